@@ -1,0 +1,1 @@
+"""Kerneton: action recognition from skeleton recordings with tensor kernels (SCK and DCK)."""

@@ -1,0 +1,121 @@
+"""The one gate: anything sequence-like in, checked recordings out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from kerneton.exceptions import DataError, ParameterError
+from kerneton.sequence import SkeletonSequence
+
+_SHOWN = 5  # problems spelt out before "and N more"
+
+
+def check_sequences(
+    X: Iterable[Any], *, n_joints: int | None = None, allow_missing: bool = False
+) -> list[SkeletonSequence]:
+    """Check recordings and return them as a list; every problem is collected into one error.
+
+    ``X`` holds `SkeletonSequence` objects or arrays of shape (T, J, 3), T free, J and the layout the same
+    throughout. ``n_joints`` is what a fitted estimator saw. ``allow_missing`` admits NaN coordinates,
+    all-zero frames and zero confidence, which only preprocessing may see.
+
+    >>> import numpy as np
+    >>> [s.n_frames for s in check_sequences([np.ones((4, 2, 3)), np.ones((7, 2, 3))])]
+    [4, 7]
+    """
+    if isinstance(X, SkeletonSequence) or (isinstance(X, np.ndarray) and X.ndim == 3):
+        raise DataError("expected a list of recordings, got one recording; wrap it in a list: [recording]")
+    if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
+        raise DataError(f"expected a list of recordings, got {type(X).__name__}")
+    sequences, problems = [], []
+    for i, item in enumerate(X):
+        try:
+            sequences.append(item if isinstance(item, SkeletonSequence) else SkeletonSequence(item))
+        except DataError as error:
+            problems.append(f"#{i}: {error}")
+    if not sequences and not problems:
+        raise DataError("expected at least one recording, got none")
+    if not problems:
+        problems = list(_problems(sequences, n_joints, allow_missing))
+    if problems:
+        shown = "; ".join(problems[:_SHOWN])
+        more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        raise DataError(
+            f"{len(problems)} of {len(sequences) or len(problems)} recordings cannot be used: {shown}{more}"
+        )
+    return sequences
+
+
+def describe(sequence: SkeletonSequence, position: int) -> str:
+    """How an error names a recording: its name where it has one, else its position.
+
+    >>> import numpy as np
+    >>> describe(SkeletonSequence(np.ones((1, 1, 3))), 3)
+    'recording #3'
+    """
+    return f"recording {sequence.name!r}" if sequence.name else f"recording #{position}"
+
+
+def joint_name(sequence: SkeletonSequence, joint: int) -> str:
+    """A joint's name where the layout is known, else its position."""
+    return sequence.layout.joints[joint] if sequence.layout is not None else f"joint {joint}"
+
+
+def _problems(sequences: list[SkeletonSequence], n_joints: int | None, allow_missing: bool) -> Iterator[str]:
+    first = sequences[0]
+    expected = first.n_joints if n_joints is None else n_joints
+    layout = first.layout
+    for i, sequence in enumerate(sequences):
+        who = describe(sequence, i)
+        if sequence.n_joints != expected:
+            yield f"{who} has {sequence.n_joints} joints, expected {expected}"
+        elif sequence.layout is not None and layout is not None and sequence.layout.joints != layout.joints:
+            yield f"{who} has layout {sequence.layout.name!r}, the first has {layout.name!r}"
+        elif np.isinf(sequence.joints).any():
+            frame, joint, _ = np.argwhere(np.isinf(sequence.joints))[0]
+            yield f"{who} is infinite at frame {frame}, {joint_name(sequence, joint)}"
+        elif not allow_missing and np.isnan(sequence.joints).any():
+            frame, joint, _ = np.argwhere(np.isnan(sequence.joints))[0]
+            yield (
+                f"{who} is NaN at frame {frame}, {joint_name(sequence, joint)} "
+                "(put kerneton.Preprocess before this step to fill gaps)"
+            )
+
+
+def check_in(name: str, value: Any, low: float, high: float, *, closed: str = "both") -> None:
+    """Check that a number lies in an interval; ``closed`` is "both", "left", "right" or "neither".
+
+    >>> check_in("power", 0.36, 0, 1, closed="right")
+    """
+    ok = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    ok = ok and (value > low or (closed in ("both", "left") and value == low))
+    ok = ok and (value < high or (closed in ("both", "right") and value == high))
+    if not ok:
+        left = "[" if closed in ("both", "left") else "("
+        right = "]" if closed in ("both", "right") else ")"
+        raise ParameterError(f"{name} must be a number in {left}{low}, {high}{right}, got {value!r}")
+
+
+def check_positive(name: str, value: Any, *, integer: bool = False) -> None:
+    """Check that a number is positive, and whole where asked.
+
+    >>> check_positive("n_pivots_joint", 5, integer=True)
+    """
+    kinds = (int, np.integer) if integer else (int, float, np.integer, np.floating)
+    if not isinstance(value, kinds) or isinstance(value, bool) or not value > 0 or not np.isfinite(value):
+        raise ParameterError(
+            f"{name} must be a positive {'whole number' if integer else 'number'}, got {value!r}"
+        )
+
+
+def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
+    """Check that a value is one of a few.
+
+    >>> check_choice("entries", "simplex", ["simplex", "slices"])
+    """
+    choices = list(choices)
+    if not any(value is c or (type(value) is type(c) and value == c) for c in choices):
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")

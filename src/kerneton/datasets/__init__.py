@@ -1,0 +1,1 @@
+"""Published recordings read as they are, and actions that we generate."""

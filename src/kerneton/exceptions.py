@@ -1,0 +1,48 @@
+"""The errors a user can meet, each also the built-in kind that callers already catch."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+class KernetonError(Exception):
+    """Base of every error that Kerneton raises on purpose."""
+
+
+class DataError(KernetonError, ValueError):
+    """Recordings that cannot be used: wrong shape, no frames, values that are not numbers."""
+
+
+class FormatError(DataError):
+    """A file whose content is not what its format promises."""
+
+
+class ParameterError(KernetonError, ValueError):
+    """A parameter outside its range, or two that do not go together."""
+
+
+class ModelFileError(KernetonError, ValueError):
+    """A model file that is damaged, hostile or of another version."""
+
+
+class MissingDataError(KernetonError, FileNotFoundError):
+    """A data set or file that is not where it was looked for."""
+
+
+class MissingExtraError(KernetonError, ImportError):
+    """An optional dependency that the requested feature needs."""
+
+
+def import_extra(module: str, *, extra: str, purpose: str) -> Any:
+    """Import an optional module or say which extra brings it.
+
+    >>> import_extra("math", extra="none", purpose="an example").pi > 3
+    True
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{purpose} needs {module.partition('.')[0]}: pip install 'kerneton[{extra}]'"
+        ) from error
