@@ -1,0 +1,45 @@
+# make demo and make test need python3 (3.10 or newer), pip and make; they prepare .venv by themselves.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test lint format clean
+.DEFAULT_GOAL := help
+
+help:  ## say what can be made
+	@grep -E '^[a-z]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: $(STAMP)  ## generate actions, train, evaluate across subjects, draw (kerneton-demo/)
+	$(BIN)/kerneton demo -o kerneton-demo
+
+test: lint  ## linting, formatting, types, layers, tests
+	$(BIN)/pytest
+
+lint: $(STAMP)  ## ruff, mypy, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)  ## put the code into shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:  ## remove the environment, caches and the demo's output
+	rm -rf $(VENV) .venv-tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis kerneton-demo
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Installed once, and again whenever the dependencies may have changed.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "Kerneton needs Python 3.10 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { \
+	  echo "python3 -m venv does not work here (on Debian: apt install python3-venv); trying virtualenv" >&2; \
+	  rm -rf $(VENV); \
+	  $(PYTHON) -m pip install --quiet --target .venv-tools virtualenv \
+	  && PYTHONPATH=.venv-tools $(PYTHON) -m virtualenv --quiet $(VENV); }
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $(STAMP)

@@ -1,0 +1,93 @@
+"""A bar of text on stderr for anything that takes more than a moment."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sized
+from typing import Protocol, TextIO, TypeVar
+
+Item = TypeVar("Item")
+
+_WIDTH = 24
+_REDRAW = 0.1  # seconds between two drawings on a terminal
+_REPEAT = 10.0  # seconds between two lines in a file or log
+
+
+class Progress(Protocol):
+    """What library functions take as ``progress``: called like ``tqdm.tqdm``, which fits as well."""
+
+    def __call__(
+        self, iterable: Iterable[Item], *, total: int | None = None, desc: str = ""
+    ) -> Iterable[Item]: ...
+
+
+def silent(iterable: Iterable[Item], *, total: int | None = None, desc: str = "") -> Iterable[Item]:  # noqa: ARG001
+    """No progress at all.
+
+    >>> list(silent([1, 2], desc="splits"))
+    [1, 2]
+    """
+    return iterable
+
+
+def bar(
+    iterable: Iterable[Item], *, total: int | None = None, desc: str = "", stream: TextIO | None = None
+) -> Iterator[Item]:
+    """Yield what ``iterable`` yields and show how far it is.
+
+    On a terminal one line is redrawn and wiped at the end; elsewhere a line is written every ten seconds, so
+    that a log shows signs of life and a short run leaves none.
+
+    >>> import io
+    >>> list(bar("ab", desc="letters", stream=io.StringIO()))
+    ['a', 'b']
+    """
+    stream = sys.stderr if stream is None else stream
+    if total is None and isinstance(iterable, Sized):
+        total = len(iterable)
+    terminal = stream.isatty()
+    start = shown = time.monotonic()
+    done = 0
+    try:
+        if terminal:
+            _draw(stream, done, total, desc, 0.0)
+        for item in iterable:
+            yield item
+            done += 1
+            now = time.monotonic()
+            if now - shown >= (_REDRAW if terminal else _REPEAT):
+                shown = now
+                _draw(stream, done, total, desc, now - start)
+    finally:
+        if terminal:
+            stream.write("\r\x1b[K")
+            stream.flush()
+
+
+def _draw(stream: TextIO, done: int, total: int | None, desc: str, elapsed: float) -> None:
+    line = progress_line(done, total, desc, elapsed)
+    stream.write(f"\r{line}\x1b[K" if stream.isatty() else f"{line}\n")
+    stream.flush()
+
+
+def progress_line(done: int, total: int | None, desc: str, elapsed: float) -> str:
+    """One line that says how far it is and how long it may still take.
+
+    >>> progress_line(3, 12, "splits", 6.0)
+    'splits [######..................] 3/12 0:06 (0:18 left)'
+    >>> progress_line(3, None, "files", 6.0)
+    'files 3 0:06'
+    """
+    head = f"{desc} " if desc else ""
+    if not total:
+        return f"{head}{done} {_clock(elapsed)}"
+    filled = _WIDTH * min(done, total) // total
+    left = f" ({_clock(elapsed * (total - done) / done)} left)" if 0 < done < total else ""
+    return f"{head}[{'#' * filled}{'.' * (_WIDTH - filled)}] {done}/{total} {_clock(elapsed)}{left}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

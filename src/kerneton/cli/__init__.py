@@ -1,0 +1,80 @@
+"""The ``kerneton`` command: parse, one library call, print.
+
+A command is a module of this package with two functions. ``add_parser(subparsers)`` says what it takes (see
+`kerneton.cli._common.add_command`); ``run(args)`` makes the library call and returns an `Output`. The name
+goes into ``COMMANDS``. Modules import what is heavy inside ``run``, so that ``kerneton --help`` is instant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from kerneton.cli._common import Output, deliver
+from kerneton.exceptions import KernetonError
+
+COMMANDS: tuple[str, ...] = ()  # modules of this package, in the order in which help lists them
+
+_EPILOG = """\
+examples:
+  kerneton demo                                      try it, without any data
+  kerneton evaluate florence3d --protocol half       a published data set
+  kerneton evaluate COMMAND --help                   more about a command
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with every command."""
+    parser = argparse.ArgumentParser(
+        prog="kerneton",
+        description="Teach a computer an action from a handful of skeleton recordings.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name in COMMANDS:
+        importlib.import_module(f"kerneton.cli.{name}").add_parser(subparsers)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; 0 when it worked, 1 for an error of the user's, 2 for wrong usage (by argparse).
+
+    >>> main(["--version"])
+    Traceback (most recent call last):
+    SystemExit: 0
+    """
+    args = build_parser().parse_args(argv)
+    try:
+        output: Output = args.run(args)
+        deliver(output, args)
+    except KernetonError as error:
+        return _fail(error)
+    except BrokenPipeError:  # the reader of our output went away, as in kerneton info | head -1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else error)
+    except KeyboardInterrupt:
+        print("\nkerneton: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _fail(error: object) -> int:
+    print("kerneton: error:", " ".join(str(error).split()), file=sys.stderr)
+    return 1
+
+
+class _Version(argparse.Action):
+    """Asks for the version only when it is wanted."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from kerneton import __version__
+
+        print(f"kerneton {__version__}")
+        parser.exit()

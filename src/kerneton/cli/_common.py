@@ -1,0 +1,84 @@
+"""What all commands share: options, output, values given as NAME=VALUE."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kerneton._files import write_text
+from kerneton._progress import Progress, bar, silent
+from kerneton.exceptions import ParameterError
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a command gives back: text for people, and the same as plain data for ``--json``."""
+
+    text: str
+    data: Any = field(default_factory=dict)
+
+
+def add_command(
+    subparsers: Any, name: str, run: Callable[[argparse.Namespace], Output], *, help: str, examples: str
+) -> argparse.ArgumentParser:
+    """A parser for one command with the options that all have; ``help`` is a line, ``examples`` some."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        name,
+        help=help,
+        description=help[0].upper() + help[1:] + ".",
+        epilog=f"examples:\n{examples.rstrip()}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the result as JSON to FILE (- for the screen)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no result and no progress")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def add_data_home(parser: argparse.ArgumentParser) -> None:
+    """The option that says where published data sets lie."""
+    parser.add_argument(
+        "--data-home", metavar="FOLDER", help="where published data sets lie (default: $KERNETON_DATA)"
+    )
+
+
+def progress_of(args: argparse.Namespace) -> Progress:
+    """The bar on stderr, or nothing with ``--quiet``."""
+    return silent if args.quiet else bar
+
+
+def deliver(output: Output, args: argparse.Namespace) -> None:
+    """Print the text and write the JSON, as the options say."""
+    to_screen = args.json == "-"
+    if output.text and not args.quiet and not to_screen:
+        print(output.text)
+    if args.json:
+        text = json.dumps(output.data, indent=2, allow_nan=False) + "\n"
+        if to_screen:
+            sys.stdout.write(text)
+        else:
+            write_text(args.json, text)
+    sys.stdout.flush()
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """Parameters from NAME=VALUE, the value a Python literal, or a plain word.
+
+    >>> parse_settings(["sck__power=0.3", "sck__joints=['head', 3]", "dck__joints=E"])
+    {'sck__power': 0.3, 'sck__joints': ['head', 3], 'dck__joints': 'E'}
+    """
+    parsed = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or not name.strip():
+            raise ParameterError(f"--set takes NAME=VALUE, such as sck__power=0.3, got {setting!r}")
+        try:
+            parsed[name.strip()] = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError):
+            parsed[name.strip()] = value.strip()
+    return parsed
