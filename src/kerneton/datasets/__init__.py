@@ -1,1 +1,44 @@
 """Published recordings read as they are, and actions that we generate."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from kerneton._validation import check_choice
+from kerneton.datasets.florence3d import load_florence3d
+from kerneton.datasets.msr_action3d import load_msr_action3d
+from kerneton.datasets.utd_mhad import load_utd_mhad
+from kerneton.datasets.utkinect import load_utkinect
+from kerneton.sequence import SkeletonDataset
+
+__all__ = [
+    "LOADERS",
+    "load_dataset",
+    "load_florence3d",
+    "load_msr_action3d",
+    "load_utd_mhad",
+    "load_utkinect",
+]
+
+LOADERS: dict[str, Callable[..., SkeletonDataset]] = {
+    "florence3d": load_florence3d,
+    "utkinect": load_utkinect,
+    "msr_action3d": load_msr_action3d,
+    "utd_mhad": load_utd_mhad,
+}
+
+
+def load_dataset(
+    name: str, data_home: str | os.PathLike[str] | None = None, **options: Any
+) -> SkeletonDataset:
+    """A data set by name: florence3d, utkinect, msr_action3d, utd_mhad.
+
+    ``options`` go to the data set's own loader.
+
+    >>> load_dataset("msr_action3d", "/data", subset="all")  # doctest: +SKIP
+    SkeletonDataset(msr_action3d: 567 recordings, 20 labels, 10 subjects)
+    """
+    check_choice("data set", name, LOADERS)
+    return LOADERS[name](data_home, **options)
