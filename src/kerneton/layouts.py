@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from kerneton import _layout_tables as tables
+from kerneton._layout_tables import ARM, LEG, chain, limb, sides
 from kerneton.exceptions import ParameterError
 
 JointsLike = str | int | Iterable[str | int] | None
@@ -44,7 +46,7 @@ class Layout:
         keep = object.__setattr__  # the documented way to fill a frozen dataclass
         keep(self, "name", name)
         keep(self, "joints", tuple(joints))
-        twice = sorted({j for j in self.joints if self.joints.count(j) > 1})
+        twice = sorted(joint for joint, count in Counter(self.joints).items() if count > 1)
         if twice:
             raise ParameterError(f"layout {name!r} names {', '.join(twice)} more than once")
         keep(self, "root", None if root is None else self.index(root))
@@ -54,14 +56,17 @@ class Layout:
         keep(self, "sets", {key: self.indices(value) for key, value in (sets or {}).items()})
 
     def _check_bones(self) -> None:
-        ends = [child for _, child in self.bones]
-        for i, (parent, child) in enumerate(self.bones):
-            if child in ends[:i] or child == self.root:
+        seen: set[int] = set() if self.root is None else {self.root}
+        to_come = Counter(child for _, child in self.bones)
+        for parent, child in self.bones:
+            if child in seen:
                 raise ParameterError(f"layout {self.name!r}: {self.joints[child]} is the end of two bones")
-            if parent in ends[i:]:
+            if to_come[parent]:
                 raise ParameterError(
                     f"layout {self.name!r}: the bone to {self.joints[child]} comes before its parent's"
                 )
+            seen.add(child)
+            to_come[child] -= 1
 
     def index(self, joint: str | int) -> int:
         """The position of a joint given by name or by position."""
@@ -117,30 +122,14 @@ class Layout:
         return parents
 
 
-_ARM = ("shoulder", "elbow", "wrist", "hand")
-_LEG = ("hip", "knee", "ankle", "foot")
-
-
-def _limb(side: str, parts: tuple[str, ...]) -> list[str]:
-    return [f"{side}_{part}" for part in parts]
-
-
-def _chain(*joints: str) -> list[tuple[str, str]]:
-    return list(itertools.pairwise(joints))
-
-
-def _sides(*parts: str) -> tuple[str, ...]:
-    return tuple(f"{side}_{part}" for part in parts for side in ("left", "right"))
-
-
 # The paper prints its DCK joint sets as numbers in Florence3D's order and describes D and E in words that
 # name other joints of the published files. Both are offered: D, E by number, D_words, E_words by description.
 _FLORENCE_JOINTS = (
     ["head", "neck", "spine"]
-    + _limb("left", _ARM[:3])
-    + _limb("right", _ARM[:3])
-    + _limb("left", _LEG[:3])
-    + _limb("right", _LEG[:3])
+    + limb("left", ARM[:3])
+    + limb("right", ARM[:3])
+    + limb("left", LEG[:3])
+    + limb("right", LEG[:3])
 )
 _LIMBS_15 = _FLORENCE_JOINTS[3:]
 
@@ -148,39 +137,39 @@ FLORENCE_15 = Layout(
     "florence15",
     _FLORENCE_JOINTS,
     bones=(
-        *_chain("spine", "neck", "head"),
-        *(bone for side in ("left", "right") for bone in _chain("neck", *_limb(side, _ARM[:3]))),
-        *(bone for side in ("left", "right") for bone in _chain("spine", *_limb(side, _LEG[:3]))),
+        *chain("spine", "neck", "head"),
+        *(bone for side in ("left", "right") for bone in chain("neck", *limb(side, ARM[:3]))),
+        *(bone for side in ("left", "right") for bone in chain("spine", *limb(side, LEG[:3]))),
     ),
     root="spine",
     sets={
-        "A": _sides("wrist"),
-        "B": ("head", *_sides("wrist")),
-        "C": _sides("wrist", "ankle"),
-        "D": _sides("shoulder", "wrist", "knee"),
-        "D_words": _sides("elbow", "wrist", "knee"),
-        "E": _sides("shoulder", "wrist", "knee", "ankle"),
-        "E_words": _sides("elbow", "wrist", "knee", "ankle"),
+        "A": sides("wrist"),
+        "B": ("head", *sides("wrist")),
+        "C": sides("wrist", "ankle"),
+        "D": sides("shoulder", "wrist", "knee"),
+        "D_words": sides("elbow", "wrist", "knee"),
+        "E": sides("shoulder", "wrist", "knee", "ankle"),
+        "E_words": sides("elbow", "wrist", "knee", "ankle"),
         "F": _LIMBS_15,
         "G": ("head", *_LIMBS_15),
         "H": ("head", "neck", *_LIMBS_15),
         "I": _FLORENCE_JOINTS,
-        "key": ("head", *_sides("elbow", "wrist", "knee", "ankle")),
+        "key": ("head", *sides("elbow", "wrist", "knee", "ankle")),
     },
 )
 
 _KINECT_BONES = (
-    *_chain("hip_center", "spine", "shoulder_center", "head"),
-    *(bone for side in ("left", "right") for bone in _chain("shoulder_center", *_limb(side, _ARM))),
-    *(bone for side in ("left", "right") for bone in _chain("hip_center", *_limb(side, _LEG))),
+    *chain("hip_center", "spine", "shoulder_center", "head"),
+    *(bone for side in ("left", "right") for bone in chain("shoulder_center", *limb(side, ARM))),
+    *(bone for side in ("left", "right") for bone in chain("hip_center", *limb(side, LEG))),
 )
 _KINECT_SETS = {
-    "A": _sides("hand"),
-    "D": _sides("shoulder", "wrist", "knee"),
-    "D_words": _sides("elbow", "hand", "knee"),
-    "E": _sides("shoulder", "wrist", "knee", "ankle"),
-    "E_words": _sides("elbow", "hand", "knee", "foot"),
-    "key": ("head", *_sides("elbow", "hand", "knee", "foot")),
+    "A": sides("hand"),
+    "D": sides("shoulder", "wrist", "knee"),
+    "D_words": sides("elbow", "hand", "knee"),
+    "E": sides("shoulder", "wrist", "knee", "ankle"),
+    "E_words": sides("elbow", "hand", "knee", "foot"),
+    "key": ("head", *sides("elbow", "hand", "knee", "foot")),
 }
 
 
@@ -192,23 +181,43 @@ def _kinect20(name: str, joints: list[str]) -> Layout:
 KINECT_20 = _kinect20(
     "kinect20",
     ["hip_center", "spine", "shoulder_center", "head"]
-    + _limb("left", _ARM)
-    + _limb("right", _ARM)
-    + _limb("left", _LEG)
-    + _limb("right", _LEG),
+    + limb("left", ARM)
+    + limb("right", ARM)
+    + limb("left", LEG)
+    + limb("right", LEG),
 )
 MSR_20 = _kinect20(
     "msr20",
-    [*_sides("shoulder"), "shoulder_center", "spine", *_sides("hip"), "hip_center"]
-    + [*_sides("elbow", "wrist", "hand", "knee", "ankle", "foot"), "head"],
+    [*sides("shoulder"), "shoulder_center", "spine", *sides("hip"), "hip_center"]
+    + [*sides("elbow", "wrist", "hand", "knee", "ankle", "foot"), "head"],
 )
 UTD_20 = _kinect20(
     "utd20",
     ["head", "shoulder_center", "spine", "hip_center"]
-    + _limb("left", _ARM)
-    + _limb("right", _ARM)
-    + _limb("left", _LEG)
-    + _limb("right", _LEG),
+    + limb("left", ARM)
+    + limb("right", ARM)
+    + limb("left", LEG)
+    + limb("right", LEG),
 )
 
-LAYOUTS = {layout.name: layout for layout in (FLORENCE_15, KINECT_20, MSR_20, UTD_20)}
+
+def _sensor(name: str, joints: list[str], bones: tables.Bones, root: str) -> Layout:
+    return Layout(name, joints, bones, root, sets={"key": tables.key_joints(joints)})
+
+
+KINECT_25 = _sensor("kinect25", tables.KINECT25_JOINTS, tables.KINECT25_BONES, "hip_center")
+AZURE_32 = _sensor("azure32", tables.AZURE32_JOINTS, tables.AZURE32_BONES, "hip_center")
+MEDIAPIPE_33 = _sensor("mediapipe33", tables.MEDIAPIPE33_JOINTS, tables.MEDIAPIPE33_BONES, "nose")
+COCO_17 = _sensor("coco17", tables.COCO17_JOINTS, tables.COCO17_BONES, "nose")
+OPENPOSE_25 = _sensor("openpose25", tables.OPENPOSE25_JOINTS, tables.OPENPOSE25_BONES, "hip_center")
+KARD_15 = _sensor("kard15", tables.KARD15_JOINTS, tables.KARD15_BONES, "spine")
+SMPL_24 = _sensor("smpl24", tables.SMPL24_JOINTS, tables.SMPL24_BONES, "hip_center")
+HDM_31 = _sensor("hdm31", tables.HDM31_JOINTS, tables.HDM31_BONES, "hip_center")
+
+LAYOUTS = {
+    layout.name: layout
+    for layout in (
+        *(FLORENCE_15, KINECT_20, MSR_20, UTD_20, KINECT_25, AZURE_32),
+        *(MEDIAPIPE_33, COCO_17, OPENPOSE_25, KARD_15, SMPL_24, HDM_31),
+    )
+}
