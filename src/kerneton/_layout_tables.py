@@ -66,7 +66,7 @@ KINECT25_BONES = chains(
     "hip_center *_hip *_knee *_ankle *_foot",
 )
 
-_AZURE_ARM = ("clavicle", *ARM, "hand_tip", "thumb")
+_AZURE_ARM = ("collar", *ARM, "hand_tip", "thumb")
 AZURE32_JOINTS = (
     ["hip_center", "spine", "chest", "neck"]
     + limb("left", _AZURE_ARM)
@@ -79,7 +79,7 @@ AZURE32_BONES = chains(
     "hip_center spine chest neck head nose",
     "head *_eye",
     "head *_ear",
-    "chest *_clavicle *_shoulder *_elbow *_wrist *_hand *_hand_tip",
+    "chest *_collar *_shoulder *_elbow *_wrist *_hand *_hand_tip",
     "*_wrist *_thumb",
     "hip_center *_hip *_knee *_ankle *_foot",
 )
@@ -143,31 +143,31 @@ KARD15_BONES = chains("spine neck head", "neck *_shoulder *_elbow *_hand", "spin
 SMPL24_JOINTS = [
     *("hip_center", "left_hip", "right_hip", "spine_lower", "left_knee", "right_knee"),
     *("spine", "left_ankle", "right_ankle", "chest", "left_foot", "right_foot"),
-    *("neck", "left_clavicle", "right_clavicle", "head"),
+    *("neck", "left_collar", "right_collar", "head"),
     *sides("shoulder", "elbow", "wrist", "hand"),
 ]
 SMPL24_BONES = chains(
     "hip_center spine_lower spine chest neck head",
-    "chest *_clavicle *_shoulder *_elbow *_wrist *_hand",
+    "chest *_collar *_shoulder *_elbow *_wrist *_hand",
     "hip_center *_hip *_knee *_ankle *_foot",
 )
 
-# HDM05 and the CMU archive name bones; here each joint is the far end of its bone. The forearm is two bones
-# there (radius, wrist), and thumb and hand both start at the end of the second: that end is the wrist.
-_HDM_ARM = ("shoulder", "elbow", "forearm", "wrist", "hand", "hand_tip", "thumb")
+# HDM05 and the CMU archive name bones; here each joint is the far end of its bone, and the wrist is the far
+# end of the radius.
+_HDM_ARM = ("shoulder", "elbow", "wrist", "palm", "hand", "fingers", "thumb")
 HDM31_JOINTS = (
     ["hip_center"]
     + limb("left", (*LEG, "toes"))
     + limb("right", (*LEG, "toes"))
-    + ["spine_lower", "spine", "shoulder_center", "neck", "neck_upper", "head"]
+    + ["spine", "upperback", "shoulder_center", "neck", "upperneck", "head"]
     + limb("left", _HDM_ARM)
     + limb("right", _HDM_ARM)
 )
 HDM31_BONES = chains(
     "hip_center *_hip *_knee *_ankle *_foot *_toes",
-    "hip_center spine_lower spine shoulder_center neck neck_upper head",
-    "shoulder_center *_shoulder *_elbow *_forearm *_wrist *_hand *_hand_tip",
-    "*_wrist *_thumb",
+    "hip_center spine upperback shoulder_center neck upperneck head",
+    "shoulder_center *_shoulder *_elbow *_wrist *_palm *_hand *_fingers",
+    "*_palm *_thumb",
 )
 
 
