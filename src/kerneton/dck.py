@@ -1,0 +1,267 @@
+"""The dynamics compatibility kernel, linearised: one third-order tensor a pair of joints."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from kerneton._array import as_dtype_of, asarray_like, index_like, namespace_of
+from kerneton._batches import map_batches
+from kerneton._validation import check_choice, check_in, check_positive, check_sequences
+from kerneton.displacement import direct_sums, harmonic_sums, plan_harmonics
+from kerneton.exceptions import ParameterError
+from kerneton.feature_maps import gaussian_features
+from kerneton.layouts import JointsLike
+from kerneton.power_norm import hosvd_power
+from kerneton.sck import resolve_joints
+from kerneton.sequence import SkeletonSequence
+from kerneton.signals import SCALED, SIGNALS, learn_scale
+
+
+class DCK(TransformerMixin, BaseEstimator):
+    """Dynamics compatibility kernel as features: how pairs of joints move with respect to each other.
+
+    ::
+
+        X_ii'[z,p,q] = 1/(J T) Σ_{s≠s'} G_σ4(s-s') φ_z(x_is - x_i's') z_p(s/T) z_q(s'/T)
+
+    followed by power normalisation of the HOSVD of each tensor. Without normalisation (``power=1``) and with
+    ``same_joint=False``, dot products of features approximate `dck_kernel`.
+
+    Parameters
+    ----------
+    joints : joint set's name, joints' names or positions, optional
+        The joints to pair, by default all; the paper's sets are "A" to "I".
+    signal : str
+        What displacements are taken of, see `kerneton.signals.SIGNALS`; the paper uses "position".
+    sigma_joint, n_pivots_joint, sigma_time, n_pivots_time : float, int, float, int
+        σ₂', Z₂', σ₃', Z₃'.
+    sigma_span : float, optional
+        σ₄' in frames: how far apart two frames may be; None for any distance.
+    power, entry_power : float in (0, 1]
+        γ of the core tensor and γ* of the entries; 1 for none.
+    same_joint : bool
+        Also pair a joint with itself at two times, which the paper's sizes count and its sum leaves out.
+    mirror : bool
+        Average the features of a recording and of its mirror image.
+    method : {"harmonics", "direct"}
+        Time linear or quadratic in the frames; equal within ``tol``.
+    tol : float
+        Relative error of the harmonics.
+    batch_size, n_jobs, device
+        Recordings encoded at a time; threads; "cuda" for the GPU. None of them changes an answer.
+
+    Attributes
+    ----------
+    joints_ : tuple of int
+    pairs_ : ndarray of shape (n_pairs, 2)
+        Pairs of joints in feature order, as positions in the recording.
+    block_sizes_ : ndarray of shape (n_pairs,)
+        How many features each pair has.
+    n_joints_in_ : int
+
+    Examples
+    --------
+    >>> X = [np.random.default_rng(i).uniform(-1, 1, size=(20 + i, 15, 3)) for i in range(4)]
+    >>> DCK(joints=[3, 5, 6, 8, 10, 11, 13, 14]).fit_transform(X).shape
+    (4, 16920)
+    """
+
+    def __init__(
+        self,
+        *,
+        joints: JointsLike = None,
+        signal: str = "position",
+        sigma_joint: float = 0.6,
+        n_pivots_joint: int = 5,
+        sigma_time: float = 0.5,
+        n_pivots_time: int = 6,
+        sigma_span: float | None = None,
+        power: float = 0.85,
+        entry_power: float = 1.0,
+        same_joint: bool = True,
+        mirror: bool = False,
+        method: str = "harmonics",
+        tol: float = 1e-5,
+        batch_size: int = 32,
+        n_jobs: int | None = None,
+        device: str | None = None,
+    ) -> None:
+        self.joints = joints
+        self.signal = signal
+        self.sigma_joint = sigma_joint
+        self.n_pivots_joint = n_pivots_joint
+        self.sigma_time = sigma_time
+        self.n_pivots_time = n_pivots_time
+        self.sigma_span = sigma_span
+        self.power = power
+        self.entry_power = entry_power
+        self.same_joint = same_joint
+        self.mirror = mirror
+        self.method = method
+        self.tol = tol
+        self.batch_size = batch_size
+        self.n_jobs = n_jobs
+        self.device = device
+
+    def fit(self, X: Iterable[Any], y: Any = None) -> DCK:  # noqa: ARG002
+        """Check the parameters, find the pairs of joints and learn the signal's scale."""
+        self._check_parameters()
+        sequences = check_sequences(X)
+        self.n_joints_in_ = sequences[0].n_joints
+        self.joints_ = resolve_joints(self.joints, sequences[0])
+        if len(self.joints_) < 2 and not self.same_joint:
+            raise ParameterError("DCK needs two joints or more to pair, or same_joint=True")
+        self.scale_ = learn_scale(self.signal, sequences, self.joints_)
+        n = len(self.joints_)
+        pairs = (
+            itertools.combinations_with_replacement(range(n), 2)
+            if self.same_joint
+            else itertools.combinations(range(n), 2)
+        )
+        self._local_pairs = np.asarray(list(pairs))
+        self._twins = self._mirror_table(sequences[0]) if self.mirror else None
+        kept = self._local_pairs if self._twins is None else self._local_pairs[self._twins[0]]
+        self.pairs_ = np.asarray(self.joints_)[kept]
+        z2, z3 = 3 * self.n_pivots_joint, self.n_pivots_time
+        self.block_sizes_ = np.where(kept[:, 0] == kept[:, 1], z2 * z3 * (z3 - 1) // 2, z2 * z3**2)
+        self._entries = self._entry_table(kept)
+        return self
+
+    def transform(self, X: Iterable[Any], out: np.ndarray | None = None) -> np.ndarray:
+        """Features, (n_sequences, Σ block_sizes_), into ``out`` (a memory map, say) where given."""
+        check_is_fitted(self, "block_sizes_")
+        sequences = check_sequences(X, n_joints=self.n_joints_in_)
+        signals = [self._signal(sequence) for sequence in sequences]
+        if self.method == "harmonics":
+            self._check_tolerance(signals)
+        return map_batches(
+            self._encode,
+            signals,
+            int(self.block_sizes_.sum()),
+            batch_size=self.batch_size,
+            n_jobs=self.n_jobs,
+            device=self.device,
+            out=out,
+            keys=[_extent(s) for s in signals],
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
+        """Names dck_<pair>_<entry>, in feature order."""
+        check_is_fitted(self, "block_sizes_")
+        pairs = [f"dck_{i}_{k}" for i, k in self.pairs_]
+        return np.asarray(
+            [f"{p}_{e}" for p, n in zip(pairs, self.block_sizes_, strict=True) for e in range(n)],
+            dtype=object,
+        )
+
+    def _encode(self, x: Any, n_frames: Any) -> Any:
+        z = self._times(x, n_frames)  # (B, T, Z₃)
+        tensors = self._sums(x, z, n_frames)  # (B, n_pairs, 3Z₂, Z₃, Z₃)
+        tensors = hosvd_power(tensors, self.power, self.entry_power)
+        if self._twins is not None:
+            tensors = self._symmetrize(tensors)
+        positions, weights = self._entries
+        flat = tensors.reshape(len(tensors), -1)
+        return flat[:, index_like(positions, flat)] * asarray_like(weights, flat)
+
+    def _times(self, x: Any, n_frames: Any) -> Any:
+        """z(s/T), zero where padded; (B, T, Z₃)."""
+        time = asarray_like(np.arange(1, x.shape[1] + 1), x) / as_dtype_of(n_frames, x)[:, None]
+        z = gaussian_features(time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=0.0, high=1.0)
+        return z * (time < 1 + 0.5 / x.shape[1])[..., None]
+
+    def _sums(self, x: Any, z: Any, n_frames: Any) -> Any:
+        n_joints = len(self.joints_)
+        same: dict[str, Any] = {
+            "sigma": self.sigma_joint,
+            "n_pivots": self.n_pivots_joint,
+            "sigma_span": self.sigma_span,
+        }
+        if self.method == "direct":
+            sums = direct_sums(x, z, self._local_pairs, **same)
+        else:
+            sums = harmonic_sums(x, z, self._local_pairs, extent=_extent(x), tol=self.tol, **same)
+        return sums / (n_joints * as_dtype_of(n_frames, x))[:, None, None, None, None]
+
+    def _symmetrize(self, tensors: Any) -> Any:
+        """Average each pair's tensor with its mirror image and keep one of each two, √2-fold."""
+        xp = namespace_of(tensors)
+        assert self._twins is not None
+        kept, twin, swapped, weight = self._twins
+        image = tensors[:, index_like(twin, tensors)]
+        straight = image[:, :, index_like(self._reversal(False), tensors)]
+        turned = image[:, :, index_like(self._reversal(True), tensors)].swapaxes(-1, -2)
+        choose = index_like(swapped, tensors)[:, None, None, None] > 0
+        image = xp.where(choose, turned, straight)
+        scale = asarray_like(weight / 2, tensors)[:, None, None, None]
+        return (tensors[:, index_like(kept, tensors)] + image) * scale
+
+    def _mirror_table(self, sequence: SkeletonSequence) -> tuple[np.ndarray, ...]:
+        """Pairs to keep, their mirror images, whether these come in the other order, and weights."""
+        if sequence.layout is None:
+            raise ParameterError("mirror=True needs recordings with a layout that knows left and right")
+        other, rank = sequence.layout.mirror, {j: r for r, j in enumerate(self.joints_)}
+        lonely = [sequence.layout.joints[other[j]] for j in self.joints_ if other[j] not in rank]
+        if lonely:
+            raise ParameterError(f"mirror=True needs both sides: {', '.join(lonely)} is not among the joints")
+        twin_of = [rank[other[j]] for j in self.joints_]
+        position = {tuple(p): i for i, p in enumerate(self._local_pairs.tolist())}
+        rows = []
+        for i, (a, b) in enumerate(self._local_pairs.tolist()):
+            image = (twin_of[a], twin_of[b])
+            twin = position[min(image), max(image)]
+            if twin >= i:
+                rows.append((i, twin, image[0] > image[1], 1.0 if twin == i else 2**0.5))
+        kept, twins, swapped, weights = zip(*rows, strict=True)
+        return np.asarray(kept), np.asarray(twins), np.asarray(swapped), np.asarray(weights)
+
+    def _reversal(self, swapped: bool) -> np.ndarray:
+        """Where pivots go under x → -x; a pair in the other order changes the sign of all three axes besides."""
+        n = self.n_pivots_joint
+        axes = [np.arange(a * n, (a + 1) * n) for a in range(3)]
+        return np.concatenate([index[::-1] if (a == 0) != swapped else index for a, index in enumerate(axes)])
+
+    def _entry_table(self, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Flat positions of the kept entries, p < q for a joint with itself, and their weights √2."""
+        z2, z3 = 3 * self.n_pivots_joint, self.n_pivots_time
+        mask = np.ones((len(kept), z2, z3, z3), dtype=bool)
+        mask[kept[:, 0] == kept[:, 1]] = np.triu(np.ones((z3, z3), dtype=bool), 1)
+        positions = np.flatnonzero(mask)
+        return positions, np.full(len(positions), 2**0.5)
+
+    def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
+        x = SIGNALS[self.signal](sequence)[:, self.joints_]
+        return x * x.dtype.type(self.scale_) if self.signal in SCALED else x
+
+    def _check_parameters(self) -> None:
+        check_choice("signal", self.signal, SIGNALS)
+        check_choice("method", self.method, ["harmonics", "direct"])
+        for name in ("sigma_joint", "sigma_time", "tol"):
+            check_positive(name, getattr(self, name))
+        for name in ("n_pivots_joint", "n_pivots_time"):
+            check_positive(name, getattr(self, name), integer=True)
+        if self.sigma_span is not None:
+            check_positive("sigma_span", self.sigma_span)
+        check_in("power", self.power, 0, 1, closed="right")
+        check_in("entry_power", self.entry_power, 0, 1, closed="right")
+
+    def _check_tolerance(self, signals: list[np.ndarray]) -> None:
+        dtype = np.result_type(*{s.dtype for s in signals})
+        if self.tol < 32 * np.finfo(dtype).eps:
+            raise ParameterError(
+                f"tol={self.tol:g} cannot be met in {dtype}; ask for {32 * np.finfo(dtype).eps:.0e} or more, "
+                "or use float64 recordings or method='direct'"
+            )
+        plan_harmonics(max(_extent(s) for s in signals), self.sigma_joint, self.tol)
+
+
+def _extent(x: Any) -> float:
+    """A bound on every displacement, rounded up to a quarter so that recordings can share a plan; (..., J, 3)."""
+    span = max(float(x[..., a].max() - x[..., a].min()) for a in range(3))
+    return float(np.ceil(span * 4 + 1e-9) / 4)

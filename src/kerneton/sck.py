@@ -1,0 +1,306 @@
+"""The sequence compatibility kernel, linearised: one third-order tensor a joint."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from kerneton._array import as_dtype_of, asarray_like, index_like, namespace_of
+from kerneton._batches import map_batches
+from kerneton._validation import check_choice, check_in, check_positive, check_sequences
+from kerneton.aggregate import outer_power_sum
+from kerneton.exceptions import ParameterError
+from kerneton.feature_maps import gaussian_features
+from kerneton.layouts import JointsLike
+from kerneton.power_norm import hosvd_power, psd_power, slice_power
+from kerneton.sequence import SkeletonSequence
+from kerneton.signals import SIGNALS, learn_scale, relative
+from kerneton.vectorize import n_entries, unique_entries
+
+
+class SCK(TransformerMixin, BaseEstimator):
+    """Sequence compatibility kernel as features: how each joint moves through space and time.
+
+    ::
+
+        v_is = [√β₁ φ(x_is); √β₂ z(s/T)]        T_i = 1/(T√J) Σ_s v_is ⊗ v_is ⊗ v_is
+
+    followed by eigenvalue power normalisation of T_i and its unique entries, joint after joint. Without
+    normalisation (``power=1``) dot products of features approximate `sck_kernel`.
+
+    Parameters
+    ----------
+    signals : str or tuple of str
+        What to look at, see `kerneton.signals.SIGNALS`; the paper uses "position". Several signals share one
+        vector v, and the three parameters below may then be tuples.
+    sigma_joint, n_pivots_joint, joint_weight : float, int, float or tuples
+        σ₂, Z₂ and β₁ of the signals; time has the weight that β₁ leaves of one.
+    sigma_time, n_pivots_time : float, int
+        σ₃ and Z₃.
+    joints : joint set's name, joints' names or positions, optional
+        The joints to use; all by default.
+    pairs : bool
+        Use all pairs of ``joints`` as pseudo-joints, x_i - x_j in place of x_i.
+    order : {1, 2, 3}
+        r.
+    power, entry_power : float in (0, 1]
+        γ of EPN, 1 for none; γ* of the entries, for ``epn="hosvd"`` only.
+    epn : {"slices", "hosvd"}
+        Powers of the slices, as the paper does for SCK, or of the core tensor of the HOSVD.
+    entries : {"simplex", "slices"}
+        Unique entries of a super-symmetric tensor (the paper's sizes), or of every slice: slice-wise EPN makes
+        slices differ, and "slices" keeps that.
+    mirror : bool
+        Average the features of a recording and of its mirror image: left- and right-handed actions become one.
+        Exact and without copies, since mirroring permutes joints and pivots.
+    batch_size, n_jobs, device
+        Recordings encoded at a time; threads; "cuda" for the GPU. None of them changes an answer.
+
+    Attributes
+    ----------
+    joints_ : tuple of int
+    pairs_ : ndarray of shape (n_pairs, 2), where ``pairs``
+    scales_ : dict of str to float
+        Learnt size of the signals that have no natural one.
+    n_joints_in_, n_blocks_, block_size_ : int
+        Joints seen; features come in ``n_blocks_`` blocks of ``block_size_``, one a joint.
+
+    Examples
+    --------
+    >>> X = [np.random.default_rng(i).uniform(-1, 1, size=(20 + i, 15, 3)) for i in range(4)]
+    >>> SCK().fit_transform(X).shape
+    (4, 26565)
+    """
+
+    def __init__(
+        self,
+        *,
+        signals: str | Sequence[str] = "position",
+        sigma_joint: float | Sequence[float] = 0.6,
+        n_pivots_joint: int | Sequence[int] = 5,
+        joint_weight: float | Sequence[float] = 0.5,
+        sigma_time: float = 0.5,
+        n_pivots_time: int = 6,
+        joints: JointsLike = None,
+        pairs: bool = False,
+        order: int = 3,
+        power: float = 0.36,
+        entry_power: float = 1.0,
+        epn: str = "slices",
+        entries: str = "simplex",
+        mirror: bool = False,
+        batch_size: int = 32,
+        n_jobs: int | None = None,
+        device: str | None = None,
+    ) -> None:
+        self.signals = signals
+        self.sigma_joint = sigma_joint
+        self.n_pivots_joint = n_pivots_joint
+        self.joint_weight = joint_weight
+        self.sigma_time = sigma_time
+        self.n_pivots_time = n_pivots_time
+        self.joints = joints
+        self.pairs = pairs
+        self.order = order
+        self.power = power
+        self.entry_power = entry_power
+        self.epn = epn
+        self.entries = entries
+        self.mirror = mirror
+        self.batch_size = batch_size
+        self.n_jobs = n_jobs
+        self.device = device
+
+    def fit(self, X: Iterable[Any], y: Any = None) -> SCK:  # noqa: ARG002
+        """Check the parameters, find the joints and learn the signals' scales."""
+        blocks = self._blocks()
+        check_choice("order", self.order, [1, 2, 3])
+        check_choice("epn", self.epn, ["slices", "hosvd"])
+        check_choice("entries", self.entries, ["simplex", "slices"])
+        check_in("power", self.power, 0, 1, closed="right")
+        check_in("entry_power", self.entry_power, 0, 1, closed="right")
+        sequences = check_sequences(X)
+        self.n_joints_in_ = sequences[0].n_joints
+        self.joints_ = resolve_joints(self.joints, sequences[0])
+        if self.pairs:
+            if len(self.joints_) < 2:
+                raise ParameterError(f"pairs=True needs at least two joints, got {len(self.joints_)}")
+            self.pairs_ = np.asarray(list(itertools.combinations(self.joints_, 2)))
+        self.scales_ = {name: learn_scale(name, sequences, self.joints_) for name, *_ in blocks}
+        d = sum(3 * n for _, _, n, _ in blocks) + self.n_pivots_time
+        self._twins = self._mirror_table(sequences[0]) if self.mirror else None
+        n_tokens = len(self.pairs_) if self.pairs else len(self.joints_)
+        self.n_blocks_ = n_tokens if self._twins is None else len(self._twins[0])
+        self.block_size_ = n_entries(d, self.order, self.entries)
+        return self
+
+    def transform(self, X: Iterable[Any], out: np.ndarray | None = None) -> np.ndarray:
+        """Features, (n_sequences, n_blocks_ * block_size_), into ``out`` (a memory map, say) where given."""
+        check_is_fitted(self, "block_size_")
+        sequences = check_sequences(X, n_joints=self.n_joints_in_)
+        signals = [self._signals(sequence) for sequence in sequences]
+        return map_batches(
+            self._encode,
+            signals,
+            self.n_blocks_ * self.block_size_,
+            batch_size=self.batch_size,
+            n_jobs=self.n_jobs,
+            device=self.device,
+            out=out,
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
+        """Names sck_<joint or pair>_<entry>, in feature order."""
+        check_is_fitted(self, "block_size_")
+        blocks = [f"sck_{b}" for b in range(self.n_blocks_)]
+        return np.asarray([f"{b}_{e}" for b in blocks for e in range(self.block_size_)], dtype=object)
+
+    def _encode(self, signals: Any, n_frames: Any) -> Any:
+        v = self._vectors(signals, n_frames)  # (B, J, T, d)
+        tensors = outer_power_sum(v, self.order)  # (B, J, d, d, d)
+        tensors = self._power(tensors)
+        if self._twins is not None:
+            tensors = self._symmetrize(tensors)
+        features = unique_entries(tensors, self.order, self.entries)  # (B, J, n_entries)
+        return features.reshape(len(features), -1)
+
+    def _vectors(self, signals: Any, n_frames: Any) -> Any:
+        """v_is = [√β₁ φ(x_is); √β₂ z(s/T)] scaled so that the outer products carry 1/(T√J); (B, J, T, d)."""
+        xp = namespace_of(signals)
+        B, T, J, _ = signals.shape
+        blocks = self._blocks()
+        frames = asarray_like(np.arange(1, T + 1), signals)
+        lengths = as_dtype_of(n_frames, signals)
+        time = frames / lengths[:, None]  # (B, T)
+        time_weight = max(1 - sum(weight for *_, weight in blocks), 0.0)
+        z = gaussian_features(time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=0.0, high=1.0)
+        parts = []
+        for i, (_, sigma, n_pivots, weight) in enumerate(blocks):
+            phi = gaussian_features(signals[..., 3 * i : 3 * i + 3], sigma=sigma, n_pivots=n_pivots)
+            parts.append(phi.reshape(B, T, J, 3 * n_pivots) * weight**0.5)
+        tail = (z * time_weight**0.5)[:, :, None, :]
+        parts.append(xp.broadcast_to(tail, (B, T, J, self.n_pivots_time)))
+        v = xp.concatenate(parts, -1).swapaxes(1, 2)
+        share = (time < 1 + 0.5 / T) / (lengths[:, None] * J**0.5)  # padded frames have no share
+        return v * (share ** (1 / self.order))[:, None, :, None]
+
+    def _power(self, tensors: Any) -> Any:
+        if self.power == 1 and (self.entry_power == 1 or self.epn != "hosvd"):
+            return tensors
+        if self.order == 1:
+            return tensors**self.power
+        if self.order == 2:
+            return psd_power(tensors, self.power)
+        if self.epn == "hosvd":
+            return hosvd_power(tensors, self.power, self.entry_power)
+        return slice_power(tensors, self.power)
+
+    def _symmetrize(self, tensors: Any) -> Any:
+        """Average each joint's tensor with its mirror image and keep one of each left-right pair, √2-fold."""
+        assert self._twins is not None
+        kept, twin, permutation, weight = self._twins
+        d, shape = tensors.shape[-1], tensors.shape
+        flat = tensors.reshape(*shape[:2], d**self.order)
+        both = flat[:, index_like(twin, tensors)]
+        strides = d ** np.arange(self.order - 1, -1, -1)
+        for signs in np.unique(permutation, axis=0):
+            rows = np.flatnonzero((permutation == signs).all(axis=1))
+            grid = np.meshgrid(*[signs] * self.order, indexing="ij")
+            moved = sum(g.ravel() * s for g, s in zip(grid, strides, strict=True))
+            at = index_like(rows, tensors)
+            both[:, at] = both[:, at][..., index_like(moved, tensors)]
+        mean = (flat[:, index_like(kept, tensors)] + both) * asarray_like(weight / 2, tensors)[:, None]
+        return mean.reshape(shape[0], len(kept), *shape[2:])
+
+    def _mirror_table(self, sequence: SkeletonSequence) -> tuple[np.ndarray, ...]:
+        """Blocks to keep, their mirror images, where each pivot goes, and weights; a row a kept block."""
+        if sequence.layout is None:
+            raise ParameterError("mirror=True needs recordings with a layout that knows left and right")
+        other = sequence.layout.mirror
+        tokens = [tuple(p) for p in self.pairs_] if self.pairs else [(j,) for j in self.joints_]
+        position = {t: i for i, t in enumerate(tokens)}
+        reverse = [self._reversal(flipped) for flipped in (False, True)]
+        rows = []
+        for i, token in enumerate(tokens):
+            image = tuple(int(other[j]) for j in token)
+            flipped = image not in position and image[::-1] in position  # x_j - x_i in place of x_i - x_j
+            if not flipped and image not in position:
+                names = ", ".join(sequence.layout.joints[j] for j in image)
+                raise ParameterError(f"mirror=True needs both sides: {names} is not among the joints")
+            twin = position[image[::-1] if flipped else image]
+            if twin >= i:
+                rows.append((i, twin, reverse[flipped], 1.0 if twin == i else 2**0.5))
+        kept, twins, permutations, weights = zip(*rows, strict=True)
+        return np.asarray(kept), np.asarray(twins), np.asarray(permutations), np.asarray(weights)
+
+    def _reversal(self, flipped: bool) -> np.ndarray:
+        """Where each entry of v goes under x → -x, or (y, z) → -(y, z) for a pair that changes its order; (d,)."""
+        moved, start = [], 0
+        for _, _, n_pivots, _ in self._blocks():
+            for axis in range(3):
+                index = np.arange(start, start + n_pivots)
+                moved.append(index[::-1] if (axis == 0) != flipped else index)
+                start += n_pivots
+        moved.append(np.arange(start, start + self.n_pivots_time))
+        return np.concatenate(moved)
+
+    def _signals(self, sequence: SkeletonSequence) -> np.ndarray:
+        """The chosen signals side by side, (T, J, 3 * n_signals)."""
+        parts = []
+        for name, *_ in self._blocks():
+            if self.pairs and name != "bone":
+                signal = SIGNALS[name](relative(sequence, self.pairs_))
+            elif self.pairs:
+                signal = relative(sequence.replace(joints=SIGNALS[name](sequence)), self.pairs_).joints
+            else:
+                signal = SIGNALS[name](sequence)[:, self.joints_]
+            parts.append(signal * signal.dtype.type(self.scales_[name]))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)
+
+    def _blocks(self) -> list[tuple[str, float, int, float]]:
+        """(signal, σ, Z, β) of each signal, checked."""
+        names = (self.signals,) if isinstance(self.signals, str) else tuple(self.signals)
+        for name in names:
+            check_choice("signals", name, SIGNALS)
+        columns = []
+        for parameter in ("sigma_joint", "n_pivots_joint", "joint_weight"):
+            value = getattr(self, parameter)
+            values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * len(names)
+            if len(values) != len(names):
+                raise ParameterError(f"{parameter} has {len(values)} values for {len(names)} signals")
+            for v in values:
+                if parameter == "joint_weight":
+                    check_in(parameter, v, 0, 1)
+                else:
+                    check_positive(parameter, v, integer=parameter == "n_pivots_joint")
+            columns.append(values)
+        check_positive("sigma_time", self.sigma_time)
+        check_positive("n_pivots_time", self.n_pivots_time, integer=True)
+        if sum(columns[2]) > 1 + 1e-9:
+            raise ParameterError(f"joint_weight must leave a share for time: its sum is {sum(columns[2])}")
+        return list(zip(names, *columns, strict=True))
+
+
+def resolve_joints(joints: JointsLike, sequence: SkeletonSequence) -> tuple[int, ...]:
+    """Positions of the chosen joints in a recording, with or without a layout.
+
+    >>> resolve_joints([2, 0], SkeletonSequence(np.ones((1, 4, 3))))
+    (2, 0)
+    """
+    if sequence.layout is not None:
+        return sequence.layout.indices(joints)
+    if joints is None:
+        return tuple(range(sequence.n_joints))
+    if isinstance(joints, (str, int)):
+        joints = (joints,)
+    chosen = tuple(joints)
+    if any(isinstance(j, str) or not 0 <= j < sequence.n_joints for j in chosen):
+        raise ParameterError(
+            f"joints={list(chosen)!r}: recordings without a layout have joints 0 to {sequence.n_joints - 1}"
+        )
+    return tuple(int(j) for j in chosen)
