@@ -41,6 +41,8 @@ class DCK(TransformerMixin, BaseEstimator):
         What displacements are taken of, see `kerneton.signals.SIGNALS`; the paper uses "position".
     sigma_joint, n_pivots_joint, sigma_time, n_pivots_time : float, int, float, int
         σ₂', Z₂', σ₃', Z₃'.
+    pivot_margin : float
+        How many σ the pivots reach beyond [-1, 1] and [0, 1], see `SCK`.
     sigma_span : float, optional
         σ₄' in frames: how far apart two frames may be; None for any distance.
     power, entry_power : float in (0, 1]
@@ -81,6 +83,7 @@ class DCK(TransformerMixin, BaseEstimator):
         n_pivots_joint: int = 5,
         sigma_time: float = 0.5,
         n_pivots_time: int = 6,
+        pivot_margin: float = 0.0,
         sigma_span: float | None = None,
         power: float = 0.85,
         entry_power: float = 1.0,
@@ -98,6 +101,7 @@ class DCK(TransformerMixin, BaseEstimator):
         self.n_pivots_joint = n_pivots_joint
         self.sigma_time = sigma_time
         self.n_pivots_time = n_pivots_time
+        self.pivot_margin = pivot_margin
         self.sigma_span = sigma_span
         self.power = power
         self.entry_power = entry_power
@@ -173,7 +177,10 @@ class DCK(TransformerMixin, BaseEstimator):
     def _times(self, x: Any, n_frames: Any) -> Any:
         """z(s/T), zero where padded; (B, T, Z₃)."""
         time = asarray_like(np.arange(1, x.shape[1] + 1), x) / as_dtype_of(n_frames, x)[:, None]
-        z = gaussian_features(time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=0.0, high=1.0)
+        reach = self.pivot_margin * self.sigma_time
+        z = gaussian_features(
+            time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=-reach, high=1.0 + reach
+        )
         return z * (time < 1 + 0.5 / x.shape[1])[..., None]
 
     def _sums(self, x: Any, z: Any, n_frames: Any) -> Any:
@@ -182,6 +189,7 @@ class DCK(TransformerMixin, BaseEstimator):
             "sigma": self.sigma_joint,
             "n_pivots": self.n_pivots_joint,
             "sigma_span": self.sigma_span,
+            "reach": self._reach(),
         }
         if self.method == "direct":
             sums = direct_sums(x, z, self._local_pairs, **same)
@@ -239,6 +247,10 @@ class DCK(TransformerMixin, BaseEstimator):
         x = SIGNALS[self.signal](sequence)[:, self.joints_]
         return x * x.dtype.type(self.scale_) if self.signal in SCALED else x
 
+    def _reach(self) -> float:
+        """Where the outermost pivots of displacements sit."""
+        return 1.0 + self.pivot_margin * self.sigma_joint
+
     def _check_parameters(self) -> None:
         check_choice("signal", self.signal, SIGNALS)
         check_choice("method", self.method, ["harmonics", "direct"])
@@ -250,6 +262,7 @@ class DCK(TransformerMixin, BaseEstimator):
             check_positive("sigma_span", self.sigma_span)
         check_in("power", self.power, 0, 1, closed="right")
         check_in("entry_power", self.entry_power, 0, 1, closed="right")
+        check_in("pivot_margin", self.pivot_margin, 0, 10)
 
     def _check_tolerance(self, signals: list[np.ndarray]) -> None:
         dtype = np.result_type(*{s.dtype for s in signals})
@@ -258,7 +271,7 @@ class DCK(TransformerMixin, BaseEstimator):
                 f"tol={self.tol:g} cannot be met in {dtype}; ask for {32 * np.finfo(dtype).eps:.0e} or more, "
                 "or use float64 recordings or method='direct'"
             )
-        plan_harmonics(max(_extent(s) for s in signals), self.sigma_joint, self.tol)
+        plan_harmonics(max(_extent(s) for s in signals), self.sigma_joint, self.tol, self._reach())
 
 
 def _extent(x: Any) -> float:

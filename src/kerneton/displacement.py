@@ -23,7 +23,14 @@ _DENSE_WINDOW = 160  # frames up to which a dense window matrix beats the Fourie
 
 
 def direct_sums(
-    x: Any, z: Any, pairs: np.ndarray, *, sigma: float, n_pivots: int, sigma_span: float | None
+    x: Any,
+    z: Any,
+    pairs: np.ndarray,
+    *,
+    sigma: float,
+    n_pivots: int,
+    sigma_span: float | None,
+    reach: float = 1.0,
 ) -> Any:
     """The sum as it is written: x (B, T, J, 3), z (B, T, Z₃) zero where padded → (B, n_pairs, 3Z, Z₃, Z₃).
 
@@ -37,7 +44,9 @@ def direct_sums(
     columns = []
     for i, k in pairs:
         steps = x[:, :, None, i] - x[:, None, :, k]  # (B, T, T, 3)
-        phi = gaussian_features(steps, sigma=sigma, n_pivots=n_pivots).reshape(B, T, T, 3 * n_pivots)
+        phi = gaussian_features(steps, sigma=sigma, n_pivots=n_pivots, low=-reach, high=reach).reshape(
+            B, T, T, 3 * n_pivots
+        )
         weighted = xp.moveaxis(phi * window[:, :, None], -1, 1)  # (B, 3Z, T, T)
         columns.append(z.swapaxes(1, 2)[:, None] @ weighted @ z[:, None])
     return xp.stack(columns, 1)
@@ -52,6 +61,7 @@ def harmonic_sums(
     n_pivots: int,
     sigma_span: float | None,
     extent: float,
+    reach: float = 1.0,
     tol: float = 1e-5,
 ) -> Any:
     """The same sum in time linear in the frames, to a relative error of about ``tol``.
@@ -64,7 +74,7 @@ def harmonic_sums(
 
         M_k[(i,p),(i',q)] = Σ_ss' B_ss' (e^{iωk x_is} z_p(s)) conj(e^{iωk x_i's'} z_q(s')),   B = G_σ4 - I
 
-    ``extent`` bounds every displacement.
+    ``extent`` bounds every displacement; pivots lie on [-reach, reach].
 
     >>> x, z = np.random.default_rng(0).uniform(size=(1, 9, 4, 3)), np.ones((1, 9, 2))
     >>> same = dict(sigma=0.6, n_pivots=5, sigma_span=4.0)
@@ -75,7 +85,7 @@ def harmonic_sums(
     xp = namespace_of(x)
     B, T, J, _ = x.shape
     N = J * z.shape[2]
-    period, n_harmonics = plan_harmonics(extent, sigma, tol)
+    period, n_harmonics = plan_harmonics(extent, sigma, tol, reach)
     angle = xp.moveaxis(x * (2 * math.pi / period), 3, 1)[:, :, None]  # (B, 3, 1, T, J)
     angle = angle * asarray_like(np.arange(1, n_harmonics + 1), x)[:, None, None]
     waves = xp.stack([xp.cos(angle), xp.sin(angle)], -2)  # (B, 3, K, T, 2, J)
@@ -85,19 +95,21 @@ def harmonic_sums(
     real = moments[..., 0, :, 0, :] + moments[..., 1, :, 1, :]
     imaginary = moments[..., 1, :, 0, :] - moments[..., 0, :, 1, :]
     both = xp.concatenate([real, imaginary], 2).reshape(B, 3, 2 * n_harmonics, N * N)
-    constant, waves_to_pivots = _synthesis(period, n_harmonics, sigma, n_pivots)
+    constant, waves_to_pivots = _synthesis(period, n_harmonics, sigma, n_pivots, reach)
     sums = asarray_like(waves_to_pivots, x) @ both  # (B, 3, Z, N²)
     sums = sums.reshape(B, 3 * n_pivots, J, -1, J, z.shape[2])
     chosen = xp.moveaxis(sums[:, :, pairs[:, 0], :, pairs[:, 1], :], 0, 1)  # (B, n_pairs, 3Z, Z₃, Z₃)
     return chosen + constant * (z.swapaxes(1, 2) @ _windowed(z, sigma_span))[:, None, None]
 
 
-def _synthesis(period: float, n_harmonics: int, sigma: float, n_pivots: int) -> tuple[float, np.ndarray]:
+def _synthesis(
+    period: float, n_harmonics: int, sigma: float, n_pivots: int, reach: float
+) -> tuple[float, np.ndarray]:
     """√c g_0 and the matrix (Z, 2K) from real and imaginary moments to pivots."""
     omega, k = 2 * math.pi / period, np.arange(1, n_harmonics + 1)
-    constant = pivot_scale(n_pivots, -1.0, 1.0, sigma) * sigma * math.sqrt(math.pi) / period
+    constant = pivot_scale(n_pivots, -reach, reach, sigma) * sigma * math.sqrt(math.pi) / period
     g = 2 * constant * np.exp(-((omega * k * sigma) ** 2) / 4)
-    phase = omega * np.outer(pivots(n_pivots, -1.0, 1.0), k)
+    phase = omega * np.outer(pivots(n_pivots, -reach, reach), k)
     return constant, np.concatenate([g * np.cos(phase), g * np.sin(phase)], axis=1)
 
 
@@ -128,17 +140,14 @@ def span_window(n_frames: int, sigma_span: float | None) -> np.ndarray:
     return window
 
 
-def plan_harmonics(
-    extent: float, sigma: float, tol: float, low: float = -1.0, high: float = 1.0
-) -> tuple[float, int]:
+def plan_harmonics(extent: float, sigma: float, tol: float, reach: float = 1.0) -> tuple[float, int]:
     """Period and number of harmonics that keep both the wrapped and the cut-off tail under the tolerance.
 
     >>> plan_harmonics(1.5, 0.6, 1e-5)[1]
     9
     """
-    reach = extent + max(abs(low), abs(high))
     tail = math.sqrt(math.log(4 / tol))
-    period = reach + sigma * tail
+    period = extent + reach + sigma * tail
     n_harmonics = math.ceil(period * tail / (math.pi * sigma))
     if n_harmonics > MAX_HARMONICS:
         raise DataError(

@@ -42,6 +42,9 @@ class SCK(TransformerMixin, BaseEstimator):
         σ₂, Z₂ and β₁ of the signals; time has the weight that β₁ leaves of one.
     sigma_time, n_pivots_time : float, int
         σ₃ and Z₃.
+    pivot_margin : float
+        How many σ the pivots reach beyond [-1, 1] and [0, 1]. The paper's 0 cuts the kernels' tails at the ends;
+        with 2 or so kernel values converge to the exact ones as pivots grow.
     joints : joint set's name, joints' names or positions, optional
         The joints to use; all by default.
     pairs : bool
@@ -86,6 +89,7 @@ class SCK(TransformerMixin, BaseEstimator):
         joint_weight: float | Sequence[float] = 0.5,
         sigma_time: float = 0.5,
         n_pivots_time: int = 6,
+        pivot_margin: float = 0.0,
         joints: JointsLike = None,
         pairs: bool = False,
         order: int = 3,
@@ -104,6 +108,7 @@ class SCK(TransformerMixin, BaseEstimator):
         self.joint_weight = joint_weight
         self.sigma_time = sigma_time
         self.n_pivots_time = n_pivots_time
+        self.pivot_margin = pivot_margin
         self.joints = joints
         self.pairs = pairs
         self.order = order
@@ -124,6 +129,7 @@ class SCK(TransformerMixin, BaseEstimator):
         check_choice("entries", self.entries, ["simplex", "slices"])
         check_in("power", self.power, 0, 1, closed="right")
         check_in("entry_power", self.entry_power, 0, 1, closed="right")
+        check_in("pivot_margin", self.pivot_margin, 0, 10)
         sequences = check_sequences(X)
         self.n_joints_in_ = sequences[0].n_joints
         self.joints_ = resolve_joints(self.joints, sequences[0])
@@ -178,10 +184,15 @@ class SCK(TransformerMixin, BaseEstimator):
         lengths = as_dtype_of(n_frames, signals)
         time = frames / lengths[:, None]  # (B, T)
         time_weight = max(1 - sum(weight for *_, weight in blocks), 0.0)
-        z = gaussian_features(time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=0.0, high=1.0)
+        reach = self.pivot_margin * self.sigma_time
+        z = gaussian_features(
+            time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=-reach, high=1.0 + reach
+        )
         parts = []
         for i, (_, sigma, n_pivots, weight) in enumerate(blocks):
-            phi = gaussian_features(signals[..., 3 * i : 3 * i + 3], sigma=sigma, n_pivots=n_pivots)
+            reach = 1.0 + self.pivot_margin * sigma
+            signal = signals[..., 3 * i : 3 * i + 3]
+            phi = gaussian_features(signal, sigma=sigma, n_pivots=n_pivots, low=-reach, high=reach)
             parts.append(phi.reshape(B, T, J, 3 * n_pivots) * weight**0.5)
         tail = (z * time_weight**0.5)[:, :, None, :]
         parts.append(xp.broadcast_to(tail, (B, T, J, self.n_pivots_time)))
