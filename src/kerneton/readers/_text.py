@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import codecs
-import math
+import itertools
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from kerneton.exceptions import FormatError, MissingDataError
 
 MAX_BYTES = 1 << 29  # what a reader may allocate on the word of a header
+LARGEST = 1e30  # coordinates beyond this overflow when squared in float32
 MAX_LINE = 1 << 20  # characters; more than a hundred thousand numbers
 
 
@@ -27,8 +31,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     """
     try:
         with path.open("rb") as raw:
-            start = raw.read(2)
-        encoding = "utf-16" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+            encoding = _encoding(raw.read(2))
         with path.open(encoding=encoding, errors="replace") as file:
             number = 0
             while line := file.readline(MAX_LINE + 1):
@@ -41,10 +44,10 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         raise MissingDataError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def numbers(words: Sequence[str], where: str) -> list[float]:
-    """Words as numbers; NaN is a number here, infinity is not.
+def numbers(words: Sequence[str], path: Path, line: int) -> list[float]:
+    """Words as numbers; NaN is a number here, infinity and what squares to it is not.
 
-    >>> numbers(["1", "2.5e-1"], "wave.txt, line 3")
+    >>> numbers(["1", "2.5e-1"], Path("wave.txt"), 3)
     [1.0, 0.25]
     """
     values = []
@@ -52,34 +55,73 @@ def numbers(words: Sequence[str], where: str) -> list[float]:
         try:
             value = float(word)
         except ValueError:
-            raise FormatError(f"{where}, column {i + 1}: expected a number, got {shorten(word)!r}") from None
-        if math.isinf(value):
-            raise FormatError(f"{where}, column {i + 1}: {shorten(word)!r} is infinite")
+            raise FormatError(
+                f"{path}, line {line}, column {i + 1}: expected a number, got {shorten(word)!r}"
+            ) from None
+        if abs(value) > LARGEST:
+            raise FormatError(f"{path}, line {line}, column {i + 1}: {shorten(word)!r} is too large")
         values.append(value)
     return values
 
 
-def first_words(head: bytes) -> list[str]:
-    """The words of the first line that is not blank.
+def table(path: Path, width: int, what: str) -> np.ndarray:
+    """(rows, width) the numbers of a file whose every line holds ``width`` of them.
 
-    >>> first_words(b"\\n1 2.5 -3\\n4 5 6\\n")
-    ['1', '2.5', '-3']
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "rows.txt"
+    >>> _ = file.write_text("1 2\\n3 4\\n")
+    >>> table(file, 2, "x y")
+    array([[1., 2.], [3., 4.]])
     """
-    return head.lstrip()[:MAX_LINE].split(b"\n", 1)[0].decode("utf-8-sig", "replace").split()
+    values = array("d")  # a list of Python floats would take five times the memory
+    for line, text in lines(path):
+        words = text.split()
+        if len(words) != width:
+            raise FormatError(
+                f"{path}, line {line}: expected {width} numbers ({what}), got {len(words)} words"
+            )
+        values.extend(numbers(words, path, line))
+        if values.itemsize * len(values) > MAX_BYTES:
+            raise FormatError(f"{path}, line {line}: more than {MAX_BYTES >> 20} MiB of numbers")
+    if not values:
+        raise FormatError(f"{path}: no numbers")
+    return np.frombuffer(values).reshape(-1, width)
 
 
-def all_numbers(words: Sequence[str]) -> bool:
-    """Whether there are words and every one is a number.
+def first_rows(head: bytes, n_rows: int = 2) -> list[list[str]]:
+    """The words of the first lines that are not blank.
 
-    >>> all_numbers(["1", "2.5"]), all_numbers(["1", "x"]), all_numbers([])
+    >>> first_rows(b"\\n1 2.5 -3\\n4 5 6\\n7 8 9")
+    [['1', '2.5', '-3'], ['4', '5', '6']]
+    """
+    rows = (line.split() for line in decode(head).splitlines())
+    return list(itertools.islice((row for row in rows if row), n_rows))
+
+
+def decode(head: bytes) -> str:
+    """The start of a file as text, in the encoding that `lines` will find.
+
+    >>> decode("é;1".encode("utf-16"))
+    'é;1'
+    """
+    return head.decode(_encoding(head), errors="replace")
+
+
+def _encoding(head: bytes) -> str:
+    return "utf-16" if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+
+
+def are_numbers(words: Sequence[str], width: int, n_whole: int = 0) -> bool:
+    """Whether these are ``width`` numbers, the first ``n_whole`` of them whole.
+
+    >>> are_numbers(["1", "2.5"], 2, 1), are_numbers(["1", "x"], 2), are_numbers(["1.5", "2"], 2, 1)
     (True, False, False)
     """
     try:
-        for word in words:
-            float(word)
+        values = [float(word) for word in words]
     except ValueError:
         return False
-    return bool(words)
+    return len(values) == width and all(value.is_integer() for value in values[:n_whole])
 
 
 def shorten(text: str, width: int = 40) -> str:
