@@ -15,22 +15,28 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same at run time
+    from kerneton.evaluate import evaluate
     from kerneton.layouts import Layout
+    from kerneton.report import Report
     from kerneton.sequence import SkeletonDataset, SkeletonSequence
 
     __version__: str
 
 __all__ = [
     "Layout",
+    "Report",
     "SkeletonDataset",
     "SkeletonSequence",
     "__version__",
+    "evaluate",
 ]
 
 _PUBLIC = {
     "Layout": "layouts",
+    "Report": "report",
     "SkeletonDataset": "sequence",
     "SkeletonSequence": "sequence",
+    "evaluate": "evaluate",
 }
 _MODULES = {"datasets", "exceptions", "layouts"}
 

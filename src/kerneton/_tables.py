@@ -1,0 +1,52 @@
+"""Tables of text, for the screen and for Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Rows = Sequence[Sequence[str]]  # the first one is the header
+
+
+def percent(value: float | None) -> str:
+    """A fraction in per cent with one decimal; a dash where there is none.
+
+    >>> percent(0.9298), percent(None)
+    ('93.0', '-')
+    """
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def aligned(rows: Rows) -> str:
+    """Columns for the screen: numbers to the right, words to the left.
+
+    >>> print(aligned([["label", "recall %"], ["wave", "93.0"], ["drink", "8.5"]]))
+    label  recall %
+    wave       93.0
+    drink       8.5
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    numeric = [all(_is_number(row[i]) for row in rows[1:]) for i in range(len(widths))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ).rstrip()
+        for row in rows
+    )
+
+
+def markdown(rows: Rows) -> str:
+    """A Markdown table.
+
+    >>> print(markdown([["label", "recall %"], ["a|b", "93.0"]]))
+    | label | recall % |
+    | --- | ---: |
+    | a\\|b | 93.0 |
+    """
+    header, *body = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    rule = ["---:" if body and all(_is_number(row[i]) for row in body) else "---" for i in range(len(header))]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *body])
+
+
+def _is_number(cell: str) -> bool:
+    return cell == "-" or cell.replace(".", "", 1).isdigit()
