@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton._array import asarray_like, index_like, is_torch
+from kerneton._array import asarray_like, index_like
 
 
 def n_entries(d: int, order: int, entries: str) -> int:
@@ -26,24 +26,25 @@ def n_entries(d: int, order: int, entries: str) -> int:
 
 @functools.lru_cache(maxsize=32)
 def entry_table(d: int, order: int, entries: str) -> tuple[np.ndarray, np.ndarray]:
-    """Flat positions of the kept entries and their weights, both (n_entries,).
+    """Flat positions of the kept entries, (m, n_entries), to be averaged over m, and their weights (n_entries,).
 
-    "simplex" keeps k ≥ i ≥ j, weight √(number of permutations): exact for super-symmetric tensors. "slices"
-    keeps i ≥ j of every slice, weight √2 off the diagonal: exact also where slices differ, as after
-    slice-wise EPN.
+    "simplex" keeps the entries k ≤ i ≤ j of the tensor's symmetric part, weighted by √(number of permutations):
+    exact for super-symmetric tensors, and the nearest one for others. "slices" keeps i ≤ j of every slice,
+    weighted by √2 off the diagonal: exact also where slices differ, as after slice-wise EPN.
     """
     if order == 3 and entries == "slices":
         pairs = list(itertools.combinations_with_replacement(range(d), 2))
-        kept: list[tuple[int, ...]] = [(k, i, j) for k in range(d) for i, j in pairs]
-        weights = [1.0 if i == j else math.sqrt(2) for _, i, j in kept]
+        kept = np.asarray([(k, i, j) for k in range(d) for i, j in pairs])
+        weights = np.where(kept[:, 1] == kept[:, 2], 1.0, math.sqrt(2))
+        orders = [[0, 1, 2]]
     else:
-        kept = list(itertools.combinations_with_replacement(range(d), order))
-        weights = [
-            math.sqrt(math.factorial(order) / math.prod(math.factorial(c) for c in Counter(e).values()))
-            for e in kept
-        ]
+        kept = np.asarray(list(itertools.combinations_with_replacement(range(d), order)))
+        repeats = [math.prod(math.factorial(c) for c in Counter(e).values()) for e in kept.tolist()]
+        weights = np.sqrt(math.factorial(order) / np.asarray(repeats))
+        # Each slice is symmetric by itself, so which index names the slice is all that differs.
+        orders = [[0, 1, 2], [1, 0, 2], [2, 0, 1]] if order == 3 else [list(range(order))]
     strides = d ** np.arange(order - 1, -1, -1)
-    return np.asarray(kept) @ strides, np.asarray(weights)
+    return np.stack([kept[:, o] @ strides for o in orders]), weights
 
 
 def unique_entries(tensors: Any, order: int, entries: str = "simplex") -> Any:
@@ -57,5 +58,5 @@ def unique_entries(tensors: Any, order: int, entries: str = "simplex") -> Any:
     d = tensors.shape[-1]
     positions, weights = entry_table(d, order, entries)
     flat = tensors.reshape(*tensors.shape[: tensors.ndim - order], d**order)
-    kept = flat[..., index_like(positions, tensors)] if is_torch(tensors) else flat.take(positions, axis=-1)
-    return kept * asarray_like(weights, tensors)
+    kept = sum(flat[..., index_like(p, tensors)] for p in positions)
+    return kept * asarray_like(weights / len(positions), tensors)
