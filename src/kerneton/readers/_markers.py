@@ -1,0 +1,143 @@
+"""Recordings of named points (C3D, TRC): bones between known names, y up, missing points, metres."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from kerneton.exceptions import FormatError
+from kerneton.layouts import Layout
+from kerneton.readers._names import joint_names
+from kerneton.readers._text import shorten
+from kerneton.readers._values import check_values
+from kerneton.sequence import SkeletonSequence
+
+_UNITS = {
+    **dict.fromkeys(("m", "meters", "metres", "meter", "metre"), 1.0),
+    **dict.fromkeys(("cm", "centimeters", "centimetres"), 0.01),
+    **dict.fromkeys(("mm", "millimeters", "millimetres"), 0.001),
+    **dict.fromkeys(("in", "inch", "inches"), 0.0254),
+}
+_HIGH = ("head", "nose", "neck", "left_shoulder", "right_shoulder", "left_fhd", "right_fhd", "c7")
+_LOW = tuple(
+    f"{side}_{part}"
+    for side in ("left", "right")
+    for part in ("ankle", "foot", "heel", "hee", "big_toe", "toes")
+)
+
+
+def unit_in_metres(unit: str, where: str) -> float:
+    """The length of a named unit.
+
+    >>> unit_in_metres("mm", "walk.trc")
+    0.001
+    """
+    if unit.strip().lower() not in _UNITS:
+        raise FormatError(f"{where}: expected a unit of length such as mm, got {shorten(unit)!r}")
+    return _UNITS[unit.strip().lower()]
+
+
+def marker_sequence(
+    path: Path,
+    kind: str,
+    labels: Sequence[str],
+    points: np.ndarray,
+    *,
+    unit: float,
+    fps: float | None,
+    up: str | None = None,
+) -> SkeletonSequence:
+    """A recording from points (T, M, 3): points at NaN or exactly at the origin are missing.
+
+    ``up`` is the file's vertical axis where the file names it, else it is the one along which heads and shoulders
+    lie above feet, else y.
+    """
+    check_values(path, points, "points")
+    names = joint_names(labels)
+    missing = np.isnan(points).any(axis=2) | (points == 0).all(axis=2)
+    points = points * unit
+    points[missing] = np.nan
+    points = turn_up(points, up or guess_up(points, names))
+    return SkeletonSequence(
+        points,
+        confidence=(~missing).astype(points.dtype) if missing.any() else None,
+        layout=marker_layout(f"{kind}{len(names)}", names),
+        name=path.stem,
+        fps=fps,
+    )
+
+
+def guess_up(points: np.ndarray, names: Sequence[str]) -> str:
+    """The vertical axis, "y" or "z": where most of the way from the feet to the head lies.
+
+    >>> lying = np.array([[[0, 0, 1.7], [0, 0.1, 0]]])
+    >>> guess_up(lying, ["head", "left_foot"]), guess_up(lying, ["a", "b"])
+    ('z', 'y')
+    """
+    high = [i for i, name in enumerate(names) if name in _HIGH]
+    low = [i for i, name in enumerate(names) if name in _LOW]
+    trunk = points[:, high].sum(axis=1) / max(len(high), 1) - points[:, low].sum(axis=1) / max(len(low), 1)
+    seen = trunk[~np.isnan(trunk).any(axis=1)]
+    if not high or not low or not len(seen):
+        return "y"
+    _, y, z = np.median(seen, axis=0)
+    return "z" if z > 2 * abs(y) else "y"
+
+
+def turn_up(points: np.ndarray, up: str) -> np.ndarray:
+    """Turn points so that the named axis points up; no reflection, so left stays left.
+
+    >>> turn_up(np.array([[[1, 2, 3]]]), "z").tolist(), turn_up(np.array([[[1, 2, 3]]]), "-y").tolist()
+    ([[[1, 3, -2]]], [[[-1, -2, 3]]])
+    """
+    if up == "y":
+        return points
+    x, y, z = np.moveaxis(points, -1, 0)
+    turned = {
+        "x": (-y, x, z),
+        "-x": (y, -x, z),
+        "-y": (-x, -y, z),
+        "z": (x, z, -y),
+        "-z": (x, -z, y),
+    }[up]
+    return np.stack(turned, axis=-1)
+
+
+_AXIS = ("neck", "shoulder_center", "chest", "spine", "spine_lower", "hip_center")
+_PARENTS = {
+    **{joint: _AXIS[i + 1 :] for i, joint in reversed(list(enumerate(_AXIS)))},
+    "head": _AXIS,
+    "nose": ("head", "neck"),
+    "clavicle": _AXIS,
+    "shoulder": ("clavicle", *_AXIS),
+    "elbow": ("shoulder",),
+    "wrist": ("elbow",),
+    "hand": ("wrist",),
+    "hip": _AXIS[::-1],
+    "knee": ("hip",),
+    "ankle": ("knee",),
+    "heel": ("ankle",),
+    "foot": ("ankle",),
+    "big_toe": ("foot", "ankle"),
+    "small_toe": ("big_toe",),
+}
+
+
+def marker_layout(name: str, joints: Sequence[str]) -> Layout:
+    """A layout for bare points: bones run between the joints whose names are known.
+
+    >>> layout = marker_layout("trc", ["left_elbow", "left_shoulder", "left_wrist", "clip"])
+    >>> [(layout.joints[a], layout.joints[b]) for a, b in layout.bones]
+    [('left_shoulder', 'left_elbow'), ('left_elbow', 'left_wrist')]
+    """
+    present = set(joints)
+    bones = []
+    for child, parents in _PARENTS.items():
+        for side in ("left_", "right_", ""):
+            candidates = (name for parent in parents for name in (side + parent, parent))
+            found = next((name for name in candidates if name in present), None)
+            if found is not None and side + child in present:
+                bones.append((found, side + child))
+    return Layout(name, joints, bones=bones, root="hip_center" if "hip_center" in present else None)
