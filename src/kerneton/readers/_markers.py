@@ -48,18 +48,19 @@ def marker_sequence(
     unit: float,
     fps: float | None,
     up: str | None = None,
+    usual_up: str = "y",
 ) -> SkeletonSequence:
     """A recording from points (T, M, 3): points at NaN or exactly at the origin are missing.
 
-    ``up`` is the file's vertical axis where the file names it, else it is the one along which heads and shoulders
-    lie above feet, else y.
+    ``up`` is the vertical axis where the file names it; where it is None, the axis along which heads and shoulders
+    lie above feet is taken, and ``usual_up`` where the labels do not tell.
     """
     check_values(path, points, "points")
     names = joint_names(labels)
     missing = np.isnan(points).any(axis=2) | (points == 0).all(axis=2)
     points = points * unit
     points[missing] = np.nan
-    points = turn_up(points, up or guess_up(points, names))
+    points = turn_up(points, up or guess_up(points, names) or usual_up)
     return SkeletonSequence(
         points,
         confidence=(~missing).astype(points.dtype) if missing.any() else None,
@@ -69,21 +70,21 @@ def marker_sequence(
     )
 
 
-def guess_up(points: np.ndarray, names: Sequence[str]) -> str:
-    """The vertical axis, "y" or "z": where most of the way from the feet to the head lies.
+def guess_up(points: np.ndarray, names: Sequence[str]) -> str | None:
+    """The vertical axis, "y" or "z", or None where the names do not tell: where most of the way from the feet to the head lies.
 
-    >>> lying = np.array([[[0, 0, 1.7], [0, 0.1, 0]]])
-    >>> guess_up(lying, ["head", "left_foot"]), guess_up(lying, ["a", "b"])
-    ('z', 'y')
+    >>> points = np.array([[[0, 0, 1.7], [0, 0.1, 0]]])
+    >>> guess_up(points, ["head", "left_foot"]), guess_up(points, ["a", "b"])
+    ('z', None)
     """
     high = [i for i, name in enumerate(names) if name in _HIGH]
     low = [i for i, name in enumerate(names) if name in _LOW]
     trunk = points[:, high].sum(axis=1) / max(len(high), 1) - points[:, low].sum(axis=1) / max(len(low), 1)
     seen = trunk[~np.isnan(trunk).any(axis=1)]
     if not high or not low or not len(seen):
-        return "y"
-    _, y, z = np.median(seen, axis=0)
-    return "z" if z > 2 * abs(y) else "y"
+        return None
+    x, y, z = np.median(seen, axis=0)
+    return "z" if z > 2 * max(abs(x), abs(y)) else "y" if y > 2 * max(abs(x), abs(z)) else None
 
 
 def turn_up(points: np.ndarray, up: str) -> np.ndarray:

@@ -5,7 +5,7 @@ in ASF files, after the bone that ends there (``lhumerus``). The tables below li
 is called elsewhere. The first spelling that the file holds is taken, so ``LeftShoulder`` is the collar bone where
 ``LeftArm`` stands beside it (MotionBuilder, Mixamo) and the shoulder where it does not. Sides are recognised as
 ``Left``, ``L``, ``_l``, ``.L`` before or after the name, and as a single leading letter where the file also holds the
-other side (``LKNE`` with ``RKNE``). Prefixes of rigs (``mixamorig:``, ``Bip01``, ``ValveBiped``) are dropped. All
+other side (``lfemur`` with ``rfemur``) or the rest is a Plug-in Gait marker (``LKNE``). Prefixes of rigs (``mixamorig:``, ``Bip01``, ``ValveBiped``) are dropped. All
 other names are kept, in lower case with underscores and the side first.
 """
 
@@ -57,6 +57,21 @@ CENTRAL_ENDS = {
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SIDE = {"left": "left", "l": "left", "right": "right", "r": "right"}
 _RIG = {"mixamorig", "bip", "valvebiped", "cc", "base", "def", "j", "c"}
+_MARKERS = {
+    "fhd",
+    "bhd",
+    "sho",
+    "elb",
+    "wra",
+    "wrb",
+    "fin",
+    "asi",
+    "psi",
+    "kne",
+    "ank",
+    "hee",
+    "toe",
+}  # Plug-in Gait
 _OURS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -118,7 +133,7 @@ def _sides(names: Sequence[list[str]]) -> list[tuple[str, list[str]]]:
         elif joined.startswith(("left", "right")) and joined not in _SIDE:
             side = "left" if joined.startswith("left") else "right"
             split.append((side, [tokens[0].removeprefix(side), *tokens[1:]]))
-        elif joined[:1] in ("l", "r") and twin in whole and len(joined) > 1:
+        elif joined[:1] in ("l", "r") and (twin in whole or joined[1:] in _MARKERS) and len(joined) > 1:
             split.append((_SIDE[joined[0]], [tokens[0][1:], *tokens[1:]]))
         else:
             split.append(("", tokens))
