@@ -37,7 +37,6 @@ _FORMATS = (
 _NAMED = {"bvh", "c3d", "trc", "amc", "csv_table"}  # files that name their joints one by one
 _SUFFIXES = {
     ".npz": "npz",
-    ".npy": "npz",
     ".csv": "csv_table",
     ".tsv": "csv_table",
     ".pkl": "pyskl",
