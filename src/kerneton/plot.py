@@ -191,9 +191,7 @@ class _Row(NamedTuple):
 
 
 def _arrange(recording: SkeletonSequence, n_poses: int) -> _Row:
-    points, numbers = _measured(recording)
-    root = None if recording.layout is None else recording.layout.root
-    centre = np.nanmean(points, axis=1) if root is None else points[:, root]
+    numbers, points, centre = _measured(recording)
     plane = project(points - (centre * [1, 0, 1])[:, None])  # walking is taken out, jumping is not
     frames = np.unique(np.linspace(0, len(points) - 1, n_poses).round().astype(int))
     low, high = np.nanmin(plane, axis=(0, 1)), np.nanmax(plane, axis=(0, 1))
@@ -237,16 +235,19 @@ def _draw_pose(ax: Axes, pose: np.ndarray, layout: Layout | None) -> None:
     ax.plot(*pose[loose].T, "o", color=_FAINT, markersize=2)
 
 
-def _measured(recording: SkeletonSequence) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates with NaN where there is no measurement, and the frames that have some."""
-    points = np.array(recording.joints, dtype=float)
-    points[~points.any(axis=(1, 2))] = np.nan  # all-zero frames are missing frames
-    if recording.confidence is not None:
-        points[recording.confidence == 0] = np.nan
-    seen = np.isfinite(points).all(axis=2).any(axis=1)
+def _measured(recording: SkeletonSequence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Frames that show something: their numbers, coordinates with NaN for what is missing, body centres."""
+    from kerneton.preprocess import fill_gaps, missing_joints  # inside, for it brings scikit-learn along
+
+    missing = missing_joints(recording)
+    seen = ~missing.all(axis=1)
     if not seen.any():
         raise DataError(f"recording {recording.name!r} has no measured joint to draw")
-    return points[seen], np.flatnonzero(seen)
+    points = np.where(missing[..., None], np.nan, recording.joints)[seen]
+    root = None if recording.layout is None else recording.layout.root
+    if root is None or missing[:, root].all():
+        return np.flatnonzero(seen), points, np.nanmean(points, axis=1)
+    return np.flatnonzero(seen), points, fill_gaps(points, missing[seen])[:, root]
 
 
 def _ends(layout: Layout) -> list[int]:

@@ -16,13 +16,18 @@ from collections.abc import Sequence
 from kerneton.cli._common import Output, deliver
 from kerneton.exceptions import KernetonError
 
-COMMANDS: tuple[str, ...] = ()  # modules of this package, in the order in which help lists them
+COMMANDS = (
+    "demo",
+    "info",
+    "evaluate",
+    "reproduce",
+)  # modules of this package, in the order in which help lists them
 
 _EPILOG = """\
 examples:
-  kerneton demo                                      try it, without any data
-  kerneton evaluate florence3d --protocol half       a published data set
-  kerneton evaluate COMMAND --help                   more about a command
+  kerneton demo                              try it, without any data
+  kerneton evaluate my-recordings            how well are the actions in a folder told apart?
+  kerneton evaluate --help                   more about one command
 """
 
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import argparse
 import ast
+import difflib
 import json
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kerneton._files import write_text
 from kerneton._progress import Progress, bar, silent
-from kerneton.exceptions import ParameterError
+from kerneton.exceptions import MissingDataError, ParameterError
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+    from kerneton.sequence import SkeletonDataset
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,56 @@ def add_data_home(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data-home", metavar="FOLDER", help="where published data sets lie (default: $KERNETON_DATA)"
     )
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """A published data set by name, or a folder of recordings; `load_data` loads it."""
+    parser.add_argument("data", metavar="DATA", help="a published data set's name, or a folder of recordings")
+    add_data_home(parser)
+
+
+def load_data(args: argparse.Namespace) -> SkeletonDataset:
+    """What `add_data` asked for."""
+    from kerneton.datasets import LOADERS, load_dataset
+
+    if args.data in LOADERS:
+        return load_dataset(args.data, args.data_home)
+    if not Path(args.data).is_dir():
+        raise MissingDataError(
+            f"{args.data!r} is neither a folder nor a published data set ({', '.join(LOADERS)})"
+        )
+    from kerneton.folder import load_folder
+
+    return load_folder(args.data)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """A preset and parameters on top of it; `make_model` builds the model."""
+    parser.add_argument(
+        "--preset", metavar="NAME", default="default", help="parameters to start from: default or paper"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        dest="settings",
+        action="append",
+        default=[],
+        help="set a parameter, such as sck__power=0.3; may be given several times",
+    )
+
+
+def make_model(args: argparse.Namespace) -> Pipeline:
+    """What `add_model` asked for."""
+    from kerneton.recognizer import make_recognizer
+
+    model = make_recognizer(preset=args.preset)
+    settings = parse_settings(args.settings)
+    known = model.get_params()
+    for name in settings:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
+            raise ParameterError(f"no parameter {name!r}; did you mean {' or '.join(near) or 'another'}?")
+    return model.set_params(**settings)
 
 
 def progress_of(args: argparse.Namespace) -> Progress:

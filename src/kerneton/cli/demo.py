@@ -1,0 +1,61 @@
+"""kerneton demo: the whole path on generated actions."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from kerneton.cli._common import Output, add_command, progress_of
+
+_EXAMPLES = """\
+  kerneton demo
+  kerneton demo -o pictures --json demo.json
+"""
+_SHOWN = ("draw circle", "draw X", "sit down", "bow", "drink", "answer phone")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Say what the command takes."""
+    parser = add_command(
+        subparsers,
+        "demo",
+        run,
+        help="generate actions, train on some subjects, test on the others, draw the result",
+        examples=_EXAMPLES,
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        type=Path,
+        default=Path("kerneton-demo"),
+        help="where the pictures go (default: kerneton-demo)",
+    )
+
+
+def run(args: argparse.Namespace) -> Output:
+    """Generate, train, test, draw."""
+    from kerneton._files import replacing
+    from kerneton.datasets import make_actions
+    from kerneton.evaluate import evaluate
+    from kerneton.plot import plot_skeleton
+    from kerneton.recognizer import make_recognizer
+
+    start = time.perf_counter()
+    data = make_actions(random_state=0)
+    report = evaluate(make_recognizer(), data, "leave-one-subject-out", progress=progress_of(args))
+    one_subject = {s.label: s for s in reversed(data) if s.subject == data[0].subject}
+    shown = [one_subject[label] for label in _SHOWN if label in one_subject] or list(one_subject.values())[:6]
+    figures = {
+        "confusion.png": report.plot(),
+        "skeletons.png": plot_skeleton(shown, title="Generated actions, seen by the camera"),
+    }
+    for name, figure in figures.items():
+        with replacing(args.output / name) as temporary:
+            figure.savefig(temporary, dpi=150)
+    files = [str(args.output / name) for name in figures]
+    seconds = time.perf_counter() - start
+    text = f"{report}\n\nwrote {' and '.join(files)} in {seconds:.1f} s"
+    return Output(text, {**report.to_dict(), "files": files, "seconds": seconds})

@@ -1,0 +1,51 @@
+"""kerneton evaluate: train and test on a published data set or on a folder of recordings."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from kerneton.cli._common import Output, add_command, add_data, add_model, load_data, make_model, progress_of
+
+_EXAMPLES = """\
+  kerneton evaluate florence3d --data-home ~/skeletons
+  kerneton evaluate msr_action3d --protocol li --set sck__power=0.3
+  kerneton evaluate my-recordings --protocol leave-one-subject-out --json result.json
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Say what the command takes."""
+    parser = add_command(
+        subparsers,
+        "evaluate",
+        run,
+        help="train and test a recogniser on a data set or a folder, and report how well it does",
+        examples=_EXAMPLES,
+    )
+    add_data(parser)
+    parser.add_argument(
+        "--protocol",
+        metavar="NAME",
+        help="who trains and who is tested: half, leave-one-subject-out, odd-even, wang, li or k-fold "
+        "(default: what the data set's published results use, else leave-one-subject-out)",
+    )
+    add_model(parser)
+    parser.add_argument("--jobs", metavar="N", type=int, help="splits that run at once (default: 1)")
+    parser.add_argument("--markdown", metavar="FILE", help="write the report as Markdown")
+    parser.add_argument("--plot", metavar="FILE", help="write the confusion matrix as a picture")
+
+
+def run(args: argparse.Namespace) -> Output:
+    """Load, evaluate, report."""
+    from kerneton._files import replacing
+    from kerneton.evaluate import evaluate
+
+    data, model = load_data(args), make_model(args)
+    report = evaluate(model, data, args.protocol, progress=progress_of(args), n_jobs=args.jobs)
+    if args.markdown:
+        report.to_markdown(args.markdown)
+    if args.plot:
+        with replacing(args.plot) as temporary:
+            report.plot().savefig(temporary, dpi=150)
+    return Output(str(report), report.to_dict())
