@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from kerneton._array import as_dtype_of, asarray_like, index_like, namespace_of
-from kerneton._batches import map_batches
-from kerneton._validation import check_choice, check_in, check_positive, check_sequences
+from kerneton._blocks import BlockTransformer, resolve_joints
+from kerneton._validation import check_choice, check_in, check_positive
 from kerneton.displacement import direct_sums, harmonic_sums, plan_harmonics
 from kerneton.exceptions import ParameterError
 from kerneton.feature_maps import gaussian_features
 from kerneton.layouts import JointsLike
 from kerneton.power_norm import hosvd_power
-from kerneton.sck import resolve_joints
 from kerneton.sequence import SkeletonSequence
 from kerneton.signals import SCALED, SIGNALS, learn_scale
 
 
-class DCK(TransformerMixin, BaseEstimator):
+class DCK(BlockTransformer):
     """Dynamics compatibility kernel as features: how pairs of joints move with respect to each other.
 
     ::
@@ -51,6 +47,8 @@ class DCK(TransformerMixin, BaseEstimator):
         Also pair a joint with itself at two times, which the paper's sizes count and its sum leaves out.
     mirror : bool
         Average the features of a recording and of its mirror image.
+    weighting : {"alignment", None}
+        Weight each pair by how well it tells the training labels apart, see `alignment_weights`.
     method : {"harmonics", "direct"}
         Time linear or quadratic in the frames; equal within ``tol``.
     tol : float
@@ -65,6 +63,7 @@ class DCK(TransformerMixin, BaseEstimator):
         Pairs of joints in feature order, as positions in the recording.
     block_sizes_ : ndarray of shape (n_pairs,)
         How many features each pair has.
+    weights_ : ndarray of shape (n_pairs,), where ``weighting``
     n_joints_in_ : int
 
     Examples
@@ -89,6 +88,7 @@ class DCK(TransformerMixin, BaseEstimator):
         entry_power: float = 1.0,
         same_joint: bool = True,
         mirror: bool = False,
+        weighting: str | None = None,
         method: str = "harmonics",
         tol: float = 1e-5,
         batch_size: int = 32,
@@ -107,62 +107,28 @@ class DCK(TransformerMixin, BaseEstimator):
         self.entry_power = entry_power
         self.same_joint = same_joint
         self.mirror = mirror
+        self.weighting = weighting
         self.method = method
         self.tol = tol
         self.batch_size = batch_size
         self.n_jobs = n_jobs
         self.device = device
 
-    def fit(self, X: Iterable[Any], y: Any = None) -> DCK:  # noqa: ARG002
-        """Check the parameters, find the pairs of joints and learn the signal's scale."""
+    def _prepare(self, sequences: list[SkeletonSequence]) -> None:
         self._check_parameters()
-        sequences = check_sequences(X)
-        self.n_joints_in_ = sequences[0].n_joints
         self.joints_ = resolve_joints(self.joints, sequences[0])
-        if len(self.joints_) < 2 and not self.same_joint:
+        n = len(self.joints_)
+        if n < 2 and not self.same_joint:
             raise ParameterError("DCK needs two joints or more to pair, or same_joint=True")
         self.scale_ = learn_scale(self.signal, sequences, self.joints_)
-        n = len(self.joints_)
-        pairs = (
-            itertools.combinations_with_replacement(range(n), 2)
-            if self.same_joint
-            else itertools.combinations(range(n), 2)
-        )
-        self._local_pairs = np.asarray(list(pairs))
+        choose = itertools.combinations_with_replacement if self.same_joint else itertools.combinations
+        self._local_pairs = np.asarray(list(choose(range(n), 2)))
         self._twins = self._mirror_table(sequences[0]) if self.mirror else None
         kept = self._local_pairs if self._twins is None else self._local_pairs[self._twins[0]]
         self.pairs_ = np.asarray(self.joints_)[kept]
         z2, z3 = 3 * self.n_pivots_joint, self.n_pivots_time
         self.block_sizes_ = np.where(kept[:, 0] == kept[:, 1], z2 * z3 * (z3 - 1) // 2, z2 * z3**2)
         self._entries = self._entry_table(kept)
-        return self
-
-    def transform(self, X: Iterable[Any], out: np.ndarray | None = None) -> np.ndarray:
-        """Features, (n_sequences, Σ block_sizes_), into ``out`` (a memory map, say) where given."""
-        check_is_fitted(self, "block_sizes_")
-        sequences = check_sequences(X, n_joints=self.n_joints_in_)
-        signals = [self._signal(sequence) for sequence in sequences]
-        if self.method == "harmonics":
-            self._check_tolerance(signals)
-        return map_batches(
-            self._encode,
-            signals,
-            int(self.block_sizes_.sum()),
-            batch_size=self.batch_size,
-            n_jobs=self.n_jobs,
-            device=self.device,
-            out=out,
-            keys=[_extent(s) for s in signals],
-        )
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
-        """Names dck_<pair>_<entry>, in feature order."""
-        check_is_fitted(self, "block_sizes_")
-        pairs = [f"dck_{i}_{k}" for i, k in self.pairs_]
-        return np.asarray(
-            [f"{p}_{e}" for p, n in zip(pairs, self.block_sizes_, strict=True) for e in range(n)],
-            dtype=object,
-        )
 
     def _encode(self, x: Any, n_frames: Any) -> Any:
         z = self._times(x, n_frames)  # (B, T, Z₃)
@@ -264,14 +230,19 @@ class DCK(TransformerMixin, BaseEstimator):
         check_in("entry_power", self.entry_power, 0, 1, closed="right")
         check_in("pivot_margin", self.pivot_margin, 0, 10)
 
-    def _check_tolerance(self, signals: list[np.ndarray]) -> None:
+    def _keys(self, signals: list[np.ndarray]) -> list[float] | None:
+        """Recordings share a batch when they share a plan of harmonics."""
+        if self.method == "direct":
+            return None
         dtype = np.result_type(*{s.dtype for s in signals})
         if self.tol < 32 * np.finfo(dtype).eps:
             raise ParameterError(
                 f"tol={self.tol:g} cannot be met in {dtype}; ask for {32 * np.finfo(dtype).eps:.0e} or more, "
                 "or use float64 recordings or method='direct'"
             )
-        plan_harmonics(max(_extent(s) for s in signals), self.sigma_joint, self.tol, self._reach())
+        extents = [_extent(s) for s in signals]
+        plan_harmonics(max(extents), self.sigma_joint, self.tol, self._reach())
+        return extents
 
 
 def _extent(x: Any) -> float:

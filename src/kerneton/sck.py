@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from kerneton._array import as_dtype_of, asarray_like, index_like, namespace_of
-from kerneton._batches import map_batches
-from kerneton._validation import check_choice, check_in, check_positive, check_sequences
+from kerneton._blocks import BlockTransformer, resolve_joints
+from kerneton._validation import check_choice, check_in, check_positive
 from kerneton.aggregate import outer_power_sum
 from kerneton.exceptions import ParameterError
 from kerneton.feature_maps import gaussian_features
@@ -23,7 +21,7 @@ from kerneton.signals import SIGNALS, learn_scale, relative
 from kerneton.vectorize import n_entries, unique_entries
 
 
-class SCK(TransformerMixin, BaseEstimator):
+class SCK(BlockTransformer):
     """Sequence compatibility kernel as features: how each joint moves through space and time.
 
     ::
@@ -56,11 +54,13 @@ class SCK(TransformerMixin, BaseEstimator):
     epn : {"slices", "hosvd"}
         Powers of the slices, as the paper does for SCK, or of the core tensor of the HOSVD.
     entries : {"simplex", "slices"}
-        Unique entries of a super-symmetric tensor (the paper's sizes), or of every slice: slice-wise EPN makes
+        Entries of the tensor's symmetric part (the paper's sizes), or of every slice: slice-wise EPN makes
         slices differ, and "slices" keeps that.
     mirror : bool
         Average the features of a recording and of its mirror image: left- and right-handed actions become one.
         Exact and without copies, since mirroring permutes joints and pivots.
+    weighting : {"alignment", None}
+        Weight each joint by how well it tells the training labels apart, see `alignment_weights`.
     batch_size, n_jobs, device
         Recordings encoded at a time; threads; "cuda" for the GPU. None of them changes an answer.
 
@@ -70,8 +70,10 @@ class SCK(TransformerMixin, BaseEstimator):
     pairs_ : ndarray of shape (n_pairs, 2), where ``pairs``
     scales_ : dict of str to float
         Learnt size of the signals that have no natural one.
-    n_joints_in_, n_blocks_, block_size_ : int
-        Joints seen; features come in ``n_blocks_`` blocks of ``block_size_``, one a joint.
+    block_sizes_ : ndarray of shape (n_blocks,)
+        How many features each joint or pair has.
+    weights_ : ndarray of shape (n_blocks,), where ``weighting``
+    n_joints_in_ : int
 
     Examples
     --------
@@ -98,6 +100,7 @@ class SCK(TransformerMixin, BaseEstimator):
         epn: str = "slices",
         entries: str = "simplex",
         mirror: bool = False,
+        weighting: str | None = None,
         batch_size: int = 32,
         n_jobs: int | None = None,
         device: str | None = None,
@@ -117,12 +120,12 @@ class SCK(TransformerMixin, BaseEstimator):
         self.epn = epn
         self.entries = entries
         self.mirror = mirror
+        self.weighting = weighting
         self.batch_size = batch_size
         self.n_jobs = n_jobs
         self.device = device
 
-    def fit(self, X: Iterable[Any], y: Any = None) -> SCK:  # noqa: ARG002
-        """Check the parameters, find the joints and learn the signals' scales."""
+    def _prepare(self, sequences: list[SkeletonSequence]) -> None:
         blocks = self._blocks()
         check_choice("order", self.order, [1, 2, 3])
         check_choice("epn", self.epn, ["slices", "hosvd"])
@@ -130,8 +133,6 @@ class SCK(TransformerMixin, BaseEstimator):
         check_in("power", self.power, 0, 1, closed="right")
         check_in("entry_power", self.entry_power, 0, 1, closed="right")
         check_in("pivot_margin", self.pivot_margin, 0, 10)
-        sequences = check_sequences(X)
-        self.n_joints_in_ = sequences[0].n_joints
         self.joints_ = resolve_joints(self.joints, sequences[0])
         if self.pairs:
             if len(self.joints_) < 2:
@@ -141,30 +142,8 @@ class SCK(TransformerMixin, BaseEstimator):
         d = sum(3 * n for _, _, n, _ in blocks) + self.n_pivots_time
         self._twins = self._mirror_table(sequences[0]) if self.mirror else None
         n_tokens = len(self.pairs_) if self.pairs else len(self.joints_)
-        self.n_blocks_ = n_tokens if self._twins is None else len(self._twins[0])
-        self.block_size_ = n_entries(d, self.order, self.entries)
-        return self
-
-    def transform(self, X: Iterable[Any], out: np.ndarray | None = None) -> np.ndarray:
-        """Features, (n_sequences, n_blocks_ * block_size_), into ``out`` (a memory map, say) where given."""
-        check_is_fitted(self, "block_size_")
-        sequences = check_sequences(X, n_joints=self.n_joints_in_)
-        signals = [self._signals(sequence) for sequence in sequences]
-        return map_batches(
-            self._encode,
-            signals,
-            self.n_blocks_ * self.block_size_,
-            batch_size=self.batch_size,
-            n_jobs=self.n_jobs,
-            device=self.device,
-            out=out,
-        )
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
-        """Names sck_<joint or pair>_<entry>, in feature order."""
-        check_is_fitted(self, "block_size_")
-        blocks = [f"sck_{b}" for b in range(self.n_blocks_)]
-        return np.asarray([f"{b}_{e}" for b in blocks for e in range(self.block_size_)], dtype=object)
+        n_blocks = n_tokens if self._twins is None else len(self._twins[0])
+        self.block_sizes_ = np.full(n_blocks, n_entries(d, self.order, self.entries))
 
     def _encode(self, signals: Any, n_frames: Any) -> Any:
         v = self._vectors(signals, n_frames)  # (B, J, T, d)
@@ -260,7 +239,7 @@ class SCK(TransformerMixin, BaseEstimator):
         moved.append(np.arange(start, start + self.n_pivots_time))
         return np.concatenate(moved)
 
-    def _signals(self, sequence: SkeletonSequence) -> np.ndarray:
+    def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
         """The chosen signals side by side, (T, J, 3 * n_signals)."""
         parts = []
         for name, *_ in self._blocks():
@@ -295,23 +274,3 @@ class SCK(TransformerMixin, BaseEstimator):
         if sum(columns[2]) > 1 + 1e-9:
             raise ParameterError(f"joint_weight must leave a share for time: its sum is {sum(columns[2])}")
         return list(zip(names, *columns, strict=True))
-
-
-def resolve_joints(joints: JointsLike, sequence: SkeletonSequence) -> tuple[int, ...]:
-    """Positions of the chosen joints in a recording, with or without a layout.
-
-    >>> resolve_joints([2, 0], SkeletonSequence(np.ones((1, 4, 3))))
-    (2, 0)
-    """
-    if sequence.layout is not None:
-        return sequence.layout.indices(joints)
-    if joints is None:
-        return tuple(range(sequence.n_joints))
-    if isinstance(joints, (str, int)):
-        joints = (joints,)
-    chosen = tuple(joints)
-    if any(isinstance(j, str) or not 0 <= j < sequence.n_joints for j in chosen):
-        raise ParameterError(
-            f"joints={list(chosen)!r}: recordings without a layout have joints 0 to {sequence.n_joints - 1}"
-        )
-    return tuple(int(j) for j in chosen)

@@ -1,0 +1,111 @@
+"""What SCK and DCK share: features in blocks, one a joint or a pair, that training labels may weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from kerneton._batches import map_batches
+from kerneton._validation import check_choice, check_sequences
+from kerneton.alignment import alignment_weights, block_grams
+from kerneton.exceptions import DataError, ParameterError
+from kerneton.layouts import JointsLike
+from kerneton.sequence import SkeletonSequence
+
+
+class BlockTransformer(TransformerMixin, BaseEstimator):
+    """Recordings to features in blocks; the kernel says how to prepare, take signals and encode."""
+
+    block_sizes_: np.ndarray
+    n_joints_in_: int
+
+    def fit(self, X: Iterable[Any], y: Any = None) -> Any:
+        """Check the parameters and learn from the training recordings; with ``weighting`` from labels too."""
+        if self.weighting is None:
+            self._fit(X)
+        else:
+            self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Iterable[Any], y: Any = None) -> np.ndarray:
+        """Fit and return the features of the training recordings, encoded once."""
+        sequences = self._fit(X)
+        features = self._features(sequences)
+        if self.weighting is not None:
+            if y is None:
+                raise DataError('weighting="alignment" learns from labels: pass y')
+            if len(y) != len(sequences):
+                raise DataError(f"{len(sequences)} recordings but {len(y)} labels")
+            grams = block_grams(features, self.block_sizes_)
+            self.weights_ = alignment_weights(grams, np.asarray(y))
+            self._weight(features)
+        return features
+
+    def transform(self, X: Iterable[Any], out: np.ndarray | None = None) -> np.ndarray:
+        """Features, (n_sequences, sum of block_sizes_), into ``out`` (a memory map, say) where it is given."""
+        check_is_fitted(self, "block_sizes_")
+        features = self._features(check_sequences(X, n_joints=self.n_joints_in_), out)
+        if self.weighting is not None:
+            self._weight(features)
+        return features
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
+        """<kernel><block>_<entry>, in feature order."""
+        check_is_fitted(self, "block_sizes_")
+        kernel = type(self).__name__.lower()
+        names = [f"{kernel}{b}_{e}" for b, size in enumerate(self.block_sizes_) for e in range(size)]
+        return np.asarray(names, dtype=object)
+
+    def _fit(self, X: Iterable[Any]) -> list[SkeletonSequence]:
+        check_choice("weighting", self.weighting, [None, "alignment"])
+        sequences = check_sequences(X)
+        self.n_joints_in_ = sequences[0].n_joints
+        self._prepare(sequences)
+        return sequences
+
+    def _features(self, sequences: list[SkeletonSequence], out: np.ndarray | None = None) -> np.ndarray:
+        signals = [self._signal(sequence) for sequence in sequences]
+        return map_batches(
+            self._encode,
+            signals,
+            int(self.block_sizes_.sum()),
+            batch_size=self.batch_size,
+            n_jobs=self.n_jobs,
+            device=self.device,
+            out=out,
+            keys=self._keys(signals),
+        )
+
+    def _weight(self, features: np.ndarray) -> None:
+        factors = np.repeat(np.sqrt(self.weights_), self.block_sizes_).astype(features.dtype)
+        for row in features:  # a row at a time: features may be a memory map larger than memory
+            row *= factors
+
+    def _keys(self, signals: list[np.ndarray]) -> list[float] | None:  # noqa: ARG002
+        """What must be equal within a batch, besides nothing."""
+        return None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "block_sizes_")
+
+
+def resolve_joints(joints: JointsLike, sequence: SkeletonSequence) -> tuple[int, ...]:
+    """Positions of the chosen joints in a recording, with or without a layout.
+
+    >>> resolve_joints([2, 0], SkeletonSequence(np.ones((1, 4, 3))))
+    (2, 0)
+    """
+    if sequence.layout is not None:
+        return sequence.layout.indices(joints)
+    if joints is None:
+        return tuple(range(sequence.n_joints))
+    chosen = (joints,) if isinstance(joints, (str, int, np.integer)) else tuple(joints)
+    if any(isinstance(j, str) or not 0 <= j < sequence.n_joints for j in chosen):
+        raise ParameterError(
+            f"joints={list(chosen)!r}: recordings without a layout have joints 0 to {sequence.n_joints - 1}"
+        )
+    return tuple(int(j) for j in chosen)
