@@ -15,30 +15,64 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same at run time
+    from kerneton.datasets import load_dataset
+    from kerneton.dck import DCK
     from kerneton.evaluate import evaluate
+    from kerneton.kernels import dck_kernel, sck_kernel
     from kerneton.layouts import Layout
+    from kerneton.mapping import map_layout
+    from kerneton.normalize import CenterNormalize
+    from kerneton.preprocess import Preprocess
+    from kerneton.protocols import get_protocol
+    from kerneton.readers import read, write
     from kerneton.report import Report
+    from kerneton.sck import SCK
     from kerneton.sequence import SkeletonDataset, SkeletonSequence
+    from kerneton.svm import LinearSVM
 
     __version__: str
 
 __all__ = [
+    "DCK",
+    "SCK",
+    "CenterNormalize",
     "Layout",
+    "LinearSVM",
+    "Preprocess",
     "Report",
     "SkeletonDataset",
     "SkeletonSequence",
     "__version__",
+    "dck_kernel",
     "evaluate",
+    "get_protocol",
+    "load_dataset",
+    "map_layout",
+    "read",
+    "sck_kernel",
+    "write",
 ]
 
 _PUBLIC = {
+    "CenterNormalize": "normalize",
+    "DCK": "dck",
     "Layout": "layouts",
+    "LinearSVM": "svm",
+    "Preprocess": "preprocess",
     "Report": "report",
+    "SCK": "sck",
     "SkeletonDataset": "sequence",
     "SkeletonSequence": "sequence",
+    "dck_kernel": "kernels",
     "evaluate": "evaluate",
+    "get_protocol": "protocols",
+    "load_dataset": "datasets",
+    "map_layout": "mapping",
+    "read": "readers",
+    "sck_kernel": "kernels",
+    "write": "readers",
 }
-_MODULES = {"datasets", "exceptions", "layouts"}
+_MODULES = {"datasets", "exceptions", "kernels", "layouts", "plot", "protocols", "readers", "sequence"}
 
 
 def __getattr__(name: str) -> Any:
