@@ -9,6 +9,7 @@ from typing import Any
 from kerneton._validation import check_choice
 from kerneton.datasets.florence3d import load_florence3d
 from kerneton.datasets.msr_action3d import load_msr_action3d
+from kerneton.datasets.synthetic import make_actions
 from kerneton.datasets.utd_mhad import load_utd_mhad
 from kerneton.datasets.utkinect import load_utkinect
 from kerneton.sequence import SkeletonDataset
@@ -20,25 +21,32 @@ __all__ = [
     "load_msr_action3d",
     "load_utd_mhad",
     "load_utkinect",
+    "make_actions",
 ]
+
+
+def _synthetic(data_home: Any = None, **options: Any) -> SkeletonDataset:  # noqa: ARG001
+    return make_actions(**options)
+
 
 LOADERS: dict[str, Callable[..., SkeletonDataset]] = {
     "florence3d": load_florence3d,
     "utkinect": load_utkinect,
     "msr_action3d": load_msr_action3d,
     "utd_mhad": load_utd_mhad,
+    "synthetic": _synthetic,
 }
 
 
 def load_dataset(
     name: str, data_home: str | os.PathLike[str] | None = None, **options: Any
 ) -> SkeletonDataset:
-    """A data set by name: florence3d, utkinect, msr_action3d, utd_mhad.
+    """A data set by name: florence3d, utkinect, msr_action3d, utd_mhad, synthetic.
 
-    ``options`` go to the data set's own loader.
+    ``options`` go to the data set's own loader; synthetic is `make_actions` and needs no data home.
 
-    >>> load_dataset("msr_action3d", "/data", subset="all")  # doctest: +SKIP
-    SkeletonDataset(msr_action3d: 567 recordings, 20 labels, 10 subjects)
+    >>> load_dataset("synthetic", n_subjects=2, n_takes=1)
+    SkeletonDataset(synthetic: 28 recordings, 14 labels, 2 subjects)
     """
     check_choice("data set", name, LOADERS)
     return LOADERS[name](data_home, **options)

@@ -1,0 +1,215 @@
+"""Generated recordings of people doing everyday actions: the data set that needs no download."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kerneton._validation import check_choice, check_in, check_positive
+from kerneton.datasets._actions import ACTIONS, Style
+from kerneton.datasets._body import PROPORTIONS, Body, Motion, pose
+from kerneton.exceptions import ParameterError
+from kerneton.layouts import KINECT_20
+from kerneton.sequence import SkeletonDataset, SkeletonSequence
+
+# How far each joint's reading strays from the mean: limbs' ends are the hardest to see.
+_UNSTEADY = np.array(
+    [
+        {"hand": 1.6, "foot": 1.5, "wrist": 1.2, "ankle": 1.2}.get(joint.rpartition("_")[2], 0.8)
+        for joint in KINECT_20.joints
+    ]
+)
+_UNSTEADY /= np.sqrt(np.mean(_UNSTEADY**2))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What one person keeps from take to take."""
+
+    body: Body
+    tempo: float
+    amplitude: float
+    left_handed: bool
+    facing: float  # radians from the camera
+    place: np.ndarray  # (3,) on the ground, metres from the camera
+    stoop: float  # how far the trunk leans at rest
+    elbow: float
+
+
+def make_actions(
+    actions: Sequence[str] | None = None,
+    *,
+    n_subjects: int = 8,
+    n_takes: int = 3,
+    noise: float = 0.01,
+    dropout: float = 0.01,
+    fps: float = 30.0,
+    random_state: int | np.random.Generator | None = 0,
+) -> SkeletonDataset:
+    """Generate recordings of fourteen actions by people who all move in their own way.
+
+    Jointed bodies follow minimum-jerk paths under sway, in the joint order of Kinect, in metres. Subjects differ in
+    size, proportions, tempo, amplitude, handedness and facing; takes in timing, repetitions and chance. Several
+    pairs are told apart only by how they move: draw circle and draw X, sit down and stand up, sit down and bow, drink
+    and answer phone, clap and pass hand to hand, punch and throw.
+
+    A recording depends on the seed, its subject, action and take alone: asking for more leaves the others as
+    they are.
+
+    Parameters
+    ----------
+    actions : sequence of str, optional
+        Which of ``kerneton.datasets.synthetic.ACTIONS`` to make; all by default.
+    n_subjects, n_takes : int
+        Subjects, and takes of each action by each subject.
+    noise : float
+        Standard deviation of the sensor's error, metres a coordinate.
+    dropout : float
+        Share of joint readings that are lost, in runs of several frames: NaN, with confidence 0.
+    fps : float
+        Frames a second.
+    random_state : int, Generator or None
+        Seed; None gives other recordings every time.
+
+    Examples
+    --------
+    >>> data = make_actions(["wave", "clap"], n_subjects=3, n_takes=2)
+    >>> data
+    SkeletonDataset(synthetic: 12 recordings, 2 labels, 3 subjects)
+    >>> data[0]
+    SkeletonSequence(... frames, 20 joints, kinect20, label='wave', subject='1', name='s01_wave_t1')
+    """
+    chosen = list(ACTIONS) if actions is None else _check_actions(actions)
+    check_positive("n_subjects", n_subjects, integer=True)
+    check_positive("n_takes", n_takes, integer=True)
+    check_positive("fps", fps)
+    check_in("noise", noise, 0, 1)
+    check_in("dropout", dropout, 0, 0.5)
+    seed = _seed(random_state)
+    sequences = []
+    for s in range(n_subjects):
+        subject = make_subject(np.random.default_rng([seed, s]))
+        for action in chosen:
+            number = list(ACTIONS).index(action) + 1
+            habits = np.random.default_rng([seed, s, number])
+            habit, variant = habits.normal(0, 0.05, 3), habits.uniform()
+            for take in range(n_takes):
+                chance = np.random.default_rng([seed, s, number, take + 1])
+                style = Style(subject.amplitude * chance.lognormal(0, 0.08), habit, variant, chance)
+                joints = perform(action, subject, style, fps)
+                joints, confidence = sense(joints, noise, dropout, chance)
+                sequences.append(
+                    SkeletonSequence(
+                        joints,
+                        confidence,
+                        layout=KINECT_20,
+                        label=action,
+                        subject=str(s + 1),
+                        name=f"s{s + 1:02d}_{action.replace(' ', '_')}_t{take + 1}",
+                        fps=fps,
+                    )
+                )
+    return SkeletonDataset(sequences, name="synthetic")
+
+
+def make_subject(chance: np.random.Generator) -> Subject:
+    """Draw a person: 1.5 to 1.95 m tall, one in four left-handed, turned up to 35 degrees from the camera."""
+    height = chance.uniform(1.5, 1.95)
+    lengths = {
+        name: height * share * chance.normal(1.0, 0.05)
+        for name, share in dataclasses.asdict(PROPORTIONS).items()
+    }
+    return Subject(
+        body=Body(**lengths),
+        tempo=chance.lognormal(0, 0.15),
+        amplitude=chance.lognormal(0, 0.12),
+        left_handed=bool(chance.uniform() < 0.25),
+        facing=np.deg2rad(chance.uniform(-35, 35)),
+        place=np.array([chance.uniform(-0.4, 0.4), chance.uniform(-1.0, -0.8), chance.uniform(2.0, 3.0)]),
+        stoop=chance.normal(0.03, 0.04),
+        elbow=chance.normal(0, 0.08),
+    )
+
+
+def perform(action: str, subject: Subject, style: Style, fps: float) -> np.ndarray:
+    """One take of an action as the body does it, (T, 20, 3) in metres from the camera, before any sensor."""
+    check_choice("action", action, ACTIONS)
+    script, usual = ACTIONS[action]
+    chance = style.chance
+    seconds = usual * subject.tempo * chance.lognormal(0, 0.07)
+    before, after = chance.uniform(0.0, 0.4, 2)
+    n_frames = max(2, round((before + seconds + after) * fps))
+    clock = np.arange(n_frames) / fps
+    phase = np.clip((clock - before) / seconds, 0.0, 1.0)
+    skew, ripple = chance.uniform(-0.5, 0.5, 2)  # uneven tempo; the phase still only grows
+    phase = phase + (skew * np.sin(np.pi * phase) ** 2 + 0.5 * ripple * np.sin(2 * np.pi * phase)) / 8
+    motion = script(np.clip(phase, 0.0, 1.0), style)
+    _sway(motion, clock, subject, chance)
+    joints = pose(subject.body, motion)
+    if subject.left_handed != (chance.uniform() < 0.08):  # now and then the other hand
+        joints = joints[:, KINECT_20.mirror] * [-1.0, 1.0, 1.0]
+    yaw = subject.facing + np.deg2rad(chance.normal(0, 6))
+    turn = np.array([[np.cos(yaw), 0, np.sin(yaw)], [0, 1, 0], [-np.sin(yaw), 0, np.cos(yaw)]])
+    return joints @ turn.T + subject.place + chance.normal(0, 0.08, 3) * [1.0, 0.0, 1.0]
+
+
+def sense(
+    joints: np.ndarray, noise: float, dropout: float, chance: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """What a depth camera reports: jitter, half of it lasting a few frames, and joints lost for a while."""
+    n_frames, n_joints, _ = joints.shape
+    quick = chance.normal(0, 1, joints.shape)
+    slow = chance.normal(0, 1, (n_frames + 4, n_joints, 3))
+    slow = np.lib.stride_tricks.sliding_window_view(slow, 5, axis=0).sum(-1) / np.sqrt(5)
+    seen = joints + noise * _UNSTEADY[:, None] * (quick + slow) / np.sqrt(2)
+    if not dropout:
+        return seen, None
+    lost = np.zeros((n_frames, n_joints), dtype=bool)
+    longest = max(1, min(10, n_frames // 4))
+    mean_run = (1 + longest) / 2
+    runs = chance.poisson(dropout * n_frames * n_joints / mean_run)
+    which = chance.choice(n_joints, runs, p=_UNSTEADY / _UNSTEADY.sum())
+    for joint, length in zip(which, chance.integers(1, longest + 1, runs), strict=True):
+        start = chance.integers(0, n_frames - length + 1)
+        lost[start : start + length, joint] = True
+    seen[lost] = np.nan
+    return seen, np.where(lost, 0.0, 1.0)
+
+
+def _sway(motion: Motion, clock: np.ndarray, subject: Subject, chance: np.random.Generator) -> None:
+    """Nobody stands still: slow drifts of pelvis, trunk and hands, and the person's own posture."""
+    periods = chance.uniform(0.9, 4.0, (3, 14))
+    waves = np.sin(2 * np.pi * (clock[:, None, None] / periods + chance.uniform(size=(3, 14)))).sum(1)
+    motion.pelvis = motion.pelvis + 0.006 * waves[:, :3] * [1.0, 0.2, 1.0]
+    motion.pitch = motion.pitch + subject.stoop + 0.01 * waves[:, 3]
+    motion.roll = motion.roll + 0.01 * waves[:, 4]
+    motion.twist = motion.twist + 0.02 * waves[:, 5]
+    motion.nod = motion.nod + 0.02 * waves[:, 6]
+    motion.tilt = motion.tilt + 0.015 * waves[:, 7]
+    for i, side in enumerate(("left", "right")):
+        motion.hands[side] = motion.hands[side] + 0.012 * waves[:, 8 + 3 * i : 11 + 3 * i]
+        motion.elbows[side] = motion.elbows[side] + subject.elbow
+
+
+def _check_actions(actions: Sequence[str]) -> list[str]:
+    if isinstance(actions, str):
+        raise ParameterError(f"actions must be a list of names, got the text {actions!r}")
+    chosen = list(actions)
+    if not chosen or len(set(chosen)) != len(chosen):
+        raise ParameterError(f"actions must name at least one action and none twice, got {chosen}")
+    for action in chosen:
+        check_choice("action", action, ACTIONS)
+    return chosen
+
+
+def _seed(random_state: int | np.random.Generator | None) -> int:
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return int(np.random.default_rng(random_state).integers(2**62))
+    if not isinstance(random_state, (int, np.integer)) or isinstance(random_state, bool) or random_state < 0:
+        raise ParameterError(
+            f"random_state must be a whole number, a Generator or None, got {random_state!r}"
+        )
+    return int(random_state)
