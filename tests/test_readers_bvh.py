@@ -174,7 +174,7 @@ def write(tmp_path, text, name="take.bvh"):
 def test_names_bones_units_and_frame_rate(tmp_path):
     (recording,) = readers.read(write(tmp_path, MIXAMO))
     layout = recording.layout
-    assert layout.joints == ("hip_center", "spine", "left_clavicle", "left_shoulder", "left_shoulder_end")
+    assert layout.joints == ("hip_center", "spine", "left_collar", "left_shoulder", "left_shoulder_end")
     assert layout.bones == ((0, 1), (1, 2), (2, 3), (3, 4))
     assert layout.root == 0
     assert recording.name == "take"
@@ -200,7 +200,7 @@ def test_unit_is_guessed_from_the_rest_pose(tmp_path, factor, unit):
 
 def test_end_sites_can_be_left_out(tmp_path):
     (recording,) = bvh.read(write(tmp_path, MIXAMO), end_sites=False)
-    assert recording.layout.joints == ("hip_center", "spine", "left_clavicle", "left_shoulder")
+    assert recording.layout.joints == ("hip_center", "spine", "left_collar", "left_shoulder")
     assert recording.layout.bones == ((0, 1), (1, 2), (2, 3))
 
 
@@ -229,7 +229,7 @@ def test_nan_values_are_missing_joints(tmp_path):
         (["Hips", "LHipJoint", "LeftUpLeg"], ["hip_center", "left_hip_joint", "left_hip"]),
         (["pelvis", "thigh_l", "calf_l", "ball_l"], ["hip_center", "left_hip", "left_knee", "left_foot"]),
         (["Bip01", "Bip01 L Thigh", "Bip01 R Hand"], ["hip_center", "left_hip", "right_wrist"]),
-        (["shoulder.L", "upper_arm.L"], ["left_clavicle", "left_shoulder"]),
+        (["shoulder.L", "upper_arm.L"], ["left_collar", "left_shoulder"]),
         (["LeftShoulder", "LeftElbow"], ["left_shoulder", "left_elbow"]),
         (["LeftWrist", "LeftHand"], ["left_wrist", "left_hand"]),
         (["Spine", "Spine1", "Spine2"], ["spine_lower", "spine", "chest"]),

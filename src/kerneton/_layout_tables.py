@@ -152,9 +152,9 @@ SMPL24_BONES = chains(
     "hip_center *_hip *_knee *_ankle *_foot",
 )
 
-# HDM05 and the CMU archive name bones; here each joint is the far end of its bone, and the wrist is the far
-# end of the radius.
-_HDM_ARM = ("shoulder", "elbow", "wrist", "palm", "hand", "fingers", "thumb")
+# HDM05 and the CMU archive name bones; here each joint is the far end of its bone. The forearm is two bones
+# there, radius and wrist, and the hand bends at the end of the second: that end is the wrist.
+_HDM_ARM = ("shoulder", "elbow", "forearm", "wrist", "hand", "fingers", "thumb")
 HDM31_JOINTS = (
     ["hip_center"]
     + limb("left", (*LEG, "toes"))
@@ -166,8 +166,8 @@ HDM31_JOINTS = (
 HDM31_BONES = chains(
     "hip_center *_hip *_knee *_ankle *_foot *_toes",
     "hip_center spine upperback shoulder_center neck upperneck head",
-    "shoulder_center *_shoulder *_elbow *_wrist *_palm *_hand *_fingers",
-    "*_palm *_thumb",
+    "shoulder_center *_shoulder *_elbow *_forearm *_wrist *_hand *_fingers",
+    "*_wrist *_thumb",
 )
 
 

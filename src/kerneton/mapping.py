@@ -26,7 +26,7 @@ ALIASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "spine_lower": (("spine", "hip_center"),),
     "hip_center": (("left_hip", "right_hip"),),
     "*_collar": (("shoulder_center", "*_shoulder"), ("neck", "*_shoulder")),
-    "*_hand": (("*_palm",), ("*_index", "*_pinky"), ("*_wrist",)),
+    "*_hand": (("*_index", "*_pinky"), ("*_wrist",)),
     "*_wrist": (("*_hand",),),
     "*_hand_tip": (("*_fingers",), ("*_index",)),
     "*_foot": (("*_foot_index",), ("*_big_toe",), ("*_toes",), ("*_ankle",)),

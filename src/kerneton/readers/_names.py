@@ -5,7 +5,7 @@ in ASF files, after the bone that ends there (``lhumerus``). The tables below li
 is called elsewhere. The first spelling that the file holds is taken, so ``LeftShoulder`` is the collar bone where
 ``LeftArm`` stands beside it (MotionBuilder, Mixamo) and the shoulder where it does not. Sides are recognised as
 ``Left``, ``L``, ``_l``, ``.L`` before or after the name, and as a single leading letter where the file also holds the
-other side (``lfemur`` with ``rfemur``) or the rest is a Plug-in Gait marker (``LKNE``). Prefixes of rigs (``mixamorig:``, ``Bip01``, ``ValveBiped``) are dropped. All
+other side (``lfemur`` with ``rfemur``) or the rest is a known marker or bone (``LKNE``). Prefixes of rigs (``mixamorig:``, ``Bip01``, ``ValveBiped``) are dropped. All
 other names are kept, in lower case with underscores and the side first.
 """
 
@@ -19,7 +19,7 @@ MAX_JOINTS = 1000  # a skeleton with face and fingers has about 300; more is not
 # Each row: our name, then its spellings elsewhere, the most telling first.
 SIDED = {
     "shoulder": ("arm", "uparm", "upperarm", "humerus", "shoulder", "shoulderjoint", "sho", "acromion"),
-    "clavicle": ("shoulder", "clavicle", "collar", "collarbone", "clav"),
+    "collar": ("shoulder", "collar", "clavicle", "collarbone", "clav"),
     "elbow": ("elbow", "forearm", "lowarm", "lowerarm", "radius", "elb", "elbowjoint"),
     "wrist": ("wrist", "hand", "wristjoint", "wri"),
     "hand": ("hand",),
@@ -40,38 +40,24 @@ SIDED_ENDS = {
     "shoulder": ("clavicle",),
     "elbow": ("humerus",),
     "forearm": ("radius",),
-    "hand_tip": ("fingers",),
     "hip": ("hipjoint",),
     "knee": ("femur",),
     "ankle": ("tibia",),
 }
 CENTRAL_ENDS = {
     "hip_center": ("root",),
-    "spine_lower": ("lowerback",),
-    "spine": ("upperback",),
+    "spine": ("lowerback",),
     "shoulder_center": ("thorax",),
     "neck": ("lowerneck",),
-    "neck_upper": ("upperneck",),
 }
 
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SIDE = {"left": "left", "l": "left", "right": "right", "r": "right"}
 _RIG = {"mixamorig", "bip", "valvebiped", "cc", "base", "def", "j", "c"}
-_MARKERS = {
-    "fhd",
-    "bhd",
-    "sho",
-    "elb",
-    "wra",
-    "wrb",
-    "fin",
-    "asi",
-    "psi",
-    "kne",
-    "ank",
-    "hee",
-    "toe",
-}  # Plug-in Gait
+_LETTERED = {  # Plug-in Gait markers and ASF bones, which are known with one letter for the side
+    *("fhd", "bhd", "sho", "elb", "wra", "wrb", "fin", "asi", "psi", "kne", "ank", "hee", "toe"),
+    *("clavicle", "humerus", "radius", "hipjoint", "femur", "tibia"),
+}
 _OURS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -81,7 +67,7 @@ def joint_names(raw: Sequence[str], *, ends: bool = False) -> list[str]:
     ``ends`` is for ASF bones, which carry the name of the bone and the place of its far end.
 
     >>> joint_names(["mixamorig:Hips", "mixamorig:LeftShoulder", "mixamorig:LeftArm", "mixamorig:LeftForeArm"])
-    ['hip_center', 'left_clavicle', 'left_shoulder', 'left_elbow']
+    ['hip_center', 'left_collar', 'left_shoulder', 'left_elbow']
     >>> joint_names(["root", "lfemur", "ltibia", "rfemur", "rtibia", "Prop 1"], ends=True)
     ['hip_center', 'left_knee', 'left_ankle', 'right_knee', 'right_ankle', 'prop1']
     """
@@ -133,7 +119,7 @@ def _sides(names: Sequence[list[str]]) -> list[tuple[str, list[str]]]:
         elif joined.startswith(("left", "right")) and joined not in _SIDE:
             side = "left" if joined.startswith("left") else "right"
             split.append((side, [tokens[0].removeprefix(side), *tokens[1:]]))
-        elif joined[:1] in ("l", "r") and (twin in whole or joined[1:] in _MARKERS) and len(joined) > 1:
+        elif joined[:1] in ("l", "r") and (twin in whole or joined[1:] in _LETTERED) and len(joined) > 1:
             split.append((_SIDE[joined[0]], [tokens[0][1:], *tokens[1:]]))
         else:
             split.append(("", tokens))
