@@ -1,18 +1,21 @@
-"""Joint names of motion-capture files put into the package's vocabulary.
+"""Joint names of motion-capture files put into the package's vocabulary, and bones between named joints.
 
-Capture suites name a joint after itself (``LeftElbow``), after the bone that starts there (``LeftForeArm``), or,
-in ASF files, after the bone that ends there (``lhumerus``). The tables below list, for each of our names, what it
-is called elsewhere. The first spelling that the file holds is taken, so ``LeftShoulder`` is the collar bone where
-``LeftArm`` stands beside it (MotionBuilder, Mixamo) and the shoulder where it does not. Sides are recognised as
-``Left``, ``L``, ``_l``, ``.L`` before or after the name, and as a single leading letter where the file also holds the
-other side (``lfemur`` with ``rfemur``) or the rest is a known marker or bone (``LKNE``). Prefixes of rigs (``mixamorig:``, ``Bip01``, ``ValveBiped``) are dropped. All
-other names are kept, in lower case with underscores and the side first.
+Capture suites name a joint after itself (``LeftElbow``), after the bone that starts there (``LeftForeArm``),
+or, in ASF files, after the bone that ends there (``lhumerus``). The tables below list, for each of our names,
+what it is called elsewhere. The first spelling that the file holds is taken, so ``LeftShoulder`` is the collar
+bone where ``LeftArm`` stands beside it (MotionBuilder, Mixamo) and the shoulder where it does not. Sides are
+recognised as ``Left``, ``L``, ``_l``, ``.L`` before or after the name, and as a single leading letter where the
+file also holds the other side (``lfemur`` with ``rfemur``) or the rest is a known marker or bone (``LKNE``).
+Prefixes of rigs (``mixamorig:``, ``Bip01``, ``ValveBiped``) are dropped. All other names are kept, in lower case
+with underscores and the side first.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+
+from kerneton.layouts import Layout
 
 MAX_JOINTS = 1000  # a skeleton with face and fingers has about 300; more is not a skeleton
 
@@ -150,3 +153,41 @@ def _unique(names: Iterable[str]) -> list[str]:
         seen.add(new)
         unique.append(new)
     return unique
+
+
+_AXIS = ("neck", "shoulder_center", "chest", "spine", "spine_lower", "hip_center")
+_PARENTS = {
+    **{joint: _AXIS[i + 1 :] for i, joint in reversed(list(enumerate(_AXIS)))},
+    "head": _AXIS,
+    "nose": ("head", "neck"),
+    "collar": _AXIS,
+    "shoulder": ("collar", *_AXIS),
+    "elbow": ("shoulder",),
+    "wrist": ("elbow",),
+    "hand": ("wrist",),
+    "hip": _AXIS[::-1],
+    "knee": ("hip",),
+    "ankle": ("knee",),
+    "heel": ("ankle",),
+    "foot": ("ankle",),
+    "big_toe": ("foot", "ankle"),
+    "small_toe": ("big_toe",),
+}
+
+
+def marker_layout(name: str, joints: Sequence[str]) -> Layout:
+    """A layout for bare points: bones run between the joints whose names are known.
+
+    >>> layout = marker_layout("trc", ["left_elbow", "left_shoulder", "left_wrist", "clip"])
+    >>> [(layout.joints[a], layout.joints[b]) for a, b in layout.bones]
+    [('left_shoulder', 'left_elbow'), ('left_elbow', 'left_wrist')]
+    """
+    present = set(joints)
+    bones = []
+    for child, parents in _PARENTS.items():
+        for side in ("left_", "right_", ""):
+            candidates = (name for parent in parents for name in (side + parent, parent))
+            found = next((name for name in candidates if name in present), None)
+            if found is not None and side + child in present:
+                bones.append((found, side + child))
+    return Layout(name, joints, bones=bones, root="hip_center" if "hip_center" in present else None)
