@@ -153,7 +153,7 @@ SMPL24_BONES = chains(
 )
 
 # HDM05 and the CMU archive name bones; here each joint is the far end of its bone. The forearm is two bones
-# there, radius and wrist, and the hand bends at the end of the second: that end is the wrist.
+# there, radius and wrist; hand and thumb start at the end of the second, so that is the wrist.
 _HDM_ARM = ("shoulder", "elbow", "forearm", "wrist", "hand", "fingers", "thumb")
 HDM31_JOINTS = (
     ["hip_center"]

@@ -26,13 +26,17 @@ SIDED = {
     "elbow": ("elbow", "forearm", "lowarm", "lowerarm", "radius", "elb", "elbowjoint"),
     "wrist": ("wrist", "hand", "wristjoint", "wri"),
     "hand": ("hand",),
+    "hand_tip": ("handtip",),
     "hip": ("upleg", "upperleg", "thigh", "femur", "hip", "hipjoint"),
     "knee": ("knee", "leg", "lowleg", "lowerleg", "shin", "calf", "tibia", "kne", "kneejoint"),
     "ankle": ("ankle", "foot", "ank", "anklejoint"),
     "foot": ("foot", "toebase", "toe", "toes", "ball"),
 }
 CENTRAL = {
-    "hip_center": ("hips", "pelvis", "hip", "midhip", "hipcenter", "hipscenter", "root", "bip1"),
+    "hip_center": ("hips", "pelvis", "hip", "midhip", "hipcenter", "hipscenter", "root", "bip1", "spinebase"),
+    "spine": ("spinemid", "spinenavel", "spinenaval"),
+    "chest": ("spinechest",),
+    "shoulder_center": ("spineshoulder",),
     "neck": ("neck", "lowerneck", "neck1"),
     "head": ("head",),
 }

@@ -38,8 +38,8 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                 number += 1
                 if len(line) > MAX_LINE:
                     raise FormatError(f"{path}, line {number}: longer than {MAX_LINE} characters")
-                if text := line.strip():
-                    yield number, text
+                if not line.isspace():
+                    yield number, line.rstrip("\r\n")
     except OSError as error:
         raise MissingDataError(f"{path}: cannot be read: {error.strerror}") from error
 
