@@ -93,7 +93,7 @@ def number(word: str, where: str) -> float:
 _LARGEST = 1e9
 
 
-def check_values(path: Path, values: np.ndarray, what: str) -> None:
+def check_values(where: Path | str, values: np.ndarray, what: str) -> None:
     """Refuse infinite and absurd values, which no recording holds; NaN stands for missing and passes.
 
     >>> check_values(Path("a.bvh"), np.array([1.0, 1e300]), "channels")
@@ -103,7 +103,7 @@ def check_values(path: Path, values: np.ndarray, what: str) -> None:
     """
     absurd = np.abs(values) > _LARGEST
     if absurd.any():
-        raise FormatError(f"{path}: the {what} hold {values[absurd][0]:g}, beyond any recording")
+        raise FormatError(f"{where}: the {what} hold {values[absurd][0]:g}, beyond any recording")
 
 
 def whole_number(word: str, where: str, what: str) -> int:
