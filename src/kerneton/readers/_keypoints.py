@@ -97,19 +97,25 @@ def follow(people: Sequence[np.ndarray]) -> np.ndarray:
             if len(people[t]):
                 nearest = _nearest(people[t], last)
                 if nearest is not None:
-                    track[t] = last = nearest
+                    track[t] = nearest
+                    last = np.where(nearest[:, 3:] > 0, nearest, last)  # where each joint was seen last
     return track
 
 
 def _nearest(people: np.ndarray, last: np.ndarray) -> np.ndarray | None:
-    seen = (people[..., 3] > 0) & (last[:, 3] > 0)  # (P, J)
-    steps = np.linalg.norm(people[..., :3] - last[:, :3], axis=-1)
-    counts = seen.sum(axis=1)
-    distances = np.where(counts > 0, np.where(seen, steps, 0).sum(axis=1) / np.maximum(counts, 1), np.inf)
+    seen = people[..., 3] > 0  # (P, J)
+    known = last[last[:, 3] > 0, :3]
+    if not len(known) or not seen.any():
+        return None
+    distances = np.full(len(people), np.inf)
+    for i, person in enumerate(people):
+        common = seen[i] & (last[:, 3] > 0)
+        if common.any():
+            distances[i] = np.linalg.norm(person[common, :3] - last[common, :3], axis=1).mean()
+        elif seen[i].any():
+            distances[i] = np.linalg.norm(person[seen[i], :3].mean(axis=0) - known.mean(axis=0))
     best = int(np.argmin(distances))
-    body = last[last[:, 3] > 0, :3]
-    size = np.linalg.norm(np.ptp(body, axis=0)) if len(body) else 0.0
-    return people[best] if distances[best] <= size else None
+    return people[best] if distances[best] <= np.linalg.norm(np.ptp(known, axis=0)) else None
 
 
 def picture_sequence(
