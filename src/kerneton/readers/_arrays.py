@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from kerneton.exceptions import FormatError
@@ -31,6 +33,10 @@ def coordinates(array: np.ndarray, where: str) -> np.ndarray:
             joints[..., :2] = array
         else:
             joints = array.astype(dtype, copy=False)
+        missing = np.isnan(joints)
+        if missing.any():  # signalling NaN would warn at every use
+            joints = joints if joints.flags.writeable else joints.copy()
+            joints[missing] = np.nan
         largest = max(np.fmax.reduce(joints, axis=None), -np.fmin.reduce(joints, axis=None))
     if largest > LARGEST:
         raise FormatError(f"{where}: a coordinate of {largest:.3g} is too large")
@@ -54,3 +60,15 @@ def trust(array: np.ndarray, shape: tuple[int, ...], where: str) -> np.ndarray:
         raise FormatError(f"{where}: confidences need more than {MAX_BYTES >> 20} MiB")
     with np.errstate(all="ignore"):
         return np.nan_to_num(np.clip(array.astype(dtype), 0, 1))
+
+
+def is_text(array: np.ndarray) -> bool:
+    """Whether an array of strings holds characters only; NumPy itself does not look.
+
+    >>> is_text(np.array(["wave"])), is_text(np.array([0x110000], np.uint32).view("U1"))
+    (True, False)
+    """
+    if array.dtype.kind != "U" or not array.size or not array.itemsize:
+        return True
+    native = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+    return bool((native.reshape(-1).view(np.uint32) <= sys.maxunicode).all())

@@ -9,6 +9,7 @@ from typing import IO
 import numpy as np
 
 from kerneton.exceptions import FormatError
+from kerneton.readers._arrays import is_text
 from kerneton.readers._text import MAX_BYTES, shorten
 
 MAGIC = b"\x93NUMPY"
@@ -57,6 +58,8 @@ def read_array(file: IO[bytes], size: int, where: str) -> np.ndarray:
     if dtype.itemsize == 0 or count == 0:
         return np.zeros(shape, dtype)
     array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+    if not is_text(array):
+        raise FormatError(f"{where}: strings of no known characters")
     return array.astype(dtype.newbyteorder("="), order="C", copy=False)
 
 

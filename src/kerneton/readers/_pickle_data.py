@@ -20,6 +20,7 @@ from typing import IO, Any, cast
 import numpy as np
 
 from kerneton.exceptions import FormatError, MissingDataError
+from kerneton.readers._arrays import is_text
 from kerneton.readers._text import shorten
 
 MAX_STEPS = 1 << 23  # instructions; an annotation of PYSKL takes about 70
@@ -199,6 +200,8 @@ def _from_buffer(data: Any, kind: _Type, shape: tuple[int, ...], order: Any) -> 
     if math.prod(shape) * dtype.itemsize != len(data) or not dtype.itemsize:
         raise FormatError(f"an array of shape {shape} and type {dtype} in {len(data)} bytes")
     array = np.frombuffer(data, dtype) if data else np.zeros(0, dtype)
+    if not is_text(array):
+        raise FormatError("an array of strings of no known characters")
     return array.reshape(shape, order="F" if order == "F" else "C")
 
 

@@ -1,0 +1,269 @@
+"""A small recording in every format that can be read, as the bytes of its files."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import pickle
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kerneton import readers
+from kerneton.layouts import COCO_17, KINECT_20, KINECT_25, MEDIAPIPE_33, OPENPOSE_25, Layout
+from kerneton.sequence import SkeletonSequence
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Files of one recording; ``target`` is what is read, a file's name or "." for the folder."""
+
+    files: dict[str, bytes]
+    target: str
+
+    def place(self, folder: Path) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in self.files.items():
+            (folder / name).write_bytes(content)
+        return folder / self.target
+
+
+def motion(n_frames: int = 6, n_joints: int = 20, seed: int = 0) -> np.ndarray:
+    """(T, J, 3) smooth random coordinates about the size of a person, in metres."""
+    rng = np.random.default_rng(seed)
+    rest = rng.uniform([-0.5, 0, 2], [0.5, 1.8, 3], size=(n_joints, 3))
+    swing = rng.normal(scale=0.1, size=(n_joints, 3))
+    return rest + np.sin(np.linspace(0, 3, n_frames))[:, None, None] * swing
+
+
+def sequence(layout: Layout | None = KINECT_20, n_frames: int = 6, **fields) -> SkeletonSequence:
+    n_joints = 20 if layout is None else len(layout.joints)
+    fields = {"name": "wave_01", "label": "wave", "subject": "ann", "fps": 30.0} | fields
+    return SkeletonSequence(motion(n_frames, n_joints), layout=layout, **fields)
+
+
+def msr_text(n_frames: int = 6) -> bytes:
+    rows = np.concatenate([motion(n_frames), np.ones((n_frames, 20, 1))], -1).reshape(-1, 4)
+    return "".join(" ".join(f"{v:.6f}" for v in row) + "\n" for row in rows).encode()
+
+
+def florence_text(videos: tuple[int, ...] = (1, 1, 1, 2, 2)) -> bytes:
+    joints = 1000 * motion(len(videos), 15).reshape(len(videos), -1)
+    return "".join(
+        f"{video} {video + 3} 7 " + " ".join(f"{v:.4f}" for v in row) + "\n"
+        for video, row in zip(videos, joints, strict=True)
+    ).encode()
+
+
+def utkinect_text(frames: tuple[int, ...] = (190, 192, 194, 194, 197)) -> bytes:
+    joints = motion(len(frames)).reshape(len(frames), -1)
+    return "".join(
+        f"{frame}   " + "  ".join(f"{v:.6f}" for v in row) + "\n"
+        for frame, row in zip(frames, joints, strict=True)
+    ).encode()
+
+
+def ntu_text(bodies: tuple[tuple[int, ...], ...] = ((1,), (1, 2), (2,), (1, 2)), state: str = " 2") -> bytes:
+    joints = motion(len(bodies), 25)
+    out = [str(len(bodies))]
+    for frame, present in enumerate(bodies):
+        out.append(str(len(present)))
+        for body in present:
+            out += [f"7205759403793110{body} 0 1 1 1 1 0 -0.437266 -0.117168 2", "25"]
+            for x, y, z in joints[frame] + body:
+                out.append(f"{x:.7f} {y:.7f} {z:.7f} 277.4 191.8 1036.2 519.1 -0.2 0.03 0.97 -0.1{state}")
+    return ("\n".join(out) + "\n").encode()
+
+
+def npz_bytes(**fields) -> bytes:
+    out = io.BytesIO()
+    np.savez(out, **fields)
+    return out.getvalue()
+
+
+def npy_bytes(array: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+def pyskl_data(n: int = 2, m: int = 2, layout: Layout = COCO_17) -> dict:
+    annotations = [
+        {
+            "frame_dir": f"clip_{i}",
+            "total_frames": 6,
+            "img_shape": (1080, 1920),
+            "original_shape": (1080, 1920),
+            "label": i,
+            "keypoint": np.stack([motion(6, len(layout.joints), 10 * i + k)[..., :2] for k in range(m)]),
+            "keypoint_score": np.full((m, 6, len(layout.joints)), 0.9, np.float16),
+        }
+        for i in range(n)
+    ]
+    return {"split": {"train": ["clip_0"], "test": ["clip_1"]}, "annotations": annotations}
+
+
+def wide_csv(delimiter: str = ",", n_frames: int = 6) -> bytes:
+    header = ["time", *(f"{joint}_{axis}" for joint in KINECT_20.joints for axis in "xyz")]
+    rows = [[t / 30, *row] for t, row in enumerate(motion(n_frames).reshape(n_frames, -1))]
+    return "\n".join(delimiter.join(map(str, row)) for row in [header, *rows]).encode()
+
+
+def long_csv(n_frames: int = 4) -> bytes:
+    rows = [
+        f"{t},{joint},{x},{y},{z},0.9"
+        for t, frame in enumerate(motion(n_frames))
+        for joint, (x, y, z) in zip(KINECT_20.joints, frame, strict=True)
+    ]
+    return "\n".join(["frame,joint,x,y,z,confidence", *rows]).encode()
+
+
+def written(name: str, *sequences: SkeletonSequence) -> bytes:
+    """What `readers.write`, or the format's own writer, makes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        if path.suffix in (".bvh", ".trc"):
+            from kerneton.readers import bvh, trc
+
+            {".bvh": bvh, ".trc": trc}[path.suffix].write(path, list(sequences))
+        else:
+            readers.write(path, sequences)
+        return path.read_bytes()
+
+
+def c3d_bytes() -> bytes:
+    import c3d
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        writer = c3d.Writer(point_rate=120.0, analog_rate=0.0, point_scale=-1.0)
+        writer.set_point_labels(["LSHO", "RSHO", "LELB", "RELB", "LANK", "RANK"])
+        for frame in 1000 * motion(5, 6):
+            rows = np.ones((6, 5), np.float32)
+            rows[:, :3] = frame
+            writer.add_frames([(rows, np.zeros((0, 0)))])
+        out = io.BytesIO()
+        writer.write(out)
+    return out.getvalue()
+
+
+ASF = """:version 1.10
+:name small
+:units
+  mass 1.0
+  length 0.45
+  angle deg
+:root
+  order TX TY TZ RX RY RZ
+  axis XYZ
+  position 0 0 0
+  orientation 0 0 0
+:bonedata
+  begin
+    id 1
+    name lfemur
+    direction 0.34 -0.94 0
+    length 7.2
+    axis 0 0 20 XYZ
+    dof rx ry rz
+    limits (-160 20)
+           (-70 70)
+           (-60 70)
+  end
+  begin
+    id 2
+    name ltibia
+    direction 0.34 -0.94 0
+    length 7.1
+    axis 0 0 20 XYZ
+    dof rx
+    limits (-10 170)
+  end
+:hierarchy
+  begin
+    root lfemur
+    lfemur ltibia
+  end
+"""
+AMC = "#!OML:ASF\n:FULLY-SPECIFIED\n:DEGREES\n" + "".join(
+    f"{t}\nroot 9.3 17.8 -17.3 -2 {t} -2\nlfemur {3 * t} 1 2\nltibia {5 * t}\n" for t in range(1, 5)
+)
+
+
+def openpose_files() -> dict[str, bytes]:
+    frames = {}
+    for t, frame in enumerate(motion(4, len(OPENPOSE_25.joints))):
+        points = np.column_stack([600 * frame[:, 0], 600 * frame[:, 1], np.full(len(frame), 0.8)])
+        people = [{"person_id": [-1], "pose_keypoints_2d": points.round(3).ravel().tolist()}]
+        frames[f"walk_{t:012d}_keypoints.json"] = json.dumps({"version": 1.3, "people": people}).encode()
+    return frames
+
+
+def mediapipe_json() -> bytes:
+    frames = [
+        {
+            "frame": t,
+            "landmarks": [{"x": x, "y": y, "z": z, "visibility": 0.9} for x, y, z in frame.round(4).tolist()],
+        }
+        for t, frame in enumerate(motion(4, len(MEDIAPIPE_33.joints)))
+    ]
+    return json.dumps(frames).encode()
+
+
+def mediapipe_csv() -> bytes:
+    header = ["frame", *(f"{axis}{i}" for i in range(33) for axis in ("x", "y", "z", "v"))]
+    rows = [
+        [t, *(v for point in frame.round(4).tolist() for v in (*point, 0.9))]
+        for t, frame in enumerate(motion(4, 33))
+    ]
+    return "\n".join(",".join(map(str, row)) for row in [header, *rows]).encode()
+
+
+def coco_json() -> bytes:
+    annotations = []
+    for t, frame in enumerate(motion(4, 17)):
+        points = np.column_stack([600 * frame[:, 0], 600 * frame[:, 1], np.full(17, 2)])
+        annotations.append(
+            {"id": t, "image_id": t, "category_id": 1, "keypoints": points.round(2).ravel().tolist()}
+        )
+    images = [{"id": t, "file_name": f"{t:06d}.jpg", "width": 1920, "height": 1080} for t in range(4)]
+    return json.dumps({"images": images, "annotations": annotations, "categories": []}).encode()
+
+
+def _one(name: str, make: Callable[[], bytes]) -> Callable[[], Sample]:
+    return functools.lru_cache(lambda: Sample({name: make()}, name))
+
+
+SAMPLES: dict[str, list[Callable[[], Sample]]] = {
+    "msr_text": [_one("a01_s01_e01.txt", msr_text)],
+    "florence_text": [_one("florence.txt", florence_text)],
+    "utkinect_text": [_one("joints_s01_e01.txt", utkinect_text)],
+    "ntu": [_one("S001C002P003R002A013.skeleton", ntu_text)],
+    "npz": [
+        _one("wave.npz", lambda: written("wave.npz", sequence(), sequence(KINECT_25))),
+        _one("mine.npz", lambda: npz_bytes(keypoints=motion()[..., :2], label="wave", fps=25)),
+        _one("wave.npy", lambda: npy_bytes(motion().astype(np.float32))),
+    ],
+    "pyskl": [
+        _one("new.pkl", lambda: written("new.pkl", sequence(KINECT_25), sequence(KINECT_25, name="b"))),
+        *(_one(f"p{p}.pkl", lambda p=p: pickle.dumps(pyskl_data(), protocol=p)) for p in range(6)),
+    ],
+    "csv_table": [
+        _one("wave.csv", wide_csv),
+        _one("wave.tsv", lambda: wide_csv("\t")),
+        _one("long.csv", long_csv),
+        _one("out.csv", lambda: written("out.csv", sequence(), sequence(name="b"))),
+    ],
+    "bvh": [_one("wave.bvh", lambda: written("wave.bvh", sequence()))],
+    "trc": [_one("wave.trc", lambda: written("wave.trc", sequence()))],
+    "c3d": [_one("wave.c3d", c3d_bytes)],
+    "amc": [lambda: Sample({"01.asf": ASF.encode(), "01_02.amc": AMC.encode()}, "01_02.amc")],
+    "openpose": [lambda: Sample(openpose_files(), ".")],
+    "mediapipe": [_one("pose.json", mediapipe_json), _one("pose.csv", mediapipe_csv)],
+    "coco": [_one("coco.json", coco_json)],
+}
