@@ -20,6 +20,15 @@ LOG = logging.getLogger("kerneton.readers")
 _JSON_LIMIT = 1 << 27  # bytes; as Python objects JSON takes about ten times its size
 
 
+def is_json(head: bytes) -> bool:
+    """Whether a file opens like a JSON object or list.
+
+    >>> is_json(b' {"people": []}'), is_json(b"x,y")
+    (True, False)
+    """
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+
+
 def load_json(path: Path) -> Any:
     """The content of a JSON file; the error names the line."""
     content = read_bytes(path)

@@ -24,6 +24,7 @@ from kerneton.readers._keypoints import (
     LOG,
     follow,
     frame_rate,
+    is_json,
     load_json,
     natural_order,
     number_array,
@@ -43,7 +44,7 @@ Found = tuple[Any, Any, np.ndarray]  # frame, track, keypoints (J, 4)
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
     """Whether a JSON file speaks of keypoints, of instances, or lists images before it comes to them."""
-    return head.lstrip()[:1] in (b"{", b"[") and (
+    return is_json(head) and (
         b'"keypoints"' in head
         or b'"instance_info"' in head
         or (b'"images"' in head and b'"file_name"' in head)

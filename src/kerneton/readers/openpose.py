@@ -20,6 +20,7 @@ from kerneton.readers._keypoints import (
     LOG,
     follow,
     frame_rate,
+    is_json,
     load_json,
     natural_order,
     number_array,
@@ -56,7 +57,7 @@ def sniff(head: bytes, path: Path) -> bool:
     if path.is_dir():
         with os.scandir(path) as entries:
             return any(entry.name.endswith(_ENDING) for entry in entries)
-    return head.lstrip()[:1] in (b"{", b"[") and b'"people"' in head
+    return is_json(head) and b'"people"' in head
 
 
 def read(path: Path) -> list[SkeletonSequence]:
