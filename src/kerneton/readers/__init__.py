@@ -100,7 +100,9 @@ def read(
     name = recognize(path)
     if name is None:
         if path.is_dir():
-            raise FormatError(f"{path}: a folder, not a recording; kerneton.load_folder reads data sets")
+            raise FormatError(
+                f"{path}: a folder, not a recording; kerneton.folder.load_folder reads data sets"
+            )
         raise FormatError(f"{path}: no reader knows this format; known are {', '.join(_FORMATS)}")
     module = _module(name)
     if columns is not None and name != "csv_table":
