@@ -120,8 +120,12 @@ def _members(file: IO[bytes], path: Path) -> Iterator[tuple[str, np.ndarray]]:
             if size > MAX_BYTES:
                 raise FormatError(f"{path}: unpacks to {size >> 20} MiB; at most {MAX_BYTES >> 20} are read")
             for key, info in chosen.items():
+                where = f"{path}, {shorten(info.filename)}"
                 with archive.open(info) as member:
-                    yield key, read_array(member, info.file_size, f"{path}, {shorten(info.filename)}")
+                    array = read_array(member, info.file_size, where)
+                    if member.read(1):  # reading to the end also checks the archive's checksum
+                        raise FormatError(f"{where}: more bytes than the array needs")
+                    yield key, array
     except KernetonError:
         raise
     except _DAMAGED as error:
