@@ -23,7 +23,7 @@ from kerneton._array import asarray_like, index_like, is_torch, namespace_of, to
 from kerneton._svm_spaces import GramSpace, PrimalSpace
 
 LOSSES = ("squared_hinge", "hinge")
-_HINGE_STEP = 0.1  # how fast the proximal term of the hinge loss fades
+_HINGE_STEP = 0.3  # how fast the proximal term of the hinge loss fades
 _HINGE_FLOOR = 1e-11  # and where it stops, relative to the squared norm of each example
 
 
@@ -159,7 +159,7 @@ def _proximal(
     """Hinge loss: Newton on ever harder smoothings, each centred on the dual point of the last.
 
     At the end of a stage the margin of a free example is off by ``D |a - a'|``. Once that is within the tolerance
-    everywhere, one more stage takes the error down to rounding.
+    everywhere, one more stage at the hardest takes the error down to rounding.
     """
     xp = namespace_of(Y)
     a = xp.minimum(a, U)
@@ -176,7 +176,7 @@ def _proximal(
         before, a = a, smooth.dual(point.f)
         limit = tol + float(space.noise(point).max())
         done = done or (settled and bool((D * abs(a - before)).max() <= limit))
-        stiffness = max(stiffness * _HINGE_STEP, floor)
+        stiffness = floor if done else max(stiffness * _HINGE_STEP, floor)
     return point, a, n_iter, done
 
 

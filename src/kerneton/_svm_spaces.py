@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dposv, dpotrf, dpotri
 
 from kerneton._array import index_like, is_torch, namespace_of, to_numpy
 from kerneton._gram import filled
@@ -28,6 +28,7 @@ class GramSpace:
     def __init__(self, K: Any) -> None:
         self.K = self.like = K
         self.inverse: Any = None
+        self._kept: tuple[float, np.ndarray] | None = None
 
     def start(self, n_classes: int) -> Any:
         return filled((n_classes, len(self.K)), 0.0, like=self.K)
@@ -63,13 +64,42 @@ class GramSpace:
             start = xp.where(free, c, zero)
             b = conjugate_gradients(system, xp.where(free, rhs, zero), start, D + self.K.diagonal(), 1e-10)
             return b + fixed, False
-        solve = _solve_free_torch if is_torch(c) else _solve_free_numpy
-        return solve(self.K, rhs, D, free, n_free) + fixed, True
+        if is_torch(c):
+            return _solve_free_torch(self.K, rhs, D, free, n_free) + fixed, True
+        if self._few_bound(D, n_free):
+            return _solve_bound(self._inverse(float(D[0, 0])), rhs, free) + fixed, True
+        return _solve_free(self.K, rhs, D, free) + fixed, True
+
+    def _few_bound(self, D: np.ndarray, n_free: np.ndarray) -> bool:
+        """Whether the systems of the examples at their bounds are much the smaller ones, and safe to use."""
+        n_bound = len(self.K) - n_free
+        if not 0 < 1.5 * n_bound.mean() < n_free.mean() or len(n_free) < 4:
+            return False
+        return D.min() == D.max() > 1e-5 * self.K.diagonal().mean()
+
+    def _inverse(self, shift: float) -> np.ndarray:
+        """(K + shift)⁻¹, kept until another shift is asked for."""
+        if self._kept is None or self._kept[0] != shift:
+            A = self.K.copy()
+            A.reshape(-1)[:: len(A) + 1] += shift
+            self._kept = shift, _invert_positive(A)
+        return self._kept[1]
 
 
-def _solve_free_numpy(
-    K: np.ndarray, rhs: np.ndarray, D: np.ndarray, free: np.ndarray, _n_free: np.ndarray
-) -> np.ndarray:
+def _solve_bound(P: np.ndarray, rhs: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """The same from ``P = (K + D)⁻¹`` and the other set: ``β = P (rhs + μ)``, μ on B such that β_B = 0.
+
+    ``P_BB μ_B = -(P rhs)_B``: where few examples are at a bound, as for small C, these systems are the small ones.
+    """
+    start = rhs @ P
+    mu = np.zeros_like(rhs)
+    for row, B in enumerate(np.flatnonzero(bound) for bound in ~free):
+        if len(B):
+            mu[row, B] = solve_positive(P.take(B, 0).take(B, 1), -start[row, B, None])[:, 0]
+    return np.where(free, start + mu @ P, 0.0)
+
+
+def _solve_free(K: np.ndarray, rhs: np.ndarray, D: np.ndarray, free: np.ndarray) -> np.ndarray:
     """Solve each class's system; classes with the same free set (all of them at first) share a factorisation."""
     out = np.zeros_like(rhs)
     groups: dict[bytes, list[int]] = {}
@@ -216,6 +246,14 @@ def solve_positive(A: Any, b: Any) -> Any:
         A = A + A.T + np.diag(kept)
         x = np.linalg.lstsq(A, b, rcond=None)[0]
     return x
+
+
+def _invert_positive(A: np.ndarray) -> np.ndarray:
+    """The inverse of a symmetric positive definite matrix, which is overwritten."""
+    factor, _ = dpotrf(A.T, lower=True, overwrite_a=True)
+    P, _ = dpotri(factor, lower=True, overwrite_c=True)
+    P = np.tril(P)
+    return P + np.tril(P, -1).T
 
 
 def conjugate_gradients(
