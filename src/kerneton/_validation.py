@@ -8,19 +8,25 @@ from typing import Any
 import numpy as np
 
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.layouts import Layout
 from kerneton.sequence import SkeletonSequence
 
 _SHOWN = 5  # problems spelt out before "and N more"
+_LARGEST = 1e9  # beyond this, squares and rates of change overflow in single precision
 
 
 def check_sequences(
-    X: Iterable[Any], *, n_joints: int | None = None, allow_missing: bool = False
+    X: Iterable[Any],
+    *,
+    n_joints: int | None = None,
+    layout: Layout | None = None,
+    allow_missing: bool = False,
 ) -> list[SkeletonSequence]:
     """Check recordings and return them as a list; every problem is collected into one error.
 
     ``X`` holds `SkeletonSequence` objects or arrays of shape (T, J, 3), T free, J and the layout the same
-    throughout. ``n_joints`` is what a fitted estimator saw. ``allow_missing`` admits NaN coordinates,
-    all-zero frames and zero confidence, which only preprocessing may see.
+    throughout. ``n_joints`` and ``layout`` are what a fitted estimator saw. ``allow_missing`` admits NaN
+    coordinates, all-zero frames and zero confidence, which only preprocessing may see.
 
     >>> import numpy as np
     >>> [s.n_frames for s in check_sequences([np.ones((4, 2, 3)), np.ones((7, 2, 3))])]
@@ -30,8 +36,9 @@ def check_sequences(
         raise DataError("expected a list of recordings, got one recording; wrap it in a list: [recording]")
     if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
         raise DataError(f"expected a list of recordings, got {type(X).__name__}")
-    sequences, problems = [], []
+    sequences, problems, total = [], [], 0
     for i, item in enumerate(X):
+        total += 1
         try:
             sequences.append(item if isinstance(item, SkeletonSequence) else SkeletonSequence(item))
         except DataError as error:
@@ -39,13 +46,11 @@ def check_sequences(
     if not sequences and not problems:
         raise DataError("expected at least one recording, got none")
     if not problems:
-        problems = list(_problems(sequences, n_joints, allow_missing))
+        problems = list(_problems(sequences, n_joints, layout, allow_missing))
     if problems:
         shown = "; ".join(problems[:_SHOWN])
         more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-        raise DataError(
-            f"{len(problems)} of {len(sequences) or len(problems)} recordings cannot be used: {shown}{more}"
-        )
+        raise DataError(f"{len(problems)} of {total} recordings cannot be used: {shown}{more}")
     return sequences
 
 
@@ -64,25 +69,44 @@ def joint_name(sequence: SkeletonSequence, joint: int) -> str:
     return sequence.layout.joints[joint] if sequence.layout is not None else f"joint {joint}"
 
 
-def _problems(sequences: list[SkeletonSequence], n_joints: int | None, allow_missing: bool) -> Iterator[str]:
-    first = sequences[0]
-    expected = first.n_joints if n_joints is None else n_joints
-    layout = first.layout
+def _problems(
+    sequences: list[SkeletonSequence], n_joints: int | None, layout: Layout | None, allow_missing: bool
+) -> Iterator[str]:
+    expected = sequences[0].n_joints if n_joints is None else n_joints
+    whose = "the fitted one" if layout is not None else "the first"
     for i, sequence in enumerate(sequences):
         who = describe(sequence, i)
+        layout = layout or sequence.layout
         if sequence.n_joints != expected:
             yield f"{who} has {sequence.n_joints} joints, expected {expected}"
         elif sequence.layout is not None and layout is not None and sequence.layout.joints != layout.joints:
-            yield f"{who} has layout {sequence.layout.name!r}, the first has {layout.name!r}"
-        elif np.isinf(sequence.joints).any():
-            frame, joint, _ = np.argwhere(np.isinf(sequence.joints))[0]
-            yield f"{who} is infinite at frame {frame}, {joint_name(sequence, joint)}"
-        elif not allow_missing and np.isnan(sequence.joints).any():
-            frame, joint, _ = np.argwhere(np.isnan(sequence.joints))[0]
-            yield (
-                f"{who} is NaN at frame {frame}, {joint_name(sequence, joint)} "
-                "(put kerneton.Preprocess before this step to fill gaps)"
-            )
+            yield f"{who} has layout {sequence.layout.name!r}, {whose} is {layout.name!r}"
+        else:
+            yield from (f"{who} {problem}" for problem in _bad_values(sequence, allow_missing))
+
+
+def _bad_values(sequence: SkeletonSequence, allow_missing: bool) -> Iterator[str]:
+    """The first thing wrong with a recording's numbers, if anything is."""
+    joints = sequence.joints
+    fill = "(put kerneton.Preprocess before this step to fill gaps)"
+
+    def where(bad: np.ndarray) -> str:
+        frame, joint = np.argwhere(bad)[0][:2]
+        return f"at frame {frame}, {joint_name(sequence, int(joint))}"
+
+    if np.isinf(joints).any():
+        yield f"is infinite {where(np.isinf(joints))}"
+    elif (np.abs(joints) > _LARGEST).any():  # NaN compares as false
+        bad = np.abs(joints) > _LARGEST
+        yield f"is {joints[bad][0]:g} {where(bad)}, which cannot be a coordinate"
+    elif allow_missing:
+        return
+    elif np.isnan(joints).any():
+        yield f"is NaN {where(np.isnan(joints))} {fill}"
+    elif sequence.confidence is not None and not (sequence.confidence > 0).all():
+        yield f"has no confidence {where(~(sequence.confidence > 0))} {fill}"
+    elif sequence.n_joints > 1 and not joints.any(axis=(1, 2)).all():
+        yield f"has no pose at frame {int(np.argmin(joints.any(axis=(1, 2))))}: every joint is zero {fill}"
 
 
 def check_in(name: str, value: Any, low: float, high: float, *, closed: str = "both") -> None:
@@ -117,5 +141,7 @@ def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
     >>> check_choice("entries", "simplex", ["simplex", "slices"])
     """
     choices = list(choices)
-    if not any(value is c or (type(value) is type(c) and value == c) for c in choices):
+    # As grids hand them over, strings and whole numbers may be NumPy's; True is not 1, nor is 1.0.
+    plain = isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
+    if not any(value is c or (plain and value == c) for c in choices):
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from kerneton._validation import check_in, check_positive, check_sequences
+from kerneton._validation import check_choice, check_in, check_positive, check_sequences
 from kerneton.displacement import span_window
-from kerneton.exceptions import ParameterError
 from kerneton.feature_maps import gaussian
 
 
@@ -38,9 +37,10 @@ def sck_kernel(
     >>> sck_kernel([A, A[:3]]).shape
     (2, 2)
     """
-    _check(sigma_joint=sigma_joint, sigma_time=sigma_time)
+    check_positive("sigma_joint", sigma_joint)
+    check_positive("sigma_time", sigma_time)
     check_in("joint_weight", joint_weight, 0, 1)
-    check_in("order", order, 1, 3)
+    check_choice("order", order, [1, 2, 3])
     check_in("sigma_index", sigma_index, 0, np.inf, closed="left")
 
     def pair(a: np.ndarray, b: np.ndarray) -> float:
@@ -85,7 +85,8 @@ def dck_kernel(
     >>> dck_kernel([A, A[:4]], sigma_span=3.0).shape
     (2, 2)
     """
-    _check(sigma_joint=sigma_joint, sigma_time=sigma_time)
+    check_positive("sigma_joint", sigma_joint)
+    check_positive("sigma_time", sigma_time)
     if sigma_span is not None:
         check_positive("sigma_span", sigma_span)
     check_in("sigma_index", sigma_index, 0, np.inf, closed="left")
@@ -127,18 +128,14 @@ def _times(n_frames: int) -> np.ndarray:
 def _gram(
     pair: Callable[[np.ndarray, np.ndarray], float], X: Iterable[Any], Y: Iterable[Any] | None
 ) -> np.ndarray:
-    left = [s.joints.astype(np.float64) for s in check_sequences(X)]
+    checked = check_sequences(X)
+    left = [s.joints.astype(np.float64) for s in checked]
     if Y is None:
         K = np.empty((len(left), len(left)))
         for i, a in enumerate(left):
             for j, b in enumerate(left[: i + 1]):
                 K[i, j] = K[j, i] = pair(a, b)
         return K
-    right = [s.joints.astype(np.float64) for s in check_sequences(Y, n_joints=left[0].shape[1])]
+    others = check_sequences(Y, n_joints=checked[0].n_joints, layout=checked[0].layout)
+    right = [s.joints.astype(np.float64) for s in others]
     return np.asarray([[pair(a, b) for b in right] for a in left])
-
-
-def _check(**sigmas: float) -> None:
-    for name, value in sigmas.items():
-        if not value > 0 or not np.isfinite(value):
-            raise ParameterError(f"{name} must be positive, got {value!r}")

@@ -42,9 +42,11 @@ class SkeletonSequence:
             raise DataError(f"{where}: float16 is too coarse for coordinates; pass float32 or float64")
         if joints.dtype not in (np.float32, np.float64):
             try:
+                if joints.dtype.kind == "c":
+                    raise TypeError("complex numbers")
                 joints = joints.astype(np.float64)
             except (TypeError, ValueError) as error:
-                raise DataError(f"{where}: joints are not numbers ({joints.dtype})") from error
+                raise DataError(f"{where}: joints are not real numbers ({joints.dtype})") from error
         if joints.ndim != 3 or joints.shape[2] != 3:
             raise DataError(f"{where}: expected joints of shape (frames, joints, 3), got {joints.shape}")
         if joints.shape[0] == 0 or joints.shape[1] == 0:
