@@ -147,6 +147,8 @@ def _step(name: str, argument: Any, stack: list[Any], memo: dict[int, Any], deco
     elif name == "BUILD":
         state, target = stack.pop(), stack.pop()
         stack.append(_build(target, state, decode))
+    elif name == "PROTO" and argument > 5:
+        raise FormatError(f"pickle protocol {argument} is not known")
     elif name not in ("PROTO", "FRAME"):
         raise FormatError(f"refused: the pickle uses {name}, which plain data does not need")
 

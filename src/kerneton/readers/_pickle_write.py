@@ -45,7 +45,7 @@ def _put(data: Any, out: Callable[[bytes], Any]) -> None:
             _put(item, out)
         out(end)
     else:
-        _put_array(np.ascontiguousarray(data), out)
+        _put_array(np.asarray(data, order="C"), out)
 
 
 def _put_array(array: np.ndarray, out: Callable[[bytes], Any]) -> None:
