@@ -20,7 +20,7 @@ ROLES = {
     "subject": {"subject", "person", "actor", "participant", "subject_id", "user"},
     "recording": {"recording", "sequence", "clip", "video", "take", "trial", "sample"},
 }
-_AFTER = re.compile(rf"(.+?)(?:[_.:/\s-]+|(?<=[a-z0-9])(?=[XYZ]$))\(?([xyz]|{_CONFIDENCE})\)?", re.IGNORECASE)
+_AFTER = re.compile(rf"(.+?)[_.:/\s-]+\(?([xyz]|{_CONFIDENCE})\)?", re.IGNORECASE)
 _CAMEL = re.compile(r"(.*[a-z0-9])([XYZ])")
 _BEFORE = re.compile(rf"([xyz]|{_CONFIDENCE})[_.:/\s-]*(\d+)|([xyz])[_.:/\s-]+(.+)", re.IGNORECASE)
 _PLACE = re.compile(r"[_.:/\s-]*(pos|position|loc|location)$", re.IGNORECASE)

@@ -97,4 +97,4 @@ def _split(line: str, delimiter: str | None) -> list[str]:
         return line.split()
     if '"' not in line:
         return line.split(delimiter)
-    return next(csv.reader([line], delimiter=delimiter))
+    return next(csv.reader([line], delimiter=delimiter, strict=True))

@@ -132,7 +132,7 @@ def _take(
         used = 128
     for fact in ("label", "subject"):
         if fact in roles:
-            value = cells[roles[fact]].strip().strip('"')
+            value = cells[roles[fact]].strip()
             if recording.facts.setdefault(fact, value) != value:
                 raise FormatError(
                     f"{path}, line {line}: {fact} changes from {shorten(recording.facts[fact])!r} to "
@@ -142,7 +142,7 @@ def _take(
         recording.times.append(number(cells, roles["time"], path, line))
     if meaning.point:
         frame = cells[roles.get("frame", roles.get("time", 0))].strip()
-        joint = cells[roles["joint"]].strip().strip('"')
+        joint = cells[roles["joint"]].strip()
         recording.at.append(recording.frames.setdefault(frame, len(recording.frames)))
         recording.at.append(recording.joints.setdefault(joint, len(recording.joints)))
         if len(recording.joints) > MAX_JOINTS:
