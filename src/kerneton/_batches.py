@@ -40,6 +40,8 @@ def map_batches(
         out = np.empty((len(signals), n_features), dtype=dtype)
     elif out.shape != (len(signals), n_features):
         raise DataError(f"out must have shape {(len(signals), n_features)}, got {out.shape}")
+    elif not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise DataError(f"out must hold floating-point numbers, got {out.dtype}")
     groups = group_by_length([len(s) for s in signals], batch_size, keys)
 
     def work(rows: np.ndarray) -> None:

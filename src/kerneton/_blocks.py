@@ -13,7 +13,7 @@ from kerneton._batches import map_batches
 from kerneton._validation import check_choice, check_sequences
 from kerneton.alignment import alignment_weights, block_grams
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.layouts import JointsLike
+from kerneton.layouts import JointsLike, Layout
 from kerneton.sequence import SkeletonSequence
 
 
@@ -22,6 +22,7 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
 
     block_sizes_: np.ndarray
     n_joints_in_: int
+    layout_: Layout | None
 
     def fit(self, X: Iterable[Any], y: Any = None) -> Any:
         """Check the parameters and learn from the training recordings; with ``weighting`` from labels too."""
@@ -48,7 +49,8 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
     def transform(self, X: Iterable[Any], out: np.ndarray | None = None) -> np.ndarray:
         """Features, (n_sequences, sum of block_sizes_), into ``out`` (a memory map, say) where it is given."""
         check_is_fitted(self, "block_sizes_")
-        features = self._features(check_sequences(X, n_joints=self.n_joints_in_), out)
+        sequences = check_sequences(X, n_joints=self.n_joints_in_, layout=self.layout_)
+        features = self._features(sequences, out)
         if self.weighting is not None:
             self._weight(features)
         return features
@@ -64,6 +66,7 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
         check_choice("weighting", self.weighting, [None, "alignment"])
         sequences = check_sequences(X)
         self.n_joints_in_ = sequences[0].n_joints
+        self.layout_ = sequences[0].layout
         self._prepare(sequences)
         return sequences
 
@@ -99,13 +102,27 @@ def resolve_joints(joints: JointsLike, sequence: SkeletonSequence) -> tuple[int,
     >>> resolve_joints([2, 0], SkeletonSequence(np.ones((1, 4, 3))))
     (2, 0)
     """
+    chosen: str | tuple[str | int, ...] | None = None
+    if joints is not None:
+        chosen = joints if isinstance(joints, str) else _as_tuple(joints)
     if sequence.layout is not None:
-        return sequence.layout.indices(joints)
-    if joints is None:
+        return sequence.layout.indices(chosen)
+    if chosen is None:
         return tuple(range(sequence.n_joints))
-    chosen = (joints,) if isinstance(joints, (str, int, np.integer)) else tuple(joints)
     if any(isinstance(j, str) or not 0 <= j < sequence.n_joints for j in chosen):
         raise ParameterError(
-            f"joints={list(chosen)!r}: recordings without a layout have joints 0 to {sequence.n_joints - 1}"
+            f"joints={joints!r}: recordings without a layout have joints 0 to {sequence.n_joints - 1}"
         )
+    if len(set(chosen)) != len(chosen):
+        raise ParameterError(f"joints={joints!r}: a joint is chosen twice")
     return tuple(int(j) for j in chosen)
+
+
+def _as_tuple(joints: int | Iterable[str | int]) -> tuple[str | int, ...]:
+    chosen = tuple(joints) if isinstance(joints, Iterable) else (joints,)
+    odd = [j for j in chosen if isinstance(j, bool) or not isinstance(j, (str, int, np.integer))]
+    if odd:
+        raise ParameterError(f"joints must be names or whole numbers, got {odd[0]!r}")
+    if not chosen:
+        raise ParameterError("joints is empty; leave it None for all joints")
+    return chosen

@@ -211,6 +211,9 @@ class DCK(BlockTransformer):
 
     def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
         x = SIGNALS[self.signal](sequence)[:, self.joints_]
+        # Displacements do not see where the body stands. Around the origin angles stay small, and a batch's zero
+        # padding lies within the extent of every recording in it.
+        x = x - (x.min(axis=(0, 1)) / 2 + x.max(axis=(0, 1)) / 2)
         return x * x.dtype.type(self.scale_) if self.signal in SCALED else x
 
     def _reach(self) -> float:
@@ -220,8 +223,9 @@ class DCK(BlockTransformer):
     def _check_parameters(self) -> None:
         check_choice("signal", self.signal, SIGNALS)
         check_choice("method", self.method, ["harmonics", "direct"])
-        for name in ("sigma_joint", "sigma_time", "tol"):
+        for name in ("sigma_joint", "sigma_time"):
             check_positive(name, getattr(self, name))
+        check_in("tol", self.tol, 0, 1, closed="neither")
         for name in ("n_pivots_joint", "n_pivots_time"):
             check_positive(name, getattr(self, name), integer=True)
         if self.sigma_span is not None:
@@ -246,6 +250,9 @@ class DCK(BlockTransformer):
 
 
 def _extent(x: Any) -> float:
-    """A bound on every displacement, rounded up to a quarter so that recordings can share a plan; (..., J, 3)."""
-    span = max(float(x[..., a].max() - x[..., a].min()) for a in range(3))
+    """A bound on every displacement of signals around the origin, rounded up to a quarter; (..., J, 3).
+
+    A batch has the extent of its largest member, whatever it is padded with: its plan is each member's own.
+    """
+    span = 2 * max(float(x.max()), -float(x.min()))
     return float(np.ceil(span * 4 + 1e-9) / 4)

@@ -255,6 +255,8 @@ class SCK(BlockTransformer):
     def _blocks(self) -> list[tuple[str, float, int, float]]:
         """(signal, σ, Z, β) of each signal, checked."""
         names = (self.signals,) if isinstance(self.signals, str) else tuple(self.signals)
+        if not names:
+            raise ParameterError(f"signals is empty; choose from {', '.join(SIGNALS)}")
         for name in names:
             check_choice("signals", name, SIGNALS)
         columns = []
