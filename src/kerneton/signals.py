@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.ndimage import gaussian_filter1d
 
 from kerneton.exceptions import DataError
 from kerneton.layouts import Layout
@@ -20,16 +21,23 @@ def position(sequence: SkeletonSequence) -> np.ndarray:
 
 
 def velocity(sequence: SkeletonSequence) -> np.ndarray:
-    """Change a second, or a frame where the rate is unknown, by central differences, (T, J, 3)."""
-    if sequence.n_frames == 1:
-        return np.zeros_like(sequence.joints)
-    rate = sequence.joints.dtype.type(sequence.fps or 1.0)
-    return np.gradient(sequence.joints, axis=0) * rate
+    """Change a second, or a frame where the rate is unknown, (T, J, 3).
+
+    The derivative of a Gaussian one frame wide: differences of single frames mostly show a sensor's jitter.
+    """
+    return _derivative(sequence, 1)
 
 
 def acceleration(sequence: SkeletonSequence) -> np.ndarray:
     """Change of the velocity, (T, J, 3)."""
-    return velocity(sequence.replace(joints=velocity(sequence)))
+    return _derivative(sequence, 2)
+
+
+def _derivative(sequence: SkeletonSequence, order: int) -> np.ndarray:
+    if sequence.n_frames == 1:
+        return np.zeros_like(sequence.joints)
+    slope = gaussian_filter1d(sequence.joints, 1.0, axis=0, order=order, mode="nearest")
+    return slope * sequence.joints.dtype.type((sequence.fps or 1.0) ** order)
 
 
 def bone(sequence: SkeletonSequence) -> np.ndarray:
