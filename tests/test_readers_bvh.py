@@ -14,6 +14,7 @@ from kerneton import readers
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.layouts import KINECT_20, Layout
 from kerneton.readers import bvh
+from kerneton.readers._kinematics import _BLOCK, Joint, forward_kinematics
 from kerneton.readers._names import joint_names
 from kerneton.sequence import SkeletonSequence
 
@@ -123,13 +124,13 @@ def test_an_axis_may_come_twice(tmp_path):
 def test_long_recordings_are_placed_in_blocks():
     rng = np.random.default_rng(0)
     joints = [
-        bvh.Joint("a", -1, np.zeros(3), [("rotation", 0)]),
-        bvh.Joint("b", 0, np.array([0.0, 1.0, 0.0])),
+        Joint("a", -1, np.zeros(3), [("rotation", 0)]),
+        Joint("b", 0, np.array([0.0, 1.0, 0.0])),
     ]
-    values = rng.uniform(-90, 90, size=(2 * bvh._BLOCK + 7, 1))
-    whole = bvh.forward_kinematics(joints, values)
+    values = rng.uniform(-90, 90, size=(2 * _BLOCK + 7, 1))
+    whole = forward_kinematics(joints, values)
     assert_allclose(whole[:, 1, 1], np.cos(np.deg2rad(values[:, 0])), atol=1e-12)
-    assert_allclose(whole[-3:], bvh.forward_kinematics(joints, values[-3:]), atol=1e-12)
+    assert_allclose(whole[-3:], forward_kinematics(joints, values[-3:]), atol=1e-12)
 
 
 MIXAMO = """HIERARCHY
@@ -196,6 +197,14 @@ def test_unit_is_guessed_from_the_rest_pose(tmp_path, factor, unit):
     assert_allclose(recording.joints[0, 3], [0.2, 1.7, 0], atol=1e-9)
     (raw,) = bvh.read(write(tmp_path, text), scale=1.0)
     assert_allclose(raw.joints, recording.joints / unit, rtol=1e-9, atol=1e-9)
+
+
+def test_the_end_of_the_wrist_is_the_hand(tmp_path):
+    text = "ROOT LeftElbow { OFFSET 0 0 0 CHANNELS 1 Xrotation JOINT LeftWrist { OFFSET 0 0 1 "
+    text += "End Site { OFFSET 0 0 1 } End Site { OFFSET 0 0 2 } End Site { OFFSET 0 0 2 } } }"
+    (recording,) = bvh.read(write(tmp_path, f"HIERARCHY\n{text}\nMOTION\nFrames: 1\nFrame Time: 1\n0\n"))
+    joints = ("left_elbow", "left_wrist", "left_hand", "left_wrist_end", "left_wrist_end2")
+    assert recording.layout.joints == joints
 
 
 def test_end_sites_can_be_left_out(tmp_path):

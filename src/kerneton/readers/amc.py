@@ -21,10 +21,10 @@ import numpy as np
 from kerneton.exceptions import FormatError, MissingDataError
 from kerneton.layouts import HDM_31, Layout
 from kerneton.readers._asf import Bone, Skeleton, read_asf
+from kerneton.readers._kinematics import rotations
 from kerneton.readers._names import joint_names
 from kerneton.readers._text import shorten
 from kerneton.readers._values import check_room, number, read_lines
-from kerneton.readers.bvh import rotations
 from kerneton.sequence import SkeletonSequence
 
 _BLOCK = 2048  # frames whose rotations are held at once

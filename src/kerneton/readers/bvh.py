@@ -7,14 +7,13 @@ component of OFFSET, on any joint. Then, with p the parent,
     A_j = A_p R_j,    x_j = x_p + A_p t_j,    x_root = t_root.
 
 Joint names are put into the package's vocabulary where they are recognised (see `kerneton.readers._names`), an end
-site is called after its joint: ``head_end``. y is taken to point up, as BVH suites write it. The format has no
+site is called after its joint: ``head_end``, but the end of the wrist is the hand, of the ankle the foot. y is taken to point up, as BVH suites write it. The format has no
 units: a rest pose wider or higher than 500 is taken for millimetres, than 10 for centimetres, else metres.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy as np
 from kerneton._files import write_text
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.layouts import Layout
+from kerneton.readers._kinematics import Joint, forward_kinematics
 from kerneton.readers._names import MAX_JOINTS, joint_names
 from kerneton.readers._text import shorten
 from kerneton.readers._values import check_room, check_values, number, number_block, read_lines, whole_number
@@ -30,19 +30,12 @@ from kerneton.sequence import SkeletonSequence
 _CHANNELS = {
     f"{axis}{kind}": (kind, "xyz".index(axis)) for axis in "xyz" for kind in ("position", "rotation")
 }
+_TIPS = {
+    f"{side}_{near}": f"{side}_{far}"
+    for side in ("left", "right")
+    for near, far in (("wrist", "hand"), ("ankle", "foot"))
+}
 _METRES = 10  # a rest pose larger than this is not in metres
-_BLOCK = 2048  # frames whose rotations are held at once
-
-
-@dataclass
-class Joint:
-    """A joint of the hierarchy: its rest offset from the parent and its channels, ("rotation", axis) each."""
-
-    name: str
-    parent: int  # -1 for a root
-    offset: np.ndarray = field(default_factory=lambda: np.zeros(3))
-    channels: list[tuple[str, int]] = field(default_factory=list)
-    end: bool = False
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
@@ -86,57 +79,6 @@ def read(path: Path, *, scale: float | None = None, end_sites: bool = True) -> l
     positions *= _unit(joints) if scale is None else scale
     layout = _layout(joints, kept)
     return [SkeletonSequence(positions, layout=layout, name=path.stem, fps=fps)]
-
-
-def forward_kinematics(joints: list[Joint], values: np.ndarray) -> np.ndarray:
-    """Positions (T, J, 3) of all joints from channel values (T, C), parents before children.
-
-    >>> hip = Joint("hip", -1, np.zeros(3), [("position", 0), ("position", 1), ("position", 2), ("rotation", 2)])
-    >>> knee = Joint("knee", 0, np.array([0.0, -1.0, 0.0]))
-    >>> forward_kinematics([hip, knee], np.array([[0.0, 2.0, 0.0, 90.0]])).round(6) + 0
-    array([[[0., 2., 0.], [1., 2., 0.]]])
-    """
-    positions = np.empty((len(values), len(joints), 3))
-    for start in range(0, len(values), _BLOCK):
-        _place(joints, values[start : start + _BLOCK], positions[start : start + _BLOCK])
-    return positions
-
-
-def _place(joints: list[Joint], values: np.ndarray, positions: np.ndarray) -> None:
-    frames = len(values)
-    unmoved = np.broadcast_to(np.eye(3), (frames, 3, 3))
-    turns: dict[int, np.ndarray] = {-1: unmoved}  # rotations of the ancestors of the joint at hand
-    column = 0
-    for i, joint in enumerate(joints):
-        for old in [k for k in turns if k > joint.parent]:
-            del turns[old]  # hierarchies are written depth first, so these have no further children
-        turn, origin = turns[joint.parent], positions[:, joint.parent] if joint.parent >= 0 else 0.0
-        shift = np.broadcast_to(joint.offset, (frames, 3)).copy()
-        for kind, axis in joint.channels:
-            if kind == "position":
-                shift[:, axis] = values[:, column]
-            column += 1
-        positions[:, i] = origin + np.einsum("tab,tb->ta", turn, shift)
-        first = column - len(joint.channels)
-        for k, (kind, axis) in enumerate(joint.channels):
-            if kind == "rotation":
-                turn = turn @ rotations(axis, np.deg2rad(values[:, first + k]))
-        turns[i] = turn
-
-
-def rotations(axis: int, angles: np.ndarray) -> np.ndarray:
-    """Matrices (T, 3, 3) that turn by ``angles`` about the x, y or z axis (0, 1, 2), right-handed.
-
-    >>> rotations(2, np.array([np.pi / 2])).round(6) + 0
-    array([[[ 0., -1.,  0.], [ 1.,  0.,  0.], [ 0.,  0.,  1.]]])
-    """
-    b, c = (axis + 1) % 3, (axis + 2) % 3
-    matrices = np.zeros((len(angles), 3, 3))
-    matrices[:, axis, axis] = 1
-    matrices[:, b, b] = matrices[:, c, c] = np.cos(angles)
-    matrices[:, c, b] = np.sin(angles)
-    matrices[:, b, c] = -matrices[:, c, b]
-    return matrices
 
 
 def _words(lines: list[str]) -> Iterator[tuple[str, int]]:
@@ -255,7 +197,8 @@ def _layout(joints: list[Joint], kept: list[int]) -> Layout:
     taken = set(names.values())
     for i, joint in enumerate(joints):
         if joint.end:
-            base = f"{names[joint.parent]}_end"
+            base = _TIPS.get(names[joint.parent], f"{names[joint.parent]}_end")
+            base = base if base not in taken else f"{names[joint.parent]}_end"
             n = next(n for n in range(1, len(joints) + 2) if f"{base}{n if n > 1 else ''}" not in taken)
             names[i] = f"{base}{n if n > 1 else ''}"
             taken.add(names[i])
