@@ -15,8 +15,6 @@ get z = 0.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -28,19 +26,40 @@ from kerneton.sequence import SkeletonSequence
 
 HEAD = 1 << 16  # bytes that decide what a file is
 
-# Formats with a signature come first, rows of bare numbers last.
-_FORMATS = (
-    *("npz", "c3d", "pyskl", "bvh", "trc", "amc"),
-    *("openpose", "mediapipe", "coco"),
-    *("ntu", "florence_text", "utkinect_text", "msr_text", "csv_table"),
-)
+
+def _formats() -> dict[str, ModuleType]:
+    """Readers by name, imported when first needed: signatures come first, rows of bare numbers last."""
+    from kerneton.readers import (
+        amc,
+        bvh,
+        c3d,
+        coco,
+        csv_table,
+        florence_text,
+        mediapipe,
+        msr_text,
+        npz,
+        ntu,
+        openpose,
+        pyskl,
+        trc,
+        utkinect_text,
+    )
+
+    modules = [npz, c3d, pyskl, bvh, trc, amc, openpose, mediapipe, coco]
+    modules += [ntu, florence_text, utkinect_text, msr_text, csv_table]
+    return {module.__name__.rpartition(".")[2]: module for module in modules}
+
+
 _NAMED = {"bvh", "c3d", "trc", "amc", "csv_table"}  # files that name their joints one by one
-_SUFFIXES = {
+_WRITERS = {
     ".npz": "npz",
     ".csv": "csv_table",
     ".tsv": "csv_table",
     ".pkl": "pyskl",
     ".pickle": "pyskl",
+    ".bvh": "bvh",
+    ".trc": "trc",
 }
 
 
@@ -54,11 +73,11 @@ def recognize(path: str | os.PathLike[str]) -> str | None:
     'csv_table'
     """
     path = Path(path)
-    head = b"" if path.is_dir() else _head(path)
-    for name in ("openpose",) if path.is_dir() else _FORMATS:
-        if _exists(name) and _module(name).sniff(head, path):
-            return name
-    return None
+    formats = _formats()
+    if path.is_dir():
+        return "openpose" if formats["openpose"].sniff(b"", path) else None
+    head = _head(path)
+    return next((name for name, module in formats.items() if module.sniff(head, path)), None)
 
 
 def read(
@@ -103,8 +122,8 @@ def read(
             raise FormatError(
                 f"{path}: a folder, not a recording; kerneton.folder.load_folder reads data sets"
             )
-        raise FormatError(f"{path}: no reader knows this format; known are {', '.join(_FORMATS)}")
-    module = _module(name)
+        raise FormatError(f"{path}: no reader knows this format; known are {', '.join(_formats())}")
+    module = _formats()[name]
     if columns is not None and name != "csv_table":
         raise ParameterError(f"{path}: columns are for tables, this is {name}")
     if name == "csv_table":
@@ -121,8 +140,8 @@ def read(
 def write(path: str | os.PathLike[str], sequences: Iterable[SkeletonSequence]) -> None:
     """Write recordings in the format that the name's ending asks for.
 
-    ``.npz`` keeps every field of every recording, ``.csv`` holds one recording, ``.pkl`` is what PYSKL and
-    MMAction2 train on.
+    ``.npz`` keeps every field of every recording; ``.csv`` (or ``.tsv``) is a wide table; ``.pkl`` is what PYSKL
+    and MMAction2 train on; ``.bvh`` and ``.trc`` hold one recording.
 
     >>> import numpy as np, tempfile
     >>> file = Path(tempfile.mkdtemp()) / "wave.npz"
@@ -134,10 +153,10 @@ def write(path: str | os.PathLike[str], sequences: Iterable[SkeletonSequence]) -
     sequences = [sequences] if isinstance(sequences, SkeletonSequence) else list(sequences)
     if not sequences:
         raise ParameterError(f"{path}: no recordings to write")
-    name = _SUFFIXES.get(path.suffix.lower())
+    name = _WRITERS.get(path.suffix.lower())
     if name is None:
-        raise ParameterError(f"{path}: cannot write {path.suffix!r}; choose {', '.join(_SUFFIXES)}")
-    _module(name).write(path, sequences)
+        raise ParameterError(f"{path}: cannot write {path.suffix!r}; choose {', '.join(_WRITERS)}")
+    _formats()[name].write(path, sequences)
 
 
 def _lay_out(sequence: SkeletonSequence, layout: Layout, *, named: bool) -> SkeletonSequence:
@@ -169,11 +188,3 @@ def _head(path: Path) -> bytes:
         raise MissingDataError(f"{path}: no such file") from error
     except OSError as error:
         raise MissingDataError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _exists(name: str) -> bool:
-    return importlib.util.find_spec(f"kerneton.readers.{name}") is not None
-
-
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"kerneton.readers.{name}")
