@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from kerneton.exceptions import FormatError
 from kerneton.layouts import Layout
@@ -36,6 +37,12 @@ class Columns:
     roles: dict[str, int] = field(default_factory=dict)
     joints: dict[str, list[int]] = field(default_factory=dict)  # wide: x, y, z, confidence of each joint
     point: list[int] = field(default_factory=list)  # long: x, y, z, confidence of the row's joint
+
+    @cached_property
+    def places(self) -> list[tuple[int, float]]:
+        """Column and default of every value that a row gives; no z is 0, no confidence is 1."""
+        groups = [self.point] if self.point else list(self.joints.values())
+        return [pair for group in groups for pair in zip(group, (0.0, 0.0, 0.0, 1.0), strict=True)]
 
 
 def parse_header(cells: Sequence[str], where: str) -> Columns:

@@ -9,7 +9,6 @@ Empty cells are missing joints. A table without header needs a layout, or names 
 from __future__ import annotations
 
 import csv
-import math
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,11 +25,10 @@ from kerneton.readers._arrays import MAX_JOINTS
 from kerneton.readers._csv_header import Columns, parse_header, parse_layout, rename
 from kerneton.readers._csv_rows import first_row, number, parse, rows
 from kerneton.readers._names import joint_names, marker_layout
-from kerneton.readers._text import MAX_BYTES, shorten
+from kerneton.readers._text import LARGEST, MAX_BYTES, shorten
 from kerneton.sequence import SkeletonSequence
 
 _NUMBERED = re.compile(r"((joint|keypoint|landmark|marker|point|kp|j)[_ ]?)?\d+", re.IGNORECASE)
-_DEFAULTS = (math.nan, math.nan, 0.0, 1.0)  # of x, y, z, confidence, where there is no column
 
 
 @dataclass
@@ -147,13 +145,20 @@ def _take(
         recording.at.append(recording.joints.setdefault(joint, len(recording.joints)))
         if len(recording.joints) > MAX_JOINTS:
             raise FormatError(f"{path}, line {line}: more than {MAX_JOINTS} joints")
-    before = len(recording.rows)
-    for places in (meaning.point,) if meaning.point else meaning.joints.values():
-        recording.rows.extend(
-            default if place < 0 else number(cells, place, path, line)
-            for place, default in zip(places, _DEFAULTS, strict=True)
-        )
-    return len(recording.rows) - before + used
+    values = _values(cells, meaning, path, line)
+    recording.rows.fromlist(values)
+    return len(values) + used
+
+
+def _values(cells: list[str], meaning: Columns, path: Path, line: int) -> list[float]:
+    """x y z confidence of every joint of a row."""
+    try:
+        values = [float(cells[place]) if place >= 0 else default for place, default in meaning.places]
+        if max(values) <= LARGEST and min(values) >= -LARGEST:  # false where NaN hides a comparison
+            return values
+    except ValueError:
+        pass
+    return [number(cells, place, path, line) if place >= 0 else default for place, default in meaning.places]
 
 
 def _sequence(
