@@ -55,7 +55,9 @@ def run(args: argparse.Namespace) -> Output:
     shown = [one_subject[label] for label in _SHOWN if label in one_subject]
     figures = {
         "confusion.png": report.plot(),
-        "skeletons.png": plot_skeleton(shown, title="Generated actions, seen by the camera"),
+        "skeletons.png": plot_skeleton(
+            shown, title="Generated actions; gaps are joints that the sensor lost"
+        ),
     }
     for name, figure in figures.items():
         with replacing(args.output / name) as temporary:
