@@ -241,6 +241,7 @@ class Preprocess(TransformerMixin, BaseEstimator):
             check_positive("n_frames", self.n_frames, integer=True)
         sequences = check_sequences(X, allow_missing=True)
         self.n_joints_in_ = sequences[0].n_joints
+        self.layout_ = sequences[0].layout
         needs = [
             name
             for name, on in [
@@ -274,23 +275,29 @@ class Preprocess(TransformerMixin, BaseEstimator):
     def transform(self, X: Iterable[Any]) -> list[SkeletonSequence]:
         """Poses of each recording, in a list of `SkeletonSequence`."""
         check_is_fitted(self, "n_joints_in_")
-        sequences = check_sequences(X, n_joints=self.n_joints_in_, allow_missing=True)
+        sequences = check_sequences(X, n_joints=self.n_joints_in_, layout=self.layout_, allow_missing=True)
         return [self._poses(sequence, i) for i, sequence in enumerate(sequences)]
 
     def _poses(self, sequence: SkeletonSequence, position: int) -> SkeletonSequence:
-        joints = _without_gaps(sequence, self.gaps, position)
-        if self.center is True:
+        joints, fps = _without_gaps(sequence, self.gaps, position), sequence.fps
+        if self.bones:
+            joints = equal_bones(joints, _layout_with_bones(sequence), self.reference_)
+        if self.center is True:  # after the bones, which move every joint but the root
             joints = center(joints, _root(sequence))
         elif self.center is not False:
             joints = center(joints, _joint(sequence, self.center))
-        if self.bones:
-            joints = equal_bones(joints, _layout_with_bones(sequence), self.reference_)
         if self.facing:
             assert sequence.layout is not None  # fit refused recordings without one
             joints = face_front(joints, sequence.layout, per_frame=self.facing == "frame")
         if self.n_frames is not None:
+            if fps is not None and len(joints) > 1 and self.n_frames > 1:
+                fps = fps * (self.n_frames - 1) / (len(joints) - 1)
             joints = resample(joints, self.n_frames)
-        return sequence.replace(joints=joints, confidence=None)
+        return sequence.replace(joints=joints, confidence=None, fps=fps)
+
+    def set_output(self, *, transform: str | None = None) -> Preprocess:  # noqa: ARG002
+        """Recordings stay recordings, whatever table the steps after this one return."""
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_joints_in_")
