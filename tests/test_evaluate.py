@@ -180,6 +180,30 @@ def test_grid_search_inside_the_training_subjects(toy, toy_model):
     assert report.splits[0].scores.shape == (18, 3)
 
 
+class Counting(FunctionTransformer):
+    """Says how many recordings its features were computed of."""
+
+    seen = 0
+
+    def transform(self, X):
+        Counting.seen += len(X)
+        return mean_pose(X)
+
+
+def test_features_are_computed_once(toy):
+    model = make_pipeline(Counting(), LogisticRegression())
+    split = [(np.arange(0, 36, 2), np.arange(1, 36, 2))]
+    Counting.seen = 0
+    report = evaluate(model, toy, split)
+    assert Counting.seen == 36
+    assert report.splits[0].scores is not None
+    search = GridSearchCV(model, {"logisticregression__C": [1.0]}, cv=[(np.arange(9), np.arange(9, 18))])
+    Counting.seen = 0
+    searched = evaluate(search, toy, split)
+    assert Counting.seen == 18 + 36  # once for the search, then as above
+    assert_allclose(searched.splits[0].scores, report.splits[0].scores)
+
+
 def test_without_subjects(toy, toy_model):
     nameless = SkeletonDataset([s.replace(subject=None) for s in toy])
     report = evaluate(toy_model, nameless, 3)

@@ -162,7 +162,11 @@ def _run(
 
 
 def _last_step(model: Any, X: list[SkeletonSequence]) -> tuple[Any, Any]:
-    """The classifier and its input: a pipeline's features are computed once for labels and scores."""
+    """The classifier and its input: a pipeline's features are computed once for labels and scores.
+
+    A fitted search is looked into for the pipeline that it chose.
+    """
+    model = getattr(model, "best_estimator_", getattr(model, "recognizer_", model))
     if isinstance(model, Pipeline) and len(model.steps) > 1:
         return model[-1], model[:-1].transform(X)
     return model, X
