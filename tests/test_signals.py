@@ -20,14 +20,15 @@ def person():
 def test_plain_formulas(person):
     x = person.joints
     assert SIGNALS["position"](person) is x
-    velocity = np.empty_like(x)
-    velocity[1:-1] = (x[2:] - x[:-2]) / 2
-    velocity[0], velocity[-1] = x[1] - x[0], x[-1] - x[-2]
-    assert_allclose(SIGNALS["velocity"](person), 30 * velocity)
-    assert_allclose(SIGNALS["velocity"](person.replace(fps=None)), velocity)
-    assert_allclose(
-        SIGNALS["acceleration"](person), SIGNALS["velocity"](person.replace(joints=30 * velocity))
-    )
+    # Derivatives of a Gaussian one frame wide, cut at four; beyond the ends the first and last pose stand still.
+    k = np.arange(-4, 5)
+    weights = np.exp(-(k**2) / 2) / np.exp(-(k**2) / 2).sum()
+    padded = np.pad(x - x[0], ((4, 4), (0, 0), (0, 0)), mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 9, axis=0)  # (T, J, 3, 9)
+    velocity, acceleration = windows @ (weights * k), windows @ (weights * (k**2 - 1))
+    assert_allclose(SIGNALS["velocity"](person), 30 * velocity, atol=1e-12)
+    assert_allclose(SIGNALS["velocity"](person.replace(fps=None)), velocity, atol=1e-12)
+    assert_allclose(SIGNALS["acceleration"](person), 900 * acceleration, atol=1e-10)
     assert_allclose(SIGNALS["from_first"](person), x - x[0])
     assert_allclose(SIGNALS["from_mean"](person), x - x.mean(axis=0))
     bone = SIGNALS["bone"](person)
@@ -48,6 +49,15 @@ def test_few_frames_and_precision(name, n_frames, dtype):
     assert np.isfinite(signal).all()
     if n_frames == 1 and name not in ("position", "bone"):
         assert_allclose(signal, 0)
+
+
+@pytest.mark.parametrize("name", ["velocity", "acceleration"])
+def test_change_does_not_depend_on_the_place(person, name):
+    signal = SIGNALS[name](person)
+    assert_allclose(SIGNALS[name](person.replace(joints=person.joints + [1, -2, 5])), signal, atol=1e-9)
+    still = SkeletonSequence(np.full((9, 2, 3), 3.3), fps=30)
+    assert_allclose(SIGNALS[name](still), 0, atol=0)
+    assert learn_scale(name, [still], [0, 1]) == 1
 
 
 @pytest.mark.parametrize("name", SIGNALS)
@@ -73,23 +83,21 @@ def test_bones_need_a_layout(layout, name):
 
 
 def test_scale():
-    slow, fast = (SkeletonSequence(np.arange(20.0).reshape(20, 1, 1).repeat(3, 2) * v) for v in (1, 4))
+    ramp = np.arange(200.0).reshape(200, 1, 1).repeat(3, 2)
+    slow, fast = (SkeletonSequence(ramp * v) for v in (1, 4))
     assert {name for name in SIGNALS if learn_scale(name, [slow, fast], [0]) != 1} <= SCALED
-    assert_allclose(learn_scale("velocity", [slow], [0]), 1)
-    assert_allclose(learn_scale("velocity", [slow, fast], [0]), 1 / 4)
-    assert_allclose(
-        learn_scale("velocity", [slow] * 19 + [fast], [0]), 1
-    )  # the fast twentieth does not count
+    assert_allclose(learn_scale("velocity", [slow], [0]), 1, rtol=1e-3)
+    assert_allclose(learn_scale("velocity", [slow, fast], [0]), 1 / 4, rtol=1e-3)
+    rarely = [slow] * 19 + [fast]  # the fast twentieth does not count
+    assert_allclose(learn_scale("velocity", rarely, [0]), 1, rtol=1e-3)
     still = SkeletonSequence(np.ones((5, 2, 3)))
     assert_allclose(learn_scale("velocity", [still], [0]), 1)
 
 
 def test_scale_looks_at_the_chosen_joints():
-    x = np.zeros((6, 2, 3))
-    x[:, 1] = 5 * np.arange(6)[:, None]
-    x[:, 0] = np.arange(6)[:, None]
-    assert_allclose(learn_scale("velocity", [SkeletonSequence(x)], [0]), 1)
-    assert_allclose(learn_scale("velocity", [SkeletonSequence(x)], [1]), 1 / 5)
+    x = np.arange(200.0)[:, None, None] * np.array([1, 5])[:, None] * np.ones(3)
+    assert_allclose(learn_scale("velocity", [SkeletonSequence(x)], [0]), 1, rtol=1e-3)
+    assert_allclose(learn_scale("velocity", [SkeletonSequence(x)], [1]), 1 / 5, rtol=1e-3)
 
 
 def test_relative(person):
