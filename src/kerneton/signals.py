@@ -80,7 +80,7 @@ SCALED = frozenset({"velocity", "acceleration"})
 def learn_scale(name: str, sequences: Sequence[SkeletonSequence], joints: Sequence[int]) -> float:
     """1, or for signals without a natural size what brings the fast tenth of the training motion to ±1.
 
-    >>> walk = SkeletonSequence(np.arange(12.0).reshape(4, 1, 3))
+    >>> walk = SkeletonSequence(np.arange(300.0).reshape(100, 1, 3))
     >>> learn_scale("position", [walk], [0]), round(learn_scale("velocity", [walk], [0]), 3)
     (1.0, 0.333)
     """
