@@ -9,8 +9,8 @@ A format is a module with
   header promises are checked before memory is taken; time grows linearly with the file.
 - ``write(path, sequences)``, where the format can be written.
 
-Coordinates have y up: formats that count picture rows downward have y negated. Formats with two coordinates
-get z = 0.
+Coordinates are right-handed with y up and z away from the camera, so x runs to the picture's left: formats in
+picture coordinates, which run right and down, are turned by half. Formats with two coordinates get z = 0.
 """
 
 from __future__ import annotations

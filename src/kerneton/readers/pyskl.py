@@ -2,8 +2,8 @@
 
 The file is a dict: ``split`` maps names to lists of recordings, ``annotations`` lists dicts with ``frame_dir`` (the
 name), ``total_frames``, ``label`` (a number) and ``keypoint`` (persons × frames × joints × coordinates), for two
-coordinates also ``keypoint_score`` and ``img_shape``. Two coordinates count picture rows downward: here y is
-negated and z = 0. Files written here also carry ``subject``, ``fps``, ``layout`` and the labels' names, which other
+coordinates also ``keypoint_score`` and ``img_shape``. Two coordinates run right and down in the picture: half a turn
+makes them run left and up, with z = 0 away from the camera, as in Kinect's recordings. Files written here also carry ``subject``, ``fps``, ``layout`` and the labels' names, which other
 programs pass over.
 """
 
@@ -135,7 +135,7 @@ def _persons(
     if isinstance(score, np.ndarray):
         confidence = trust(score if keypoint.ndim == 4 else score[None], joints.shape[:-1], where)
     if keypoint.shape[-1] == 2:
-        joints[..., 1] = -joints[..., 1]
+        joints[..., :2] = 0.0 - joints[..., :2]
     name = annotation.get("frame_dir")
     name = name if isinstance(name, str) and name else default
     subject, named_label = subject_and_label(name)
@@ -185,7 +185,7 @@ def _arrays(sequence: SkeletonSequence, img_shape: tuple[int, int] | None) -> di
     score = np.ones(missing.shape) if sequence.confidence is None else sequence.confidence
     fields: dict[str, Any] = {}
     if not joints[..., 2].any():
-        joints = joints[..., :2] * np.array([1, -1], joints.dtype)
+        joints = 0.0 - joints[..., :2]
         if img_shape is None:
             width, height = (max(1, math.ceil(v) + 1) for v in joints.max((0, 1)).tolist())
             img_shape = (height, width)
