@@ -177,6 +177,32 @@ def test_conjugate_gradients_equal_direct(monkeypatch, loss, space):
     assert_allclose(iterated.decision, direct.decision, atol=1e-5)
 
 
+def test_systems_of_the_bound_examples_equal_those_of_the_free(monkeypatch):
+    """Small C leaves few examples beyond their margin, and the smaller systems are theirs."""
+    X, y = problem(60, 200, 6)
+    K, Y, Cs = gram(CenterNormalize().fit_transform(X)) + 1, one_vs_rest(y, 6), [0.03, 0.1, 0.3]
+    calls = []
+    solve_bound = _svm_spaces._solve_bound
+    monkeypatch.setattr(_svm_spaces, "_solve_bound", lambda *a: calls.append(a) or solve_bound(*a))
+    fast = solve_gram(K, Y, Cs)
+    assert calls
+    monkeypatch.setattr(_svm_spaces.GramSpace, "_few_bound", lambda *a: False)
+    assert_allclose(fast.coef, solve_gram(K, Y, Cs).coef, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+@pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
+def test_features_that_say_nothing(loss, shape):
+    model = LinearSVM(loss=loss, fit_intercept=False).fit(np.zeros(shape), np.arange(shape[0]) % 3)
+    assert_allclose(model.coef_, np.zeros((3, shape[1])), atol=0)
+
+
+def test_singular_systems_are_solved_by_least_squares():
+    A = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, -1e-30]])
+    b = np.array([[2.0], [2.0], [0.0]])
+    assert_allclose(_svm_spaces.solve_positive(A.copy(), b.copy()), [[1.0], [1.0], [0.0]], atol=1e-12)
+
+
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize("C", [1e-6, 1.0, 1e4])
 def test_hard_problems_reach_the_optimum(loss, C):
@@ -234,6 +260,8 @@ def test_parameters_are_checked(options, message):
 
 
 def test_data_is_checked():
+    with pytest.raises(ParameterError, match="C must be a positive number, got -1"):
+        solve_gram(np.eye(2), np.array([[1.0, -1.0]]), [1.0, -1])
     with pytest.raises(DataError, match="at least two classes, got one class"):
         LinearSVM().fit(np.eye(3), ["wave"] * 3)
     with pytest.raises(DataError, match="not all zero, got 0 to 0"):

@@ -21,6 +21,7 @@ import numpy as np
 
 from kerneton._array import asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton._svm_spaces import GramSpace, PrimalSpace
+from kerneton._validation import check_choice, check_positive
 
 LOSSES = ("squared_hinge", "hinge")
 _HINGE_STEP = 0.3  # how fast the proximal term of the hinge loss fades
@@ -96,6 +97,9 @@ def _solve_path(
     max_iter: int,
 ) -> SVMPath:
     """Solve in ascending C, each from the solution before it."""
+    for C in Cs:
+        check_positive("C", C)
+    check_choice("loss", loss, LOSSES)
     like = space.like
     xp = namespace_of(like)
     Y = asarray_like(Y, like)
