@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +41,7 @@ class Trial:
     C: float
     accuracy: float
     spread: float  # standard error over folds
+    weights: tuple[float, ...] = ()  # one a cue
 
 
 class KernelSearch(ClassifierMixin, BaseEstimator):
@@ -86,7 +88,7 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
     >>> cue = Pipeline([("preprocess", Preprocess()), ("kernel", SCK(order=2))])
     >>> search = KernelSearch({"order 2": cue}).fit(data, data.labels, groups=data.subjects)
     >>> search.predict(data[:1])
-    array(['clap'], dtype='<U4')
+    array(['wave'], dtype='<U4')
     """
 
     def __init__(
@@ -111,12 +113,17 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
     def fit(self, X: Iterable[Any], y: Any, groups: Any = None) -> KernelSearch:
         """Search on the training recordings; ``groups`` are their subjects."""
         check_positive("average", self.average, integer=True)
+        if not len(self.Cs):
+            raise ParameterError("KernelSearch needs at least one C")
         for C in self.Cs:
             check_positive("C", C)
+        self._candidates()
         sequences = check_sequences(X, allow_missing=True)
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
         if len(codes) != len(sequences):
             raise DataError(f"{len(sequences)} recordings but {len(codes)} labels")
+        if len(self.classes_) < 2:
+            raise DataError(f"KernelSearch needs at least two labels, got {self.classes_.tolist()} alone")
         folds = subject_folds(codes, groups)
         trials = self._trials(sequences, codes, folds)
         self._choose(trials)
@@ -154,6 +161,14 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         unknown = sorted({name for s in sums for name in s} - set(self.cues))
         if unknown:
             raise ParameterError(f"sums name cues that do not exist: {', '.join(unknown)}")
+        for s in sums:
+            if not s:
+                raise ParameterError("a sum names no cue")
+            for name, weight in s.items():
+                check_positive(f"weight of {name}", weight)
+        odd = sorted(name for name, cue in self.cues.items() if "kernel" not in cue.named_steps)
+        if odd:
+            raise ParameterError(f"a cue needs a step named 'kernel', missing in {', '.join(odd)}")
         return sums
 
     def _trials(self, sequences: Sequence[Any], codes: np.ndarray, folds: Folds) -> list[Trial]:
@@ -166,7 +181,7 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
             try:
                 cue = with_parameters(self.cues[name], variants[variant])
                 grams[variant, name] = _fold_grams(cue, sequences, codes, folds)
-            except (DataError, np.linalg.LinAlgError) as error:
+            except (DataError, ParameterError, np.linalg.LinAlgError) as error:
                 log.warning("cue %s (%s) is left out: %s", name, variant or "as given", error)
         trials = []
         for variant in progress(list(variants), desc="candidates"):
@@ -176,7 +191,7 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
                     continue
                 scored = _score([(part, w) for part, w in parts if part is not None], codes, folds, self.Cs)
                 trials += [
-                    Trial(variant, tuple(candidate), C, *score)
+                    Trial(variant, tuple(candidate), C, *score, weights=tuple(candidate.values()))
                     for C, score in zip(self.Cs, scored, strict=True)
                 ]
         if not trials:
@@ -184,14 +199,17 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         return trials
 
     def _choose(self, trials: list[Trial]) -> None:
-        best: dict[tuple[str, tuple[str, ...]], Trial] = {}
+        best: dict[tuple[Any, ...], Trial] = {}
         for t in trials:  # the first, smallest C wins ties
-            key = (t.variant, t.cues)
+            key = (t.variant, t.cues, t.weights)
             if key not in best or t.accuracy > best[key].accuracy:
                 best[key] = t
         names = list(dict.fromkeys(t.variant for t in trials))
+        # Only what every variant could compute: a variant must not win because its hard candidates failed.
+        counts = Counter((t.cues, t.weights) for t in best.values())
+        pooled = [t for t in best.values() if counts[t.cues, t.weights] == len(names)] or list(best.values())
         self.variant_scores_ = {
-            name: float(np.mean([t.accuracy for t in best.values() if t.variant == name])) for name in names
+            name: float(np.mean([t.accuracy for t in pooled if t.variant == name])) for name in names
         }
         handicaps = self.handicaps or {}
         self.variant_ = max(names, key=lambda name: self.variant_scores_[name] - handicaps.get(name, 0.0))
@@ -202,7 +220,7 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
     def _final(self, sequences: Sequence[Any], y: np.ndarray) -> Pipeline:
         """The chosen candidates on all training recordings, their weight vectors averaged into one."""
         overrides = (self.variants or {"": {}})[self.variant_]
-        weights = [next(s for s in self._candidates() if tuple(s) == t.cues) for t in self.chosen_]
+        weights = [dict(zip(t.cues, t.weights, strict=True)) for t in self.chosen_]
         used = [name for name in self.cues if any(name in w for w in weights)]
         branches, features, grams = [], {}, {}
         for name in used:
@@ -244,8 +262,12 @@ def subject_folds(codes: np.ndarray, groups: Any) -> Folds:
                 (np.flatnonzero(subjects != s), np.flatnonzero(subjects == s)) for s in np.unique(subjects)
             ]
         return list(GroupKFold(_MAX_FOLDS).split(codes, codes, subjects))
-    smallest = int(np.bincount(codes).min())
-    n_folds = max(2, min(5, smallest))
+    counts = np.bincount(codes)
+    if counts.max() < 2:
+        raise DataError(
+            "every label has one recording only: there is none to hold out and none to compare with"
+        )
+    n_folds = max(2, min(5, int(counts.min())))
     log.warning("%s: folds hold out recordings, not people", "one subject" if n_subjects else "no subjects")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a class smaller than the folds is in some of them only
