@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.datasets import load_dataset, make_actions
     from kerneton.dck import DCK
     from kerneton.evaluate import evaluate
+    from kerneton.explain import class_importance, explain
     from kerneton.folder import load_folder
     from kerneton.kernels import dck_kernel, sck_kernel
     from kerneton.layouts import Layout
@@ -47,8 +48,10 @@ __all__ = [
     "SkeletonDataset",
     "SkeletonSequence",
     "__version__",
+    "class_importance",
     "dck_kernel",
     "evaluate",
+    "explain",
     "get_protocol",
     "load_dataset",
     "load_folder",
@@ -71,8 +74,10 @@ _PUBLIC = {
     "SCK": "sck",
     "SkeletonDataset": "sequence",
     "SkeletonSequence": "sequence",
+    "class_importance": "explain",
     "dck_kernel": "kernels",
     "evaluate": "evaluate",
+    "explain": "explain",
     "get_protocol": "protocols",
     "load_dataset": "datasets",
     "load_folder": "folder",
