@@ -181,7 +181,7 @@ def resample(joints: np.ndarray, n_frames: int) -> np.ndarray:
     return joints[before] * (1 - part) + joints[after] * part
 
 
-class Preprocess(TransformerMixin, BaseEstimator):
+class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """Recordings to comparable poses; learns the reference skeleton from the training recordings.
 
     Parameters
@@ -298,6 +298,12 @@ class Preprocess(TransformerMixin, BaseEstimator):
     def set_output(self, *, transform: str | None = None) -> Preprocess:  # noqa: ARG002
         """Recordings stay recordings, whatever table the steps after this one return."""
         return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
+        """<joint>_x, <joint>_y, <joint>_z of every joint."""
+        check_is_fitted(self, "n_joints_in_")
+        named = [str(j) for j in range(self.n_joints_in_)] if self.layout_ is None else self.layout_.joints
+        return np.asarray([f"{joint}_{axis}" for joint in named for axis in "xyz"], dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_joints_in_")
