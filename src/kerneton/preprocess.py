@@ -181,7 +181,7 @@ def resample(joints: np.ndarray, n_frames: int) -> np.ndarray:
     return joints[before] * (1 - part) + joints[after] * part
 
 
-class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Recordings to comparable poses; learns the reference skeleton from the training recordings.
 
     Parameters
