@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.datasets import load_dataset, make_actions
     from kerneton.dck import DCK
     from kerneton.evaluate import evaluate
-    from kerneton.explain import class_importance, explain
+    from kerneton.explain import explain
     from kerneton.folder import load_folder
     from kerneton.kernels import dck_kernel, sck_kernel
     from kerneton.layouts import Layout
@@ -48,7 +48,6 @@ __all__ = [
     "SkeletonDataset",
     "SkeletonSequence",
     "__version__",
-    "class_importance",
     "dck_kernel",
     "evaluate",
     "explain",
@@ -74,7 +73,6 @@ _PUBLIC = {
     "SCK": "sck",
     "SkeletonDataset": "sequence",
     "SkeletonSequence": "sequence",
-    "class_importance": "explain",
     "dck_kernel": "kernels",
     "evaluate": "evaluate",
     "explain": "explain",
