@@ -62,7 +62,7 @@ class GramSpace:
                 return xp.where(free, D * b + b @ self.K, zero)
 
             start = xp.where(free, c, zero)
-            b = conjugate_gradients(system, xp.where(free, rhs, zero), start, D + self.K.diagonal(), 1e-10)
+            b = conjugate_gradients(system, xp.where(free, rhs, zero), start, D + self.K.diagonal(), 1e-8)
             return b + fixed, False
         if is_torch(c):
             return _solve_free_torch(self.K, rhs, D, free, n_free) + fixed, True
@@ -206,13 +206,12 @@ class PrimalSpace:
         """One class's step; Σ_F z zᵀ / inverse is kept and follows the changes of F from step to step and C to C."""
         inverse = self.inverse[row]
         now = to_numpy(free)
-        before, product = self.products.get(row, (np.zeros_like(now), None))
+        before, product = self.products.get(row, (~now, None))
         changed = np.flatnonzero(now != before)
         if product is None or len(changed) >= now.sum():
-            before, product, changed = np.zeros_like(now), None, np.flatnonzero(now)
-        sign = index_like(np.where(now, 1, -1), gradient)
-        if product is None:
+            changed = np.flatnonzero(now)
             product = filled((self.n_features, self.n_features), 0.0, like=gradient)
+        sign = index_like(np.where(now, 1, -1), gradient)
         for part, Z in self.chunks(changed):
             i = index_like(changed[part], gradient)
             Z = self._with_constant(Z)
@@ -241,7 +240,7 @@ def solve_positive(A: Any, b: Any) -> Any:
     kept = A.diagonal().copy()
     _, x, info = dposv(A.T, b, lower=True, overwrite_a=True)  # A.T is in LAPACK's order and A is symmetric
     if info:
-        # LAPACK has overwritten the lower triangle (of A.T) with part of a factor; the upper one is intact.
+        # Part of a factor has overwritten the lower triangle of A.T, which is the upper one of A.
         A = np.tril(A, -1)
         A = A + A.T + np.diag(kept)
         x = np.linalg.lstsq(A, b, rcond=None)[0]
