@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import kerneton
 from kerneton import power_norm
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.power_norm import hosvd_power, psd_power, slice_power
@@ -233,8 +234,12 @@ def test_without_convergence_lapack_steps_in(monkeypatch):
 
 def test_without_numba_lapack_does_the_work(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    for name in [name for name in sys.modules if name.startswith(("kerneton._epn_numba", "kerneton._simd"))]:
+    for name in [
+        name for name in sys.modules if name.startswith(("kerneton._epn_numba", "kerneton._hosvd_numba"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
+    for name in ("_epn_numba", "_hosvd_numba"):
+        monkeypatch.delattr(kerneton, name, raising=False)
     power_norm._compiled.cache_clear()
     try:
         assert power_norm._compiled() is None
@@ -260,6 +265,22 @@ def test_slice_power_is_psd_power_of_slices(path):
             assert_array_equal(result[j, k], psd_power(T[j, k], POWER))
 
 
+def dck_tensors(n_joints=4, n_frames=40, seed=0):
+    """Σ φ(x_is - x_i's') ⊗ z(s) ⊗ z(s') of smooth trajectories, (pairs, 15, 6, 6)."""
+    rng = np.random.default_rng(seed)
+    time = np.linspace(0, 1, n_frames)[:, None]
+    x = rng.uniform(-0.5, 0.5, (n_joints, 1, 3)) + 0.4 * np.sin(
+        6 * time + rng.uniform(0, 6, (n_joints, 1, 3))
+    )
+    z = np.exp(-((time - np.linspace(0, 1, 6)) ** 2) / 0.25)
+    i, j = np.triu_indices(n_joints)
+    u = x[i][:, :, None] - x[j][:, None]
+    phi = np.exp(-((u[..., None] - np.linspace(-1, 1, 5)) ** 2) / 0.36).reshape(
+        len(i), n_frames, n_frames, 15
+    )
+    return np.einsum("nstz,sp,tq->nzpq", phi, z, z, optimize=True) / n_frames
+
+
 def svd_hosvd(X, power):
     """One tensor at a time by the definition, with random signs of the singular vectors."""
     rng = np.random.default_rng(0)
@@ -268,14 +289,14 @@ def svd_hosvd(X, power):
         U = np.linalg.svd(np.moveaxis(X, mode, 0).reshape(X.shape[mode], -1))[0]
         factors.append(U * rng.choice([-1, 1], len(U)))
     core = np.einsum("ijk,ia,jb,kc->abc", X, *factors)
-    core[np.abs(core) < 1e-14 * np.abs(core).max()] = 0  # the null space's rounding errors
+    core[np.abs(core) < max(X.shape) * EPS * np.abs(core).max()] = 0  # the null space's rounding errors
     core = np.sign(core) * np.abs(core) ** power
     return np.einsum("abc,ia,jb,kc->ijk", core, *factors)
 
 
 @pytest.mark.parametrize("entry_power", [0.5, 1.0])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(15, 6, 6), (2, 3, 4), (7, 2, 3), (1, 1, 1)])
+@pytest.mark.parametrize("shape", [(15, 6, 6), (2, 3, 4), (2, 2, 9), (9, 2, 2), (5, 5, 5), (1, 1, 1)])
 def test_hosvd_power_equals_definition(shape, dtype, entry_power, path):
     rng = np.random.default_rng(3)
     X = rng.standard_normal((5, *shape)).astype(dtype)
@@ -284,6 +305,71 @@ def test_hosvd_power_equals_definition(shape, dtype, entry_power, path):
     expected = np.stack([svd_hosvd(np.float64(x), POWER) for x in X])
     expected = np.sign(expected) * np.abs(expected) ** entry_power
     assert_allclose(result, expected, atol=bar(dtype) * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_hosvd_power_of_dck_tensors(dtype, path):
+    """Singular values down to 1e-12: what eigenvectors of M Mᵀ would get wrong by 1e-3."""
+    X = dck_tensors().astype(dtype)
+    expected = np.stack([svd_hosvd(np.float64(x), POWER) for x in X])
+    errors = np.linalg.norm((hosvd_power(X, POWER) - expected).reshape(len(X), -1), axis=1)
+    assert (errors / np.linalg.norm(expected.reshape(len(X), -1), axis=1)).max() < 1e-5
+
+
+def test_hosvd_power_of_a_matrix(path):
+    """Zeros of the core come out as rounding errors about the floor: the Hölder bound is what can be promised."""
+    X = np.random.default_rng(9).standard_normal((3, 17))
+    U, sigma, Vt = np.linalg.svd(X, full_matrices=False)
+    expected = (U * sigma**POWER) @ Vt
+    assert_allclose(hosvd_power(X[..., None], POWER)[..., 0], expected, atol=6 * (17 * EPS) ** POWER)
+
+
+def test_hosvd_of_equal_singular_values(path):
+    X = np.zeros((4, 4, 4))
+    X[np.arange(4), np.arange(4), np.arange(4)] = [4.0, 4.0, -4.0, 0.0]
+    assert_allclose(hosvd_power(X, 0.5), np.sign(X) * np.abs(X) ** 0.5, atol=1e-14)
+    assert_allclose(hosvd_power(X, 0.5, 0.5), np.sign(X) * np.abs(X) ** 0.25, atol=1e-6)
+    assert_array_equal(hosvd_power(X * 0, 0.5, 0.5), X * 0)
+
+
+def test_a_tensor_does_not_depend_on_its_neighbours(path):
+    rng = np.random.default_rng(6)
+    X = np.concatenate([dck_tensors(seed=s) for s in range(3)])
+    X[5] = X[6] = 0
+    X[6, 0, 0, 0] = X[6, 1, 1, 1] = 1
+    X[7] += X[7].swapaxes(1, 2)  # symmetric: two factors have equal singular values
+    result = hosvd_power(X, POWER, 0.9)
+    shuffled = rng.permutation(len(X))
+    assert_array_equal(hosvd_power(X[shuffled], POWER, 0.9), result[shuffled])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_hosvd_scales_and_nan(dtype, path):
+    X = np.random.default_rng(7).standard_normal((20, 3, 4, 5)).astype(dtype)
+    scales = np.array([1e-30, 1e30, 1.0, 1e-12] * 5, dtype)[:, None, None, None]
+    expected = hosvd_power(X, 0.5, 0.8) * scales ** dtype(0.4)
+    scaled = X * scales
+    scaled[3, 1, 2, 3], scaled[17, 0, 0, 0] = np.nan, np.inf
+    result = hosvd_power(scaled, 0.5, 0.8)
+    assert np.isnan(result[[3, 17]]).all()
+    kept = np.delete(np.arange(20), [3, 17])
+    assert_allclose(result[kept], expected[kept], rtol=1e-3 if dtype == np.float32 else 1e-9)
+
+
+def test_hosvd_power_one_is_entrywise(path):
+    X = np.random.default_rng(8).standard_normal((2, 3, 4, 5))
+    assert_array_equal(hosvd_power(X, 1.0, 0.5), np.sign(X) * np.abs(X) ** 0.5)
+
+
+def test_without_convergence_svd_steps_in(monkeypatch):
+    pytest.importorskip("numba")
+    from kerneton import _hosvd_numba
+
+    X = dck_tensors()
+    assert _hosvd_numba.hosvd_power(X, POWER, 1.0, max_sweeps=1)[1].all()
+    few = functools.partial(_hosvd_numba.hosvd_power, max_sweeps=1)
+    monkeypatch.setattr(_hosvd_numba, "hosvd_power", few)
+    assert_array_equal(hosvd_power(X, POWER, 0.9), power_norm._svd_power(np, X, POWER, 0.9))
 
 
 def test_empty_batches():

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from kerneton import _lanes, _lanes_eigen, _simd
-from kerneton._lanes import EPS, groups_of, is_tame, positive_power, sum_of_squares, tame
+from kerneton._lanes import EPS, groups_of, is_tame, part, positive_power, sum_of_squares, tame
 from kerneton._lanes_eigen import diagonalize, reflect, rotate, tridiagonalize, unit_reflections
 from kerneton._simd import (
     COLUMNS,
@@ -70,11 +70,6 @@ def _workspace(n, dtype, limit):
 @jit
 def _packed(n):
     return n * (n + 1) // 2
-
-
-@jit
-def _part(buffer, first, count):
-    return buffer[first * LANES : (first + count) * LANES]
 
 
 @functools.lru_cache(maxsize=64)
@@ -151,21 +146,21 @@ def _compile(sources):
         size, n_packed = n * n, _packed(n)
         rows, blocks = (n + 2) // 3 * 3, (n + columns(own) - 1) // columns(own)
         A, d, e, p, q, inverse = (
-            _part(doubles, 0, n_packed + LANES),
-            _part(doubles, n_packed + LANES, n),
-            _part(doubles, n_packed + LANES + n, n),
-            _part(doubles, n_packed + LANES + 2 * n, n),
-            _part(doubles, n_packed + LANES + 3 * n, n),
-            _part(doubles, n_packed + LANES + 4 * n, n),
+            part(doubles, 0, n_packed + LANES),
+            part(doubles, n_packed + LANES, n),
+            part(doubles, n_packed + LANES + n, n),
+            part(doubles, n_packed + LANES + 2 * n, n),
+            part(doubles, n_packed + LANES + 3 * n, n),
+            part(doubles, n_packed + LANES + 4 * n, n),
         )
         V, cross, F = (
-            _part(own, 0, n_packed),
-            _part(own, n_packed, n),
-            _part(own, n_packed + n, _packed(rows)),
+            part(own, 0, n_packed),
+            part(own, n_packed, n),
+            part(own, n_packed + n, _packed(rows)),
         )
         at = n_packed + n + _packed(rows)
-        G = _part(own, at, rows * blocks * columns(own))
-        rotations = _part(own, at + rows * blocks * columns(own), 2 * len(starts))
+        G = part(own, at, rows * blocks * columns(own))
+        rotations = part(own, at + rows * blocks * columns(own), 2 * len(starts))
         for group in range(n_groups):
             offset = group * LANES * size
             _read(source, offset, n, A)

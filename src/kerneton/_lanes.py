@@ -84,6 +84,12 @@ def tame(S, n_vectors):
     return shift, poison
 
 
+@jit
+def part(buffer, first, count):
+    """So many vectors of a buffer."""
+    return buffer[first * LANES : (first + count) * LANES]
+
+
 def groups_of(A):
     """A batch cut for the kernels: how many whole groups of `LANES` to read in place, and a copy of the rest.
 
