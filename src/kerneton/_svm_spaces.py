@@ -62,7 +62,7 @@ class GramSpace:
                 return xp.where(free, D * b + b @ self.K, zero)
 
             start = xp.where(free, c, zero)
-            b = conjugate_gradients(system, xp.where(free, rhs, zero), start, D + self.K.diagonal(), 1e-8)
+            b = conjugate_gradients(system, xp.where(free, rhs, zero), start, D + self.K.diagonal(), 1e-10)
             return b + fixed, False
         if is_torch(c):
             return _solve_free_torch(self.K, rhs, D, free, n_free) + fixed, True
