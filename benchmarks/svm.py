@@ -96,6 +96,44 @@ def compare(
     return result
 
 
+def on_device(
+    n: int, n_features: int, n_classes: int, C: float, repeats: int, device: str, losses: tuple[str, ...]
+) -> dict[str, Any]:
+    """The same features in torch on a device: wall seconds, and how far the answers are from NumPy's."""
+    import torch
+
+    def wall(function: Callable[[], Any]) -> tuple[float, Any]:
+        answer, seconds = function(), []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            answer = function()
+            if device.startswith("cuda"):
+                torch.cuda.synchronize()
+            seconds.append(time.perf_counter() - start)
+        return statistics.median(seconds), answer
+
+    X, y = make_features(2 * n, n_features, n_classes)
+    scale = CenterNormalize().fit(X[:n])
+    there = torch.as_tensor(X, device=device)
+    scale_there = CenterNormalize().fit(there[:n])
+    result: dict[str, Any] = {"device": device}
+    result["center_normalize_s"], train = wall(lambda: scale_there.transform(there[:n]))
+    test = scale_there.transform(there[n:])
+    result["gram_s"], K = wall(lambda: gram(there[:n]))
+    result["path_of_5_C_s"], _ = wall(lambda: LinearSVM().fit_path(train, y[:n], CS))
+    folds = list(StratifiedKFold(5).split(np.zeros((n, 1)), y[:n]))
+    result["5_folds_of_5_C_s"], _ = wall(lambda: fold_decisions(K, y[:n], folds, CS))
+    for loss in losses:
+        model = LinearSVM(C, loss=loss).fit(scale.transform(X[:n]), y[:n])
+        fit_s, fitted = wall(lambda loss=loss: LinearSVM(C, loss=loss).fit(train, y[:n]))
+        predict_s, labels = wall(lambda fitted=fitted: fitted.predict(test))
+        result[f"linear_svm_{loss}"] = {"fit_s": fit_s, "predict_s": predict_s}
+        difference = abs(fitted.coef_.cpu().numpy() - model.coef_).max() / abs(model.coef_).max()
+        result[f"weights_differ_by_{loss}"] = float(difference)
+        result[f"same_labels_{loss}"] = float(np.mean(labels == model.predict(scale.transform(X[n:]))))
+    return result
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=284, help="training sequences; as many again are predicted")
@@ -104,12 +142,15 @@ def main() -> None:
     parser.add_argument("--C", type=float, default=10.0)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--losses", nargs="+", choices=LOSSES, default=LOSSES[:1])
+    parser.add_argument("--device", help="time torch on this device (cpu, cuda) instead of LinearSVC")
     parser.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    result = compare(
-        options.n, options.features, options.classes, options.C, options.repeats, tuple(options.losses)
-    )
+    sizes = options.n, options.features, options.classes, options.C, options.repeats
+    if options.device:
+        result = on_device(*sizes, options.device, tuple(options.losses))
+    else:
+        result = compare(*sizes, tuple(options.losses))
     for key, value in result.items():
         shown = f"{value:.4g}" if isinstance(value, float) else value
         if isinstance(value, dict):
