@@ -122,7 +122,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         signs, Cs = one_vs_rest(codes, len(classes)), [m.C for m in models]
         if X.shape[0] < X.shape[1]:
             path = solve_gram(gram(X) + scaling**2, signs, Cs, **options)
-            solutions = [(combine(b, X), scaling**2 * b.sum(1)) for b in path.coef]
+            n_rows = len(Cs) * len(signs)
+            weights = combine(path.coef.reshape(n_rows, -1), X).reshape(len(Cs), len(signs), -1)
+            solutions = [(w, scaling**2 * b.sum(1)) for w, b in zip(weights, path.coef, strict=True)]
         else:
             path = solve_primal(X, signs, Cs, intercept_scaling=scaling, **options)
             solutions = [(w[:, :-1], scaling * w[:, -1]) for w in path.coef]
