@@ -161,7 +161,9 @@ class DCK(BlockTransformer):
             sums = direct_sums(x, z, self._local_pairs, **same)
         else:
             sums = harmonic_sums(x, z, self._local_pairs, extent=_extent(x), tol=self.tol, **same)
-        return sums / (n_joints * as_dtype_of(n_frames, x))[:, None, None, None, None]
+        # One frame has no pair of frames: zero, and not what rounding leaves, which a power would enlarge.
+        share = as_dtype_of(n_frames > 1, x) / (n_joints * as_dtype_of(n_frames, x))
+        return sums * share[:, None, None, None, None]
 
     def _symmetrize(self, tensors: Any) -> Any:
         """Average each pair's tensor with its mirror image and keep one of each two, √2-fold."""
