@@ -124,6 +124,13 @@ def test_float32_slices_agree_with_float64_arithmetic(dtype, path):
         assert errors.max() < (1e-5 if dtype == np.float32 else (d * EPS) ** POWER)
 
 
+@pytest.mark.parametrize("n", [6, 21, 64])
+def test_the_floor_costs_less_than_float32_promises(n, path):
+    """A diagonal matrix is the one kind whose tiny eigenvalues float32 can hold."""
+    A = np.diag(np.geomspace(1e-20, 1, n)).astype(np.float32)
+    assert relative_errors(psd_power(A, POWER), eigh_power(A, POWER)) < 1e-5
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("exponent", [-20, 0, 20])
 def test_scales(exponent, dtype, path):

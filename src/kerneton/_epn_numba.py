@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 from numba import njit
@@ -99,7 +100,7 @@ def _start(d, shift, n, power, G, rows, blocks):
         store(G, k, like(G, zero))
     for i in range(n):
         x = load(d, i)
-        kept = x > top * (n * EPS)
+        kept = x > top * (2.0 * math.sqrt(n) * EPS)
         x = positive_power(where(kept, x, full(1.0)), shift, power)
         j = i + blocks * w - n
         store(G, (j // w * rows + i) * w + j % w, like(G, where(kept, x, zero)))

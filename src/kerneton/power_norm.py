@@ -5,9 +5,9 @@ function takes NumPy arrays or torch tensors, one or a batch (leading axes), and
 precision. The arithmetic is float64 also for float32 data: x^γ turns an error ε in an eigenvalue near zero
 into ε^γ, so that float32 rounding (6e-8) would cost 2e-3 at γ = 0.36.
 
-Numerical rank: an eigenvalue below n·eps·max|λ| (eps of float64) is rounding error of the decomposition, and
-counts as exactly zero. Without that convention no two methods agree on a singular matrix. Eigenvalues a little above
-are known to a few eps·max|λ| by any method, so that results agree to (eps/λ)·λ^γ only.
+Numerical rank: an eigenvalue below 2√n·eps·max|λ| (eps of float64) is rounding error of the decomposition, which
+reaches about half of that, and counts as exactly zero. Without that convention no two methods agree on a singular
+matrix. Eigenvalues above are known to a few eps·max|λ| by any method, so that results agree to (eps/λ)·λ^γ only.
 
 With Numba installed, NumPy arrays take a compiled path, many matrices side by side; without it LAPACK does the work,
 ten times slower, with the same answers.
@@ -32,7 +32,7 @@ _MAX_BATCH = 16384  # cuSOLVER fails on batches of 100,000
 def psd_power(A: Any, power: float) -> Any:
     """Power of symmetric positive semi-definite matrices.
 
-    ``A = U diag(λ) Uᵀ`` becomes ``U diag(max(λ, 0)^power) Uᵀ``; eigenvalues below n·eps·max|λ| count as zero.
+    ``A = U diag(λ) Uᵀ`` becomes ``U diag(max(λ, 0)^power) Uᵀ``; eigenvalues below 2√n·eps·max|λ| count as zero.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def _power(xp: Any, A: Any, power: float) -> Any:
 def _eigh_power(xp: Any, A: Any, power: float) -> Any:
     B, scale, finite = _scaled(xp, A)
     lam, U = xp.linalg.eigh(B)  # (B, n), (B, n, n)
-    floor = A.shape[-1] * EPS * xp.amax(xp.abs(lam), axis=-1, keepdims=True)
+    floor = 2 * A.shape[-1] ** 0.5 * EPS * xp.amax(xp.abs(lam), axis=-1, keepdims=True)
     lam = xp.where(lam > floor, lam, xp.zeros_like(lam)) ** power
     return _restored(xp, (U * lam[..., None, :]) @ xp.swapaxes(U, -1, -2), scale**power, finite, A.dtype)
 
