@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,9 @@ from kerneton.power_norm import hosvd_power, psd_power, slice_power
 from kerneton.sequence import SkeletonSequence
 from kerneton.signals import SIGNALS, learn_scale, relative
 from kerneton.vectorize import n_entries, unique_entries
+
+log = logging.getLogger(__name__)
+_FAR = 0.9  # of the coordinates beyond the pivots: the kernel would see little but time
 
 
 class SCK(BlockTransformer):
@@ -139,11 +143,25 @@ class SCK(BlockTransformer):
                 raise ParameterError(f"pairs=True needs at least two joints, got {len(self.joints_)}")
             self.pairs_ = np.asarray(list(itertools.combinations(self.joints_, 2)))
         self.scales_ = {name: learn_scale(name, sequences, self.joints_) for name, *_ in blocks}
+        for name, sigma, *_ in blocks:
+            if name == "position":
+                self._check_reach(sequences, 1 + (self.pivot_margin + 2) * sigma)
         d = sum(3 * n for _, _, n, _ in blocks) + self.n_pivots_time
         self._twins = self._mirror_table(sequences[0]) if self.mirror else None
         n_tokens = len(self.pairs_) if self.pairs else len(self.joints_)
         n_blocks = n_tokens if self._twins is None else len(self._twins[0])
         self.block_sizes_ = np.full(n_blocks, n_entries(d, self.order, self.entries))
+
+    def _check_reach(self, sequences: list[SkeletonSequence], reach: float) -> None:
+        joints = [s.joints[:, self.joints_] for s in sequences]
+        far = sum(int((np.abs(x) > reach).sum()) for x in joints) / sum(x.size for x in joints)
+        if far > _FAR:
+            log.warning(
+                "%.0f%% of the coordinates lie more than %.3g from the origin, beyond the pivots: are they in "
+                "millimetres, or not centred (Preprocess)? SCK expects metres around the body's root",
+                100 * far,
+                reach,
+            )
 
     def _encode(self, signals: Any, n_frames: Any) -> Any:
         v = self._vectors(signals, n_frames)  # (B, J, T, d)
