@@ -114,6 +114,9 @@ def test_centre_without_a_layout():
             Preprocess(center=joint, bones=None).fit_transform(X)
     with pytest.raises(DataError, match="Preprocess needs a layout for center=True, bones, facing; give"):
         Preprocess(facing="frame").fit(X)
+    rootless = SkeletonSequence(walk(4, 3), layout=Layout("dots", "abc"))
+    with pytest.raises(DataError, match="needs a layout with a root; pass center=<joint> or center=False"):
+        Preprocess(bones=None).fit_transform([rootless])
     with pytest.raises(ParameterError, match="has no joint 'nose'"):
         Preprocess(center="nose").fit_transform(people((4,)))
 

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils import estimator_checks
+from sklearn.utils.validation import check_is_fitted
 from walks import people, walks
 
 from kerneton import DCK, SCK, CenterNormalize, LinearSVM, Preprocess, make_recognizer
@@ -59,10 +60,14 @@ class TestSequenceContract:
         assert estimator.fit(people((4, 6))) is estimator
         assert estimator.get_params() == before
         assert estimator.n_joints_in_ == 15
+        check_is_fitted(estimator)
+        check_is_fitted(make_pipeline(estimator))
 
     def test_unfitted(self, estimator):
         with pytest.raises(NotFittedError, match=type(estimator).__name__):
             clone(estimator).transform(people((4,)))
+        with pytest.raises(NotFittedError):
+            check_is_fitted(clone(estimator))
 
     def test_learnt_state_ends_in_an_underscore(self, estimator):
         fitted = clone(estimator).fit(people((4, 6)))
