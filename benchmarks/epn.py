@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 from threadpoolctl import threadpool_limits
 
-from kerneton import _epn_numba, _hosvd_numba, power_norm
+from kerneton import power_norm
 from kerneton._hosvd_numba import _rotate
 from kerneton._lanes import EPS, groups_of, part, positive_power, sum_of_squares
 from kerneton._simd import LANES, aligned, full, gather, like, load, scatter, store, where
@@ -74,7 +74,7 @@ def lapack(A):
 
 
 def kerneton(A):
-    return _epn_numba.psd_power(A, POWER)[0]
+    return power_norm.psd_power(A, POWER)
 
 
 def jacobi(A):
@@ -102,14 +102,14 @@ def _jacobi(source, target, n_groups, n, power, G, squares, F, order):
         for k in range(0, n * n, LANES):
             gather(source, offset + k, n * n, G, k)
         noise = sum_of_squares(G, n * n) * (n * EPS) ** 2
-        turned = True
-        while turned:
-            turned = False
+        converged = False
+        while not converged:
+            converged = True
             for j in range(n):
                 store(squares, j, sum_of_squares(part(G, j * n, n), n))
             for i in range(n - 1):
                 for j in range(i + 1, n):
-                    turned |= _rotate(G, n, i, j, noise, squares)
+                    converged &= _rotate(G, n, i, j, noise, squares)
         for j in range(n):
             square = sum_of_squares(part(G, j * n, n), n)
             kept = square > noise
@@ -133,7 +133,7 @@ def svd(X):
 
 
 def kerneton_hosvd(X):
-    return _hosvd_numba.hosvd_power(X, POWER, 1.0)[0]
+    return power_norm.hosvd_power(X, POWER)
 
 
 def measure(candidates, A, repeats):

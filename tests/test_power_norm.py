@@ -234,9 +234,43 @@ def test_without_convergence_lapack_steps_in(monkeypatch):
 
     A = np.stack([with_spectrum(np.random.default_rng(i), np.linspace(0.1, 1, 12)) for i in range(20)])
     A[5] = np.eye(12)
-    assert _epn_numba.psd_power(A, POWER, rotations=0.5)[1].all()
+    assert _epn_numba.psd_power(A, POWER, A.copy(), rotations=0.5).all()
     monkeypatch.setattr(_epn_numba, "psd_power", functools.partial(_epn_numba.psd_power, rotations=0.5))
-    assert relative_errors(psd_power(A, POWER), eigh_power(A, POWER)).max() < 1e-13
+    expected = eigh_power(A, POWER)
+    assert relative_errors(psd_power(A, POWER), expected).max() < 1e-13
+    assert relative_errors(psd_power(A, POWER, out=A), expected).max() < 1e-13
+
+
+@pytest.mark.parametrize("n", [3, 8])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_out(n, dtype, path):
+    rng = np.random.default_rng(10)
+    A = (
+        np.stack([with_spectrum(rng, rng.uniform(0.1, 1, n)) for _ in range(38)])
+        .reshape(2, 19, n, n)
+        .astype(dtype)
+    )
+    expected = psd_power(A, POWER)
+    for out in (
+        np.empty_like(A),
+        np.empty_like(A, order="F"),
+        np.empty((2, 38, n, n), dtype)[:, ::2],
+        A.copy(),
+    ):
+        assert psd_power(A, POWER, out=out) is out
+        assert_array_equal(out, expected)
+    assert psd_power(A, 1.0, out=out) is out
+    assert_array_equal(out, A)
+    assert psd_power(A, POWER, out=A) is A
+    assert_array_equal(A, expected)
+    T = sck_slices(9)
+    expected = slice_power(T, POWER)
+    assert slice_power(T, POWER, out=T) is T
+    assert_array_equal(T, expected)
+    with pytest.raises(DataError, match=r"out of shape \(2, 19, .*, got \(2,\)"):
+        psd_power(A, POWER, out=A[:, 0, 0, 0])
+    with pytest.raises(DataError, match=r"and float.., got .* and int64"):
+        psd_power(A, POWER, out=A.astype(np.int64))
 
 
 def test_without_numba_lapack_does_the_work(monkeypatch):

@@ -42,21 +42,22 @@ from kerneton._simd import (
 MIN_ORDER, MAX_ORDER = 4, 128  # outside of these LAPACK does no worse
 
 
-def psd_power(A, power, rotations=2.0):
-    """Power of a batch (B, n, n) in float32 or float64, and which matrices did not converge (in practice none).
+def psd_power(A, power, out, rotations=2.0):
+    """Power of a batch (B, n, n) in float32 or float64 into ``out``, contiguous and perhaps ``A`` itself.
 
-    ``rotations`` is the room for plane rotations in units of n²; QL takes 0.6 to 0.9.
+    Returns which matrices did not converge, in practice none; they are left alone. ``rotations`` is the room for
+    plane rotations in units of n²; QL takes 0.6 to 0.9.
     """
     n_batch, n, _ = A.shape
     A = np.ascontiguousarray(A).reshape(n_batch, n * n)
-    out = np.empty_like(A)
+    out = out.reshape(A.shape)
     n_groups, rest = groups_of(A)
     failed = np.zeros(n_groups + 1, np.bool_)
     work = _workspace(n, A.dtype, int(rotations * n * n))
     _kernel(A.reshape(-1), out.reshape(-1), n_groups, n, power, *work, failed)
     _kernel(rest, rest, 1, n, power, *work, failed[n_groups:])
     out[n_groups * LANES :] = rest[: (n_batch - n_groups * LANES) * n * n].reshape(-1, n * n)
-    return out.reshape(n_batch, n, n), np.repeat(failed, LANES)[:n_batch]
+    return np.repeat(failed, LANES)[:n_batch]
 
 
 def _workspace(n, dtype, limit):

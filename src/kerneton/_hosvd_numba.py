@@ -45,7 +45,7 @@ def hosvd_power(X, power, entry_power, max_sweeps=40):
     n_groups, rest = groups_of(X)
     failed = np.zeros(n_groups + 1, np.bool_)
     side = max(shape)
-    doubles = aligned(3 * size + LANES + sum(s * s for s in shape) + 2 * side * side + side, np.float64)
+    doubles = aligned(3 * size + LANES + 5 * side * side + side, np.float64)
     work = (doubles, aligned(size, X.dtype), _in_order(size))
     arguments = (*shape, float(power), float(entry_power), max_sweeps, *work)
     _kernel(X.reshape(-1), out.reshape(-1), n_groups, *arguments, failed)
@@ -152,7 +152,7 @@ def _orthogonalize(L, n, total, squares, max_sweeps):
     Returns whether it converged.
     """
     noise = total * (EPS * EPS)
-    converged = False
+    converged = n == 1
     for _ in range(max_sweeps):
         if converged:
             break
@@ -161,8 +161,7 @@ def _orthogonalize(L, n, total, squares, max_sweeps):
             store(squares, j, sum_of_squares(part(L, j * n, n), n))
         for i in range(n - 1):
             for j in range(i + 1, n):
-                if _rotate(L, n, i, j, noise, squares):
-                    converged = False
+                converged &= _rotate(L, n, i, j, noise, squares)
     for j in range(n):
         square = sum_of_squares(part(L, j * n, n), n)
         factor = where(square > noise, 1.0 / sqrt(square), full(0.0))
@@ -173,14 +172,18 @@ def _orthogonalize(L, n, total, squares, max_sweeps):
 
 @jit
 def _rotate(L, n, i, j, noise, squares):
-    """Make columns i and j orthogonal where they are not; whether that was needed in any lane."""
+    """Make columns i and j orthogonal where they are not; whether they were very nearly so in every lane.
+
+    Convergence is quadratic: after a sweep whose largest cosine was 1e-12 there is nothing left to do.
+    """
     dot = full(0.0)
     for r in range(n):
         dot = dot + load(L, i * n + r) * load(L, j * n + r)
     a, b = load(squares, i), load(squares, j)
     due = (dot * dot > a * b * (n * EPS) ** 2) & (a > noise) & (b > noise)
     if not any_lane(due):
-        return False
+        return True
+    nearly = not any_lane(due & (dot * dot > a * b * 1e-24))
     twice, gap = dot + dot, b - a
     t = copysign(twice, twice * gap) / (absolute(gap) + sqrt(gap * gap + twice * twice))
     t = where(due, t, full(0.0))
@@ -192,7 +195,7 @@ def _rotate(L, n, i, j, noise, squares):
         store(L, j * n + r, s * x + c * y)
     store(squares, i, a - t * dot)
     store(squares, j, b + t * dot)
-    return True
+    return nearly
 
 
 @jit
@@ -248,22 +251,15 @@ def _compile(sources):
         """Groups of `LANES` tensors from the flat source to the flat target, which may be the same."""
         if not sources:
             return
-        size = a * b * c
-        X, Y, M = (
-            part(doubles, 0, size + LANES),
-            part(doubles, size + LANES, size),
-            part(doubles, 2 * size + LANES, size),
-        )
-        at = 3 * size + LANES
-        A1, A2, A3 = (
-            part(doubles, at, a * a),
-            part(doubles, at + a * a, b * b),
-            part(doubles, at + a * a + b * b, c * c),
-        )
-        at += a * a + b * b + c * c
-        side = max(a, b, c)
-        S, T = part(doubles, at, side * side), part(doubles, at + side * side, side * side)
-        inverses = part(doubles, at + 2 * side * side, side)
+        size, side = a * b * c, max(a, b, c)
+        X, Y = part(doubles, 0, size + LANES), part(doubles, size + LANES, size)
+        M = part(doubles, 2 * size + LANES, size)
+        first = 3 * size + LANES
+        S, T = part(doubles, first, side * side), part(doubles, first + side * side, side * side)
+        inverses = part(doubles, first + 2 * side * side, side)
+        factors = part(doubles, first + 2 * side * side + side, 3 * side * side)
+        modes = ((1, a, b * c), (a, b, c), (a * b, c, 1))  # what stands before, in and after each mode
+        ranks = np.empty(3, np.int64)
         for group in range(n_groups):
             offset = group * LANES * size
             for k in range(0, size, LANES):
@@ -274,26 +270,32 @@ def _compile(sources):
             if not usual:
                 shift, poison = tame(X, size)
                 total = sum_of_squares(X, size)
-            _unfold(X, 1, a, b * c, M)
-            n1 = _left_vectors(M, a, b * c, total, A1, S, T, inverses, max_sweeps)
-            _unfold(X, a, b, c, M)
-            n2 = _left_vectors(M, b, a * c, total, A2, S, T, inverses, max_sweeps)
-            _unfold(X, a * b, c, 1, M)
-            n3 = _left_vectors(M, c, a * b, total, A3, S, T, inverses, max_sweeps)
-            if min(n1, n2, n3) < 0:
+            for mode in range(3):
+                outer, m, inner = modes[mode]
+                U = part(factors, mode * side * side, side * side)
+                _unfold(X, outer, m, inner, M)
+                ranks[mode] = _left_vectors(M, m, outer * inner, total, U, S, T, inverses, max_sweeps)
+            if ranks.min() < 0:
                 failed[group] = True
                 continue
-            _contract(X, a * b, c, 1, A3, c, 1, n3, Y)
-            _contract(Y, a, b, n3, A2, b, 1, n2, M)
-            _contract(M, 1, a, n2 * n3, A1, a, 1, n1, Y)
-            _signed_power(Y, n1 * n2 * n3, max(a, b, c) * EPS, shift, power)
-            _contract(Y, 1, n1, n2 * n3, A1, 1, a, a, M)
-            _contract(M, a, n2, n3, A2, 1, b, b, Y)
-            _contract(Y, a * b, n3, 1, A3, 1, c, c, X)
+            now, then, inner = X, Y, 1
+            for mode in range(2, -1, -1):  # the core: M, Y and M take turns
+                outer, m, _ = modes[mode]
+                U = part(factors, mode * side * side, side * side)
+                _contract(now, outer, m, inner, U, m, 1, ranks[mode], then)
+                now, then = then, M if mode == 2 else now
+                inner *= ranks[mode]
+            _signed_power(now, inner, side * EPS, shift, power)
+            for mode in range(3):
+                outer, m, _ = modes[mode]
+                U = part(factors, mode * side * side, side * side)
+                inner //= ranks[mode]
+                _contract(now, outer, ranks[mode], inner, U, 1, m, m, then)
+                now, then = then, now
             if entry_power != 1:
-                _signed_power(X, size, 0.0, full(0.0), entry_power)
+                _signed_power(now, size, 0.0, full(0.0), entry_power)
             for k in range(size):
-                store(own, k, like(own, load(X, k) + poison))
+                store(own, k, like(own, load(now, k) + poison))
             for k in range(0, size - LANES + 1, LANES):
                 scatter(own, order, k, target, offset, size)
             scatter(own, order, size - LANES, target, offset, size)

