@@ -413,6 +413,27 @@ def test_without_convergence_svd_steps_in(monkeypatch):
     assert_array_equal(hosvd_power(X, POWER, 0.9), power_norm._svd_power(np, X, POWER, 0.9))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_torch_equals_numpy(dtype, monkeypatch):
+    torch = pytest.importorskip("torch")
+    A = sck_slices(9).astype(dtype)
+    A[1, 2, 3, 3] = np.nan
+    X = dck_tensors().astype(dtype)
+    X[2] = 0
+    monkeypatch.setattr(power_norm, "_MAX_BATCH", 7)
+    for f, values in ((slice_power, A), (functools.partial(hosvd_power, entry_power=0.9), X)):
+        result = f(torch.from_numpy(values), POWER)
+        assert isinstance(result, torch.Tensor)
+        assert result.numpy().dtype == dtype
+        assert_allclose(result.numpy(), f(values, POWER), atol=2e-5)
+    out = torch.from_numpy(A.copy())
+    assert slice_power(out, POWER, out=out) is out
+    assert_allclose(out.numpy(), slice_power(A, POWER), atol=2e-5)
+    assert_array_equal(psd_power(torch.eye(3, dtype=torch.int32) * 4, 0.5).numpy(), np.eye(3) * 2)
+    with pytest.raises(DataError, match="float16"):
+        psd_power(torch.eye(2, dtype=torch.float16), POWER)
+
+
 def test_empty_batches():
     assert psd_power(np.zeros((0, 3, 3)), POWER).shape == (0, 3, 3)
     assert psd_power(np.zeros((0, 8, 8)), POWER).shape == (0, 8, 8)
