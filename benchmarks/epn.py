@@ -7,7 +7,8 @@ One table, one core: µs a matrix as the median over repeats that take turns, an
 
 - ``eigh``: `numpy.linalg.eigh` and the two products, in the precision of the data: what the others are measured by;
 - ``lapack``: the library without Numba, float64 inside;
-- ``jacobi``: one-sided Jacobi, as many matrices side by side as in ours. It lost: four times the operations;
+- ``jacobi``: one-sided Jacobi, as many matrices side by side as in ours. It lost: a sweep costs as much as
+  our whole solution, and nearly dependent columns take many;
 - ``kerneton``: tridiagonal QL, many matrices side by side.
 """
 
