@@ -14,7 +14,7 @@ from walks import people
 
 from kerneton import DCK, SCK, CenterNormalize, LinearSVM, Preprocess, make_actions
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.select import KernelSearch, subject_folds, with_parameters
+from kerneton.select import KernelSearch, _fold_grams, subject_folds, with_parameters
 
 
 def cue(kernel, **options):
@@ -144,6 +144,23 @@ def test_test_subjects_cannot_speak(data):
         assert runs[0].variant_scores_ == runs[1].variant_scores_
         held_out = data.select(test)
         assert_allclose(runs[0].decision_function(held_out), runs[1].decision_function(held_out), rtol=0)
+
+
+def test_joint_weights_of_a_fold_do_not_see_its_held_out_labels(data):
+    codes = np.unique(data.labels, return_inverse=True)[1]
+    folds = subject_folds(codes, data.subjects)
+    single = cue(SCK(order=1, joints="key", weighting="alignment"))
+    expected = _fold_grams(single, list(data), codes, folds)
+    for f, (train, valid) in enumerate(folds):
+        poisoned = codes.copy()
+        poisoned[valid] = (codes[valid] + 1) % 3
+        answer = _fold_grams(single, list(data), poisoned, folds)
+        for a, b in zip(answer[f], expected[f], strict=True):
+            assert_allclose(a, b, rtol=0)
+        assert (
+            np.abs(answer[f - 1][0] - expected[f - 1][0]).max() > 1e-3
+        )  # there these labels were for training
+        assert expected[f][0].shape == (len(train), len(train))
 
 
 @pytest.mark.parametrize("routing", [False, True])
