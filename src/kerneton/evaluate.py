@@ -19,7 +19,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from kerneton._progress import Progress, silent
 from kerneton._summary import summarize
 from kerneton._validation import check_sequences, describe
-from kerneton.exceptions import DataError, ParameterError
+from kerneton.exceptions import DataError, KernetonError, ParameterError
+from kerneton.explain import ClassImportance, class_importance
 from kerneton.protocols import get_protocol
 from kerneton.report import Report, Split, versions
 from kerneton.sequence import SkeletonDataset, SkeletonSequence
@@ -34,6 +35,7 @@ def evaluate(
     *,
     progress: Progress | None = None,
     n_jobs: int | None = None,
+    importance: bool = False,
 ) -> Report:
     """Train and test a fresh copy of ``model`` on every split of ``protocol``.
 
@@ -41,7 +43,8 @@ def evaluate(
     name (see `kerneton.protocols.get_protocol`), None for what the data set's published results use, a
     scikit-learn splitter, a number of folds, or a list of (train, test) positions. A model whose ``fit`` takes ``groups`` is given the training subjects, so that
     it can choose its parameters among them. ``progress`` is called like ``tqdm.tqdm``; ``n_jobs`` splits run
-    at once, with the same result.
+    at once, with the same result. ``importance`` also measures which joints matter for each class, on the tested
+    recordings of every split, for models that `kerneton.explain` can take apart.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> from kerneton import SkeletonDataset, SkeletonSequence
@@ -55,7 +58,7 @@ def evaluate(
     subjects = None if any(s.subject is None for s in data) else data.subjects
     name, splits = _splits(protocol, data, labels, subjects)
     tasks = (
-        delayed(_run)(clone(model), data, labels, subjects, split, number)
+        delayed(_run)(clone(model), data, labels, subjects, split, number, importance)
         for number, split in enumerate(splits, start=1)
     )
     results = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
@@ -136,6 +139,7 @@ def _run(
     subjects: np.ndarray | None,
     split: Indices,
     number: int,
+    importance: bool,
 ) -> Split:
     train, test = split
     known, unknown = list(data.select(train)), list(data.select(test))
@@ -158,7 +162,15 @@ def _run(
         model_classes=classes,
         scores=_by_class(classifier, "decision_function", features, classes),
         probabilities=_by_class(classifier, "predict_proba", features, classes),
+        importance=_importance(model, unknown, labels[test]) if importance else None,
     )
+
+
+def _importance(model: Any, X: list[SkeletonSequence], labels: np.ndarray) -> ClassImportance | None:
+    try:
+        return class_importance(model, X, labels)
+    except KernetonError:  # not a model whose features stand for joints
+        return None
 
 
 def _last_step(model: Any, X: list[SkeletonSequence]) -> tuple[Any, Any]:

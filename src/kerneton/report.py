@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
+    from kerneton._explanation import ClassImportance
+    from kerneton.sequence import SkeletonSequence
+
 _PACKAGES = ("kerneton", "numpy", "scipy", "scikit-learn")
 
 
@@ -44,6 +47,7 @@ class Split:
     model_classes: tuple[str, ...] = ()  # the columns of the next two
     scores: np.ndarray | None = None  # (n_test, n_classes) decision values
     probabilities: np.ndarray | None = None  # (n_test, n_classes)
+    importance: ClassImportance | None = None  # of joints, on the tested recordings, where it was asked for
 
     @property
     def n_test(self) -> int:
@@ -219,6 +223,21 @@ class Report:
         if path is not None:
             write_text(path, text)
         return text
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        data: Iterable[SkeletonSequence] | None = None,
+        *,
+        command: str | None = None,
+    ) -> None:
+        """Write one page that needs nothing else; with the evaluated ``data`` it plays the mistakes.
+
+        ``command`` is how the report was made, for those who want to make it again.
+        """
+        from kerneton.page import render
+
+        write_text(path, render(self, data, command=command))
 
     def __str__(self) -> str:
         times = self.timings

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
@@ -55,6 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     SystemExit: 0
     """
     args = build_parser().parse_args(argv)
+    args.command_line = shlex.join(["kerneton", *(sys.argv[1:] if argv is None else argv)])
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]

@@ -10,7 +10,7 @@ from kerneton.cli._common import Output, add_command, add_data, add_model, load_
 _EXAMPLES = """\
   kerneton evaluate florence3d --data-home ~/skeletons
   kerneton evaluate msr_action3d --protocol li --set sck__power=0.3
-  kerneton evaluate my-recordings --protocol leave-one-subject-out --json result.json
+  kerneton evaluate my-recordings --protocol leave-one-subject-out --html report.html
 """
 
 
@@ -32,6 +32,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_model(parser)
     parser.add_argument("--jobs", metavar="N", type=int, help="splits that run at once (default: 1)")
+    parser.add_argument("--html", metavar="FILE", help="write the report as a page to look at and to send")
     parser.add_argument("--markdown", metavar="FILE", help="write the report as Markdown")
     parser.add_argument("--plot", metavar="FILE", help="write the confusion matrix as a picture")
 
@@ -42,7 +43,16 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.evaluate import evaluate
 
     data, model = load_data(args), make_model(args)
-    report = evaluate(model, data, args.protocol, progress=progress_of(args), n_jobs=args.jobs)
+    report = evaluate(
+        model,
+        data,
+        args.protocol,
+        progress=progress_of(args),
+        n_jobs=args.jobs,
+        importance=bool(args.html),
+    )
+    if args.html:
+        report.to_html(args.html, data, command=args.command_line)
     if args.markdown:
         report.to_markdown(args.markdown)
     if args.plot:

@@ -1,0 +1,217 @@
+"""How well it does: the headline, the confusion matrix, the class table, and whether probabilities can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kerneton._tables import percent
+from kerneton.page._charts import confusion_chart, meter, reliability_chart, spread_chart
+from kerneton.page._html import Html, details, join, per_cent, table, tag
+
+if TYPE_CHECKING:
+    from kerneton.report import Report
+
+_FIRST = 8  # mistakes beside the matrix
+_ROWS = 200  # of a table; more are counted, not listed
+
+
+def result_section(report: Report) -> Html:
+    """Accuracy with its spread, in numbers, in words and as a picture."""
+    matrix = report.confusion
+    right, tested = int(np.trace(matrix)), int(matrix.sum())
+    sd, n = report.accuracy_sd, len(report.splits)
+    figure = [tag("span", percent(report.accuracy), tag("small", " %"), class_="big")]
+    if sd is not None:
+        figure.append(tag("span", f"± {percent(sd)}", class_="sd"))
+    chart = Html() if sd is None else spread_chart(
+        report.accuracies.tolist(), [_split_name(s.name) for s in report.splits], report.accuracy, sd
+    )  # fmt: skip
+    how = "one split" if sd is None else f"mean and standard deviation over {n} splits"
+    words = [
+        tag("p", tag("strong", f"{right} of {tested}"), f" tests were right. {_chance(report)}"),
+        tag("p", *_in_words(report)),
+    ]
+    rows = [
+        [
+            _split_name(row["name"]), row["n_train"], row["n_test"], meter(row["accuracy"]),
+            f"{row['fit_seconds']:.3g}", f"{row['predict_seconds']:.3g}",
+        ]
+        for row in report.split_table()[:_ROWS]
+    ]  # fmt: skip
+    header = ["split", "trained on", "tested on", "accuracy %", "fit, s", "predict, s"]
+    return tag(
+        "div",
+        tag(
+            "div",
+            tag("div", tag("p", *figure, class_="headline"), tag("p", f"accuracy, {how}", class_="note")),
+            tag("div", chart, class_="grow"),
+            class_="hero",
+        ),
+        *words,
+        details(
+            f"Every split ({n})" if n <= _ROWS else f"The first {_ROWS} of {n} splits",
+            table("Splits", header, rows, numeric=range(1, 6)),
+        ),
+    )
+
+
+def confusion_section(report: Report, links: Mapping[tuple[str, str], str]) -> Html:
+    """The matrix, and every mistake in a table."""
+    place = {label: i for i, label in enumerate(report.classes)}
+    by_cell = {(place[a], place[b]): link for (a, b), link in links.items()}
+    pairs = report.confused_pairs(None)
+    rows = [[p["label"], p["predicted"], p["count"], meter(p["share"])] for p in pairs[:_ROWS]]
+    note = (
+        "Rows are what was done, columns what the model said. Cells count tests and are coloured by their share of the "
+        "row: blue on the diagonal is right, red beside it is wrong."
+    )
+    if links:
+        note += " Framed cells lead to the recordings."
+    chart = tag(
+        "div",
+        confusion_chart(report.confusion, report.classes, by_cell),
+        class_="scroll",
+        tabindex=0,
+        role="region",
+        aria_label="Confusion matrix",
+    )
+    if not pairs:
+        return join([tag("p", note), chart])
+    header = ["label", "taken for", "times", "of its tests %"]
+    first = table("Most frequent mistakes", header, rows[:_FIRST], numeric=[2, 3])
+    body = [tag("p", note), tag("div", chart, first, class_="beside matrix")]
+    if len(pairs) > _FIRST:
+        title = f"All {len(pairs)} kinds of mistakes"
+        if len(pairs) > _ROWS:
+            title = f"The {_ROWS} most frequent of {len(pairs)} kinds of mistakes"
+        body.append(details(title, table("Kinds of mistakes", header, rows, numeric=[2, 3])))
+    return join(body)
+
+
+def class_section(report: Report) -> Html:
+    """Precision, recall and F1 of every class."""
+    taken: dict[str, str] = {}
+    for pair in report.confused_pairs(None):
+        taken.setdefault(pair["label"], f"{pair['predicted']} ({pair['count']})")
+    rows = [
+        [
+            row["label"], row["support"],
+            *((meter(row[k]), -1 if row[k] is None else round(row[k], 6)) for k in ("precision", "recall", "f1")),
+            taken.get(row["label"], "–"),
+        ]
+        for row in report.class_table()
+    ]  # fmt: skip
+    header = ["label", "tested", "precision %", "recall %", "F1 %", "most often taken for"]
+    note = (
+        "Precision: how often it is right when it says the label. Recall: how many recordings of the label it finds. "
+        "F1: the harmonic mean of both. Splits are pooled."
+    )
+    return join([tag("p", note), table("Classes", header, rows, numeric=range(1, 5), sortable=True)])
+
+
+def _split_name(name: str) -> str:
+    return f"split {name}" if name.isdigit() else name
+
+
+def _chance(report: Report) -> str:
+    """What a model that has learnt nothing would reach, to compare with."""
+    support = report.confusion.sum(axis=1)
+    return (
+        f"Always saying the most frequent label would be right in {per_cent(support.max() / support.sum())}."
+    )
+
+
+def _in_words(report: Report) -> list[Any]:
+    pairs = report.confused_pairs(1)
+    if not pairs:
+        return ["There was no mistake."]
+    worst = min((r for r in report.class_table() if r["recall"] is not None), key=lambda r: r["recall"])
+    pair = pairs[0]
+    words: list[Any] = [
+        "The most frequent mistake is ", tag("strong", pair["label"]), " taken for ", tag("strong", pair["predicted"]),
+        f" ({_times(pair['count'])}, {per_cent(pair['share'])} of its tests). The label found least often is ",
+        tag("strong", worst["label"]), f", with a recall of {per_cent(worst['recall'])}.",
+    ]  # fmt: skip
+    return words
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def tile_list(report: Report) -> Html:
+    """The size of it all, in four numbers."""
+    data = report.data
+    subjects = data.get("subjects") or {}
+    shortest, _, longest = data["n_frames"]
+    tiles: list[tuple[str, str]] = [
+        (f"{data['n_recordings']:,}", "recording" if data["n_recordings"] == 1 else "recordings"),
+        (f"{len(data['labels']):,}", "label" if len(data["labels"]) == 1 else "labels"),
+        (f"{len(subjects):,}" if subjects else "–", "subject" if len(subjects) == 1 else "subjects"),
+        (f"{shortest}–{longest}" if shortest != longest else str(longest), "frames each"),
+    ]
+    return tag(
+        "dl", *(tag("div", tag("dt", name), tag("dd", value)) for value, name in tiles), class_="tiles"
+    )
+
+
+def calibration_section(report: Report) -> Html:
+    """Reliability diagram and expected calibration error, where the model gives probabilities."""
+    pooled = _confidences(report)
+    if pooled is None:
+        return tag(
+            "p",
+            "The model gives no probabilities, so there is nothing to check. Wrap it in ",
+            tag("code", "CalibratedRecognizer"),
+            " to get them.",
+            class_="note",
+        )
+    sure, right = pooled
+    said, came, counts = _bins(sure, right)
+    gap = float(np.sum(counts * np.abs(said - came)) / counts.sum())
+    tilt = float(sure.mean() - right.mean())
+    kind = "about as often as it says" if abs(tilt) < 0.02 else (
+        "less often than it says: it is too sure of itself" if tilt > 0 else "more often than it says: it is too modest"
+    )  # fmt: skip
+    rows = [
+        [
+            f"{100 * i / len(counts):.0f} to {100 * (i + 1) / len(counts):.0f}",
+            percent(said[i]),
+            percent(came[i]),
+            counts[i],
+        ]
+        for i in np.flatnonzero(counts)
+    ]
+    header = ["bin, %", "said, %", "right, %", "tests"]
+    text = tag(
+        "div",
+        tag("p", tag("strong", f"{gap:.3f}"), " expected calibration error: how far, on average over the tests, what "
+            "the model says lies from how often it is right. Zero would be perfect."),
+        tag("p", f"It says {per_cent(float(sure.mean()))} on average and is right in {per_cent(float(right.mean()))}, "
+            f"{kind}."),
+        table("Reliability", header, rows, numeric=range(1, 4)),
+        class_="grow",
+    )  # fmt: skip
+    return tag("div", tag("div", reliability_chart(said, came, counts)), text, class_="beside")
+
+
+def _confidences(report: Report) -> tuple[np.ndarray, np.ndarray] | None:
+    """(n_tests,) the highest probability and whether its label was right, over the splits that have them."""
+    pairs = [
+        (s.probabilities.max(axis=1), np.asarray(s.model_classes)[s.probabilities.argmax(axis=1)] == s.true)
+        for s in report.splits
+        if s.probabilities is not None
+    ]
+    if not pairs:
+        return None
+    return np.concatenate([p for p, _ in pairs]), np.concatenate([r for _, r in pairs])
+
+
+def _bins(sure: np.ndarray, right: np.ndarray, n: int = 10) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    at = np.minimum((sure * n).astype(int), n - 1)
+    counts = np.bincount(at, minlength=n)
+    whole = np.maximum(counts, 1)
+    return np.bincount(at, sure, n) / whole, np.bincount(at, right, n) / whole, counts
