@@ -52,7 +52,7 @@ class DCK(BlockTransformer):
     method : {"harmonics", "direct"}
         Time linear or quadratic in the frames; equal within ``tol``.
     tol : float
-        Relative error of the harmonics.
+        Largest error of the harmonics, relative to the sum with every φ at its peak.
     batch_size, n_jobs, device
         Recordings encoded at a time; threads; "cuda" for the GPU. None of them changes an answer.
 
