@@ -43,9 +43,13 @@ class CenterNormalize(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    center : subtract the mean of the rows seen in fit.
-    norm : scale rows to unit length.
+    center : bool
+        Subtract the mean of the rows seen in fit.
+    norm : bool
+        Scale rows to unit length.
 
+    Examples
+    --------
     >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [1.0, 1.0]])
     >>> CenterNormalize().fit_transform(X)
     array([[-1.,  0.],
