@@ -18,7 +18,7 @@ from kerneton.exceptions import DataError
 from kerneton.page._facts import data_section, making_section
 from kerneton.page._html import Html, escape, join, tag
 from kerneton.page._joints import joint_section
-from kerneton.page._mistakes import all_verdicts, anchor, best_examples, choose, mistake_section
+from kerneton.page._mistakes import mistake_section
 from kerneton.page._results import (
     calibration_section,
     class_section,
@@ -26,6 +26,7 @@ from kerneton.page._results import (
     result_section,
     tile_list,
 )
+from kerneton.page._verdicts import all_verdicts, anchor, best_examples, choose
 from kerneton.sequence import SkeletonDataset, SkeletonSequence
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _body(report: Report, name: str, sections: list[tuple[str, str, str, Html]])
         "header",
         tag("p", "Recognition report", class_="kicker"),
         tag("h1", name),
-        tag("p", report.protocol, class_="lead"),
+        tag("p", _protocol(report), class_="lead"),
         tile_list(report),
         class_="top",
     )
@@ -112,6 +113,11 @@ def _body(report: Report, name: str, sections: list[tuple[str, str, str, Html]])
         "footer", tag("p", f"{made}, {time.strftime('%Y-%m-%d')}. This page is one file and loads nothing.")
     )
     return join([head, nav, tag("main", *parts), foot], "\n")
+
+
+def _protocol(report: Report) -> str:
+    n = len(report.splits)
+    return f"Protocol: {report.protocol}, {'one split' if n == 1 else f'{n} splits'}"
 
 
 def _checked(report: Report, data: Iterable[SkeletonSequence]) -> SkeletonDataset:

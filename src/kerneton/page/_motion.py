@@ -28,7 +28,7 @@ class Motion:
     timed: bool  # whether the seconds are known, or one a frame
     still: int  # the frame that tells most
     radius: float  # of the floor
-    ground: float  # of the picture, where the floor's middle lies
+    ground: int  # of the picture, where the floor's middle lies
     flat: bool
 
     @classmethod
@@ -78,6 +78,11 @@ class Motion:
         tips = [child for _, child in self.bones if child not in parents and child != self.head]
         return [j for j in tips if _side(self.layout.joints[j]) != "m"][:8]
 
+    @property
+    def sided(self) -> bool:
+        """Whether any bone belongs to a side."""
+        return any(self._side(joint) != "m" for _, joint in self.bones)
+
     def to_dict(self) -> dict[str, Any]:
         """What the script needs, numbers alone."""
         rows = self.frames.reshape(len(self.frames), -1)
@@ -90,7 +95,7 @@ class Motion:
             "seconds": round(self.seconds, 3),
             "timed": self.timed,
             "still": self.still,
-            "ground": round(self.ground),
+            "ground": self.ground,
             "turns": not self.flat,
         }
 
@@ -152,7 +157,7 @@ def thinned(n_frames: int, n_joints: int) -> np.ndarray:
     return np.linspace(0, n_frames - 1, n).round().astype(int)
 
 
-def _fit(points: np.ndarray, *, flat: bool) -> tuple[np.ndarray, float, float]:
+def _fit(points: np.ndarray, *, flat: bool) -> tuple[np.ndarray, float, int]:
     """Scale so that the body stays in the picture however it is turned; floor's radius, and where it lies."""
     known = points[~np.isnan(points).any(axis=2)]
     low, high = np.percentile(known, [0.5, 99.5], axis=0)  # a few joints gone astray must not shrink the rest
@@ -170,7 +175,7 @@ def _fit(points: np.ndarray, *, flat: bool) -> tuple[np.ndarray, float, float]:
     scaled = (points - [middle[0], floor, middle[2]]) / size
     spare = HEIGHT - 2 * _EDGE - (tall + deep) / size
     ground = HEIGHT - _EDGE - deep / size - spare / 2
-    return np.clip(np.round(scaled), -2000, 2000) + 0.0, reach / size, float(ground)
+    return np.clip(np.round(scaled), -2000, 2000) + 0.0, reach / size, round(ground)
 
 
 def _telling(points: np.ndarray) -> int:
