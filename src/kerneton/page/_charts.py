@@ -127,7 +127,8 @@ def spread_chart(values: Sequence[float], names: Sequence[str], mean: float, sd:
         )
         for x, level, name, value in dots
     ]  # fmt: skip
-    ticks = np.linspace(low, 1, 6) if low < 0.5 else np.arange(low, 1.001, 0.1 if low < 0.8 else 0.05)
+    step = 0.2 if low < 0.5 else 0.1 if low < 0.8 else 0.05
+    ticks = np.arange(1.0, low - 1e-9, -step)
     parts += [
         tag("text", f"{100 * t:.0f} %", x=place(float(t)), y=base + 24, class_="tick mid") for t in ticks
     ]

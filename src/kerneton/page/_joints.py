@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kerneton.report import Report
 
 _TOP = 5  # joints that are named for each class
+_MANY = 12  # classes from which on cards are small
 _CLASSES = 60  # with pictures; a table says the rest
 
 
@@ -51,7 +52,7 @@ def joint_section(report: Report, data: SkeletonDataset | None, examples: Mappin
     return join(
         [
             tag("p", note, *keys),
-            tag("div", *cards, class_="classes"),
+            tag("div", *cards, class_="classes many" if len(cards) > _MANY else "classes"),
             details("Every joint, as a table", everything),
         ]
     )

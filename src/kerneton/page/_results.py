@@ -29,7 +29,7 @@ def result_section(report: Report) -> Html:
     chart = Html() if sd is None else spread_chart(
         report.accuracies.tolist(), [_split_name(s.name) for s in report.splits], report.accuracy, sd
     )  # fmt: skip
-    how = "one split" if sd is None else f"mean and standard deviation over {n} splits"
+    how = _interval(right, tested) if sd is None else f"mean and standard deviation over {n} splits"
     words = [
         tag("p", tag("strong", f"{right} of {tested}"), f" tests were right. {_chance(report)}"),
         tag("p", *_in_words(report)),
@@ -114,6 +114,15 @@ def class_section(report: Report) -> Html:
 
 def _split_name(name: str) -> str:
     return f"split {name}" if name.isdigit() else name
+
+
+def _interval(right: int, tested: int) -> str:
+    """What one split can say of the spread: Wilson's interval, as if recordings were independent of each other."""
+    z, share = 1.96, right / tested
+    middle = (share + z * z / (2 * tested)) / (1 + z * z / tested)
+    half = z * np.sqrt(share * (1 - share) / tested + z * z / (4 * tested**2)) / (1 + z * z / tested)
+    low, high = percent(max(middle - half, 0.0)), per_cent(min(middle + half, 1.0))
+    return f"one split; 95\xa0% interval {low} to {high}, were its recordings independent"
 
 
 def _chance(report: Report) -> str:
