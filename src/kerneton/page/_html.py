@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+_WIDE = 9  # columns up to which a table fits a page
 _LONGEST = 300  # letters of one text; a page must stay small whatever it is given
 # Control characters would break the page, and marks that turn the direction of writing would deceive its reader.
 _STRANGE = dict.fromkeys(
@@ -63,7 +64,7 @@ def tag(name: str, *children: Any, **attributes: Any) -> Html:
 
 
 def table(
-    caption: Any,
+    caption: str,
     header: Sequence[Any],
     rows: Iterable[Sequence[Any]],
     *,
@@ -76,7 +77,7 @@ def table(
     A cell is text, HTML, or a pair of what is shown and the number by which the column sorts.
 
     >>> print(table("ages", ["who", "age"], [["ann", 7]], numeric=[1]))  # doctest: +ELLIPSIS
-    <div class="scroll" ...><table><caption>ages</caption><thead><tr><th scope="col">who</th>...
+    <div class="scroll"><table><caption>ages</caption><thead><tr><th scope="col">who</th>...
     """
     right = set(numeric)
     sides = ["num" if i in right else None for i in range(len(header))]
@@ -93,15 +94,13 @@ def table(
     ]
     names = " ".join(filter(None, (class_, "sortable" if sortable else None))) or None
     content = [tag("caption", caption), tag("thead", tag("tr", *heads)), tag("tbody", *body)]
-    # What may have to be scrolled must be reachable by keyboard.
-    return tag(
-        "div",
-        tag("table", *content, class_=names),
-        class_="scroll",
-        tabindex=0,
-        role="region",
-        aria_label=caption,
-    )
+    return scrolling(tag("table", *content, class_=names), caption if len(header) > _WIDE else None)
+
+
+def scrolling(content: Html, name: str | None = None) -> Html:
+    """Something that may be wider than the page; with a name it can also be scrolled by keyboard."""
+    focus = {} if name is None else {"tabindex": 0, "role": "region", "aria_label": name}
+    return tag("div", content, class_="scroll", **focus)
 
 
 def details(summary: Any, *children: Any) -> Html:

@@ -9,7 +9,7 @@ import numpy as np
 
 from kerneton._tables import percent
 from kerneton.page._charts import confusion_chart, meter, reliability_chart, spread_chart
-from kerneton.page._html import Html, details, join, per_cent, table, tag
+from kerneton.page._html import Html, details, join, per_cent, scrolling, table, tag
 
 if TYPE_CHECKING:
     from kerneton.report import Report
@@ -70,14 +70,7 @@ def confusion_section(report: Report, links: Mapping[tuple[str, str], str]) -> H
     )
     if links:
         note += " Framed cells lead to the recordings."
-    chart = tag(
-        "div",
-        confusion_chart(report.confusion, report.classes, by_cell),
-        class_="scroll",
-        tabindex=0,
-        role="region",
-        aria_label="Confusion matrix",
-    )
+    chart = scrolling(confusion_chart(report.confusion, report.classes, by_cell), "Confusion matrix")
     if not pairs:
         return join([tag("p", note), chart])
     header = ["label", "taken for", "times", "of its tests %"]
