@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test lint format clean
+.PHONY: help demo test lint format docs clean
 .DEFAULT_GOAL := help
 
 help:  ## say what can be made
@@ -27,8 +27,13 @@ format: $(STAMP)  ## put the code into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(STAMP)  ## bring the generated pages up to date and build the site (docs/_build/html/index.html)
+	$(BIN)/python docs/generate.py
+	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+
 clean:  ## remove the environment, caches and the demo's output
-	rm -rf $(VENV) .venv-tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis kerneton-demo
+	rm -rf $(VENV) .venv-tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis kerneton-demo \
+	  examples-out docs/_build docs/_generated docs/gallery
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Installed once, and again whenever the dependencies may have changed.

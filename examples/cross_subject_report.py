@@ -5,7 +5,7 @@ Cross-subject report
 Measure how well a recogniser does with people it has not seen, and write it down for others.
 
 You learn why recordings of one person must not be on both sides of a split, how to evaluate two models alike, and which
-forms a report takes: text, tables, JSON, Markdown, pictures.
+forms a report takes: text, tables, HTML, Markdown, JSON, pictures.
 """
 
 import sys
@@ -19,7 +19,7 @@ from kerneton.protocols import LeaveOneSubjectOut
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
 labels = ["drink", "answer phone", "draw circle", "draw X", "clap"]
-data = make_actions(labels, n_subjects=4, n_takes=3, fps=15)
+data = make_actions(labels, n_subjects=4, n_takes=2, fps=15)
 
 # %%
 # By recording, or by person?
@@ -48,12 +48,14 @@ wrong = by_person.frame("predictions").query("not correct")
 print(wrong[["recording", "label", "predicted", "score"]].round(2).head().to_string(index=False))
 
 # %%
-# As files: Markdown for a lab book, JSON for programs, a picture for slides.
+# As files: a page of HTML to send to a colleague, which plays the mistakes; Markdown for a lab book, JSON for programs, a
+# picture for slides.
 
+by_person.to_html(out / "report.html", data)
 by_person.to_markdown(out / "report.md")
 by_person.to_json(out / "report.json")
 by_person.plot(title="People left out").savefig(out / "cross_subject_report.png", dpi=110)
-print((out / "report.md").read_text().splitlines()[2])
+print(", ".join(path.name for path in sorted(out.iterdir())))
 
 # %%
 # Two models alike

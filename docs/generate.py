@@ -1,0 +1,144 @@
+"""Write the pages that come from the code: ``python docs/generate.py``; with ``--check``, say whether they are up to date.
+
+``command-line.md`` holds what ``--help`` prints, ``formats.md`` what the readers' docstrings and the layouts say.
+"""
+
+import argparse
+import inspect
+import os
+import re
+import sys
+from pathlib import Path
+
+os.environ["COLUMNS"] = "100"  # the width at which --help is set
+
+from kerneton import readers
+from kerneton.cli import build_parser
+from kerneton.layouts import LAYOUTS
+from kerneton.mapping import ALIASES
+
+DOCS = Path(__file__).parent
+NOTE = "<!-- Written by docs/generate.py from the code. Change it there. -->\n\n"
+
+COMMAND_LINE = """\
+# The command line
+
+This page is what `kerneton --help` and `kerneton COMMAND --help` print. Every command takes `--json FILE` (`-` for the
+screen) and `--quiet`; results go to the standard output, progress and warnings to the standard error. The exit status is
+0 when a command worked, 1 for an error in what it was given, 2 for wrong usage and 130 when it was interrupted.
+"""
+
+FORMATS = """\
+# Formats and layouts
+
+{py:func}`kerneton.read` recognises a file by its content, not by its name, and returns recordings in one convention:
+right-handed axes, y up, z away from the camera, metres wherever the format has a unit. Two-dimensional formats have z = 0.
+A joint that was not seen is NaN, or has zero confidence. `kerneton info FILE` says what a file was taken for and what is
+in it.
+
+## Formats
+
+"""
+
+LAYOUTS_TEXT = """\
+## Layouts
+
+A layout names the joints of a recording in order, its bones, its root, and sets of joints. The same names mean the same
+joints in all of them, which is how a model trained on one kind of recording can run on another
+({py:func}`kerneton.map_layout`). Your own layout is a {py:class}`kerneton.Layout`.
+
+"""
+
+STAND_INS_TEXT = """\
+## Stand-ins
+
+Where a wanted joint is missing, `map_layout` takes the first of these that is there; of several joints, the mean. `*` is
+either side.
+
+"""
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """Every command's parser, by name."""
+    (action,) = [a for a in build_parser()._actions if isinstance(a.choices, dict)]
+    return dict(action.choices)
+
+
+def command_line_page() -> str:
+    """What ``--help`` prints, command after command."""
+    parts = [NOTE + COMMAND_LINE, f"```text\n{_help(build_parser())}```\n"]
+    parts += [f"## kerneton {name}\n\n```text\n{_help(parser)}```\n" for name, parser in commands().items()]
+    return "\n".join(parts)
+
+
+def _help(parser: argparse.ArgumentParser) -> str:
+    # Python 3.13 says "-o, --output FOLDER" where older ones said "-o FOLDER, --output FOLDER".
+    return re.sub(r"(-\w) (\S+), (--\S+) \2", r"\1, \3 \2", parser.format_help())
+
+
+def formats_page() -> str:
+    """Every reader and every layout, from the code."""
+    formats = readers._formats()
+    rows = [("format", "what it is", "read", "written as")]
+    details = []
+    for name, module in formats.items():
+        title, _, body = inspect.getdoc(module).partition("\n")
+        endings = ", ".join(f"`{suffix}`" for suffix, writer in readers._WRITERS.items() if writer == name)
+        rows.append((f"[{name}](#{name.replace('_', '-')})", _markdown(title), "yes", endings or "no"))
+        details.append(f"### {name}\n\n{_markdown(title)}\n{_markdown(body)}\n")
+    layouts = [("layout", "joints", "root", "joint sets", "joints in order")]
+    for name, layout in LAYOUTS.items():
+        root = "none" if layout.root is None else layout.joints[layout.root]
+        layouts.append(
+            (f"`{name}`", str(len(layout.joints)), root, ", ".join(layout.sets), ", ".join(layout.joints))
+        )
+    stand_ins = [("joint", "stand-ins")]
+    for joint, choices in ALIASES.items():
+        stand_ins.append((f"`{joint}`", "; ".join(" and ".join(f"`{j}`" for j in c) for c in choices)))
+    tables = [
+        _table(rows),
+        "\n".join(details),
+        LAYOUTS_TEXT + _table(layouts),
+        STAND_INS_TEXT + _table(stand_ins),
+    ]
+    return NOTE + FORMATS + "\n".join(tables)
+
+
+def _markdown(docstring: str) -> str:
+    """A docstring's reStructuredText, of which readers use little, as Markdown."""
+    text = re.sub(r"``(.+?)``", r"`\1`", docstring)
+    return re.sub(r"(?m)^((?: {4}.*\n?)+)", lambda m: f"```text\n{inspect.cleandoc(m[1])}\n```\n", text)
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    lines.insert(1, "| " + " | ".join("---" for _ in rows[0]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {"command-line.md": command_line_page, "formats.md": formats_page}
+
+
+def is_current(name: str) -> bool:
+    """Whether the page says what the code says; argparse's line breaks differ between versions of Python."""
+    path = DOCS / name
+    return path.is_file() and path.read_text(encoding="utf-8").split() == PAGES[name]().split()
+
+
+def main() -> int:
+    """Write the pages, or check them."""
+    parser = argparse.ArgumentParser(description="Write the pages that come from the code.")
+    parser.add_argument("--check", action="store_true", help="only say which pages are out of date")
+    stale = [name for name in PAGES if not is_current(name)]
+    if parser.parse_args().check:
+        for name in stale:
+            print(f"docs/{name} is out of date: run python docs/generate.py", file=sys.stderr)
+        return bool(stale)
+    for name in stale:
+        (DOCS / name).write_text(PAGES[name](), encoding="utf-8")
+        print(f"wrote docs/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
