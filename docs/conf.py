@@ -45,7 +45,6 @@ html_css_files = ["kerneton.css"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings say shapes, which types cannot
-autodoc_class_signature = "separated"
 napoleon_google_docstring = False
 
 sphinx_gallery_conf = {
