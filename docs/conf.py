@@ -55,6 +55,7 @@ sphinx_gallery_conf = {
     "image_scrapers": ("gallery_hooks.saved_pictures",),
     "reset_argv": "gallery_hooks.arguments",
     "reset_modules": (),
+    "notebook_extensions": set(),  # the scripts take an argument, notebooks have none
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
