@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same at run time
+    from kerneton.calibrate import CalibratedRecognizer
     from kerneton.datasets import load_dataset, make_actions
     from kerneton.dck import DCK
     from kerneton.evaluate import evaluate
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.layouts import Layout
     from kerneton.mapping import map_layout
     from kerneton.normalize import CenterNormalize
+    from kerneton.persist import load, save
     from kerneton.preprocess import Preprocess
     from kerneton.protocols import get_protocol
     from kerneton.readers import read, write
@@ -39,6 +41,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
 __all__ = [
     "DCK",
     "SCK",
+    "CalibratedRecognizer",
     "CenterNormalize",
     "KernelSearch",
     "Layout",
@@ -52,17 +55,20 @@ __all__ = [
     "evaluate",
     "explain",
     "get_protocol",
+    "load",
     "load_dataset",
     "load_folder",
     "make_actions",
     "make_recognizer",
     "map_layout",
     "read",
+    "save",
     "sck_kernel",
     "write",
 ]
 
 _PUBLIC = {
+    "CalibratedRecognizer": "calibrate",
     "CenterNormalize": "normalize",
     "DCK": "dck",
     "KernelSearch": "select",
@@ -77,12 +83,14 @@ _PUBLIC = {
     "evaluate": "evaluate",
     "explain": "explain",
     "get_protocol": "protocols",
+    "load": "persist",
     "load_dataset": "datasets",
     "load_folder": "folder",
     "make_actions": "datasets",
     "make_recognizer": "recognizer",
     "map_layout": "mapping",
     "read": "readers",
+    "save": "persist",
     "sck_kernel": "kernels",
     "write": "readers",
 }

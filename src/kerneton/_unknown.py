@@ -1,0 +1,117 @@
+"""None of these: how a recording that belongs to no known class gives itself away, learnt by leaving classes out.
+
+Two signs are looked at: the margin between the best and the second decision value, and how alike the recording is to
+the mean of the class it is taken for, compared with what is usual in that class for people not yet seen. Neither is
+enough: a new action may lie beside one class alone (large margin), or amid others (ordinary likeness).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+_SHRINK = 3.0  # recordings' worth of trust in the mean over classes
+
+
+def likeness(across: np.ndarray, inside: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Inner products with the unit-length means of the classes, (n_valid, n_classes), from Gram matrices.
+
+    ``inside`` is (n_train, n_train), ``across`` (n_valid, n_train), ``codes`` the classes of the training side;
+    classes that are absent get -inf.
+
+    >>> likeness(np.array([[0.6, 0.6]]), np.ones((2, 2)), np.array([0, 0]), 2).tolist()
+    [[0.6, -inf]]
+    """
+    out = np.full((len(across), n_classes), -np.inf)
+    for c in np.unique(codes):
+        rows = np.flatnonzero(codes == c)
+        length = np.sqrt(max(inside[np.ix_(rows, rows)].mean(), 0.0))
+        out[:, c] = across[:, rows].mean(axis=1) / length if length > 0 else 0.0
+    return out
+
+
+def usual_likeness(inside: np.ndarray, codes: np.ndarray, subjects: np.ndarray, n_classes: int) -> np.ndarray:
+    """How alike a class's recordings are to its mean over the *other* people, (n_classes,), shrunk to the mean of all.
+
+    Where a class has one person only, its other recordings take their place.
+
+    >>> K = np.array([[1.0, 0.5], [0.5, 1.0]])
+    >>> usual_likeness(K, np.array([0, 0]), np.array(["ann", "bob"]), 1).tolist()
+    [0.5]
+    """
+    found: list[list[float]] = [[] for _ in range(n_classes)]
+    for c in np.unique(codes):
+        rows = np.flatnonzero(codes == c)
+        people = subjects[rows]
+        for i, row in enumerate(rows):
+            others = rows[people != people[i]]
+            if not len(others):
+                others = np.delete(rows, i)
+            if len(others):
+                length = np.sqrt(max(inside[np.ix_(others, others)].mean(), 0.0))
+                found[c].append(float(inside[row, others].mean() / length) if length > 0 else 0.0)
+    everything = [value for values in found for value in values]
+    overall = float(np.mean(everything)) if everything else 0.0
+    return np.array([(sum(values) + _SHRINK * overall) / (len(values) + _SHRINK) for values in found])
+
+
+def signs(decisions: np.ndarray, alike: np.ndarray, usual: np.ndarray) -> np.ndarray:
+    """Margin and relative likeness of each recording, (n, 2), both larger for what is known.
+
+    >>> signs(np.array([[0.9, -0.6]]), np.array([[0.7, 0.1]]), np.array([0.5, 0.5])).round(2).tolist()
+    [[1.5, 0.2]]
+    """
+    best = decisions.argmax(axis=1)
+    top = np.sort(decisions, axis=1)[:, -2:]
+    rows = np.arange(len(decisions))
+    return np.stack([top[:, 1] - top[:, 0], alike[rows, best] - usual[best]], axis=1)
+
+
+def learn_weights(known: np.ndarray, unknown: np.ndarray) -> np.ndarray:
+    """Weights of the two signs and an offset, (3,): the log-odds that a recording belongs to no class.
+
+    ``known`` and ``unknown`` are signs (n, 2) of held-out recordings whose class was in the training and was not;
+    both count the same, whatever their numbers. Without any unknown (two classes: there is none to leave out), both
+    signs weigh the same and the odds are even two standard deviations below the mean of the known.
+
+    >>> learn_weights(np.array([[2.0, 0.1], [1.0, 0.3]]), np.array([[0.1, -0.2], [0.2, 0.0]])).shape
+    (3,)
+    """
+    together = np.concatenate([known, unknown])
+    mean, spread = together.mean(axis=0), together.std(axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    if len(unknown):
+        truth = np.repeat([0, 1], [len(known), len(unknown)])
+        model = LogisticRegression(class_weight="balanced").fit((together - mean) / spread, truth)
+        slope, offset = model.coef_[0], float(model.intercept_[0])
+    else:
+        slope, offset = np.array([-1.0, -1.0]), -4.0
+    slope = slope / spread
+    return np.append(slope, offset - slope @ mean)
+
+
+def class_groups(n_classes: int, n_groups: int = 6) -> list[np.ndarray]:
+    """Classes to leave out together, each class in one group, leaving two classes at least; none of two classes.
+
+    >>> [group.tolist() for group in class_groups(3)]
+    [[0], [1], [2]]
+    """
+    if n_classes < 3:
+        return []
+    n_groups = max(min(n_groups, n_classes), 2 if n_classes > 3 else 3)
+    return [np.arange(start, n_classes, n_groups) for start in range(n_groups)]
+
+
+def rounds(n_folds: int, groups: Sequence[np.ndarray], most: int = 4) -> list[tuple[int, np.ndarray]]:
+    """Which fold holds out its people while which classes are left out: every group in up to ``most`` folds.
+
+    >>> [(fold, group.tolist()) for fold, group in rounds(2, class_groups(3), most=1)]
+    [(0, [0]), (1, [1]), (0, [2])]
+    """
+    return [
+        ((i + shift) % n_folds, group)
+        for i, group in enumerate(groups)
+        for shift in range(min(most, n_folds))
+    ]
