@@ -479,6 +479,33 @@ def test_command(data, tmp_path, monkeypatch, capsys):
     text = Reader(path.read_text(encoding="utf-8")).text
     assert f"kerneton evaluate toy --kernel sck --set sck__order=2 --html {path}" in text
     assert "Not measured" not in text
+    assert "expected calibration error" in text
+
+
+@pytest.mark.filterwarnings("always:the page has no probabilities")
+def test_command_on_too_few_recordings_for_probabilities(tmp_path, monkeypatch, capsys):
+    few = make_actions(["wave", "clap"], n_subjects=2, n_takes=1, fps=10)
+    monkeypatch.setitem(LOADERS, "toy", lambda home: few)
+    path = tmp_path / "report.html"
+    assert (
+        main(["evaluate", "toy", "--kernel", "sck", "--set", "sck__order=2", "--html", str(path), "-q"]) == 0
+    )
+    assert "kerneton: warning: the page has no probabilities: " in capsys.readouterr().err
+    assert "The model gives no probabilities" in Reader(path.read_text(encoding="utf-8")).text
+
+
+def test_command_says_the_same_with_a_page(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(LOADERS, "toy", lambda home: data)
+    results = []
+    for more in ([], ["--html", str(tmp_path / "report.html")]):
+        assert (
+            main(["evaluate", "toy", "--kernel", "sck", "--set", "sck__order=2", "--json", "-", "-q", *more])
+            == 0
+        )
+        results.append(json.loads(capsys.readouterr().out))
+    assert results[0]["confusion"] == results[1]["confusion"]
+    assert "probability" in results[1]["predictions"][0]
+    assert "probability" not in results[0]["predictions"][0]
 
 
 # a browser

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import warnings
+from typing import TYPE_CHECKING, Any
 
 from kerneton.cli._common import Output, add_command, add_data, add_model, load_data, make_model, progress_of
+from kerneton.exceptions import DataError
+
+if TYPE_CHECKING:
+    from kerneton.report import Report
+    from kerneton.sequence import SkeletonDataset
 
 _EXAMPLES = """\
   kerneton evaluate florence3d --data-home ~/skeletons
@@ -40,17 +46,9 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> Output:
     """Load, evaluate, report."""
     from kerneton._files import replacing
-    from kerneton.evaluate import evaluate
 
     data, model = load_data(args), make_model(args)
-    report = evaluate(
-        model,
-        data,
-        args.protocol,
-        progress=progress_of(args),
-        n_jobs=args.jobs,
-        importance=bool(args.html),
-    )
+    report = _evaluate_for_page(args, model, data) if args.html else _evaluate(args, model, data)
     if args.html:
         report.to_html(args.html, data, command=args.command_line)
     if args.markdown:
@@ -59,3 +57,21 @@ def run(args: argparse.Namespace) -> Output:
         with replacing(args.plot) as temporary:
             report.plot().savefig(temporary, dpi=150)
     return Output(str(report), report.to_dict())
+
+
+def _evaluate(args: argparse.Namespace, model: Any, data: SkeletonDataset, **options: Any) -> Report:
+    from kerneton.evaluate import evaluate
+
+    return evaluate(model, data, args.protocol, progress=progress_of(args), n_jobs=args.jobs, **options)
+
+
+def _evaluate_for_page(args: argparse.Namespace, model: Any, data: SkeletonDataset) -> Report:
+    """The same labels, and besides which joints matter and probabilities, where there is enough to learn them from."""
+    from kerneton.calibrate import CalibratedRecognizer
+
+    try:
+        return _evaluate(args, CalibratedRecognizer(model), data, importance=True)
+    except DataError as error:
+        report = _evaluate(args, model, data, importance=True)
+        warnings.warn(f"the page has no probabilities: {error}", stacklevel=2)
+        return report

@@ -10,6 +10,7 @@ import numpy as np
 
 from kerneton._tables import percent
 from kerneton.page._html import Html, join, per_cent, tag
+from kerneton.reliability import Bin
 
 _NUMBERED = 40  # classes up to which cells carry numbers
 _LETTER = 6.6  # units that a letter of a label takes
@@ -139,10 +140,10 @@ def spread_chart(values: Sequence[float], names: Sequence[str], mean: float, sd:
     return _svg(left + width + 20, base + 32, *parts, label=told, class_="spread")
 
 
-def reliability_chart(said: np.ndarray, came: np.ndarray, counts: np.ndarray) -> Html:
+def reliability_chart(bins: Sequence[Bin]) -> Html:
     """How often it was right, over how sure it was; dots as large as the number of recordings."""
     left, top, size, below = 46.0, 10.0, 270.0, 54.0
-    most = max(int(counts.max()), 1)
+    most = max(each.count for each in bins)
 
     def x(value: float) -> float:
         return left + value * size
@@ -150,7 +151,7 @@ def reliability_chart(said: np.ndarray, came: np.ndarray, counts: np.ndarray) ->
     def y(value: float) -> float:
         return top + (1 - value) * size
 
-    parts = [tag("rect", class_="frame", x=left, y=top, width=size, height=size)]
+    parts = []
     for t in (0.0, 0.25, 0.5, 0.75, 1.0):
         parts += [
             tag("path", class_="grid", d=Html(f"M{x(t):g} {top:g}v{size:g}M{left:g} {y(t):g}h{size:g}")),
@@ -158,20 +159,27 @@ def reliability_chart(said: np.ndarray, came: np.ndarray, counts: np.ndarray) ->
             tag("text", f"{100 * t:.0f}", x=x(t), y=top + size + below + 18, class_="tick mid"),
         ]
     parts.append(tag("line", class_="ideal", x1=x(0), y1=y(0), x2=x(1), y2=y(1)))
-    filled = np.flatnonzero(counts)
-    line = " ".join(f"{x(said[i]):.1f},{y(came[i]):.1f}" for i in filled)
+    line = " ".join(f"{x(each.confidence):.1f},{y(each.accuracy):.1f}" for each in bins)
     parts.append(tag("polyline", class_="curve", points=Html(line)))
-    base, wide = top + size + below, size / len(counts) - 2
-    for i in filled:
-        told = f"said {per_cent(said[i])} on average, right {per_cent(came[i])}, {counts[i]} recordings"
-        tall = (below - 12) * counts[i] / most
+    base = top + size + below
+    for each in bins:
+        said, right = each.confidence, each.accuracy
+        told = f"said {per_cent(said)} on average, right {per_cent(right)}, {each.count} tests"
+        tall, radius = (below - 12) * each.count / most, 4 + 6 * (each.count / most) ** 0.5
+        wide = (each.high - each.low) * size - 2
         parts += [
-            tag("line", class_="gap", x1=x(said[i]), x2=x(said[i]), y1=y(said[i]), y2=y(came[i])),
-            tag("circle", tag("title", told), cx=x(said[i]), cy=y(came[i]), class_="bin",
-                r=4 + 6 * float(np.sqrt(counts[i] / most))),
-            tag("rect", tag("title", told), class_="bar", x=left + i * (wide + 2) + 1, width=wide, y=base - tall,
-                height=tall),
-        ]  # fmt: skip
+            tag("line", class_="gap", x1=x(said), x2=x(said), y1=y(said), y2=y(right)),
+            tag("circle", tag("title", told), class_="bin", cx=x(said), cy=y(right), r=radius),
+            tag(
+                "rect",
+                tag("title", told),
+                class_="bar",
+                x=x(each.low) + 1,
+                y=base - tall,
+                width=wide,
+                height=tall,
+            ),
+        ]
     parts += [
         tag("text", "how sure it was, %", x=left + size / 2, y=base + 38, class_="axis mid"),
         tag("text", "how often it was right, %", class_="axis mid",

@@ -10,10 +10,12 @@ import numpy as np
 from kerneton._tables import percent
 from kerneton.page._charts import confusion_chart, meter, reliability_chart, spread_chart
 from kerneton.page._html import Html, details, join, per_cent, scrolling, table, tag
+from kerneton.reliability import expected_calibration_error, reliability
 
 if TYPE_CHECKING:
     from kerneton.report import Report
 
+_TILT = 0.02  # how far it may be too sure or too modest before the page says so
 _FIRST = 8  # mistakes beside the matrix
 _ROWS = 200  # of a table; more are counted, not listed
 
@@ -162,7 +164,7 @@ def tile_list(report: Report) -> Html:
 
 def calibration_section(report: Report) -> Html:
     """Reliability diagram and expected calibration error, where the model gives probabilities."""
-    pooled = _confidences(report)
+    pooled = _probabilities(report)
     if pooled is None:
         return tag(
             "p",
@@ -171,49 +173,38 @@ def calibration_section(report: Report) -> Html:
             " to get them.",
             class_="note",
         )
-    sure, right = pooled
-    said, came, counts = _bins(sure, right)
-    gap = float(np.sum(counts * np.abs(said - came)) / counts.sum())
-    tilt = float(sure.mean() - right.mean())
-    kind = "about as often as it says" if abs(tilt) < 0.02 else (
-        "less often than it says: it is too sure of itself" if tilt > 0 else "more often than it says: it is too modest"
-    )  # fmt: skip
+    bins = [each for each in reliability(*pooled) if each.count]
+    tested = sum(each.count for each in bins)
+    said = sum(each.count * each.confidence for each in bins) / tested
+    right = sum(each.count * each.accuracy for each in bins) / tested
+    kind = "about as often as it says"
+    if abs(said - right) >= _TILT:
+        kind = "less often than it says: it is too sure" if said > right else "more often: it is too modest"
     rows = [
-        [
-            f"{100 * i / len(counts):.0f} to {100 * (i + 1) / len(counts):.0f}",
-            percent(said[i]),
-            percent(came[i]),
-            counts[i],
-        ]
-        for i in np.flatnonzero(counts)
+        [f"{100 * b.low:.0f} to {100 * b.high:.0f}", percent(b.confidence), percent(b.accuracy), b.count]
+        for b in bins
     ]
-    header = ["bin, %", "said, %", "right, %", "tests"]
-    text = tag(
-        "div",
-        tag("p", tag("strong", f"{gap:.3f}"), " expected calibration error: how far, on average over the tests, what "
-            "the model says lies from how often it is right. Zero would be perfect."),
-        tag("p", f"It says {per_cent(float(sure.mean()))} on average and is right in {per_cent(float(right.mean()))}, "
-            f"{kind}."),
-        table("Reliability", header, rows, numeric=range(1, 4)),
-        class_="grow",
-    )  # fmt: skip
-    return tag("div", tag("div", reliability_chart(said, came, counts)), text, class_="beside")
+    what = (
+        " expected calibration error: how far, on average over the tests, what the model says lies from how often it is "
+        "right. Zero would be perfect."
+    )
+    text = [
+        tag("p", tag("strong", f"{expected_calibration_error(*pooled):.3f}"), what),
+        tag("p", f"It says {per_cent(said)} on average and is right in {per_cent(right)}, {kind}."),
+        table("Reliability", ["bin, %", "said, %", "right, %", "tests"], rows, numeric=range(1, 4)),
+    ]
+    return tag("div", tag("div", reliability_chart(bins)), tag("div", *text, class_="grow"), class_="beside")
 
 
-def _confidences(report: Report) -> tuple[np.ndarray, np.ndarray] | None:
-    """(n_tests,) the highest probability and whether its label was right, over the splits that have them."""
-    pairs = [
-        (s.probabilities.max(axis=1), np.asarray(s.model_classes)[s.probabilities.argmax(axis=1)] == s.true)
-        for s in report.splits
-        if s.probabilities is not None
-    ]
-    if not pairs:
+def _probabilities(report: Report) -> tuple[np.ndarray, np.ndarray, list[str]] | None:
+    """(n_tests, n_classes) of all splits, the true labels, and the classes; a class a split did not know has none."""
+    splits = [split for split in report.splits if split.probabilities is not None]
+    if not splits:
         return None
-    return np.concatenate([p for p, _ in pairs]), np.concatenate([r for _, r in pairs])
-
-
-def _bins(sure: np.ndarray, right: np.ndarray, n: int = 10) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    at = np.minimum((sure * n).astype(int), n - 1)
-    counts = np.bincount(at, minlength=n)
-    whole = np.maximum(counts, 1)
-    return np.bincount(at, sure, n) / whole, np.bincount(at, right, n) / whole, counts
+    classes = sorted({label for split in splits for label in split.model_classes})
+    pooled = []
+    for split in splits:
+        rows = np.zeros((split.n_test, len(classes)))
+        rows[:, [classes.index(label) for label in split.model_classes]] = split.probabilities
+        pooled.append(rows)
+    return np.concatenate(pooled), np.concatenate([split.true for split in splits]), classes
