@@ -17,6 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.dummy import DummyClassifier
 
 from kerneton import SkeletonDataset, SkeletonSequence, evaluate, make_actions, make_recognizer
+from kerneton.calibrate import CalibratedRecognizer
 from kerneton.cli import main
 from kerneton.datasets import LOADERS
 from kerneton.exceptions import DataError
@@ -350,6 +351,15 @@ def test_label_that_no_recording_has(report, data):
     )
     text = Reader(render(strange, data)).text
     assert "No recording has the label none of these." in text
+
+
+def test_none_of_these_is_a_mistake_like_others(data, model):
+    strict = CalibratedRecognizer(model, reject=True, false_alarm=0.9, unknown_label="none of these")
+    refused = evaluate(strict, data, "leave-one-subject-out", importance=True)
+    assert "none of these" in refused.classes
+    assert "No recording has the label none of these." in Reader(render(refused, data)).text
+    accepting = evaluate(strict.set_params(reject=False), data, "leave-one-subject-out")
+    assert "none of these" not in accepting.classes
 
 
 def test_wrong_data_is_refused_and_the_old_page_stays(report, data, tmp_path):

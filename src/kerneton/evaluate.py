@@ -176,8 +176,11 @@ def _importance(model: Any, X: list[SkeletonSequence], labels: np.ndarray) -> Cl
 def _last_step(model: Any, X: list[SkeletonSequence]) -> tuple[Any, Any]:
     """The classifier and its input: a pipeline's features are computed once for labels and scores.
 
-    A fitted search is looked into for the pipeline that it chose.
+    A fitted search is looked into for the pipeline that it chose; a model that may say "none of these" is not, for
+    its pipeline would never say so.
     """
+    if getattr(model, "reject", False):
+        return model, X
     model = getattr(model, "best_estimator_", getattr(model, "recognizer_", model))
     if isinstance(model, Pipeline) and len(model.steps) > 1:
         return model[-1], model[:-1].transform(X)
