@@ -64,3 +64,19 @@ def test_single_precision_and_leading_axes(entries):
     assert flat.dtype == np.float32
     assert flat.shape == (2, 3, n_entries(4, 3, entries))
     assert_allclose(flat[1, 2], unique_entries(T[1, 2], 3, entries), rtol=1e-6)
+
+
+def test_upper_keeps_each_entry_from_the_slice_of_its_largest_index():
+    tensor = np.random.default_rng(0).normal(size=(4, 4, 4))
+    tensor = tensor + tensor.swapaxes(1, 2)  # symmetric slices that differ
+    triples = list(itertools.combinations_with_replacement(range(4), 3))
+    kept = unique_entries(tensor, 3, "upper")
+    weights = [np.sqrt({1: 1, 2: 3, 3: 6}[len(set(t))]) for t in triples]
+    assert_allclose(kept, [w * tensor[c, a, b] for w, (a, b, c) in zip(weights, triples, strict=True)])
+    assert kept.shape == (n_entries(4, 3, "upper"),)
+
+
+def test_upper_equals_simplex_on_a_super_symmetric_tensor():
+    v = np.random.default_rng(0).normal(size=5)
+    tensor = np.einsum("i,j,k->ijk", v, v, v)
+    assert_allclose(unique_entries(tensor, 3, "upper"), unique_entries(tensor, 3, "simplex"))

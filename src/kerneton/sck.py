@@ -57,9 +57,9 @@ class SCK(BlockTransformer):
         γ of EPN, 1 for none; γ* of the entries, for ``epn="hosvd"`` only.
     epn : {"slices", "hosvd"}
         Powers of the slices, as the paper does for SCK, or of the core tensor of the HOSVD.
-    entries : {"simplex", "slices"}
-        Entries of the tensor's symmetric part (the paper's sizes), or of every slice: slice-wise EPN makes
-        slices differ, and "slices" keeps that.
+    entries : {"simplex", "upper", "slices"}
+        Slice-wise EPN makes slices differ. Entries of the tensor's symmetric part; as many (the paper's sizes)
+        from its upper simplex as it stands, i ≤ j ≤ slice; or all of every slice.
     mirror : bool
         Average the features of a recording and of its mirror image: left- and right-handed actions become one.
         Exact and without copies, since mirroring permutes joints and pivots.
@@ -133,7 +133,7 @@ class SCK(BlockTransformer):
         blocks = self._blocks()
         check_choice("order", self.order, [1, 2, 3])
         check_choice("epn", self.epn, ["slices", "hosvd"])
-        check_choice("entries", self.entries, ["simplex", "slices"])
+        check_choice("entries", self.entries, ["simplex", "upper", "slices"])
         check_in("power", self.power, 0, 1, closed="right")
         check_in("entry_power", self.entry_power, 0, 1, closed="right")
         check_in("pivot_margin", self.pivot_margin, 0, 10)

@@ -29,8 +29,9 @@ def entry_table(d: int, order: int, entries: str) -> tuple[np.ndarray, np.ndarra
     """Flat positions of the kept entries, (m, n_entries), to be averaged over m, and their weights (n_entries,).
 
     "simplex" keeps the entries k ≤ i ≤ j of the tensor's symmetric part, weighted by √(number of permutations):
-    exact for super-symmetric tensors, and the nearest one for others. "slices" keeps i ≤ j of every slice,
-    weighted by √2 off the diagonal: exact also where slices differ, as after slice-wise EPN.
+    exact for super-symmetric tensors, and the nearest one for others. "upper" keeps as many, each from the slice
+    that its largest index names: the paper's upper simplex of slices stacked along the third mode. "slices" keeps
+    i ≤ j of every slice, weighted by √2 off the diagonal: exact also where slices differ, as after slice-wise EPN.
     """
     if order == 3 and entries == "slices":
         pairs = list(itertools.combinations_with_replacement(range(d), 2))
@@ -42,7 +43,9 @@ def entry_table(d: int, order: int, entries: str) -> tuple[np.ndarray, np.ndarra
         repeats = [math.prod(math.factorial(c) for c in Counter(e).values()) for e in kept.tolist()]
         weights = np.sqrt(math.factorial(order) / np.asarray(repeats))
         # Each slice is symmetric by itself, so which index names the slice is all that differs.
-        orders = [[0, 1, 2], [1, 0, 2], [2, 0, 1]] if order == 3 else [list(range(order))]
+        orders = [[2, 0, 1], [1, 0, 2], [0, 1, 2]] if order == 3 else [list(range(order))]
+        if entries == "upper":
+            orders = orders[:1]
     strides = d ** np.arange(order - 1, -1, -1)
     return np.stack([kept[:, o] @ strides for o in orders]), weights
 
