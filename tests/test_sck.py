@@ -268,7 +268,7 @@ def test_one_frame_one_joint_and_stillness():
         ({"pivot_margin": -1}, r"pivot_margin must be a number in \[0, 10\]"),
         ({"order": 4}, "order must be one of 1, 2, 3, got 4"),
         ({"epn": "svd"}, "epn must be one of 'slices', 'hosvd', got 'svd'"),
-        ({"entries": "all"}, "entries must be one of 'simplex', 'slices', got 'all'"),
+        ({"entries": "all"}, "entries must be one of 'simplex', 'upper', 'slices', got 'all'"),
         ({"joints": "wings"}, "no joint or joint set 'wings'; sets: A, B"),
         ({"joints": ["nose"]}, "has no joint 'nose'; it has head, neck"),
         ({"joints": [15]}, "has joints 0 to 14, asked for 15"),
