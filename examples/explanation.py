@@ -45,7 +45,7 @@ for row in why.joint_table()[:5]:
 
 # %%
 # Moments are another matter: every frame enters every feature. Their part is measured by occlusion, how much the value
-# falls when the frames of a window are cut out, and such parts need not sum to anything.
+# falls when the body is out of sight for a while, and such parts need not sum to anything.
 
 print(why.moments_kind)
 best = max(why.moments, key=lambda m: m.value)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from recognizers import ARMS, MODELS, dck, sck, single, steps
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -21,7 +21,7 @@ from kerneton import (
 )
 from kerneton._parts import block_tokens, blocks, cues, plain_pipeline
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.explain import class_importance, cut, explain
+from kerneton.explain import class_importance, explain, occlude
 from kerneton.layouts import FLORENCE_15
 from kerneton.sequence import SkeletonSequence
 
@@ -162,16 +162,26 @@ def test_mirrored_tokens_are_mirror_images(actions):
 # moments
 
 
-def test_moments_are_what_cutting_takes(fitted, actions):
+def test_moments_are_what_occlusion_takes(fitted, actions):
     why = explain(fitted, actions[0], "wave", window=10)
     full = fitted.decision_function(actions[:1])[0, 2]
     for moment in (why.moments[0], why.moments[3], why.moments[-1]):
-        without = cut(actions[0], moment.start, moment.stop)
-        assert without.n_frames == actions[0].n_frames - 10
+        without = occlude(actions[0], moment.start, moment.stop)
         assert_allclose(moment.value, full - fitted.decision_function([without])[0, 2], atol=1e-9)
     assert why.moments[0].start == 0
     assert why.moments[-1].stop == actions[0].n_frames
-    assert "cut out" in why.moments_kind
+    assert why.moments_kind.startswith("occlusion: ")
+    assert np.ptp([m.value for m in why.moments]) > 0.01
+
+
+def test_occlusion_equals_a_gap_in_the_recording(fitted, actions):
+    joints = actions[0].joints.copy()
+    joints[10:20] = np.nan
+    gap = actions[0].replace(joints=joints)
+    hidden = occlude(actions[0], 10, 20)
+    assert_allclose(fitted.decision_function([hidden]), fitted.decision_function([gap]), atol=1e-12)
+    assert_array_equal(hidden.joints[20:], actions[0].joints[20:])
+    assert_array_equal(hidden.joints[:10], actions[0].joints[:10])
 
 
 def test_moments_can_be_left_out_or_impossible(fitted, actions):
@@ -183,12 +193,15 @@ def test_moments_can_be_left_out_or_impossible(fitted, actions):
 
 
 def test_moments_of_recordings_with_gaps(fitted, actions):
-    joints = Preprocess().fit_transform(actions)[0].joints.copy()
-    joints[:20, 3] = np.nan  # a joint that is seen in the second half alone
+    joints = Preprocess().fit_transform(actions)[0].joints[:50].copy()
+    joints[:20, 3] = np.nan  # a joint that is seen for five frames only
     joints[25:, 3] = np.nan
-    gap = actions[0].replace(joints=joints[:50], confidence=None)
+    joints[40:43] = np.nan
+    gap = actions[0].replace(joints=joints, confidence=None)
+    hidden = occlude(gap, 15, 30)
+    assert_array_equal(hidden.joints[20:25, 3], joints[20:25, 3])
+    assert_array_equal(np.isnan(hidden.joints), np.isnan(joints))
     why = explain(fitted, gap, window=10)
-    assert all(not (m.start <= 20 and m.stop >= 25) for m in why.moments)
     assert np.isfinite([m.value for m in why.moments]).all()
 
 

@@ -65,10 +65,12 @@ def plot_importance(importance: ClassImportance) -> Figure:
 
 
 def _draw_body(ax: Axes, why: Explanation, strongest: float) -> int:
-    """The pose of the strongest moment; a joint's colour and size tell its part. Returns the frame."""
+    """The pose amid the strongest moment; a joint's colour and size tell its part. Returns the frame."""
     numbers, points, centre = _measured(why.sequence)
-    values = why.frame_values()[numbers]
-    at = int(values.argmax()) if why.moments else len(points) // 2
+    at = len(points) // 2
+    if why.moments:
+        best = max(why.moments, key=lambda moment: moment.value)
+        at = int(np.abs(numbers - (best.start + best.stop - 1) / 2).argmin())
     pose = project(points[at] - centre[at] * [1, 0, 1])
     _draw_bones(ax, pose, why.sequence.layout, width=2.5)
     part = np.array(list(why.joints.values()))
@@ -131,7 +133,7 @@ def _draw_strip(ax: Axes, why: Explanation, shown: int) -> None:
     ax.tick_params(labelsize=8)
     _bare(ax, "top", "right")
     ax.set_title(
-        "moments: what the decision value loses when they are cut out (occlusion)",
+        "moments: what the decision value loses with the body out of sight (occlusion)",
         loc="left",
         fontsize=9,
         color=_QUIET,

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-OCCLUSION = "occlusion: how much the decision value falls when the frames of the moment are cut out"
+OCCLUSION = (
+    "occlusion: how much the decision value falls when the body is out of sight for this moment, "
+    "its poses filled in from before and after"
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Moment:
-    """How much the decision value falls without the frames from ``start`` up to ``stop``."""
+    """How much the decision value falls with the body out of sight from frame ``start`` up to ``stop``."""
 
     start: int
     stop: int

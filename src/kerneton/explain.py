@@ -21,10 +21,10 @@ from kerneton._explanation import ClassImportance, Explanation, Moment, Part
 from kerneton._parts import Block, blocks, plain_pipeline
 from kerneton._validation import check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.preprocess import missing_joints
+from kerneton.preprocess import fill_gaps, missing_joints
 from kerneton.sequence import SkeletonSequence
 
-__all__ = ["ClassImportance", "Explanation", "Moment", "Part", "class_importance", "cut", "explain"]
+__all__ = ["ClassImportance", "Explanation", "Moment", "Part", "class_importance", "explain", "occlude"]
 
 
 def explain(
@@ -50,7 +50,7 @@ def explain(
     moments : bool, default=True
         Whether to measure moments, which takes as long as some fifteen predictions.
     window : int, optional
-        Frames of a moment; by default an eighth of the recording. Moments overlap by half.
+        Frames of a moment; by default a sixth of the recording. Moments overlap by half.
 
     Examples
     --------
@@ -167,18 +167,13 @@ def _moments(
     pipeline: Pipeline, sequence: SkeletonSequence, weights: np.ndarray, window: int | None
 ) -> tuple[Moment, ...]:
     if window is None:
-        window = max(1, round(sequence.n_frames / 8))
+        window = max(1, round(sequence.n_frames / 6))
     check_positive("window", window, integer=True)
     if window >= sequence.n_frames:  # nothing would be left
         return ()
     step = max(1, window // 2)
     starts = [*range(0, sequence.n_frames - window, step), sequence.n_frames - window]
-    there = ~missing_joints(sequence)
-    # Where a joint is seen in the window alone, nothing could be said without it.
-    starts = [
-        a for a in starts if there.any(axis=0).sum() == _outside(there, a, a + window).any(axis=0).sum()
-    ]
-    without = [cut(sequence, start, start + window) for start in starts]
+    without = [occlude(sequence, start, start + window) for start in starts]
     scores = np.asarray(pipeline[:-1].transform([sequence, *without]), dtype=np.float64) @ weights
     return tuple(
         Moment(start, start + window, float(scores[0] - score))
@@ -186,21 +181,24 @@ def _moments(
     )
 
 
-def _outside(rows: np.ndarray, start: int, stop: int) -> np.ndarray:
-    return np.delete(rows, slice(start, stop), axis=0)
+def occlude(sequence: SkeletonSequence, start: int, stop: int) -> SkeletonSequence:
+    """The recording as if the body had been out of sight from frame ``start`` up to ``stop``.
 
+    The gap is filled as `Preprocess` fills gaps: straight between the poses before and after, and with the nearest
+    pose at the ends. Joints and frames that were missing before are left as they are.
 
-def cut(sequence: SkeletonSequence, start: int, stop: int) -> SkeletonSequence:
-    """The recording without frames ``start`` up to ``stop``.
-
-    >>> cut(SkeletonSequence(np.ones((9, 2, 3))), 2, 6).n_frames
-    5
+    >>> track = np.array([0.0, 5.0, 5.0, 3.0]).reshape(4, 1, 1).repeat(3, axis=2)
+    >>> occlude(SkeletonSequence(track), 1, 3).joints[:, 0, 0].tolist()
+    [0.0, 1.0, 2.0, 3.0]
     """
-    confidence = sequence.confidence
-    return sequence.replace(
-        joints=_outside(sequence.joints, start, stop),
-        confidence=None if confidence is None else _outside(confidence, start, stop),
-    )
+    missing = missing_joints(sequence)
+    gone = missing.copy()
+    gone[start:stop] = True
+    hidden = (
+        gone & ~missing & ~gone.all(axis=0)
+    )  # a joint seen in the window alone has nothing to be filled from
+    joints = np.where(hidden[..., None], fill_gaps(sequence.joints, gone), sequence.joints)
+    return sequence.replace(joints=joints)
 
 
 def _probability(model: Any, sequence: SkeletonSequence, label: str) -> float | None:
