@@ -13,8 +13,9 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from walks import people
 
 from kerneton import DCK, SCK, CenterNormalize, LinearSVM, Preprocess, make_actions
+from kerneton._selection import fold_grams, subject_folds, with_parameters
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.select import KernelSearch, _fold_grams, subject_folds, with_parameters
+from kerneton.select import KernelSearch
 
 
 def cue(kernel, **options):
@@ -150,11 +151,11 @@ def test_joint_weights_of_a_fold_do_not_see_its_held_out_labels(data):
     codes = np.unique(data.labels, return_inverse=True)[1]
     folds = subject_folds(codes, data.subjects)
     single = cue(SCK(order=1, joints="key", weighting="alignment"))
-    expected = _fold_grams(single, list(data), codes, folds)
+    expected = fold_grams(single, list(data), codes, folds)
     for f, (train, valid) in enumerate(folds):
         poisoned = codes.copy()
         poisoned[valid] = (codes[valid] + 1) % 3
-        answer = _fold_grams(single, list(data), poisoned, folds)
+        answer = fold_grams(single, list(data), poisoned, folds)
         for a, b in zip(answer[f], expected[f], strict=True):
             assert_allclose(a, b, rtol=0)
         assert (

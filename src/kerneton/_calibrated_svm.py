@@ -14,7 +14,7 @@ from kerneton._held_out import Branch, Machine
 from kerneton._unknown import class_groups, learn_weights, likeness, rounds, signs, usual_likeness
 from kerneton.exceptions import DataError
 from kerneton.reliability import expected_calibration_error
-from kerneton.select import Folds
+from kerneton._selection import Folds
 from kerneton.svm import LinearSVM
 
 _SHARPEST = 50.0  # factor of decision values; what is this certain needs no more digits

@@ -22,7 +22,7 @@ from kerneton._parts import plain_pipeline
 from kerneton._validation import check_in, check_sequences
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.reliability import Bin, expected_calibration_error, reliability
-from kerneton.select import subject_folds
+from kerneton._selection import subject_folds
 
 __all__ = [
     "Bin",

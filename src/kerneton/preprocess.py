@@ -199,6 +199,8 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         Turn each recording, or each frame, to face the camera.
     n_frames : int, optional
         Resample every recording to this many frames.
+    dtype : {"float32", "float64", None}
+        Precision of the poses and of all that follows; None keeps each recording's own.
 
     Attributes
     ----------
@@ -224,6 +226,7 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         reference: np.ndarray | None = None,
         facing: str | None = None,
         n_frames: int | None = None,
+        dtype: str | None = None,
     ) -> None:
         self.gaps = gaps
         self.center = center
@@ -231,12 +234,14 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.reference = reference
         self.facing = facing
         self.n_frames = n_frames
+        self.dtype = dtype
 
     def fit(self, X: Iterable[Any], y: Any = None) -> Preprocess:  # noqa: ARG002
         """Check the parameters and learn the reference skeleton."""
         check_choice("gaps", self.gaps, ["fill", "drop"])
         check_choice("bones", self.bones, ["reference", None])
         check_choice("facing", self.facing, ["sequence", "frame", None])
+        check_choice("dtype", self.dtype, ["float32", "float64", None])
         if self.n_frames is not None:
             check_positive("n_frames", self.n_frames, integer=True)
         sequences = check_sequences(X, allow_missing=True)
@@ -293,6 +298,8 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             if fps is not None and len(joints) > 1 and self.n_frames > 1:
                 fps = fps * (self.n_frames - 1) / (len(joints) - 1)
             joints = resample(joints, self.n_frames)
+        if self.dtype is not None:
+            joints = joints.astype(self.dtype, copy=False)
         return sequence.replace(joints=joints, confidence=None, fps=fps)
 
     def set_output(self, *, transform: str | None = None) -> Preprocess:  # noqa: ARG002

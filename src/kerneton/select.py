@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from kerneton._gram import center_normalize_gram, combine, gram
+from kerneton._gram import combine, gram
 from kerneton._progress import Progress, silent
+from kerneton._selection import FoldGrams, Folds, fold_grams, score_sum, subject_folds, with_parameters
 from kerneton._svm_folds import one_vs_rest
 from kerneton._svm_solver import solve_gram
-from kerneton._validation import check_positive, check_sequences
-from kerneton.alignment import alignment_weights, block_grams
+from kerneton._validation import check_choice, check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.normalize import CenterNormalize
 from kerneton.svm import LinearSVM
 
 log = logging.getLogger(__name__)
-
-Folds = list[tuple[np.ndarray, np.ndarray]]
-FoldGrams = list[tuple[np.ndarray, np.ndarray]]  # (train, train) and (validation, train), a pair a fold
-_MAX_FOLDS = 10
 
 
 @dataclass(frozen=True)
@@ -57,8 +52,12 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
     ----------
     cues : mapping of str to Pipeline
         Steps named "preprocess" and "kernel"; the kernel is an `SCK` or a `DCK`.
-    sums : sequence of mappings of str to float, optional
-        Cues and their weights in each candidate; by default each cue alone.
+    sums : sequence of mappings of str to float, "all" or "leave-out", optional
+        Cues and their weights in each candidate; by default each cue alone. "all" is one sum of every cue that
+        these recordings allow, "leave-out" that sum and those with one or two cues fewer.
+    scout : mapping, optional
+        Parameters set on every cue while searching only, such as ``{"kernel__order": 2}``: the choice is made with
+        something cheaper than what is then fitted.
     variants : mapping of str to mapping, optional
         Parameters to set on every cue that has them, such as ``{"mirrored": {"kernel__mirror": True}}``.
     handicaps : mapping of str to float, optional
@@ -95,7 +94,8 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         self,
         cues: Mapping[str, Pipeline],
         *,
-        sums: Sequence[Mapping[str, float]] | None = None,
+        sums: Sequence[Mapping[str, float]] | str | None = None,
+        scout: Mapping[str, Any] | None = None,
         variants: Mapping[str, Mapping[str, Any]] | None = None,
         handicaps: Mapping[str, float] | None = None,
         Cs: Sequence[float] = (1.0, 10.0, 100.0),
@@ -104,6 +104,7 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.cues = cues
         self.sums = sums
+        self.scout = scout
         self.variants = variants
         self.handicaps = handicaps
         self.Cs = Cs
@@ -117,7 +118,7 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
             raise ParameterError("KernelSearch needs at least one C")
         for C in self.Cs:
             check_positive("C", C)
-        self._candidates()
+        self._check_cues()
         sequences = check_sequences(X, allow_missing=True)
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
         if len(codes) != len(sequences):
@@ -154,42 +155,45 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         ]
         return "\n".join(lines)
 
-    def _candidates(self) -> list[dict[str, float]]:
+    def _check_cues(self) -> None:
         if not self.cues:
             raise ParameterError("KernelSearch needs at least one cue")
-        sums = [{name: 1.0} for name in self.cues] if self.sums is None else [dict(s) for s in self.sums]
-        unknown = sorted({name for s in sums for name in s} - set(self.cues))
-        if unknown:
-            raise ParameterError(f"sums name cues that do not exist: {', '.join(unknown)}")
-        for s in sums:
-            if not s:
-                raise ParameterError("a sum names no cue")
-            for name, weight in s.items():
-                check_positive(f"weight of {name}", weight)
         odd = sorted(name for name, cue in self.cues.items() if "kernel" not in cue.named_steps)
         if odd:
             raise ParameterError(f"a cue needs a step named 'kernel', missing in {', '.join(odd)}")
-        return sums
+        if isinstance(self.sums, str):
+            check_choice("sums", self.sums, ["all", "leave-out"])
+            return
+        for s in self.sums or ():
+            if not s:
+                raise ParameterError("a sum names no cue")
+            unknown = sorted(set(s) - set(self.cues))
+            if unknown:
+                raise ParameterError(f"sums name cues that do not exist: {', '.join(unknown)}")
+            for name, weight in s.items():
+                check_positive(f"weight of {name}", weight)
+
+    def _candidates(self, available: Sequence[str]) -> list[dict[str, float]]:
+        """The sums that these cues allow."""
+        if self.sums is None:
+            return [{name: 1.0} for name in available]
+        if not isinstance(self.sums, str):
+            return [dict(s) for s in self.sums if set(s) <= set(available)]
+        left_out = (0,) if self.sums == "all" else range(min(3, len(available)))
+        return [
+            {name: 1.0 for name in available if name not in out}
+            for n in left_out
+            for out in itertools.combinations(available, n)
+        ]
 
     def _trials(self, sequences: Sequence[Any], codes: np.ndarray, folds: Folds) -> list[Trial]:
-        variants = dict(self.variants or {"": {}})
-        wanted = {name for candidate in self._candidates() for name in candidate}
-        jobs = [(variant, name) for variant in variants for name in self.cues if name in wanted]
-        progress = self.progress or silent
-        grams: dict[tuple[str, str], FoldGrams] = {}
-        for variant, name in progress(jobs, total=len(jobs), desc="kernels"):
-            try:
-                cue = with_parameters(self.cues[name], variants[variant])
-                grams[variant, name] = _fold_grams(cue, sequences, codes, folds)
-            except (DataError, ParameterError, np.linalg.LinAlgError) as error:
-                log.warning("cue %s (%s) is left out: %s", name, variant or "as given", error)
+        grams = self._grams(sequences, codes, folds)
         trials = []
-        for variant in progress(list(variants), desc="candidates"):
-            for candidate in self._candidates():
-                parts = [(grams.get((variant, name)), weight) for name, weight in candidate.items()]
-                if any(part is None for part, _ in parts):
-                    continue
-                scored = _score([(part, w) for part, w in parts if part is not None], codes, folds, self.Cs)
+        for variant in (self.progress or silent)(list(self.variants or {"": {}}), desc="candidates"):
+            available = [name for name in self.cues if (variant, name) in grams]
+            for candidate in self._candidates(available) if available else []:
+                parts = [(grams[variant, name], weight) for name, weight in candidate.items()]
+                scored = score_sum(parts, codes, folds, self.Cs)
                 trials += [
                     Trial(variant, tuple(candidate), C, *score, weights=tuple(candidate.values()))
                     for C, score in zip(self.Cs, scored, strict=True)
@@ -197,6 +201,24 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         if not trials:
             raise DataError("no candidate could be computed on these recordings; the log says why for each")
         return trials
+
+    def _grams(
+        self, sequences: Sequence[Any], codes: np.ndarray, folds: Folds
+    ) -> dict[tuple[str, str], FoldGrams]:
+        """Gram matrices of every cue in every variant; what cannot be computed is left out and logged."""
+        variants = dict(self.variants or {"": {}})
+        named = set(self.cues)
+        if self.sums is not None and not isinstance(self.sums, str):
+            named = {name for s in self.sums for name in s}
+        jobs = [(variant, name) for variant in variants for name in self.cues if name in named]
+        grams = {}
+        for variant, name in (self.progress or silent)(jobs, total=len(jobs), desc="kernels"):
+            try:
+                cue = with_parameters(self.cues[name], {**variants[variant], **(self.scout or {})})
+                grams[variant, name] = fold_grams(cue, sequences, codes, folds)
+            except (DataError, ParameterError, np.linalg.LinAlgError) as error:
+                log.warning("cue %s (%s) is left out: %s", name, variant or "as given", error)
+        return grams
 
     def _choose(self, trials: list[Trial]) -> None:
         best: dict[tuple[Any, ...], Trial] = {}
@@ -244,87 +266,3 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         svm.intercept_ = intercept.astype(svm.coef_.dtype)
         svm.classes_, svm.n_features_in_, svm.n_iter_ = self.classes_, svm.coef_.shape[1], 1
         return Pipeline([("features", FeatureUnion(branches)), ("svm", svm)])
-
-
-def subject_folds(codes: np.ndarray, groups: Any) -> Folds:
-    """Leave one subject out, ten folds of subjects where there are many, or folds of recordings without subjects.
-
-    >>> [valid.tolist() for _, valid in subject_folds(np.array([0, 1, 0, 1]), ["ann", "ann", "bob", "bob"])]
-    [[0, 1], [2, 3]]
-    """
-    subjects = None if groups is None else np.asarray(groups).astype(str)
-    if subjects is not None and len(subjects) != len(codes):
-        raise DataError(f"{len(codes)} recordings but {len(subjects)} subjects")
-    n_subjects = 0 if subjects is None else len(np.unique(subjects))
-    if subjects is not None and n_subjects > 1:
-        if n_subjects <= _MAX_FOLDS:
-            return [
-                (np.flatnonzero(subjects != s), np.flatnonzero(subjects == s)) for s in np.unique(subjects)
-            ]
-        return list(GroupKFold(_MAX_FOLDS).split(codes, codes, subjects))
-    counts = np.bincount(codes)
-    if counts.max() < 2:
-        raise DataError(
-            "every label has one recording only: there is none to hold out and none to compare with"
-        )
-    n_folds = max(2, min(5, int(counts.min())))
-    log.warning("%s: folds hold out recordings, not people", "one subject" if n_subjects else "no subjects")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a class smaller than the folds is in some of them only
-        return list(StratifiedKFold(n_folds, shuffle=True, random_state=0).split(codes, codes))
-
-
-def with_parameters(cue: Pipeline, overrides: Mapping[str, Any]) -> Pipeline:
-    """A fresh copy of a cue with those of the parameters set that it has.
-
-    >>> from kerneton import SCK
-    >>> cue = Pipeline([("kernel", SCK())])
-    >>> with_parameters(cue, {"kernel__mirror": True, "absent__x": 1})["kernel"].mirror
-    True
-    """
-    copy = clone(cue)
-    known = copy.get_params()
-    return copy.set_params(**{key: value for key, value in overrides.items() if key in known})
-
-
-def _fold_grams(cue: Pipeline, sequences: Sequence[Any], codes: np.ndarray, folds: Folds) -> FoldGrams:
-    """Centred, normalised Gram matrices of each fold; joint weights learnt on the fold's training side alone."""
-    weighted = cue["kernel"].weighting is not None
-    encoder = clone(cue).set_params(kernel__weighting=None)
-    features = encoder.fit_transform(sequences)
-    if not np.isfinite(features).all():
-        raise DataError("its features are not finite")
-    blocks = block_grams(features, encoder["kernel"].block_sizes_) if weighted else gram(features)[None]
-    out = []
-    for train, valid in folds:
-        weights = np.ones(len(blocks))
-        if weighted:
-            weights = alignment_weights(blocks[:, train][:, :, train], codes[train])
-        K = np.tensordot(weights, blocks, axes=1)
-        inside, across = center_normalize_gram(K, train, valid)
-        out.append((inside.astype(np.float32), across.astype(np.float32)))
-    return out
-
-
-def _score(
-    parts: list[tuple[FoldGrams, float]], codes: np.ndarray, folds: Folds, Cs: Sequence[float]
-) -> list[tuple[float, float]]:
-    """Accuracy on held-out recordings and its standard error over folds, for every C."""
-    total = sum(weight for _, weight in parts)
-    right = np.zeros((len(Cs), len(folds)))
-    for f, (train, valid) in enumerate(folds):
-        inside = sum(part[f][0].astype(np.float64) * (weight / total) for part, weight in parts)
-        across = sum(part[f][1].astype(np.float64) * (weight / total) for part, weight in parts)
-        present, local = np.unique(codes[train], return_inverse=True)
-        if len(present) == 1:
-            right[:, f] = (codes[valid] == present[0]).sum()
-            continue
-        betas = solve_gram(inside + 1.0, one_vs_rest(local, len(present)), Cs, tol=1e-4).coef
-        for c, beta in enumerate(betas):
-            scores = (across + 1.0) @ beta.T
-            guess = (scores[:, 0] > 0).astype(int) if len(present) == 2 else scores.argmax(axis=1)
-            right[c, f] = (present[guess] == codes[valid]).sum()
-    sizes = np.asarray([len(valid) for _, valid in folds])
-    accuracy = right.sum(axis=1) / sizes.sum()
-    spread = (right / sizes).std(axis=1) / np.sqrt(max(len(folds) - 1, 1))
-    return [(float(a), float(s)) for a, s in zip(accuracy, spread, strict=True)]
