@@ -84,4 +84,4 @@ figure.savefig(out / "choosing_joints.png", dpi=110)
 # Which choice is best is for the training subjects to say: put ``dck__joints`` or ``sck__weighting`` into a
 # ``GridSearchCV`` with a splitter by subject, as in the example on EPN.
 
-print(sorted(p for p in make_recognizer().get_params() if p.endswith(("__joints", "__weighting"))))
+print(sorted(p for p in make_recognizer("paper").get_params() if p.endswith(("__joints", "__weighting"))))

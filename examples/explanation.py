@@ -27,7 +27,7 @@ out.mkdir(parents=True, exist_ok=True)
 data = make_actions(["kick", "punch", "throw", "bow"], n_subjects=4, n_takes=2, fps=15)
 is_new = data.subjects == "4"
 known, new = (data.select(np.flatnonzero(side)) for side in (~is_new, is_new))
-model = make_recognizer().fit(known, known.labels)
+model = make_recognizer("paper").fit(known, known.labels)
 kick = new[0]
 print(kick, "recognised as", model.predict([kick])[0])
 

@@ -133,7 +133,7 @@ def test_the_papers_recogniser(toy, kernel):
 
 
 def test_parameters_of_the_paper():
-    model = make_recognizer(n_jobs=2)
+    model = make_recognizer("paper", n_jobs=2)
     sck = model.get_params()["features__sck__sck"]
     dck = model.get_params()["features__dck__dck"]
     assert (sck.sigma_joint, sck.sigma_time, sck.n_pivots_joint, sck.n_pivots_time, sck.power) == (
@@ -154,7 +154,7 @@ def test_parameters_of_the_paper():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"preset": "mine"}, "preset must be one of 'paper'.*got 'mine'"),
+        ({"preset": "mine"}, "preset must be one of 'default', 'auto', 'fast', 'paper'.*got 'mine'"),
         ({"kernel": "rbf"}, "kernel must be one of 'sck', 'dck', 'sck\\+dck', got 'rbf'"),
     ],
 )

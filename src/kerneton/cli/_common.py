@@ -17,7 +17,6 @@ from kerneton._progress import Progress, bar, silent
 from kerneton.exceptions import MissingDataError, ParameterError
 
 if TYPE_CHECKING:
-    from sklearn.pipeline import Pipeline
 
     from kerneton.sequence import SkeletonDataset
 
@@ -96,8 +95,15 @@ def load_recordings(folder: str, args: argparse.Namespace) -> SkeletonDataset:
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """A preset and parameters on top of it; `make_model` builds the model."""
-    parser.add_argument("--preset", metavar="NAME", help="parameters to start from, such as paper")
-    parser.add_argument("--kernel", metavar="NAME", help="sck, dck or sck+dck (default: sck+dck)")
+    parser.add_argument(
+        "--preset",
+        metavar="NAME",
+        help="default, auto, fast or paper (default: default; paper with --kernel or --set)",
+    )
+    parser.add_argument("--kernel", metavar="NAME", help="the paper's sck, dck or sck+dck (default: sck+dck)")
+    parser.add_argument(
+        "--view", metavar="NAME", help="free, fixed or auto: may people stand anywhere (default: auto)"
+    )
     parser.add_argument(
         "--set",
         metavar="NAME=VALUE",
@@ -108,13 +114,16 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def make_model(args: argparse.Namespace) -> Pipeline:
+def make_model(args: argparse.Namespace) -> Any:
     """What `add_model` asked for."""
     from kerneton.recognizer import make_recognizer
 
-    chosen = {name: value for name in ("preset", "kernel") if (value := getattr(args, name)) is not None}
-    model = make_recognizer(**chosen)
+    names = ("preset", "kernel", "view")
+    chosen = {name: value for name in names if (value := getattr(args, name)) is not None}
     settings = parse_settings(args.settings)
+    if settings and not chosen:
+        chosen = {"preset": "paper"}  # whose parameters have names
+    model = make_recognizer(**chosen)
     known = model.get_params()
     return model.set_params(**{find_parameter(name, known): value for name, value in settings.items()})
 
