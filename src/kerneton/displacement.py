@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from kerneton._array import asarray_like, is_torch, namespace_of
+from kerneton._array import as_dtype_of, asarray_like, is_torch, namespace_of
 from kerneton.exceptions import DataError
 from kerneton.feature_maps import gaussian, gaussian_features, pivot_scale, pivots
 
 MAX_HARMONICS = 256
 _DENSE_WINDOW = 160  # frames up to which a dense window matrix beats the Fourier transform
+_FEW_FRAMES = 8
 
 
 def direct_sums(
@@ -74,6 +75,7 @@ def harmonic_sums(
 
         M_k[(i,p),(i',q)] = Σ_ss' B_ss' (e^{iωk x_is} z_p(s)) conj(e^{iωk x_i's'} z_q(s')),   B = G_σ4 - I
 
+    Without a window M_k is the product of two sums over frames, less the terms s = s', which need no harmonics.
     ``extent`` bounds every displacement; pivots lie on [-reach, reach].
 
     >>> x, z = np.random.default_rng(0).uniform(size=(1, 9, 4, 3)), np.ones((1, 9, 2))
@@ -82,41 +84,88 @@ def harmonic_sums(
     ...             direct_sums(x, z, np.array([[0, 1]]), **same), rtol=1e-6)
     True
     """
+    period, n_harmonics = plan_harmonics(extent, sigma, tol, reach)
+    omegas = 2 * math.pi / period * np.arange(n_harmonics + 1)
+    weights = _pivot_weights(omegas, period, sigma, n_pivots, reach)  # (Z, K)
+
+    def sums(x: Any, z: Any) -> Any:
+        if sigma_span is not None:
+            return _pairs(_window_sums(x, z, omegas, weights, sigma_span), pairs)
+        phi = gaussian_features(
+            x[:, :, pairs[:, 0]] - x[:, :, pairs[:, 1]],
+            sigma=sigma,
+            n_pivots=n_pivots,
+            low=-reach,
+            high=reach,
+        )
+        return _pairs(_all_sums(x, z, omegas, weights), pairs) - _same_time(phi, z)
+
+    xp, like = namespace_of(x), x
+    if x.shape[1] <= _FEW_FRAMES:  # the terms s = s' outweigh the others: what is left of them must be exact
+        x, z = (as_dtype_of(a, xp.ones(1, dtype=xp.float64)) for a in (x, z))
+    if is_torch(x):
+        result = sums(x, z)
+    else:  # one recording at a time: it stays in the processor's cache
+        result = np.concatenate([sums(x[i : i + 1], z[i : i + 1]) for i in range(len(x))])
+    # One frame makes no pair: zero, and not what rounding leaves, which a power would enlarge.
+    return as_dtype_of(result, like) * (x.shape[1] > 1)
+
+
+def _pivot_weights(
+    omegas: np.ndarray, period: float, sigma: float, n_pivots: int, reach: float
+) -> np.ndarray:
+    """√c g_k e^{-iωkζ}, (Z, K), twice that for k > 0, since only those are summed."""
+    g = sigma * math.sqrt(math.pi) / period * np.exp(-((omegas * sigma) ** 2) / 4)
+    g[1:] *= 2
+    phases = np.exp(-1j * np.outer(pivots(n_pivots, -reach, reach), omegas))
+    return pivot_scale(n_pivots, -reach, reach, sigma) * g * phases
+
+
+def _all_sums(x: Any, z: Any, omegas: np.ndarray, weights: np.ndarray) -> Any:
+    """Over all pairs of frames, s = s' among them: Re Σ_k w_k S_ip conj(S_i'q); (B, 3Z, J, Z₃, J, Z₃)."""
     xp = namespace_of(x)
     B, T, J, _ = x.shape
-    N = J * z.shape[2]
-    period, n_harmonics = plan_harmonics(extent, sigma, tol, reach)
-    angle = xp.moveaxis(x * (2 * math.pi / period), 3, 1)[:, :, None]  # (B, 3, 1, T, J)
-    angle = angle * asarray_like(np.arange(1, n_harmonics + 1), x)[:, None, None]
-    waves = xp.stack([xp.cos(angle), xp.sin(angle)], -2)  # (B, 3, K, T, 2, J)
-    F = (waves[..., None] * z[:, None, None, :, None, None, :]).reshape(B, 3, n_harmonics, T, 2 * N)
-    moments = F.swapaxes(-1, -2) @ _windowed(F, sigma_span)
-    moments = moments.reshape(B, 3, n_harmonics, 2, N, 2, N)
-    real = moments[..., 0, :, 0, :] + moments[..., 1, :, 1, :]
-    imaginary = moments[..., 1, :, 0, :] - moments[..., 0, :, 1, :]
-    both = xp.concatenate([real, imaginary], 2).reshape(B, 3, 2 * n_harmonics, N * N)
-    constant, waves_to_pivots = _synthesis(period, n_harmonics, sigma, n_pivots, reach)
-    sums = asarray_like(waves_to_pivots, x) @ both  # (B, 3, Z, N²)
-    sums = sums.reshape(B, 3 * n_pivots, J, -1, J, z.shape[2])
-    chosen = xp.moveaxis(sums[:, :, pairs[:, 0], :, pairs[:, 1], :], 0, 1)  # (B, n_pairs, 3Z, Z₃, Z₃)
-    return chosen + constant * (z.swapaxes(1, 2) @ _windowed(z, sigma_span))[:, None, None]
+    K, N = len(omegas), J * z.shape[2]
+    angles = xp.moveaxis(x, 1, 3).swapaxes(1, 2)[:, :, None] * asarray_like(omegas, x)[:, None, None]
+    waves = xp.stack([xp.cos(angles), xp.sin(angles)], 2)  # (B, 3, 2, K, J, T)
+    S = (waves.reshape(B, -1, T) @ z).reshape(B, 3, 1, 2, K, N)
+    c, s = S[:, :, :, 0], S[:, :, :, 1]
+    real, imaginary = (asarray_like(w, x)[..., None] for w in (weights.real, weights.imag))
+    turned = xp.stack([c * real + s * imaginary, s * real - c * imaginary], 3)  # (B, 3, Z, 2, K, N)
+    sums = S.reshape(B, 3, 1, 2 * K, N).swapaxes(-1, -2) @ turned.reshape(B, 3, -1, 2 * K, N)
+    return sums.reshape(B, -1, J, z.shape[2], J, z.shape[2])
 
 
-def _synthesis(
-    period: float, n_harmonics: int, sigma: float, n_pivots: int, reach: float
-) -> tuple[float, np.ndarray]:
-    """√c g_0 and the matrix (Z, 2K) from real and imaginary moments to pivots."""
-    omega, k = 2 * math.pi / period, np.arange(1, n_harmonics + 1)
-    constant = pivot_scale(n_pivots, -reach, reach, sigma) * sigma * math.sqrt(math.pi) / period
-    g = 2 * constant * np.exp(-((omega * k * sigma) ** 2) / 4)
-    phase = omega * np.outer(pivots(n_pivots, -reach, reach), k)
-    return constant, np.concatenate([g * np.cos(phase), g * np.sin(phase)], axis=1)
+def _same_time(phi: Any, z: Any) -> Any:
+    """Σ_s φ(s) z_p(s) z_q(s); phi (B, T, n_pairs, 3, Z), z (B, T, Z₃) → (B, n_pairs, 3Z, Z₃, Z₃)."""
+    B, T, n_pairs, _, Z = phi.shape
+    squares = (z[..., :, None] * z[..., None, :]).reshape(B, T, -1)
+    return (phi.reshape(B, T, -1).swapaxes(1, 2) @ squares).reshape(B, n_pairs, 3 * Z, z.shape[2], -1)
 
 
-def _windowed(F: Any, sigma_span: float | None) -> Any:
+def _window_sums(x: Any, z: Any, omegas: np.ndarray, weights: np.ndarray, sigma_span: float) -> Any:
+    """Over pairs of different frames in a window: Re Σ_k w_k M_k; (B, 3Z, J, Z₃, J, Z₃)."""
+    xp = namespace_of(x)
+    B, T, J, _ = x.shape
+    K, N = len(omegas), J * z.shape[2]
+    angles = xp.moveaxis(x, 3, 1)[:, :, None] * asarray_like(omegas, x)[:, None, None]
+    waves = xp.cos(angles) + 1j * xp.sin(angles)  # (B, 3, K, T, J)
+    F = (waves[..., None] * z[:, None, None, :, None, :]).reshape(B, 3, K, T, N)
+    G = _windowed(xp.stack([F.real, -F.imag], -1).reshape(B, 3, K, T, 2 * N), sigma_span)
+    G = G.reshape(B, 3, K, T, N, 2)
+    G = G[..., 0] + 1j * G[..., 1]
+    moments = (F.swapaxes(-1, -2) @ G).reshape(B, 3, K, N * N)
+    sums = (asarray_like(weights, F) @ moments).real
+    return sums.reshape(B, -1, J, z.shape[2], J, z.shape[2])
+
+
+def _pairs(sums: Any, pairs: np.ndarray) -> Any:
+    """(B, 3Z, J, Z₃, J, Z₃) → (B, n_pairs, 3Z, Z₃, Z₃)."""
+    return namespace_of(sums).moveaxis(sums[:, :, pairs[:, 0], :, pairs[:, 1], :], 0, 1)
+
+
+def _windowed(F: Any, sigma_span: float) -> Any:
     """(G_σ4 - I) F along the frames, the second to last axis."""
-    if sigma_span is None:
-        return F.sum(-2)[..., None, :] - F
     xp, T = namespace_of(F), F.shape[-2]
     if T <= _DENSE_WINDOW:
         return asarray_like(span_window(T, sigma_span), F) @ F
