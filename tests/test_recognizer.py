@@ -154,7 +154,7 @@ def test_parameters_of_the_paper():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"preset": "mine"}, "preset must be one of 'default', 'auto', 'fast', 'paper'.*got 'mine'"),
+        ({"preset": "mine"}, "preset must be one of 'fast', 'default', 'auto', 'paper'.*got 'mine'"),
         ({"kernel": "rbf"}, "kernel must be one of 'sck', 'dck', 'sck\\+dck', got 'rbf'"),
     ],
 )

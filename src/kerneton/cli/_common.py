@@ -17,7 +17,6 @@ from kerneton._progress import Progress, bar, silent
 from kerneton.exceptions import MissingDataError, ParameterError
 
 if TYPE_CHECKING:
-
     from kerneton.sequence import SkeletonDataset
 
 
@@ -98,7 +97,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset",
         metavar="NAME",
-        help="default, auto, fast or paper (default: default; paper with --kernel or --set)",
+        help="fast, default, auto or paper (without one: fast; paper with --kernel or --set)",
     )
     parser.add_argument("--kernel", metavar="NAME", help="the paper's sck, dck or sck+dck (default: sck+dck)")
     parser.add_argument(
