@@ -37,7 +37,17 @@ _VALUES = [
         "reference",
         "os.system",
     ),
-    *([], [0], [1, 2, 3], ["head"], {}, {"array": 0}, {"array": -1}, {"array": 99}, {"items": [[1, 2]]}),
+    *(
+        [],
+        [0],
+        [1, 2, 3],
+        ["head"],
+        {},
+        {"array": 0, "dtype": "float32"},
+        {"array": -1},
+        {"array": 99},
+        {"items": [[1, 2]]},
+    ),
     *(
         "Pipeline",
         "SCK",

@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from kerneton._gram import gram
 from kerneton._held_out import Branch, Machine
+from kerneton._selection import Folds
 from kerneton._unknown import class_groups, learn_weights, likeness, rounds, signs, usual_likeness
 from kerneton.exceptions import DataError
 from kerneton.reliability import expected_calibration_error
-from kerneton._selection import Folds
 from kerneton.svm import LinearSVM
 
 _SHARPEST = 50.0  # factor of decision values; what is this certain needs no more digits
@@ -122,7 +122,10 @@ def calibrate(
     svm.usual_likeness_ = usual_likeness(np.asarray(inside), codes, people, n_classes)
     means = np.hstack([branch.means for branch in branches])
     length = np.linalg.norm(means, axis=1, keepdims=True)
-    svm.class_means_ = np.divide(means, length, out=np.zeros_like(means), where=length > 0)
+    means = np.divide(means, length, out=np.zeros_like(means), where=length > 0)
+    svm.class_means_ = means.astype(np.float16).astype(
+        means.dtype
+    )  # as fine as it need be; files hold it in half
     proba = softmax(svm.sharpness_ * decisions, axis=1)
     return {
         "n_folds": len(folds),

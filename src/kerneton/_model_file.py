@@ -3,7 +3,7 @@
 ::
 
     model.json         what the model is made of
-    arrays/0000.npy    its numbers, float32 or float64, little-endian
+    arrays/0000.npy    its numbers, little-endian, in the narrowest of float16, float32, float64 that is exact
     SHA256SUMS         of the members above, as the program sha256sum writes them
 
 Nothing in an archive is believed before it is checked: sizes before memory is taken, names, types, checksums, and
@@ -37,7 +37,7 @@ _MAX_JSON = 1 << 24
 _MAX_ARRAYS = 4096
 _JSON, _SUMS = "model.json", "SHA256SUMS"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # archives know no earlier time; a real one would make every file differ
-_DTYPES = (np.dtype("<f4"), np.dtype("<f8"))
+_DTYPES = (np.dtype("<f2"), np.dtype("<f4"), np.dtype("<f8"))
 
 
 def write_archive(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: list[np.ndarray]) -> None:
@@ -48,7 +48,7 @@ def write_archive(path: str | os.PathLike[str], header: Mapping[str, Any], array
     >>> write_archive(file, {"format": FORMAT, "version": VERSION}, [np.ones(2)])
     >>> header, arrays = read_archive(file)
     >>> arrays
-    [array([1., 1.])]
+    [array([1., 1.], dtype=float16)]
     """
     text = json.dumps(dict(header), sort_keys=True, allow_nan=False)
     members = {_JSON: text.encode("utf-8")}
@@ -170,7 +170,7 @@ def _array(path: Path, name: str, data: bytes) -> np.ndarray:
     except FormatError as error:
         raise ModelFileError(str(error)) from error
     if array.dtype not in _DTYPES:
-        refuse(path, f"{name} is of type {array.dtype}; models are of float32 or float64")
+        refuse(path, f"{name} is of type {array.dtype}; models are of floating-point numbers")
     if not np.isfinite(array).all():
         refuse(path, f"{name} holds NaN or infinity")
     if array.size and float(np.abs(array).max()) > LARGEST:
@@ -180,13 +180,19 @@ def _array(path: Path, name: str, data: bytes) -> np.ndarray:
 
 def _npy(array: np.ndarray) -> bytes:
     """An array in NumPy's format 1.0. Written here, since NumPy's padding of the header depends on its version."""
-    array = np.ascontiguousarray(array)
-    if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float64)
-    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    array = _narrowed(np.ascontiguousarray(array))
     described = f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': {array.shape}, }}"
     padded = described + " " * (-(len(described) + 11) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded.encode() + array.tobytes()
+
+
+def _narrowed(array: np.ndarray) -> np.ndarray:
+    """The same numbers in the narrowest type that holds them all, little-endian."""
+    with np.errstate(all="ignore"):
+        for dtype in _DTYPES[:-1]:
+            if np.array_equal(array.astype(dtype), array):
+                return array.astype(dtype)
+    return array.astype(_DTYPES[-1])
 
 
 def _array_name(number: int) -> str:

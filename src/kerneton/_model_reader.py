@@ -82,8 +82,10 @@ class Reader:
         if "array" in value:
             number = _field(value, "array", int, where)
             _expect(0 <= number < len(self.arrays), f"{where} names array {number}, which is not there")
+            dtype = _field(value, "dtype", str, where)
+            _expect(dtype in ("float32", "float64"), f"{where} has numbers of type {dtype[:20]!r}")
             self.used.add(number)
-            return self.arrays[number]
+            return self.arrays[number].astype(dtype)
         items = _field(value, "items", list, where)
         _expect(len(items) <= 10**5, f"{where} has a parameter with {len(items)} values")
         _expect(

@@ -1,6 +1,6 @@
 """Steps of a recogniser as plain data: which classes a model file may hold, and what of each.
 
-A step is ``{"class": name, "parameters": {...}, ...}`` with what it learnt beside. Arrays are ``{"array": number}``.
+A step is ``{"class": name, "parameters": {...}, ...}`` with what it learnt beside. Arrays are ``{"array": number, "dtype": name}``.
 There is no way to name anything else: a class that is not listed here does not exist for a file.
 """
 
@@ -69,8 +69,9 @@ class Writer:
                 raise ParameterError(f"a model with a parameter of {value} cannot be kept in a file")
             return value
         if isinstance(value, np.ndarray):
+            value = value if value.dtype == np.float32 else value.astype(np.float64)
             self.arrays.append(value)
-            return {"array": len(self.arrays) - 1}
+            return {"array": len(self.arrays) - 1, "dtype": value.dtype.name}
         if isinstance(value, (list, tuple)):
             return [self.value(item) for item in value]
         if isinstance(value, dict):

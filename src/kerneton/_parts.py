@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from kerneton._blocks import BlockTransformer
 from kerneton.exceptions import ParameterError
 from kerneton.layouts import Layout
+from kerneton.mapping import map_layout
 from kerneton.normalize import CenterNormalize
 from kerneton.preprocess import Preprocess
 from kerneton.sck import SCK
+from kerneton.sequence import SkeletonSequence
 from kerneton.svm import LinearSVM
 
 Token = tuple[int, ...]  # a joint, or a pair of joints, by position
@@ -136,3 +138,29 @@ def _kernels(name: str, step: Any) -> Iterator[tuple[str, Any]]:
         raise ParameterError(
             f"{type(step).__name__} is not a step of which is known what it does to the parts of a feature vector"
         )
+
+
+def adapt(model: Any, sequences: Iterable[SkeletonSequence]) -> list[SkeletonSequence]:
+    """Recordings as a fitted recogniser wants them: with the joints of its layout, in its precision.
+
+    A recording with another layout is mapped by the names of its joints (`map_layout`); one without a layout, and with
+    the right number of joints, is taken to have the model's.
+
+    >>> from kerneton import make_actions, make_recognizer
+    >>> from kerneton.layouts import KINECT_25
+    >>> data = make_actions(["wave", "clap"], n_subjects=2, n_takes=1)
+    >>> model = make_recognizer(kernel="sck").fit(data, data.labels)
+    >>> adapt(model, [SkeletonSequence(np.ones((9, 25, 3)), layout=KINECT_25)])
+    [SkeletonSequence(9 frames, 20 joints, kinect20)]
+    """
+    pipeline = plain_pipeline(model)
+    layout, n_joints = layout_of(pipeline)
+    dtype = np.asarray(pipeline[-1].coef_).dtype
+    out = []
+    for sequence in sequences:
+        if layout is not None and sequence.layout is None and sequence.n_joints == n_joints:
+            sequence = sequence.replace(layout=layout)
+        elif layout is not None:
+            sequence = map_layout(sequence, layout)
+        out.append(sequence.replace(joints=sequence.joints.astype(dtype, copy=False)))
+    return out

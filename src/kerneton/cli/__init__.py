@@ -19,16 +19,16 @@ from kerneton.cli._common import Output, deliver
 from kerneton.exceptions import KernetonError
 
 COMMANDS = (
-    "demo",
-    "info",
-    "evaluate",
-    "reproduce",
+    *("demo", "info", "show", "convert"),
+    *("fit", "predict", "explain", "evaluate", "reproduce"),
 )  # modules of this package, in the order in which help lists them
 
 _EPILOG = """\
 examples:
   kerneton demo                              try it, without any data
   kerneton evaluate my-recordings            how well are the actions in a folder told apart?
+  kerneton fit my-recordings -o model.kern   learn them
+  kerneton predict model.kern new.csv        what does a new recording show?
   kerneton evaluate --help                   more about one command
 """
 

@@ -20,6 +20,7 @@ _EXAMPLES = """\
   kerneton info                    versions, extras, data sets found
   kerneton info wave.bvh           what is in a file
   kerneton info my-recordings      what is in a folder of recordings
+  kerneton info model.kern         what a model file knows
 """
 _PUBLISHED = ("florence3d", "utkinect", "msr_action3d", "utd_mhad")
 _SHOWN = 20  # recordings of a file that are listed one by one
@@ -35,7 +36,9 @@ def add_parser(subparsers: Any) -> None:
         help="tell what is installed and which data sets are found, or what is in a file or folder",
         examples=_EXAMPLES,
     )
-    parser.add_argument("path", metavar="PATH", nargs="?", help="a recording, or a folder of recordings")
+    parser.add_argument(
+        "path", metavar="PATH", nargs="?", help="a recording, a folder of recordings, or a model file"
+    )
     add_data_home(parser)
     add_folder_options(parser)
 
@@ -44,6 +47,8 @@ def run(args: argparse.Namespace) -> Output:
     """Describe the installation, a folder, or a file."""
     if args.path is None:
         return describe_installation(args.data_home)
+    if Path(args.path).suffix == ".kern":
+        return describe_model(args.path)
     if not Path(args.path).is_dir():
         return describe_file(args)
     from kerneton.folder import summarize
@@ -103,3 +108,22 @@ def describe_file(args: argparse.Namespace) -> Output:
     more = f"\n... and {n - _SHOWN} more" if n > _SHOWN else ""
     text = f"{args.path}: {kind}, {n} recording{'s' if n > 1 else ''}\n\n{aligned(rows)}{more}"
     return Output(text, {"path": args.path, "format": kind, "recordings": recordings})
+
+
+def describe_model(path: str) -> Output:
+    """What a model file says about itself."""
+    from kerneton._tables import aligned
+    from kerneton.persist import model_info
+
+    info = model_info(path)
+    training = info["training"] or {}
+    rows = [
+        ["labels", ", ".join(info["labels"])],
+        ["joints", ", ".join(map(str, info["layouts"])) or "unnamed"],
+        ["size", f"{info['bytes'] / 1e6:.1f} MB, {info['numbers']} numbers"],
+        ["written by", ", ".join(f"{name} {v}" for name, v in (info["written_by"] or {}).items())],
+    ]
+    if training:
+        subjects = f" of {len(training['subjects'])} subjects" if training["subjects"] else ""
+        rows.insert(1, ["trained on", f"{training['recordings']} recordings{subjects}, {training['date']}"])
+    return Output(f"{path}: model\n\n{aligned([['', ''], *rows]).strip()}", info)

@@ -1,0 +1,84 @@
+"""Recordings from files and folders named on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kerneton.cli._common import progress_of
+from kerneton.exceptions import DataError, KernetonError, ParameterError
+
+if TYPE_CHECKING:
+    from kerneton.sequence import SkeletonSequence
+
+
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """How files are to be understood; `read_recordings` does it."""
+    group = parser.add_argument_group("recordings")
+    group.add_argument("--layout", metavar="NAME", help="joints of files that do not name them")
+    group.add_argument("--fps", metavar="N", type=float, help="frames a second, in place of what files say")
+    group.add_argument(
+        "--skip-broken", action="store_true", help="leave out files that cannot be read, with a warning"
+    )
+
+
+def read_recordings(paths: Sequence[str], args: argparse.Namespace) -> list[tuple[str, SkeletonSequence]]:
+    """Every recording in files, and in folders of files, with the path it comes from; all broken files in one error."""
+    from kerneton.readers import read
+
+    files = [file for path in paths for file in _files(Path(path))]
+    found, broken = [], []
+    for file in progress_of(args)(files, total=len(files), desc="reading"):
+        try:
+            found += [(str(file), s) for s in read(file, layout=args.layout, fps=args.fps)]
+        except KernetonError as error:
+            if len(files) == 1:
+                raise
+            told = str(error)
+            broken.append(told if str(file) in told else f"{file}: {told}")
+    if broken:
+        message = f"{len(broken)} of {len(files)} files cannot be read: {'; '.join(broken)}"
+        if not args.skip_broken or not found:
+            raise DataError(message)
+        warnings.warn(message, stacklevel=2)
+    return found
+
+
+def read_one(path: str, which: str | None, args: argparse.Namespace) -> SkeletonSequence:
+    """The only recording of a file, or that with a name or number, counted from 1."""
+    recordings = [sequence for _, sequence in read_recordings([path], args)]
+    if which is None:
+        if len(recordings) > 1:
+            names = ", ".join(s.name or str(i) for i, s in enumerate(recordings[:3], start=1))
+            raise ParameterError(
+                f"{path} holds {len(recordings)} recordings ({names}, ...): say which, --recording 1 for the first"
+            )
+        return recordings[0]
+    named = [s for s in recordings if s.name == which]
+    if named:
+        return named[0]
+    if not which.isdecimal() or not 1 <= int(which) <= len(recordings):
+        raise ParameterError(f"{path} holds recordings 1 to {len(recordings)}, none called {which!r}")
+    return recordings[int(which) - 1]
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Which recording of a file with several."""
+    parser.add_argument(
+        "--recording", metavar="NAME", help="which recording of a file with several, by name or number from 1"
+    )
+
+
+def _files(path: Path) -> list[Path]:
+    """The path itself, or every recording below a folder that is not one recording itself."""
+    if not path.is_dir():
+        return [path]
+    from kerneton.folder import _found
+
+    files = [entry.path for entry in _found(path)]
+    if not files:
+        raise DataError(f"{path}: no recordings in this folder")
+    return files

@@ -1,0 +1,111 @@
+"""kerneton convert: recordings from one format to another."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kerneton.cli._common import Output, add_command, add_folder_options, load_recordings
+from kerneton.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from kerneton.sequence import SkeletonSequence
+
+_EXAMPLES = """\
+  kerneton convert wave.bvh wave.csv
+  kerneton convert my-recordings all.npz            a folder to one file with everything
+  kerneton convert my-recordings tables --to csv    a folder to a folder, LABEL/SUBJECT/FILE
+  kerneton convert take.skeleton take.npz --map kinect20
+"""
+_FORMATS = ("csv", "tsv", "npz", "pkl")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Say what the command takes."""
+    parser = add_command(
+        subparsers,
+        "convert",
+        run,
+        help="write recordings in another format: .csv, .tsv, .npz, or the .pkl of PYSKL and MMAction2",
+        examples=_EXAMPLES,
+    )
+    parser.add_argument("source", metavar="IN", help="a recording, or a folder of recordings")
+    parser.add_argument(
+        "target", metavar="OUT", type=Path, help="a file whose ending says the format, or a folder"
+    )
+    parser.add_argument("--to", choices=_FORMATS, help="format of the files in a folder (default: npz)")
+    parser.add_argument("--map", metavar="LAYOUT", help="give all recordings the joints of this layout")
+    add_folder_options(parser)
+
+
+def run(args: argparse.Namespace) -> Output:
+    """Read, map, write."""
+    from kerneton.readers import read, recognize, write
+
+    source = Path(args.source)
+    if source.is_dir() and recognize(source) is None:
+        recordings = list(load_recordings(args.source, args))
+    else:
+        recordings = read(source, layout=args.layout, fps=args.fps)
+    if args.map:
+        recordings = [_mapped(recording, args.map) for recording in recordings]
+    if args.target.suffix.lower().lstrip(".") in _FORMATS and not args.target.is_dir():
+        files = {args.target: recordings}
+    elif args.target.suffix and not args.target.is_dir():
+        endings = ", ".join(f".{name}" for name in _FORMATS)
+        raise ParameterError(
+            f"{args.target}: cannot write {args.target.suffix!r}; choose {endings}, or a folder"
+        )
+    else:
+        files = {
+            args.target / place: [recording] for place, recording in _places(recordings, args.to or "npz")
+        }
+    for path, inside in files.items():
+        write(path, inside)
+    count = f"{len(recordings)} recording{'s' if len(recordings) > 1 else ''}"
+    where = (
+        f"{args.target}"
+        if len(files) == 1 and args.target in files
+        else f"{len(files)} files in {args.target}"
+    )
+    return Output(
+        f"wrote {count} to {where}", {"recordings": len(recordings), "files": [str(f) for f in files]}
+    )
+
+
+def _mapped(recording: SkeletonSequence, name: str) -> SkeletonSequence:
+    from kerneton.layouts import LAYOUTS
+    from kerneton.mapping import map_layout
+
+    if name not in LAYOUTS:
+        raise ParameterError(f"no layout {name!r}; there are {', '.join(LAYOUTS)}")
+    return map_layout(recording, LAYOUTS[name])
+
+
+def _places(recordings: list[SkeletonSequence], ending: str) -> list[tuple[Path, SkeletonSequence]]:
+    """LABEL/SUBJECT/NAME.ending of each recording, so that the folder is a data set; equal names are numbered."""
+    seen: Counter[Path] = Counter()
+    out = []
+    for i, recording in enumerate(recordings):
+        above = [_safe(part) for part in (recording.label, recording.subject) if part is not None]
+        if recording.label is None:
+            above = []
+        name = _safe(os.path.basename(recording.name) or f"recording {i + 1}")
+        place = Path(*above, name)
+        seen[place] += 1
+        number = f"_{seen[place]}" if seen[place] > 1 else ""
+        out.append((place.with_name(f"{name}{number}.{ending}"), recording))
+    return out
+
+
+def _safe(part: str) -> str:
+    """A name that stays within its folder, whatever a recording is called.
+
+    >>> _safe("../a: b/c"), _safe("..")
+    ('_a_ b_c', '_')
+    """
+    return re.sub(r'[\\/:*?"<>|\x00-\x1f]', "_", part).lstrip(".").strip() or "_"

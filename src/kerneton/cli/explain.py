@@ -1,0 +1,55 @@
+"""kerneton explain: why does the model say what it says of a recording?"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from kerneton.cli._common import Output, add_command
+from kerneton.cli._recordings import add_choice, add_reading_options, read_one
+
+_EXAMPLES = """\
+  kerneton explain model.kern wave.bvh
+  kerneton explain model.kern wave.bvh -o why.png
+  kerneton explain model.kern wave.bvh --label wave --versus clap --json why.json
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Say what the command takes."""
+    parser = add_command(
+        subparsers,
+        "explain",
+        run,
+        help="say which joints, pairs of joints and moments of a recording spoke for its label and against it",
+        examples=_EXAMPLES,
+    )
+    parser.add_argument("model", metavar="MODEL", help="a model file that kerneton fit wrote")
+    parser.add_argument("file", metavar="FILE", help="a recording")
+    parser.add_argument("-o", "--output", metavar="FILE", help="draw it, as .png, .svg or .pdf")
+    parser.add_argument("--label", metavar="LABEL", help="the label to explain (default: the one predicted)")
+    parser.add_argument("--versus", metavar="LABEL", help="explain why it is not this label")
+    add_choice(parser)
+    add_reading_options(parser)
+
+
+def run(args: argparse.Namespace) -> Output:
+    """Read, explain, draw."""
+    from kerneton._files import replacing
+    from kerneton._parts import adapt
+    from kerneton.exceptions import ParameterError
+    from kerneton.explain import explain
+    from kerneton.persist import load
+
+    model = load(args.model)
+    (recording,) = adapt(model, [read_one(args.file, args.recording, args)])
+    why = explain(model, recording, args.label, versus=args.versus)
+    text = str(why)
+    if args.output:
+        with replacing(args.output) as temporary:
+            try:
+                why.plot().savefig(temporary, dpi=150)
+            except ValueError as error:
+                raise ParameterError(f"{args.output}: cannot write it; choose .png, .svg or .pdf") from error
+        text += f"\nwrote {args.output}"
+    return Output(text, why.to_dict())

@@ -1,0 +1,93 @@
+"""kerneton fit: train a recogniser on recordings and write it to a file."""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kerneton.cli._common import Output, add_command, add_data, add_model, load_data, make_model
+from kerneton.exceptions import DataError
+
+if TYPE_CHECKING:
+    from kerneton.sequence import SkeletonDataset
+
+_EXAMPLES = """\
+  kerneton fit my-recordings -o model.kern
+  kerneton fit my-recordings -o model.kern --pattern '{label}_{subject}_{take}'
+  kerneton fit msr_action3d -o msr.kern --preset paper --set svm__C=1
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Say what the command takes."""
+    parser = add_command(
+        subparsers,
+        "fit",
+        run,
+        help="train a recogniser on a folder of recordings and write it to a file",
+        examples=_EXAMPLES,
+    )
+    add_data(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        default=Path("model.kern"),
+        help="where the model goes (default: model.kern)",
+    )
+    add_model(parser)
+    parser.add_argument(
+        "--false-alarm",
+        metavar="SHARE",
+        type=float,
+        default=0.05,
+        help="share of known actions that may be taken for unknown ones (default: 0.05)",
+    )
+
+
+def run(args: argparse.Namespace) -> Output:
+    """Load, train, write."""
+    from kerneton._summary import summarize
+    from kerneton.calibrate import CalibratedRecognizer
+    from kerneton.persist import save
+
+    start = time.perf_counter()
+    data = _single_precision(load_data(args))
+    summary = summarize(data)
+    for warning in summary.warnings:
+        warnings.warn(warning, stacklevel=1)
+    estimator = make_model(args)
+    try:
+        model = CalibratedRecognizer(estimator, false_alarm=args.false_alarm).fit(data, data.labels)
+    except DataError as error:
+        model = estimator.fit(data, data.labels)
+        warnings.warn(f"the model gives no probabilities: {error}", stacklevel=1)
+    save(model, args.output, data=data)
+    seconds, size = time.perf_counter() - start, args.output.stat().st_size
+    held_out = getattr(model, "held_out_", None)
+    text = f"{str(summary).splitlines()[0]}\n"
+    if held_out is not None:
+        who = "people" if len(summary.subjects) > 1 else "recordings"
+        text += (
+            f"{who} held out: accuracy {held_out['accuracy']:.1%}, calibration error "
+            f"{held_out['calibration_error']:.3f}, unknown actions told apart {held_out['unknown_auc']:.2f} "
+            "(0.5 is chance)\n"
+        )
+    text += f"wrote {args.output} ({size / 1e6:.1f} MB) in {seconds:.1f} s"
+    facts = {"file": str(args.output), "bytes": size, "seconds": seconds, "held_out": held_out}
+    return Output(text, {**facts, "data": summary.to_dict()})
+
+
+def _single_precision(data: SkeletonDataset) -> SkeletonDataset:
+    """Sensors measure far less than float32 can hold; models of it are half as large and twice as fast."""
+    import numpy as np
+
+    from kerneton.sequence import SkeletonDataset
+
+    return SkeletonDataset(
+        (s.replace(joints=s.joints.astype(np.float32, copy=False)) for s in data), name=data.name
+    )

@@ -1,0 +1,114 @@
+"""kerneton predict: what do these recordings show?"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import sys
+from typing import TYPE_CHECKING, Any
+
+from kerneton.cli._common import Output, add_command
+from kerneton.cli._recordings import add_reading_options, read_recordings
+
+if TYPE_CHECKING:
+    from kerneton.sequence import SkeletonSequence
+
+_EXAMPLES = """\
+  kerneton predict model.kern wave.bvh
+  kerneton predict model.kern new-recordings --csv labels.csv
+  kerneton predict model.kern a.csv b.csv --json -
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Say what the command takes."""
+    parser = add_command(
+        subparsers,
+        "predict",
+        run,
+        help="say what recordings show, how sure that is, and which are like nothing seen in training",
+        examples=_EXAMPLES,
+    )
+    parser.add_argument("model", metavar="MODEL", help="a model file that kerneton fit wrote")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="recordings, or folders of recordings")
+    parser.add_argument(
+        "--csv", metavar="FILE", help="write the result as a table to FILE (- for the screen)"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="tell the probability of every label, not of the best"
+    )
+    add_reading_options(parser)
+
+
+def run(args: argparse.Namespace) -> Output:
+    """Read, predict, tell."""
+    from kerneton._files import write_text
+    from kerneton._tables import aligned
+    from kerneton.persist import load
+
+    model = load(args.model)
+    found = read_recordings(args.files, args)
+    rows = _predictions(model, [sequence for _, sequence in found])
+    for row, (file, sequence) in zip(rows, found, strict=True):
+        row.update(file=file, recording=sequence.name, frames=sequence.n_frames)
+    if args.csv:
+        text = _table(rows, everything=args.all)
+        if args.csv == "-":
+            sys.stdout.write(text)
+            return Output("", rows)
+        write_text(args.csv, text)
+    shown = [["file", "recording", "label", "probability %", ""]]
+    shown += [
+        [row["file"], row["recording"], row["label"], _percent(row["probability"]), _remarks(row, args.all)]
+        for row in rows
+    ]
+    return Output(aligned(shown), rows)
+
+
+def _predictions(model: Any, sequences: list[SkeletonSequence]) -> list[dict[str, Any]]:
+    from kerneton._parts import adapt
+
+    recordings = adapt(model, sequences)
+    if hasattr(model, "predictions"):
+        return [
+            {
+                "label": p.label,
+                "probability": p.probability,
+                "unknown": p.unknown,
+                "unknown_score": p.unknown_score,
+                "probabilities": p.probabilities,
+            }
+            for p in model.predictions(recordings)
+        ]
+    nothing = {"probability": None, "unknown": None, "unknown_score": None, "probabilities": None}
+    return [{"label": str(label), **nothing} for label in model.predict(recordings)]
+
+
+def _table(rows: list[dict[str, Any]], *, everything: bool) -> str:
+    """The rows as CSV, with a column a label where all probabilities are wanted."""
+    fields = ["file", "recording", "frames", "label", "probability", "unknown", "unknown_score"]
+    labels = sorted(rows[0]["probabilities"] or {}) if everything else []
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*fields, *(f"P({label})" for label in labels)])
+    for row in rows:
+        writer.writerow([_cell(row[f]) for f in fields] + [_cell(row["probabilities"][k]) for k in labels])
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6f}" if isinstance(value, float) else "" if value is None else value
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.0f}"
+
+
+def _remarks(row: dict[str, Any], everything: bool) -> str:
+    told = ["unlike anything seen in training"] if row["unknown"] else []
+    if everything and row["probabilities"]:
+        told += [f"{label} {_percent(p)}" for label, p in list(row["probabilities"].items())[1:]]
+    return ", ".join(told)

@@ -1,0 +1,57 @@
+"""kerneton show: a recording as a moving picture or a contact sheet."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from kerneton.cli._common import Output, add_command
+from kerneton.cli._recordings import add_choice, add_reading_options, read_one
+
+_EXAMPLES = """\
+  kerneton show wave.bvh -o wave.gif
+  kerneton show wave.bvh -o wave.png --poses 12
+  kerneton show people.skeleton --recording 2 -o second.mp4
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Say what the command takes."""
+    parser = add_command(
+        subparsers,
+        "show",
+        run,
+        help="draw a recording: moving as .gif or .mp4, its poses side by side as .png, .svg or .pdf",
+        examples=_EXAMPLES,
+    )
+    parser.add_argument("file", metavar="FILE", help="a recording")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="where it goes (default: the recording's name, as .gif)",
+    )
+    parser.add_argument(
+        "--poses", metavar="N", type=int, default=8, help="poses in a still picture (default: 8)"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="what to write above (default: what is known)")
+    add_choice(parser)
+    add_reading_options(parser)
+
+
+def run(args: argparse.Namespace) -> Output:
+    """Read and draw."""
+    from kerneton.animate import animate, contact_sheet
+
+    recording = read_one(args.file, args.recording, args)
+    path = args.output or Path(Path(args.file).stem + ".gif")
+    if path.suffix.lower() in (".gif", ".mp4"):
+        animate(recording, path, title=args.title)
+    else:
+        contact_sheet(recording, path, args.poses, title=args.title)
+    facts = {"recording": recording.name, "frames": recording.n_frames, "fps": recording.fps}
+    return Output(
+        f"wrote {path}: {recording.n_frames} frames of {recording.name}", {"file": str(path), **facts}
+    )
