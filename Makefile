@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+# More to install: make test EXTRA=torch also runs the tests of the GPU path, on the CPU.
+EXTRA ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
@@ -46,5 +48,5 @@ $(STAMP): pyproject.toml
 	  rm -rf $(VENV); \
 	  $(PYTHON) -m pip install --quiet --target .venv-tools virtualenv \
 	  && PYTHONPATH=.venv-tools $(PYTHON) -m virtualenv --quiet $(VENV); }
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]' $(EXTRA)
 	@touch $(STAMP)
