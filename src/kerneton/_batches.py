@@ -1,7 +1,8 @@
-"""Recordings of unequal length in batches: grouped by length, padded, spread over cores, any answer unchanged."""
+"""Recordings of unequal length in batches: grouped by length, padded, spread over cores or sent to a device, any answer unchanged."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ from kerneton.exceptions import DataError, MissingExtraError, ParameterError
 
 Encode = Callable[[Any, Any], Any]  # padded signals (B, T, ...) and lengths (B,) → features (B, n_features)
 
+_PINNED_BYTES = 2**27  # of page-locked memory a stream, which bounds its batches
+_STREAMS = 3  # one computes while the others are copied in, out and into the result
+
 
 def map_batches(
     encode: Encode,
@@ -23,32 +27,42 @@ def map_batches(
     n_jobs: int | None = None,
     device: str | None = None,
     out: np.ndarray | None = None,
-    keys: Sequence[float] | None = None,
+    lengths: Sequence[int] | None = None,
+    dtype: Any = None,
 ) -> np.ndarray:
     """Features of every recording, (n_sequences, n_features), written into ``out`` where it is given.
 
     Each signal is (T, ...), T free. At most ``batch_size`` recordings of similar length are padded to a common
-    one and encoded together, never two with different ``keys``, so memory beside the result does not grow with the number of recordings.
+    one and encoded together, so that memory beside the result does not grow with the number of recordings. With
+    ``lengths`` and ``dtype`` a signal is asked for only when its turn comes.
 
     >>> total = lambda x, n: x.sum((1, 2))[:, None]
     >>> map_batches(total, [np.ones((4, 2)), np.ones((7, 2))], 1, batch_size=2).tolist()
     [[8.0], [14.0]]
     """
     check_positive("batch_size", batch_size, integer=True)
-    dtype = np.result_type(*{s.dtype for s in signals})
+    lengths = [len(s) for s in signals] if lengths is None else lengths
+    dtype = np.result_type(*{s.dtype for s in signals}) if dtype is None else dtype
     if out is None:
         out = np.empty((len(signals), n_features), dtype=dtype)
     elif out.shape != (len(signals), n_features):
         raise DataError(f"out must have shape {(len(signals), n_features)}, got {out.shape}")
     elif not np.can_cast(dtype, out.dtype, "same_kind"):
         raise DataError(f"out must hold floating-point numbers, got {out.dtype}")
-    groups = group_by_length([len(s) for s in signals], batch_size, keys)
+    result, on_gpu = out, device is not None and torch_for(device).device(device).type == "cuda"
+    if on_gpu:
+        assert device is not None
+        batch_size = min(batch_size, max(1, _PINNED_BYTES // (n_features * np.dtype(dtype).itemsize)))
+        work = _gpu_work(encode, signals, result, dtype, device)
+    else:
 
-    def work(rows: np.ndarray) -> None:
-        padded, lengths = pad([signals[i] for i in rows], dtype)
-        out[rows] = to_numpy(_on_device(encode, padded, lengths, device))
+        def work(rows: np.ndarray) -> None:
+            padded, n_frames = pad([signals[i] for i in rows], dtype)
+            result[rows] = to_numpy(_on_device(encode, padded, n_frames, device))
 
-    if device is not None or len(groups) == 1 or n_jobs in (None, 1):
+    groups = group_by_length(lengths, batch_size)
+    n_threads = _STREAMS if on_gpu else (n_jobs or 1) if device is None else 1
+    if len(groups) == 1 or n_threads == 1:
         for rows in groups:
             work(rows)
     else:
@@ -57,27 +71,23 @@ def map_batches(
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):
-            Parallel(n_jobs=n_jobs, prefer="threads")(delayed(work)(rows) for rows in groups)
-    return out
+            Parallel(n_jobs=n_threads, prefer="threads")(delayed(work)(rows) for rows in groups)
+    return result
 
 
-def group_by_length(
-    lengths: Sequence[int], batch_size: int, keys: Sequence[float] | None = None
-) -> list[np.ndarray]:
-    """Positions in groups of at most ``batch_size`` with equal key and similar length.
+def group_by_length(lengths: Sequence[int], batch_size: int) -> list[np.ndarray]:
+    """Positions in groups of at most ``batch_size`` of similar length.
 
     >>> [g.tolist() for g in group_by_length([9, 2, 8, 3], 2)]
     [[1, 3], [2, 0]]
     """
-    keys = [0.0] * len(lengths) if keys is None else keys
-    order = np.lexsort((lengths, keys))
-    cuts = np.flatnonzero(np.diff(np.asarray(keys)[order])) + 1
-    return [
-        same[i : i + batch_size] for same in np.split(order, cuts) for i in range(0, len(same), batch_size)
-    ]
+    order = np.argsort(lengths, kind="stable")
+    return [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
 
 
-def pad(signals: Sequence[np.ndarray], dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+def pad(
+    signals: Sequence[np.ndarray], dtype: Any, make: Callable[..., np.ndarray] = np.empty
+) -> tuple[np.ndarray, np.ndarray]:
     """Stack (T_b, ...) arrays into (B, max T, ...) followed by zeros, and their lengths (B,).
 
     >>> padded, lengths = pad([np.ones((2, 1)), np.ones((3, 1))], float)
@@ -85,10 +95,45 @@ def pad(signals: Sequence[np.ndarray], dtype: Any) -> tuple[np.ndarray, np.ndarr
     ([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]], [2, 3])
     """
     lengths = np.asarray([len(s) for s in signals])
-    padded = np.zeros((len(signals), lengths.max(), *signals[0].shape[1:]), dtype=dtype)
+    padded = make((len(signals), lengths.max(), *signals[0].shape[1:]), dtype=dtype)
+    if (lengths == lengths[0]).all():
+        np.stack(signals, out=padded, casting="same_kind")
+        return padded, lengths
     for row, signal in zip(padded, signals, strict=True):
         row[: len(signal)] = signal
+        row[len(signal) :] = 0
     return padded, lengths
+
+
+def _gpu_work(
+    encode: Encode, signals: Sequence[np.ndarray], out: np.ndarray, dtype: Any, device: str
+) -> Callable[[np.ndarray], None]:
+    """Encode some rows on a stream of the thread's own, through page-locked memory: only such copies overlap."""
+    torch = torch_for(device)
+    own = threading.local()
+
+    def buffer(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        held = getattr(own, name, None)
+        if held is None or len(held) < size:
+            held = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+            setattr(own, name, held)
+        return held.numpy()[:size].view(dtype).reshape(shape)
+
+    def work(rows: np.ndarray) -> None:
+        if not hasattr(own, "stream"):
+            own.stream = torch.cuda.Stream(device)
+        with torch.cuda.device(own.stream.device), torch.cuda.stream(own.stream):
+            padded, lengths = pad(
+                [signals[i] for i in rows], dtype, lambda shape, dtype: buffer("source", shape, dtype)
+            )
+            features = _on_device(encode, padded, lengths, device)
+            held = buffer("target", tuple(features.shape), dtype)
+            torch.from_numpy(held).copy_(features, non_blocking=True)
+            own.stream.synchronize()
+        out[rows] = held
+
+    return work
 
 
 def _on_device(encode: Encode, padded: np.ndarray, lengths: np.ndarray, device: str | None) -> Any:
@@ -97,7 +142,9 @@ def _on_device(encode: Encode, padded: np.ndarray, lengths: np.ndarray, device: 
     torch = torch_for(device)
     where = torch.device(device)
     try:
-        return encode(torch.as_tensor(padded, device=where), torch.as_tensor(lengths, device=where))
+        # Without waiting: a copy from ordinary memory waits by itself.
+        x = torch.from_numpy(padded).to(where, non_blocking=True)
+        return encode(x, torch.as_tensor(lengths, device=where))
     except torch.cuda.OutOfMemoryError:
         torch.cuda.empty_cache()
         if len(padded) == 1:

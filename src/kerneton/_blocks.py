@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,16 +71,16 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
         return sequences
 
     def _features(self, sequences: list[SkeletonSequence], out: np.ndarray | None = None) -> np.ndarray:
-        signals = [self._signal(sequence) for sequence in sequences]
         return map_batches(
             self._encode,
-            signals,
+            _Signals(sequences, self._signal),
             int(self.block_sizes_.sum()),
             batch_size=self.batch_size,
             n_jobs=self.n_jobs,
             device=self.device,
             out=out,
-            keys=self._keys(signals),
+            lengths=[s.n_frames for s in sequences],
+            dtype=np.result_type(*{s.joints.dtype for s in sequences}),
         )
 
     def _weight(self, features: np.ndarray) -> None:
@@ -88,12 +88,23 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
         for row in features:  # a row at a time: features may be a memory map larger than memory
             row *= factors
 
-    def _keys(self, signals: list[np.ndarray]) -> list[float] | None:  # noqa: ARG002
-        """What must be equal within a batch, besides nothing."""
-        return None
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "block_sizes_")
+
+
+class _Signals(Sequence[np.ndarray]):
+    """Signals of recordings, computed when they are asked for."""
+
+    def __init__(
+        self, sequences: list[SkeletonSequence], signal: Callable[[SkeletonSequence], np.ndarray]
+    ) -> None:
+        self._sequences, self._signal = sequences, signal
+
+    def __len__(self) -> int:
+        return len(self._sequences)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._signal(self._sequences[i])
 
 
 def resolve_joints(joints: JointsLike, sequence: SkeletonSequence) -> tuple[int, ...]:

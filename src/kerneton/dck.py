@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from kerneton._array import as_dtype_of, asarray_like, index_like, namespace_of
+from kerneton._array import as_dtype_of, asarray_like, index_like, namespace_of, to_numpy
 from kerneton._blocks import BlockTransformer, resolve_joints
 from kerneton._validation import check_choice, check_in, check_positive
-from kerneton.displacement import direct_sums, harmonic_sums, plan_harmonics
+from kerneton.displacement import direct_sums, harmonic_sums
 from kerneton.exceptions import ParameterError
 from kerneton.feature_maps import gaussian_features
 from kerneton.layouts import JointsLike
@@ -132,6 +132,7 @@ class DCK(BlockTransformer):
 
     def _encode(self, x: Any, n_frames: Any) -> Any:
         z = self._times(x, n_frames)  # (B, T, Z₃)
+        x = _centred(x, n_frames)
         tensors = self._sums(x, z, n_frames)  # (B, n_pairs, 3Z₂, Z₃, Z₃)
         tensors = hosvd_power(tensors, self.power, self.entry_power)
         if self._twins is not None:
@@ -160,10 +161,30 @@ class DCK(BlockTransformer):
         if self.method == "direct":
             sums = direct_sums(x, z, self._local_pairs, **same)
         else:
-            sums = harmonic_sums(x, z, self._local_pairs, extent=_extent(x), tol=self.tol, **same)
+            sums = self._harmonics(x, z, same)
         # One frame has no pair of frames: zero, and not what rounding leaves, which a power would enlarge.
         share = as_dtype_of(n_frames > 1, x) / (n_joints * as_dtype_of(n_frames, x))
         return sums * share[:, None, None, None, None]
+
+    def _harmonics(self, x: Any, z: Any, same: dict[str, Any]) -> Any:
+        """Sums by harmonics, each recording's plan its own whatever it shares a batch with."""
+        eps = float(namespace_of(x).finfo(x.dtype).eps)
+        if self.tol < 32 * eps:
+            raise ParameterError(
+                f"tol={self.tol:g} cannot be met in {x.dtype}; ask for {32 * eps:.0e} or more, "
+                "or use float64 recordings or method='direct'"
+            )
+        extents = _extents(x)
+
+        def sums(rows: Any, extent: float) -> Any:
+            return harmonic_sums(x[rows], z[rows], self._local_pairs, extent=extent, tol=self.tol, **same)
+
+        if (extents == extents[0]).all():
+            return sums(slice(None), float(extents[0]))
+        groups = [np.flatnonzero(extents == extent) for extent in np.unique(extents)]
+        parts = [sums(index_like(rows, x), float(extents[rows[0]])) for rows in groups]
+        back = np.argsort(np.concatenate(groups))
+        return namespace_of(x).concatenate(parts, 0)[index_like(back, x)]
 
     def _symmetrize(self, tensors: Any) -> Any:
         """Average each pair's tensor with its mirror image and keep one of each two, √2-fold."""
@@ -212,10 +233,7 @@ class DCK(BlockTransformer):
         return positions, np.full(len(positions), 2**0.5)
 
     def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
-        x = SIGNALS[self.signal](sequence)[:, self.joints_]
-        # Displacements do not see where the body stands. Around the origin angles stay small, and a batch's zero
-        # padding lies within the extent of every recording in it.
-        x = x - (x.min(axis=(0, 1)) / 2 + x.max(axis=(0, 1)) / 2)
+        x = SIGNALS[self.signal](sequence).take(self.joints_, axis=1)
         return x * x.dtype.type(self.scale_) if self.signal in SCALED else x
 
     def _reach(self) -> float:
@@ -236,25 +254,22 @@ class DCK(BlockTransformer):
         check_in("entry_power", self.entry_power, 0, 1, closed="right")
         check_in("pivot_margin", self.pivot_margin, 0, 10)
 
-    def _keys(self, signals: list[np.ndarray]) -> list[float] | None:
-        """Recordings share a batch when they share a plan of harmonics."""
-        if self.method == "direct":
-            return None
-        dtype = np.result_type(*{s.dtype for s in signals})
-        if self.tol < 32 * np.finfo(dtype).eps:
-            raise ParameterError(
-                f"tol={self.tol:g} cannot be met in {dtype}; ask for {32 * np.finfo(dtype).eps:.0e} or more, "
-                "or use float64 recordings or method='direct'"
-            )
-        extents = [_extent(s) for s in signals]
-        plan_harmonics(max(extents), self.sigma_joint, self.tol, self._reach())
-        return extents
 
+def _centred(x: Any, n_frames: Any) -> Any:
+    """Recordings around the origin, padding at it; (B, T, J, 3).
 
-def _extent(x: Any) -> float:
-    """A bound on every displacement of signals around the origin, rounded up to a quarter; (..., J, 3).
-
-    A batch has the extent of its largest member, whatever it is padded with: its plan is each member's own.
+    Displacements do not see where the body stands. Around the origin angles stay small, and padding lies within the
+    extent of every recording.
     """
-    span = 2 * max(float(x.max()), -float(x.min()))
-    return float(np.ceil(span * 4 + 1e-9) / 4)
+    xp = namespace_of(x)
+    held = (index_like(np.arange(x.shape[1]), x) < n_frames[:, None])[:, :, None, None]
+    low = xp.amin(xp.where(held, x, xp.full_like(x, np.inf)), (1, 2))
+    high = xp.amax(xp.where(held, x, xp.full_like(x, -np.inf)), (1, 2))
+    return xp.where(held, x - (low / 2 + high / 2)[:, None, None], xp.zeros_like(x))
+
+
+def _extents(x: Any) -> np.ndarray:
+    """A bound on every displacement of recordings around the origin, rounded up to a quarter; (B, T, J, 3) → (B,)."""
+    xp = namespace_of(x)
+    spans = 2 * to_numpy(xp.amax(xp.abs(x), (1, 2, 3))).astype(float)
+    return np.ceil(spans * 4 + 1e-9) / 4

@@ -10,7 +10,7 @@ reaches about half of that, and counts as exactly zero. Without that convention 
 matrix. Eigenvalues above are known to a few eps·max|λ| by any method, so that results agree to (eps/λ)·λ^γ only.
 
 With Numba installed, NumPy arrays take a compiled path, many matrices side by side; without it LAPACK does the work,
-ten times slower, with the same answers.
+ten times slower, with the same answers. Torch tensors on a GPU take a kernel of our own, see ``_epn.cu``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from kerneton import _epn_cuda
 from kerneton._array import namespace_of
 from kerneton._validation import check_in
 from kerneton.exceptions import DataError
@@ -153,6 +154,10 @@ def _power(xp: Any, A: Any, power: float, out: Any = None) -> Any:
         if failed.any():
             out[failed] = _eigh_power(np, A[failed], power)
         return out
+    if xp is not np and _epn_cuda.available(A, A.shape[-1]):
+        result = _epn_cuda.psd_power(A, power)
+        if result is not None:
+            return result
     parts = [_eigh_power(xp, A[i : i + _MAX_BATCH], power) for i in range(0, len(A), _MAX_BATCH)]
     return parts[0] if len(parts) == 1 else xp.concatenate(parts)
 
@@ -184,13 +189,25 @@ def _svd_power(xp: Any, X: Any, power: float, entry_power: float) -> Any:
         xp.swapaxes(E, 1, 2).reshape(-1, b, a * c),
         xp.swapaxes(E.reshape(-1, a * b, c), 1, 2),
     )
-    A1, A2, A3 = (xp.linalg.svd(M, full_matrices=False)[0] for M in unfolded)
+    A1, A2, A3 = (_left_vectors(xp, M, single=X.dtype == xp.float32) for M in unfolded)
     E = _multilinear(xp, E, *(xp.swapaxes(A, 1, 2) for A in (A1, A2, A3)))
     floor = max(a, b, c) * EPS * xp.amax(xp.abs(E), axis=(-3, -2, -1), keepdims=True)
     E = xp.where(xp.abs(E) > floor, xp.sign(E) * xp.abs(E) ** power, xp.zeros_like(E))
     V = _multilinear(xp, E, A1, A2, A3)
     V = xp.sign(V) * xp.abs(V) ** entry_power
     return _restored(xp, V, scale ** (power * entry_power), finite, X.dtype)
+
+
+def _left_vectors(xp: Any, M: Any, *, single: bool) -> Any:
+    """Left singular vectors of a batch (B, m, k) in float64, as columns.
+
+    On a GPU those of data in single precision are eigenvectors of M Mᵀ: what squares lose lies below its rounding.
+    """
+    if single and xp is not np and _epn_cuda.available(M, M.shape[1]):
+        vectors = _epn_cuda.psd_power(M @ xp.swapaxes(M, 1, 2), 1.0, vectors=True)
+        if vectors is not None:
+            return vectors
+    return xp.linalg.svd(M, full_matrices=False)[0]
 
 
 def _multilinear(xp: Any, X: Any, A1: Any, A2: Any, A3: Any) -> Any:

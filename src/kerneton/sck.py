@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kerneton._array import as_dtype_of, asarray_like, index_like, namespace_of
+from kerneton import _epn_cuda
+from kerneton._array import as_dtype_of, asarray_like, index_like, is_torch, namespace_of
 from kerneton._blocks import BlockTransformer, resolve_joints
 from kerneton._validation import check_choice, check_in, check_positive
 from kerneton.aggregate import outer_power_sum
@@ -165,12 +166,21 @@ class SCK(BlockTransformer):
 
     def _encode(self, signals: Any, n_frames: Any) -> Any:
         v = self._vectors(signals, n_frames)  # (B, J, T, d)
+        if (features := self._fused(v)) is not None:
+            return features.reshape(len(features), -1)
         tensors = outer_power_sum(v, self.order)  # (B, J, d, d, d)
         tensors = self._power(tensors)
         if self._twins is not None:
             tensors = self._symmetrize(tensors)
         features = unique_entries(tensors, self.order, self.entries)  # (B, J, n_entries)
         return features.reshape(len(features), -1)
+
+    def _fused(self, v: Any) -> Any | None:
+        """The three steps that follow in one kernel, where there is a GPU and they are the paper's; else None."""
+        paper = self.order == 3 and self.epn == "slices" and self.power < 1 and self._twins is None
+        if not paper or not is_torch(v) or not _epn_cuda.available(v, v.shape[-1], kernel="sck_features"):
+            return None
+        return _epn_cuda.sck_features(v, self.power, self.entries)
 
     def _vectors(self, signals: Any, n_frames: Any) -> Any:
         """v_is = [√β₁ φ(x_is); √β₂ z(s/T)] scaled so that the outer products carry 1/(T√J); (B, J, T, d)."""
@@ -266,8 +276,11 @@ class SCK(BlockTransformer):
             elif self.pairs:
                 signal = relative(sequence.replace(joints=SIGNALS[name](sequence)), self.pairs_).joints
             else:
-                signal = SIGNALS[name](sequence)[:, self.joints_]
-            parts.append(signal * signal.dtype.type(self.scales_[name]))
+                signal = SIGNALS[name](sequence)
+                if self.joints_ != tuple(range(sequence.n_joints)):
+                    signal = signal.take(self.joints_, axis=1)
+            scale = self.scales_[name]
+            parts.append(signal if scale == 1 else signal * signal.dtype.type(scale))
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)
 
     def _blocks(self) -> list[tuple[str, float, int, float]]:

@@ -1,0 +1,28 @@
+// The kernels of _epn.cu as functions that ctypes can call; SOURCE names that file.
+
+#include "on_cpu.h"
+
+#include SOURCE
+
+template <class T>
+int power(const T* source, T* target, int count, int high, int low, int vectors) {
+    int failed = 0, matrices = 4 * Place<ORDER>::GROUPS;
+    fibres::launch((count + matrices - 1) / matrices, 128,
+                   [&] { psd_power<ORDER, T>(source, target, &failed, count, high, low, vectors); });
+    return failed;
+}
+
+template <class R>
+int sck(const R* vectors, R* features, int blocks, int frames, int high, int low, int entries) {
+    int failed = 0;
+    fibres::launch(blocks, 128,
+                   [&] { sck_features<ORDER, R>(vectors, features, &failed, frames, high, low, entries); });
+    return failed;
+}
+
+extern "C" {
+int power_float(const float* a, float* b, int n, int h, int l, int v) { return power(a, b, n, h, l, v); }
+int power_double(const double* a, double* b, int n, int h, int l, int v) { return power(a, b, n, h, l, v); }
+int sck_float(const float* a, float* b, int n, int t, int h, int l, int e) { return sck(a, b, n, t, h, l, e); }
+int sck_double(const double* a, double* b, int n, int t, int h, int l, int e) { return sck(a, b, n, t, h, l, e); }
+}
