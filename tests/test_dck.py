@@ -11,8 +11,8 @@ from kerneton import DCK
 from kerneton.displacement import direct_sums
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.feature_maps import gaussian_features
+from kerneton.poses import mirror
 from kerneton.power_norm import hosvd_power
-from kerneton.preprocess import mirror
 from kerneton.signals import SIGNALS
 
 SHORT = (9, 14, 6)

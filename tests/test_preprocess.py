@@ -8,7 +8,7 @@ from walks import people, walk, walks
 from kerneton import Preprocess
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.layouts import FLORENCE_15, KINECT_20, MSR_20, Layout
-from kerneton.preprocess import (
+from kerneton.poses import (
     bone_lengths,
     center,
     equal_bones,

@@ -12,7 +12,7 @@ from kerneton.displacement import direct_sums, harmonic_sums, span_window
 from kerneton.feature_maps import pivot_scale
 from kerneton.kernels import dck_kernel, sck_kernel
 from kerneton.layouts import FLORENCE_15
-from kerneton.preprocess import bone_lengths, equal_bones, face_front, fill_gaps, mirror, resample, turn
+from kerneton.poses import bone_lengths, equal_bones, face_front, fill_gaps, mirror, resample, turn
 from kerneton.sequence import SkeletonSequence
 from kerneton.vectorize import unique_entries
 

@@ -13,8 +13,8 @@ from kerneton import SCK
 from kerneton.exceptions import ParameterError
 from kerneton.feature_maps import gaussian_features
 from kerneton.layouts import FLORENCE_15, Layout
+from kerneton.poses import mirror
 from kerneton.power_norm import hosvd_power
-from kerneton.preprocess import mirror
 from kerneton.sequence import SkeletonSequence
 from kerneton.signals import SIGNALS
 

@@ -7,7 +7,7 @@ from walks import people, walk
 
 from kerneton.exceptions import DataError
 from kerneton.layouts import FLORENCE_15, Layout
-from kerneton.preprocess import mirror
+from kerneton.poses import mirror
 from kerneton.sequence import SkeletonSequence
 from kerneton.signals import SCALED, SIGNALS, learn_scale, relative
 

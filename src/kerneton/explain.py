@@ -21,7 +21,7 @@ from kerneton._explanation import ClassImportance, Explanation, Moment, Part
 from kerneton._parts import Block, blocks, plain_pipeline
 from kerneton._validation import check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.preprocess import fill_gaps, missing_joints
+from kerneton.poses import fill_gaps, missing_joints
 from kerneton.sequence import SkeletonSequence
 
 __all__ = ["ClassImportance", "Explanation", "Moment", "Part", "class_importance", "explain", "occlude"]

@@ -237,7 +237,7 @@ def _draw_pose(ax: Axes, pose: np.ndarray, layout: Layout | None) -> None:
 
 def _measured(recording: SkeletonSequence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Frames that show something: their numbers, coordinates with NaN for what is missing, body centres."""
-    from kerneton.preprocess import fill_gaps, missing_joints  # inside, for it brings scikit-learn along
+    from kerneton.poses import fill_gaps, missing_joints
 
     missing = missing_joints(recording)
     seen = ~missing.all(axis=1)

@@ -10,7 +10,7 @@ import numpy as np
 from kerneton._scene import facing
 from kerneton.layouts import Layout
 from kerneton.page._html import Html, number, tag
-from kerneton.preprocess import missing_joints
+from kerneton.poses import missing_joints
 from kerneton.sequence import SkeletonSequence
 
 WIDTH, HEIGHT, _EDGE = 800, 880, 50  # the picture's units
