@@ -22,7 +22,8 @@ out.mkdir(parents=True, exist_ok=True)
 # %%
 # A recogniser and a recording it has not seen
 # --------------------------------------------
-# Trained on three people; the fourth is asked about.
+# Trained on three people; the fourth is asked about. The paper's two kernels make the plainest explanations: SCK has a
+# part for each joint, DCK one for each pair of joints.
 
 data = make_actions(["kick", "punch", "throw", "bow"], n_subjects=4, n_takes=2, fps=15)
 is_new = data.subjects == "4"

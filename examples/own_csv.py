@@ -47,7 +47,8 @@ print(summarize(data))
 # %%
 # How well are the actions told apart?
 # ------------------------------------
-# Each person in turn is recognised by a model that was trained on the others.
+# Each person in turn is recognised by a model that was trained on the others. ``kernel="sck"`` asks for the plainest and
+# quickest recogniser; leave it out for one that looks at more.
 
 report = evaluate(make_recognizer(kernel="sck"), data, "leave-one-subject-out")
 print(report)
