@@ -84,7 +84,7 @@ def test_fit_equals_the_library_call(folder, tmp_path, capsys):
     assert told["data"]["n_recordings"] == 9
     first, second, third = text.splitlines()
     assert first.endswith("9 recordings, 3 labels, 3 subjects")
-    assert second.startswith(f"people held out: accuracy {expected.held_out_['accuracy']:.1%}")
+    assert second.startswith(f"subjects held out: accuracy {expected.held_out_['accuracy']:.1%}")
     assert third.startswith(f"wrote {path} (")
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from recognizers import ARMS, MODELS, dck, sck, single, steps
+from recognizers import ARMS, MODELS, dck, sck, single, steps, union
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
@@ -233,6 +233,21 @@ def test_tables_json_and_text(fitted, actions, tmp_path):
     text = str(why)
     assert "wave, decision value" in text
     assert text.splitlines()[1].split()[1] == next(r["joint"] for r in why.joint_table() if r["value"] > 0)
+
+
+def test_parts_of_all_cues_are_summed(actions):
+    model = union(sck(mirror=True), sck(order=1, mirror=True), dck(), dck(power=1.0)).fit(
+        actions, actions.labels
+    )
+    why = explain(model, actions[0], "wave", moments=False)
+    rows = why.summed_table()
+    assert len(rows) == len({(row["kind"], row["joints"]) for row in rows}) == len(why.parts) / 2
+    assert_allclose(sum(row["value"] for row in rows) + why.intercept, why.value)
+    pair = why.frame("pairs").iloc[0]
+    expected = [p.value for p in why.parts if str(p) == pair["joints"] and p.kind == "pair"]
+    assert len(expected) == 2
+    assert_allclose(pair["value"], sum(expected))
+    assert [row["joints"] for row in why.to_dict()["pairs"]] == list(why.frame("pairs")["joints"])
 
 
 @pytest.mark.parametrize("moments", [True, False])

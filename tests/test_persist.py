@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 from model_fuzz import members, npy, seal, try_files
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from recognizers import MODELS, dck, sck, single, steps, union
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -150,6 +150,17 @@ def test_searches_are_kept_as_what_they_found(actions, tmp_path):
     grid = GridSearchCV(single(sck()), {"svm__C": [1, 10]}, cv=3).fit(list(actions), actions.labels)
     back = load(save(grid, tmp_path / "grid.kern"))
     assert_array_equal(back.decision_function(actions), grid.decision_function(actions))
+
+
+def test_the_recogniser_one_gets_without_asking(actions, tmp_path):
+    model = CalibratedRecognizer(make_recognizer()).fit(actions, actions.labels)
+    back = load(save(model, tmp_path / "model.kern", data=actions))
+    assert_array_equal(back.predict_proba(actions), model.predict_proba(actions))
+    assert_array_equal(back.unknown_score(actions), model.unknown_score(actions))
+    why = explain(back, actions[0], "wave", moments=False)
+    assert_allclose(
+        why.intercept + sum(why.joints.values()), model.decision_function(actions[:1])[0, 2], atol=1e-6
+    )
 
 
 def test_files_are_the_same_in_another_process(saved, tmp_path):

@@ -39,7 +39,7 @@ def plot_explanation(why: Explanation) -> Figure:
         _draw_strip(strip, why, shown)
         _draw_poses(figure.add_subplot(grid[1, :]), why)
     against = "" if why.versus is None else f" rather than {why.versus}"
-    chance = "" if why.probability is None else f", probability {why.probability:.0%}"
+    chance = "" if why.probability is None else f", probability {why.probability:.1%}"
     title = (
         f"{why.sequence.name or 'recording'}: {why.label}{against}, decision value {why.value:+.2f}{chance}"
     )
@@ -99,10 +99,9 @@ def _draw_body(ax: Axes, why: Explanation, strongest: float) -> int:
 
 def _draw_bars(ax: Axes, why: Explanation) -> None:
     """The strongest parts, exact, the rest in one bar, and the intercept."""
-    rows = why.part_table()
-    cues = {row["cue"] for row in rows}
+    rows = why.summed_table()
     shown = rows[:_BARS]
-    names = [_spaced(row["joints"]) + (f"  ({row['cue']})" if len(cues) > 1 else "") for row in shown]
+    names = [_spaced(row["joints"]) for row in shown]
     values = [row["value"] for row in shown]
     if len(rows) > len(shown):
         names.append(f"the other {len(rows) - len(shown)}")

@@ -97,6 +97,15 @@ class Explanation:
         ]
         return sorted(rows, key=lambda row: -abs(row["value"]))
 
+    def summed_table(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """Kind, joints and value of each joint or pair, its parts in all cues together, the strongest first."""
+        total: dict[tuple[str, str], float] = {}
+        for p in self.parts:
+            if kind in (None, p.kind):
+                total[p.kind, str(p)] = total.get((p.kind, str(p)), 0.0) + p.value
+        rows = [{"kind": k, "joints": joints, "value": value} for (k, joints), value in total.items()]
+        return sorted(rows, key=lambda row: -abs(row["value"]))
+
     def moment_table(self) -> list[dict[str, Any]]:
         """First frame, the frame after the last, both in seconds where the rate is known, and value."""
         fps = self.sequence.fps
@@ -120,7 +129,7 @@ class Explanation:
         return total / np.maximum(count, 1)
 
     def frame(self, kind: str = "joints") -> DataFrame:
-        """A pandas table of ``kind`` "joints", "pairs", "parts" or "moments"."""
+        """A pandas table of ``kind`` "joints", "pairs" (over all cues), "parts" (of each cue) or "moments"."""
         check_choice("kind", kind, ["joints", "pairs", "parts", "moments"])
         pandas = import_extra("pandas", extra="frame", purpose="Explanation.frame")
         if kind == "joints":
@@ -128,8 +137,9 @@ class Explanation:
         if kind == "moments":
             columns = ["start", "stop", "start_seconds", "stop_seconds", "value"]
             return pandas.DataFrame(self.moment_table(), columns=columns)
-        rows = self.part_table("pair" if kind == "pairs" else None)
-        return pandas.DataFrame(rows, columns=["cue", "kind", "joints", "value"])
+        if kind == "pairs":
+            return pandas.DataFrame(self.summed_table("pair"), columns=["joints", "value"])
+        return pandas.DataFrame(self.part_table(), columns=["cue", "kind", "joints", "value"])
 
     def plot(self) -> Figure:
         """The skeleton with its joints coloured, the strongest parts, and the moments as a strip over time."""
@@ -147,6 +157,7 @@ class Explanation:
             "value": self.value,
             "intercept": self.intercept,
             "joints": self.joint_table(),
+            "pairs": self.summed_table("pair"),
             "parts": self.part_table(),
             "moments": self.moment_table(),
             "moments_kind": self.moments_kind,
@@ -160,7 +171,7 @@ class Explanation:
         return text
 
     def __str__(self) -> str:
-        chance = "" if self.probability is None else f", probability {self.probability:.0%}"
+        chance = "" if self.probability is None else f", probability {self.probability:.1%}"
         against = "" if self.versus is None else f" rather than {self.versus}"
         joints = self.joint_table()
         lines = [
@@ -169,7 +180,7 @@ class Explanation:
             f"  against  {_listed(r for r in joints if r['value'] < 0)}",
             f"  intercept {self.intercept:+.3f}",
         ]
-        pairs = self.part_table("pair")
+        pairs = self.summed_table("pair")
         if pairs:
             rows = [{"joint": row["joints"], "value": row["value"]} for row in pairs]
             lines.insert(3, f"  pairs    {_listed(rows)}")

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import Output, add_command, add_data, add_model, load_data, make_model
+from kerneton.cli._common import Output, add_command, add_data, add_model, load_data, make_model, progress_of
 from kerneton.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ def run(args: argparse.Namespace) -> Output:
     for warning in summary.warnings:
         warnings.warn(warning, stacklevel=1)
     estimator = make_model(args)
+    if "progress" in estimator.get_params(deep=False):
+        estimator.set_params(progress=progress_of(args))
     try:
         model = CalibratedRecognizer(estimator, false_alarm=args.false_alarm).fit(data, data.labels)
     except DataError as error:
@@ -71,7 +73,7 @@ def run(args: argparse.Namespace) -> Output:
     held_out = getattr(model, "held_out_", None)
     text = f"{str(summary).splitlines()[0]}\n"
     if held_out is not None:
-        who = "people" if len(summary.subjects) > 1 else "recordings"
+        who = "subjects" if len(summary.subjects) > 1 else "recordings"
         text += (
             f"{who} held out: accuracy {held_out['accuracy']:.1%}, calibration error "
             f"{held_out['calibration_error']:.3f}, unknown actions told apart {held_out['unknown_auc']:.2f} "

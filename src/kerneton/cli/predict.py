@@ -44,7 +44,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> Output:
     """Read, predict, tell."""
     from kerneton._files import write_text
-    from kerneton._tables import aligned
+    from kerneton._tables import aligned, percent
     from kerneton.persist import load
 
     model = load(args.model)
@@ -58,9 +58,9 @@ def run(args: argparse.Namespace) -> Output:
             sys.stdout.write(text)
             return Output("", rows)
         write_text(args.csv, text)
-    shown = [["file", "recording", "label", "probability %", ""]]
+    shown = [["file", "recording", "label", "probability %", "remarks"]]
     shown += [
-        [row["file"], row["recording"], row["label"], _percent(row["probability"]), _remarks(row, args.all)]
+        [row["file"], row["recording"], row["label"], percent(row["probability"]), _remarks(row, args.all)]
         for row in rows
     ]
     return Output(aligned(shown), rows)
@@ -103,12 +103,10 @@ def _cell(value: Any) -> Any:
     return f"{value:.6f}" if isinstance(value, float) else "" if value is None else value
 
 
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.0f}"
-
-
 def _remarks(row: dict[str, Any], everything: bool) -> str:
+    from kerneton._tables import percent
+
     told = ["unlike anything seen in training"] if row["unknown"] else []
     if everything and row["probabilities"]:
-        told += [f"{label} {_percent(p)}" for label, p in list(row["probabilities"].items())[1:]]
+        told += [f"{label} {percent(p)}" for label, p in list(row["probabilities"].items())[1:]]
     return ", ".join(told)
