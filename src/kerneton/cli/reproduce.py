@@ -1,4 +1,4 @@
-"""kerneton reproduce: the paper's tables, figures, timing and complexity, beside our own."""
+"""kerneton reproduce: the paper's tables, figures, timing and complexity beside our own, and what lies beyond."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from kerneton.cli._common import Output, add_command, add_data_home, progress_of
+from kerneton.exceptions import ParameterError
 
 _EXAMPLES = """\
   kerneton reproduce tables --data-home ~/skeletons
   kerneton reproduce figures -o figures
+  kerneton reproduce beyond --only utkinect --only utd_mhad
 """
 
 
@@ -23,7 +25,9 @@ def add_parser(subparsers: Any) -> None:
         help="repeat the paper's experiments on the published recordings, its figure and ours side by side",
         examples=_EXAMPLES,
     )
-    parser.add_argument("what", choices=["tables", "figures", "timing", "complexity"], help="which part")
+    parser.add_argument(
+        "what", choices=["tables", "figures", "timing", "complexity", "beyond"], help="which part"
+    )
     add_data_home(parser)
     parser.add_argument(
         "-o",
@@ -33,10 +37,26 @@ def add_parser(subparsers: Any) -> None:
         default=Path("kerneton-reproduce"),
         help="where tables, curves and pictures go (default: kerneton-reproduce)",
     )
+    parser.add_argument(
+        "--only",
+        metavar="DATA",
+        action="append",
+        choices=["florence3d", "utkinect", "msr_wang", "msr_li", "utd_mhad"],
+        help="for beyond: this data set alone; may be given several times (default: all five protocols)",
+    )
 
 
 def run(args: argparse.Namespace) -> Output:
-    """Run one part of the paper."""
+    """Run one part of the paper, or go beyond it."""
+    if args.what == "beyond":
+        from kerneton import beyond
+
+        result = beyond.beyond(
+            data_home=args.data_home, output=args.output, progress=progress_of(args), only=args.only
+        )
+        return Output(beyond.to_markdown(result), result)
+    if args.only:
+        raise ParameterError(f"--only goes with beyond; {args.what} has no choice of data sets")
     from kerneton import paper
 
     experiments = {
