@@ -15,7 +15,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same at run time
+    from kerneton.augment import TrainOnCopies
     from kerneton.calibrate import CalibratedRecognizer
+    from kerneton.cues import standard_cues
     from kerneton.datasets import load_dataset, make_actions
     from kerneton.dck import DCK
     from kerneton.evaluate import evaluate
@@ -28,6 +30,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.persist import load, save
     from kerneton.preprocess import Preprocess
     from kerneton.protocols import get_protocol
+    from kerneton.pyramid import Pyramid
     from kerneton.readers import read, write
     from kerneton.recognizer import make_recognizer
     from kerneton.report import Report
@@ -47,9 +50,11 @@ __all__ = [
     "Layout",
     "LinearSVM",
     "Preprocess",
+    "Pyramid",
     "Report",
     "SkeletonDataset",
     "SkeletonSequence",
+    "TrainOnCopies",
     "__version__",
     "dck_kernel",
     "evaluate",
@@ -64,6 +69,7 @@ __all__ = [
     "read",
     "save",
     "sck_kernel",
+    "standard_cues",
     "write",
 ]
 
@@ -75,10 +81,12 @@ _PUBLIC = {
     "Layout": "layouts",
     "LinearSVM": "svm",
     "Preprocess": "preprocess",
+    "Pyramid": "pyramid",
     "Report": "report",
     "SCK": "sck",
     "SkeletonDataset": "sequence",
     "SkeletonSequence": "sequence",
+    "TrainOnCopies": "augment",
     "dck_kernel": "kernels",
     "evaluate": "evaluate",
     "explain": "explain",
@@ -92,6 +100,7 @@ _PUBLIC = {
     "read": "readers",
     "save": "persist",
     "sck_kernel": "kernels",
+    "standard_cues": "cues",
     "write": "readers",
 }
 _MODULES = {"datasets", "exceptions", "kernels", "layouts", "plot", "protocols", "readers", "sequence"}
