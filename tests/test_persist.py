@@ -172,7 +172,7 @@ def test_files_are_the_same_in_another_process(saved, tmp_path):
 
 
 def test_size_of_the_papers_recogniser(tmp_path):
-    """20 labels, 20 joints, SCK and DCK, float32: 52,340 features; README and documentation state this size."""
+    """20 labels, 20 joints, SCK and DCK, float32: 52,340 features; the README states this size."""
     rng = np.random.default_rng(0)
     data = make_actions(["wave", "bow"], n_subjects=2, n_takes=5)
     data = [s.replace(joints=s.joints.astype(np.float32)) for s in data]

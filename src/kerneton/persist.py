@@ -4,6 +4,8 @@ A file holds what a recogniser needs to predict, to be explained and to be fitte
 what they learnt, skeleton layout, labels, and a summary of the training recordings. What follows from these is computed
 anew. Where it runs (``batch_size``, ``n_jobs``, ``device``) is not part of a model. `kerneton._model_file` describes
 the file.
+
+The paper's recogniser of MSR-Action3D (20 labels, 52,340 features, float32) takes 4.4 MB, calibrated 6.5 MB.
 """
 
 from __future__ import annotations
