@@ -118,6 +118,7 @@ def change_json(data: bytes, rng: random.Random) -> bytes:
 
 def change_array(data: bytes, rng: random.Random) -> bytes:
     array = np.load(io.BytesIO(data)).copy()
+    array = array.astype(max(array.dtype, np.dtype("f4")))  # wide enough for what follows
     how = rng.randrange(8)
     if how == 0:
         array.flat[rng.randrange(array.size)] = rng.choice((np.nan, np.inf, -np.inf, -1e30, 1e30))

@@ -11,6 +11,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from kerneton._blocks import BlockTransformer
+from kerneton.dck import DCK
 from kerneton.exceptions import ParameterError
 from kerneton.layouts import Layout
 from kerneton.mapping import map_layout
@@ -105,8 +106,10 @@ def block_tokens(kernel: Any) -> list[tuple[Token, ...]]:
     >>> block_tokens(SCK(joints=[4, 2], order=2).fit([np.ones((3, 5, 3))]))
     [((4,),), ((2,),)]
     """
-    if not isinstance(kernel, SCK):
+    if isinstance(kernel, DCK):
         tokens = [tuple(pair) for pair in np.asarray(kernel.joints_)[kernel._local_pairs].tolist()]
+    elif not isinstance(kernel, SCK):
+        raise ParameterError(f"what the features of {type(kernel).__name__} stand for is not known")
     elif kernel.pairs:
         tokens = [tuple(pair) for pair in kernel.pairs_.tolist()]
     else:
