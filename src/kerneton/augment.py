@@ -82,13 +82,8 @@ class TrainOnCopies(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             subjects = {"groups": np.repeat(np.asarray(groups), n_each)}
         together = [s for same in sets for s in same]
         self.estimator_ = model.fit(together, np.repeat(np.asarray(y), n_each), **subjects)
+        self.classes_ = self.estimator_.classes_
         return self
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The labels, in the order of the scores."""
-        check_is_fitted(self, "estimator_")
-        return self.estimator_.classes_
 
     def predict(self, X: Iterable[Any]) -> np.ndarray:
         check_is_fitted(self, "estimator_")
