@@ -150,12 +150,13 @@ def test_test_subjects_cannot_speak(data):
 def test_joint_weights_of_a_fold_do_not_see_its_held_out_labels(data):
     codes = np.unique(data.labels, return_inverse=True)[1]
     folds = subject_folds(codes, data.subjects)
-    single = cue(SCK(order=1, joints="key", weighting="alignment"))
-    expected = fold_grams(single, list(data), codes, folds)
+    single = SCK(order=1, joints="key", weighting="alignment")
+    poses = Preprocess().fit_transform(data)
+    expected = fold_grams(single, poses, codes, folds)
     for f, (train, valid) in enumerate(folds):
         poisoned = codes.copy()
         poisoned[valid] = (codes[valid] + 1) % 3
-        answer = fold_grams(single, list(data), poisoned, folds)
+        answer = fold_grams(single, poses, poisoned, folds)
         for a, b in zip(answer[f], expected[f], strict=True):
             assert_allclose(a, b, rtol=0)
         assert (

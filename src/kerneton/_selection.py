@@ -66,14 +66,14 @@ def with_parameters(cue: Pipeline, overrides: Mapping[str, Any]) -> Pipeline:
     return copy.set_params(**{key: value for key, value in overrides.items() if key in known})
 
 
-def fold_grams(cue: Pipeline, sequences: Sequence[Any], codes: np.ndarray, folds: Folds) -> FoldGrams:
+def fold_grams(kernel: Any, poses: Sequence[Any], codes: np.ndarray, folds: Folds) -> FoldGrams:
     """Centred, normalised Gram matrices of each fold; joint weights learnt on the fold's training side alone."""
-    weighted = cue["kernel"].weighting is not None
-    encoder = clone(cue).set_params(kernel__weighting=None)
-    features = encoder.fit_transform(sequences)
+    weighted = kernel.weighting is not None
+    encoder = clone(kernel).set_params(weighting=None)
+    features = encoder.fit_transform(poses)
     if not np.isfinite(features).all():
         raise DataError("its features are not finite")
-    blocks = block_grams(features, encoder["kernel"].block_sizes_) if weighted else gram(features)[None]
+    blocks = block_grams(features, encoder.block_sizes_) if weighted else gram(features)[None]
     out = []
     for train, valid in folds:
         weights = np.ones(len(blocks))

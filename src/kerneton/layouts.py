@@ -15,6 +15,15 @@ from kerneton.exceptions import ParameterError
 JointsLike = str | int | Iterable[str | int] | None
 
 
+# Joint sets that every layout with these joints has.
+_COMMON_SETS = {
+    "D": tuple(f"{side}_{part}" for part in ("shoulder", "wrist", "knee") for side in ("left", "right")),
+    "E": tuple(
+        f"{side}_{part}" for part in ("shoulder", "wrist", "knee", "ankle") for side in ("left", "right")
+    ),
+}
+
+
 @dataclass(frozen=True, init=False)
 class Layout:
     """Joint names in file order, bones as (parent, child), the root, and named joint sets.
@@ -53,7 +62,11 @@ class Layout:
         keep(self, "bones", tuple((self.index(a), self.index(b)) for a, b in bones))
         self._check_bones()
         keep(self, "sets", {})
-        keep(self, "sets", {key: self.indices(value) for key, value in (sets or {}).items()})
+        wanted = dict(sets or {})
+        for key, common in _COMMON_SETS.items():
+            if key not in wanted and set(common) <= set(self.joints):
+                wanted[key] = common
+        keep(self, "sets", {key: self.indices(value) for key, value in wanted.items()})
 
     def _check_bones(self) -> None:
         seen: set[int] = set() if self.root is None else {self.root}

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -158,9 +159,9 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
     def _check_cues(self) -> None:
         if not self.cues:
             raise ParameterError("KernelSearch needs at least one cue")
-        odd = sorted(name for name, cue in self.cues.items() if "kernel" not in cue.named_steps)
+        odd = sorted(name for name, cue in self.cues.items() if cue.steps[-1][0] != "kernel")
         if odd:
-            raise ParameterError(f"a cue needs a step named 'kernel', missing in {', '.join(odd)}")
+            raise ParameterError(f"a cue needs a last step named 'kernel', missing in {', '.join(odd)}")
         if isinstance(self.sums, str):
             check_choice("sums", self.sums, ["all", "leave-out"])
             return
@@ -211,11 +212,15 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         if self.sums is not None and not isinstance(self.sums, str):
             named = {name for s in self.sums for name in s}
         jobs = [(variant, name) for variant in variants for name in self.cues if name in named]
-        grams = {}
+        grams, poses = {}, {}
         for variant, name in (self.progress or silent)(jobs, total=len(jobs), desc="kernels"):
             try:
                 cue = with_parameters(self.cues[name], {**variants[variant], **(self.scout or {})})
-                grams[variant, name] = fold_grams(cue, sequences, codes, folds)
+                before = cue[:-1]
+                key = joblib.hash(before.steps)  # most cues share what comes before their kernel
+                if key not in poses:
+                    poses[key] = before.fit_transform(sequences) if len(before) else sequences
+                grams[variant, name] = fold_grams(cue["kernel"], poses[key], codes, folds)
             except (DataError, ParameterError, np.linalg.LinAlgError) as error:
                 log.warning("cue %s (%s) is left out: %s", name, variant or "as given", error)
         return grams
