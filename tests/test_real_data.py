@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from sklearn.pipeline import FeatureUnion
@@ -16,8 +18,6 @@ from kerneton.protocols import get_protocol
 
 @pytest.fixture(scope="module")
 def home():
-    import os
-
     home = os.environ.get("KERNETON_DATA")
     if not home:
         pytest.skip("KERNETON_DATA is not set")
