@@ -144,7 +144,7 @@ def test_parameters_of_the_paper():
         0.36,
     )
     assert (dck.joints, dck.n_pivots_joint, dck.n_pivots_time, dck.power) == ("E", 5, 6, 0.85)
-    assert (sck.order, sck.entries, dck.same_joint, sck.n_jobs, dck.n_jobs) == (3, "simplex", True, 2, 2)
+    assert (sck.order, sck.entries, dck.same_joint, sck.n_jobs, dck.n_jobs) == (3, "upper", True, 2, 2)
     X = people((5, 7))
     sizes = [len(b[1].fit(X).transform(X)[0]) for b in model["features"].transformer_list]
     assert sizes == [26_565, 16_920]

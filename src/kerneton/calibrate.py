@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from kerneton._calibrated_svm import CalibratedSVM, calibrate, calibrated
 from kerneton._held_out import take_apart
 from kerneton._parts import plain_pipeline
+from kerneton._selection import subject_folds
 from kerneton._validation import check_in, check_sequences
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.reliability import Bin, expected_calibration_error, reliability
-from kerneton._selection import subject_folds
 
 __all__ = [
     "Bin",

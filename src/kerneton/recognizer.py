@@ -102,7 +102,7 @@ def _paper_sck(n_jobs: int | None) -> list[tuple[str, Any]]:
     """SCK as printed: σ₂ 0.6, σ₃ 0.5, Z₂ 5, Z₃ 6, γ 0.36; hip-centred, equal bones."""
     return [
         ("preprocess", Preprocess()),
-        ("sck", SCK(joint_weight=0.7, n_jobs=n_jobs)),
+        ("sck", SCK(joint_weight=0.3, entries="upper", n_jobs=n_jobs)),
         ("scale", CenterNormalize()),
     ]
 
