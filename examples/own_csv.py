@@ -22,7 +22,7 @@ out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 # This makes one; yours exists already. The tree says what is in a file: ``label/subject/file.csv``.
 
 folder = out / "own_csv"
-for recording in make_actions(["wave", "bow", "draw circle"], n_subjects=4, n_takes=2):
+for recording in make_actions(["drink", "draw X", "draw circle"], n_subjects=4, n_takes=2):
     path = folder / recording.label / recording.subject / f"{recording.name}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     write(path, [recording])
