@@ -108,9 +108,14 @@ def pad(
 def _gpu_work(
     encode: Encode, signals: Sequence[np.ndarray], out: np.ndarray, dtype: Any, device: str
 ) -> Callable[[np.ndarray], None]:
-    """Encode some rows on a stream of the thread's own, through page-locked memory: only such copies overlap."""
+    """Encode some rows on a stream of the thread's own, through page-locked memory: only such copies overlap.
+
+    A result in page-locked memory, ``torch.empty(shape, pin_memory=True).numpy()``, is written without a detour.
+    """
     torch = torch_for(device)
     own = threading.local()
+    plain = type(out) is np.ndarray and out.flags.c_contiguous and out.flags.writeable
+    pinned = plain and out.dtype == dtype and torch.from_numpy(out).is_pinned()
 
     def buffer(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
@@ -128,10 +133,13 @@ def _gpu_work(
                 [signals[i] for i in rows], dtype, lambda shape, dtype: buffer("source", shape, dtype)
             )
             features = _on_device(encode, padded, lengths, device)
-            held = buffer("target", tuple(features.shape), dtype)
+            # Straight into the result, where it is page-locked and the rows lie together.
+            direct = pinned and rows[-1] - rows[0] == len(rows) - 1
+            held = out[rows[0] : rows[-1] + 1] if direct else buffer("target", tuple(features.shape), dtype)
             torch.from_numpy(held).copy_(features, non_blocking=True)
             own.stream.synchronize()
-        out[rows] = held
+        if not direct:
+            out[rows] = held
 
     return work
 

@@ -10,7 +10,7 @@ reaches about half of that, and counts as exactly zero. Without that convention 
 matrix. Eigenvalues above are known to a few eps·max|λ| by any method, so that results agree to (eps/λ)·λ^γ only.
 
 With Numba installed, NumPy arrays take a compiled path, many matrices side by side; without it LAPACK does the work,
-ten times slower, with the same answers. Torch tensors on a GPU take a kernel of our own, see ``_epn.cu``.
+ten times slower, with the same answers. Torch tensors on a GPU take kernels of our own, see ``_jacobi.cu``.
 """
 
 from __future__ import annotations
@@ -154,10 +154,8 @@ def _power(xp: Any, A: Any, power: float, out: Any = None) -> Any:
         if failed.any():
             out[failed] = _eigh_power(np, A[failed], power)
         return out
-    if xp is not np and _epn_cuda.available(A, A.shape[-1]):
-        result = _epn_cuda.psd_power(A, power)
-        if result is not None:
-            return result
+    if xp is not np and (result := _epn_cuda.psd_power(A, power)) is not None:
+        return result
     parts = [_eigh_power(xp, A[i : i + _MAX_BATCH], power) for i in range(0, len(A), _MAX_BATCH)]
     return parts[0] if len(parts) == 1 else xp.concatenate(parts)
 
@@ -178,6 +176,8 @@ def _hosvd(xp: Any, X: Any, power: float, entry_power: float) -> Any:
         if failed.any():
             result[failed] = _svd_power(np, X[failed], power, entry_power)
         return result
+    if xp is not np and (result := _epn_cuda.hosvd_power(X, power, entry_power)) is not None:
+        return result
     return _svd_power(xp, X, power, entry_power)
 
 
@@ -189,7 +189,8 @@ def _svd_power(xp: Any, X: Any, power: float, entry_power: float) -> Any:
         xp.swapaxes(E, 1, 2).reshape(-1, b, a * c),
         xp.swapaxes(E.reshape(-1, a * b, c), 1, 2),
     )
-    A1, A2, A3 = (_left_vectors(xp, M, single=X.dtype == xp.float32) for M in unfolded)
+    single = X.dtype == xp.float32 and power >= 0.5
+    A1, A2, A3 = (_left_vectors(xp, M, single=single) for M in unfolded)
     E = _multilinear(xp, E, *(xp.swapaxes(A, 1, 2) for A in (A1, A2, A3)))
     floor = max(a, b, c) * EPS * xp.amax(xp.abs(E), axis=(-3, -2, -1), keepdims=True)
     E = xp.where(xp.abs(E) > floor, xp.sign(E) * xp.abs(E) ** power, xp.zeros_like(E))
@@ -201,12 +202,16 @@ def _svd_power(xp: Any, X: Any, power: float, entry_power: float) -> Any:
 def _left_vectors(xp: Any, M: Any, *, single: bool) -> Any:
     """Left singular vectors of a batch (B, m, k) in float64, as columns.
 
-    On a GPU those of data in single precision are eigenvectors of M Mᵀ: what squares lose lies below its rounding.
+    On a GPU those of data in single precision are eigenvectors of M Mᵀ, where the power does not lift what squares lose.
     """
-    if single and xp is not np and _epn_cuda.available(M, M.shape[1]):
+    if single and xp is not np and M.is_cuda:
         vectors = _epn_cuda.psd_power(M @ xp.swapaxes(M, 1, 2), 1.0, vectors=True)
         if vectors is not None:
             return vectors
+    if (
+        xp is not np and M.is_cuda and M.shape[1] < M.shape[2]
+    ):  # cuSOLVER has batches of small square ones only
+        M = xp.swapaxes(xp.linalg.qr(xp.swapaxes(M, 1, 2), mode="r")[1], 1, 2)
     return xp.linalg.svd(M, full_matrices=False)[0]
 
 

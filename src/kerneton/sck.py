@@ -178,9 +178,7 @@ class SCK(BlockTransformer):
     def _fused(self, v: Any) -> Any | None:
         """The three steps that follow in one kernel, where there is a GPU and they are the paper's; else None."""
         paper = self.order == 3 and self.epn == "slices" and self.power < 1 and self._twins is None
-        if not paper or not is_torch(v) or not _epn_cuda.available(v, v.shape[-1], kernel="sck_features"):
-            return None
-        return _epn_cuda.sck_features(v, self.power, self.entries)
+        return _epn_cuda.sck_features(v, self.power, self.entries) if paper and is_torch(v) else None
 
     def _vectors(self, signals: Any, n_frames: Any) -> Any:
         """v_is = [√β₁ φ(x_is); √β₂ z(s/T)] scaled so that the outer products carry 1/(T√J); (B, J, T, d)."""

@@ -1,8 +1,13 @@
-// The kernels of _epn.cu as functions that ctypes can call; SOURCE names that file.
+// The kernels as functions that ctypes can call. FOLDER names the directory of their sources.
 
 #include "on_cpu.h"
 
-#include SOURCE
+#define STRING(x) #x
+#define FILE_IN(folder, name) STRING(folder/name)
+#include FILE_IN(FOLDER, _jacobi.cu)
+#include FILE_IN(FOLDER, _psd_power.cu)
+#include FILE_IN(FOLDER, _sck.cu)
+#include FILE_IN(FOLDER, _hosvd.cu)
 
 template <class T>
 int power(const T* source, T* target, int count, int high, int low, int vectors) {
@@ -25,4 +30,12 @@ int power_float(const float* a, float* b, int n, int h, int l, int v) { return p
 int power_double(const double* a, double* b, int n, int h, int l, int v) { return power(a, b, n, h, l, v); }
 int sck_float(const float* a, float* b, int n, int t, int h, int l, int e) { return sck(a, b, n, t, h, l, e); }
 int sck_double(const double* a, double* b, int n, int t, int h, int l, int e) { return sck(a, b, n, t, h, l, e); }
+
+int hosvd(const float* a, float* b, int n, int high, int low, int entry_high, int entry_low) {
+    int failed = 0, tensors = 2 * tensors_a_warp((longest(SIDES) + 1) / 2);
+    fibres::launch((n + tensors - 1) / tensors, 64, [&] {
+        hosvd_power<SIDES>(a, b, &failed, n, high, low, entry_high, entry_low);
+    });
+    return failed;
+}
 }

@@ -1,0 +1,282 @@
+"""SCK + DCK on a GPU: sequences a second, where the time goes, and what share of the machine's peak each stage reaches.
+
+    python benchmarks/gpu.py --json gpu.json [--n 20000] [--only ceilings accuracy kernels variants stages throughput]
+
+Recordings of 25 joints and 80 frames on the host become float32 features on the host, through the public classes:
+``SCK(device="cuda").transform`` and then ``DCK(device="cuda").transform``. Kernels are timed by device events, medians
+of repeats; every figure of accuracy is a relative error against float64 on the CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from workloads import SET_E, recordings
+
+from kerneton import DCK, SCK, _batches, _epn_cuda, power_norm
+from kerneton._nvrtc import compile_kernel
+from kerneton.displacement import harmonic_sums
+from kerneton.feature_maps import gaussian_features
+from kerneton.sequence import SkeletonSequence
+
+PAPER_DCK = {"sigma_joint": 0.3, "sigma_time": 0.25, "sigma_span": 3.0}
+
+
+def kernels(**options: Any) -> dict[str, Any]:
+    return {
+        "sck": SCK(n_pivots_time=7, **options),
+        "dck": DCK(joints=SET_E, **options),
+        "dck_window": DCK(joints=SET_E, **PAPER_DCK, **options),
+    }
+
+
+def seconds(function: Callable[[], Any], repeats: int = 7) -> float:
+    """Median device seconds."""
+    function()
+    times = []
+    for _ in range(repeats):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        function()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) / 1e3)
+    return statistics.median(times)
+
+
+def machine() -> dict[str, Any]:
+    found = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda}
+    found |= {"python": platform.python_version(), "numpy": np.__version__}
+    for name in ("sklearn", "numba", "joblib", "threadpoolctl"):
+        try:
+            found[name] = __import__(name).__version__
+        except ImportError:
+            found[name] = None
+    return found
+
+
+def ceilings() -> dict[str, float]:
+    """What the machine can do: bytes and operations a second."""
+    a, b = (torch.randn(2**29, device="cuda") for _ in range(2))
+    result = {"copy_bytes": 2 * a.nbytes / seconds(lambda: b.copy_(a))}
+    for name, dtype in (("fp32", torch.float32), ("fp64", torch.float64)):
+        x, y = (torch.randn(8192, 8192, dtype=dtype, device="cuda") for _ in range(2))
+        result[f"{name}_flops"] = 2 * 8192**3 / seconds(lambda x=x, y=y: x @ y, 3)
+    host = torch.empty(2**28, pin_memory=True)
+    part = a[: 2**28]
+    result["to_host_bytes"] = host.nbytes / seconds(lambda: host.copy_(part, non_blocking=True), 3)
+    result["to_device_bytes"] = host.nbytes / seconds(lambda: part.copy_(host, non_blocking=True), 3)
+    source, target = np.ones(2**27, np.float32), np.empty(2**27, np.float32)
+    for name in ("fresh", "used"):
+        start = time.perf_counter()
+        target[:] = source
+        result[f"host_copy_{name}_bytes"] = source.nbytes / (time.perf_counter() - start)
+    return result
+
+
+def slices(n: int, order: int = 22) -> torch.Tensor:
+    """As many slices like SCK's, (n, order, order), float64: first features of smooth motion, weighted by one of them."""
+    x = torch.as_tensor(recordings(16, n_joints=16), dtype=torch.float64, device="cuda")
+    v = (
+        gaussian_features(x, sigma=0.6, n_pivots=-(-order // 3))
+        .swapaxes(1, 2)
+        .reshape(256, 80, -1)[..., :order]
+    )
+    s = torch.einsum("bt,bti,btj->bij", v[:, :, 0], v, v) / 80
+    return s.repeat(-(-n // 256), 1, 1)[:n].contiguous()
+
+
+def accuracy() -> dict[str, float]:
+    """Largest relative errors."""
+    result = {}
+    for order in (3, 6, 15, 21, 22, 32, 45, 64):
+        A = slices(256, order)
+        for dtype in (torch.float64, torch.float32):
+            X = A.to(dtype)
+            got = power_norm.psd_power(X, 0.36).cpu().numpy().astype(float)
+            expected = power_norm._eigh_power(np, X.cpu().numpy().astype(float), 0.36)
+            error = np.linalg.norm(got - expected, axis=(1, 2)) / np.linalg.norm(expected, axis=(1, 2))
+            result[f"psd_power_{order}_{str(dtype)[6:]}"] = float(error.max())
+    X = list(recordings(16))
+    for dtype in (np.float64, np.float32):
+        here, there = kernels(), kernels(device="cuda")
+        for name, kernel in here.items():
+            exact = kernel.fit_transform([x.astype(float) for x in X])
+            got = there[name].fit_transform([x.astype(dtype) for x in X])
+            assert got.dtype == dtype
+            error = np.linalg.norm(got - exact, axis=1) / np.linalg.norm(exact, axis=1)
+            result[f"{name}_{np.dtype(dtype).name}"] = float(error.max())
+    for entries in ("slices", "upper"):
+        kernel = SCK(entries=entries)
+        exact = kernel.fit_transform([x.astype(float) for x in X])
+        got = kernel.set_params(device="cuda").fit_transform(X)
+        error = np.linalg.norm(got - exact, axis=1) / np.linalg.norm(exact, axis=1)
+        result[f"sck_{entries}_float32"] = float(error.max())
+    return result
+
+
+def kernel_times() -> dict[str, float]:
+    """Matrices a second of our kernel and of torch.linalg.eigh."""
+    result = {}
+    for order, n in ((6, 400_000), (15, 200_000), (22, 100_000), (32, 50_000), (64, 8_000)):
+        A = slices(n, order)
+        for dtype in (torch.float64, torch.float32):
+            X = A.to(dtype)
+            result[f"psd_power_{order}_{str(dtype)[6:]}"] = n / seconds(
+                lambda X=X: power_norm.psd_power(X, 0.36), 3
+            )
+        if order == 22:
+            part = A[:16384].float()
+            result["torch_eigh_22_float32"] = 16384 / seconds(
+                lambda part=part: power_norm._eigh_power(torch, part, 0.36), 2
+            )
+    return result
+
+
+def variants(n: int = 512) -> dict[str, float]:
+    """Microseconds a sequence of the fused kernel as more blocks share a multiprocessor, and so fewer registers."""
+    sck = kernels(device="cuda")["sck"].fit(list(recordings(4)))
+    v = sck._vectors(torch.as_tensor(recordings(n), device="cuda"), torch.full((n,), 80, device="cuda"))
+    v = v.contiguous()
+    out, failed = v.new_empty((n, 25, 2024)), torch.zeros(1, dtype=torch.int32, device="cuda")
+    parts = (
+        files("kerneton").joinpath(name).read_text(encoding="utf-8") for name in ("_jacobi.cu", "_sck.cu")
+    )
+    source, shared, result = "".join(parts), 2024 * 8 + (8 * 484 + 22 * 253) * 4, {}
+    for blocks in (3, 4):
+        launch = compile_kernel(
+            f"#define BLOCKS {blocks}\n{source}", "sck_features<22, float>", shared=shared
+        )
+        result[f"{blocks}_blocks"] = (
+            seconds(lambda launch=launch: launch(n * 25, 128, v, out, failed, 80, 0.36, 1)) / n * 1e6
+        )
+    return result
+
+
+def profile(n: int = 512) -> str:
+    """The kernels that a batch launches, by time."""
+    x = torch.as_tensor(recordings(n), device="cuda")
+    lengths = torch.full((n,), x.shape[1], device="cuda")
+    for name, kernel in kernels(device="cuda").items():
+        kernel.fit(list(recordings(4)))
+        chosen = x if name == "sck" else x[:, :, list(SET_E)].contiguous()
+        kernel._encode(chosen, lengths)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as recorded:
+            kernel._encode(chosen, lengths)
+            torch.cuda.synchronize()
+        print(name)
+        for row in sorted(recorded.key_averages(), key=lambda row: -row.device_time_total)[:14]:
+            print(f"  {row.device_time_total / n:7.3f} µs {row.count:3d} {row.key[:90]}")
+    return ""
+
+
+def stages(n: int = 512) -> dict[str, Any]:
+    """Device microseconds a sequence of each step, its bytes and operations, the share of the peak."""
+    X = torch.as_tensor(recordings(n), device="cuda")
+    lengths = torch.full((n,), X.shape[1], device="cuda")
+    result: dict[str, Any] = {}
+    made = kernels(device="cuda")
+    for name, kernel in made.items():
+        kernel.fit(list(recordings(4)))
+        x = X if name == "sck" else X[:, :, list(SET_E)].contiguous()
+        result[name] = seconds(lambda kernel=kernel, x=x: kernel._encode(x, lengths)) / n * 1e6
+    sck = made["sck"]
+    v = sck._vectors(X, lengths).contiguous()
+    result["sck_vectors"] = seconds(lambda: sck._vectors(X, lengths).contiguous()) / n * 1e6
+    result["sck_kernel"] = seconds(lambda: _epn_cuda.sck_features(v, 0.36, "simplex")) / n * 1e6
+    for name in ("dck", "dck_window"):
+        dck = made[name]
+        x = X[:, :, list(SET_E)].contiguous()
+        z = dck._times(x, lengths)
+        same = {"sigma": dck.sigma_joint, "n_pivots": 5, "sigma_span": dck.sigma_span, "extent": 2.25}
+        sums = harmonic_sums(x, z, dck._local_pairs, **same)
+        result[f"{name}_sums"] = (
+            seconds(lambda x=x, z=z, dck=dck, same=same: harmonic_sums(x, z, dck._local_pairs, **same))
+            / n
+            * 1e6
+        )
+        result[f"{name}_hosvd"] = seconds(lambda sums=sums: power_norm.hosvd_power(sums, 0.85)) / n * 1e6
+        flat = torch.randn(n, 36 * 540, device="cuda")
+        positions = torch.as_tensor(dck._entries[0], device="cuda")
+        result[f"{name}_gather"] = (
+            seconds(lambda flat=flat, positions=positions: flat[:, positions]) / n * 1e6
+        )
+    return result
+
+
+def throughput(n: int, batch_sizes: list[int], streams: list[int]) -> dict[str, Any]:
+    """From recordings on the host to features on the host."""
+    X = [SkeletonSequence(x) for x in recordings(n)]
+    made = kernels(device="cuda")
+    width = {name: int(kernel.fit(X[:64]).block_sizes_.sum()) for name, kernel in made.items()}
+    result: dict[str, Any] = {"n": n}
+    for pinned in (False, True):
+        made_here = {w: torch.empty(n, w, pin_memory=pinned).fill_(1).numpy() for w in set(width.values())}
+        for batch_size in batch_sizes:
+            for n_streams in streams:
+                _batches._STREAMS = n_streams
+                row: dict[str, Any] = {"pinned": pinned, "batch_size": batch_size, "streams": n_streams}
+                for name, kernel in made.items():
+                    kernel.set_params(batch_size=batch_size)
+                    out = made_here[width[name]]
+                    kernel.transform(X[:2048], out=out[:2048])
+                    torch.cuda.reset_peak_memory_stats()
+                    start = time.perf_counter()
+                    kernel.transform(X, out=out)
+                    row[f"{name}_s"] = time.perf_counter() - start
+                    row[f"{name}_gpu_bytes"] = torch.cuda.max_memory_allocated()
+                    assert np.isfinite(out[:: max(1, n // 100)]).all()
+                row["sequences_per_second"] = n / (row["sck_s"] + row["dck_s"])
+                row["sequences_per_second_window"] = n / (row["sck_s"] + row["dck_window_s"])
+                result[f"{batch_size}_{n_streams}_{'pinned' if pinned else 'plain'}"] = row
+                print(json.dumps(row), flush=True)
+        del made_here
+    return result
+
+
+def main() -> None:
+    parts: dict[str, Callable[[], Any]] = {
+        "ceilings": ceilings,
+        "accuracy": accuracy,
+        "kernels": kernel_times,
+        "variants": variants,
+        "profile": profile,
+        "stages": stages,
+    }
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, default=20_000)
+    parser.add_argument("--batch-sizes", type=int, nargs="+", default=[32, 512, 20_000])
+    parser.add_argument("--streams", type=int, nargs="+", default=[3])
+    parser.add_argument("--only", nargs="+", default=[*parts, "throughput"])
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    options = parser.parse_args()
+    torch.backends.cuda.matmul.allow_tf32 = False
+    parts["throughput"] = lambda: throughput(options.n, options.batch_sizes, options.streams)
+    result: dict[str, Any] = {"machine": machine()}
+    print(json.dumps(result["machine"]), flush=True)
+    for name in options.only:
+        start = time.perf_counter()
+        try:
+            result[name] = parts[name]()
+        except Exception as error:  # one part that fails must not cost the others
+            result[name] = f"{type(error).__name__}: {error}"
+            import traceback
+
+            traceback.print_exc()
+        print(f"{name} ({time.perf_counter() - start:.0f} s)", json.dumps(result[name], indent=1), flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
