@@ -134,7 +134,7 @@ def _gpu_work(
             )
             features = _on_device(encode, padded, lengths, device)
             # Straight into the result, where it is page-locked and the rows lie together.
-            direct = pinned and rows[-1] - rows[0] == len(rows) - 1
+            direct = pinned and bool((np.diff(rows) == 1).all())
             held = out[rows[0] : rows[-1] + 1] if direct else buffer("target", tuple(features.shape), dtype)
             torch.from_numpy(held).copy_(features, non_blocking=True)
             own.stream.synchronize()
