@@ -13,11 +13,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from walks import walks
 
 import kerneton
-from kerneton import SCK
+from kerneton import DCK, SCK
+from kerneton._batches import pad
 from kerneton._nvrtc import halves
 from kerneton.aggregate import outer_power_sum
+from kerneton.feature_maps import pivot_scale
 from kerneton.power_norm import _eigh_power, _svd_power
-from kerneton.vectorize import n_entries, unique_entries
+from kerneton.sequence import SkeletonSequence
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
@@ -33,6 +35,7 @@ def compiled(tmp_path_factory):
             defined = [
                 f"-DORDER={order}",
                 f"-DSIDES={sides}",
+                "-DTIMES=3",
                 f"-DFOLDER={Path(kerneton.__file__).parent}",
             ]
             source = Path(__file__).parent / "cuda" / "epn.cpp"
@@ -46,10 +49,15 @@ def compiled(tmp_path_factory):
     return compile
 
 
+def pointer(array):
+    p = array.ctypes.data_as(ctypes.c_void_p)
+    p.array = array  # lives as long
+    return p
+
+
 def call(function, source, target, *arguments):
     """Run a kernel on arrays; everything must be written and everything must converge."""
-    pointers = [a.ctypes.data_as(ctypes.c_void_p) for a in (source, target)]
-    assert function(*pointers, *arguments) == 0
+    assert function(pointer(source), pointer(target), *arguments) == 0
     return target
 
 
@@ -125,20 +133,74 @@ def test_vectors(compiled, order):
 
 @pytest.mark.parametrize("entries", ["simplex", "upper", "slices"])
 @pytest.mark.parametrize(("dtype", "tol"), [(np.float64, 1e-7), (np.float32, 2e-6)])
-@pytest.mark.parametrize("n_frames", [1, 20])
-def test_sck(compiled, entries, dtype, tol, n_frames):
+def test_sck(compiled, entries, dtype, tol):
     """Sums in double precision: single precision costs 1e-6 and not the 1e-3 of a rounded tensor."""
-    kernel = SCK(n_pivots_joint=1, n_pivots_time=3)
-    x = np.stack(walks((n_frames,), 2, dtype=dtype))
-    v = np.ascontiguousarray(kernel.fit(list(x))._vectors(x, np.array([n_frames])))[0]
-    T = outer_power_sum(v[None].astype(float), 3)
-    expected = unique_entries(_eigh_power(np, T.reshape(-1, 6, 6), 0.36).reshape(T.shape), 3, entries)[0]
-    library = compiled(6)
+    X = walks((20, 1, 9), 2, dtype=dtype)
+    kernel = SCK(
+        signals=("position", "from_mean"),
+        joint_weight=(0.4, 0.3),
+        n_pivots_joint=(1, 2),
+        n_pivots_time=3,
+        pivot_margin=0.5,
+        entries=entries,
+    )
+    expected = kernel.fit_transform([x.astype(float) for x in X]).reshape(3, 2, -1)
+    padded, lengths = pad([kernel._signal(SkeletonSequence(x)) for x in X], dtype)
+    table = np.ascontiguousarray(kernel._vector_table())
+    assert table.shape == (4, 12)
+    library = compiled(12)
     function = library.sck_float if dtype == np.float32 else library.sck_double
-    out = np.full((2, n_entries(6, 3, entries)), 99, dtype)
-    code = ["slices", "simplex", "upper"].index(entries)
-    answer = call(function, v, out, 2, n_frames, *halves(0.36), code)
+    answer = call(
+        function,
+        padded,
+        np.full(expected.shape, 99, dtype),
+        pointer(lengths.astype(np.int32)),
+        pointer(table),
+        *(3, 20, 2, 6, *halves(kernel.power)),
+        ["slices", "simplex", "upper"].index(entries),
+    )
     assert errors(answer, expected).max() < tol
+
+
+@pytest.mark.parametrize("sigma_span", [None, 2.5])
+@pytest.mark.parametrize("same_joint", [True, False])
+def test_dck(compiled, sigma_span, same_joint):
+    X = [x + [0.3, 0.9, 2.5] for x in walks((30, 1, 12, 5, 2), 4)]
+    kernel = DCK(
+        joints=[0, 1, 3],
+        same_joint=same_joint,
+        sigma_span=sigma_span,
+        power=1.0,
+        pivot_margin=0.5,
+        n_pivots_time=3,
+        method="direct",
+    )
+    expected = kernel.fit_transform(X)
+    padded, lengths = pad([x[:, [0, 1, 3]] for x in X], np.float32)
+    pairs = kernel._local_pairs
+    low, high = -0.25, 1.25
+    plan = np.array(
+        [0.6, 1.3, pivot_scale(5, -1.3, 1.3, 0.6), sigma_span or 0]
+        + [0.5, low, high, pivot_scale(3, low, high, 0.5), 1e-5]
+    )
+    tensors = call(
+        compiled(12).dck,
+        padded,
+        np.full((5, len(pairs), 15, 3, 3), 99, np.float32),
+        *(pointer(lengths.astype(np.int32)), pointer(pairs.astype(np.int32)), pointer(plan)),
+        *(5, 30, 3, len(pairs), 5),
+    )
+    answer = tensors.reshape(5, -1)[:, kernel._entries] * 2**0.5
+    assert_allclose(answer[1], 0, atol=0)  # one frame makes no pair
+    assert errors(answer, expected).max() < 2e-5
+
+
+def test_dck_gives_up_on_millimetres(compiled):
+    x = 1000 * np.stack(walks((30,), 2, dtype=np.float32))
+    plan = np.array([0.6, 1.0, 1.0, 0, 0.5, 0, 1, 1, 1e-5])
+    given = [pointer(np.array(v, np.int32)) for v in ([30], [[0, 1]])]
+    out = np.zeros((1, 1, 15, 3, 3), np.float32)
+    assert compiled(12).dck(pointer(x), pointer(out), *given, pointer(plan), 1, 30, 2, 1, 5) == 1
 
 
 @pytest.mark.parametrize("sides", ["15,6,6", "4,7,5"])

@@ -14,7 +14,7 @@ from kerneton.exceptions import DataError, MissingExtraError, ParameterError
 
 Encode = Callable[[Any, Any], Any]  # padded signals (B, T, ...) and lengths (B,) → features (B, n_features)
 
-_PINNED_BYTES = 2**27  # of page-locked memory a stream, which bounds its batches
+_PINNED_BYTES = 2**28  # of page-locked memory a stream, which bounds its batches
 _STREAMS = 3  # one computes while the others are copied in, out and into the result
 
 
@@ -133,13 +133,14 @@ def _gpu_work(
                 [signals[i] for i in rows], dtype, lambda shape, dtype: buffer("source", shape, dtype)
             )
             features = _on_device(encode, padded, lengths, device)
-            # Straight into the result, where it is page-locked and the rows lie together.
-            direct = pinned and bool((np.diff(rows) == 1).all())
-            held = out[rows[0] : rows[-1] + 1] if direct else buffer("target", tuple(features.shape), dtype)
+            together = bool((np.diff(rows) == 1).all())
+            target: Any = slice(rows[0], rows[-1] + 1) if together else rows
+            direct = pinned and together
+            held = out[target] if direct else buffer("target", tuple(features.shape), dtype)
             torch.from_numpy(held).copy_(features, non_blocking=True)
             own.stream.synchronize()
         if not direct:
-            out[rows] = held
+            out[target] = held
 
     return work
 

@@ -1,4 +1,4 @@
-"""Power normalisation on a GPU: our kernels, ``*.cu`` beside this file, compiled when first used.
+"""SCK, DCK and power normalisation on a GPU: our kernels, ``*.cu`` beside this file, compiled when first used.
 
 Every function answers None where its kernel cannot run (no NVRTC, an order it is not made for, not enough shared
 memory) or did not converge, which has not been seen; the callers then take ``torch.linalg``.
@@ -13,11 +13,16 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+
 from kerneton._nvrtc import compile_kernel
+from kerneton.feature_maps import pivot_scale
 
 _ORDERS = range(3, 65)
 _THREADS = 128
 _HOSVD_THREADS = 64
+_DCK_THREADS = 192
+_MAX_HARMONICS, _MAX_TIMES, _MAX_BAND = 64, 8, 256
 _HOSVD_SHARED = 110_000  # bytes of a block: two fit on a multiprocessor
 _ENTRIES = {"slices": 0, "simplex": 1, "upper": 2}
 
@@ -28,7 +33,7 @@ def psd_power(A: Any, power: float, *, vectors: bool = False) -> Any | None:
     """Power of a batch (B, n, n); with ``vectors`` its eigenvectors as columns, zero beyond the numerical rank."""
     n = A.shape[-1]
     matrices = _THREADS // 32 * _groups(n)
-    launch = _kernel(A, "_psd_power.cu", "psd_power", (n,), matrices * _room(n) * 8)
+    launch = _kernel(A, ("_jacobi.cu", "_psd_power.cu"), "psd_power", (n,), matrices * _room(n) * 8)
     if launch is None:
         return None
     A = A.contiguous()
@@ -37,20 +42,59 @@ def psd_power(A: Any, power: float, *, vectors: bool = False) -> Any | None:
     return None if bool(failed) else out
 
 
-def sck_features(v: Any, power: float, entries: str) -> Any | None:
-    """Σ_s v⊗v⊗v, its slices to a power, their unique entries; (B, J, T, d) → (B, J, n_entries).
+def sck_features(signals: Any, lengths: Any, table: np.ndarray, power: float, entries: str) -> Any | None:
+    """All of SCK, from signals (B, T, J, C) to features (B, J, n_entries); the tensors never leave the chip.
 
-    The tensors never leave the chip. Sums are taken in double precision, so that float32 costs no eigenvalue.
+    ``table`` (4, d) makes the vectors: for each entry its place among the signals (-1 for time), pivot, 1/σ² and
+    amplitude. Sums of their products are taken in double precision, so that float32 costs no eigenvalue.
     """
-    B, J, T, d = v.shape
+    (B, T, J, C), d = signals.shape, table.shape[1]
     pairs, triples = d * (d + 1) // 2, d * (d + 1) * (d + 2) // 6
-    shared = triples * 8 + (_THREADS // 32 * _groups(d) * _room(d) + d * pairs) * v.element_size()
-    launch = _kernel(v, "_sck.cu", "sck_features", (d,), shared)
+    shared = triples * 8 + (_THREADS // 32 * _groups(d) * _room(d) + d * pairs) * signals.element_size()
+    launch = _kernel(signals, ("_jacobi.cu", "_sck.cu"), "sck_features", (d,), shared)
     if launch is None:
         return None
-    v = v.contiguous()
-    out, failed = v.new_empty((B, J, d * pairs if entries == "slices" else triples)), _flag(v)
-    launch(B * J, _THREADS, v, out, failed, T, float(power), _ENTRIES[entries])
+    out = signals.new_empty((B, J, d * pairs if entries == "slices" else triples))
+    failed, given = _flag(signals), (signals.contiguous(), lengths.int(), _on(signals, table))
+    launch(B * J, _THREADS, *given, out, failed, T, J, C, float(power), _ENTRIES[entries])
+    return None if bool(failed) else out
+
+
+def dck_sums(
+    x: Any,
+    lengths: Any,
+    pairs: np.ndarray,
+    *,
+    sigma: float,
+    n_pivots: int,
+    reach: float,
+    sigma_span: float | None,
+    sigma_time: float,
+    n_times: int,
+    reach_time: float,
+    tol: float,
+) -> Any | None:
+    """DCK's sums over pairs of frames, share of J T included; (B, T, J, 3) → (B, n_pairs, 3Z, Z₃, Z₃), float32.
+
+    As `kerneton.displacement.harmonic_sums`, for windows that are short or none; each recording has its own plan.
+    """
+    B, T, J, _ = x.shape
+    wide = sigma_span is not None and min(T, 2 * 5.3 * sigma_span) > _MAX_BAND
+    if str(x.dtype) != "torch.float32" or wide or n_times > _MAX_TIMES:
+        return None
+    shared = 4 * (T * (J + n_times) + 2 * _MAX_HARMONICS * (n_pivots + J * n_times))
+    launch = _kernel(x, ("_dck.cu",), "dck_sums", (n_times,), max(shared, 4 * (T * (J + n_times + 1))))
+    if launch is None:
+        return None
+    low, high = -reach_time, 1 + reach_time
+    scale, scale_time = (
+        pivot_scale(n_pivots, -reach, reach, sigma),
+        pivot_scale(n_times, low, high, sigma_time),
+    )
+    plan = np.asarray([sigma, reach, scale, sigma_span or 0, sigma_time, low, high, scale_time, tol])
+    out, failed = x.new_empty((B, len(pairs), 3 * n_pivots, n_times, n_times)), _flag(x)
+    given = (x.contiguous(), lengths.int(), _on(x, pairs.astype(np.int32)), _on(x, plan))
+    launch(3 * B, _DCK_THREADS, *given, out, failed, T, J, len(pairs), n_pivots)
     return None if bool(failed) else out
 
 
@@ -66,7 +110,7 @@ def hosvd_power(X: Any, power: float, entry_power: float) -> Any | None:
     shared = tensors * ((math.prod(sides) + sum(n * n for n in sides)) | 1) * 8
     if shared > _HOSVD_SHARED:
         return None
-    launch = _kernel(X, "_hosvd.cu", "hosvd_power", sides, shared)
+    launch = _kernel(X, ("_jacobi.cu", "_hosvd.cu"), "hosvd_power", sides, shared)
     if launch is None:
         return None
     X = X.contiguous()
@@ -92,30 +136,35 @@ def _flag(x: Any) -> Any:
     return torch.zeros(1, dtype=torch.int32, device=x.device)
 
 
-def _kernel(x: Any, file: str, name: str, orders: tuple[int, ...], shared: int) -> Callable[..., None] | None:
+def _on(x: Any, values: np.ndarray) -> Any:
+    """An array beside a tensor."""
+    import torch
+
+    return torch.from_numpy(np.ascontiguousarray(values)).to(x.device)
+
+
+def _kernel(
+    x: Any, sources: tuple[str, ...], name: str, orders: tuple[int, ...], shared: int
+) -> Callable[..., None] | None:
     """The kernel for some orders and the tensor's precision, where it lives."""
     if not x.is_cuda or any(n not in _ORDERS for n in orders):
         return None
-    return _compiled(file, name, orders, str(x.dtype), shared, x.device.index)
+    real = {"torch.float32": "float", "torch.float64": "double"}[str(x.dtype)]
+    arguments = [*map(str, orders), *([real] if name in ("psd_power", "sck_features") else [])]
+    return _compiled(sources, f"{name}<{', '.join(arguments)}>", shared, x.device.index)
 
 
 @functools.cache
-def _compiled(
-    file: str, name: str, orders: tuple[int, ...], dtype: str, shared: int, device: int
-) -> Callable[..., None] | None:
+def _compiled(sources: tuple[str, ...], name: str, shared: int, device: int) -> Callable[..., None] | None:
     import torch
 
-    real = {"torch.float32": "float", "torch.float64": "double"}[dtype]
-    arguments = ", ".join([*map(str, orders), *([] if len(orders) > 1 else [real])])
     limit = getattr(torch.cuda.get_device_properties(device), "shared_memory_per_block_optin", 49152)
     if shared > limit:
         return None
-    source = "".join(
-        files("kerneton").joinpath(part).read_text(encoding="utf-8") for part in ("_jacobi.cu", file)
-    )
+    source = "".join(files("kerneton").joinpath(part).read_text(encoding="utf-8") for part in sources)
     try:
         with torch.cuda.device(device):
-            return compile_kernel(source, f"{name}<{arguments}>", shared=shared)
+            return compile_kernel(source, name, shared=shared)
     except RuntimeError as error:
-        log.warning("power normalisation falls back to torch.linalg, far slower: %s", error)
+        log.warning("%s cannot run, its work falls to torch, far slower: %s", name, error)
         return None

@@ -12,24 +12,31 @@ template <int N> INLINE int simplex(int a, int b, int c) {
 
 template <int N> INLINE int diagonal(int slice, int i) { return slice < i ? simplex<N>(slice, i, i) : simplex<N>(i, i, slice); }
 
-// The whole of SCK for one joint of one recording, a block: v (T, N) → Σ_s v⊗v⊗v → slices to the power γ → entries that
-// symmetry leaves. Only v is read and only features are written; what lies between stays on the chip.
+INLINE float gauss(float gap, float inverse) { return expf(-gap * gap * inverse); }
+INLINE double gauss(double gap, double inverse) { return exp(-gap * gap * inverse); }
+
+// The whole of SCK for one joint of one recording, a block: signals → v → Σ_s v⊗v⊗v → slices to the power γ → entries
+// that symmetry leaves. Only signals (B, frames, joints, width) are read and only features are written; what lies
+// between stays on the chip.
 //
-// `entries`: 1 for a ≤ b ≤ c of the symmetric part, weighted by √multiplicity, 2 for those of slice c, 0 for i ≤ j of
-// every slice.
+// `table` (4, N) says how v is made, v_e = amplitude exp(-(u - pivot)² / σ²): for each entry its place among the signals
+// (-1 for the time s / lengths), pivot, 1/σ² and amplitude. `entries`: 1 for a ≤ b ≤ c of the symmetric part, weighted
+// by √multiplicity, 2 for those of slice c, 0 for i ≤ j of every slice.
 // Shared memory: the tensor, the slices' lower triangles, and frames of v or one N·2M matrix for each group.
 template <int N, class R>
-__global__ void __launch_bounds__(128, sizeof(R) == 4 ? BLOCKS : 2) sck_features(const R* vectors, R* features, int* failed, int frames, int high, int low, int entries) {
+__global__ void __launch_bounds__(128, sizeof(R) == 4 ? BLOCKS : 2) sck_features(const R* signals, const int* lengths, const double* table, R* features, int* failed, int frames, int joints, int width, int high, int low, int entries) {
     constexpr int M = Place<N>::M, GROUPS = Place<N>::GROUPS, PAIRS = N * (N + 1) / 2, TRIPLES = PAIRS * (N + 2) / 3;
     constexpr int CHUNK = 16, STEP = 4;
     constexpr int WIDTH = (N + STEP - 1) / STEP * STEP;
     extern __shared__ double room[];
     double* tensor = room;
-    double* frame = tensor + TRIPLES;                   // CHUNK frames of v, a frame padded to WIDTH; later
-    R* work = (R*)frame;                                // N rows of 2M for each group
+    double* frame = tensor + TRIPLES;                         // CHUNK frames of v, a frame padded to WIDTH; later
+    R* work = (R*)frame;                                      // N rows of 2M for each group
     R* slices = work + blockDim.x / 32 * GROUPS * N * 2 * M;  // (N, PAIRS)
-    const R* v = vectors + (long long)blockIdx.x * frames * N;
     double power = __hiloint2double(high, low);
+    int recording = blockIdx.x / joints, joint = blockIdx.x % joints, length = lengths[recording];
+    const R* x = signals + ((long long)recording * frames * joints + joint) * width;
+    double share = cbrt(1 / (length * sqrt((double)joints)));
 
     // The tensor, a pair i ≤ j a thread: Σ_s (v_i v_j) v_k for k ≤ i. Pairs are in the order of i, so that the
     // threads of a warp have about as many k.
@@ -47,12 +54,19 @@ __global__ void __launch_bounds__(128, sizeof(R) == 4 ? BLOCKS : 2) sck_features
         double sums[WIDTH];
 #pragma unroll
         for (int k = 0; k < WIDTH; ++k) sums[k] = 0;
-        for (int start = 0; start < frames; start += CHUNK) {
-            int count = min(CHUNK, frames - start);
+        for (int start = 0; start < length; start += CHUNK) {
+            int count = min(CHUNK, length - start);
             __syncthreads();
             for (int e = threadIdx.x; e < count * WIDTH; e += blockDim.x) {
-                int s = e / WIDTH, k = e % WIDTH;
-                frame[e] = k < N ? (double)v[(start + s) * N + k] : 0;
+                int s = start + e / WIDTH, k = e % WIDTH;
+                if (k < N) {
+                    int place = (int)table[k];
+                    R u = place < 0 ? (R)(s + 1) / (R)length : x[(long long)s * joints * width + place];
+                    R value = gauss(u - (R)table[N + k], (R)table[2 * N + k]);
+                    frame[e] = (R)(table[3 * N + k] * share) * value;
+                } else {
+                    frame[e] = 0;
+                }
             }
             __syncthreads();
             for (int s = 0; s < count; ++s) {

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from kerneton._array import as_dtype_of, asarray_like, index_like, namespace_of, to_numpy
+from kerneton import _epn_cuda
+from kerneton._array import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton._blocks import BlockTransformer, resolve_joints
 from kerneton._validation import check_choice, check_in, check_positive
 from kerneton.displacement import direct_sums, harmonic_sums
@@ -131,15 +132,34 @@ class DCK(BlockTransformer):
         self._entries = self._entry_table(kept)
 
     def _encode(self, x: Any, n_frames: Any) -> Any:
-        z = self._times(x, n_frames)  # (B, T, Z₃)
-        x = _centred(x, n_frames)
-        tensors = self._sums(x, z, n_frames)  # (B, n_pairs, 3Z₂, Z₃, Z₃)
+        tensors = self._fused_sums(x, n_frames)  # (B, n_pairs, 3Z₂, Z₃, Z₃)
+        if tensors is None:
+            x = _centred(x, n_frames)
+            tensors = self._sums(x, self._times(x, n_frames), n_frames)
         tensors = hosvd_power(tensors, self.power, self.entry_power)
         if self._twins is not None:
             tensors = self._symmetrize(tensors)
-        positions, weights = self._entries
         flat = tensors.reshape(len(tensors), -1)
-        return flat[:, index_like(positions, flat)] * asarray_like(weights, flat)
+        return flat[:, index_like(self._entries, flat)] * 2**0.5
+
+    def _fused_sums(self, x: Any, n_frames: Any) -> Any | None:
+        """The sums in one kernel, where there is a GPU; else None."""
+        if self.method == "direct" or not is_torch(x) or not x.is_cuda:
+            return None
+        self._check_tolerance(x)
+        return _epn_cuda.dck_sums(
+            x,
+            n_frames,
+            self._local_pairs,
+            sigma=self.sigma_joint,
+            n_pivots=self.n_pivots_joint,
+            reach=self._reach(),
+            sigma_span=self.sigma_span,
+            sigma_time=self.sigma_time,
+            n_times=self.n_pivots_time,
+            reach_time=self.pivot_margin * self.sigma_time,
+            tol=self.tol,
+        )
 
     def _times(self, x: Any, n_frames: Any) -> Any:
         """z(s/T), zero where padded; (B, T, Z₃)."""
@@ -168,12 +188,7 @@ class DCK(BlockTransformer):
 
     def _harmonics(self, x: Any, z: Any, same: dict[str, Any]) -> Any:
         """Sums by harmonics, each recording's plan its own whatever it shares a batch with."""
-        eps = float(namespace_of(x).finfo(x.dtype).eps)
-        if self.tol < 32 * eps:
-            raise ParameterError(
-                f"tol={self.tol:g} cannot be met in {x.dtype}; ask for {32 * eps:.0e} or more, "
-                "or use float64 recordings or method='direct'"
-            )
+        self._check_tolerance(x)
         extents = _extents(x)
 
         def sums(rows: Any, extent: float) -> Any:
@@ -185,6 +200,14 @@ class DCK(BlockTransformer):
         parts = [sums(index_like(rows, x), float(extents[rows[0]])) for rows in groups]
         back = np.argsort(np.concatenate(groups))
         return namespace_of(x).concatenate(parts, 0)[index_like(back, x)]
+
+    def _check_tolerance(self, x: Any) -> None:
+        eps = float(namespace_of(x).finfo(x.dtype).eps)
+        if self.tol < 32 * eps:
+            raise ParameterError(
+                f"tol={self.tol:g} cannot be met in {x.dtype}; ask for {32 * eps:.0e} or more, "
+                "or use float64 recordings or method='direct'"
+            )
 
     def _symmetrize(self, tensors: Any) -> Any:
         """Average each pair's tensor with its mirror image and keep one of each two, √2-fold."""
@@ -224,13 +247,12 @@ class DCK(BlockTransformer):
         axes = [np.arange(a * n, (a + 1) * n) for a in range(3)]
         return np.concatenate([index[::-1] if (a == 0) != swapped else index for a, index in enumerate(axes)])
 
-    def _entry_table(self, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Flat positions of the kept entries, p < q for a joint with itself, and their weights √2."""
+    def _entry_table(self, kept: np.ndarray) -> np.ndarray:
+        """Flat positions of the kept entries, p < q for a joint with itself; each stands for two and weighs √2."""
         z2, z3 = 3 * self.n_pivots_joint, self.n_pivots_time
         mask = np.ones((len(kept), z2, z3, z3), dtype=bool)
         mask[kept[:, 0] == kept[:, 1]] = np.triu(np.ones((z3, z3), dtype=bool), 1)
-        positions = np.flatnonzero(mask)
-        return positions, np.full(len(positions), 2**0.5)
+        return np.flatnonzero(mask)
 
     def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
         x = SIGNALS[self.signal](sequence).take(self.joints_, axis=1)

@@ -15,7 +15,7 @@ from kerneton._blocks import BlockTransformer, resolve_joints
 from kerneton._validation import check_choice, check_in, check_positive
 from kerneton.aggregate import outer_power_sum
 from kerneton.exceptions import ParameterError
-from kerneton.feature_maps import gaussian_features
+from kerneton.feature_maps import gaussian_features, pivot_scale, pivots
 from kerneton.layouts import JointsLike
 from kerneton.power_norm import hosvd_power, psd_power, slice_power
 from kerneton.sequence import SkeletonSequence
@@ -131,7 +131,7 @@ class SCK(BlockTransformer):
         self.device = device
 
     def _prepare(self, sequences: list[SkeletonSequence]) -> None:
-        blocks = self._blocks()
+        blocks = self._parts = self._blocks()
         check_choice("order", self.order, [1, 2, 3])
         check_choice("epn", self.epn, ["slices", "hosvd"])
         check_choice("entries", self.entries, ["simplex", "upper", "slices"])
@@ -139,6 +139,7 @@ class SCK(BlockTransformer):
         check_in("entry_power", self.entry_power, 0, 1, closed="right")
         check_in("pivot_margin", self.pivot_margin, 0, 10)
         self.joints_ = resolve_joints(self.joints, sequences[0])
+        self._all_joints = self.joints_ == tuple(range(sequences[0].n_joints))
         if self.pairs:
             if len(self.joints_) < 2:
                 raise ParameterError(f"pairs=True needs at least two joints, got {len(self.joints_)}")
@@ -165,9 +166,9 @@ class SCK(BlockTransformer):
             )
 
     def _encode(self, signals: Any, n_frames: Any) -> Any:
-        v = self._vectors(signals, n_frames)  # (B, J, T, d)
-        if (features := self._fused(v)) is not None:
+        if (features := self._fused(signals, n_frames)) is not None:
             return features.reshape(len(features), -1)
+        v = self._vectors(signals, n_frames)  # (B, J, T, d)
         tensors = outer_power_sum(v, self.order)  # (B, J, d, d, d)
         tensors = self._power(tensors)
         if self._twins is not None:
@@ -175,20 +176,42 @@ class SCK(BlockTransformer):
         features = unique_entries(tensors, self.order, self.entries)  # (B, J, n_entries)
         return features.reshape(len(features), -1)
 
-    def _fused(self, v: Any) -> Any | None:
-        """The three steps that follow in one kernel, where there is a GPU and they are the paper's; else None."""
+    def _fused(self, signals: Any, n_frames: Any) -> Any | None:
+        """All that follows in one kernel, where there is a GPU and the steps are the paper's; else None."""
         paper = self.order == 3 and self.epn == "slices" and self.power < 1 and self._twins is None
-        return _epn_cuda.sck_features(v, self.power, self.entries) if paper and is_torch(v) else None
+        if not paper or not is_torch(signals) or not signals.is_cuda:
+            return None
+        return _epn_cuda.sck_features(signals, n_frames, self._vector_table(), self.power, self.entries)
+
+    def _vector_table(self) -> np.ndarray:
+        """How each entry of v is made: place among the signals (-1 for time), pivot, 1/σ², amplitude; (4, d)."""
+        rows = []
+        for i, (_, sigma, n_pivots, weight) in enumerate(self._parts):
+            reach = 1.0 + self.pivot_margin * sigma
+            amplitude = weight**0.5 * pivot_scale(n_pivots, -reach, reach, sigma)
+            for axis in range(3):
+                rows += [
+                    (3 * i + axis, zeta, 1 / sigma**2, amplitude) for zeta in pivots(n_pivots, -reach, reach)
+                ]
+        reach = self.pivot_margin * self.sigma_time
+        low, high = -reach, 1.0 + reach
+        amplitude = self._time_weight() ** 0.5 * pivot_scale(self.n_pivots_time, low, high, self.sigma_time)
+        rows += [
+            (-1, zeta, 1 / self.sigma_time**2, amplitude) for zeta in pivots(self.n_pivots_time, low, high)
+        ]
+        return np.asarray(rows).T
+
+    def _time_weight(self) -> float:
+        return max(1 - sum(weight for *_, weight in self._parts), 0.0)
 
     def _vectors(self, signals: Any, n_frames: Any) -> Any:
         """v_is = [√β₁ φ(x_is); √β₂ z(s/T)] scaled so that the outer products carry 1/(T√J); (B, J, T, d)."""
         xp = namespace_of(signals)
         B, T, J, _ = signals.shape
-        blocks = self._blocks()
+        blocks = self._parts
         frames = asarray_like(np.arange(1, T + 1), signals)
         lengths = as_dtype_of(n_frames, signals)
         time = frames / lengths[:, None]  # (B, T)
-        time_weight = max(1 - sum(weight for *_, weight in blocks), 0.0)
         reach = self.pivot_margin * self.sigma_time
         z = gaussian_features(
             time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=-reach, high=1.0 + reach
@@ -199,7 +222,7 @@ class SCK(BlockTransformer):
             signal = signals[..., 3 * i : 3 * i + 3]
             phi = gaussian_features(signal, sigma=sigma, n_pivots=n_pivots, low=-reach, high=reach)
             parts.append(phi.reshape(B, T, J, 3 * n_pivots) * weight**0.5)
-        tail = (z * time_weight**0.5)[:, :, None, :]
+        tail = (z * self._time_weight() ** 0.5)[:, :, None, :]
         parts.append(xp.broadcast_to(tail, (B, T, J, self.n_pivots_time)))
         v = xp.concatenate(parts, -1).swapaxes(1, 2)
         share = (time < 1 + 0.5 / T) / (lengths[:, None] * J**0.5)  # padded frames have no share
@@ -257,7 +280,7 @@ class SCK(BlockTransformer):
     def _reversal(self, flipped: bool) -> np.ndarray:
         """Where each entry of v goes under x → -x, or (y, z) → -(y, z) for a pair that changes its order; (d,)."""
         moved, start = [], 0
-        for _, _, n_pivots, _ in self._blocks():
+        for _, _, n_pivots, _ in self._parts:
             for axis in range(3):
                 index = np.arange(start, start + n_pivots)
                 moved.append(index[::-1] if (axis == 0) != flipped else index)
@@ -268,14 +291,14 @@ class SCK(BlockTransformer):
     def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
         """The chosen signals side by side, (T, J, 3 * n_signals)."""
         parts = []
-        for name, *_ in self._blocks():
+        for name, *_ in self._parts:
             if self.pairs and name != "bone":
                 signal = SIGNALS[name](relative(sequence, self.pairs_))
             elif self.pairs:
                 signal = relative(sequence.replace(joints=SIGNALS[name](sequence)), self.pairs_).joints
             else:
                 signal = SIGNALS[name](sequence)
-                if self.joints_ != tuple(range(sequence.n_joints)):
+                if not self._all_joints:
                     signal = signal.take(self.joints_, axis=1)
             scale = self.scales_[name]
             parts.append(signal if scale == 1 else signal * signal.dtype.type(scale))

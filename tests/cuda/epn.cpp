@@ -8,6 +8,8 @@
 #include FILE_IN(FOLDER, _psd_power.cu)
 #include FILE_IN(FOLDER, _sck.cu)
 #include FILE_IN(FOLDER, _hosvd.cu)
+#undef INLINE
+#include FILE_IN(FOLDER, _dck.cu)
 
 template <class T>
 int power(const T* source, T* target, int count, int high, int low, int vectors) {
@@ -18,18 +20,30 @@ int power(const T* source, T* target, int count, int high, int low, int vectors)
 }
 
 template <class R>
-int sck(const R* vectors, R* features, int blocks, int frames, int high, int low, int entries) {
+int sck(const R* x, R* out, const int* lengths, const double* table, int n, int frames, int joints, int width, int high, int low, int entries) {
     int failed = 0;
-    fibres::launch(blocks, 128,
-                   [&] { sck_features<ORDER, R>(vectors, features, &failed, frames, high, low, entries); });
+    fibres::launch(n * joints, 128, [&] {
+        sck_features<ORDER, R>(x, lengths, table, out, &failed, frames, joints, width, high, low, entries);
+    });
     return failed;
 }
 
 extern "C" {
 int power_float(const float* a, float* b, int n, int h, int l, int v) { return power(a, b, n, h, l, v); }
 int power_double(const double* a, double* b, int n, int h, int l, int v) { return power(a, b, n, h, l, v); }
-int sck_float(const float* a, float* b, int n, int t, int h, int l, int e) { return sck(a, b, n, t, h, l, e); }
-int sck_double(const double* a, double* b, int n, int t, int h, int l, int e) { return sck(a, b, n, t, h, l, e); }
+int sck_float(const float* x, float* out, const int* lengths, const double* table, int n, int t, int j, int w, int h, int l, int e) {
+    return sck(x, out, lengths, table, n, t, j, w, h, l, e);
+}
+int sck_double(const double* x, double* out, const int* lengths, const double* table, int n, int t, int j, int w, int h, int l, int e) {
+    return sck(x, out, lengths, table, n, t, j, w, h, l, e);
+}
+int dck(const float* x, float* out, const int* lengths, const int* pairs, const double* plan, int n, int frames, int joints, int n_pairs, int n_pivots) {
+    int failed = 0;
+    fibres::launch(3 * n, 192, [&] {
+        dck_sums<TIMES>(x, lengths, pairs, plan, out, &failed, frames, joints, n_pairs, n_pivots);
+    });
+    return failed;
+}
 
 int hosvd(const float* a, float* b, int n, int high, int low, int entry_high, int entry_low) {
     int failed = 0, tensors = 2 * tensors_a_warp((longest(SIDES) + 1) / 2);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <vector>
@@ -137,5 +138,9 @@ static unsigned __float_as_uint(float value) {
 }
 
 static float __fdividef(float a, float b) { return a / b; }
+static void sincospif(float x, float* sine, float* cosine) {
+    *sine = std::sin(M_PI * x);
+    *cosine = std::cos(M_PI * x);
+}
 static float rsqrtf(float x) { return 1 / std::sqrt(x); }
 static double rsqrt(double x) { return 1 / std::sqrt(x); }
