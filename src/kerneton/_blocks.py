@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,18 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
     def transform(self, X: Iterable[Any], out: np.ndarray | None = None) -> np.ndarray:
         """Features, (n_sequences, sum of block_sizes_), into ``out`` (a memory map, say) where it is given."""
         check_is_fitted(self, "block_sizes_")
-        sequences = check_sequences(X, n_joints=self.n_joints_in_, layout=self.layout_)
-        features = self._features(sequences, out)
+        fitted: dict[str, Any] = {"n_joints": self.n_joints_in_, "layout": self.layout_}
+        if self.device is None:
+            features = self._features(check_sequences(X, **fitted), out)
+        else:
+            # The numbers are looked at while the device computes; what is wrong with them explains what else goes wrong.
+            sequences = check_sequences(X, values=False, **fitted)
+            with ThreadPoolExecutor(1) as pool:
+                check = pool.submit(check_sequences, sequences, **fitted)
+                try:
+                    features = self._features(sequences, out)
+                finally:
+                    check.result()
         if self.weighting is not None:
             self._weight(features)
         return features

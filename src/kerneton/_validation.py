@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from kerneton.sequence import SkeletonSequence
 _SHOWN = 5  # problems spelt out before "and N more"
 _LARGEST = 1e9  # beyond this, squares and rates of change overflow in single precision
 _GLANCE = 256  # recordings looked at together
+_MANY = 8  # glances, and cores, that are worth threads
 
 
 def check_sequences(
@@ -22,12 +25,14 @@ def check_sequences(
     n_joints: int | None = None,
     layout: Layout | None = None,
     allow_missing: bool = False,
+    values: bool = True,
 ) -> list[SkeletonSequence]:
     """Check recordings and return them as a list; every problem is collected into one error.
 
     ``X`` holds `SkeletonSequence` objects or arrays of shape (T, J, 3), T free, J and the layout the same
     throughout. ``n_joints`` and ``layout`` are what a fitted estimator saw. ``allow_missing`` admits NaN
-    coordinates, all-zero frames and zero confidence, which only preprocessing may see.
+    coordinates, all-zero frames and zero confidence, which only preprocessing may see. Without ``values`` shapes
+    are checked and numbers are not, for callers who look at those later.
 
     >>> import numpy as np
     >>> [s.n_frames for s in check_sequences([np.ones((4, 2, 3)), np.ones((7, 2, 3))])]
@@ -47,7 +52,7 @@ def check_sequences(
     if not sequences and not problems:
         raise DataError("expected at least one recording, got none")
     if not problems:
-        problems = list(_problems(sequences, n_joints, layout, allow_missing))
+        problems = list(_problems(sequences, n_joints, layout, allow_missing, values))
     if problems:
         shown = "; ".join(problems[:_SHOWN])
         more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
@@ -71,11 +76,15 @@ def joint_name(sequence: SkeletonSequence, joint: int) -> str:
 
 
 def _problems(
-    sequences: list[SkeletonSequence], n_joints: int | None, layout: Layout | None, allow_missing: bool
+    sequences: list[SkeletonSequence],
+    n_joints: int | None,
+    layout: Layout | None,
+    allow_missing: bool,
+    values: bool,
 ) -> Iterator[str]:
     expected = sequences[0].n_joints if n_joints is None else n_joints
     whose = "the fitted one" if layout is not None else "the first"
-    sound = _all_sound(sequences)
+    sound = not values or _all_sound(sequences)
     for i, sequence in enumerate(sequences):
         layout = layout or sequence.layout
         if sound and sequence.n_joints == expected and (sequence.layout is layout or sequence.layout is None):
@@ -91,17 +100,21 @@ def _problems(
 
 def _all_sound(sequences: list[SkeletonSequence]) -> bool:
     """Whether no recording can have bad values, by a glance at many at a time: a tenth of the time of each by itself."""
-    if len({(s.n_joints, s.joints.dtype) for s in sequences}) > 1 or any(
-        s.confidence is not None and not (s.confidence > 0).all() for s in sequences
-    ):
+    if len({(s.n_joints, s.joints.dtype) for s in sequences}) > 1:
         return False
-    for start in range(0, len(sequences), _GLANCE):
-        poses = np.concatenate([s.joints for s in sequences[start : start + _GLANCE]])
-        poses = poses.reshape(len(poses), -1)
-        squares = np.einsum("ij,ij->i", poses, poses)  # NaN and infinity stay what they are
-        if not (squares.min() > 0 and squares.max() <= _LARGEST**2):
-            return False
-    return True
+    parts = [sequences[i : i + _GLANCE] for i in range(0, len(sequences), _GLANCE)]
+    if len(parts) < _MANY or (os.cpu_count() or 1) < _MANY:
+        return all(map(_sound, parts))
+    with ThreadPoolExecutor(_MANY // 2) as pool:  # NumPy reads memory without the interpreter's lock
+        return all(pool.map(_sound, parts))
+
+
+def _sound(sequences: list[SkeletonSequence]) -> bool:
+    poses = np.concatenate([s.joints for s in sequences])
+    poses = poses.reshape(len(poses), -1)
+    squares = np.einsum("ij,ij->i", poses, poses)  # NaN and infinity stay what they are
+    trusted = (s.confidence is None or bool((s.confidence > 0).all()) for s in sequences)
+    return bool(squares.min() > 0 and squares.max() <= _LARGEST**2) and all(trusted)
 
 
 def _bad_values(sequence: SkeletonSequence, allow_missing: bool) -> Iterator[str]:

@@ -132,6 +132,8 @@ class DCK(BlockTransformer):
         self._entries = self._entry_table(kept)
 
     def _encode(self, x: Any, n_frames: Any) -> Any:
+        if self.joints_ != tuple(range(x.shape[2])):
+            x = x[:, :, index_like(self.joints_, x)]
         tensors = self._fused_sums(x, n_frames)  # (B, n_pairs, 3Z₂, Z₃, Z₃)
         if tensors is None:
             x = _centred(x, n_frames)
@@ -255,7 +257,7 @@ class DCK(BlockTransformer):
         return np.flatnonzero(mask)
 
     def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
-        x = SIGNALS[self.signal](sequence).take(self.joints_, axis=1)
+        x = SIGNALS[self.signal](sequence)
         return x * x.dtype.type(self.scale_) if self.signal in SCALED else x
 
     def _reach(self) -> float:
