@@ -24,6 +24,7 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
     block_sizes_: np.ndarray
     n_joints_in_: int
     layout_: Layout | None
+    device: str | None = None
 
     def fit(self, X: Iterable[Any], y: Any = None) -> Any:
         """Check the parameters and learn from the training recordings; with ``weighting`` from labels too."""
