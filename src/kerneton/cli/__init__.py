@@ -20,7 +20,7 @@ from kerneton.exceptions import KernetonError
 
 COMMANDS = (
     *("demo", "info", "show", "convert"),
-    *("fit", "predict", "explain", "evaluate", "reproduce"),
+    *("fit", "predict", "explain", "evaluate", "reproduce", "bench"),
 )  # modules of this package, in the order in which help lists them
 
 _EPILOG = """\

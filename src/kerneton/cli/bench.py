@@ -1,0 +1,52 @@
+"""kerneton bench: how fast the library is beside plain NumPy, LAPACK, scikit-learn and others, in one run."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from kerneton.cli._common import Output, add_command, add_data_home, progress_of
+
+_EXAMPLES = """\
+  kerneton bench --json bench.json
+  kerneton bench --only epn dck
+  kerneton bench --only growth --out pictures
+  kerneton bench --only gpu --json gpu.json
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Say what the command takes."""
+    parser = add_command(
+        subparsers,
+        "bench",
+        run,
+        help="measure how fast the library is on this machine, beside plain NumPy and others",
+        examples=_EXAMPLES,
+    )
+    add_data_home(parser)
+    parser.add_argument("--out", metavar="FOLDER", help="draw how times grow, as pictures in this folder")
+    parser.add_argument("--only", metavar="NAME", nargs="+", help="these parts alone (default: all)")
+    parser.add_argument(
+        "--repeats", metavar="N", type=int, default=7, help="runs a median is taken of (default: 7)"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="small workloads, to see that all works; no bar is meant for them",
+    )
+
+
+def run(args: argparse.Namespace) -> Output:
+    """Measure and show one table."""
+    from kerneton.bench import bench, to_text
+
+    result = bench(
+        only=args.only,
+        repeats=args.repeats,
+        quick=args.quick,
+        data_home=args.data_home,
+        output=args.out,
+        progress=progress_of(args),
+    )
+    return Output(to_text(result), result)
