@@ -13,11 +13,22 @@ import pytest
 from numpy.testing import assert_allclose
 from walks import walks
 
+from kerneton import displacement
 from kerneton.displacement import MAX_HARMONICS, direct_sums, harmonic_sums, plan_harmonics, span_window
 from kerneton.exceptions import DataError
 from kerneton.feature_maps import gaussian_features, pivot_scale
 
 PAIRS = np.array([[0, 1], [1, 1], [3, 2]])
+
+
+@pytest.fixture(autouse=True, params=["compiled", "harmonics"])
+def path(request, monkeypatch):
+    """Short windows by the compiled sum and, as without Numba, by harmonics."""
+    if request.param == "harmonics":
+        monkeypatch.setattr(displacement, "_compiled", lambda: None)
+    else:
+        pytest.importorskip("numba")
+    return request.param
 
 
 def batch(n_frames, n_joints=4, *, n=2, n_times=3, dtype=np.float64):
@@ -178,3 +189,22 @@ def test_span_window():
     assert_allclose(window[0, 1:], np.exp([-1 / 8, -4 / 8, -9 / 8]))
     assert_allclose(span_window(3, None), 1 - np.eye(3))
     assert_allclose(span_window(1, 2.0), [[0]])
+
+
+def test_compiled_sum_is_exact_but_for_the_window(path):
+    x, z = batch(40)
+    same = {"sigma": 0.3, "n_pivots": 5, "sigma_span": 3.0}
+    answer = harmonic_sums(x, z, PAIRS, extent=extent_of(x), **same)
+    bound = peak(z, 3.0, sigma=0.3, n_pivots=5, reach=1)
+    assert_within(answer, direct_sums(x, z, PAIRS, **same), bound, 1e-6 if path == "compiled" else 1e-5)
+
+
+def test_compiled_sum_leaves_wide_recordings_to_harmonics(path):
+    if path == "compiled":
+        x, z = batch(12)
+        same = {"sigma": 0.3, "n_pivots": 5, "sigma_span": 3.0}
+        known = displacement._compiled()
+        assert known.window_sums(8 * x[0], z[0], PAIRS, reach=1.0, tol=1e-5, **same) is None
+        expected = direct_sums(8 * x, z, PAIRS, **same)
+        answer = harmonic_sums(8 * x, z, PAIRS, extent=extent_of(8 * x), **same)
+        assert_within(answer, expected, peak(z, 3.0, sigma=0.3, n_pivots=5, reach=1), 1e-5)

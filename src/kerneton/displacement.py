@@ -4,12 +4,15 @@ Both compute, for pairs of joints (i, i'),
 
     X[z,p,q] = Σ_{s≠s'} G_σ4(s-s') φ_z(x_is - x_i's') z_p(s/T) z_q(s'/T)
 
-the direct sum in O(T²), the harmonics in O(T).
+the direct sum in O(T²), the harmonics in O(T). With Numba installed, sums of NumPy arrays in a short window take a compiled
+path over the frames that the window reaches, O(T) as well, and exact but for the window's tail.
 """
 
 from __future__ import annotations
 
+import functools
 import math
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from kerneton.feature_maps import gaussian, gaussian_features, pivot_scale, pivo
 MAX_HARMONICS = 256
 _DENSE_WINDOW = 160  # frames up to which a dense window matrix beats the Fourier transform
 _FEW_FRAMES = 8
+_LONG_SPAN = 32.0  # frames of σ₄ from which harmonics beat the compiled sum over the window
 
 
 def direct_sums(
@@ -90,6 +94,11 @@ def harmonic_sums(
 
     def sums(x: Any, z: Any) -> Any:
         if sigma_span is not None:
+            if not is_torch(x) and sigma_span < _LONG_SPAN and (compiled := _compiled()) is not None:
+                options = {"sigma": sigma, "n_pivots": n_pivots, "reach": reach, "tol": tol}
+                found = compiled.window_sums(x[0], z[0], pairs, sigma_span=sigma_span, **options)
+                if found is not None:
+                    return found[None]
             return _pairs(_window_sums(x, z, omegas, weights, sigma_span), pairs)
         phi = gaussian_features(
             x[:, :, pairs[:, 0]] - x[:, :, pairs[:, 1]],
@@ -109,6 +118,16 @@ def harmonic_sums(
         result = np.concatenate([sums(x[i : i + 1], z[i : i + 1]) for i in range(len(x))])
     # One frame makes no pair: zero, and not what rounding leaves, which a power would enlarge.
     return as_dtype_of(result, like) * (x.shape[1] > 1)
+
+
+@functools.cache
+def _compiled() -> ModuleType | None:
+    """The compiled path for short windows, imported when first used; None without Numba."""
+    try:
+        from kerneton import _dck_numba
+    except ImportError:
+        return None
+    return _dck_numba
 
 
 def _pivot_weights(
