@@ -23,6 +23,12 @@ __all__ = ["BARS", "PARTS", "bench", "to_text"]
 
 # Part → the module that measures it, in the order in which they run.
 PARTS = {
+    "kernels": "kerneton.bench.kernels",
+    "epn": "kerneton.bench.epn",
+    "dck": "kerneton.bench.dck_frames",
+    "growth": "kerneton.bench.growth",
+    "memory": "kerneton.bench.memory",
+    "msr": "kerneton.bench.msr",
     "svm": "kerneton.bench.linear_svm",
     "gpu": "kerneton.bench.gpu",
 }
@@ -63,6 +69,10 @@ def bench(
             result["gpu"] = found
             continue
         result["details"][name] = found
+        if name == "growth" and output is not None:
+            from kerneton.bench.growth import draw
+
+            draw(found, output)
         result["cpu"] |= {key: line and line["ratio"] for key, line in found.get("comparisons", {}).items()}
     return result
 

@@ -1,16 +1,35 @@
-"""Seeded recordings that the benchmarks share: smooth motion of a body's size, float32."""
+"""Seeded recordings that the benchmarks share, and the plain NumPy formulas that they are measured by."""
 
 from __future__ import annotations
 
-from typing import Any
+import importlib.util
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kerneton.datasets import load_msr_action3d, make_actions
 from kerneton.dck import DCK
+from kerneton.exceptions import MissingDataError
+from kerneton.poses import resample
+from kerneton.recognizer import make_recognizer
 from kerneton.sck import SCK
+from kerneton.sequence import SkeletonDataset, SkeletonSequence
 
 SET_E = (3, 5, 6, 8, 10, 11, 13, 14)  # eight joints, as many as the paper's set E
 PAPER_DCK: dict[str, Any] = {"sigma_joint": 0.3, "sigma_time": 0.25, "sigma_span": 3.0}
+
+
+class Prepared(NamedTuple):
+    """Recordings as the paper's kernels take them: hip-centred with equal bones for SCK, as recorded for DCK."""
+
+    source: str
+    for_sck: list[SkeletonSequence]
+    for_dck: list[SkeletonSequence]
+    sck: SCK
+    dck: DCK
 
 
 def recordings(n: int, n_frames: int = 80, n_joints: int = 25, seed: int = 0) -> np.ndarray:
@@ -40,3 +59,55 @@ def kernels(**options: Any) -> dict[str, Any]:
         "dck": DCK(joints=SET_E, **options),
         "dck_window": DCK(joints=SET_E, **PAPER_DCK, **options),
     }
+
+
+def msr_action3d(data_home: str | os.PathLike[str] | None) -> SkeletonDataset:
+    """MSR-Action3D, or generated recordings of its shape: 557 of 20 joints and 13 to 76 frames, 40 on average."""
+    try:
+        return load_msr_action3d(data_home)
+    except MissingDataError:
+        made = make_actions(n_subjects=10, n_takes=4)[:557]
+        lengths = np.random.default_rng(0).triangular(13, 31, 76, len(made)).astype(int)
+        short = [
+            s.replace(joints=resample(s.joints, n), confidence=None)
+            for s, n in zip(made, lengths, strict=True)
+        ]
+        return SkeletonDataset(short, name="generated, of the shape of MSR-Action3D")
+
+
+def prepared(n: int, data_home: str | os.PathLike[str] | None, dtype: Any = np.float64) -> Prepared:
+    """Some of the recordings above, evenly spaced, and the paper's kernels, fitted."""
+    data = msr_action3d(data_home)
+    some = data.select(np.linspace(0, len(data) - 1, min(n, len(data))).astype(int))
+    branches = dict(make_recognizer("paper")["features"].transformer_list)
+    ready = {}
+    for name, branch in branches.items():
+        poses = branch["preprocess"].fit(data).transform(some)
+        ready[name] = [s.replace(joints=s.joints.astype(dtype)) for s in poses]
+        branch[name].fit(ready[name])
+    return Prepared(data.name, ready["sck"], ready["dck"], branches["sck"]["sck"], branches["dck"]["dck"])
+
+
+def parameters(kernel: SCK | DCK) -> dict[str, Any]:
+    """Those of a kernel's parameters that the plain formulas take."""
+    names = ("sigma_joint", "n_pivots_joint", "sigma_time", "n_pivots_time", "power")
+    more = "joint_weight" if isinstance(kernel, SCK) else "sigma_span"
+    return {name: getattr(kernel, name) for name in (*names, more)}
+
+
+def numpy_reference() -> ModuleType:
+    """``benchmarks/numpy_reference.py``, from the checkout or from the copy in the installed package."""
+    package = Path(__file__).resolve().parent
+    places = (package.parents[2] / "benchmarks" / "numpy_reference.py", package / "numpy_reference.py")
+    for path in places:
+        if path.is_file():
+            spec = importlib.util.spec_from_file_location("numpy_reference", path)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+    raise MissingDataError(
+        f"the plain NumPy formulas are neither {places[0]} nor {places[1]}: run kerneton bench in a checkout of the "
+        "source, or install the package from its wheel"
+    )
