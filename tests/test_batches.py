@@ -6,9 +6,10 @@ import types
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from walks import assert_rows_close, walks
 
-from kerneton import DCK, SCK
+from kerneton import DCK, SCK, SkeletonSequence, _blocks
 from kerneton._batches import group_by_length, map_batches, pad, torch_for
 from kerneton.exceptions import DataError, MissingExtraError, ParameterError
 
@@ -183,3 +184,46 @@ def test_one_blas_thread_a_worker(monkeypatch):
     assert limits == [1]
     SCK(order=1, batch_size=1).fit_transform(X)
     assert limits == [1]
+
+
+@pytest.mark.parametrize("kernel", [SCK(), SCK(joints=[0, 1]), SCK(signals="velocity"), DCK()], ids=repr)
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, 1e12, "zero", "unsure"])
+def test_bad_numbers_are_told_the_same_on_a_device(kernel, wrong):
+    """On a device they are found while it computes; the error is that of the CPU."""
+    pytest.importorskip("torch")
+    X = [SkeletonSequence(x) for x in walks((9, 4, 7, 5), 3)]
+    fitted = {
+        device: clone(kernel).set_params(device=device, batch_size=2).fit(X) for device in (None, "cpu")
+    }
+    bad, confidence = X[2].joints.copy(), None
+    if wrong == "unsure":
+        confidence = np.ones((7, 3))
+        confidence[3, 1] = 0
+    else:
+        bad[3, slice(None) if wrong == "zero" else 2] = 0 if wrong == "zero" else wrong
+    X[2] = X[2].replace(joints=bad, confidence=confidence)
+    messages = []
+    for model in fitted.values():
+        with pytest.raises(
+            DataError, match="1 of 4 recordings cannot be used: recording #2 .*frame 3"
+        ) as told:
+            model.transform(X)
+        messages.append(str(told.value))
+    assert messages[0] == messages[1]
+
+
+def test_good_numbers_are_looked_at_on_the_device_alone(monkeypatch):
+    pytest.importorskip("torch")
+    X, looks = walks((9, 4, 7), 3), []
+    model = SCK(device="cpu", order=2).fit(X)
+    real = _blocks.check_sequences
+    monkeypatch.setattr(
+        _blocks, "check_sequences", lambda *a, **k: looks.append(k.get("values", True)) or real(*a, **k)
+    )
+    model.transform(X)
+    assert looks == [False]
+    still = [np.zeros((4, 1, 3)), np.ones((3, 1, 3))]  # one joint may stand at the origin
+    one = SCK(device="cpu", order=2).fit(still)
+    looks.clear()
+    one.transform(still)
+    assert looks == [False, True]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kerneton._array import to_numpy
-from kerneton._validation import check_positive
+from kerneton._array import index_like, to_numpy
+from kerneton._validation import LARGEST_COORDINATE, check_positive
 from kerneton.exceptions import DataError, MissingExtraError, ParameterError
 
 Encode = Callable[[Any, Any], Any]  # padded signals (B, T, ...) and lengths (B,) → features (B, n_features)
@@ -27,6 +27,7 @@ def map_batches(
     n_jobs: int | None = None,
     device: str | None = None,
     out: np.ndarray | None = None,
+    check: Callable[[], None] | None = None,
     lengths: Sequence[int] | None = None,
     dtype: Any = None,
 ) -> np.ndarray:
@@ -34,7 +35,8 @@ def map_batches(
 
     Each signal is (T, ...), T free. At most ``batch_size`` recordings of similar length are padded to a common
     one and encoded together, so that memory beside the result does not grow with the number of recordings. With
-    ``lengths`` and ``dtype`` a signal is asked for only when its turn comes.
+    ``lengths`` and ``dtype`` a signal is asked for only when its turn comes. On a ``device``, signals (T, J, 3) that look
+    wrong make it call ``check``, which says what is wrong with them, if anything is.
 
     >>> total = lambda x, n: x.sum((1, 2))[:, None]
     >>> map_batches(total, [np.ones((4, 2)), np.ones((7, 2))], 1, batch_size=2).tolist()
@@ -50,6 +52,8 @@ def map_batches(
     elif not np.can_cast(dtype, out.dtype, "same_kind"):
         raise DataError(f"out must hold floating-point numbers, got {out.dtype}")
     result, on_gpu = out, device is not None and torch_for(device).device(device).type == "cuda"
+    if check is not None:
+        encode = _checked(encode, check)
     if on_gpu:
         assert device is not None
         batch_size = min(batch_size, max(1, _PINNED_BYTES // (n_features * np.dtype(dtype).itemsize)))
@@ -105,6 +109,25 @@ def pad(
     return padded, lengths
 
 
+def _checked(encode: Encode, check: Callable[[], None]) -> Encode:
+    """Encode and look at the signals on their device; what is wrong with them explains what else goes wrong."""
+
+    def encode_and_look(x: Any, lengths: Any) -> Any:
+        squares = (x * x).sum((2, 3))  # (B, T); NaN and infinity stay what they are
+        sound = (squares > 0) & (squares < LARGEST_COORDINATE**2)
+        inside = index_like(np.arange(x.shape[1]), x) < lengths[:, None]
+        try:
+            features = encode(x, lengths)
+        except Exception:
+            check()
+            raise
+        if not bool((sound | ~inside).all()):
+            check()
+        return features
+
+    return encode_and_look
+
+
 def _gpu_work(
     encode: Encode, signals: Sequence[np.ndarray], out: np.ndarray, dtype: Any, device: str
 ) -> Callable[[np.ndarray], None]:
@@ -113,6 +136,9 @@ def _gpu_work(
     A result in page-locked memory, ``torch.empty(shape, pin_memory=True).numpy()``, is written without a detour.
     """
     torch = torch_for(device)
+    torch.linalg.eigh(
+        torch.eye(2, device=device)
+    )  # torch loads its solvers in a way that threads must not share
     own = threading.local()
     plain = type(out) is np.ndarray and out.flags.c_contiguous and out.flags.writeable
     pinned = plain and out.dtype == dtype and torch.from_numpy(out).is_pinned()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -52,17 +51,18 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
         """Features, (n_sequences, sum of block_sizes_), into ``out`` (a memory map, say) where it is given."""
         check_is_fitted(self, "block_sizes_")
         fitted: dict[str, Any] = {"n_joints": self.n_joints_in_, "layout": self.layout_}
-        if self.device is None:
-            features = self._features(check_sequences(X, **fitted), out)
+        sequences = check_sequences(X, values=False, **fitted)
+
+        def check() -> None:
+            check_sequences(sequences, **fitted)
+
+        # What goes to a device as it is can be looked at there, in no time.
+        first, sure = sequences[0], all(s.confidence is None for s in sequences)
+        if self.device is not None and sure and self._signal(first) is first.joints:
+            features = self._features(sequences, out, check)
         else:
-            # The numbers are looked at while the device computes; what is wrong with them explains what else goes wrong.
-            sequences = check_sequences(X, values=False, **fitted)
-            with ThreadPoolExecutor(1) as pool:
-                check = pool.submit(check_sequences, sequences, **fitted)
-                try:
-                    features = self._features(sequences, out)
-                finally:
-                    check.result()
+            check()
+            features = self._features(sequences, out)
         if self.weighting is not None:
             self._weight(features)
         return features
@@ -82,7 +82,12 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
         self._prepare(sequences)
         return sequences
 
-    def _features(self, sequences: list[SkeletonSequence], out: np.ndarray | None = None) -> np.ndarray:
+    def _features(
+        self,
+        sequences: list[SkeletonSequence],
+        out: np.ndarray | None = None,
+        check: Callable[[], None] | None = None,
+    ) -> np.ndarray:
         return map_batches(
             self._encode,
             _Signals(sequences, self._signal),
@@ -91,6 +96,7 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             device=self.device,
             out=out,
+            check=check,
             lengths=[s.n_frames for s in sequences],
             dtype=np.result_type(*{s.joints.dtype for s in sequences}),
         )

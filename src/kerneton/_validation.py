@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,9 +12,8 @@ from kerneton.layouts import Layout
 from kerneton.sequence import SkeletonSequence
 
 _SHOWN = 5  # problems spelt out before "and N more"
-_LARGEST = 1e9  # beyond this, squares and rates of change overflow in single precision
+LARGEST_COORDINATE = 1e9  # beyond this, squares and rates of change overflow in single precision
 _GLANCE = 256  # recordings looked at together
-_MANY = 8  # glances, and cores, that are worth threads
 
 
 def check_sequences(
@@ -102,11 +99,7 @@ def _all_sound(sequences: list[SkeletonSequence]) -> bool:
     """Whether no recording can have bad values, by a glance at many at a time: a tenth of the time of each by itself."""
     if len({(s.n_joints, s.joints.dtype) for s in sequences}) > 1:
         return False
-    parts = [sequences[i : i + _GLANCE] for i in range(0, len(sequences), _GLANCE)]
-    if len(parts) < _MANY or (os.cpu_count() or 1) < _MANY:
-        return all(map(_sound, parts))
-    with ThreadPoolExecutor(_MANY // 2) as pool:  # NumPy reads memory without the interpreter's lock
-        return all(pool.map(_sound, parts))
+    return all(_sound(sequences[i : i + _GLANCE]) for i in range(0, len(sequences), _GLANCE))
 
 
 def _sound(sequences: list[SkeletonSequence]) -> bool:
@@ -114,7 +107,7 @@ def _sound(sequences: list[SkeletonSequence]) -> bool:
     poses = poses.reshape(len(poses), -1)
     squares = np.einsum("ij,ij->i", poses, poses)  # NaN and infinity stay what they are
     trusted = (s.confidence is None or bool((s.confidence > 0).all()) for s in sequences)
-    return bool(squares.min() > 0 and squares.max() <= _LARGEST**2) and all(trusted)
+    return bool(squares.min() > 0 and squares.max() <= LARGEST_COORDINATE**2) and all(trusted)
 
 
 def _bad_values(sequence: SkeletonSequence, allow_missing: bool) -> Iterator[str]:
@@ -128,8 +121,8 @@ def _bad_values(sequence: SkeletonSequence, allow_missing: bool) -> Iterator[str
 
     if np.isinf(joints).any():
         yield f"is infinite {where(np.isinf(joints))}"
-    elif (np.abs(joints) > _LARGEST).any():  # NaN compares as false
-        bad = np.abs(joints) > _LARGEST
+    elif (np.abs(joints) > LARGEST_COORDINATE).any():  # NaN compares as false
+        bad = np.abs(joints) > LARGEST_COORDINATE
         yield f"is {joints[bad][0]:g} {where(bad)}, which cannot be a coordinate"
     elif allow_missing:
         return

@@ -100,7 +100,10 @@ class Pyramid(BlockTransformer):
         self.kernel_ = clone(self.kernel).fit(sequences)
         self.block_sizes_ = np.tile(self.kernel_.block_sizes_, sum(self.levels))
 
-    def _features(self, sequences: list[SkeletonSequence], out: np.ndarray | None = None) -> np.ndarray:
+    def _features(
+        self, sequences: list[SkeletonSequence], out: np.ndarray | None = None, check: Any = None
+    ) -> np.ndarray:
+        del check  # what needs one goes to a device, and a pyramid has none of its own
         width = int(self.kernel_.block_sizes_.sum())
         column = 0
         for level in self.levels:
