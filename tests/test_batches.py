@@ -205,7 +205,7 @@ def test_bad_numbers_are_told_the_same_on_a_device(kernel, wrong):
     messages = []
     for model in fitted.values():
         with pytest.raises(
-            DataError, match="1 of 4 recordings cannot be used: recording #2 .*frame 3"
+            DataError, match=r"1 of 4 recordings cannot be used: recording #2 .*frame 3"
         ) as told:
             model.transform(X)
         messages.append(str(told.value))
