@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from walks import people, walk, walks
 
-from kerneton import SCK
+from kerneton import SCK, sck
 from kerneton.exceptions import ParameterError
 from kerneton.feature_maps import gaussian_features
 from kerneton.layouts import FLORENCE_15, Layout
@@ -347,3 +347,54 @@ def test_every_joint_has_its_own_block():
     assert_allclose(f[3], g[3], atol=1e-12)
     for j in itertools.chain(range(3), range(4, 15)):
         assert np.abs(f[j] - g[j]).max() > 1e-3
+
+
+# the compiled path
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("entries", ["simplex", "upper", "slices"])
+@pytest.mark.parametrize("n_pivots_time", [6, 7])
+def test_compiled_path_equals_the_plain_one(entries, n_pivots_time, mirrored, monkeypatch):
+    pytest.importorskip("numba")
+    X = [SkeletonSequence(x, layout=FLORENCE_15) for x in walks((3, 17, 40), 15)]
+    kernel = SCK(entries=entries, n_pivots_time=n_pivots_time, mirror=mirrored).fit(X)
+    single = [s.replace(joints=s.joints.astype(np.float32)) for s in X]
+    answers = kernel.transform(X), kernel.transform(single)
+    monkeypatch.setattr(sck, "_compiled", lambda: None)
+    expected = kernel.transform(X)
+    for answer, dtype in zip(answers, (np.float64, np.float32), strict=True):
+        assert answer.dtype == dtype
+        errors = np.linalg.norm(answer - expected, axis=1) / np.linalg.norm(expected, axis=1)
+        plain = mirrored and entries != "simplex" and dtype == np.float32  # sums in single precision
+        assert_allclose(errors, 0, atol=5e-3 if plain else 1e-5)
+
+
+def test_compiled_path_gives_the_same_answer_in_any_company():
+    pytest.importorskip("numba")
+    X = walks((9, 9, 9, 9, 9), 7)
+    kernel = SCK().fit(X)
+    assert_allclose(kernel.transform(X)[3], kernel.transform(X[3:4])[0], rtol=0, atol=0)
+
+
+def test_what_does_not_converge_takes_the_plain_path(monkeypatch):
+    known = pytest.importorskip("kerneton._sck_numba")
+    X = walks((9, 12), 5)
+    kernel = SCK().fit(X)
+    features = known.features
+
+    def failing(*given):
+        found, failed = features(*given)
+        return np.full_like(found, np.nan), ~failed
+
+    monkeypatch.setattr(known, "features", failing)
+    answer = kernel.transform(X)
+    monkeypatch.setattr(sck, "_compiled", lambda: None)
+    assert_allclose(answer, kernel.transform(X), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("n_pivots", [1, 16])
+def test_sides_that_are_not_compiled(n_pivots):
+    X = walks((9, 12), 2)
+    kernel = SCK(n_pivots_joint=n_pivots, n_pivots_time=2).fit(X)
+    assert np.isfinite(kernel.transform(X)).all()

@@ -62,10 +62,8 @@ def psd_power(A, power, out, rotations=2.0):
 
 def _workspace(n, dtype, limit):
     """Room in float64, room in the precision of the data, starts of sweeps, positions of packed entries."""
-    rows = -(-n // 3) * 3  # the product at the end takes three rows at a time
-    width = -(-n // COLUMNS[dtype.name]) * COLUMNS[dtype.name]
     doubles = aligned(_packed(n) + LANES + 5 * n, np.float64)
-    own = aligned(_packed(n) + n + _packed(rows) + rows * width + 2 * limit, dtype)
+    own = aligned(own_room(n, dtype, limit), dtype)
     return doubles, own, np.empty(limit, np.int64), _packed_positions(n)
 
 
@@ -139,6 +137,57 @@ def _multiply(G, rows, blocks, F):
             store(F, h + j + 2, x22)
 
 
+@jit
+def powered(A, n, power, doubles, own, starts):
+    """Packed matrices A of a group to the power, into the packed F at the start of ``own``; whether all converged.
+
+    ``doubles`` and ``own`` are room for 5n and `own_room` vectors. A is used up.
+    """
+    n_packed = _packed(n)
+    rows, blocks = (n + 2) // 3 * 3, (n + columns(own) - 1) // columns(own)
+    d, e, p, q, inverse = (
+        part(doubles, 0, n),
+        part(doubles, n, n),
+        part(doubles, 2 * n, n),
+        part(doubles, 3 * n, n),
+        part(doubles, 4 * n, n),
+    )
+    F, V, cross = (
+        part(own, 0, _packed(rows)),
+        part(own, _packed(rows), n_packed),
+        part(own, _packed(rows) + n_packed, n),
+    )
+    at = n_packed + n + _packed(rows)
+    G = part(own, at, rows * blocks * columns(own))
+    rotations = part(own, at + rows * blocks * columns(own), 2 * len(starts))
+    total = sum_of_squares(A, n_packed)
+    usual = is_tame(total)
+    shift = poison = full(0.0)
+    if not usual:
+        shift, poison = tame(A, n_packed)
+        total = sum_of_squares(A, n_packed)
+    tridiagonalize(A, n, d, e, p, q, inverse)
+    sweeps = diagonalize(d, e, n, sqrt(total) * EPS, rotations, starts, len(starts))
+    if sweeps < 0:
+        return False
+    _start(d, shift, n, 0.5 * power, G, rows, blocks)
+    rotate(G, n, rows, blocks, rotations, starts, sweeps)
+    unit_reflections(A, inverse, n, V, cross)
+    reflect(G, n, rows, blocks, V, cross)
+    _multiply(G, rows, blocks, F)
+    if not usual:
+        for k in range(n_packed):
+            store(F, k, load(F, k) + like(F, poison))
+    return True
+
+
+def own_room(n, dtype, limit):
+    """Vectors in the precision of the data that `powered` needs, for so many rotations."""
+    rows = -(-n // 3) * 3  # the product at the end takes three rows at a time
+    width = -(-n // COLUMNS[np.dtype(dtype).name]) * COLUMNS[np.dtype(dtype).name]
+    return _packed(n) + n + _packed(rows) + rows * width + 2 * limit
+
+
 def _compile(sources):
     @njit(nogil=True, cache=True, error_model="numpy")
     def kernel(source, target, n_groups, n, power, doubles, own, starts, positions, failed):
@@ -146,48 +195,16 @@ def _compile(sources):
         if not sources:
             return
         size, n_packed = n * n, _packed(n)
-        rows, blocks = (n + 2) // 3 * 3, (n + columns(own) - 1) // columns(own)
-        A, d, e, p, q, inverse = (
-            part(doubles, 0, n_packed + LANES),
-            part(doubles, n_packed + LANES, n),
-            part(doubles, n_packed + LANES + n, n),
-            part(doubles, n_packed + LANES + 2 * n, n),
-            part(doubles, n_packed + LANES + 3 * n, n),
-            part(doubles, n_packed + LANES + 4 * n, n),
-        )
-        V, cross, F = (
-            part(own, 0, n_packed),
-            part(own, n_packed, n),
-            part(own, n_packed + n, _packed(rows)),
-        )
-        at = n_packed + n + _packed(rows)
-        G = part(own, at, rows * blocks * columns(own))
-        rotations = part(own, at + rows * blocks * columns(own), 2 * len(starts))
+        A, room = part(doubles, 0, n_packed + LANES), part(doubles, n_packed + LANES, 5 * n)
         for group in range(n_groups):
             offset = group * LANES * size
             _read(source, offset, n, A)
-            total = sum_of_squares(A, n_packed)
-            usual = is_tame(total)
-            shift = poison = full(0.0)
-            if not usual:
-                shift, poison = tame(A, n_packed)
-                total = sum_of_squares(A, n_packed)
-            tridiagonalize(A, n, d, e, p, q, inverse)
-            sweeps = diagonalize(d, e, n, sqrt(total) * EPS, rotations, starts, len(starts))
-            if sweeps < 0:
+            if not powered(A, n, power, room, own, starts):
                 failed[group] = True
                 continue
-            _start(d, shift, n, 0.5 * power, G, rows, blocks)
-            rotate(G, n, rows, blocks, rotations, starts, sweeps)
-            unit_reflections(A, inverse, n, V, cross)
-            reflect(G, n, rows, blocks, V, cross)
-            _multiply(G, rows, blocks, F)
-            if not usual:
-                for k in range(n_packed):
-                    store(F, k, load(F, k) + like(F, poison))
             for k in range(0, size - LANES + 1, LANES):
-                scatter(F, positions, k, target, offset, size)
-            scatter(F, positions, size - LANES, target, offset, size)
+                scatter(own, positions, k, target, offset, size)
+            scatter(own, positions, size - LANES, target, offset, size)
 
     return kernel
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import logging
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from kerneton.layouts import JointsLike
 from kerneton.power_norm import hosvd_power, psd_power, slice_power
 from kerneton.sequence import SkeletonSequence
 from kerneton.signals import SIGNALS, learn_scale, relative
-from kerneton.vectorize import n_entries, unique_entries
+from kerneton.vectorize import entry_table, n_entries, permuted_entries, unique_entries
 
 log = logging.getLogger(__name__)
 _FAR = 0.9  # of the coordinates beyond the pivots: the kernel would see little but time
@@ -166,22 +168,40 @@ class SCK(BlockTransformer):
             )
 
     def _encode(self, signals: Any, n_frames: Any) -> Any:
-        if (features := self._fused(signals, n_frames)) is not None:
-            return features.reshape(len(features), -1)
-        v = self._vectors(signals, n_frames)  # (B, J, T, d)
-        tensors = outer_power_sum(v, self.order)  # (B, J, d, d, d)
-        tensors = self._power(tensors)
-        if self._twins is not None:
-            tensors = self._symmetrize(tensors)
-        features = unique_entries(tensors, self.order, self.entries)  # (B, J, n_entries)
+        features = self._fused(signals, n_frames)
+        if features is None:
+            v = self._vectors(signals, n_frames)  # (B, J, T, d)
+            tensors = outer_power_sum(v, self.order)  # (B, J, d, d, d)
+            tensors = self._power(tensors)
+            if self._twins is not None and not self._symmetric_entries():
+                tensors = self._symmetrize(tensors)
+            features = unique_entries(tensors, self.order, self.entries)  # (B, J, n_entries)
+        if self._twins is not None and self._symmetric_entries():
+            features = self._symmetrize(features)
         return features.reshape(len(features), -1)
 
     def _fused(self, signals: Any, n_frames: Any) -> Any | None:
-        """All that follows in one kernel, where there is a GPU and the steps are the paper's; else None."""
-        paper = self.order == 3 and self.epn == "slices" and self.power < 1 and self._twins is None
-        if not paper or not is_torch(signals) or not signals.is_cuda:
+        """Features (B, J, n_entries) in one kernel, where there is one and the steps are the paper's; else None."""
+        if self.order != 3 or self.epn != "slices" or self.power == 1:
             return None
-        return _epn_cuda.sck_features(signals, n_frames, self._vector_table(), self.power, self.entries)
+        if is_torch(signals):
+            if not signals.is_cuda or self._twins is not None:
+                return None
+            return _epn_cuda.sck_features(signals, n_frames, self._vector_table(), self.power, self.entries)
+        if (compiled := _compiled()) is None or (self._twins is not None and not self._symmetric_entries()):
+            return None
+        v = self._vectors(signals, n_frames)
+        B, J, T, d = v.shape
+        if not compiled.MIN_SIDE <= d <= compiled.MAX_SIDE:
+            return None
+        positions, weights = entry_table(d, 3, self.entries)
+        v, weights = v.reshape(B * J, T, d), weights / len(positions)
+        features, failed = compiled.features(v, self.power, positions, weights)
+        return None if failed.any() else features.reshape(B, J, -1)
+
+    def _symmetric_entries(self) -> bool:
+        """Whether features are entries of a symmetric tensor, which mirroring permutes."""
+        return self.order < 3 or self.entries == "simplex"
 
     def _vector_table(self) -> np.ndarray:
         """How each entry of v is made: place among the signals (-1 for time), pivot, 1/σ², amplitude; (4, d)."""
@@ -239,22 +259,23 @@ class SCK(BlockTransformer):
             return hosvd_power(tensors, self.power, self.entry_power)
         return slice_power(tensors, self.power)
 
-    def _symmetrize(self, tensors: Any) -> Any:
-        """Average each joint's tensor with its mirror image and keep one of each left-right pair, √2-fold."""
+    def _symmetrize(self, found: Any) -> Any:
+        """Average each joint's entries or tensor with its mirror image and keep one of each left-right pair, √2-fold."""
         assert self._twins is not None
         kept, twin, permutation, weight = self._twins
-        d, shape = tensors.shape[-1], tensors.shape
-        flat = tensors.reshape(*shape[:2], d**self.order)
-        both = flat[:, index_like(twin, tensors)]
-        strides = d ** np.arange(self.order - 1, -1, -1)
+        flat = found.reshape(*found.shape[:2], -1)  # (B, J, n)
+        both = flat[:, index_like(twin, found)]
         for signs in np.unique(permutation, axis=0):
-            rows = np.flatnonzero((permutation == signs).all(axis=1))
-            grid = np.meshgrid(*[signs] * self.order, indexing="ij")
-            moved = sum(g.ravel() * s for g, s in zip(grid, strides, strict=True))
-            at = index_like(rows, tensors)
-            both[:, at] = both[:, at][..., index_like(moved, tensors)]
-        mean = (flat[:, index_like(kept, tensors)] + both) * asarray_like(weight / 2, tensors)[:, None]
-        return mean.reshape(shape[0], len(kept), *shape[2:])
+            at = index_like(np.flatnonzero((permutation == signs).all(axis=1)), found)
+            if self._symmetric_entries():
+                moved = permuted_entries(signs, self.order)
+            else:
+                moved = (
+                    np.arange(len(signs) ** 3).reshape((len(signs),) * 3)[np.ix_(signs, signs, signs)].ravel()
+                )
+            both[:, at] = both[:, at][..., index_like(moved, found)]
+        mean = (flat[:, index_like(kept, found)] + both) * asarray_like(weight / 2, found)[:, None]
+        return mean.reshape(len(mean), len(kept), *found.shape[2:])
 
     def _mirror_table(self, sequence: SkeletonSequence) -> tuple[np.ndarray, ...]:
         """Blocks to keep, their mirror images, where each pivot goes, and weights; a row a kept block."""
@@ -328,3 +349,13 @@ class SCK(BlockTransformer):
         if sum(columns[2]) > 1 + 1e-9:
             raise ParameterError(f"joint_weight must leave a share for time: its sum is {sum(columns[2])}")
         return list(zip(names, *columns, strict=True))
+
+
+@functools.cache
+def _compiled() -> ModuleType | None:
+    """All that follows the vectors, compiled, imported when first used; None without Numba."""
+    try:
+        from kerneton import _sck_numba
+    except ImportError:
+        return None
+    return _sck_numba

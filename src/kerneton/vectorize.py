@@ -63,3 +63,15 @@ def unique_entries(tensors: Any, order: int, entries: str = "simplex") -> Any:
     flat = tensors.reshape(*tensors.shape[: tensors.ndim - order], d**order)
     kept = sum(flat[..., index_like(p, tensors)] for p in positions)
     return kept * asarray_like(weights / len(positions), tensors)
+
+
+def permuted_entries(permutation: np.ndarray, order: int) -> np.ndarray:
+    """Where each entry that symmetry leaves comes from when the tensor's indices are permuted; (d,) → (n_entries,).
+
+    >>> A = np.array([[1.0, 2.0], [2.0, 5.0]])
+    >>> unique_entries(A[::-1, ::-1], 2).tolist() == unique_entries(A, 2)[permuted_entries(np.array([1, 0]), 2)].tolist()
+    True
+    """
+    kept = list(itertools.combinations_with_replacement(range(len(permutation)), order))
+    place = {entry: n for n, entry in enumerate(kept)}
+    return np.asarray([place[tuple(sorted(permutation[list(entry)]))] for entry in kept])
