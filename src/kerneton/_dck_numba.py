@@ -15,48 +15,57 @@ from numba import njit
 
 from kerneton import _lanes, _simd
 from kerneton._lanes import _EXP
-from kerneton._simd import LANES, aligned, exp2_whole, full, jit, load, rint, source_number, store, where
+from kerneton._simd import (
+    LANES,
+    aligned,
+    exp2_whole,
+    full,
+    jit,
+    like,
+    load,
+    rint,
+    source_number,
+    store,
+    where,
+)
 from kerneton.feature_maps import pivot_scale, pivots
 
 _LOG2E = math.log2(math.e)
-_MAX_EXPONENT = 600.0  # beyond it factors of Gaussians leave the range of float64
+_MAX_EXPONENT = (
+    600.0  # beyond it factors of Gaussians leave the range of float64, and each pivot has an exponential
+)
 
 
 def window_sums(x, z, pairs, *, sigma, n_pivots, reach, sigma_span, tol):
-    """One recording, x (T, J, 3) and z (T, P) → (n_pairs, 3Z, P, P) in float64; None where it is out of range.
+    """x (B, T, J, 3) and z (B, T, P), zero where padded → (B, n_pairs, 3Z, P, P) in the precision of x.
 
-    The window is cut where it has fallen to ``tol``.
+    φ is found in float64 and summed in the precision of x; the window is cut where it has fallen to ``tol``.
     """
-    T = len(x)
-    extent = float(x.max() - x.min()) if x.size else 0.0
-    if ((extent + reach) / sigma) ** 2 > _MAX_EXPONENT:
-        return None
-    P, blocks = z.shape[1], -(-z.shape[1] // 3)
-    times = np.zeros((T, 3 * blocks))
-    times[:, :P] = z
+    (B, T), P, n_pairs = x.shape[:2], z.shape[2], len(pairs)
+    padded = -(-P // 3) * 3
+    times = np.zeros((B, T, padded), x.dtype)
+    times[:, :, :P] = z
+    lengths = T - np.argmax(z.any(axis=2)[:, ::-1], axis=1)
     band = min(T - 1, math.ceil(sigma_span * math.sqrt(2 * math.log(1 / tol))))
     window = np.exp(-(np.arange(band + 1) ** 2) / (2 * sigma_span**2))
+    window[0] = 0  # a frame makes no pair with itself
     zeta = pivots(n_pivots, -reach, reach)
     spacing = 2 * reach / max(n_pivots - 1, 1)
-    steps = np.exp(-np.diff(zeta**2) / sigma**2)
-    n = 3 * len(pairs)
-    n_groups = -(-n // LANES)
-    # Lanes are pairs and coordinates: (T, 3, n_pairs) padded to whole groups.
-    sides = np.zeros((2, T, n_groups * LANES))
-    rows = np.ascontiguousarray(x.transpose(0, 2, 1), dtype=np.float64)
-    for side, k in zip(sides, (0, 1), strict=True):
-        side[:, :n] = rows[:, :, pairs[:, k]].reshape(T, n)
-    growth = np.exp(sides * (2 * spacing / sigma**2 * np.array([1.0, -1.0])[:, None, None]))
-    totals = aligned(n_groups * n_pivots * 3 * blocks * 3 * blocks, np.float64)
-    totals[:] = 0
-    room = aligned((2 * band + 1) * n_pivots + n_pivots * 3 * blocks + 4 * T, np.float64)
-    _kernel(sides, growth, times, window, zeta[0], 1 / sigma**2, steps, totals, room)
-    totals = totals.reshape(n_groups, n_pivots, 3 * blocks, 3 * blocks, LANES)[:, :, :P, :P]
-    totals = np.moveaxis(totals, -1, 1).reshape(n_groups * LANES, n_pivots, P, P)[:n]
+    steps = np.exp(np.minimum(-np.diff(zeta**2) / sigma**2, _MAX_EXPONENT))  # larger ones are not used
+    extents = x.max((1, 2, 3)) - x.min((1, 2, 3))
+    wide = ((extents + reach) / sigma) ** 2 > _MAX_EXPONENT
+    rate = np.where(wide, 0, 2 * spacing / sigma**2)[:, None, None, None]
+    growth = np.exp(x * rate)
+    out = np.empty((B, n_pairs, 3, n_pivots, P, P), x.dtype)
+    doubles = aligned(4 * T, np.float64)
+    own = aligned(n_pivots * (2 * band + 1 + padded + padded * padded), x.dtype)
     scale = pivot_scale(n_pivots, -reach, reach, sigma)
-    return (
-        np.moveaxis(totals.reshape(3, len(pairs), n_pivots, P, P), 0, 1).reshape(len(pairs), -1, P, P) * scale
-    )
+    shape = (zeta[0], spacing, 1 / sigma**2, scale)
+    for b in range(B):
+        n = lengths[b]
+        given = (np.float64(x[b, :n]), growth[b, :n], times[b, :n], pairs, window, steps, shape, wide[b])
+        _kernel(*given, doubles, own, out[b])
+    return out.reshape(B, n_pairs, 3 * n_pivots, P, P)
 
 
 @jit
@@ -72,53 +81,96 @@ def _exp(x):
     return series * exp2_whole(whole)
 
 
+@jit
+def _hold(x, growth, pairs, group, held):
+    """What the lanes of a group hold at every frame: x_i, x_i', and their factors of e^{2uΔ/σ²}.
+
+    Problem n is coordinate n // n_pairs of pair n % n_pairs; lanes beyond the last repeat it.
+    """
+    T, n_pairs = len(x), len(pairs)
+    for lane in range(LANES):
+        n = min(group * LANES + lane, 3 * n_pairs - 1)
+        axis, i, j = n // n_pairs, pairs[n % n_pairs, 0], pairs[n % n_pairs, 1]
+        for s in range(T):
+            held[s * LANES + lane] = x[s, i, axis]
+            held[(T + s) * LANES + lane] = x[s, j, axis]
+            held[(2 * T + s) * LANES + lane] = growth[s, i, axis]
+            held[(3 * T + s) * LANES + lane] = 1.0 / growth[s, j, axis]
+
+
+@jit
+def _map(held, T, s, low, high, window, steps, first, spacing, inverse, wide, phi, room):
+    """G_σ4(s-t) φ_k(x_is - x_i't) for frames t, each k `room` vectors after the last."""
+    a, factor = load(held, s), load(held, 2 * T + s)
+    for t in range(low, high):
+        gap = a - load(held, T + t) - first
+        weight = window[abs(s - t)]
+        value = _exp(gap * gap * (-inverse)) * weight
+        store(phi, t - low, like(phi, value))
+        if wide:
+            for k in range(1, len(steps) + 1):
+                rest = gap - k * spacing
+                store(phi, k * room + t - low, like(phi, _exp(rest * rest * (-inverse)) * weight))
+        else:
+            step = factor * load(held, 3 * T + t)
+            for k in range(1, len(steps) + 1):
+                value = value * step * steps[k - 1]
+                store(phi, k * room + t - low, like(phi, value))
+
+
+@jit
+def _add(phi, room, n_pivots, times, s, low, high, sums, totals):
+    """totals[k,p,q] += z_p(s) Σ_t φ_k z_q(t), three q at a time."""
+    P = times.shape[1]
+    zero = like(phi, full(0.0))
+    for k in range(n_pivots):
+        for q in range(0, P, 3):
+            x0 = x1 = x2 = zero
+            for t in range(low, high):
+                value = load(phi, k * room + t - low)
+                x0 = x0 + value * times[t, q]
+                x1 = x1 + value * times[t, q + 1]
+                x2 = x2 + value * times[t, q + 2]
+            store(sums, q, x0)
+            store(sums, q + 1, x1)
+            store(sums, q + 2, x2)
+        for p in range(P):
+            at, weight = (k * P + p) * P, times[s, p]
+            for q in range(0, P, 3):
+                x0 = load(totals, at + q) + load(sums, q) * weight
+                x1 = load(totals, at + q + 1) + load(sums, q + 1) * weight
+                x2 = load(totals, at + q + 2) + load(sums, q + 2) * weight
+                store(totals, at + q, x0)
+                store(totals, at + q + 1, x1)
+                store(totals, at + q + 2, x2)
+
+
 def _compile(sources):
     @njit(nogil=True, cache=True, error_model="numpy")
-    def kernel(sides, growth, times, window, first, inverse, steps, totals, room):
+    def kernel(x, growth, times, pairs, window, steps, shape, wide, held, own, out):
+        """One recording; ``shape`` holds the first pivot, their spacing, 1/σ² and their scale."""
         if not sources:
             return
-        _, T, width = sides.shape
-        band, n_pivots, P = len(window) - 1, len(steps) + 1, times.shape[1]
-        flat, flat_growth = sides.reshape(-1), growth.reshape(-1)
-        n_phi = (2 * band + 1) * n_pivots
-        phi, sums, held = room[: n_phi * LANES], room[n_phi * LANES :], room[(n_phi + n_pivots * P) * LANES :]
-        for group in range(width // LANES):
-            # What the lanes hold, copied so that a vector is aligned: x_i, x_i', and their factors.
+        first, spacing, inverse, scale = shape
+        T, P, n_pivots, room = len(x), times.shape[1], len(steps) + 1, 2 * len(window) - 1
+        n_pairs, n_times = len(pairs), out.shape[-1]
+        phi, sums = own[: n_pivots * room * LANES], own[n_pivots * room * LANES :]
+        totals = sums[P * LANES :]
+        for group in range((3 * n_pairs + LANES - 1) // LANES):
+            _hold(x, growth, pairs, group, held)
+            for k in range(n_pivots * P * P * LANES):
+                totals[k] = 0
             for s in range(T):
-                for lane in range(LANES):
-                    at = s * width + group * LANES + lane
-                    held[s * LANES + lane] = flat[at] - first
-                    held[(T + s) * LANES + lane] = flat[T * width + at]
-                    held[(2 * T + s) * LANES + lane] = flat_growth[at]
-                    held[(3 * T + s) * LANES + lane] = flat_growth[T * width + at]
-            for s in range(T):
-                low, high = max(0, s - band), min(T, s + band + 1)
-                a, growth_a = load(held, s), load(held, 2 * T + s)
-                for t in range(low, high):
-                    gap = a - load(held, T + t)
-                    value = _exp(gap * gap * (-inverse)) * (window[abs(s - t)] if s != t else 0.0)
-                    step = growth_a * load(held, 3 * T + t)
-                    store(phi, t - low, value)
-                    for k in range(1, n_pivots):
-                        value = value * step * steps[k - 1]
-                        store(phi, k * (2 * band + 1) + t - low, value)
+                low, high = max(0, s - len(window) + 1), min(T, s + len(window))
+                _map(held, T, s, low, high, window, steps, first, spacing, inverse, wide, phi, room)
+                _add(phi, room, n_pivots, times, s, low, high, sums, totals)
+            for lane in range(min(LANES, 3 * n_pairs - group * LANES)):
+                n = group * LANES + lane
                 for k in range(n_pivots):
-                    start = k * (2 * band + 1)
-                    for q in range(0, P, 3):
-                        x0 = x1 = x2 = full(0.0)
-                        for t in range(low, high):
-                            value = load(phi, start + t - low)
-                            x0 = x0 + value * times[t, q]
-                            x1 = x1 + value * times[t, q + 1]
-                            x2 = x2 + value * times[t, q + 2]
-                        store(sums, k * P + q, x0)
-                        store(sums, k * P + q + 1, x1)
-                        store(sums, k * P + q + 2, x2)
-                for k in range(n_pivots):
-                    for p in range(P):
-                        at = ((group * n_pivots + k) * P + p) * P
-                        for q in range(P):
-                            store(totals, at + q, load(totals, at + q) + load(sums, k * P + q) * times[s, p])
+                    for p in range(n_times):
+                        for q in range(n_times):
+                            value = totals[((k * P + p) * P + q) * LANES + lane]
+                            out[n % n_pairs, n // n_pairs, k, p, q] = value * scale
 
     return kernel
 

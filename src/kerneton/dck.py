@@ -11,7 +11,7 @@ from kerneton import _epn_cuda
 from kerneton._array import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton._blocks import BlockTransformer, resolve_joints
 from kerneton._validation import check_choice, check_in, check_positive
-from kerneton.displacement import direct_sums, harmonic_sums
+from kerneton.displacement import banded_sums, direct_sums, harmonic_sums, plan_harmonics
 from kerneton.exceptions import ParameterError
 from kerneton.feature_maps import gaussian_features
 from kerneton.layouts import JointsLike
@@ -192,6 +192,12 @@ class DCK(BlockTransformer):
         """Sums by harmonics, each recording's plan its own whatever it shares a batch with."""
         self._check_tolerance(x)
         extents = _extents(x)
+        for extent in np.unique(extents):
+            plan_harmonics(
+                float(extent), self.sigma_joint, self.tol, self._reach()
+            )  # or says that it is too wide
+        if (found := banded_sums(x, z, self._local_pairs, tol=self.tol, **same)) is not None:
+            return found
 
         def sums(rows: Any, extent: float) -> Any:
             return harmonic_sums(x[rows], z[rows], self._local_pairs, extent=extent, tol=self.tol, **same)

@@ -89,16 +89,14 @@ def harmonic_sums(
     True
     """
     period, n_harmonics = plan_harmonics(extent, sigma, tol, reach)
+    same: dict[str, Any] = {"sigma": sigma, "n_pivots": n_pivots, "sigma_span": sigma_span}
+    if (found := banded_sums(x, z, pairs, reach=reach, tol=tol, **same)) is not None:
+        return found
     omegas = 2 * math.pi / period * np.arange(n_harmonics + 1)
     weights = _pivot_weights(omegas, period, sigma, n_pivots, reach)  # (Z, K)
 
     def sums(x: Any, z: Any) -> Any:
         if sigma_span is not None:
-            if not is_torch(x) and sigma_span < _LONG_SPAN and (compiled := _compiled()) is not None:
-                options = {"sigma": sigma, "n_pivots": n_pivots, "reach": reach, "tol": tol}
-                found = compiled.window_sums(x[0], z[0], pairs, sigma_span=sigma_span, **options)
-                if found is not None:
-                    return found[None]
             return _pairs(_window_sums(x, z, omegas, weights, sigma_span), pairs)
         phi = gaussian_features(
             x[:, :, pairs[:, 0]] - x[:, :, pairs[:, 1]],
@@ -118,6 +116,31 @@ def harmonic_sums(
         result = np.concatenate([sums(x[i : i + 1], z[i : i + 1]) for i in range(len(x))])
     # One frame makes no pair: zero, and not what rounding leaves, which a power would enlarge.
     return as_dtype_of(result, like) * (x.shape[1] > 1)
+
+
+def banded_sums(
+    x: Any,
+    z: Any,
+    pairs: np.ndarray,
+    *,
+    sigma: float,
+    n_pivots: int,
+    sigma_span: float | None,
+    reach: float = 1.0,
+    tol: float = 1e-5,
+) -> Any | None:
+    """The same sum over the frames that a short window reaches, compiled; None without a window or Numba, and on torch.
+
+    >>> x, z = np.random.default_rng(0).uniform(size=(1, 9, 4, 3)), np.ones((1, 9, 2))
+    >>> banded_sums(x, z, np.array([[0, 1]]), sigma=0.6, n_pivots=5, sigma_span=None) is None
+    True
+    """
+    if sigma_span is None or sigma_span >= _LONG_SPAN or is_torch(x) or (compiled := _compiled()) is None:
+        return None
+    found = compiled.window_sums(
+        x, z, pairs, sigma=sigma, n_pivots=n_pivots, reach=reach, sigma_span=sigma_span, tol=tol
+    )
+    return found * (x.shape[1] > 1)
 
 
 @functools.cache
