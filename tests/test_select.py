@@ -13,6 +13,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from walks import people
 
 from kerneton import DCK, SCK, CenterNormalize, LinearSVM, Preprocess, make_actions
+from kerneton._gram import scatter_penalty
 from kerneton._selection import fold_grams, subject_folds, with_parameters
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.select import KernelSearch
@@ -84,6 +85,49 @@ def test_sums_keep_their_weights(data):
     assert_allclose(only.decision_function(data), plain.decision_function(data), atol=1e-5)
 
 
+def penalised(X, y, scatter, C):
+    """Weights of the plain formula: features changed by (I + scatter S / t)^-1/2, then an ordinary machine."""
+    within = X - np.stack([X[y == label].mean(axis=0) for label in y])
+    S = within.T @ within
+    metric = np.eye(X.shape[1]) + scatter * S / (np.trace(S) / len(X))
+    lam, U = np.linalg.eigh(metric)
+    root = (U / np.sqrt(lam)) @ U.T
+    Z = X @ root
+    Z_scale = np.sqrt((X**2).sum() / (Z**2).sum())
+    svm = LinearSVM(C=C).fit(Z * Z_scale, y)
+    return Z_scale * svm.coef_ @ root, svm.intercept_
+
+
+@pytest.mark.parametrize("scatter", [0.0, 0.5, 4.0])
+def test_the_penalty_of_scatter_is_its_formula(data, scatter):
+    single = cue(SCK(order=1, joints="A", n_pivots_joint=3, weighting=None))
+    search = KernelSearch({"one": single}, Cs=[3.0], scatters=[scatter])
+    search.fit(data, data.labels, groups=data.subjects)
+    features = Pipeline([*clone(single).steps, ("scale", CenterNormalize())]).fit_transform(data)
+    coef, intercept = penalised(features, data.labels, scatter, 3.0)
+    assert_allclose(search.recognizer_["svm"].coef_, coef, atol=1e-5 * np.abs(coef).max())
+    assert_allclose(search.recognizer_["svm"].intercept_, intercept, atol=1e-5)
+    assert search.chosen_[0].scatter == scatter
+
+
+def test_scatter_of_lonely_recordings_is_nothing():
+    """Where no class has two recordings nothing differs within one."""
+    K = np.diag([1.0, 2.0, 3.0])
+    assert_allclose(scatter_penalty(K, np.array([0, 1, 2]), 5.0), np.eye(3), rtol=0)
+
+
+def test_single_cues_have_a_say_in_the_variant_only(data):
+    for sums, sizes in (("all", {3}), ("leave-out", {2, 3})):
+        search = KernelSearch(cues(), sums=sums, Cs=[1.0], average=9, variants={"a": {}, "b": {}})
+        search.fit(data, data.labels, groups=data.subjects)
+        assert {len(t.cues) for t in search.chosen_} == sizes
+        assert {len(t.cues) for t in search.trials_} == sizes | {1}
+        for variant, score in search.variant_scores_.items():
+            assert_allclose(score, np.mean([t.accuracy for t in search.trials_ if t.variant == variant]))
+    one = KernelSearch({"poses": cues()["poses"]}, sums="all", Cs=[1.0])
+    assert len(one.fit(data, data.labels, groups=data.subjects).chosen_) == 1
+
+
 def test_scores_are_those_of_cross_validation(data):
     """Trials report what holding out subjects gives for the plain pipeline."""
     Cs = [0.1, 10.0]
@@ -103,13 +147,14 @@ def test_what_was_tried(fitted):
     assert {t.variant for t in fitted.trials_} == {"plain", "mirrored"}
     accuracies = [t.accuracy for t in fitted.trials_]
     assert accuracies == sorted(accuracies, reverse=True)
-    best = {}
-    for t in fitted.trials_:
-        best[t.variant, t.cues] = max(best.get((t.variant, t.cues), 0), t.accuracy)
     for variant, score in fitted.variant_scores_.items():
-        assert_allclose(score, np.mean([a for (v, _), a in best.items() if v == variant]))
-    top = max(a for (v, _), a in best.items() if v == fitted.variant_)
-    assert fitted.chosen_[0].accuracy == top
+        assert_allclose(score, np.mean([t.accuracy for t in fitted.trials_ if t.variant == variant]))
+    own = [t for t in fitted.trials_ if t.variant == fitted.variant_]
+    assert fitted.chosen_ == own[:1]
+    assert (
+        min(t.C for t in own if t.accuracy == own[0].accuracy and t.cues == own[0].cues)
+        == fitted.chosen_[0].C
+    )
     text = fitted.summary()
     assert "18 trials on held-out training subjects" in text
     assert f"chosen: {fitted.variant_}" in text
@@ -293,6 +338,8 @@ def test_features_that_are_not_finite(caplog, data, monkeypatch):
         ({"sums": [{"poses": 0.0}]}, ParameterError, "weight of poses must be a positive number"),
         ({"cues": {"x": Pipeline([("sck", SCK())])}}, ParameterError, "step named 'kernel', missing in x"),
         ({"Cs": []}, ParameterError, "at least one C"),
+        ({"scatters": ()}, ParameterError, "at least one C and one scatter"),
+        ({"scatters": [-1.0]}, ParameterError, r"scatter must be a number in \[0, 1000000\.0\], got -1\.0"),
         ({"Cs": [1.0, -1.0]}, ParameterError, r"C must be a positive number, got -1\.0"),
         ({"average": 0}, ParameterError, "average must be a positive whole number"),
     ],

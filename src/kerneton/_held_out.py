@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from kerneton._blocks import BlockTransformer
-from kerneton._gram import center_normalize_gram, combine, gram
+from kerneton._gram import center_normalize_gram, combine, gram, scatter_penalty
 from kerneton._svm_folds import class_weights, one_vs_rest
 from kerneton._svm_solver import solve_gram
 from kerneton.alignment import alignment_weights, block_grams
@@ -54,9 +54,9 @@ class Branch:
 
 @dataclass(frozen=True)
 class Machine:
-    """How to get from branches to decision values: weights of branches and C, several of them averaged."""
+    """How to get from branches to decision values: weights of branches, C and scatter, several of them averaged."""
 
-    mixtures: tuple[tuple[np.ndarray, float], ...]
+    mixtures: tuple[tuple[np.ndarray, float, float], ...]
     svm: LinearSVM
 
     def decide(self, inside: np.ndarray, across: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
@@ -67,9 +67,11 @@ class Machine:
         if isinstance(factors, dict):
             factors = [factors.get(label, 1.0) for label in self.svm.classes_[present].tolist()]
         scores: Any = 0.0
-        for weights, C in self.mixtures:
+        for weights, C, scatter in self.mixtures:
+            K = np.tensordot(weights, inside, axes=1)
+            penalty = scatter_penalty(K, local, scatter)
             beta = solve_gram(
-                np.tensordot(weights, inside, axes=1) + scaling,
+                K @ penalty + scaling,
                 one_vs_rest(local, len(present)),
                 [C],
                 loss=self.svm.loss,
@@ -77,7 +79,8 @@ class Machine:
                 tol=1e-4,
                 max_iter=self.svm.max_iter,
             ).coef[0]
-            scores = scores + (np.tensordot(weights, across, axes=1) + scaling) @ beta.T / len(self.mixtures)
+            decided = np.tensordot(weights, across, axes=1) @ (penalty @ beta.T) + scaling * beta.sum(axis=1)
+            scores = scores + decided / len(self.mixtures)
         if len(present) == 2:
             scores = np.hstack([-scores, scores])
         out = np.full((len(scores), n_classes), -np.inf)
@@ -102,9 +105,9 @@ def take_apart(
         mixtures = []
         for trial in model.chosen_:
             share = dict(zip(trial.cues, np.asarray(trial.weights) / sum(trial.weights), strict=True))
-            mixtures.append((np.array([share.get(name, 0.0) for name in names]), trial.C))
+            mixtures.append((np.array([share.get(name, 0.0) for name in names]), trial.C, trial.scatter))
         return branches, Machine(tuple(mixtures), svm)
-    return branches, Machine(((np.ones(len(branches)), svm.C),), svm)
+    return branches, Machine(((np.ones(len(branches)), svm.C, 0.0),), svm)
 
 
 def _branch(part: Any, sequences: list[SkeletonSequence], average: np.ndarray, weight: float) -> Branch:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from kerneton._gram import center_normalize_gram, gram
+from kerneton._gram import center_normalize_gram, gram, scatter_penalty
 from kerneton._svm_folds import one_vs_rest
 from kerneton._svm_solver import solve_gram
 from kerneton.alignment import alignment_weights, block_grams
@@ -86,24 +86,34 @@ def fold_grams(kernel: Any, poses: Sequence[Any], codes: np.ndarray, folds: Fold
 
 
 def score_sum(
-    parts: list[tuple[FoldGrams, float]], codes: np.ndarray, folds: Folds, Cs: Sequence[float]
-) -> list[tuple[float, float]]:
-    """Accuracy on held-out recordings and its standard error over folds, for every C."""
+    parts: list[tuple[FoldGrams, float]],
+    codes: np.ndarray,
+    folds: Folds,
+    Cs: Sequence[float],
+    scatters: Sequence[float] = (0.0,),
+) -> dict[tuple[float, float], tuple[float, float]]:
+    """Accuracy on held-out recordings and its standard error over folds, for every (scatter, C)."""
     total = sum(weight for _, weight in parts)
-    right = np.zeros((len(Cs), len(folds)))
+    right = np.zeros((len(scatters), len(Cs), len(folds)))
     for f, (train, valid) in enumerate(folds):
-        inside = sum(part[f][0].astype(np.float64) * (weight / total) for part, weight in parts)
+        inside: Any = sum(part[f][0].astype(np.float64) * (weight / total) for part, weight in parts)
         across = sum(part[f][1].astype(np.float64) * (weight / total) for part, weight in parts)
         present, local = np.unique(codes[train], return_inverse=True)
         if len(present) == 1:
-            right[:, f] = (codes[valid] == present[0]).sum()
+            right[:, :, f] = (codes[valid] == present[0]).sum()
             continue
-        betas = solve_gram(inside + 1.0, one_vs_rest(local, len(present)), Cs, tol=1e-4).coef
-        for c, beta in enumerate(betas):
-            scores = (across + 1.0) @ beta.T
-            guess = (scores[:, 0] > 0).astype(int) if len(present) == 2 else scores.argmax(axis=1)
-            right[c, f] = (present[guess] == codes[valid]).sum()
+        signs = one_vs_rest(local, len(present))
+        for s, scatter in enumerate(scatters):
+            penalty = scatter_penalty(inside, local, scatter)
+            for c, beta in enumerate(solve_gram(inside @ penalty + 1.0, signs, Cs, tol=1e-4).coef):
+                scores = across @ (penalty @ beta.T) + beta.sum(axis=1)
+                guess = (scores[:, 0] > 0).astype(int) if len(present) == 2 else scores.argmax(axis=1)
+                right[s, c, f] = (present[guess] == codes[valid]).sum()
     sizes = np.asarray([len(valid) for _, valid in folds])
-    accuracy = right.sum(axis=1) / sizes.sum()
-    spread = (right / sizes).std(axis=1) / np.sqrt(max(len(folds) - 1, 1))
-    return [(float(a), float(s)) for a, s in zip(accuracy, spread, strict=True)]
+    accuracy = right.sum(axis=2) / sizes.sum()
+    spread = (right / sizes).std(axis=2) / np.sqrt(max(len(folds) - 1, 1))
+    return {
+        (scatter, C): (float(accuracy[s, c]), float(spread[s, c]))
+        for s, scatter in enumerate(scatters)
+        for c, C in enumerate(Cs)
+    }

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
-from kerneton._gram import center_normalize_gram, gram
+from kerneton._gram import center_normalize_gram, gram, scatter_penalty
 from kerneton._selection import FoldGrams, Folds, score_sum, subject_folds, with_parameters
 from kerneton._svm_folds import one_vs_rest
 from kerneton._svm_solver import solve_gram
@@ -48,25 +48,26 @@ class SplitGrams:
             self._encode(cue)
         return self._known[_key(cue)]
 
-    def validation(self, cues: Sequence[Pipeline], C: float) -> float:
+    def validation(self, cues: Sequence[Pipeline], C: float, scatter: float) -> float:
         """Accuracy of a sum of cues on held-out training subjects."""
         parts = [(self.of(cue)[0], 1.0) for cue in cues]
-        return score_sum(parts, self.codes, self.folds, [C])[0][0]
+        return score_sum(parts, self.codes, self.folds, [C], [scatter])[scatter, C][0]
 
     def predict(
-        self, machines: Sequence[tuple[Mapping[str, float], float]], cues: Mapping[str, Pipeline]
+        self, machines: Sequence[tuple[Mapping[str, float], float, float]], cues: Mapping[str, Pipeline]
     ) -> Any:
-        """Labels of every test set, by name, from the averaged scores of machines (weights of cues, C)."""
+        """Labels of every test set, by name, from the averaged scores of machines (weights of cues, C, scatter)."""
         signs = one_vs_rest(self.codes, len(self.classes))
         scores: Any = dict.fromkeys(self.tests, 0.0)
-        for weights, C in machines:
+        for weights, C, scatter in machines:
             total = sum(weights.values())
             parts = [(self.of(cues[name])[1], weight / total) for name, weight in weights.items()]
-            inside = sum(part[0][0].astype(np.float64) * share for part, share in parts)
-            beta = solve_gram(inside + 1.0, signs, [C]).coef[0]
+            inside: Any = sum(part[0][0].astype(np.float64) * share for part, share in parts)
+            penalty = scatter_penalty(inside, self.codes, scatter)
+            beta = solve_gram(inside @ penalty + 1.0, signs, [C]).coef[0]
             for t, name in enumerate(self.tests):
                 across = sum(part[t][1] * share for part, share in parts)
-                scores[name] = scores[name] + (across + 1.0) @ beta.T
+                scores[name] = scores[name] + across @ (penalty @ beta.T) + beta.sum(axis=1)
         two = len(self.classes) == 2
         return {
             name: self.classes[(s[:, 0] > 0).astype(int) if two else s.argmax(axis=1)]
@@ -136,7 +137,7 @@ class SplitSearch(KernelSearch):
         """Labels of every test set of the split, by name."""
         overrides = (self.variants or {"": {}})[self.variant_]
         cues = {name: with_parameters(cue, overrides) for name, cue in self.cues.items()}
-        machines = [(dict(zip(t.cues, t.weights, strict=True)), t.C) for t in self.chosen_]
+        machines = [(dict(zip(t.cues, t.weights, strict=True)), t.C, t.scatter) for t in self.chosen_]
         return self._split.predict(machines, cues)
 
     def _grams(self, *_: Any) -> dict[tuple[str, str], FoldGrams]:

@@ -23,7 +23,7 @@ from kerneton._progress import Progress, silent
 from kerneton._selection import with_parameters
 from kerneton._split_grams import SplitGrams, SplitSearch
 from kerneton._validation import check_choice
-from kerneton.cues import standard_cues
+from kerneton.cues import STANDARD_C, STANDARD_SCATTER, standard_cues
 from kerneton.datasets import load_dataset
 from kerneton.evaluate import evaluate
 from kerneton.exceptions import import_extra
@@ -231,14 +231,17 @@ def ablations(mirror: bool, n_jobs: int | None = None) -> dict[str, dict[str, Pi
 
 
 def ablation(
-    split: SplitGrams, mirror: bool, truth: np.ndarray, *, n_jobs: int | None = None, C: float = 10.0
+    split: SplitGrams, mirror: bool, truth: np.ndarray, *, n_jobs: int | None = None
 ) -> dict[str, dict[str, float]]:
     """Accuracy on held-out training subjects and on test recordings without each ingredient."""
+    changed = {what: (cues, STANDARD_SCATTER) for what, cues in ablations(mirror, n_jobs).items()}
+    changed["penalty of scatter"] = (changed["nothing"][0], 0.0)
     out = {}
-    for what, cues in ablations(mirror, n_jobs).items():
-        predicted = split.predict([(dict.fromkeys(cues, 1.0), C)], cues)["as it is"]
+    for what, (cues, scatter) in changed.items():
+        machine = (dict.fromkeys(cues, 1.0), STANDARD_C, scatter)
+        predicted = split.predict([machine], cues)["as it is"]
         out[what] = {
-            "validation": split.validation(list(cues.values()), C),
+            "validation": split.validation(list(cues.values()), STANDARD_C, scatter),
             "test": float(np.mean(predicted == truth)),
         }
     return out

@@ -15,12 +15,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from kerneton._gram import combine, gram
+from kerneton._gram import combine, gram, scatter_penalty
 from kerneton._progress import Progress, silent
 from kerneton._selection import FoldGrams, Folds, fold_grams, score_sum, subject_folds, with_parameters
 from kerneton._svm_folds import one_vs_rest
 from kerneton._svm_solver import solve_gram
-from kerneton._validation import check_choice, check_positive, check_sequences
+from kerneton._validation import check_choice, check_in, check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.normalize import CenterNormalize
 from kerneton.svm import LinearSVM
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate as it was tried: a variant, a sum of cues, a C and its accuracy on the held-out subjects."""
+    """One candidate as it was tried, and its accuracy on the held-out subjects."""
 
     variant: str
     cues: tuple[str, ...]
@@ -38,16 +38,18 @@ class Trial:
     accuracy: float
     spread: float  # standard error over folds
     weights: tuple[float, ...] = ()  # one a cue
+    scatter: float = 0.0
 
 
 class KernelSearch(ClassifierMixin, BaseEstimator):
     """Pick the best kernels for these recordings by holding out training subjects.
 
     Every cue is a feature pipeline; a candidate is a sum of cues, each centred and normalised on the training
-    side of a fold. Candidates are scored on held-out subjects for every C, from Gram matrices computed once a
-    cue. The variant (mirroring, view) is chosen by the accuracy pooled over all candidates, which is steadier than
-    a choice candidate by candidate; then the scores of the ``average`` best candidates are averaged, which guards
-    against picking noise. A sum of linear machines is linear: the result, ``recognizer_``, is a plain pipeline.
+    side of a fold, with a C and a penalty of what differs between recordings of one class. Candidates are scored on
+    held-out subjects from Gram matrices computed once a cue. The variant (mirroring, view) is chosen by the
+    accuracy pooled over all candidates, which is steadier than a choice candidate by candidate; then the scores of
+    the ``average`` best candidates are averaged, which guards against picking noise. A sum of linear machines is
+    linear: the result, ``recognizer_``, is a plain pipeline.
 
     Parameters
     ----------
@@ -55,7 +57,8 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         Steps named "preprocess" and "kernel"; the kernel is an `SCK` or a `DCK`.
     sums : sequence of mappings of str to float, "all" or "leave-out", optional
         Cues and their weights in each candidate; by default each cue alone. "all" is one sum of every cue that
-        these recordings allow, "leave-out" that sum and those with one or two cues fewer.
+        these recordings allow, "leave-out" that sum and those with one or two cues fewer; with both, each cue alone
+        is tried too, and has a say in the choice of the variant only.
     scout : mapping, optional
         Parameters set on every cue while searching only, such as ``{"kernel__order": 2}``: the choice is made with
         something cheaper than what is then fitted.
@@ -64,6 +67,10 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
     handicaps : mapping of str to float, optional
         Accuracy that a variant must make up for to be chosen.
     Cs : sequence of float
+    scatters : sequence of float
+        How strongly directions in which training recordings of one class differ count against a machine, relative to
+        their mean spread: ``wᵀ(I + scatter S / t)w`` is penalised, S the scatter within classes, t its share of a
+        recording. What differs between performances of one action is mostly the person. 0 for none.
     average : int
         How many of the best candidates speak together.
     progress : callable, optional
@@ -74,7 +81,7 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
     recognizer_ : Pipeline
         Fitted on all training recordings.
     trials_ : list of Trial
-        Everything that was tried in the chosen and the other variants, best first.
+        Everything that was tried, in all variants, best first.
     variant_ : str
     variant_scores_ : dict of str to float
         Accuracy of each variant pooled over candidates.
@@ -100,6 +107,7 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         variants: Mapping[str, Mapping[str, Any]] | None = None,
         handicaps: Mapping[str, float] | None = None,
         Cs: Sequence[float] = (1.0, 10.0, 100.0),
+        scatters: Sequence[float] = (0.0,),
         average: int = 1,
         progress: Progress | None = None,
     ) -> None:
@@ -109,16 +117,19 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         self.variants = variants
         self.handicaps = handicaps
         self.Cs = Cs
+        self.scatters = scatters
         self.average = average
         self.progress = progress
 
     def fit(self, X: Iterable[Any], y: Any, groups: Any = None) -> KernelSearch:
         """Search on the training recordings; ``groups`` are their subjects."""
         check_positive("average", self.average, integer=True)
-        if not len(self.Cs):
-            raise ParameterError("KernelSearch needs at least one C")
+        if not len(self.Cs) or not len(self.scatters):
+            raise ParameterError("KernelSearch needs at least one C and one scatter")
         for C in self.Cs:
             check_positive("C", C)
+        for scatter in self.scatters:
+            check_in("scatter", scatter, 0, 1e6)
         self._check_cues()
         sequences = check_sequences(X, allow_missing=True)
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
@@ -127,8 +138,7 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise DataError(f"KernelSearch needs at least two labels, got {self.classes_.tolist()} alone")
         folds = subject_folds(codes, groups)
-        trials = self._trials(sequences, codes, folds)
-        self._choose(trials)
+        self._choose(self._trials(sequences, codes, folds))
         self.recognizer_ = self._final(sequences, np.asarray(y))
         return self
 
@@ -152,7 +162,8 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
             f"{len(self.chosen_)} candidate(s) speak together:",
         ]
         lines += [
-            f"  {t.accuracy:.1%} ± {t.spread:.1%}  C={t.C:g}  {' + '.join(t.cues)}" for t in self.chosen_
+            f"  {t.accuracy:.1%} ± {t.spread:.1%}  C={t.C:g}  scatter={t.scatter:g}  {' + '.join(t.cues)}"
+            for t in self.chosen_
         ]
         return "\n".join(lines)
 
@@ -181,10 +192,11 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         if not isinstance(self.sums, str):
             return [dict(s) for s in self.sums if set(s) <= set(available)]
         left_out = (0,) if self.sums == "all" else range(min(3, len(available)))
+        sizes = [len(available) - n for n in left_out]
         return [
-            {name: 1.0 for name in available if name not in out}
-            for n in left_out
-            for out in itertools.combinations(available, n)
+            dict.fromkeys(names, 1.0)
+            for n in dict.fromkeys([*sizes, 1])
+            for names in itertools.combinations(available, n)
         ]
 
     def _trials(self, sequences: Sequence[Any], codes: np.ndarray, folds: Folds) -> list[Trial]:
@@ -194,10 +206,10 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
             available = [name for name in self.cues if (variant, name) in grams]
             for candidate in self._candidates(available) if available else []:
                 parts = [(grams[variant, name], weight) for name, weight in candidate.items()]
-                scored = score_sum(parts, codes, folds, self.Cs)
+                weights = tuple(candidate.values())
                 trials += [
-                    Trial(variant, tuple(candidate), C, *score, weights=tuple(candidate.values()))
-                    for C, score in zip(self.Cs, scored, strict=True)
+                    Trial(variant, tuple(candidate), C, *score, weights, scatter)
+                    for (scatter, C), score in score_sum(parts, codes, folds, self.Cs, self.scatters).items()
                 ]
         if not trials:
             raise DataError("no candidate could be computed on these recordings; the log says why for each")
@@ -226,21 +238,21 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         return grams
 
     def _choose(self, trials: list[Trial]) -> None:
-        best: dict[tuple[Any, ...], Trial] = {}
-        for t in trials:  # the first, smallest C wins ties
-            key = (t.variant, t.cues, t.weights)
-            if key not in best or t.accuracy > best[key].accuracy:
-                best[key] = t
         names = list(dict.fromkeys(t.variant for t in trials))
         # Only what every variant could compute: a variant must not win because its hard candidates failed.
-        counts = Counter((t.cues, t.weights) for t in best.values())
-        pooled = [t for t in best.values() if counts[t.cues, t.weights] == len(names)] or list(best.values())
+        counts = Counter((t.cues, t.weights, t.C, t.scatter) for t in trials)
+        common = [t for t in trials if counts[t.cues, t.weights, t.C, t.scatter] == len(names)] or trials
         self.variant_scores_ = {
-            name: float(np.mean([t.accuracy for t in pooled if t.variant == name])) for name in names
+            name: float(np.mean([t.accuracy for t in common if t.variant == name])) for name in names
         }
         handicaps = self.handicaps or {}
         self.variant_ = max(names, key=lambda name: self.variant_scores_[name] - handicaps.get(name, 0.0))
-        ranked = sorted((t for t in best.values() if t.variant == self.variant_), key=lambda t: -t.accuracy)
+        # Stable: of equals the first is taken, which has the smallest C.
+        own = [t for t in trials if t.variant == self.variant_]
+        most = max(len(t.cues) for t in own)
+        if isinstance(self.sums, str):  # single cues were asked about the variant
+            own = [t for t in own if len(t.cues) >= min(2, most)]
+        ranked = sorted(own, key=lambda t: -t.accuracy)
         self.chosen_ = ranked[: self.average]
         self.trials_ = sorted(trials, key=lambda t: -t.accuracy)
 
@@ -256,14 +268,17 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
             features[name] = branch.fit_transform(sequences, y)
             grams[name] = gram(features[name])
             branches.append((name, branch))
-        signs = one_vs_rest(np.searchsorted(self.classes_, y), len(self.classes_))
+        codes = np.searchsorted(self.classes_, y)
+        signs = one_vs_rest(codes, len(self.classes_))
         duals = dict.fromkeys(used, 0.0)
         intercept: Any = 0.0
         for trial, w in zip(self.chosen_, weights, strict=True):
             total = sum(w.values())
             K = sum(grams[name] * (weight / total) for name, weight in w.items())
-            beta = solve_gram(K + 1.0, signs, [trial.C]).coef[0] / len(weights)
+            penalty = scatter_penalty(K, codes, trial.scatter)
+            beta = solve_gram(K @ penalty + 1.0, signs, [trial.C]).coef[0] / len(weights)
             intercept = intercept + beta.sum(axis=1)
+            beta = beta @ penalty.T
             for name, weight in w.items():
                 duals[name] = duals[name] + beta * (weight / total)
         svm = LinearSVM()
