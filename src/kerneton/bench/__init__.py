@@ -26,6 +26,7 @@ PARTS = {
     "kernels": "kerneton.bench.kernels",
     "epn": "kerneton.bench.epn",
     "dck": "kerneton.bench.dck_frames",
+    "stages": "kerneton.bench.stages",
     "growth": "kerneton.bench.growth",
     "memory": "kerneton.bench.memory",
     "msr": "kerneton.bench.msr",

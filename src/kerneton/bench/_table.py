@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,8 +31,10 @@ class Bar:
         return ratio >= self.limit if self.at_least else ratio <= self.limit
 
 
+NONE = float("nan")  # the limit of a ratio that has no bar
 BARS = {
-    "sck_dck_vs_numpy": Bar("SCK + DCK of a sequence", "NumPy formulas", 10),
+    "sck_dck_vs_numpy": Bar("SCK + DCK of a sequence, float32", "NumPy formulas", 10),
+    "sck_dck_vs_numpy_f64": Bar("SCK + DCK of a sequence, float64", "NumPy formulas", NONE),
     "epn_vs_eigh_f32": Bar("EPN of a slice, float32", "numpy.linalg.eigh", 4),
     "epn_vs_eigh_f64": Bar("EPN of a slice, float64", "numpy.linalg.eigh", 2.5),
     "dck_growth_200_400": Bar("DCK, 400 frames", "200 frames", 2.3, at_least=False),
@@ -39,7 +42,7 @@ BARS = {
     "dck_800_vs_direct": Bar("DCK, 800 frames", "direct sum", 50),
     "linear_svm_vs_linear_svc": Bar("LinearSVM's fit", "LinearSVC's fit", 1),
     "msr_vs_multirockethydra": Bar("all of MSR-Action3D", "MultiRocketHydra", 1, at_least=False),
-    "msr_vs_minirocket": Bar("all of MSR-Action3D", "MiniRocket", float("inf"), at_least=False),
+    "msr_vs_minirocket": Bar("all of MSR-Action3D", "MiniRocket", NONE),
     "memory_10000_vs_1000": Bar("memory, 10,000 recordings", "1,000 recordings", 1.2, at_least=False),
 }
 _UNITS = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"))
@@ -76,7 +79,7 @@ def _gpu_row(gpu: Mapping[str, Any] | None) -> list[str]:
 
 
 def _limit(bar: Bar) -> str:
-    return "" if bar.limit == float("inf") else str(bar)
+    return "" if math.isnan(bar.limit) else str(bar)
 
 
 def _verdict(bar: Bar, ratio: float) -> str:

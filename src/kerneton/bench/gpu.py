@@ -47,7 +47,7 @@ def measure(settings: Settings, device: str = "cuda") -> dict[str, Any] | None:
         "ceilings": lambda: gpu_parts.ceilings(torch, device),
         "stages": lambda: gpu_parts.stages(torch, device, found["ceilings"]),
         "throughput": lambda: throughput(torch, device, n, batch_sizes),
-        "without_own_kernels": lambda: without_own_kernels(torch, device, n // 10),
+        "without_own_kernels": lambda: without_own_kernels(torch, device, max(1, n // 10)),
         "epn": lambda: gpu_parts.epn(torch, device),
         "accuracy": lambda: gpu_parts.accuracy(torch, device),
         "svm": lambda: gpu_parts.svm(device),

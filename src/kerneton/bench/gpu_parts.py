@@ -18,6 +18,7 @@ ORDERS = {6: 400_000, 15: 200_000, 22: 100_000, 32: 50_000, 64: 8_000}  # and ho
 N_NUMBERS = 2**29  # that a copy moves
 N_MATRIX = 8192  # side of the matrices that are multiplied
 N_STAGES = 1024  # sequences while stages are timed
+N_ACCURACY = 16  # sequences whose features are compared
 POWER = 0.36
 
 
@@ -168,7 +169,7 @@ def accuracy(torch: Any, device: str) -> dict[str, float]:
             error = np.linalg.norm(got - expected, axis=(1, 2)) / np.linalg.norm(expected, axis=(1, 2))
             result[f"psd_power_{order}_{str(dtype)[6:]}"] = float(error.max())
     rng = np.random.default_rng(1)
-    X = [x[: rng.integers(2, 80)] for x in recordings(16)]
+    X = [x[: rng.integers(2, 80)] for x in recordings(N_ACCURACY)]
     for name, kernel in kernels().items():
         exact = kernel.fit_transform([x.astype(float) for x in X])
         for precision in (np.float64, np.float32):

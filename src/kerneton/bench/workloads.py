@@ -31,6 +31,13 @@ class Prepared(NamedTuple):
     sck: SCK
     dck: DCK
 
+    def to(self, dtype: Any) -> Prepared:
+        """The same recordings in another precision."""
+        cast = [
+            [s.replace(joints=s.joints.astype(dtype)) for s in part] for part in (self.for_sck, self.for_dck)
+        ]
+        return self._replace(for_sck=cast[0], for_dck=cast[1])
+
 
 def recordings(n: int, n_frames: int = 80, n_joints: int = 25, seed: int = 0) -> np.ndarray:
     """Joints that stand somewhere in a body, swing and jitter, (n, T, J, 3) float32.
@@ -75,15 +82,14 @@ def msr_action3d(data_home: str | os.PathLike[str] | None) -> SkeletonDataset:
         return SkeletonDataset(short, name="generated, of the shape of MSR-Action3D")
 
 
-def prepared(n: int, data_home: str | os.PathLike[str] | None, dtype: Any = np.float64) -> Prepared:
-    """Some of the recordings above, evenly spaced, and the paper's kernels, fitted."""
+def prepared(n: int, data_home: str | os.PathLike[str] | None) -> Prepared:
+    """Some of the recordings above, evenly spaced, in float64, and the paper's kernels, fitted."""
     data = msr_action3d(data_home)
     some = data.select(np.linspace(0, len(data) - 1, min(n, len(data))).astype(int))
     branches = dict(make_recognizer("paper")["features"].transformer_list)
     ready = {}
     for name, branch in branches.items():
-        poses = branch["preprocess"].fit(data).transform(some)
-        ready[name] = [s.replace(joints=s.joints.astype(dtype)) for s in poses]
+        ready[name] = branch["preprocess"].fit(data).transform(some)
         branch[name].fit(ready[name])
     return Prepared(data.name, ready["sck"], ready["dck"], branches["sck"]["sck"], branches["dck"]["dck"])
 
