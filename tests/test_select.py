@@ -124,6 +124,10 @@ def test_single_cues_have_a_say_in_the_variant_only(data):
         assert {len(t.cues) for t in search.trials_} == sizes | {1}
         for variant, score in search.variant_scores_.items():
             assert_allclose(score, np.mean([t.accuracy for t in search.trials_ if t.variant == variant]))
+    two = KernelSearch(
+        {k: v for k, v in cues().items() if k != "pairs"}, sums="leave-out", Cs=[1.0], average=9
+    )
+    assert [len(t.cues) for t in two.fit(data, data.labels, groups=data.subjects).chosen_] == [2]
     one = KernelSearch({"poses": cues()["poses"]}, sums="all", Cs=[1.0])
     assert len(one.fit(data, data.labels, groups=data.subjects).chosen_) == 1
 
@@ -159,6 +163,16 @@ def test_what_was_tried(fitted):
     assert "18 trials on held-out training subjects" in text
     assert f"chosen: {fitted.variant_}" in text
     assert fitted.classes_.tolist() == ["clap", "draw X", "draw circle"]
+
+
+def test_equals_of_the_last_speak_too(data):
+    options = {"variants": None, "Cs": [1.0, 1.0, 10.0], "sums": [{"poses": 1.0}, {"pairs": 1.0}]}
+    many = KernelSearch(cues(), average=2, **options).fit(data, data.labels, groups=data.subjects)
+    ranked = sorted((t.accuracy for t in many.trials_), reverse=True)
+    assert {t.accuracy for t in many.chosen_} == {a for a in ranked if a >= ranked[1]}
+    assert len(many.chosen_) == sum(a >= ranked[1] for a in ranked)
+    single = KernelSearch(cues(), average=1, **options).fit(data, data.labels, groups=data.subjects)
+    assert single.chosen_ == many.chosen_[:1]
 
 
 def test_handicap_turns_the_choice(data):

@@ -57,8 +57,8 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         Steps named "preprocess" and "kernel"; the kernel is an `SCK` or a `DCK`.
     sums : sequence of mappings of str to float, "all" or "leave-out", optional
         Cues and their weights in each candidate; by default each cue alone. "all" is one sum of every cue that
-        these recordings allow, "leave-out" that sum and those with one or two cues fewer; with both, each cue alone
-        is tried too, and has a say in the choice of the variant only.
+        these recordings allow, "leave-out" that sum and those with one cue fewer; with both, each cue alone is tried
+        too, and has a say in the choice of the variant only.
     scout : mapping, optional
         Parameters set on every cue while searching only, such as ``{"kernel__order": 2}``: the choice is made with
         something cheaper than what is then fitted.
@@ -72,7 +72,8 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         their mean spread: ``wᵀ(I + scatter S / t)w`` is penalised, S the scatter within classes, t its share of a
         recording. What differs between performances of one action is mostly the person. 0 for none.
     average : int
-        How many of the best candidates speak together.
+        How many of the best candidates speak together, and with them those that equal the last of these; 1 is the first
+        of the best alone.
     progress : callable, optional
         Called like ``tqdm.tqdm``.
 
@@ -191,12 +192,12 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
             return [{name: 1.0} for name in available]
         if not isinstance(self.sums, str):
             return [dict(s) for s in self.sums if set(s) <= set(available)]
-        left_out = (0,) if self.sums == "all" else range(min(3, len(available)))
-        sizes = [len(available) - n for n in left_out]
+        n = len(available)
+        sizes = [n, 1] if self.sums == "all" else [n, max(n - 1, 1), 1]
         return [
             dict.fromkeys(names, 1.0)
-            for n in dict.fromkeys([*sizes, 1])
-            for names in itertools.combinations(available, n)
+            for size in dict.fromkeys(sizes)
+            for names in itertools.combinations(available, size)
         ]
 
     def _trials(self, sequences: Sequence[Any], codes: np.ndarray, folds: Folds) -> list[Trial]:
@@ -247,13 +248,14 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         }
         handicaps = self.handicaps or {}
         self.variant_ = max(names, key=lambda name: self.variant_scores_[name] - handicaps.get(name, 0.0))
-        # Stable: of equals the first is taken, which has the smallest C.
         own = [t for t in trials if t.variant == self.variant_]
         most = max(len(t.cues) for t in own)
         if isinstance(self.sums, str):  # single cues were asked about the variant
             own = [t for t in own if len(t.cues) >= min(2, most)]
-        ranked = sorted(own, key=lambda t: -t.accuracy)
-        self.chosen_ = ranked[: self.average]
+        ranked = sorted(own, key=lambda t: -t.accuracy)  # stable: of equals the first comes first
+        last = ranked[: self.average][-1].accuracy
+        # Few held-out recordings make many equals, whose order means nothing.
+        self.chosen_ = [t for t in ranked if t.accuracy >= last] if self.average > 1 else ranked[:1]
         self.trials_ = sorted(trials, key=lambda t: -t.accuracy)
 
     def _final(self, sequences: Sequence[Any], y: np.ndarray) -> Pipeline:
