@@ -57,8 +57,7 @@ class Written(np.memmap):
         super().__setitem__(key, value)
         mapped = getattr(self, "_mmap", None)
         if mapped is not None:
-            mapped.flush()
-            mapped.madvise(mmap.MADV_DONTNEED)
+            mapped.madvise(mmap.MADV_DONTNEED)  # the system keeps them until they are on disk
 
 
 def transform(n: int, folder: str) -> dict[str, float]:
@@ -66,11 +65,13 @@ def transform(n: int, folder: str) -> dict[str, float]:
     distinct = recordings(_DISTINCT)
     X = [SkeletonSequence(distinct[i % _DISTINCT]) for i in range(n)]
     made = kernels(batch_size=BATCH_SIZE)
-    for kernel in (made["sck"], made["dck_window"]):
-        width = int(kernel.fit(X[:2]).block_sizes_.sum())
-        kernel.transform(X[:2])  # compiles
-        before = peak_mb()
-        out = Written(Path(folder) / "features", dtype=np.float32, mode="w+", shape=(n, width))
+    chosen = [made["sck"], made["dck_window"]]
+    for kernel in chosen:
+        kernel.fit(X[:2]).transform(X[:2])  # compiles
+    before = peak_mb()
+    for kernel in chosen:
+        shape = (n, int(kernel.block_sizes_.sum()))
+        out = Written(Path(folder) / "features", dtype=np.float32, mode="w+", shape=shape)
         kernel.transform(X, out=out)
         del out
     return {"peak_mb": peak_mb(), "before_mb": before}
