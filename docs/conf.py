@@ -29,9 +29,6 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "_generated", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
-MEASURED = ("reproduction", "accuracy", "performance")
-if not all((DOCS / f"{page}.md").is_file() for page in MEASURED):  # not written yet
-    suppress_warnings = ["toc.not_readable", "myst.xref_missing"]
 default_role = "py:obj"  # `sck_kernel` in a docstring is a link where there is something to link to
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3

@@ -205,6 +205,25 @@ def test_text(report):
     assert repr(report) == "Report(letters, by hand, 65.0 % ± 7.1 (sd over 2 splits))"
 
 
+def test_view_and_mirroring_that_were_chosen(report):
+    """The report says which was used and what the others would have given."""
+    assert report.variant_table() == []
+    assert "mirroring" not in str(report)
+    assert "mirroring" not in report.to_markdown()
+    chosen = (
+        split("one", FIRST, variant="free", variant_scores={"free": 0.9, "fixed": 0.8}),
+        split("two", SECOND, variant="fixed", variant_scores={"free": 0.7, "fixed": 1.0}),
+        split("three", SECOND, variant="fixed", variant_scores={"fixed": 0.6}),  # free could not be computed
+    )
+    some = dataclasses.replace(report, splits=chosen)
+    rows = some.variant_table()
+    assert [(row["variant"], row["splits"]) for row in rows] == [("free", 1), ("fixed", 2)]
+    assert_allclose([row["validation"] for row in rows], [0.8, 0.8])
+    assert "free                               1                             80.0" in str(some)
+    assert "| fixed | 2 | 80.0 |" in some.to_markdown()
+    assert json.loads(some.to_json())["variants"] == rows
+
+
 def test_report_is_frozen(report):
     with pytest.raises(dataclasses.FrozenInstanceError):
         report.protocol = "another"

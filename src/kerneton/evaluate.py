@@ -163,6 +163,8 @@ def _run(
         scores=_by_class(classifier, "decision_function", features, classes),
         probabilities=_by_class(classifier, "predict_proba", features, classes),
         importance=_importance(model, unknown, labels[test]) if importance else None,
+        variant=getattr(model, "variant_", None),
+        variant_scores=getattr(model, "variant_scores_", None),
     )
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kerneton._files import write_text
-from kerneton._tables import aligned, markdown, percent
+from kerneton._report_text import class_rows, describe_data, pair_rows, percent_of, split_rows, variant_rows
+from kerneton._tables import aligned, markdown
 from kerneton._validation import check_choice
 from kerneton.exceptions import import_extra
 
@@ -48,6 +49,8 @@ class Split:
     scores: np.ndarray | None = None  # (n_test, n_classes) decision values
     probabilities: np.ndarray | None = None  # (n_test, n_classes)
     importance: ClassImportance | None = None  # of joints, on the tested recordings, where it was asked for
+    variant: str | None = None  # view and mirroring, where the model chose them
+    variant_scores: dict[str, float] | None = None  # of each, accuracy on held-out training subjects
 
     @property
     def n_test(self) -> int:
@@ -151,6 +154,23 @@ class Report:
         ]
         return sorted(pairs, key=lambda pair: (-pair["count"], -pair["share"], pair["label"]))[:n]
 
+    def variant_table(self) -> list[dict[str, Any]]:
+        """Views and mirroring that the model chose from: how often chosen, and how they did on training subjects.
+
+        Empty for a model that does not choose. ``validation`` is the mean over splits of the accuracy on training
+        subjects held out in turn, pooled over all that was tried.
+        """
+        found = [split.variant_scores for split in self.splits if split.variant_scores]
+        names = dict.fromkeys(name for scores in found for name in scores)
+        return [
+            {
+                "variant": name or "as given",
+                "splits": sum(split.variant == name for split in self.splits),
+                "validation": float(np.mean([scores[name] for scores in found if name in scores])),
+            }
+            for name in names
+        ]
+
     @property
     def timings(self) -> dict[str, float]:
         """Seconds: to fit and to predict in all, and to predict one recording."""
@@ -176,7 +196,7 @@ class Report:
         """The confusion matrix as a picture; options go to `kerneton.plot.plot_confusion`."""
         from kerneton.plot import plot_confusion
 
-        title = f"{self.data.get('name') or 'recordings'}, {self.protocol}: {_percent_of(self)}"
+        title = f"{self.data.get('name') or 'recordings'}, {self.protocol}: {percent_of(self)}"
         return plot_confusion(self.confusion, self.classes, **{"title": title, **options})
 
     def to_dict(self) -> dict[str, Any]:
@@ -190,6 +210,7 @@ class Report:
             "classes": self.class_table(),
             "confusion": {"labels": list(self.classes), "counts": self.confusion.tolist()},
             "confused_pairs": self.confused_pairs(None),
+            "variants": self.variant_table(),
             "predictions": self.prediction_table(),
             "timings": self.timings,
             "model": self.model,
@@ -209,13 +230,14 @@ class Report:
         facts = {**self.parameters, **self.versions}
         parts = [
             f"# {self.data.get('name') or 'Recordings'}, {self.protocol}",
-            f"Accuracy **{_percent_of(self)}**.",
-            _describe_data(self.data) + ".",
-            markdown(_class_rows(self)),
+            f"Accuracy **{percent_of(self)}**.",
+            describe_data(self.data) + ".",
+            markdown(class_rows(self)),
             "## Splits",
-            markdown(_split_rows(self)),
+            markdown(split_rows(self)),
             "## Most confused",
-            markdown(_pair_rows(self)) if self.confused_pairs() else "No mistakes.",
+            markdown(pair_rows(self)) if self.confused_pairs() else "No mistakes.",
+            *(["## View and mirroring", markdown(variant_rows(self))] if self.variant_table() else []),
             "## Parameters and versions",
             markdown([["", "value"], *([f"`{name}`", f"`{value}`"] for name, value in facts.items())]),
         ]
@@ -242,13 +264,15 @@ class Report:
     def __str__(self) -> str:
         times = self.timings
         lines = [
-            _describe_data(self.data),
-            f"{self.protocol}: accuracy {_percent_of(self)}",
+            describe_data(self.data),
+            f"{self.protocol}: accuracy {percent_of(self)}",
             "",
-            aligned(_class_rows(self)),
+            aligned(class_rows(self)),
         ]
         if self.confused_pairs():
-            lines += ["", aligned(_pair_rows(self))]
+            lines += ["", aligned(pair_rows(self))]
+        if self.variant_table():
+            lines += ["", aligned(variant_rows(self))]
         lines += [
             "",
             f"fit {times['fit_seconds'] / len(self.splits):.3g} s a split, "
@@ -257,7 +281,7 @@ class Report:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"Report({self.data.get('name') or 'unnamed'}, {self.protocol}, {_percent_of(self)})"
+        return f"Report({self.data.get('name') or 'unnamed'}, {self.protocol}, {percent_of(self)})"
 
     def _rows(self, split: Split) -> Iterable[dict[str, Any]]:
         column = {label: i for i, label in enumerate(split.model_classes)}
@@ -292,45 +316,3 @@ def versions() -> dict[str, str]:
 
 def _ratio(part: int, whole: int) -> float | None:
     return float(part / whole) if whole else None
-
-
-def _percent_of(report: Report) -> str:
-    if report.accuracy_sd is None:
-        return f"{percent(report.accuracy)} %"
-    spread = f"{percent(report.accuracy)} % ± {percent(report.accuracy_sd)}"
-    return f"{spread} (sd over {len(report.splits)} splits)"
-
-
-def _describe_data(data: dict[str, Any]) -> str:
-    shortest, _, longest = data["n_frames"]
-    parts = [f"{data['n_recordings']} recordings", f"{len(data['labels'])} labels"]
-    parts += [f"{len(data['subjects'])} subjects"] if data["subjects"] else []
-    parts += [f"joints {' and '.join(data['layouts'])}", f"{shortest} to {longest} frames"]
-    return (f"{data['name']}: " if data["name"] else "") + ", ".join(parts)
-
-
-def _class_rows(report: Report) -> list[list[str]]:
-    header = ["label", "precision %", "recall %", "F1 %", "tested"]
-    return [header] + [
-        [row["label"], *(percent(row[k]) for k in ("precision", "recall", "f1")), str(row["support"])]
-        for row in report.class_table()
-    ]
-
-
-def _split_rows(report: Report) -> list[list[str]]:
-    header = ["split", "trained", "tested", "accuracy %", "fit s", "predict s"]
-    return [header] + [
-        [
-            *(str(row[k]) for k in ("name", "n_train", "n_test")),
-            percent(row["accuracy"]),
-            *(f"{row[k]:.3g}" for k in ("fit_seconds", "predict_seconds")),
-        ]
-        for row in report.split_table()
-    ]
-
-
-def _pair_rows(report: Report) -> list[list[str]]:
-    return [["label", "taken for", "times", "of its recordings %"]] + [
-        [pair["label"], pair["predicted"], str(pair["count"]), percent(pair["share"])]
-        for pair in report.confused_pairs()
-    ]

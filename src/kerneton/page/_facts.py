@@ -57,6 +57,13 @@ def making_section(report: Report, command: str | None) -> Html:
         ],
         ["Prediction", f"{times['predict_seconds']:.3g} s in all, {per:.3g} ms a recording"],
     ]
+    rows += [
+        [
+            f"View and mirroring: {row['variant']}",
+            f"chosen in {row['splits']} of {len(report.splits)} splits, {per_cent(row['validation'])} on held-out training subjects",
+        ]
+        for row in report.variant_table()
+    ]
     parameters = [
         [tag("code", name), tag("code", _value(value))] for name, value in report.parameters.items()
     ]
