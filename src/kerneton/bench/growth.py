@@ -19,7 +19,7 @@ from kerneton.sck import SCK
 
 SIZES = {
     "frames": (25, 50, 100, 200, 400, 800, 1600),
-    "joints": (5, 10, 20, 40, 80),
+    "joints": (5, 10, 20, 40),
     "sequences": (1, 4, 16, 64, 256),
 }
 QUICK = {"frames": (10, 20), "joints": (5, 10), "sequences": (1, 2)}
@@ -48,8 +48,6 @@ def _sweep(what: str, sizes: tuple[int, ...], settings: Settings) -> dict[str, A
         }[what]
         X = list(recordings(n, frames, joints))
         for name, kernel in _kernels(all_joints=what == "joints").items():
-            if name == "dck" and joints > 20:  # 3,240 pairs of 80 joints are not what anyone does
-                continue
             kernel.fit(X[:1])
             calls[f"{name} {size}"] = partial(kernel.transform, X)
             count[f"{name} {size}"] = n if what != "sequences" else 1
@@ -57,7 +55,7 @@ def _sweep(what: str, sizes: tuple[int, ...], settings: Settings) -> dict[str, A
     found: dict[str, Any] = {what: list(sizes)}
     for name in ("sck", "dck", "dck_window"):
         key = [f"{name} {size}" for size in sizes]
-        found[f"{name}_s"] = [seconds[k] / count[k] if k in seconds else None for k in key]
+        found[f"{name}_s"] = [seconds[k] / count[k] for k in key]
     return found
 
 
@@ -73,13 +71,8 @@ def draw(found: dict[str, Any], folder: str | os.PathLike[str]) -> list[Path]:
     for what, sweep in found["growth"].items():
         sizes = sweep[what]
         names = {"sck_s": "SCK", "dck_s": "DCK, any distance", "dck_window_s": "DCK, window of σ = 3 frames"}
-        curves = {
-            title: np.asarray([np.nan if s is None else 1e3 * s for s in sweep[key]])
-            for key, title in names.items()
-        }
-        longest = max(sizes)
-        reference = np.nanmax([curve[0] for curve in curves.values()]) * np.asarray(sizes) / sizes[0]
-        curves["proportional"] = reference
+        curves = {title: 1e3 * np.asarray(sweep[key]) for key, title in names.items()}
+        curves["proportional"] = max(curve[0] for curve in curves.values()) * np.asarray(sizes) / sizes[0]
         xlabel, fixed = _TITLES[what]
         figure = plot_sweep(
             sizes,
@@ -94,7 +87,8 @@ def draw(found: dict[str, Any], folder: str | os.PathLike[str]) -> list[Path]:
         line = axes.get_lines()[-1]
         line.set(linestyle=":", marker="", color="#888888")
         axes.legend(frameon=False, fontsize=9)
-        axes.set_xlim(sizes[0] * 0.9, longest * 1.1)
+        axes.set_xticks(sizes, [str(size) for size in sizes])
+        axes.minorticks_off()
         path = Path(folder) / f"growth_{what}.png"
         with replacing(path) as temporary:
             figure.savefig(temporary, dpi=150)
