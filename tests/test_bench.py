@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,6 +92,20 @@ def test_stand_in_has_the_shape_of_msr_action3d():
 
 
 # the parts
+
+
+def test_kept_results_meet_the_bars_and_are_quoted():
+    results = Path(__file__).parent.parent / "benchmarks" / "results"
+    page = (results.parent.parent / "docs" / "performance.md").read_text(encoding="utf-8")
+    cpu = json.loads((results / "cpu.json").read_text())
+    assert set(REQUIRED) <= set(cpu["cpu"])
+    for key, bar in REQUIRED.items():
+        assert bar.met(cpu["cpu"][key]), key
+        rounded = {f"{cpu['cpu'][key]:.{n}f}" for n in range(3)}
+        assert any(f"| {figure} |" in page for figure in rounded), key
+    gpu_result = json.loads((results / "h200.json").read_text())["gpu"]
+    assert RATE.met(gpu_result["sequences_per_second"])
+    assert f"**{round(gpu_result['sequences_per_second'], -2):,.0f}**" in page
 
 
 def test_every_required_ratio_has_its_bar():
