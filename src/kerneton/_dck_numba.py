@@ -39,14 +39,15 @@ _MAX_EXPONENT = (
 def window_sums(x, z, pairs, *, sigma, n_pivots, reach, sigma_span, tol):
     """x (B, T, J, 3) and z (B, T, P), zero where padded → (B, n_pairs, 3Z, P, P) in the precision of x.
 
-    φ is found in float64 and summed in the precision of x; the window is cut where it has fallen to ``tol``.
+    φ is found in float64 and summed in the precision of x. The window is cut where what lies beyond is less than ``tol`` of
+    the sum with every φ at its largest, for every p and q.
     """
     (B, T), P, n_pairs = x.shape[:2], z.shape[2], len(pairs)
     padded = -(-P // 3) * 3
     times = np.zeros((B, T, padded), x.dtype)
     times[:, :, :P] = z
     lengths = T - np.argmax(z.any(axis=2)[:, ::-1], axis=1)
-    band = min(T - 1, math.ceil(sigma_span * math.sqrt(2 * math.log(1 / tol))))
+    band = min(T - 1, math.ceil(sigma_span * math.sqrt(6 * math.log(1 / tol))))  # more than is ever needed
     window = np.exp(-(np.arange(band + 1) ** 2) / (2 * sigma_span**2))
     window[0] = 0  # a frame makes no pair with itself
     zeta = pivots(n_pivots, -reach, reach)
@@ -63,7 +64,7 @@ def window_sums(x, z, pairs, *, sigma, n_pivots, reach, sigma_span, tol):
     shape = (zeta[0], spacing, 1 / sigma**2, scale)
     for b in range(B):
         n = lengths[b]
-        given = (np.float64(x[b, :n]), growth[b, :n], times[b, :n], pairs, window, steps, shape, wide[b])
+        given = (np.float64(x[b, :n]), growth[b, :n], times[b, :n], pairs, window, steps, shape, wide[b], tol)
         _kernel(*given, doubles, own, out[b])
     return out.reshape(B, n_pairs, 3 * n_pivots, P, P)
 
@@ -79,6 +80,33 @@ def _exp(x):
     for k in range(1, len(_EXP)):
         series = series * rest + _EXP[k]
     return series * exp2_whole(whole)
+
+
+@jit
+def _reach(times, window, tol):
+    """The most distant frames that count: beyond, Σ G_σ4(s-t) z_p(s) z_q(t) is less than a fiftieth of tol of all of it.
+
+    The power that follows lifts what is small, so that much is left of the tolerance.
+
+    Not only the window decides: where p and q lie far apart, so do most frames that z_p and z_q both see.
+    """
+    T, P = times.shape
+    n_lags = min(T, len(window))
+    sums = np.zeros((n_lags, P, P))
+    for lag in range(1, n_lags):
+        for s in range(T - lag):
+            for p in range(P):
+                weight = times[s, p] * window[lag]
+                for q in range(P):
+                    sums[lag, p, q] += weight * times[s + lag, q]
+    total = sums.sum(0)
+    total = (total + total.T) * (0.02 * tol)
+    tail = np.zeros((P, P))
+    for lag in range(n_lags - 1, 0, -1):
+        tail += sums[lag] + sums[lag].T
+        if (tail > total).any():
+            return lag
+    return 0
 
 
 @jit
@@ -147,7 +175,7 @@ def _add(phi, room, n_pivots, times, s, low, high, sums, totals):
 
 def _compile(sources):
     @njit(nogil=True, cache=True, error_model="numpy")
-    def kernel(x, growth, times, pairs, window, steps, shape, wide, held, own, out):
+    def kernel(x, growth, times, pairs, window, steps, shape, wide, tol, held, own, out):
         """One recording; ``shape`` holds the first pivot, their spacing, 1/σ² and their scale."""
         if not sources:
             return
@@ -156,12 +184,13 @@ def _compile(sources):
         n_pairs, n_times = len(pairs), out.shape[-1]
         phi, sums = own[: n_pivots * room * LANES], own[n_pivots * room * LANES :]
         totals = sums[P * LANES :]
+        band = _reach(times, window, tol)
         for group in range((3 * n_pairs + LANES - 1) // LANES):
             _hold(x, growth, pairs, group, held)
             for k in range(n_pivots * P * P * LANES):
                 totals[k] = 0
             for s in range(T):
-                low, high = max(0, s - len(window) + 1), min(T, s + len(window))
+                low, high = max(0, s - band), min(T, s + band + 1)
                 _map(held, T, s, low, high, window, steps, first, spacing, inverse, wide, phi, room)
                 _add(phi, room, n_pivots, times, s, low, high, sums, totals)
             for lane in range(min(LANES, 3 * n_pairs - group * LANES)):
