@@ -21,7 +21,7 @@ from kerneton.power_norm import hosvd_power, psd_power
 from kerneton.sck import SCK
 
 _EXP = 20  # operations of an exponential
-_BAND = 15  # frames on either side that a window of σ = 3 reaches
+_BAND = 18  # frames on either side that a window of σ = 3 reaches
 
 
 def measure(settings: Settings) -> dict[str, Any]:
