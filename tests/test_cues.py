@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kerneton import make_actions, standard_cues
+from kerneton import make_actions, make_recognizer, standard_cues
 from kerneton._selection import with_parameters
 from kerneton.cues import VIEWS, variants
 from kerneton.poses import mirror, turn
@@ -73,3 +73,13 @@ def test_variants():
     assert variants("free", False) == {
         "free": {"preprocess__facing": "sequence", "kernel__mirror": False},
     }
+
+
+def test_own_bones_are_a_variant_of_their_own():
+    assert set(variants("fixed", True, own_bones=True)) == {"fixed, mirrored", "fixed, mirrored, own bones"}
+    every = variants("auto", "auto", own_bones=True)
+    assert len(every) == 8
+    for name, parameters in every.items():
+        assert ("preprocess__bones" in parameters) == name.endswith("own bones")
+    assert set(make_recognizer("auto", view="fixed", mirror=False).variants) == {"fixed", "fixed, own bones"}
+    assert set(make_recognizer("default", view="fixed", mirror=False).variants) == {"fixed"}

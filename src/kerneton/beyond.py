@@ -144,7 +144,7 @@ class Task:
                 self.predictions.setdefault(row, []).append(predicted["as it is"])
                 if row in _TURNED:
                     self.predictions.setdefault(_TURNED[row], []).append(predicted["turned"])
-                mirror = search.variant_.endswith("mirrored")
+                mirror = "mirrored" in search.variant_
                 yield row, search
             # Mirroring as the last row chose it, which is in order 2 as the ablation is.
             yield "ablation", ablation(split, mirror, self.data.labels[test], n_jobs=self.n_jobs)

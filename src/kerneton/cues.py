@@ -66,8 +66,9 @@ VIEWS: dict[str, dict[str, Any]] = {
 }
 
 
-def variants(view: str, mirror: str | bool) -> dict[str, dict[str, Any]]:
-    """Parameters of each combination of view and mirroring that is to be tried.
+def variants(view: str, mirror: str | bool, *, own_bones: bool = False) -> dict[str, dict[str, Any]]:
+    """Parameters of each combination of view and mirroring that is to be tried, and with ``own_bones`` of people's
+    own bone lengths in place of equal ones.
 
     >>> variants("free", "auto")
     {'free': {'preprocess__facing': 'sequence', 'kernel__mirror': False},
@@ -75,8 +76,12 @@ def variants(view: str, mirror: str | bool) -> dict[str, dict[str, Any]]:
     """
     views = list(VIEWS) if view == "auto" else [view]
     sides = [False, True] if mirror == "auto" else [bool(mirror)]
+    bones: dict[str, dict[str, Any]] = {"": {}}
+    if own_bones:
+        bones[", own bones"] = {"preprocess__bones": None}
     return {
-        name + (", mirrored" if side else ""): {**VIEWS[name], "kernel__mirror": side}
+        name + (", mirrored" if side else "") + suffix: {**VIEWS[name], "kernel__mirror": side, **lengths}
         for name in views
         for side in sides
+        for suffix, lengths in bones.items()
     }

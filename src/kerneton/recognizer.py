@@ -37,8 +37,8 @@ def make_recognizer(
     preset : {"fast", "default", "auto", "paper"}, optional
         "fast", which is what you get without asking, is one sum of six joint-weighted kernels with matrices.
         "default" is the same sum with third-order tensors: a little more accurate, about ten times larger and slower.
-        "auto" tries sums that leave one of the six out, and weaker and stronger penalties of scatter, and lets the ten
-        best speak together. These three are `KernelSearch` objects: give ``fit`` the subjects as ``groups``,
+        "auto" tries sums that leave one of the six out, weaker and stronger penalties of scatter, and people's own bone
+        lengths in place of equal ones, and lets the ten best speak together. These three are `KernelSearch` objects: give ``fit`` the subjects as ``groups``,
         and mirroring, view and sums are chosen on held-out subjects. "paper", which ``kernel`` implies, is the method
         of Koniusz, Cherian and Porikli (2016), a plain pipeline.
     kernel : {"sck", "dck", "sck+dck"}, optional
@@ -74,7 +74,7 @@ def make_recognizer(
     check_choice("mirror", mirror, ["auto", True, False])
     if preset == "paper":
         return _paper(kernel or "sck+dck", n_jobs)
-    chosen = variants(view, mirror)
+    chosen = variants(view, mirror, own_bones=preset == "auto")
     return KernelSearch(
         standard_cues(order=2 if preset == "fast" else 3, n_jobs=n_jobs),
         sums="leave-out" if preset == "auto" else "all",
