@@ -24,7 +24,8 @@ INLINE float largest_of_block(float value, float* room) {
 }
 
 // x (B, frames, joints, 3) → target (B, n_pairs, 3, n_pivots, P, P). Without a window (span 0) by harmonics, as
-// `kerneton.displacement` does; with one, over frames up to where it has fallen below a tenth of the tolerance.
+// `kerneton.displacement` does; with one, over frames up to where no sum, whatever p and q,
+// has more than the tolerance left.
 // `plan` holds σ, reach and amplitude of the pivots, the span, σ, ends and amplitude of the pivots in time, the tolerance.
 // `failed` becomes 1 where more harmonics were needed than there is room for.
 template <int P>
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(192) dck_sums(const float* source, const int* 
             }
         }
     } else if (span > 0) {
-        band = min(band, (int)ceil(span * sqrt(2 * log(10 / tol))));
+        band = min(band, (int)ceil(span * sqrt(6 * log(1 / tol))));
         for (int e = threadIdx.x; e <= band; e += blockDim.x) sums[e] = expf(-(float)e * e / (2 * span * span));
     } else {
         for (int e = threadIdx.x; e <= band; e += blockDim.x) sums[e] = 1;

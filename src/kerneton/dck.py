@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton import _epn_cuda
+from kerneton import _cuda
 from kerneton._array import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton._blocks import BlockTransformer, resolve_joints
 from kerneton._validation import check_choice, check_in, check_positive
@@ -149,7 +149,7 @@ class DCK(BlockTransformer):
         if self.method == "direct" or not is_torch(x) or not x.is_cuda:
             return None
         self._check_tolerance(x)
-        return _epn_cuda.dck_sums(
+        return _cuda.dck_sums(
             x,
             n_frames,
             self._local_pairs,

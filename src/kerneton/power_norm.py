@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton import _epn_cuda
+from kerneton import _cuda
 from kerneton._array import namespace_of
 from kerneton._validation import check_in
 from kerneton.exceptions import DataError
@@ -154,7 +154,7 @@ def _power(xp: Any, A: Any, power: float, out: Any = None) -> Any:
         if failed.any():
             out[failed] = _eigh_power(np, A[failed], power)
         return out
-    if xp is not np and (result := _epn_cuda.psd_power(A, power)) is not None:
+    if xp is not np and (result := _cuda.psd_power(A, power)) is not None:
         return result
     parts = [_eigh_power(xp, A[i : i + _MAX_BATCH], power) for i in range(0, len(A), _MAX_BATCH)]
     return parts[0] if len(parts) == 1 else xp.concatenate(parts)
@@ -176,7 +176,7 @@ def _hosvd(xp: Any, X: Any, power: float, entry_power: float) -> Any:
         if failed.any():
             result[failed] = _svd_power(np, X[failed], power, entry_power)
         return result
-    if xp is not np and (result := _epn_cuda.hosvd_power(X, power, entry_power)) is not None:
+    if xp is not np and (result := _cuda.hosvd_power(X, power, entry_power)) is not None:
         return result
     return _svd_power(xp, X, power, entry_power)
 
@@ -205,7 +205,7 @@ def _left_vectors(xp: Any, M: Any, *, single: bool) -> Any:
     On a GPU those of data in single precision are eigenvectors of M Mᵀ, where the power does not lift what squares lose.
     """
     if single and xp is not np and M.is_cuda:
-        vectors = _epn_cuda.psd_power(M @ xp.swapaxes(M, 1, 2), 1.0, vectors=True)
+        vectors = _cuda.psd_power(M @ xp.swapaxes(M, 1, 2), 1.0, vectors=True)
         if vectors is not None:
             return vectors
     if (

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton import _epn_cuda
+from kerneton import _cuda
 from kerneton._array import as_dtype_of, asarray_like, index_like, is_torch, namespace_of
 from kerneton._blocks import BlockTransformer, resolve_joints
 from kerneton._validation import check_choice, check_in, check_positive
@@ -187,7 +187,7 @@ class SCK(BlockTransformer):
         if is_torch(signals):
             if not signals.is_cuda or self._twins is not None:
                 return None
-            return _epn_cuda.sck_features(signals, n_frames, self._vector_table(), self.power, self.entries)
+            return _cuda.sck_features(signals, n_frames, self._vector_table(), self.power, self.entries)
         if (compiled := _compiled()) is None or (self._twins is not None and not self._symmetric_entries()):
             return None
         v = self._vectors(signals, n_frames)

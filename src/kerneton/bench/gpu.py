@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton import _epn_cuda
+from kerneton import _cuda
 from kerneton._batches import torch_for
 from kerneton.bench import gpu_parts
 from kerneton.bench._timing import Settings
@@ -147,14 +147,14 @@ def without_own_kernels(torch: Any, device: str, n: int) -> dict[str, Any]:
     """The yardstick: the same classes with torch's own operations alone, ``torch.linalg.eigh`` and ``svd`` among them."""
     X = [SkeletonSequence(x) for x in recordings(n)]
     result: dict[str, Any] = {"n": n}
-    own = _epn_cuda._kernel
-    _epn_cuda._kernel = lambda *_: None  # as where they cannot be compiled
+    own = _cuda._kernel
+    _cuda._kernel = lambda *_: None  # as where they cannot be compiled
     try:
         for name, kernel in kernels(device=device, batch_size=512).items():
             width = int(kernel.fit(X[:64]).block_sizes_.sum())
             out = np.ones((n, width), dtype=np.float32)
             result |= _transform(torch, name, kernel, X, out, repeats=1)
     finally:
-        _epn_cuda._kernel = own
+        _cuda._kernel = own
     result["sequences_per_second"] = n / (result["sck_s"] + result["dck_window_s"])
     return result

@@ -79,7 +79,8 @@ def dck_sums(
     As `kerneton.displacement.harmonic_sums`, for windows that are short or none; each recording has its own plan.
     """
     B, T, J, _ = x.shape
-    wide = sigma_span is not None and min(T, 2 * 5.3 * sigma_span) > _MAX_BAND
+    # As far as the kernel looks, to both sides.
+    wide = sigma_span is not None and min(T, 2 * math.sqrt(6 * math.log(1 / tol)) * sigma_span) > _MAX_BAND
     if str(x.dtype) != "torch.float32" or wide or n_times > _MAX_TIMES:
         return None
     shared = 4 * (T * (J + n_times) + 2 * _MAX_HARMONICS * (n_pivots + J * n_times))
