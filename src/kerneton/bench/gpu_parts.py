@@ -100,7 +100,7 @@ def _operations(n: int) -> dict[str, dict[str, float]]:
     exponential counts as four.
     """
     frames, slices, order, pairs, z2, z3 = 80, 25 * 22, 22, 36, 15, 6
-    entries, band = z2 * z3 * z3, 16
+    entries, band = z2 * z3 * z3, 25  # frames to either side that the kernel looks at for σ = 3
     rotations = 5 * (z2 * (z2 - 1) // 2 * 6 * z2 + 2 * z3 * (z3 - 1) // 2 * 6 * z3)
     grams = 2 * entries * (z2 + z3 + z3)
     return {
