@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, cross_validate
 from sklearn.pipeline import FeatureUnion, Pipeline
 from walks import people
 
-from kerneton import DCK, SCK, CenterNormalize, LinearSVM, Preprocess, make_actions
+from kerneton import DCK, SCK, CalibratedRecognizer, CenterNormalize, LinearSVM, Preprocess, make_actions
 from kerneton._gram import scatter_penalty
 from kerneton._selection import fold_grams, subject_folds, with_parameters
 from kerneton.exceptions import DataError, ParameterError
@@ -130,6 +130,26 @@ def test_single_cues_have_a_say_in_the_variant_only(data):
     assert [len(t.cues) for t in two.fit(data, data.labels, groups=data.subjects).chosen_] == [2]
     one = KernelSearch({"poses": cues()["poses"]}, sums="all", Cs=[1.0])
     assert len(one.fit(data, data.labels, groups=data.subjects).chosen_) == 1
+
+
+def test_cues_that_a_variant_makes_the_same_are_one_branch(data):
+    """Bones of the camera and from the front: one branch of twice the weight, and the decision of two."""
+    seen, turned = cues()["poses"], cue(SCK(order=1, joints="key"), facing="sequence")
+    other = cues()["pairs"]
+    free = {"free": {"preprocess__facing": "sequence"}}
+    names = {"seen": seen, "turned": turned, "other": other}
+    search = KernelSearch(names, sums=[dict.fromkeys(names, 1.0)], variants=free, Cs=[3.0], scatters=[1.0])
+    search.fit(data, data.labels, groups=data.subjects)
+    assert [name for name, _ in search.recognizer_["features"].transformer_list] == ["seen", "other"]
+    assert_allclose(list(search.branch_weights(search.chosen_[0]).values()), [2 / 3, 1 / 3])
+    fewer = {"seen": seen, "other": other}
+    twice = KernelSearch(fewer, sums=[{"seen": 2.0, "other": 1.0}], variants=free, Cs=[3.0], scatters=[1.0])
+    twice.fit(data, data.labels, groups=data.subjects)
+    assert_allclose(search.decision_function(data), twice.decision_function(data), atol=1e-9)
+    assert_allclose(search.chosen_[0].accuracy, twice.chosen_[0].accuracy)
+    calibrated = CalibratedRecognizer(search).fit(data, data.labels)
+    expected = CalibratedRecognizer(twice).fit(data, data.labels)
+    assert_allclose(calibrated.predict_proba(data), expected.predict_proba(data), atol=1e-6)
 
 
 def test_scores_are_those_of_cross_validation(data):

@@ -104,7 +104,7 @@ def take_apart(
     if isinstance(model, KernelSearch):
         mixtures = []
         for trial in model.chosen_:
-            share = dict(zip(trial.cues, np.asarray(trial.weights) / sum(trial.weights), strict=True))
+            share = model.branch_weights(trial)
             mixtures.append((np.array([share.get(name, 0.0) for name in names]), trial.C, trial.scatter))
         return branches, Machine(tuple(mixtures), svm)
     return branches, Machine(((np.ones(len(branches)), svm.C, 0.0),), svm)

@@ -226,14 +226,19 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
             named = {name for s in self.sums for name in s}
         jobs = [(variant, name) for variant in variants for name in self.cues if name in named]
         grams, poses = {}, {}
+        known: dict[str, FoldGrams] = {}
         for variant, name in (self.progress or silent)(jobs, total=len(jobs), desc="kernels"):
             try:
                 cue = with_parameters(self.cues[name], {**variants[variant], **(self.scout or {})})
+                whole = joblib.hash(cue.steps)
+                if whole in known:
+                    grams[variant, name] = known[whole]
+                    continue
                 before = cue[:-1]
                 key = joblib.hash(before.steps)  # most cues share what comes before their kernel
                 if key not in poses:
                     poses[key] = before.fit_transform(sequences) if len(before) else sequences
-                grams[variant, name] = fold_grams(cue["kernel"], poses[key], codes, folds)
+                grams[variant, name] = known[whole] = fold_grams(cue["kernel"], poses[key], codes, folds)
             except (DataError, ParameterError, np.linalg.LinAlgError) as error:
                 log.warning("cue %s (%s) is left out: %s", name, variant or "as given", error)
         return grams
@@ -258,10 +263,26 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         self.chosen_ = [t for t in ranked if t.accuracy >= last] if self.average > 1 else ranked[:1]
         self.trials_ = sorted(trials, key=lambda t: -t.accuracy)
 
+    def branch_weights(self, trial: Trial) -> dict[str, float]:
+        """Weight of each branch of ``recognizer_`` in a chosen candidate; together they are one.
+
+        Cues that a variant makes the same (bones seen by the camera and from the front, once all is turned to the front)
+        are one branch, the first of them.
+        """
+        overrides = (self.variants or {"": {}})[self.variant_]
+        first: dict[str, str] = {}
+        for name, cue in self.cues.items():
+            first.setdefault(joblib.hash(with_parameters(cue, overrides).steps), name)
+        out: dict[str, float] = {}
+        for name, weight in zip(trial.cues, trial.weights, strict=True):
+            branch = first[joblib.hash(with_parameters(self.cues[name], overrides).steps)]
+            out[branch] = out.get(branch, 0.0) + weight / sum(trial.weights)
+        return out
+
     def _final(self, sequences: Sequence[Any], y: np.ndarray) -> Pipeline:
         """The chosen candidates on all training recordings, their weight vectors averaged into one."""
         overrides = (self.variants or {"": {}})[self.variant_]
-        weights = [dict(zip(t.cues, t.weights, strict=True)) for t in self.chosen_]
+        weights = [self.branch_weights(t) for t in self.chosen_]
         used = [name for name in self.cues if any(name in w for w in weights)]
         branches, features, grams = [], {}, {}
         for name in used:
@@ -275,14 +296,13 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         duals = dict.fromkeys(used, 0.0)
         intercept: Any = 0.0
         for trial, w in zip(self.chosen_, weights, strict=True):
-            total = sum(w.values())
-            K = sum(grams[name] * (weight / total) for name, weight in w.items())
+            K = sum(grams[name] * weight for name, weight in w.items())
             penalty = scatter_penalty(K, codes, trial.scatter)
             beta = solve_gram(K @ penalty + 1.0, signs, [trial.C]).coef[0] / len(weights)
             intercept = intercept + beta.sum(axis=1)
             beta = beta @ penalty.T
             for name, weight in w.items():
-                duals[name] = duals[name] + beta * (weight / total)
+                duals[name] = duals[name] + beta * weight
         svm = LinearSVM()
         svm.coef_ = np.hstack([combine(duals[name], features[name]) for name in used])
         svm.intercept_ = intercept.astype(svm.coef_.dtype)
