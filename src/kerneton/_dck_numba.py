@@ -14,16 +14,14 @@ import numpy as np
 from numba import njit
 
 from kerneton import _lanes, _simd
-from kerneton._lanes import _EXP
+from kerneton._lanes import exp2
 from kerneton._simd import (
     LANES,
     aligned,
-    exp2_whole,
     full,
     jit,
     like,
     load,
-    rint,
     source_number,
     store,
     where,
@@ -73,13 +71,7 @@ def window_sums(x, z, pairs, *, sigma, n_pivots, reach, sigma_span, tol):
 def _exp(x):
     """e^x for x ≤ 0, to some 1e-15."""
     log2 = x * _LOG2E
-    log2 = where(log2 > -1000.0, log2, full(-1000.0))
-    whole = rint(log2)
-    rest = log2 - whole
-    series = full(_EXP[0])
-    for k in range(1, len(_EXP)):
-        series = series * rest + _EXP[k]
-    return series * exp2_whole(whole)
+    return exp2(where(log2 > -1000.0, log2, full(-1000.0)))
 
 
 @jit

@@ -15,9 +15,8 @@ from sklearn.base import clone
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from kerneton._blocks import BlockTransformer
-from kerneton._gram import center_normalize_gram, combine, gram, scatter_penalty
-from kerneton._svm_folds import class_weights, one_vs_rest
-from kerneton._svm_solver import solve_gram
+from kerneton._gram import center_normalize_gram, combine, gram
+from kerneton._svm_folds import class_weights, penalised_machines
 from kerneton.alignment import alignment_weights, block_grams
 from kerneton.exceptions import ParameterError
 from kerneton.normalize import CenterNormalize
@@ -69,17 +68,18 @@ class Machine:
         scores: Any = 0.0
         for weights, C, scatter in self.mixtures:
             K = np.tensordot(weights, inside, axes=1)
-            penalty = scatter_penalty(K, local, scatter)
-            beta = solve_gram(
-                K @ penalty + scaling,
-                one_vs_rest(local, len(present)),
+            ((duals, intercept),) = penalised_machines(
+                K,
+                local,
                 [C],
+                scatter=scatter,
+                scaling=scaling,
                 loss=self.svm.loss,
                 weights=class_weights(local, len(present), factors),
                 tol=1e-4,
                 max_iter=self.svm.max_iter,
-            ).coef[0]
-            decided = np.tensordot(weights, across, axes=1) @ (penalty @ beta.T) + scaling * beta.sum(axis=1)
+            )
+            decided = np.tensordot(weights, across, axes=1) @ duals.T + intercept
             scores = scores + decided / len(self.mixtures)
         if len(present) == 2:
             scores = np.hstack([-scores, scores])

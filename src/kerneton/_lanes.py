@@ -27,6 +27,17 @@ _EXP = tuple(math.log(2) ** k / math.factorial(k) for k in range(13, -1, -1))  #
 
 
 @jit
+def exp2(x):
+    """2^x within the range of float64, to some 1e-15."""
+    whole = rint(x)
+    rest = x - whole
+    series = full(_EXP[0])
+    for k in range(1, len(_EXP)):
+        series = series * rest + _EXP[k]
+    return series * exp2_whole(whole)
+
+
+@jit
 def positive_power(x, shift, power):
     """(x·2^shift)^power of positive normal numbers, to some 1e-15."""
     m, e = mantissa(x), exponent(x) + shift
@@ -38,13 +49,7 @@ def positive_power(x, shift, power):
     series = full(_ATANH[0])
     for k in range(1, len(_ATANH)):
         series = series * square + _ATANH[k]
-    log2 = (series * s + e) * power
-    whole = rint(log2)
-    rest = log2 - whole
-    series = full(_EXP[0])
-    for k in range(1, len(_EXP)):
-        series = series * rest + _EXP[k]
-    return series * exp2_whole(whole)
+    return exp2((series * s + e) * power)
 
 
 @jit

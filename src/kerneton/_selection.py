@@ -12,9 +12,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from kerneton._gram import center_normalize_gram, gram, scatter_penalty
-from kerneton._svm_folds import one_vs_rest
-from kerneton._svm_solver import solve_gram
+from kerneton._gram import center_normalize_gram, gram
+from kerneton._svm_folds import penalised_machines
 from kerneton.alignment import alignment_weights, block_grams
 from kerneton.exceptions import DataError
 
@@ -102,11 +101,10 @@ def score_sum(
         if len(present) == 1:
             right[:, :, f] = (codes[valid] == present[0]).sum()
             continue
-        signs = one_vs_rest(local, len(present))
         for s, scatter in enumerate(scatters):
-            penalty = scatter_penalty(inside, local, scatter)
-            for c, beta in enumerate(solve_gram(inside @ penalty + 1.0, signs, Cs, tol=1e-4).coef):
-                scores = across @ (penalty @ beta.T) + beta.sum(axis=1)
+            machines = penalised_machines(inside, local, Cs, scatter=scatter, tol=1e-4)
+            for c, (duals, intercept) in enumerate(machines):
+                scores = across @ duals.T + intercept
                 guess = (scores[:, 0] > 0).astype(int) if len(present) == 2 else scores.argmax(axis=1)
                 right[s, c, f] = (present[guess] == codes[valid]).sum()
     sizes = np.asarray([len(valid) for _, valid in folds])

@@ -11,10 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
-from kerneton._gram import center_normalize_gram, gram, scatter_penalty
+from kerneton._gram import center_normalize_gram, gram
 from kerneton._selection import FoldGrams, Folds, score_sum, subject_folds, with_parameters
-from kerneton._svm_folds import one_vs_rest
-from kerneton._svm_solver import solve_gram
+from kerneton._svm_folds import penalised_machines
 from kerneton.alignment import alignment_weights
 from kerneton.select import KernelSearch
 from kerneton.sequence import SkeletonSequence
@@ -57,17 +56,15 @@ class SplitGrams:
         self, machines: Sequence[tuple[Mapping[str, float], float, float]], cues: Mapping[str, Pipeline]
     ) -> Any:
         """Labels of every test set, by name, from the averaged scores of machines (weights of cues, C, scatter)."""
-        signs = one_vs_rest(self.codes, len(self.classes))
         scores: Any = dict.fromkeys(self.tests, 0.0)
         for weights, C, scatter in machines:
             total = sum(weights.values())
             parts = [(self.of(cues[name])[1], weight / total) for name, weight in weights.items()]
             inside: Any = sum(part[0][0].astype(np.float64) * share for part, share in parts)
-            penalty = scatter_penalty(inside, self.codes, scatter)
-            beta = solve_gram(inside @ penalty + 1.0, signs, [C]).coef[0]
+            ((duals, intercept),) = penalised_machines(inside, self.codes, [C], scatter=scatter)
             for t, name in enumerate(self.tests):
                 across = sum(part[t][1] * share for part, share in parts)
-                scores[name] = scores[name] + across @ (penalty @ beta.T) + beta.sum(axis=1)
+                scores[name] = scores[name] + across @ duals.T + intercept
         two = len(self.classes) == 2
         return {
             name: self.classes[(s[:, 0] > 0).astype(int) if two else s.argmax(axis=1)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kerneton._array import index_like, is_torch, namespace_of
-from kerneton._gram import center_normalize_gram, filled
+from kerneton._gram import center_normalize_gram, filled, scatter_penalty
 from kerneton._svm_solver import solve_gram
 
 
@@ -48,6 +48,24 @@ def class_weights(
     if n_classes == 2:
         return (factors[codes] * sample_weight)[None]
     return np.array([np.where(codes == c, factors[c], 1.0) * sample_weight for c in range(n_classes)])
+
+
+def penalised_machines(
+    K: Any, codes: np.ndarray, Cs: Sequence[float], *, scatter: float, scaling: float = 1.0, **options: Any
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Duals (n_rows, n) and intercepts (n_rows,) for every C, of machines that pay for scatter within classes.
+
+    ``codes`` are classes 0..k-1, all of them there; decision values of x are ``k_x · duals + intercept``, k_x its inner
+    products with the n recordings of K. ``scaling`` is the square of the intercept's; options go to `solve_gram`.
+
+    >>> ((duals, intercept),) = penalised_machines(np.diag([1.0, 1.0]), np.array([0, 1]), [10.0], scatter=0.0)
+    >>> np.round(duals, 2), bool(abs(intercept[0]) < 1e-12)
+    (array([[-0.95,  0.95]]), True)
+    """
+    penalty = scatter_penalty(K, codes, scatter)
+    signs = one_vs_rest(codes, int(codes.max()) + 1)
+    path = solve_gram(K @ penalty + scaling, signs, Cs, **options)
+    return [(beta @ penalty.T, scaling * beta.sum(axis=1)) for beta in path.coef]
 
 
 def fold_decisions(

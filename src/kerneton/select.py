@@ -15,11 +15,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from kerneton._gram import combine, gram, scatter_penalty
+from kerneton._gram import combine, gram
 from kerneton._progress import Progress, silent
 from kerneton._selection import FoldGrams, Folds, fold_grams, score_sum, subject_folds, with_parameters
-from kerneton._svm_folds import one_vs_rest
-from kerneton._svm_solver import solve_gram
+from kerneton._svm_folds import penalised_machines
 from kerneton._validation import check_choice, check_in, check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.normalize import CenterNormalize
@@ -87,6 +86,9 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
     variant_scores_ : dict of str to float
         Accuracy of each variant pooled over candidates.
     chosen_ : list of Trial
+    branch_of_ : dict of str to str
+        The branch of ``recognizer_`` that stands for each cue. Cues that the variant makes the same (bones seen by the
+        camera and from the front, once all is turned to the front) are one branch, the first of them.
     classes_ : ndarray
 
     Examples
@@ -262,20 +264,16 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         # Few held-out recordings make many equals, whose order means nothing.
         self.chosen_ = [t for t in ranked if t.accuracy >= last] if self.average > 1 else ranked[:1]
         self.trials_ = sorted(trials, key=lambda t: -t.accuracy)
+        overrides = (self.variants or {"": {}})[self.variant_]
+        keys = {name: joblib.hash(with_parameters(cue, overrides).steps) for name, cue in self.cues.items()}
+        first = {key: name for name, key in reversed(keys.items())}
+        self.branch_of_ = {name: first[key] for name, key in keys.items()}
 
     def branch_weights(self, trial: Trial) -> dict[str, float]:
-        """Weight of each branch of ``recognizer_`` in a chosen candidate; together they are one.
-
-        Cues that a variant makes the same (bones seen by the camera and from the front, once all is turned to the front)
-        are one branch, the first of them.
-        """
-        overrides = (self.variants or {"": {}})[self.variant_]
-        first: dict[str, str] = {}
-        for name, cue in self.cues.items():
-            first.setdefault(joblib.hash(with_parameters(cue, overrides).steps), name)
+        """Weight of each branch of ``recognizer_`` in a chosen candidate; together they are one."""
         out: dict[str, float] = {}
         for name, weight in zip(trial.cues, trial.weights, strict=True):
-            branch = first[joblib.hash(with_parameters(self.cues[name], overrides).steps)]
+            branch = self.branch_of_[name]
             out[branch] = out.get(branch, 0.0) + weight / sum(trial.weights)
         return out
 
@@ -292,17 +290,14 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
             grams[name] = gram(features[name])
             branches.append((name, branch))
         codes = np.searchsorted(self.classes_, y)
-        signs = one_vs_rest(codes, len(self.classes_))
-        duals = dict.fromkeys(used, 0.0)
+        duals: dict[str, Any] = dict.fromkeys(used, 0.0)
         intercept: Any = 0.0
         for trial, w in zip(self.chosen_, weights, strict=True):
             K = sum(grams[name] * weight for name, weight in w.items())
-            penalty = scatter_penalty(K, codes, trial.scatter)
-            beta = solve_gram(K @ penalty + 1.0, signs, [trial.C]).coef[0] / len(weights)
-            intercept = intercept + beta.sum(axis=1)
-            beta = beta @ penalty.T
+            ((beta, constant),) = penalised_machines(K, codes, [trial.C], scatter=trial.scatter)
+            intercept = intercept + constant / len(weights)
             for name, weight in w.items():
-                duals[name] = duals[name] + beta * weight
+                duals[name] = duals[name] + beta * (weight / len(weights))
         svm = LinearSVM()
         svm.coef_ = np.hstack([combine(duals[name], features[name]) for name in used])
         svm.intercept_ = intercept.astype(svm.coef_.dtype)
