@@ -1,4 +1,4 @@
-"""Draw the pictures of the page on concepts: ``python docs/pictures.py FOLDER``."""
+"""Draw the pictures of the pages on concepts and accuracy: ``python docs/pictures.py FOLDER``."""
 
 import runpy
 import sys
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from kerneton import Preprocess, make_actions
 from kerneton.feature_maps import gaussian, gaussian_features, pivots
-from kerneton.plot import project
+from kerneton.plot import plot_skeleton, project
 from kerneton.power_norm import psd_power
 
 BLUE, ORANGE, GREY, FAINT = "#1f6fb4", "#d95f02", "#444444", "#cccccc"
@@ -80,10 +80,15 @@ def draw_powers():
     return figure
 
 
+def draw_alike():
+    """Two actions that are taken for each other."""
+    return plot_skeleton(list(make_actions(["drink", "answer phone"], n_subjects=1, n_takes=1, dropout=0)))
+
+
 def main(folder):
     """Draw them all, and the tensor that the example on SCK shows."""
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (draw_pivots, draw_displacements, draw_powers):
+    for draw in (draw_pivots, draw_displacements, draw_powers, draw_alike):
         draw().savefig(folder / f"{draw.__name__.removeprefix('draw_')}.png", dpi=130)
     sys.argv = ["what_sck_sees.py", str(folder)]
     runpy.run_path(str(EXAMPLES / "what_sck_sees.py"), run_name="__main__")

@@ -110,7 +110,7 @@ def test_pad():
 def test_encode_sees_at_most_a_batch():
     seen = []
 
-    def encode(x, n):
+    def encode(x, n, n_threads):
         seen.append(x.shape[0])
         return x.sum((1, 2, 3))[:, None]
 
@@ -121,8 +121,20 @@ def test_encode_sees_at_most_a_batch():
     assert sum(seen) == len(X)
 
 
+@pytest.mark.parametrize(("batch_size", "threads"), [(4, {1}), (len(LENGTHS), {3})])
+def test_one_batch_has_all_threads_to_itself(batch_size, threads):
+    seen = set()
+
+    def encode(x, n, n_threads):
+        seen.add(n_threads)
+        return x.sum((1, 2, 3))[:, None]
+
+    map_batches(encode, walks(LENGTHS, 2), 1, batch_size=batch_size, n_jobs=3)
+    assert seen == threads
+
+
 def test_an_error_in_a_thread_is_raised():
-    def encode(x, n):
+    def encode(x, n, n_threads):
         raise DataError("no")
 
     with pytest.raises(DataError, match="no"):
@@ -153,7 +165,7 @@ def test_a_batch_too_large_for_the_device_is_halved(monkeypatch):
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     seen = []
 
-    def encode(x, n):
+    def encode(x, n, n_threads):
         seen.append(tuple(x.shape[:2]))
         if x.shape[0] > 3:
             raise torch.cuda.OutOfMemoryError("too large")
@@ -165,7 +177,7 @@ def test_a_batch_too_large_for_the_device_is_halved(monkeypatch):
     assert max(n for n, _ in seen[1:]) < len(X)
     assert min(t for _, t in seen) < 170  # each half is padded to its own longest
 
-    def never(x, n):
+    def never(x, n, n_threads):
         raise torch.cuda.OutOfMemoryError("too large")
 
     with pytest.raises(DataError, match="one recording of 7 frames does not fit into the GPU's memory"):

@@ -49,7 +49,7 @@ def cheap(preset, **options):
     """A search with three of the cues in order 2."""
     model = make_recognizer(preset, **options)
     cues = standard_cues(order=2)
-    model.set_params(cues={name: cues[name] for name in ("joints", "bones", "bones_front")})
+    model.set_params(cues={name: cues[name] for name in ("joints", "pairs", "bones_front")})
     return model
 
 
@@ -92,7 +92,7 @@ def test_cues_are_encoded_once(split, monkeypatch):
     calls = []
     encode = SplitGrams._encode
     monkeypatch.setattr(SplitGrams, "_encode", lambda self, cue: (calls.append(cue), encode(self, cue)))
-    cue = standard_cues(order=2)["bones"]
+    cue = with_parameters(standard_cues(order=2)["bones_front"], {"preprocess__facing": None})
     weighted = split.of(cue)
     plain = split.of(with_parameters(cue, {"kernel__weighting": None}))
     assert len(calls) == 1
@@ -135,12 +135,15 @@ def test_ablations_change_one_thing():
     assert all(cue["kernel"].mirror and cue["kernel"].order == 2 for cue in cues.values())
     for name in standard_cues():
         assert set(every[name]) == set(cues) - {name}
-    assert not any("acceleration" in c["kernel"].signals for c in every["acceleration"].values())
+    for name, cue in every["pairs of joints"].items():
+        assert not cue["kernel"].pairs, name
+    assert not any({"bone", "direction"} & set(c["kernel"].signals) for c in every["directions"].values())
     for name, cue in every["velocity"].items():
         assert "velocity" not in cue["kernel"].signals
         assert_allclose(sum(cue["kernel"].joint_weight), sum(cues[name]["kernel"].joint_weight))
     assert {c["kernel"].weighting for c in every["joint weights"].values()} == {None}
-    assert {c["preprocess"].bones for c in every["equal bones"].values()} == {None}
+    assert {c["preprocess"].bones for c in every["equal size"].values()} == {None}
+    assert {c["preprocess"].bones for c in every["equal size, each bone instead"].values()} == {"reference"}
     assert {c["kernel"].power for c in every["power normalisation"].values()} == {1.0}
     assert {c["kernel"].mirror for c in every["mirroring, never"].values()} == {False}
     assert {c["kernel"].mirror for c in every["mirroring, always"].values()} == {True}

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from joblib import cpu_count, effective_n_jobs
 
 import kerneton
 from kerneton.cli import COMMANDS, build_parser, main
@@ -301,6 +302,22 @@ def test_info_of_a_missing_file(capsys, tmp_path):
 
 
 # evaluate
+
+
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "1"], ["--jobs", "2"]])
+def test_evaluate_uses_all_cores(toy_loader, monkeypatch, jobs):
+    """Threads of the kernels where splits run one by one; else processes, each with its own."""
+    seen = []
+    known = kerneton.evaluate
+
+    def spy(model, data, protocol, *, n_jobs, **options):
+        seen.append((n_jobs, effective_n_jobs(None)))
+        return known(model, data, protocol, n_jobs=n_jobs, **options)
+
+    monkeypatch.setattr("kerneton.evaluate.evaluate", spy)
+    assert main(["evaluate", "toy", "--kernel", "sck", *SMALL, *jobs]) == 0
+    assert seen == [(int(jobs[1]) if jobs else 1, cpu_count())]
+    assert effective_n_jobs(None) == 1
 
 
 def test_evaluate_equals_the_library_call(toy_loader, tmp_path, capsys):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kerneton import make_actions, make_recognizer, standard_cues
+from kerneton import make_actions, standard_cues
 from kerneton._selection import with_parameters
 from kerneton.cues import VIEWS, variants
 from kerneton.poses import mirror, turn
@@ -52,7 +52,7 @@ def test_free_view_does_not_mind_where_people_stand(data, name):
     assert_allclose(free[1], free[0], atol=1e-3 * np.abs(free[0]).max())
     fixed = [features(cue, data, X, **VIEWS["fixed"]) for X in (data, turned)]
     moved = np.abs(fixed[1] - fixed[0]).max() > 0.01 * np.abs(fixed[0]).max()
-    assert moved == (name != "bones_front")
+    assert moved == (not name.endswith("_front"))
 
 
 @pytest.mark.parametrize("name", standard_cues())
@@ -73,13 +73,3 @@ def test_variants():
     assert variants("free", False) == {
         "free": {"preprocess__facing": "sequence", "kernel__mirror": False},
     }
-
-
-def test_own_bones_are_a_variant_of_their_own():
-    assert set(variants("fixed", True, own_bones=True)) == {"fixed, mirrored", "fixed, mirrored, own bones"}
-    every = variants("auto", "auto", own_bones=True)
-    assert len(every) == 8
-    for name, parameters in every.items():
-        assert ("preprocess__bones" in parameters) == name.endswith("own bones")
-    assert set(make_recognizer("auto", view="fixed", mirror=False).variants) == {"fixed", "fixed, own bones"}
-    assert set(make_recognizer("default", view="fixed", mirror=False).variants) == {"fixed"}

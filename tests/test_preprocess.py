@@ -12,6 +12,7 @@ from kerneton.poses import (
     bone_lengths,
     center,
     equal_bones,
+    equal_size,
     face_front,
     facing,
     fill_gaps,
@@ -161,8 +162,24 @@ def test_reference_is_the_median_of_medians():
 def test_people_of_different_size_become_one():
     a = people((8,))[0]
     small = a.replace(joints=a.joints * 0.6 + [0.3, 0.1, 2.0])
-    fitted = Preprocess().fit([a])
-    assert_allclose(fitted.transform([small])[0].joints, fitted.transform([a])[0].joints, atol=1e-12)
+    for bones in ("reference", "size"):
+        fitted = Preprocess(bones=bones).fit([a])
+        assert_allclose(fitted.transform([small])[0].joints, fitted.transform([a])[0].joints, atol=1e-12)
+
+
+def test_equal_size_keeps_proportions_and_what_frames_do():
+    a, b = people((8, 6))
+    fitted = Preprocess(bones="size", center=False).fit([a, b])
+    for s in (a, b):
+        out = fitted.transform([s])[0].joints
+        factor = out[0, 0, 0] / s.joints[0, 0, 0]
+        assert_allclose(out, s.joints * factor, atol=1e-12)
+        assert_allclose(bone_lengths(out, FLORENCE_15).sum(), fitted.reference_.sum())
+    point = np.ones((4, 15, 3))
+    assert (
+        equal_size(point, FLORENCE_15, fitted.reference_) is point
+    )  # a body without size has nothing to scale
+    assert equal_size(a.joints.astype(np.float32), FLORENCE_15, fitted.reference_).dtype == np.float32
 
 
 def test_mirror():
@@ -289,7 +306,7 @@ def test_one_frame():
     ("parameters", "message"),
     [
         ({"gaps": "ignore"}, "gaps must be one of 'fill', 'drop', got 'ignore'"),
-        ({"bones": "mine"}, "bones must be one of 'reference', None, got 'mine'"),
+        ({"bones": "mine"}, "bones must be one of 'reference', 'size', None, got 'mine'"),
         ({"facing": True}, "facing must be one of 'sequence', 'frame', None, got True"),
         ({"n_frames": 0}, "n_frames must be a positive whole number, got 0"),
         ({"n_frames": 2.5}, "n_frames must be a positive whole number"),

@@ -377,6 +377,19 @@ def test_compiled_path_gives_the_same_answer_in_any_company():
     assert_allclose(kernel.transform(X)[3], kernel.transform(X[3:4])[0], rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_joints", [1, 3, 7, 15, 16, 17, 25])
+def test_threads_and_shared_lanes_change_nothing(n_joints, dtype):
+    """Joints that leave vectors half empty, alone and split over threads, against many recordings together."""
+    pytest.importorskip("numba")
+    X = [x.astype(dtype) for x in walks((9,) * 16, n_joints)]  # every joint in a full group of lanes
+    kernel = SCK(n_pivots_time=5).fit(X)
+    whole = kernel.transform(X)
+    for n_jobs in (1, 2, 3):
+        alone = kernel.set_params(n_jobs=n_jobs).transform(X[5:6])
+        assert_allclose(alone[0], whole[5], rtol=0, atol=0)
+
+
 def test_what_does_not_converge_takes_the_plain_path(monkeypatch):
     known = pytest.importorskip("kerneton._sck_numba")
     X = walks((9, 12), 5)

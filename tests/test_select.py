@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import logging
 import pickle
 
@@ -12,7 +13,16 @@ from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, cross_validate
 from sklearn.pipeline import FeatureUnion, Pipeline
 from walks import people
 
-from kerneton import DCK, SCK, CalibratedRecognizer, CenterNormalize, LinearSVM, Preprocess, make_actions
+from kerneton import (
+    DCK,
+    SCK,
+    CalibratedRecognizer,
+    CenterNormalize,
+    LinearSVM,
+    Preprocess,
+    make_actions,
+    make_recognizer,
+)
 from kerneton._gram import scatter_penalty
 from kerneton._selection import fold_grams, subject_folds, with_parameters
 from kerneton.exceptions import DataError, ParameterError
@@ -333,9 +343,34 @@ def test_failing_candidates_are_skipped_and_told(caplog, data):
     assert "cue wings (as given) is left out: layout 'kinect20' has no joint 'left_wing'" in told
     assert "cue fine (as given) is left out: displacements of up to" in told
     with pytest.raises(
-        DataError, match="no candidate could be computed on these recordings; the log says why"
+        DataError, match="no candidate could be computed on these recordings: layout 'kinect20' has no joint"
     ):
         KernelSearch(bad).fit(data, data.labels, groups=data.subjects)
+
+
+def test_layouts_without_bones(caplog, data):
+    """Directions of bones are left out and told once, sizes stay, and the rest goes on."""
+    layout = dataclasses.replace(data[0].layout, name="dots", bones=())
+    dots = [s.replace(layout=layout) for s in data]
+    model = make_recognizer("fast", view="free", mirror=False)
+    with caplog.at_level(logging.WARNING):
+        model.fit(dots, data.labels, groups=data.subjects)
+    assert model.chosen_[0].cues == ("joints", "pairs", "pairs_force", "directions_front")
+    told = [m for m in caplog.messages if m.startswith("cue")]
+    assert told == [
+        "cue bones_front (free) is left out: bone directions need a layout with bones; this recording's layout is dots"
+    ]
+    assert "layout 'dots' has no bones: body sizes stay as they are" in caplog.messages
+    assert model.predict(dots[:2]).shape == (2,)
+
+
+def test_a_reason_is_told_once_for_all_variants(caplog, data):
+    plain = [s.replace(layout=None) for s in data]
+    with pytest.raises(DataError, match="on these recordings: Preprocess needs a layout for center=True"):
+        make_recognizer("fast", view="fixed").fit(plain, data.labels, groups=data.subjects)
+    told = [m for m in caplog.messages if m.startswith("cue joints")]
+    assert len(told) == 1
+    assert told[0].startswith("cue joints is left out: Preprocess needs a layout")
 
 
 def test_a_variant_does_not_win_by_failing(data):

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 
 from kerneton._array import index_like, to_numpy
 from kerneton._validation import LARGEST_COORDINATE, check_positive
 from kerneton.exceptions import DataError, MissingExtraError, ParameterError
 
-Encode = Callable[[Any, Any], Any]  # padded signals (B, T, ...) and lengths (B,) → features (B, n_features)
+# Padded signals (B, T, ...), lengths (B,), threads of its own → features (B, n_features).
+Encode = Callable[[Any, Any, int], Any]
 
 _PINNED_BYTES = 2**28  # of page-locked memory a stream, which bounds its batches
 _STREAMS = 3  # one computes while the others are copied in, out and into the result
@@ -35,10 +37,11 @@ def map_batches(
 
     Each signal is (T, ...), T free. At most ``batch_size`` recordings of similar length are padded to a common
     one and encoded together, so that memory beside the result does not grow with the number of recordings. With
-    ``lengths`` and ``dtype`` a signal is asked for only when its turn comes. On a ``device``, signals (T, J, 3) that look
-    wrong make it call ``check``, which says what is wrong with them, if anything is.
+    ``lengths`` and ``dtype`` a signal is asked for only when its turn comes. Where there is one batch only, ``encode`` may
+    use all threads itself. On a ``device``, signals (T, J, 3) that look wrong make it call ``check``, which says what is
+    wrong with them, if anything is.
 
-    >>> total = lambda x, n: x.sum((1, 2))[:, None]
+    >>> total = lambda x, n, n_threads: x.sum((1, 2))[:, None]
     >>> map_batches(total, [np.ones((4, 2)), np.ones((7, 2))], 1, batch_size=2).tolist()
     [[8.0], [14.0]]
     """
@@ -54,24 +57,25 @@ def map_batches(
     result, on_gpu = out, device is not None and torch_for(device).device(device).type == "cuda"
     if check is not None:
         encode = _checked(encode, check)
+    n_threads = _STREAMS if on_gpu else effective_n_jobs(n_jobs) if device is None else 1
+    if on_gpu:
+        batch_size = min(batch_size, max(1, _PINNED_BYTES // (n_features * np.dtype(dtype).itemsize)))
+    groups = group_by_length(lengths, batch_size)
     if on_gpu:
         assert device is not None
-        batch_size = min(batch_size, max(1, _PINNED_BYTES // (n_features * np.dtype(dtype).itemsize)))
         work = _gpu_work(encode, signals, result, dtype, device)
     else:
+        own_threads = n_threads if len(groups) == 1 else 1
 
         def work(rows: np.ndarray) -> None:
             padded, n_frames = pad([signals[i] for i in rows], dtype)
-            result[rows] = to_numpy(_on_device(encode, padded, n_frames, device))
+            result[rows] = to_numpy(_on_device(encode, padded, n_frames, device, own_threads))
 
-    groups = group_by_length(lengths, batch_size)
-    n_threads = _STREAMS if on_gpu else (n_jobs or 1) if device is None else 1
     if len(groups) == 1 or n_threads == 1:
         for rows in groups:
             work(rows)
     else:
         # Threads: the heavy parts release the interpreter's lock. Each uses one BLAS thread, or they fight.
-        from joblib import Parallel, delayed
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):
@@ -112,12 +116,12 @@ def pad(
 def _checked(encode: Encode, check: Callable[[], None]) -> Encode:
     """Encode and look at the signals on their device; what is wrong with them explains what else goes wrong."""
 
-    def encode_and_look(x: Any, lengths: Any) -> Any:
+    def encode_and_look(x: Any, lengths: Any, n_threads: int) -> Any:
         squares = (x * x).sum((2, 3))  # (B, T); NaN and infinity stay what they are
         sound = (squares > 0) & (squares < LARGEST_COORDINATE**2)
         inside = index_like(np.arange(x.shape[1]), x) < lengths[:, None]
         try:
-            features = encode(x, lengths)
+            features = encode(x, lengths, n_threads)
         except Exception:
             check()
             raise
@@ -171,15 +175,17 @@ def _gpu_work(
     return work
 
 
-def _on_device(encode: Encode, padded: np.ndarray, lengths: np.ndarray, device: str | None) -> Any:
+def _on_device(
+    encode: Encode, padded: np.ndarray, lengths: np.ndarray, device: str | None, n_threads: int = 1
+) -> Any:
     if device is None:
-        return encode(padded, lengths)
+        return encode(padded, lengths, n_threads)
     torch = torch_for(device)
     where = torch.device(device)
     try:
         # Without waiting: a copy from ordinary memory waits by itself.
         x = torch.from_numpy(padded).to(where, non_blocking=True)
-        return encode(x, torch.as_tensor(lengths, device=where))
+        return encode(x, torch.as_tensor(lengths, device=where), 1)
     except torch.cuda.OutOfMemoryError:
         torch.cuda.empty_cache()
         if len(padded) == 1:

@@ -23,6 +23,7 @@ OCCLUSION = (
     "occlusion: how much the decision value falls when the body is out of sight for this moment, "
     "its poses filled in from before and after"
 )
+_SHOWN = 0.0005  # what rounds to nothing in the text
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,8 @@ class Explanation:
         joints = self.joint_table()
         lines = [
             f"{self.sequence.name or 'recording'}: {self.label}{against}, decision value {self.value:+.3f}{chance}",
-            f"  for      {_listed(r for r in joints if r['value'] > 0)}",
-            f"  against  {_listed(r for r in joints if r['value'] < 0)}",
+            f"  for      {_listed(r for r in joints if r['value'] > _SHOWN)}",
+            f"  against  {_listed(r for r in joints if r['value'] < -_SHOWN)}",
             f"  intercept {self.intercept:+.3f}",
         ]
         pairs = self.summed_table("pair")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numba import njit
@@ -24,15 +25,34 @@ MIN_SIDE, MAX_SIDE = 6, 48
 _CHUNK = 8  # frames whose vectors stay in the first cache
 
 
-def features(v, power, positions, weights):
+def features(v, power, positions, weights, n_threads=1):
     """v (R, T, d) to (R, n_entries); rows that did not converge, in practice none, are NaN, see the second answer.
 
     ``positions`` (m, n_entries) are places in the (d, d, d) tensor to be summed with ``weights`` (n_entries,).
     """
+    out = np.empty((len(v), positions.shape[1]), v.dtype)
+    failed = np.empty(len(v), np.bool_)
+
+    def work(first, last):
+        _features(v[first:last], power, positions, weights, out[first:last], failed[first:last])
+
+    *others, own = itertools.pairwise(np.linspace(0, len(v), min(n_threads, len(v)) + 1).astype(int))
+    if not others:
+        work(*own)
+    else:
+        # This thread works too: a system that starts a new one on a busy processor leaves it waiting there.
+        with ThreadPoolExecutor(len(others)) as pool:
+            waiting = [pool.submit(work, *part) for part in others]
+            work(*own)
+            for one in waiting:
+                one.result()
+    return out, failed
+
+
+def _features(v, power, positions, weights, out, failures):
     n_rows, n_frames, d = v.shape
     n_entries = positions.shape[1]
     v = np.ascontiguousarray(v).reshape(n_rows, -1)
-    out = np.empty((n_rows, n_entries), v.dtype)
     n_groups = (n_rows - 1) // LANES
     n_rest = n_rows - n_groups * LANES
     rest = np.zeros((LANES + 1) * v.shape[1] + LANES, v.dtype)
@@ -45,10 +65,10 @@ def features(v, power, positions, weights):
     doubles = aligned(n_unique + d * (d + 1) // 2 + LANES + 5 * d + _CHUNK * d + LANES + _CHUNK, np.float64)
     own = aligned(own_room(d, v.dtype, limit) + n_entries, v.dtype)
     work = (*tables, doubles, own, np.empty(limit, np.int64))
-    _kernel(v.reshape(-1), out.reshape(-1), n_groups, n_frames, d, power, *work, failed)
-    _kernel(rest, rest_out.reshape(-1), 1, n_frames, d, power, *work, failed[n_groups:])
+    _kernel(v.reshape(-1), out.reshape(-1), n_groups, LANES, n_frames, d, power, *work, failed)
+    _kernel(rest, rest_out.reshape(-1), 1, n_rest, n_frames, d, power, *work, failed[n_groups:])
     out[n_groups * LANES :] = rest_out[:n_rest]
-    return out, np.repeat(failed, LANES)[:n_rows]
+    failures[:] = np.repeat(failed, LANES)[:n_rows]
 
 
 @functools.lru_cache(maxsize=16)
@@ -113,12 +133,45 @@ def _cubes(V, P, count, d, U):
                 at += 1
 
 
+@jit
+def _share(first, k, n_rows):
+    """Lanes from, lanes to, and the row of the first, that slice k has when slices of ``n_rows`` rows share vectors."""
+    start = k * n_rows - first
+    return max(start, 0), min(start + n_rows, LANES), max(-start, 0)
+
+
+@jit
+def _deal(U, unique, first, n_rows, d, n_packed, A):
+    """Slices of the first rows side by side: lane q has slice k of row r, ``first + q = k n_rows + r``."""
+    for k in range(first // n_rows, min((first + LANES - 1) // n_rows + 1, d)):
+        lane, end, row = _share(first, k, n_rows)
+        for n in range(n_packed):
+            for q in range(end - lane):
+                A[n * LANES + lane + q] = U[unique[k, n] * LANES + row + q]
+    for lane in range(n_rows * d - first, LANES):  # nobody reads these, but they must converge
+        for n in range(n_packed):
+            A[n * LANES + lane] = A[n * LANES]
+
+
+@njit(nogil=True, error_model="numpy", fastmath={"contract", "nsz"})  # rounds as vectors do
+def _collect(F, moves, weights, begins, first, n_rows, d, E):
+    """Features of the first rows from the slices that `_deal` dealt."""
+    kind = E.dtype.type
+    for k in range(first // n_rows, min((first + LANES - 1) // n_rows + 1, d)):
+        lane, end, row = _share(first, k, n_rows)
+        for n in range(begins[k], begins[k + 1]):
+            source, target, weight = moves[0, n] * LANES + lane, moves[1, n] * LANES + row, kind(weights[n])
+            for q in range(end - lane):
+                E[target + q] += F[source + q] * weight
+
+
 def _compile(sources):
     @njit(nogil=True, cache=True, error_model="numpy")
     def kernel(
         source,
         target,
         n_groups,
+        n_rows,
         n_frames,
         d,
         power,
@@ -132,7 +185,10 @@ def _compile(sources):
         starts,
         failed,
     ):
-        """Groups of `LANES` rows of vectors from the flat source to rows of features in the flat target."""
+        """Groups of `LANES` rows of vectors from the flat source to rows of features in the flat target.
+
+        Where only the first ``n_rows`` of a group count, their slices share the lanes.
+        """
         if not sources:
             return
         n_unique, n_packed, n_entries = d * (d + 1) * (d + 2) // 6, d * (d + 1) // 2, len(order)
@@ -155,14 +211,21 @@ def _compile(sources):
                 for k in range(0, count * d, LANES):
                     gather(source, offset + first * d + k, size, V, k)
                 _cubes(V, P, count, d, U)
-            for k in range(d):
-                for n in range(n_packed):
-                    store(A, n, load(U, unique[k, n]))
-                if not powered(A, d, power, room, work, starts):
-                    failed[group] = True
-                for n in range(begins[k], begins[k + 1]):
-                    entry = moves[1, n]
-                    store(E, entry, load(E, entry) + load(work, moves[0, n]) * weights[n])
+            if n_rows == LANES:
+                for k in range(d):
+                    for n in range(n_packed):
+                        store(A, n, load(U, unique[k, n]))
+                    if not powered(A, d, power, room, work, starts):
+                        failed[group] = True
+                    for n in range(begins[k], begins[k + 1]):
+                        entry = moves[1, n]
+                        store(E, entry, load(E, entry) + load(work, moves[0, n]) * weights[n])
+            else:
+                for first in range(0, n_rows * d, LANES):
+                    _deal(U, unique, first, n_rows, d, n_packed, A)
+                    if not powered(A, d, power, room, work, starts):
+                        failed[group] = True
+                    _collect(work, moves, weights, begins, first, n_rows, d, E)
             for k in range(0, n_entries - LANES + 1, LANES):
                 scatter(E, order, k, target, group * LANES * n_entries, n_entries)
             scatter(E, order, n_entries - LANES, target, group * LANES * n_entries, n_entries)

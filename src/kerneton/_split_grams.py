@@ -15,7 +15,7 @@ from kerneton._gram import center_normalize_gram, gram
 from kerneton._selection import FoldGrams, Folds, score_sum, subject_folds, with_parameters
 from kerneton._svm_folds import penalised_machines
 from kerneton.alignment import alignment_weights
-from kerneton.select import KernelSearch
+from kerneton.select import Failures, KernelSearch
 from kerneton.sequence import SkeletonSequence
 
 Grams = tuple[
@@ -137,12 +137,13 @@ class SplitSearch(KernelSearch):
         machines = [(dict(zip(t.cues, t.weights, strict=True)), t.C, t.scatter) for t in self.chosen_]
         return self._split.predict(machines, cues)
 
-    def _grams(self, *_: Any) -> dict[tuple[str, str], FoldGrams]:
-        return {
+    def _grams(self, *_: Any) -> tuple[dict[tuple[str, str], FoldGrams], Failures]:
+        grams = {
             (variant, name): self._split.of(with_parameters(cue, {**overrides, **(self.scout or {})}))[0]
             for variant, overrides in dict(self.variants or {"": {}}).items()
             for name, cue in self.cues.items()
         }
+        return grams, {}
 
     def _final(self, *_: Any) -> Any:
         return None  # the machines are solved where they are tested

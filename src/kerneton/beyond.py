@@ -203,7 +203,7 @@ def ablations(mirror: bool, n_jobs: int | None = None) -> dict[str, dict[str, Pi
     """The cues of the default in order 2 with one ingredient left out or changed, by what that is.
 
     >>> list(ablations(mirror=False))[:3]
-    ['nothing', 'joints', 'bones']
+    ['nothing', 'joints', 'pairs']
     """
 
     def changed(**parameters: Any) -> dict[str, Pipeline]:
@@ -218,12 +218,12 @@ def ablations(mirror: bool, n_jobs: int | None = None) -> dict[str, dict[str, Pi
     return {
         "nothing": cues,
         **{name: without(name) for name in cues},
-        "bone directions": without("bones", "bones_front"),
-        "pairs of joints": without("pairs", "pairs_force"),
-        "acceleration": without("joints_force", "pairs_force"),
+        "directions": without("bones_front", "directions_front"),
+        "pairs of joints": without("pairs", "pairs_force", "directions_front"),
         "velocity": {name: _without_velocity(cue) for name, cue in cues.items()},
         "joint weights": changed(kernel__weighting=None),
-        "equal bones": changed(preprocess__bones=None),
+        "equal size": changed(preprocess__bones=None),
+        "equal size, each bone instead": changed(preprocess__bones="reference"),
         "power normalisation": changed(kernel__power=1.0),
         "mirroring, never": changed(kernel__mirror=False),
         "mirroring, always": changed(kernel__mirror=True),

@@ -1,4 +1,4 @@
-"""The cues of the default recognisers: six ways of looking at a recording, each an SCK with several signals."""
+"""The cues of the default recognisers: five ways of looking at a recording, each an SCK with several signals."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ _THREE: dict[str, Any] = {
     "joint_weight": (0.3, 0.25, 0.2),
 }
 _MOVE: tuple[str, ...] = ("position", "velocity")
-_FORCE: tuple[str, ...] = ("position", "velocity", "acceleration")
 _PAIRS: dict[str, Any] = {"pairs": True, "joints": "key"}
 
 # The machine of the default recognisers: C, and how much what differs between recordings of one class counts
 # against a direction. Accuracy changes little from a third of either to three times it.
 STANDARD_C = 10.0
-STANDARD_SCATTER = 1.0
+STANDARD_SCATTER = 3.0
 
 
 def standard_cues(*, order: int = 3, n_jobs: int | None = None) -> dict[str, Pipeline]:
-    """The six cues of the default recognisers, by name.
+    """The five cues of the default recognisers, by name.
 
-    Joints and pairs of joints, where they are and how they move, with and without acceleration; directions of
-    bones as the camera sees them and with the body turned to the front. Every joint is weighted by its alignment
-    with the training labels.
+    Joints and pairs of joints, where they are and how they move, pairs also with acceleration; directions of bones and
+    from joint to joint, the body turned to the front. Every joint is weighted by its alignment with the training
+    labels.
 
     >>> list(standard_cues())
-    ['joints', 'bones', 'pairs', 'bones_front', 'joints_force', 'pairs_force']
+    ['joints', 'pairs', 'pairs_force', 'bones_front', 'directions_front']
     """
 
     def cue(signals: tuple[str, ...], facing: str | None = None, **parameters: Any) -> Pipeline:
@@ -48,15 +47,16 @@ def standard_cues(*, order: int = 3, n_jobs: int | None = None) -> dict[str, Pip
             n_jobs=n_jobs,
             **parameters,
         )
-        return Pipeline([("preprocess", Preprocess(facing=facing, dtype="float32")), ("kernel", kernel)])
+        return Pipeline(
+            [("preprocess", Preprocess(bones="size", facing=facing, dtype="float32")), ("kernel", kernel)]
+        )
 
     return {
         "joints": cue(_MOVE, **_TWO),
-        "bones": cue(("bone", "velocity"), **_TWO),
         "pairs": cue(_MOVE, **_TWO, **_PAIRS),
+        "pairs_force": cue((*_MOVE, "acceleration"), **_THREE, **_PAIRS),
         "bones_front": cue(("bone", "velocity"), facing="sequence", **_TWO),
-        "joints_force": cue(_FORCE, **_THREE),
-        "pairs_force": cue(_FORCE, **_THREE, **_PAIRS),
+        "directions_front": cue(("direction", "velocity"), facing="sequence", **_TWO, **_PAIRS),
     }
 
 
@@ -66,9 +66,8 @@ VIEWS: dict[str, dict[str, Any]] = {
 }
 
 
-def variants(view: str, mirror: str | bool, *, own_bones: bool = False) -> dict[str, dict[str, Any]]:
-    """Parameters of each combination of view and mirroring that is to be tried, and with ``own_bones`` of people's
-    own bone lengths in place of equal ones.
+def variants(view: str, mirror: str | bool) -> dict[str, dict[str, Any]]:
+    """Parameters of each combination of view and mirroring that is to be tried.
 
     >>> variants("free", "auto")
     {'free': {'preprocess__facing': 'sequence', 'kernel__mirror': False},
@@ -76,12 +75,8 @@ def variants(view: str, mirror: str | bool, *, own_bones: bool = False) -> dict[
     """
     views = list(VIEWS) if view == "auto" else [view]
     sides = [False, True] if mirror == "auto" else [bool(mirror)]
-    bones: dict[str, dict[str, Any]] = {"": {}}
-    if own_bones:
-        bones[", own bones"] = {"preprocess__bones": None}
     return {
-        name + (", mirrored" if side else "") + suffix: {**VIEWS[name], "kernel__mirror": side, **lengths}
+        name + (", mirrored" if side else ""): {**VIEWS[name], "kernel__mirror": side}
         for name in views
         for side in sides
-        for suffix, lengths in bones.items()
     }

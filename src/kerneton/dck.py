@@ -131,7 +131,7 @@ class DCK(BlockTransformer):
         self.block_sizes_ = np.where(kept[:, 0] == kept[:, 1], z2 * z3 * (z3 - 1) // 2, z2 * z3**2)
         self._entries = self._entry_table(kept)
 
-    def _encode(self, x: Any, n_frames: Any) -> Any:
+    def _encode(self, x: Any, n_frames: Any, n_threads: int = 1) -> Any:  # noqa: ARG002
         if self.joints_ != tuple(range(x.shape[2])):
             x = x[:, :, index_like(self.joints_, x)]
         tensors = self._fused_sums(x, n_frames)  # (B, n_pairs, 3Z₂, Z₃, Z₃)

@@ -83,6 +83,18 @@ def equal_bones(joints: np.ndarray, layout: Layout, lengths: np.ndarray) -> np.n
     return out
 
 
+def equal_size(joints: np.ndarray, layout: Layout, lengths: np.ndarray) -> np.ndarray:
+    """Scale a whole recording so that its bones together are as long as the reference's; proportions stay.
+
+    >>> from kerneton.layouts import FLORENCE_15
+    >>> pose = np.random.default_rng(0).normal(size=(4, 15, 3))
+    >>> bone_lengths(equal_size(pose, FLORENCE_15, np.full(14, 0.3)), FLORENCE_15).mean().round(6)
+    np.float64(0.3)
+    """
+    size = bone_lengths(joints, layout).sum()
+    return joints * joints.dtype.type(lengths.sum() / size) if size > 0 else joints
+
+
 def mirror(sequence: SkeletonSequence) -> SkeletonSequence:
     """The recording seen in a mirror: x changes sign, left and right joints change places.
 
@@ -143,8 +155,9 @@ def _geometric_median(points: np.ndarray, n_iter: int = 20) -> np.ndarray:
     """Weiszfeld's iteration from the mean; (n, d) → (d,)."""
     median = points.mean(axis=0)
     for _ in range(n_iter):
-        weight = 1 / np.maximum(np.linalg.norm(points - median, axis=1, keepdims=True), 1e-6)
-        median = (points * weight).sum(axis=0) / weight.sum()
+        apart = points - median
+        weight = 1 / np.maximum(np.sqrt((apart * apart).sum(axis=1)), 1e-6)
+        median = weight @ points / weight.sum()
     return median
 
 

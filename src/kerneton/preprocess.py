@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,8 +13,19 @@ from sklearn.utils.validation import check_is_fitted
 from kerneton._validation import check_choice, check_positive, check_sequences, describe, joint_name
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.layouts import Layout
-from kerneton.poses import bone_lengths, center, equal_bones, face_front, fill_gaps, missing_joints, resample
+from kerneton.poses import (
+    bone_lengths,
+    center,
+    equal_bones,
+    equal_size,
+    face_front,
+    fill_gaps,
+    missing_joints,
+    resample,
+)
 from kerneton.sequence import SkeletonSequence
+
+log = logging.getLogger(__name__)
 
 
 class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -26,8 +38,9 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         filled either way. Neither is ever used as a pose.
     center : bool or joint
         True puts the layout's root at the origin of every frame; a joint's name or position puts that one.
-    bones : {"reference", None}
-        Scale every bone to the reference skeleton's length, direction kept.
+    bones : {"reference", "size", None}
+        "reference" scales every bone to the reference skeleton's length, frame by frame, direction kept; "size" scales a
+        recording as a whole to the reference skeleton's size, proportions kept, where the layout has bones.
     reference : array of shape (n_bones,), optional
         Bone lengths in metres; by default the median over the training recordings.
     facing : {"sequence", "frame", None}
@@ -74,7 +87,7 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     def fit(self, X: Iterable[Any], y: Any = None) -> Preprocess:  # noqa: ARG002
         """Check the parameters and learn the reference skeleton."""
         check_choice("gaps", self.gaps, ["fill", "drop"])
-        check_choice("bones", self.bones, ["reference", None])
+        check_choice("bones", self.bones, ["reference", "size", None])
         check_choice("facing", self.facing, ["sequence", "frame", None])
         check_choice("dtype", self.dtype, ["float32", "float64", None])
         if self.n_frames is not None:
@@ -96,7 +109,10 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 f"Preprocess needs a layout for {', '.join(needs)}; give the recordings one "
                 "(SkeletonSequence(..., layout=kerneton.layouts.KINECT_20)) or switch these off"
             )
-        if self.bones:
+        if self.bones == "size" and sequences[0].layout is not None and not sequences[0].layout.bones:
+            log.warning("layout %r has no bones: body sizes stay as they are", sequences[0].layout.name)
+            self.reference_ = np.zeros(0)
+        elif self.bones:
             layout = _layout_with_bones(sequences[0])
             if self.reference is None:
                 lengths = [
@@ -120,8 +136,9 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def _poses(self, sequence: SkeletonSequence, position: int) -> SkeletonSequence:
         joints, fps = _without_gaps(sequence, self.gaps, position), sequence.fps
-        if self.bones:
-            joints = equal_bones(joints, _layout_with_bones(sequence), self.reference_)
+        if self.bones and len(self.reference_):
+            scale = equal_bones if self.bones == "reference" else equal_size
+            joints = scale(joints, _layout_with_bones(sequence), self.reference_)
         if self.center is True:  # after the bones, which move every joint but the root
             joints = center(joints, _root(sequence))
         elif self.center is not False:

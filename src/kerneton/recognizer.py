@@ -35,12 +35,12 @@ def make_recognizer(
     Parameters
     ----------
     preset : {"fast", "default", "auto", "paper"}, optional
-        "fast", which is what you get without asking, is one sum of six joint-weighted kernels with matrices.
+        "fast", which is what you get without asking, is one sum of five joint-weighted kernels with matrices.
         "default" is the same sum with third-order tensors: a little more accurate, about ten times larger and slower.
-        "auto" tries sums that leave one of the six out, weaker and stronger penalties of scatter, and people's own bone
-        lengths in place of equal ones, and lets the ten best speak together. These three are `KernelSearch` objects: give ``fit`` the subjects as ``groups``,
-        and mirroring, view and sums are chosen on held-out subjects. "paper", which ``kernel`` implies, is the method
-        of Koniusz, Cherian and Porikli (2016), a plain pipeline.
+        "auto" tries sums that leave one of the five out and weaker and stronger penalties of scatter, and lets the ten best
+        speak together. These three are `KernelSearch` objects: give ``fit`` the subjects as ``groups``, and mirroring,
+        view and sums are chosen on held-out subjects. "paper", which ``kernel`` implies, is the method of Koniusz,
+        Cherian and Porikli (2016), a plain pipeline.
     kernel : {"sck", "dck", "sck+dck"}, optional
         Which of the paper's kernels to use, for ``preset="paper"``; both by default.
     view : {"auto", "free", "fixed"}
@@ -74,7 +74,7 @@ def make_recognizer(
     check_choice("mirror", mirror, ["auto", True, False])
     if preset == "paper":
         return _paper(kernel or "sck+dck", n_jobs)
-    chosen = variants(view, mirror, own_bones=preset == "auto")
+    chosen = variants(view, mirror)
     return KernelSearch(
         standard_cues(order=2 if preset == "fast" else 3, n_jobs=n_jobs),
         sums="leave-out" if preset == "auto" else "all",
@@ -84,7 +84,7 @@ def make_recognizer(
             name: _FIXED_VIEW_MUST_GAIN for name in chosen if view == "auto" and name.startswith("fixed")
         },
         Cs=(STANDARD_C,),  # C from 1 to 100 moves accuracy less than the noise of a choice on few subjects
-        scatters=[STANDARD_SCATTER * factor for factor in ((0, 1 / 3, 1, 3) if preset == "auto" else (1,))],
+        scatters=[STANDARD_SCATTER * factor for factor in ((1 / 3, 1, 3) if preset == "auto" else (1,))],
         average=10 if preset == "auto" else 1,
         progress=progress,
     )

@@ -167,8 +167,8 @@ class SCK(BlockTransformer):
                 reach,
             )
 
-    def _encode(self, signals: Any, n_frames: Any) -> Any:
-        features = self._fused(signals, n_frames)
+    def _encode(self, signals: Any, n_frames: Any, n_threads: int = 1) -> Any:
+        features = self._fused(signals, n_frames, n_threads)
         if features is None:
             v = self._vectors(signals, n_frames)  # (B, J, T, d)
             tensors = outer_power_sum(v, self.order)  # (B, J, d, d, d)
@@ -180,7 +180,7 @@ class SCK(BlockTransformer):
             features = self._symmetrize(features)
         return features.reshape(len(features), -1)
 
-    def _fused(self, signals: Any, n_frames: Any) -> Any | None:
+    def _fused(self, signals: Any, n_frames: Any, n_threads: int) -> Any | None:
         """Features (B, J, n_entries) in one kernel, where there is one and the steps are the paper's; else None."""
         if self.order != 3 or self.epn != "slices" or self.power == 1:
             return None
@@ -196,7 +196,7 @@ class SCK(BlockTransformer):
             return None
         positions, weights = entry_table(d, 3, self.entries)
         v, weights = v.reshape(B * J, T, d), weights / len(positions)
-        features, failed = compiled.features(v, self.power, positions, weights)
+        features, failed = compiled.features(v, self.power, positions, weights, n_threads)
         return None if failed.any() else features.reshape(B, J, -1)
 
     def _symmetric_entries(self) -> bool:

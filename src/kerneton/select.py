@@ -27,6 +27,11 @@ from kerneton.svm import LinearSVM
 log = logging.getLogger(__name__)
 
 
+Failures = dict[
+    tuple[str, str], list[str]
+]  # variants in which a cue could not be computed, by cue and reason
+
+
 @dataclass(frozen=True)
 class Trial:
     """One candidate as it was tried, and its accuracy on the held-out subjects."""
@@ -203,7 +208,8 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         ]
 
     def _trials(self, sequences: Sequence[Any], codes: np.ndarray, folds: Folds) -> list[Trial]:
-        grams = self._grams(sequences, codes, folds)
+        grams, failures = self._grams(sequences, codes, folds)
+        _tell(failures, len(self.variants or {"": {}}))
         trials = []
         for variant in (self.progress or silent)(list(self.variants or {"": {}}), desc="candidates"):
             available = [name for name in self.cues if (variant, name) in grams]
@@ -215,19 +221,20 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
                     for (scatter, C), score in score_sum(parts, codes, folds, self.Cs, self.scatters).items()
                 ]
         if not trials:
-            raise DataError("no candidate could be computed on these recordings; the log says why for each")
+            raise DataError(f"no candidate could be computed on these recordings: {next(iter(failures))[1]}")
         return trials
 
     def _grams(
         self, sequences: Sequence[Any], codes: np.ndarray, folds: Folds
-    ) -> dict[tuple[str, str], FoldGrams]:
-        """Gram matrices of every cue in every variant; what cannot be computed is left out and logged."""
+    ) -> tuple[dict[tuple[str, str], FoldGrams], Failures]:
+        """Gram matrices of every cue in every variant, and what could not be computed."""
         variants = dict(self.variants or {"": {}})
         named = set(self.cues)
         if self.sums is not None and not isinstance(self.sums, str):
             named = {name for s in self.sums for name in s}
         jobs = [(variant, name) for variant in variants for name in self.cues if name in named]
         grams, poses = {}, {}
+        failures: Failures = {}
         known: dict[str, FoldGrams] = {}
         for variant, name in (self.progress or silent)(jobs, total=len(jobs), desc="kernels"):
             try:
@@ -242,8 +249,8 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
                     poses[key] = before.fit_transform(sequences) if len(before) else sequences
                 grams[variant, name] = known[whole] = fold_grams(cue["kernel"], poses[key], codes, folds)
             except (DataError, ParameterError, np.linalg.LinAlgError) as error:
-                log.warning("cue %s (%s) is left out: %s", name, variant or "as given", error)
-        return grams
+                failures.setdefault((name, str(error)), []).append(variant or "as given")
+        return grams, failures
 
     def _choose(self, trials: list[Trial]) -> None:
         names = list(dict.fromkeys(t.variant for t in trials))
@@ -303,3 +310,9 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         svm.intercept_ = intercept.astype(svm.coef_.dtype)
         svm.classes_, svm.n_features_in_, svm.n_iter_ = self.classes_, svm.coef_.shape[1], 1
         return Pipeline([("features", FeatureUnion(branches)), ("svm", svm)])
+
+
+def _tell(failures: Failures, n_variants: int) -> None:
+    for (name, reason), where in failures.items():
+        told = "" if len(where) == n_variants > 1 else f" ({'; '.join(where)})"
+        log.warning("cue %s%s is left out: %s", name, told, reason)

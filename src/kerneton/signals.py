@@ -53,6 +53,15 @@ def bone(sequence: SkeletonSequence) -> np.ndarray:
     return out
 
 
+def direction(sequence: SkeletonSequence) -> np.ndarray:
+    """Unit vector from the origin to each joint, or from one joint of a pair to the other, (T, J, 3).
+
+    Where it is, however far: close to each other, it tells a hand at the mouth from one at the ear.
+    """
+    norm = np.linalg.norm(sequence.joints, axis=2, keepdims=True)
+    return np.divide(sequence.joints, norm, out=np.zeros_like(sequence.joints), where=norm > 0)
+
+
 def from_first(sequence: SkeletonSequence) -> np.ndarray:
     """Displacement from the first pose, (T, J, 3)."""
     return sequence.joints - sequence.joints[:1]
@@ -68,6 +77,7 @@ SIGNALS: dict[str, Callable[[SkeletonSequence], np.ndarray]] = {
     "velocity": velocity,
     "acceleration": acceleration,
     "bone": bone,
+    "direction": direction,
     "from_first": from_first,
     "from_mean": from_mean,
 }

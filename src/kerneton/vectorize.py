@@ -72,6 +72,11 @@ def permuted_entries(permutation: np.ndarray, order: int) -> np.ndarray:
     >>> unique_entries(A[::-1, ::-1], 2).tolist() == unique_entries(A, 2)[permuted_entries(np.array([1, 0]), 2)].tolist()
     True
     """
+    return _permuted_entries(tuple(np.asarray(permutation).tolist()), order)
+
+
+@functools.lru_cache(maxsize=64)
+def _permuted_entries(permutation: tuple[int, ...], order: int) -> np.ndarray:
     kept = list(itertools.combinations_with_replacement(range(len(permutation)), order))
     place = {entry: n for n, entry in enumerate(kept)}
-    return np.asarray([place[tuple(sorted(permutation[list(entry)]))] for entry in kept])
+    return np.asarray([place[tuple(sorted(permutation[i] for i in entry))] for entry in kept])

@@ -113,6 +113,13 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def all_cores() -> Any:
+    """A context whose computations may use every core, in threads."""
+    from joblib import parallel_config
+
+    return parallel_config(prefer="threads", n_jobs=-1)
+
+
 def make_model(args: argparse.Namespace) -> Any:
     """What `add_model` asked for."""
     from kerneton.recognizer import make_recognizer

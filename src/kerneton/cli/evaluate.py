@@ -6,7 +6,16 @@ import argparse
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import Output, add_command, add_data, add_model, load_data, make_model, progress_of
+from kerneton.cli._common import (
+    Output,
+    add_command,
+    add_data,
+    add_model,
+    all_cores,
+    load_data,
+    make_model,
+    progress_of,
+)
 from kerneton.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -48,7 +57,8 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton._files import replacing
 
     data, model = load_data(args), make_model(args)
-    report = _evaluate_for_page(args, model, data) if args.html else _evaluate(args, model, data)
+    with all_cores():
+        report = _evaluate_for_page(args, model, data) if args.html else _evaluate(args, model, data)
     if args.html:
         report.to_html(args.html, data, command=args.command_line)
     if args.markdown:
@@ -62,7 +72,7 @@ def run(args: argparse.Namespace) -> Output:
 def _evaluate(args: argparse.Namespace, model: Any, data: SkeletonDataset, **options: Any) -> Report:
     from kerneton.evaluate import evaluate
 
-    return evaluate(model, data, args.protocol, progress=progress_of(args), n_jobs=args.jobs, **options)
+    return evaluate(model, data, args.protocol, progress=progress_of(args), n_jobs=args.jobs or 1, **options)
 
 
 def _evaluate_for_page(args: argparse.Namespace, model: Any, data: SkeletonDataset) -> Report:

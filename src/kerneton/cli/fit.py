@@ -8,7 +8,16 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import Output, add_command, add_data, add_model, load_data, make_model, progress_of
+from kerneton.cli._common import (
+    Output,
+    add_command,
+    add_data,
+    add_model,
+    all_cores,
+    load_data,
+    make_model,
+    progress_of,
+)
 from kerneton.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -64,7 +73,8 @@ def run(args: argparse.Namespace) -> Output:
     if "progress" in estimator.get_params(deep=False):
         estimator.set_params(progress=progress_of(args))
     try:
-        model = CalibratedRecognizer(estimator, false_alarm=args.false_alarm).fit(data, data.labels)
+        with all_cores():
+            model = CalibratedRecognizer(estimator, false_alarm=args.false_alarm).fit(data, data.labels)
     except DataError as error:
         model = estimator.fit(data, data.labels)
         warnings.warn(f"the model gives no probabilities: {error}", stacklevel=1)

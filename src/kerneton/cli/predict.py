@@ -8,7 +8,7 @@ import io
 import sys
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import Output, add_command
+from kerneton.cli._common import Output, add_command, all_cores
 from kerneton.cli._recordings import add_reading_options, read_recordings
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def run(args: argparse.Namespace) -> Output:
 
     model = load(args.model)
     found = read_recordings(args.files, args)
-    rows = _predictions(model, [sequence for _, sequence in found])
+    with all_cores():
+        rows = _predictions(model, [sequence for _, sequence in found])
     for row, (file, sequence) in zip(rows, found, strict=True):
         row.update(file=file, recording=sequence.name, frames=sequence.n_frames)
     if args.csv:
