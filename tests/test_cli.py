@@ -314,7 +314,7 @@ def test_evaluate_uses_all_cores(toy_loader, monkeypatch, jobs):
         seen.append((n_jobs, effective_n_jobs(None)))
         return known(model, data, protocol, n_jobs=n_jobs, **options)
 
-    monkeypatch.setattr("kerneton.evaluate.evaluate", spy)
+    monkeypatch.setattr(sys.modules["kerneton.evaluate"], "evaluate", spy)
     assert main(["evaluate", "toy", "--kernel", "sck", *SMALL, *jobs]) == 0
     assert seen == [(int(jobs[1]) if jobs else 1, cpu_count())]
     assert effective_n_jobs(None) == 1
