@@ -316,7 +316,8 @@ def test_evaluate_uses_all_cores(toy_loader, monkeypatch, jobs):
 
     monkeypatch.setattr(sys.modules["kerneton.evaluate"], "evaluate", spy)
     assert main(["evaluate", "toy", "--kernel", "sck", *SMALL, *jobs]) == 0
-    assert seen == [(int(jobs[1]) if jobs else 1, cpu_count())]
+    n_splits = int(jobs[1]) if jobs else 1
+    assert seen == [(n_splits, cpu_count() if n_splits == 1 else 1)]
     assert effective_n_jobs(None) == 1
 
 

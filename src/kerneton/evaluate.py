@@ -61,7 +61,7 @@ def evaluate(
         delayed(_run)(clone(model), data, labels, subjects, split, number, importance)
         for number, split in enumerate(splits, start=1)
     )
-    results = Parallel(n_jobs=n_jobs, prefer="processes", return_as="generator")(tasks)
+    results = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
     done = tuple((progress or silent)(results, total=len(splits), desc="splits"))
     found = {str(label) for split in done for label in (*split.true, *split.predicted)}
     return Report(

@@ -117,7 +117,7 @@ def all_cores() -> Any:
     """A context whose computations may use every core, in threads."""
     from joblib import parallel_config
 
-    return parallel_config(prefer="threads", n_jobs=-1)
+    return parallel_config(backend="threading", n_jobs=-1)
 
 
 def make_model(args: argparse.Namespace) -> Any:

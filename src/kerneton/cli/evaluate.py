@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,8 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton._files import replacing
 
     data, model = load_data(args), make_model(args)
-    with all_cores():
+    alone = args.jobs in (None, 1)
+    with all_cores() if alone else contextlib.nullcontext():  # splits in processes share the cores already
         report = _evaluate_for_page(args, model, data) if args.html else _evaluate(args, model, data)
     if args.html:
         report.to_html(args.html, data, command=args.command_line)
