@@ -121,15 +121,22 @@ def test_encode_sees_at_most_a_batch():
     assert sum(seen) == len(X)
 
 
-@pytest.mark.parametrize(("batch_size", "threads"), [(4, {1}), (len(LENGTHS), {3})])
-def test_one_batch_has_all_threads_to_itself(batch_size, threads):
+def test_no_threads():
+    with pytest.raises(ParameterError, match="n_jobs must not be 0; None is one thread"):
+        SCK(n_jobs=0).fit_transform(walks((4,), 3))
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "threads"), [(2, {1}), (len(LENGTHS), {7}), (len(LENGTHS) // 2 + 1, {3})]
+)
+def test_few_batches_have_several_threads_each(batch_size, threads):
     seen = set()
 
     def encode(x, n, n_threads):
         seen.add(n_threads)
         return x.sum((1, 2, 3))[:, None]
 
-    map_batches(encode, walks(LENGTHS, 2), 1, batch_size=batch_size, n_jobs=3)
+    map_batches(encode, walks(LENGTHS, 2), 1, batch_size=batch_size, n_jobs=7)
     assert seen == threads
 
 

@@ -321,6 +321,23 @@ def test_evaluate_uses_all_cores(toy_loader, monkeypatch, jobs):
     assert effective_n_jobs(None) == 1
 
 
+@pytest.mark.skipif(cpu_count() < 2, reason="one core")
+def test_one_recording_is_predicted_on_all_cores(tmp_path, folder, monkeypatch):
+    compiled = pytest.importorskip("kerneton._sck_numba")
+    model = tmp_path / "model.kern"
+    assert main(["fit", str(folder), "-o", str(model), "--kernel", "sck", *SMALL]) == 0
+    seen = []
+    known = compiled.features
+    monkeypatch.setattr(compiled, "features", lambda *given: (seen.append(given[-1]), known(*given))[1])
+    assert main(["predict", str(model), str(next(folder.rglob("*.npz")))]) == 0
+    assert seen[-1] == cpu_count()
+
+
+def test_no_jobs(toy_loader, capsys):
+    assert main(["evaluate", "toy", "--kernel", "sck", *SMALL, "--jobs", "0"]) == 1
+    assert "n_jobs must not be 0" in capsys.readouterr().err
+
+
 def test_evaluate_equals_the_library_call(toy_loader, tmp_path, capsys):
     json_path, markdown_path, plot_path = (tmp_path / f"report.{kind}" for kind in ("json", "md", "png"))
     argv = ["evaluate", "toy", "--protocol", "leave-one-subject-out", "--preset", "paper", "--kernel", "sck"]

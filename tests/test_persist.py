@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
@@ -77,6 +78,15 @@ def test_calibrated_round_trip(calibrated, saved, actions, tmp_path):
     assert save(back, tmp_path / "again.kern").read_bytes() == saved.read_bytes()
     params = {k: v for k, v in calibrated.get_params(deep=False).items() if k != "estimator"}
     assert {k: v for k, v in back.get_params(deep=False).items() if k != "estimator"} == params
+
+
+def test_a_layout_without_bones(actions, tmp_path):
+    dots = dataclasses.replace(actions[0].layout, name="dots", bones=())
+    data = [s.replace(layout=dots) for s in actions]
+    model = make_recognizer("fast", view="fixed", mirror=False)
+    model.fit(data, actions.labels, groups=actions.subjects)
+    back = load(save(model, tmp_path / "dots.kern"))
+    assert_array_equal(back.decision_function(data), model.decision_function(data))
 
 
 def test_a_loaded_model_can_be_fitted_again(saved, calibrated, actions):

@@ -377,6 +377,20 @@ def test_compiled_path_gives_the_same_answer_in_any_company():
     assert_allclose(kernel.transform(X)[3], kernel.transform(X[3:4])[0], rtol=0, atol=0)
 
 
+def test_directions_of_pairs_are_those_of_the_difference():
+    """Positions that are unit vectors already, given as joints of their own, are the same signal."""
+    X = walks((9, 12), 4)
+    pairs = list(itertools.combinations(range(4), 2))
+    apart = [np.stack([x[:, i] - x[:, j] for i, j in pairs], axis=1) for x in X]
+    units = [x / np.linalg.norm(x, axis=2, keepdims=True) for x in apart]
+    assert_allclose(
+        SCK(signals="direction", pairs=True).fit_transform(X),
+        SCK().fit_transform(units),
+        rtol=1e-9,
+        atol=1e-12,
+    )
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_joints", [1, 3, 7, 15, 16, 17, 25])
 def test_threads_and_shared_lanes_change_nothing(n_joints, dtype):

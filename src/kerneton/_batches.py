@@ -37,8 +37,8 @@ def map_batches(
 
     Each signal is (T, ...), T free. At most ``batch_size`` recordings of similar length are padded to a common
     one and encoded together, so that memory beside the result does not grow with the number of recordings. With
-    ``lengths`` and ``dtype`` a signal is asked for only when its turn comes. Where there is one batch only, ``encode`` may
-    use all threads itself. On a ``device``, signals (T, J, 3) that look wrong make it call ``check``, which says what is
+    ``lengths`` and ``dtype`` a signal is asked for only when its turn comes. Where there are fewer batches than threads,
+    ``encode`` may use several itself. On a ``device``, signals (T, J, 3) that look wrong make it call ``check``, which says what is
     wrong with them, if anything is.
 
     >>> total = lambda x, n, n_threads: x.sum((1, 2))[:, None]
@@ -46,6 +46,8 @@ def map_batches(
     [[8.0], [14.0]]
     """
     check_positive("batch_size", batch_size, integer=True)
+    if n_jobs == 0:
+        raise ParameterError("n_jobs must not be 0; None is one thread, -1 one for every core")
     lengths = [len(s) for s in signals] if lengths is None else lengths
     dtype = np.result_type(*{s.dtype for s in signals}) if dtype is None else dtype
     if out is None:
@@ -65,7 +67,7 @@ def map_batches(
         assert device is not None
         work = _gpu_work(encode, signals, result, dtype, device)
     else:
-        own_threads = n_threads if len(groups) == 1 else 1
+        own_threads = max(1, n_threads // len(groups))
 
         def work(rows: np.ndarray) -> None:
             padded, n_frames = pad([signals[i] for i in rows], dtype)

@@ -51,7 +51,7 @@ class Reader:
             if kind == "Pipeline":
                 return Pipeline(steps)
             weights = None if node.get("weights") is None else self._table(node, "weights", where)
-            return FeatureUnion(steps, transformer_weights=_check_weights(weights, steps, where))
+            return FeatureUnion(steps, n_jobs=1, transformer_weights=_check_weights(weights, steps, where))
         if kind == "CalibratedRecognizer":
             return self._recognizer(node, where, depth)
         _expect(kind in PLAIN, f"{where} is of a class that model files do not hold: {kind[:80]!r}")
@@ -156,8 +156,7 @@ class Reader:
             frames = step.n_frames if isinstance(step.n_frames, int) else 0
             _expect(frames <= _MOST_FRAMES, f"{where} asks for {step.n_frames} frames")
             step.fit([still])
-            if step.bones:
-                assert layout is not None  # or fit would have refused
+            if step.bones and layout is not None and layout.bones:
                 step.reference_ = self._array(node, "reference", (len(layout.bones),), where)
                 _expect(bool((step.reference_ >= 0).all()), f"{where} has bones of negative length")
             return

@@ -92,7 +92,7 @@ class Writer:
         if isinstance(step, BlockTransformer):
             out["weights"] = self.value(getattr(step, "weights_", None))
         if isinstance(step, Preprocess):
-            out["reference"] = self.value(step.reference_) if step.bones else None
+            out["reference"] = self.value(step.reference_) if step.bones and len(step.reference_) else None
         if isinstance(step, CenterNormalize):
             out["mean"] = None if step.mean_ is None else self.value(to_numpy(step.mean_))
             out["n_features"] = step.n_features_in_

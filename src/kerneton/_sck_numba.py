@@ -23,6 +23,7 @@ from kerneton._simd import LANES, aligned, full, gather, jit, like, load, scatte
 
 MIN_SIDE, MAX_SIDE = 6, 48
 _CHUNK = 8  # frames whose vectors stay in the first cache
+_FEWEST_ROWS = 4  # for which a thread is worth its while
 
 
 def features(v, power, positions, weights, n_threads=1):
@@ -36,13 +37,14 @@ def features(v, power, positions, weights, n_threads=1):
     def work(first, last):
         _features(v[first:last], power, positions, weights, out[first:last], failed[first:last])
 
-    *others, own = itertools.pairwise(np.linspace(0, len(v), min(n_threads, len(v)) + 1).astype(int))
+    n_threads = max(1, min(n_threads, len(v) // _FEWEST_ROWS))
+    *others, own = itertools.pairwise(np.linspace(0, len(v), n_threads + 1).astype(int))
     if not others:
         work(*own)
     else:
         # This thread works too: a system that starts a new one on a busy processor leaves it waiting there.
         with ThreadPoolExecutor(len(others)) as pool:
-            waiting = [pool.submit(work, *part) for part in others]
+            waiting = [pool.submit(work, *rows) for rows in others]
             work(*own)
             for one in waiting:
                 one.result()

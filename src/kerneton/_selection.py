@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 FoldGrams = list[tuple[np.ndarray, np.ndarray]]  # (train, train) and (validation, train), a pair a fold
+# Variants in which a cue could not be computed, by cue and reason.
+Failures = dict[tuple[str, str], list[str]]
 _MAX_FOLDS = 10
 
 
@@ -115,3 +117,10 @@ def score_sum(
         for s, scatter in enumerate(scatters)
         for c, C in enumerate(Cs)
     }
+
+
+def tell_failures(failures: Failures, n_variants: int) -> None:
+    """Log what could not be computed, a line for each cue and reason."""
+    for (name, reason), where in failures.items():
+        told = "" if len(where) == n_variants > 1 else f" ({'; '.join(where)})"
+        log.warning("cue %s%s is left out: %s", name, told, reason)

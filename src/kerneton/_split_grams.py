@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
 from kerneton._gram import center_normalize_gram, gram
-from kerneton._selection import FoldGrams, Folds, score_sum, subject_folds, with_parameters
+from kerneton._selection import Failures, FoldGrams, Folds, score_sum, subject_folds, with_parameters
 from kerneton._svm_folds import penalised_machines
 from kerneton.alignment import alignment_weights
-from kerneton.select import Failures, KernelSearch
+from kerneton.select import KernelSearch
 from kerneton.sequence import SkeletonSequence
 
 Grams = tuple[

@@ -84,7 +84,7 @@ def equal_bones(joints: np.ndarray, layout: Layout, lengths: np.ndarray) -> np.n
 
 
 def equal_size(joints: np.ndarray, layout: Layout, lengths: np.ndarray) -> np.ndarray:
-    """Scale a whole recording so that its bones together are as long as the reference's; proportions stay.
+    """Scale a recording about the origin so that its bones together are as long as the reference's; proportions stay.
 
     >>> from kerneton.layouts import FLORENCE_15
     >>> pose = np.random.default_rng(0).normal(size=(4, 15, 3))

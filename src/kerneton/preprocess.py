@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Iterable
 from typing import Any
@@ -110,7 +111,7 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 "(SkeletonSequence(..., layout=kerneton.layouts.KINECT_20)) or switch these off"
             )
         if self.bones == "size" and sequences[0].layout is not None and not sequences[0].layout.bones:
-            log.warning("layout %r has no bones: body sizes stay as they are", sequences[0].layout.name)
+            _tell_that_sizes_stay(sequences[0].layout.name)
             self.reference_ = np.zeros(0)
         elif self.bones:
             layout = _layout_with_bones(sequences[0])
@@ -166,6 +167,11 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_joints_in_")
+
+
+@functools.cache  # once is enough
+def _tell_that_sizes_stay(layout: str) -> None:
+    log.warning("layout %r has no bones: body sizes stay as they are", layout)
 
 
 def _without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.ndarray:

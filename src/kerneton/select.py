@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,19 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from kerneton._gram import combine, gram
 from kerneton._progress import Progress, silent
-from kerneton._selection import FoldGrams, Folds, fold_grams, score_sum, subject_folds, with_parameters
+from kerneton._selection import (
+    Failures,
+    FoldGrams,
+    Folds,
+    fold_grams,
+    score_sum,
+    subject_folds,
+    tell_failures,
+    with_parameters,
+)
 from kerneton._svm_folds import penalised_machines
 from kerneton._validation import check_choice, check_in, check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.normalize import CenterNormalize
 from kerneton.svm import LinearSVM
-
-log = logging.getLogger(__name__)
-
-
-Failures = dict[
-    tuple[str, str], list[str]
-]  # variants in which a cue could not be computed, by cue and reason
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,8 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         Accuracy of each variant pooled over candidates.
     chosen_ : list of Trial
     branch_of_ : dict of str to str
-        The branch of ``recognizer_`` that stands for each cue. Cues that the variant makes the same (bones seen by the
-        camera and from the front, once all is turned to the front) are one branch, the first of them.
+        The branch of ``recognizer_`` that stands for each cue. Cues that the variant makes the same (one as the camera sees
+        it and one turned to the front, once all are turned) are one branch, the first of them.
     classes_ : ndarray
 
     Examples
@@ -184,6 +185,8 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         if isinstance(self.sums, str):
             check_choice("sums", self.sums, ["all", "leave-out"])
             return
+        if self.sums is not None and not len(self.sums):
+            raise ParameterError("sums is empty; leave it None for each cue alone")
         for s in self.sums or ():
             if not s:
                 raise ParameterError("a sum names no cue")
@@ -209,7 +212,7 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
 
     def _trials(self, sequences: Sequence[Any], codes: np.ndarray, folds: Folds) -> list[Trial]:
         grams, failures = self._grams(sequences, codes, folds)
-        _tell(failures, len(self.variants or {"": {}}))
+        tell_failures(failures, len(self.variants or {"": {}}))
         trials = []
         for variant in (self.progress or silent)(list(self.variants or {"": {}}), desc="candidates"):
             available = [name for name in self.cues if (variant, name) in grams]
@@ -309,10 +312,4 @@ class KernelSearch(ClassifierMixin, BaseEstimator):
         svm.coef_ = np.hstack([combine(duals[name], features[name]) for name in used])
         svm.intercept_ = intercept.astype(svm.coef_.dtype)
         svm.classes_, svm.n_features_in_, svm.n_iter_ = self.classes_, svm.coef_.shape[1], 1
-        return Pipeline([("features", FeatureUnion(branches)), ("svm", svm)])
-
-
-def _tell(failures: Failures, n_variants: int) -> None:
-    for (name, reason), where in failures.items():
-        told = "" if len(where) == n_variants > 1 else f" ({'; '.join(where)})"
-        log.warning("cue %s%s is left out: %s", name, told, reason)
+        return Pipeline([("features", FeatureUnion(branches, n_jobs=1)), ("svm", svm)])

@@ -56,7 +56,8 @@ def bone(sequence: SkeletonSequence) -> np.ndarray:
 def direction(sequence: SkeletonSequence) -> np.ndarray:
     """Unit vector from the origin to each joint, or from one joint of a pair to the other, (T, J, 3).
 
-    Where it is, however far: close to each other, it tells a hand at the mouth from one at the ear.
+    Distance is dropped. Between joints that are close to each other a few centimetres change it much: a hand at the mouth
+    and one at the ear.
     """
     norm = np.linalg.norm(sequence.joints, axis=2, keepdims=True)
     return np.divide(sequence.joints, norm, out=np.zeros_like(sequence.joints), where=norm > 0)

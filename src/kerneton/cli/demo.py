@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kerneton.cli._common import Output, add_command, progress_of
+from kerneton.cli._common import Output, add_command, all_cores, progress_of
 
 _EXAMPLES = """\
   kerneton demo
@@ -50,7 +50,10 @@ def run(args: argparse.Namespace) -> Output:
 
     start = time.perf_counter()
     data = make_actions(n_subjects=args.subjects, n_takes=args.takes)
-    report = evaluate(make_recognizer(), data, SubjectKFold(n_splits=3), progress=progress_of(args))
+    with all_cores():
+        report = evaluate(
+            make_recognizer(), data, SubjectKFold(n_splits=3), progress=progress_of(args), n_jobs=1
+        )
     one_subject = {s.label: s for s in reversed(data) if s.subject == data[0].subject}
     shown = [one_subject[label] for label in _SHOWN if label in one_subject]
     figures = {

@@ -74,7 +74,14 @@ def run(args: argparse.Namespace) -> Output:
 def _evaluate(args: argparse.Namespace, model: Any, data: SkeletonDataset, **options: Any) -> Report:
     from kerneton.evaluate import evaluate
 
-    return evaluate(model, data, args.protocol, progress=progress_of(args), n_jobs=args.jobs or 1, **options)
+    return evaluate(
+        model,
+        data,
+        args.protocol,
+        progress=progress_of(args),
+        n_jobs=1 if args.jobs is None else args.jobs,
+        **options,
+    )
 
 
 def _evaluate_for_page(args: argparse.Namespace, model: Any, data: SkeletonDataset) -> Report:

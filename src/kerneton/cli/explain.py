@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from kerneton.cli._common import Output, add_command
+from kerneton.cli._common import Output, add_command, all_cores
 from kerneton.cli._recordings import add_choice, add_reading_options, read_one
 
 _EXAMPLES = """\
@@ -43,7 +43,8 @@ def run(args: argparse.Namespace) -> Output:
 
     model = load(args.model)
     (recording,) = adapt(model, [read_one(args.file, args.recording, args)])
-    why = explain(model, recording, args.label, versus=args.versus)
+    with all_cores():
+        why = explain(model, recording, args.label, versus=args.versus)
     text = str(why)
     if args.output:
         with replacing(args.output) as temporary:

@@ -76,7 +76,8 @@ def run(args: argparse.Namespace) -> Output:
         with all_cores():
             model = CalibratedRecognizer(estimator, false_alarm=args.false_alarm).fit(data, data.labels)
     except DataError as error:
-        model = estimator.fit(data, data.labels)
+        with all_cores():
+            model = estimator.fit(data, data.labels)
         warnings.warn(f"the model gives no probabilities: {error}", stacklevel=1)
     save(model, args.output, data=data)
     seconds, size = time.perf_counter() - start, args.output.stat().st_size
