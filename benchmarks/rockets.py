@@ -1,0 +1,61 @@
+"""What people would pick instead: classifiers of time series on resampled coordinates, under the same protocols.
+
+    python benchmarks/rockets.py [florence3d utkinect msr_wang msr_li utd_mhad]
+
+Accuracy of MultiRocketHydra and MiniRocket (aeon) on poses resampled to 40 frames, hip-centred, of equal size, with and
+without being turned to the front, beside `kerneton reproduce beyond`. Needs `pip install 'kerneton[bench]'` and the
+recordings (KERNETON_DATA).
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+
+import numpy as np
+from aeon.classification.convolution_based import MiniRocketClassifier, MultiRocketHydraClassifier
+
+from kerneton import Preprocess, load_dataset
+from kerneton._tables import aligned
+from kerneton.beyond import TASKS
+from kerneton.protocols import get_protocol
+
+N_FRAMES = 40
+MODELS = {"MultiRocketHydra": MultiRocketHydraClassifier, "MiniRocket": MiniRocketClassifier}
+
+
+def accuracy(model: type, data, protocol: str | None, facing: str | None) -> float:
+    """Mean over the splits of a protocol."""
+    right = []
+    for train, test in get_protocol(protocol, data).split(data, data.labels, data.subjects):
+        poses = Preprocess(bones="size", facing=facing, n_frames=N_FRAMES).fit(data.select(train))
+        X, Z = (
+            np.stack([s.joints.reshape(N_FRAMES, -1).T for s in poses.transform(data.select(part))])
+            for part in (train, test)
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of others
+            found = model(n_jobs=2, random_state=0).fit(X, data.labels[train]).predict(Z)
+        right.append(np.mean(found == data.labels[test]))
+    return float(np.mean(right))
+
+
+def main() -> None:
+    """Measure, print a table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("tasks", nargs="*", default=list(TASKS))
+    tasks = parser.parse_args().tasks
+    data = {task: load_dataset(TASKS[task][0]) for task in tasks}
+    rows = [["accuracy %", *tasks]]
+    for name, model in MODELS.items():
+        for facing, told in ((None, ""), ("sequence", ", to the front")):
+            values = [accuracy(model, data[task], TASKS[task][1], facing) for task in tasks]
+            rows.append([name + told, *(f"{100 * value:.2f}" for value in values)])
+            print(aligned([rows[0], rows[-1]]), flush=True)
+    print("\n" + aligned(rows))
+
+
+if __name__ == "__main__":
+    main()
