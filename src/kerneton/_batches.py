@@ -38,8 +38,8 @@ def map_batches(
     Each signal is (T, ...), T free. At most ``batch_size`` recordings of similar length are padded to a common
     one and encoded together, so that memory beside the result does not grow with the number of recordings. With
     ``lengths`` and ``dtype`` a signal is asked for only when its turn comes. Where there are fewer batches than threads,
-    ``encode`` may use several itself. On a ``device``, signals (T, J, 3) that look wrong make it call ``check``, which says what is
-    wrong with them, if anything is.
+    ``encode`` may use several itself. On a ``device``, signals (T, J, 3) that look wrong make it call ``check``, which
+    says what is wrong with them, if anything is.
 
     >>> total = lambda x, n, n_threads: x.sum((1, 2))[:, None]
     >>> map_batches(total, [np.ones((4, 2)), np.ones((7, 2))], 1, batch_size=2).tolist()

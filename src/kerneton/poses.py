@@ -60,7 +60,7 @@ def bone_lengths(joints: np.ndarray, layout: Layout) -> np.ndarray:
     >>> bone_lengths(np.zeros((4, 15, 3)), FLORENCE_15).shape
     (14,)
     """
-    parents, children = np.asarray(layout.bones).T
+    parents, children = np.asarray(layout.bones, dtype=int).reshape(-1, 2).T
     return np.median(np.linalg.norm(joints[:, children] - joints[:, parents], axis=2), axis=0)
 
 

@@ -110,11 +110,10 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 f"Preprocess needs a layout for {', '.join(needs)}; give the recordings one "
                 "(SkeletonSequence(..., layout=kerneton.layouts.KINECT_20)) or switch these off"
             )
-        if self.bones == "size" and sequences[0].layout is not None and not sequences[0].layout.bones:
-            _tell_that_sizes_stay(sequences[0].layout.name)
-            self.reference_ = np.zeros(0)
-        elif self.bones:
-            layout = _layout_with_bones(sequences[0])
+        if self.bones:
+            layout = self._skeleton(sequences[0])
+            if not layout.bones:
+                _tell_that_sizes_stay(layout.name)
             if self.reference is None:
                 lengths = [
                     bone_lengths(_without_gaps(s, self.gaps, i), layout) for i, s in enumerate(sequences)
@@ -137,9 +136,9 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def _poses(self, sequence: SkeletonSequence, position: int) -> SkeletonSequence:
         joints, fps = _without_gaps(sequence, self.gaps, position), sequence.fps
-        if self.bones and len(self.reference_):
+        if self.bones:
             scale = equal_bones if self.bones == "reference" else equal_size
-            joints = scale(joints, _layout_with_bones(sequence), self.reference_)
+            joints = scale(joints, self._skeleton(sequence), self.reference_)
         if self.center is True:  # after the bones, which move every joint but the root
             joints = center(joints, _root(sequence))
         elif self.center is not False:
@@ -154,6 +153,14 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         if self.dtype is not None:
             joints = joints.astype(self.dtype, copy=False)
         return sequence.replace(joints=joints, confidence=None, fps=fps)
+
+    def _skeleton(self, sequence: SkeletonSequence) -> Layout:
+        """The layout whose bones count; a size without any is no size, and stays."""
+        if sequence.layout is None or (self.bones == "reference" and not sequence.layout.bones):
+            raise DataError(
+                "scaling bones needs a layout with bones; pass bones=None to leave them as they are"
+            )
+        return sequence.layout
 
     def set_output(self, *, transform: str | None = None) -> Preprocess:  # noqa: ARG002
         """Recordings stay recordings, whatever table the steps after this one return."""
@@ -206,9 +213,3 @@ def _joint(sequence: SkeletonSequence, joint: str | int) -> int:
             f"center={joint!r}: recordings without a layout have joints 0 to {sequence.n_joints - 1}"
         )
     return int(joint)
-
-
-def _layout_with_bones(sequence: SkeletonSequence) -> Layout:
-    if sequence.layout is None or not sequence.layout.bones:
-        raise DataError("scaling bones needs a layout with bones; pass bones=None to leave them as they are")
-    return sequence.layout

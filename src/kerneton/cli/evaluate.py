@@ -47,7 +47,9 @@ def add_parser(subparsers: Any) -> None:
         "(default: what the data set's published results use, else leave-one-subject-out)",
     )
     add_model(parser)
-    parser.add_argument("--jobs", metavar="N", type=int, help="splits that run at once (default: 1)")
+    parser.add_argument(
+        "--jobs", metavar="N", type=int, default=1, help="splits that run at once (default: 1)"
+    )
     parser.add_argument("--html", metavar="FILE", help="write the report as a page to look at and to send")
     parser.add_argument("--markdown", metavar="FILE", help="write the report as Markdown")
     parser.add_argument("--plot", metavar="FILE", help="write the confusion matrix as a picture")
@@ -58,8 +60,8 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton._files import replacing
 
     data, model = load_data(args), make_model(args)
-    alone = args.jobs in (None, 1)
-    with all_cores() if alone else contextlib.nullcontext():  # splits in processes share the cores already
+    # Splits that run at once share the cores already.
+    with all_cores() if args.jobs == 1 else contextlib.nullcontext():
         report = _evaluate_for_page(args, model, data) if args.html else _evaluate(args, model, data)
     if args.html:
         report.to_html(args.html, data, command=args.command_line)
@@ -79,7 +81,7 @@ def _evaluate(args: argparse.Namespace, model: Any, data: SkeletonDataset, **opt
         data,
         args.protocol,
         progress=progress_of(args),
-        n_jobs=1 if args.jobs is None else args.jobs,
+        n_jobs=args.jobs,
         **options,
     )
 

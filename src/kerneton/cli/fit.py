@@ -72,13 +72,12 @@ def run(args: argparse.Namespace) -> Output:
     estimator = make_model(args)
     if "progress" in estimator.get_params(deep=False):
         estimator.set_params(progress=progress_of(args))
-    try:
-        with all_cores():
+    with all_cores():
+        try:
             model = CalibratedRecognizer(estimator, false_alarm=args.false_alarm).fit(data, data.labels)
-    except DataError as error:
-        with all_cores():
+        except DataError as error:
             model = estimator.fit(data, data.labels)
-        warnings.warn(f"the model gives no probabilities: {error}", stacklevel=1)
+            warnings.warn(f"the model gives no probabilities: {error}", stacklevel=1)
     save(model, args.output, data=data)
     seconds, size = time.perf_counter() - start, args.output.stat().st_size
     held_out = getattr(model, "held_out_", None)
