@@ -23,10 +23,10 @@ import numpy as np
 from numba import njit
 from threadpoolctl import threadpool_limits
 
-from kerneton import power_norm
-from kerneton._hosvd_numba import _rotate
-from kerneton._lanes import EPS, groups_of, part, positive_power, sum_of_squares
-from kerneton._simd import LANES, aligned, full, gather, like, load, scatter, store, where
+from kerneton.kernels import power_norm
+from kerneton.kernels.compiled.hosvd import _rotate
+from kerneton.kernels.compiled.lanes import EPS, groups_of, part, positive_power, sum_of_squares
+from kerneton.kernels.compiled.simd import LANES, aligned, full, gather, like, load, scatter, store, where
 
 POWER = 0.36
 

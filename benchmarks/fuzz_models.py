@@ -14,8 +14,8 @@ from model_fuzz import try_files
 from recognizers import MODELS, dck, sck, union
 
 from kerneton import make_actions
-from kerneton.calibrate import CalibratedRecognizer
-from kerneton.persist import save
+from kerneton.recognize.calibration import CalibratedRecognizer
+from kerneton.recognize.model_file import save
 
 
 def main(count: int = 10_000) -> None:

@@ -14,9 +14,9 @@ import time
 import numpy as np
 
 from kerneton import make_recognizer
-from kerneton._tables import aligned
 from kerneton.datasets import load_utd_mhad
-from kerneton.protocols import get_protocol
+from kerneton.datasets.protocols import get_protocol
+from kerneton.report.tables import aligned
 
 
 def main() -> None:

@@ -16,9 +16,9 @@ import numpy as np
 from aeon.classification.convolution_based import MiniRocketClassifier, MultiRocketHydraClassifier
 
 from kerneton import Preprocess, load_dataset
-from kerneton._tables import aligned
-from kerneton.beyond import TASKS
-from kerneton.protocols import get_protocol
+from kerneton.datasets.protocols import get_protocol
+from kerneton.experiments.compare_presets import TASKS
+from kerneton.report.tables import aligned
 
 N_FRAMES = 40
 MODELS = {"MultiRocketHydra": MultiRocketHydraClassifier, "MiniRocket": MiniRocketClassifier}

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from kerneton import load_dataset, make_recognizer
-from kerneton.calibrate import CalibratedRecognizer, expected_calibration_error
+from kerneton.recognize.calibration import CalibratedRecognizer, expected_calibration_error
 
 
 def fit(preset, recordings):

@@ -12,10 +12,10 @@ from pathlib import Path
 
 os.environ["COLUMNS"] = "100"  # the width at which --help is set
 
-from kerneton import readers
 from kerneton.cli import build_parser
-from kerneton.layouts import LAYOUTS
-from kerneton.mapping import ALIASES
+from kerneton.data.layouts import LAYOUTS
+from kerneton.data.mapping import ALIASES
+from kerneton.files import readers
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by docs/generate.py from the code. Change it there. -->\n\n"

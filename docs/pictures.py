@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from kerneton import Preprocess, make_actions
-from kerneton.feature_maps import gaussian, gaussian_features, pivots
-from kerneton.plot import plot_skeleton, project
-from kerneton.power_norm import psd_power
+from kerneton.kernels.feature_maps import gaussian, gaussian_features, pivots
+from kerneton.kernels.power_norm import psd_power
+from kerneton.report.pictures import plot_skeleton, project
 
 BLUE, ORANGE, GREY, FAINT = "#1f6fb4", "#d95f02", "#444444", "#cccccc"
 EXAMPLES = Path(__file__).parent.parent / "examples"

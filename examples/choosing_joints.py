@@ -15,8 +15,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from kerneton import SCK, Preprocess, evaluate, make_actions, make_recognizer
-from kerneton.plot import project
-from kerneton.protocols import SubjectKFold
+from kerneton.datasets.protocols import SubjectKFold
+from kerneton.report.pictures import project
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)

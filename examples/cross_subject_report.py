@@ -14,7 +14,7 @@ from pathlib import Path
 from sklearn.model_selection import StratifiedKFold
 
 from kerneton import evaluate, make_actions, make_recognizer
-from kerneton.protocols import LeaveOneSubjectOut
+from kerneton.datasets.protocols import LeaveOneSubjectOut
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from kerneton import DCK, SCK, Preprocess, dck_kernel, make_actions, sck_kernel
-from kerneton.plot import plot_sweep
+from kerneton.report.pictures import plot_sweep
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from kerneton import explain, make_actions, make_recognizer
-from kerneton.explain import class_importance
+from kerneton.recognize.contributions import class_importance
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)

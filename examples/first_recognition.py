@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from kerneton import make_actions, make_recognizer
-from kerneton.plot import plot_skeleton
+from kerneton.report.pictures import plot_skeleton
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)

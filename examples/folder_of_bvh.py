@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from kerneton import load_folder, make_actions, make_recognizer, map_layout, write
-from kerneton.animate import contact_sheet
-from kerneton.layouts import FLORENCE_15
+from kerneton.data.layouts import FLORENCE_15
+from kerneton.report.animation import contact_sheet
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 
@@ -40,7 +40,7 @@ print(mocap[0])
 print("joints:", ", ".join(mocap.layout.joints))
 
 # %%
-# One recording as a contact sheet; ``kerneton.animate.animate`` makes a film of it.
+# One recording as a contact sheet; ``kerneton.report.animation.animate`` makes a film of it.
 
 contact_sheet(mocap[0], out / "folder_of_bvh.png", n_frames=8)
 

@@ -15,11 +15,11 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from kerneton import Preprocess, evaluate, make_actions, make_recognizer
-from kerneton.aggregate import outer_power_sum
-from kerneton.feature_maps import gaussian_features
-from kerneton.plot import plot_sweep
-from kerneton.power_norm import slice_power
-from kerneton.protocols import SubjectKFold
+from kerneton.datasets.protocols import SubjectKFold
+from kerneton.kernels.aggregate import outer_power_sum
+from kerneton.kernels.feature_maps import gaussian_features
+from kerneton.kernels.power_norm import slice_power
+from kerneton.report.pictures import plot_sweep
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)

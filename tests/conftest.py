@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from kerneton.layouts import FLORENCE_15
-from kerneton.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.data.layouts import FLORENCE_15
+from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 
 TOY_LABELS = ("bow", "clap", "wave")
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from samples import SAMPLES, Sample
 
-from kerneton import readers
+from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import KernetonError
-from kerneton.sequence import SkeletonSequence
+from kerneton.files import readers
 
 TIME_LIMIT = 5.0  # seconds a file
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
@@ -159,7 +159,7 @@ def fuzz(format: str, n: int, folder: Path, *, seed: int = 0, start: int = 0) ->
 
     Each case depends on the seed and its own number alone, so that a failure can be run again.
     """
-    module = importlib.import_module(f"kerneton.readers.{format}")
+    module = importlib.import_module(f"kerneton.files.readers.{format}")
     outcome = Outcome()
     for case in range(start, start + n):
         rng = random.Random(f"{format} {seed} {case}")

@@ -18,7 +18,7 @@ import numpy as np
 from fuzz import mutate
 
 from kerneton.exceptions import KernetonError, ModelFileError
-from kerneton.persist import load
+from kerneton.recognize.model_file import load
 
 TIME_LIMIT = 5.0  # seconds a file
 _VALUES = [

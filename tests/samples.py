@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kerneton import readers
-from kerneton.layouts import COCO_17, KINECT_20, KINECT_25, MEDIAPIPE_33, OPENPOSE_25, Layout
-from kerneton.sequence import SkeletonSequence
+from kerneton.data.layouts import COCO_17, KINECT_20, KINECT_25, MEDIAPIPE_33, OPENPOSE_25, Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.files import readers
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.layouts import FLORENCE_15
-from kerneton.sequence import SkeletonSequence
+from kerneton.data.layouts import FLORENCE_15
+from kerneton.data.sequence import SkeletonSequence
 
 
 def walk(n_frames: int, n_joints: int = 15, *, seed: int = 0, dtype: Any = np.float64) -> np.ndarray:

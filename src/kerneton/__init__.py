@@ -10,34 +10,30 @@ True
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same at run time
-    from kerneton.augment import TrainOnCopies
-    from kerneton.calibrate import CalibratedRecognizer
-    from kerneton.cues import standard_cues
+    from kerneton.data.layouts import Layout
+    from kerneton.data.mapping import map_layout
+    from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
     from kerneton.datasets import load_dataset, make_actions
-    from kerneton.dck import DCK
-    from kerneton.evaluate import evaluate
-    from kerneton.explain import explain
-    from kerneton.folder import load_folder
-    from kerneton.kernels import dck_kernel, sck_kernel
-    from kerneton.layouts import Layout
-    from kerneton.mapping import map_layout
-    from kerneton.normalize import CenterNormalize
-    from kerneton.persist import load, save
-    from kerneton.preprocess import Preprocess
-    from kerneton.protocols import get_protocol
-    from kerneton.pyramid import Pyramid
-    from kerneton.readers import read, write
-    from kerneton.recognizer import make_recognizer
-    from kerneton.report import Report
-    from kerneton.sck import SCK
-    from kerneton.select import KernelSearch
-    from kerneton.sequence import SkeletonDataset, SkeletonSequence
-    from kerneton.svm import LinearSVM
+    from kerneton.datasets.protocols import get_protocol
+    from kerneton.files.folder import load_folder
+    from kerneton.files.readers import read, write
+    from kerneton.kernels.dck import DCK
+    from kerneton.kernels.exact import dck_kernel, sck_kernel
+    from kerneton.kernels.sck import SCK
+    from kerneton.machine.normalize import CenterNormalize
+    from kerneton.machine.svm import LinearSVM
+    from kerneton.prepare.preprocess import Preprocess
+    from kerneton.recognize.calibration import CalibratedRecognizer
+    from kerneton.recognize.contributions import explain
+    from kerneton.recognize.cues import standard_cues
+    from kerneton.recognize.model_file import load, save
+    from kerneton.recognize.presets import make_recognizer
+    from kerneton.recognize.search import KernelSearch
+    from kerneton.report.evaluation import evaluate
+    from kerneton.report.results import Report
 
     __version__: str
 
@@ -50,11 +46,9 @@ __all__ = [
     "Layout",
     "LinearSVM",
     "Preprocess",
-    "Pyramid",
     "Report",
     "SkeletonDataset",
     "SkeletonSequence",
-    "TrainOnCopies",
     "__version__",
     "dck_kernel",
     "evaluate",
@@ -74,42 +68,51 @@ __all__ = [
 ]
 
 _PUBLIC = {
-    "CalibratedRecognizer": "calibrate",
-    "CenterNormalize": "normalize",
-    "DCK": "dck",
-    "KernelSearch": "select",
-    "Layout": "layouts",
-    "LinearSVM": "svm",
-    "Preprocess": "preprocess",
-    "Pyramid": "pyramid",
-    "Report": "report",
-    "SCK": "sck",
-    "SkeletonDataset": "sequence",
-    "SkeletonSequence": "sequence",
-    "TrainOnCopies": "augment",
-    "dck_kernel": "kernels",
-    "evaluate": "evaluate",
-    "explain": "explain",
-    "get_protocol": "protocols",
-    "load": "persist",
+    "CalibratedRecognizer": "recognize.calibration",
+    "CenterNormalize": "machine.normalize",
+    "DCK": "kernels.dck",
+    "KernelSearch": "recognize.search",
+    "Layout": "data.layouts",
+    "LinearSVM": "machine.svm",
+    "Preprocess": "prepare.preprocess",
+    "Report": "report.results",
+    "SCK": "kernels.sck",
+    "SkeletonDataset": "data.sequence",
+    "SkeletonSequence": "data.sequence",
+    "dck_kernel": "kernels.exact",
+    "evaluate": "report.evaluation",
+    "explain": "recognize.contributions",
+    "get_protocol": "datasets.protocols",
+    "load": "recognize.model_file",
     "load_dataset": "datasets",
-    "load_folder": "folder",
+    "load_folder": "files.folder",
     "make_actions": "datasets",
-    "make_recognizer": "recognizer",
-    "map_layout": "mapping",
-    "read": "readers",
-    "save": "persist",
-    "sck_kernel": "kernels",
-    "standard_cues": "cues",
-    "write": "readers",
+    "make_recognizer": "recognize.presets",
+    "map_layout": "data.mapping",
+    "read": "files.readers",
+    "save": "recognize.model_file",
+    "sck_kernel": "kernels.exact",
+    "standard_cues": "recognize.cues",
+    "write": "files.readers",
 }
-_MODULES = {"datasets", "exceptions", "kernels", "layouts", "plot", "protocols", "readers", "sequence"}
+_PACKAGES = {
+    "data",
+    "datasets",
+    "exceptions",
+    "experiments",
+    "files",
+    "kernels",
+    "machine",
+    "prepare",
+    "recognize",
+    "report",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         value = getattr(importlib.import_module(f"kerneton.{_PUBLIC[name]}"), name)
-    elif name in _MODULES:
+    elif name in _PACKAGES:
         return importlib.import_module(f"kerneton.{name}")
     elif name == "__version__":
         from importlib.metadata import version
@@ -122,19 +125,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES, *globals()})
-
-
-class _Package(ModuleType):
-    """Keeps a public function in sight when the module of the same name is imported.
-
-    Importing ``kerneton.evaluate`` binds that module to the name ``evaluate`` of this package, where users
-    expect the function. ``from kerneton.evaluate import evaluate`` is not touched by this.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _PUBLIC and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+    return sorted({*__all__, *_PACKAGES, *globals()})

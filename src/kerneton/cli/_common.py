@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton._files import write_text
-from kerneton._progress import Progress, bar, silent
+from kerneton.data.progress import Progress, bar, silent
 from kerneton.exceptions import MissingDataError, ParameterError
+from kerneton.files.output import write_text
 
 if TYPE_CHECKING:
-    from kerneton.sequence import SkeletonDataset
+    from kerneton.data.sequence import SkeletonDataset
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def add_folder_options(parser: argparse.ArgumentParser) -> None:
 
 def load_recordings(folder: str, args: argparse.Namespace) -> SkeletonDataset:
     """The recordings of a folder, as `add_folder_options` asked for."""
-    from kerneton.folder import load_folder
+    from kerneton.files.folder import load_folder
 
     options = {name: getattr(args, name) for name in ("pattern", "index", "layout", "fps", "skip_broken")}
     return load_folder(folder, progress=progress_of(args), **options)
@@ -122,7 +122,7 @@ def all_cores() -> Any:
 
 def make_model(args: argparse.Namespace) -> Any:
     """What `add_model` asked for."""
-    from kerneton.recognizer import make_recognizer
+    from kerneton.recognize.presets import make_recognizer
 
     names = ("preset", "kernel", "view")
     chosen = {name: value for name in names if (value := getattr(args, name)) is not None}

@@ -12,7 +12,7 @@ from kerneton.cli._common import progress_of
 from kerneton.exceptions import DataError, KernetonError, ParameterError
 
 if TYPE_CHECKING:
-    from kerneton.sequence import SkeletonSequence
+    from kerneton.data.sequence import SkeletonSequence
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
 
 def read_recordings(paths: Sequence[str], args: argparse.Namespace) -> list[tuple[str, SkeletonSequence]]:
     """Every recording in files, and in folders of files, with the path it comes from; all broken files in one error."""
-    from kerneton.readers import read
+    from kerneton.files.readers import read
 
     files = [file for path in paths for file in _files(Path(path))]
     found, broken = [], []
@@ -76,7 +76,7 @@ def _files(path: Path) -> list[Path]:
     """The path itself, or every recording below a folder that is not one recording itself."""
     if not path.is_dir():
         return [path]
-    from kerneton.folder import _found
+    from kerneton.files.folder import _found
 
     files = [entry.path for entry in _found(path)]
     if not files:

@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Measure and show one table."""
-    from kerneton.bench import bench, to_text
+    from kerneton.experiments.bench import bench, to_text
 
     result = bench(
         only=args.only,

@@ -13,7 +13,7 @@ from kerneton.cli._common import Output, add_command, add_folder_options, load_r
 from kerneton.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from kerneton.sequence import SkeletonSequence
+    from kerneton.data.sequence import SkeletonSequence
 
 _EXAMPLES = """\
   kerneton convert wave.bvh wave.csv
@@ -44,10 +44,10 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, map, write."""
-    from kerneton.readers import read, recognize, write
+    from kerneton.files.readers import detect_format, read, write
 
     source = Path(args.source)
-    if source.is_dir() and recognize(source) is None:
+    if source.is_dir() and detect_format(source) is None:
         recordings = list(load_recordings(args.source, args))
     else:
         recordings = read(source, layout=args.layout, fps=args.fps)
@@ -78,8 +78,8 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _mapped(recording: SkeletonSequence, name: str) -> SkeletonSequence:
-    from kerneton.layouts import LAYOUTS
-    from kerneton.mapping import map_layout
+    from kerneton.data.layouts import LAYOUTS
+    from kerneton.data.mapping import map_layout
 
     if name not in LAYOUTS:
         raise ParameterError(f"no layout {name!r}; there are {', '.join(LAYOUTS)}")

@@ -41,12 +41,12 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Generate, train, test, draw."""
-    from kerneton._files import replacing
     from kerneton.datasets import make_actions
-    from kerneton.evaluate import evaluate
-    from kerneton.plot import plot_skeleton
-    from kerneton.protocols import SubjectKFold
-    from kerneton.recognizer import make_recognizer
+    from kerneton.datasets.protocols import SubjectKFold
+    from kerneton.files.output import replacing
+    from kerneton.recognize.presets import make_recognizer
+    from kerneton.report.evaluation import evaluate
+    from kerneton.report.pictures import plot_skeleton
 
     start = time.perf_counter()
     data = make_actions(n_subjects=args.subjects, n_takes=args.takes)

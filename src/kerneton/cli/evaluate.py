@@ -20,8 +20,8 @@ from kerneton.cli._common import (
 from kerneton.exceptions import DataError
 
 if TYPE_CHECKING:
-    from kerneton.report import Report
-    from kerneton.sequence import SkeletonDataset
+    from kerneton.data.sequence import SkeletonDataset
+    from kerneton.report.results import Report
 
 _EXAMPLES = """\
   kerneton evaluate florence3d --data-home ~/skeletons
@@ -57,7 +57,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Load, evaluate, report."""
-    from kerneton._files import replacing
+    from kerneton.files.output import replacing
 
     data, model = load_data(args), make_model(args)
     # Splits that run at once share the cores already.
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _evaluate(args: argparse.Namespace, model: Any, data: SkeletonDataset, **options: Any) -> Report:
-    from kerneton.evaluate import evaluate
+    from kerneton.report.evaluation import evaluate
 
     return evaluate(
         model,
@@ -88,7 +88,7 @@ def _evaluate(args: argparse.Namespace, model: Any, data: SkeletonDataset, **opt
 
 def _evaluate_for_page(args: argparse.Namespace, model: Any, data: SkeletonDataset) -> Report:
     """The same labels, and besides which joints matter and probabilities, where there is enough to learn them from."""
-    from kerneton.calibrate import CalibratedRecognizer
+    from kerneton.recognize.calibration import CalibratedRecognizer
 
     try:
         return _evaluate(args, CalibratedRecognizer(model), data, importance=True)

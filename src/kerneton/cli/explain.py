@@ -35,11 +35,11 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, explain, draw."""
-    from kerneton._files import replacing
-    from kerneton._parts import adapt
     from kerneton.exceptions import ParameterError
-    from kerneton.explain import explain
-    from kerneton.persist import load
+    from kerneton.files.output import replacing
+    from kerneton.recognize.contributions import explain
+    from kerneton.recognize.fitted import adapt
+    from kerneton.recognize.model_file import load
 
     model = load(args.model)
     (recording,) = adapt(model, [read_one(args.file, args.recording, args)])

@@ -21,7 +21,7 @@ from kerneton.cli._common import (
 from kerneton.exceptions import DataError
 
 if TYPE_CHECKING:
-    from kerneton.sequence import SkeletonDataset
+    from kerneton.data.sequence import SkeletonDataset
 
 _EXAMPLES = """\
   kerneton fit my-recordings -o model.kern
@@ -60,9 +60,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Load, train, write."""
-    from kerneton._summary import summarize
-    from kerneton.calibrate import CalibratedRecognizer
-    from kerneton.persist import save
+    from kerneton.files.summary import summarize
+    from kerneton.recognize.calibration import CalibratedRecognizer
+    from kerneton.recognize.model_file import save
 
     start = time.perf_counter()
     data = _single_precision(load_data(args))
@@ -98,7 +98,7 @@ def _single_precision(data: SkeletonDataset) -> SkeletonDataset:
     """Sensors measure far less than float32 can hold; models of it are half as large and twice as fast."""
     import numpy as np
 
-    from kerneton.sequence import SkeletonDataset
+    from kerneton.data.sequence import SkeletonDataset
 
     return SkeletonDataset(
         (s.replace(joints=s.joints.astype(np.float32, copy=False)) for s in data), name=data.name

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> Output:
         return describe_model(args.path)
     if not Path(args.path).is_dir():
         return describe_file(args)
-    from kerneton.folder import summarize
+    from kerneton.files.folder import summarize
 
     summary = summarize(load_recordings(args.path, args))
     return Output(str(summary), summary.to_dict())
@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> Output:
 
 def describe_installation(data_home: str | None = None) -> Output:
     """Versions, extras and data sets."""
-    from kerneton._tables import aligned
     from kerneton.datasets._home import find_home
-    from kerneton.report import versions
+    from kerneton.report.results import versions
+    from kerneton.report.tables import aligned
 
     home = find_home(data_home)
     published = {name: import_module(f"kerneton.datasets.{name}").SOURCE for name in _PUBLISHED}
@@ -87,8 +87,8 @@ def describe_installation(data_home: str | None = None) -> Output:
 
 def describe_file(args: argparse.Namespace) -> Output:
     """The recordings of one file."""
-    from kerneton._tables import aligned
-    from kerneton.readers import read, recognize
+    from kerneton.files.readers import detect_format, read
+    from kerneton.report.tables import aligned
 
     recordings = [
         {
@@ -102,7 +102,7 @@ def describe_file(args: argparse.Namespace) -> Output:
         }
         for s in read(args.path, layout=args.layout, fps=args.fps)
     ]
-    kind, n = recognize(args.path), len(recordings)
+    kind, n = detect_format(args.path), len(recordings)
     rows = [list(recordings[0])]
     rows += [["-" if v is None else f"{v}" for v in row.values()] for row in recordings[:_SHOWN]]
     more = f"\n... and {n - _SHOWN} more" if n > _SHOWN else ""
@@ -112,8 +112,8 @@ def describe_file(args: argparse.Namespace) -> Output:
 
 def describe_model(path: str) -> Output:
     """What a model file says about itself."""
-    from kerneton._tables import aligned
-    from kerneton.persist import model_info
+    from kerneton.recognize.model_file import model_info
+    from kerneton.report.tables import aligned
 
     info = model_info(path)
     training = info["training"] or {}

@@ -12,7 +12,7 @@ from kerneton.cli._common import Output, add_command, all_cores
 from kerneton.cli._recordings import add_reading_options, read_recordings
 
 if TYPE_CHECKING:
-    from kerneton.sequence import SkeletonSequence
+    from kerneton.data.sequence import SkeletonSequence
 
 _EXAMPLES = """\
   kerneton predict model.kern wave.bvh
@@ -43,9 +43,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, predict, tell."""
-    from kerneton._files import write_text
-    from kerneton._tables import aligned, percent
-    from kerneton.persist import load
+    from kerneton.files.output import write_text
+    from kerneton.recognize.model_file import load
+    from kerneton.report.tables import aligned, percent
 
     model = load(args.model)
     found = read_recordings(args.files, args)
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _predictions(model: Any, sequences: list[SkeletonSequence]) -> list[dict[str, Any]]:
-    from kerneton._parts import adapt
+    from kerneton.recognize.fitted import adapt
 
     recordings = adapt(model, sequences)
     if hasattr(model, "predictions"):
@@ -105,7 +105,7 @@ def _cell(value: Any) -> Any:
 
 
 def _remarks(row: dict[str, Any], everything: bool) -> str:
-    from kerneton._tables import percent
+    from kerneton.report.tables import percent
 
     told = ["unlike anything seen in training"] if row["unknown"] else []
     if everything and row["probabilities"]:

@@ -49,15 +49,15 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> Output:
     """Run one part of the paper, or go beyond it."""
     if args.what == "beyond":
-        from kerneton import beyond
+        from kerneton.experiments import compare_presets
 
-        result = beyond.beyond(
+        result = compare_presets.beyond(
             data_home=args.data_home, output=args.output, progress=progress_of(args), only=args.only
         )
-        return Output(beyond.to_markdown(result), result)
+        return Output(compare_presets.to_markdown(result), result)
     if args.only:
         raise ParameterError(f"--only goes with beyond; {args.what} has no choice of data sets")
-    from kerneton import paper
+    from kerneton.experiments import paper
 
     experiments = {
         "tables": paper.tables,

@@ -43,7 +43,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read and draw."""
-    from kerneton.animate import animate, contact_sheet
+    from kerneton.report.animation import animate, contact_sheet
 
     recording = read_one(args.file, args.recording, args)
     path = args.output or Path(Path(args.file).stem + ".gif")

@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from kerneton._validation import check_choice
+from kerneton.data.sequence import SkeletonDataset
+from kerneton.data.validation import check_choice
 from kerneton.datasets.florence3d import load_florence3d
 from kerneton.datasets.msr_action3d import load_msr_action3d
 from kerneton.datasets.synthetic import make_actions
 from kerneton.datasets.utd_mhad import load_utd_mhad
 from kerneton.datasets.utkinect import load_utkinect
-from kerneton.sequence import SkeletonDataset
 
 __all__ = [
     "LOADERS",

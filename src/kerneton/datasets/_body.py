@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kerneton.layouts import KINECT_20
+from kerneton.data.layouts import KINECT_20
 
 ARM_AT_REST = np.array([0.07, -0.965, 0.06])  # from the shoulder: outwards, up, forwards, in arm lengths
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from kerneton.data.layouts import FLORENCE_15
+from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.datasets._home import Source, read_table
 from kerneton.exceptions import FormatError
-from kerneton.layouts import FLORENCE_15
-from kerneton.sequence import SkeletonDataset, SkeletonSequence
 
 SOURCE = Source(
     title="Florence3D-Actions",

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kerneton._validation import check_choice
+from kerneton.data.layouts import MSR_20
+from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.data.validation import check_choice
 from kerneton.datasets._home import Source, read_table
 from kerneton.exceptions import FormatError
-from kerneton.layouts import MSR_20
-from kerneton.sequence import SkeletonDataset, SkeletonSequence
 
 SOURCE = Source(
     title="MSR-Action3D",

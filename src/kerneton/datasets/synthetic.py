@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kerneton._validation import check_choice, check_in, check_positive
+from kerneton.data.layouts import KINECT_20
+from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.data.validation import check_choice, check_in, check_positive
 from kerneton.datasets._actions import ACTIONS, Style
 from kerneton.datasets._body import PROPORTIONS, Body, Motion, pose
 from kerneton.exceptions import ParameterError
-from kerneton.layouts import KINECT_20
-from kerneton.sequence import SkeletonDataset, SkeletonSequence
 
 # How far each joint's reading strays from the mean: limbs' ends are the hardest to see.
 _UNSTEADY = np.array(

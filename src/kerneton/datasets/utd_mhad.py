@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from kerneton.data.layouts import UTD_20
+from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.datasets._home import Source
 from kerneton.exceptions import FormatError
-from kerneton.layouts import UTD_20
-from kerneton.sequence import SkeletonDataset, SkeletonSequence
 
 SOURCE = Source(
     title="UTD-MHAD",

@@ -1,0 +1,153 @@
+"""From one layout to another by the joints they share, so that a model can run on another sensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from kerneton.data.layouts import JointsLike, Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import DataError, ParameterError
+
+# What stands in for a joint that a layout lacks: the first row entry whose joints are all there, their mean
+# where there are several. ``*`` is either side. All are within a hand's breadth on a grown body.
+ALIASES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "head": (("left_ear", "right_ear"), ("nose",)),
+    "nose": (("head",),),
+    "neck": (("shoulder_center",), ("left_shoulder", "right_shoulder")),
+    "shoulder_center": (("neck",), ("left_shoulder", "right_shoulder")),
+    "chest": (("upperback",), ("spine", "shoulder_center"), ("spine", "neck")),
+    "spine": (
+        ("chest", "hip_center"),
+        ("neck", "hip_center"),
+        ("left_shoulder", "right_shoulder", "left_hip", "right_hip"),
+    ),
+    "spine_lower": (("spine", "hip_center"),),
+    "hip_center": (("left_hip", "right_hip"),),
+    "*_collar": (("shoulder_center", "*_shoulder"), ("neck", "*_shoulder")),
+    "*_hand": (("*_index", "*_pinky"), ("*_wrist",)),
+    "*_wrist": (("*_hand",),),
+    "*_hand_tip": (("*_fingers",), ("*_index",)),
+    "*_foot": (("*_foot_index",), ("*_big_toe",), ("*_toes",), ("*_ankle",)),
+    "*_ankle": (("*_foot",),),
+    "*_toes": (("*_foot_index",), ("*_big_toe",)),
+    "*_foot_index": (("*_big_toe",), ("*_toes",)),
+    "*_big_toe": (("*_foot_index",), ("*_toes",)),
+}
+
+
+def map_layout(
+    sequence: SkeletonSequence,
+    layout: Layout,
+    *,
+    needed: JointsLike = None,
+    aliases: bool = True,
+) -> SkeletonSequence:
+    """The same recording with the joints of another layout, found by name.
+
+    A joint that the recording lacks is taken from `ALIASES`: the neck where the shoulder centre is wanted, the
+    middle of the hips for the hip centre. The confidence of a mean is that of its weakest joint.
+
+    Parameters
+    ----------
+    sequence : SkeletonSequence
+        A recording whose layout is known.
+    layout : Layout
+        The joints wanted, and their order.
+    needed : joints, optional
+        Joints of ``layout`` that must be there, as `Layout.indices` takes them; the others may be missing and
+        are then NaN with zero confidence. By default all are needed.
+    aliases : bool, default=True
+        Whether stand-ins are allowed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kerneton.data.layouts import COCO_17, FLORENCE_15
+    >>> filmed = SkeletonSequence(np.random.default_rng(0).normal(size=(9, 17, 3)), layout=COCO_17)
+    >>> map_layout(filmed, FLORENCE_15)
+    SkeletonSequence(9 frames, 15 joints, florence15)
+    """
+    who = f"recording {sequence.name!r}" if sequence.name else "the recording"
+    if sequence.layout is None:
+        raise ParameterError(f"{who} has no layout: say what its joints are, sequence.replace(layout=...)")
+    if sequence.layout.joints == layout.joints:
+        return sequence.replace(layout=layout)
+    sources = source_joints(sequence.layout, layout, aliases=aliases)
+    must = set(layout.indices(needed))
+    missing = [joint for i, joint in enumerate(layout.joints) if i in must and not sources[i]]
+    if missing:
+        raise DataError(
+            f"{who} with layout {sequence.layout.name!r} lacks {', '.join(missing)} of layout "
+            f"{layout.name!r}; it has {', '.join(sequence.layout.joints)}"
+        )
+    T, J = sequence.n_frames, len(layout.joints)
+    joints = np.full((T, J, 3), np.nan, dtype=sequence.joints.dtype)
+    confidence = np.zeros((T, J), dtype=sequence.joints.dtype)
+    for i, source in enumerate(sources):
+        if source:
+            joints[:, i] = sequence.joints[:, source].mean(axis=1)
+            confidence[:, i] = 1.0
+            if sequence.confidence is not None:
+                confidence[:, i] = sequence.confidence[:, source].min(axis=1)
+    trusted = sequence.confidence is None and all(sources)
+    return sequence.replace(joints=joints, confidence=None if trusted else confidence, layout=layout)
+
+
+def source_joints(source: Layout, target: Layout, *, aliases: bool = True) -> list[list[int]]:
+    """For each joint of ``target`` the joints of ``source`` whose mean it is; empty where there is none.
+
+    >>> from kerneton.data.layouts import COCO_17
+    >>> source_joints(COCO_17, Layout("few", ["nose", "hip_center", "left_hand", "clip"]))
+    [[0], [11, 12], [9], []]
+    """
+    position = {joint: i for i, joint in enumerate(source.joints)}
+    return [
+        next(
+            (
+                [position[j] for j in names]
+                for names in _candidates(joint, aliases)
+                if set(names) <= set(position)
+            ),
+            [],
+        )
+        for joint in target.joints
+    ]
+
+
+def _candidates(joint: str, aliases: bool) -> Iterable[tuple[str, ...]]:
+    yield (joint,)
+    if aliases:
+        yield from ALIASES.get(joint, ())
+        side, _, part = joint.partition("_")
+        if side in ("left", "right"):
+            for names in ALIASES.get(f"*_{part}", ()):
+                yield tuple(name.replace("*", side) for name in names)
+
+
+def sub_layout(layout: Layout, joints: JointsLike, *, name: str | None = None) -> Layout:
+    """A layout of some joints; a bone runs to a joint from its nearest ancestor that is kept.
+
+    >>> from kerneton.data.layouts import FLORENCE_15
+    >>> ends = sub_layout(FLORENCE_15, ["spine", "head", "left_wrist"], name="ends")
+    >>> [(ends.joints[a], ends.joints[b]) for a, b in ends.bones]
+    [('spine', 'head'), ('spine', 'left_wrist')]
+    """
+    kept = layout.indices(joints)
+    names = [layout.joints[i] for i in kept]
+    parents = layout.parents
+    bones = []
+    for child in (child for _, child in layout.bones if child in kept):
+        parent = parents[child]
+        while parent >= 0 and parent not in kept:
+            parent = parents[parent]
+        if parent >= 0:
+            bones.append((layout.joints[parent], layout.joints[child]))
+    root = None if layout.root is None or layout.root not in kept else layout.joints[layout.root]
+    sets = {
+        key: [layout.joints[i] for i in chosen]
+        for key, chosen in layout.sets.items()
+        if set(chosen) <= set(kept)
+    }
+    return Layout(name or f"{layout.name}/{len(names)}", names, bones, root, sets)

@@ -1,0 +1,154 @@
+"""A recording, and a set of recordings: the two objects everything else works on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+
+from kerneton.data.layouts import Layout
+from kerneton.exceptions import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class SkeletonSequence:
+    """One recording of one body: joint coordinates over time and what is known about them.
+
+    Coordinates are right-handed with y up and z away from the camera, in metres unless the reader says
+    otherwise. ``joints`` is (T, J, 3), float32 or float64; missing joints are NaN or have zero confidence.
+
+    >>> import numpy as np
+    >>> wave = SkeletonSequence(np.zeros((40, 20, 3)), label="wave", subject="ann", fps=30)
+    >>> wave.n_frames, wave.n_joints, wave.duration
+    (40, 20, 1.3333333333333333)
+    """
+
+    joints: np.ndarray  # (T, J, 3)
+    confidence: np.ndarray | None = None  # (T, J) in [0, 1]; None means all trusted
+    layout: Layout | None = None
+    label: str | None = None
+    subject: str | None = None
+    name: str = ""
+    fps: float | None = None
+
+    def __post_init__(self) -> None:
+        where = f"sequence {self.name!r}" if self.name else "sequence"
+        joints = np.asarray(self.joints)
+        if joints.dtype == np.float16:
+            raise DataError(f"{where}: float16 is too coarse for coordinates; pass float32 or float64")
+        if joints.dtype not in (np.float32, np.float64):
+            try:
+                if joints.dtype.kind == "c":
+                    raise TypeError("complex numbers")
+                joints = joints.astype(np.float64)
+            except (TypeError, ValueError) as error:
+                raise DataError(f"{where}: joints are not real numbers ({joints.dtype})") from error
+        if joints.ndim != 3 or joints.shape[2] != 3:
+            raise DataError(f"{where}: expected joints of shape (frames, joints, 3), got {joints.shape}")
+        if joints.shape[0] == 0 or joints.shape[1] == 0:
+            raise DataError(
+                f"{where}: it has {joints.shape[0]} frames and {joints.shape[1]} joints; needs one of each"
+            )
+        if self.layout is not None and joints.shape[1] != len(self.layout.joints):
+            raise DataError(
+                f"{where}: layout {self.layout.name!r} has {len(self.layout.joints)} joints, "
+                f"the recording has {joints.shape[1]}"
+            )
+        object.__setattr__(self, "joints", joints)
+        if self.confidence is not None:
+            confidence = np.asarray(self.confidence, dtype=joints.dtype)
+            if confidence.shape != joints.shape[:2]:
+                raise DataError(
+                    f"{where}: expected confidence of shape {joints.shape[:2]}, got {confidence.shape}"
+                )
+            object.__setattr__(self, "confidence", confidence)
+        for field in ("label", "subject"):
+            value = getattr(self, field)
+            if value is not None:
+                object.__setattr__(self, field, str(value))
+
+    @property
+    def n_frames(self) -> int:
+        return self.joints.shape[0]
+
+    @property
+    def n_joints(self) -> int:
+        return self.joints.shape[1]
+
+    @property
+    def duration(self) -> float | None:
+        """Seconds, where the frame rate is known."""
+        return None if self.fps is None else self.n_frames / self.fps
+
+    def replace(self, **changes: Any) -> SkeletonSequence:
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    def __repr__(self) -> str:
+        layout = f", {self.layout.name}" if self.layout is not None else ""
+        known = "".join(f", {k}={v!r}" for k in ("label", "subject", "name") if (v := getattr(self, k)))
+        return f"SkeletonSequence({self.n_frames} frames, {self.n_joints} joints{layout}{known})"
+
+
+class SkeletonDataset(Sequence[SkeletonSequence]):
+    """Recordings with labels and subjects; a sequence that scikit-learn can split.
+
+    >>> import numpy as np
+    >>> data = SkeletonDataset(
+    ...     [SkeletonSequence(np.ones((5, 3, 3)), label=k, subject=s) for k in "ab" for s in "12"],
+    ...     name="toy")
+    >>> len(data), list(data.labels), list(data.select([0, 3]).subjects)
+    (4, [np.str_('a'), np.str_('a'), np.str_('b'), np.str_('b')], [np.str_('1'), np.str_('2')])
+    """
+
+    def __init__(self, sequences: Iterable[SkeletonSequence], *, name: str = "") -> None:
+        self._sequences = tuple(sequences)
+        self.name = name
+
+    @overload
+    def __getitem__(self, index: int) -> SkeletonSequence: ...
+    @overload
+    def __getitem__(self, index: slice) -> SkeletonDataset: ...
+    def __getitem__(self, index: int | slice) -> SkeletonSequence | SkeletonDataset:
+        if isinstance(index, slice):
+            return SkeletonDataset(self._sequences[index], name=self.name)
+        return self._sequences[index]
+
+    def __len__(self) -> int:
+        return len(self._sequences)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """(n_sequences,) strings; an error where a recording has none."""
+        return self._field("label")
+
+    @property
+    def subjects(self) -> np.ndarray:
+        """(n_sequences,) strings; an error where a recording has none."""
+        return self._field("subject")
+
+    @property
+    def layout(self) -> Layout | None:
+        """The layout of the first recording."""
+        return self._sequences[0].layout if self._sequences else None
+
+    def select(self, indices: Iterable[int]) -> SkeletonDataset:
+        """The recordings at these positions, in this order."""
+        return SkeletonDataset([self._sequences[i] for i in indices], name=self.name)
+
+    def __repr__(self) -> str:
+        labels = Counter(s.label for s in self._sequences)
+        subjects = {s.subject for s in self._sequences}
+        counts = f"{len(self)} recordings, {len(labels)} labels, {len(subjects)} subjects"
+        return f"SkeletonDataset({self.name or 'unnamed'}: {counts})"
+
+    def _field(self, field: str) -> np.ndarray:
+        values = [getattr(s, field) for s in self._sequences]
+        missing = [s.name or f"#{i}" for i, s in enumerate(self._sequences) if getattr(s, field) is None]
+        if missing:
+            raise DataError(f"{len(missing)} of {len(self)} recordings have no {field}, first {missing[0]}")
+        return np.asarray(values, dtype=str)

@@ -1,0 +1,172 @@
+"""The one gate: anything sequence-like in, checked recordings out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.layouts import Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import DataError, ParameterError
+
+_SHOWN = 5  # problems spelt out before "and N more"
+LARGEST_COORDINATE = 1e9  # beyond this, squares and rates of change overflow in single precision
+_GLANCE = 256  # recordings looked at together
+
+
+def check_sequences(
+    X: Iterable[Any],
+    *,
+    n_joints: int | None = None,
+    layout: Layout | None = None,
+    allow_missing: bool = False,
+    values: bool = True,
+) -> list[SkeletonSequence]:
+    """Check recordings and return them as a list; every problem is collected into one error.
+
+    ``X`` holds `SkeletonSequence` objects or arrays of shape (T, J, 3), T free, J and the layout the same
+    throughout. ``n_joints`` and ``layout`` are what a fitted estimator saw. ``allow_missing`` admits NaN
+    coordinates, all-zero frames and zero confidence, which only preprocessing may see. Without ``values`` shapes
+    are checked and numbers are not, for callers who look at those later.
+
+    >>> import numpy as np
+    >>> [s.n_frames for s in check_sequences([np.ones((4, 2, 3)), np.ones((7, 2, 3))])]
+    [4, 7]
+    """
+    if isinstance(X, SkeletonSequence) or (isinstance(X, np.ndarray) and X.ndim == 3):
+        raise DataError("expected a list of recordings, got one recording; wrap it in a list: [recording]")
+    if isinstance(X, (str, bytes)) or not isinstance(X, Iterable):
+        raise DataError(f"expected a list of recordings, got {type(X).__name__}")
+    sequences, problems, total = [], [], 0
+    for i, item in enumerate(X):
+        total += 1
+        try:
+            sequences.append(item if isinstance(item, SkeletonSequence) else SkeletonSequence(item))
+        except DataError as error:
+            problems.append(f"#{i}: {error}")
+    if not sequences and not problems:
+        raise DataError("expected at least one recording, got none")
+    if not problems:
+        problems = list(_problems(sequences, n_joints, layout, allow_missing, values))
+    if problems:
+        shown = "; ".join(problems[:_SHOWN])
+        more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        raise DataError(f"{len(problems)} of {total} recordings cannot be used: {shown}{more}")
+    return sequences
+
+
+def describe(sequence: SkeletonSequence, position: int) -> str:
+    """How an error names a recording: its name where it has one, else its position.
+
+    >>> import numpy as np
+    >>> describe(SkeletonSequence(np.ones((1, 1, 3))), 3)
+    'recording #3'
+    """
+    return f"recording {sequence.name!r}" if sequence.name else f"recording #{position}"
+
+
+def joint_name(sequence: SkeletonSequence, joint: int) -> str:
+    """A joint's name where the layout is known, else its position."""
+    return sequence.layout.joints[joint] if sequence.layout is not None else f"joint {joint}"
+
+
+def _problems(
+    sequences: list[SkeletonSequence],
+    n_joints: int | None,
+    layout: Layout | None,
+    allow_missing: bool,
+    values: bool,
+) -> Iterator[str]:
+    expected = sequences[0].n_joints if n_joints is None else n_joints
+    whose = "the fitted one" if layout is not None else "the first"
+    sound = not values or _all_sound(sequences)
+    for i, sequence in enumerate(sequences):
+        layout = layout or sequence.layout
+        if sound and sequence.n_joints == expected and (sequence.layout is layout or sequence.layout is None):
+            continue
+        who = describe(sequence, i)
+        if sequence.n_joints != expected:
+            yield f"{who} has {sequence.n_joints} joints, expected {expected}"
+        elif sequence.layout is not None and layout is not None and sequence.layout.joints != layout.joints:
+            yield f"{who} has layout {sequence.layout.name!r}, {whose} is {layout.name!r}"
+        elif not sound:
+            yield from (f"{who} {problem}" for problem in _bad_values(sequence, allow_missing))
+
+
+def _all_sound(sequences: list[SkeletonSequence]) -> bool:
+    """Whether no recording can have bad values, by a glance at many at a time: a tenth of the time of each by itself."""
+    if len({(s.n_joints, s.joints.dtype) for s in sequences}) > 1:
+        return False
+    return all(_sound(sequences[i : i + _GLANCE]) for i in range(0, len(sequences), _GLANCE))
+
+
+def _sound(sequences: list[SkeletonSequence]) -> bool:
+    poses = np.concatenate([s.joints for s in sequences])
+    poses = poses.reshape(len(poses), -1)
+    squares = np.einsum("ij,ij->i", poses, poses)  # NaN and infinity stay what they are
+    trusted = (s.confidence is None or bool((s.confidence > 0).all()) for s in sequences)
+    return bool(squares.min() > 0 and squares.max() <= LARGEST_COORDINATE**2) and all(trusted)
+
+
+def _bad_values(sequence: SkeletonSequence, allow_missing: bool) -> Iterator[str]:
+    """The first thing wrong with a recording's numbers, if anything is."""
+    joints = sequence.joints
+    fill = "(put kerneton.Preprocess before this step to fill gaps)"
+
+    def where(bad: np.ndarray) -> str:
+        frame, joint = np.argwhere(bad)[0][:2]
+        return f"at frame {frame}, {joint_name(sequence, int(joint))}"
+
+    if np.isinf(joints).any():
+        yield f"is infinite {where(np.isinf(joints))}"
+    elif (np.abs(joints) > LARGEST_COORDINATE).any():  # NaN compares as false
+        bad = np.abs(joints) > LARGEST_COORDINATE
+        yield f"is {joints[bad][0]:g} {where(bad)}, which cannot be a coordinate"
+    elif allow_missing:
+        return
+    elif np.isnan(joints).any():
+        yield f"is NaN {where(np.isnan(joints))} {fill}"
+    elif sequence.confidence is not None and not (sequence.confidence > 0).all():
+        yield f"has no confidence {where(~(sequence.confidence > 0))} {fill}"
+    elif sequence.n_joints > 1 and not joints.any(axis=(1, 2)).all():
+        yield f"has no pose at frame {int(np.argmin(joints.any(axis=(1, 2))))}: every joint is zero {fill}"
+
+
+def check_in(name: str, value: Any, low: float, high: float, *, closed: str = "both") -> None:
+    """Check that a number lies in an interval; ``closed`` is "both", "left", "right" or "neither".
+
+    >>> check_in("power", 0.36, 0, 1, closed="right")
+    """
+    ok = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    ok = ok and (value > low or (closed in ("both", "left") and value == low))
+    ok = ok and (value < high or (closed in ("both", "right") and value == high))
+    if not ok:
+        left = "[" if closed in ("both", "left") else "("
+        right = "]" if closed in ("both", "right") else ")"
+        raise ParameterError(f"{name} must be a number in {left}{low}, {high}{right}, got {value!r}")
+
+
+def check_positive(name: str, value: Any, *, integer: bool = False) -> None:
+    """Check that a number is positive, and whole where asked.
+
+    >>> check_positive("n_pivots_joint", 5, integer=True)
+    """
+    kinds = (int, np.integer) if integer else (int, float, np.integer, np.floating)
+    if not isinstance(value, kinds) or isinstance(value, bool) or not value > 0 or not np.isfinite(value):
+        raise ParameterError(
+            f"{name} must be a positive {'whole number' if integer else 'number'}, got {value!r}"
+        )
+
+
+def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
+    """Check that a value is one of a few.
+
+    >>> check_choice("entries", "simplex", ["simplex", "slices"])
+    """
+    choices = list(choices)
+    # As grids hand them over, strings and whole numbers may be NumPy's; True is not 1, nor is 1.0.
+    plain = isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
+    if not any(value is c or (plain and value == c) for c in choices):
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")

@@ -1,0 +1,344 @@
+"""Who trains and who is tested: the published splits by name, and folds for one's own recordings.
+
+Every splitter goes where scikit-learn takes ``cv=``. Groups are subjects; where ``groups`` (or ``y``) is not
+given it is read from the recordings, so ``GridSearchCV(model, grid, cv=LeaveOneSubjectOut())`` splits by subject
+as it stands.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import check_choice, check_positive
+from kerneton.datasets.msr_action3d import ACTION_SETS
+from kerneton.datasets.msr_action3d import ACTIONS as MSR_ACTIONS
+from kerneton.exceptions import DataError, ParameterError
+
+Indices = tuple[np.ndarray, np.ndarray]
+
+# Training subjects of the ten splits that came with Vemulapalli, Arrate and Chellappa, CVPR 2014.
+HALF_SPLITS: dict[str, tuple[tuple[int, ...], ...]] = {
+    "florence3d": (
+        *((3, 4, 5, 6, 10), (1, 3, 5, 9, 10), (1, 2, 4, 6, 9), (2, 3, 6, 8, 10), (3, 4, 6, 7, 9)),
+        *((1, 2, 6, 8, 10), (1, 2, 6, 7, 10), (1, 3, 5, 6, 8), (2, 3, 6, 9, 10), (1, 2, 6, 9, 10)),
+    ),
+    "utkinect": (
+        *((2, 5, 7, 8, 9), (2, 3, 8, 9, 10), (2, 3, 6, 7, 8), (3, 5, 6, 8, 9), (2, 4, 5, 6, 10)),
+        *((3, 6, 7, 8, 9), (1, 2, 4, 6, 7), (2, 7, 8, 9, 10), (1, 3, 6, 9, 10), (1, 6, 8, 9, 10)),
+    ),
+    "msr_action3d": (
+        *((1, 2, 3, 5, 10), (2, 3, 4, 5, 10), (2, 3, 5, 6, 7), (2, 3, 5, 6, 8), (2, 3, 5, 6, 9)),
+        *((2, 3, 5, 6, 10), (2, 3, 5, 7, 8), (2, 3, 5, 7, 9), (2, 3, 5, 8, 10), (2, 3, 5, 9, 10)),
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """Base of the splitters: reads labels and subjects, checks both sides of every split.
+
+    ``allow_unseen`` admits test recordings of a label that the training side lacks.
+    """
+
+    name: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
+    allow_unseen: bool = False
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Indices]:
+        """Yield (train, test) positions into X."""
+        labels = _field(X, y, "label")
+        for train, test in self._sides(X, labels, groups):
+            self._check(train, test, labels)
+            yield train, test
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """The number of splits."""
+        return sum(1 for _ in self._sides(X, _field(X, y, "label"), groups))
+
+    def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:
+        raise NotImplementedError
+
+    def _subjects(self, X: Any, groups: Any) -> np.ndarray:
+        subjects = _field(X, groups, "subject")
+        if subjects is None:
+            raise DataError(
+                f"protocol {self.name!r} splits by subject and no subjects are known: pass groups=, "
+                "or recordings that carry a subject"
+            )
+        return subjects
+
+    def _check(self, train: np.ndarray, test: np.ndarray, labels: np.ndarray | None) -> None:
+        for side, indices in (("train", train), ("test", test)):
+            if not len(indices):
+                raise DataError(f"protocol {self.name!r} leaves nothing to {side} on")
+        if labels is None or self.allow_unseen:
+            return
+        counts = Counter(labels.tolist())
+        unseen = sorted(set(labels[test].tolist()) - set(labels[train].tolist()))
+        if unseen:
+            named = ", ".join(f"{u!r} ({counts[u]} in all)" for u in unseen)
+            raise DataError(
+                f"protocol {self.name!r} tests on labels it never trained on: {named}; "
+                "record more of them, leave them out, or set allow_unseen=True"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaveOneSubjectOut(Protocol):
+    """Each subject in turn is tested on the model of all others.
+
+    >>> cv = LeaveOneSubjectOut()
+    >>> for train, test in cv.split(range(4), ["sit", "bow", "sit", "bow"], ["ann", "ann", "bob", "bob"]):
+    ...     print(train, test)
+    [2 3] [0 1]
+    [0 1] [2 3]
+    """
+
+    name = "leave-one-subject-out"
+
+    def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:  # noqa: ARG002
+        subjects = self._subjects(X, groups)
+        for subject in _in_order(subjects):
+            yield np.flatnonzero(subjects != subject), np.flatnonzero(subjects == subject)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalfSplits(Protocol):
+    """Half of the subjects trains, the other half is tested, several times over.
+
+    ``train_subjects`` lists the training subjects of each split; `HalfSplits.published` gives the ten of Florence3D,
+    UTKinect and MSR-Action3D. Without it ``n_splits`` different halves are drawn (all of them, where the
+    subjects allow fewer).
+
+    >>> HalfSplits.published("florence3d").train_subjects[0]
+    ('3', '4', '5', '6', '10')
+    >>> HalfSplits(n_splits=3).get_n_splits(range(6), groups=list("aabbcc"))
+    3
+    """
+
+    name = "half"
+    citation = (
+        "R. Vemulapalli, F. Arrate, R. Chellappa, Human Action Recognition by Representing 3D Human Skeletons as "
+        "Points in a Lie Group, CVPR 2014"
+    )
+    train_subjects: Sequence[Collection[str]] | None = None
+    n_splits: int = 10
+    random_state: int = 0
+
+    @classmethod
+    def published(cls, dataset: str, *, allow_unseen: bool = False) -> HalfSplits:
+        """The ten splits that results on a data set are the mean of."""
+        check_choice("data set", dataset, HALF_SPLITS)
+        subjects = tuple(tuple(map(str, split)) for split in HALF_SPLITS[dataset])
+        return cls(train_subjects=subjects, n_splits=len(subjects), allow_unseen=allow_unseen)
+
+    def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:  # noqa: ARG002
+        subjects = self._subjects(X, groups)
+        for chosen in self._halves(subjects) if self.train_subjects is None else self.train_subjects:
+            train = np.isin(subjects, [str(subject) for subject in chosen])
+            yield np.flatnonzero(train), np.flatnonzero(~train)
+
+    def _halves(self, subjects: np.ndarray) -> list[tuple[str, ...]]:
+        check_positive("n_splits", self.n_splits, integer=True)
+        known = _in_order(subjects)
+        rng = np.random.default_rng(self.random_state)
+        n_splits = min(self.n_splits, math.comb(len(known), len(known) // 2))
+        halves: dict[tuple[str, ...], None] = {}  # in the order drawn
+        while len(halves) < n_splits:
+            drawn = sorted(rng.permutation(len(known))[: len(known) // 2])
+            halves[tuple(known[i] for i in drawn)] = None
+        return list(halves)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OddEven(Protocol):
+    """Subjects with odd numbers train, those with even numbers are tested: the protocol of UTD-MHAD.
+
+    >>> list(OddEven().split(range(4), list("abab"), [1, 2, 2, 3]))
+    [(array([0, 3]), array([1, 2]))]
+    """
+
+    name = "odd-even"
+    citation = "C. Chen, R. Jafari, N. Kehtarnavaz, UTD-MHAD, ICIP 2015"
+
+    def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:  # noqa: ARG002
+        subjects = self._subjects(X, groups)
+        odd = _odd(subjects, self.name)
+        yield np.flatnonzero(odd), np.flatnonzero(~odd)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wang(OddEven):
+    """MSR-Action3D, all twenty actions: subjects 1, 3, 5, 7, 9 train, 2, 4, 6, 8, 10 are tested."""
+
+    name = "wang"
+    citation = "J. Wang, Z. Liu, Y. Wu, J. Yuan, Mining Actionlet Ensemble, CVPR 2012"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Li(Protocol):
+    """MSR-Action3D in three sets of eight actions, AS1 to AS3; the mean of the three accuracies is reported.
+
+    Within each set subjects 1, 3, 5, 7, 9 train and 2, 4, 6, 8, 10 are tested. Actions are found by name.
+
+    >>> Li.action_sets()["AS1"][:3]
+    ('horizontal arm wave', 'hammer', 'forward punch')
+    """
+
+    name = "li"
+    citation = "W. Li, Z. Zhang, Z. Liu, Action Recognition Based on a Bag of 3D Points, CVPR4HB 2010"
+
+    @staticmethod
+    def action_sets() -> dict[str, tuple[str, ...]]:
+        """The labels in each of the three sets."""
+        return {key: tuple(MSR_ACTIONS[i - 1] for i in numbers) for key, numbers in ACTION_SETS.items()}
+
+    def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:
+        if labels is None:
+            raise DataError("protocol 'li' splits by action and no labels are known: pass y=")
+        odd = _odd(self._subjects(X, groups), self.name)
+        for key, actions in self.action_sets().items():
+            inside = np.isin(labels, actions)
+            if not inside.any():
+                raise DataError(f"protocol 'li': no recording is of {key}, which has {', '.join(actions)}")
+            yield np.flatnonzero(inside & odd), np.flatnonzero(inside & ~odd)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubjectKFold(Protocol):
+    """Subjects shared out among k folds, labels kept even; no subject is on both sides.
+
+    >>> SubjectKFold(n_splits=2).get_n_splits(range(4), list("abab"), ["ann", "ann", "bob", "bob"])
+    2
+    """
+
+    name = "k-fold"
+    n_splits: int = 5
+    random_state: int = 0
+
+    def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:
+        from sklearn.model_selection import StratifiedGroupKFold
+
+        n_splits = _check_n_splits(self.n_splits)
+        subjects = self._subjects(X, groups)
+        n_subjects = len(set(subjects))
+        if n_subjects < n_splits:
+            raise DataError(f"protocol 'k-fold': {n_splits} folds need as many subjects, got {n_subjects}")
+        if labels is None or max(Counter(labels.tolist()).values()) < n_splits:
+            labels = np.zeros(len(subjects), dtype=int)  # nothing to keep even
+        folds = StratifiedGroupKFold(n_splits, shuffle=True, random_state=self.random_state)
+        with warnings.catch_warnings():  # of rare labels, which the check on every split names
+            warnings.simplefilter("ignore", UserWarning)
+            sides = list(folds.split(subjects, labels, subjects))
+        yield from sides
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordingKFold(Protocol):
+    """Recordings shared out among k folds, labels kept even: for recordings whose subjects are not known.
+
+    The same person is then on both sides, so the accuracy is that for people already seen.
+
+    >>> [test.tolist() for _, test in RecordingKFold(n_splits=2).split(range(4), list("aabb"))]
+    [[0, 2], [1, 3]]
+    """
+
+    name = "k-fold"
+    n_splits: int = 5
+    random_state: int = 0
+
+    def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:  # noqa: ARG002
+        n_splits = _check_n_splits(self.n_splits)
+        if labels is None:
+            labels = np.zeros(len(X), dtype=int)
+        if len(labels) < n_splits:
+            raise DataError(f"protocol 'k-fold': {n_splits} folds need as many recordings, got {len(labels)}")
+        order = np.random.default_rng(self.random_state).permutation(len(labels))
+        # Shuffled, then sorted by label, then dealt out like cards: every fold gets its share of every label.
+        order = order[np.argsort(labels[order], kind="stable")]
+        fold = np.empty(len(labels), dtype=int)
+        fold[order] = np.arange(len(labels)) % n_splits
+        for k in range(n_splits):
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+
+PROTOCOLS: dict[str, type[Protocol]] = {
+    kind.name: kind for kind in (HalfSplits, LeaveOneSubjectOut, OddEven, Wang, Li, SubjectKFold)
+}
+_DEFAULTS = {"florence3d": "half", "utkinect": "half", "msr_action3d": "wang", "utd_mhad": "odd-even"}
+
+
+def get_protocol(name: str | Any | None, data: Sequence[SkeletonSequence]) -> Any:
+    """A protocol by name for a data set; None means the one that its published results use.
+
+    Names: half, leave-one-subject-out, odd-even, wang, li, k-fold. Without a published protocol it is
+    leave-one-subject-out, or k-fold over recordings where there are fewer than two subjects. A splitter object is
+    returned as it is.
+
+    >>> import numpy as np
+    >>> from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+    >>> data = SkeletonDataset([SkeletonSequence(np.ones((5, 20, 3)), subject=s) for s in "1122"], name="own")
+    >>> get_protocol(None, data)
+    LeaveOneSubjectOut(allow_unseen=False)
+    """
+    if name is not None and not isinstance(name, str):
+        if not hasattr(name, "split"):
+            raise ParameterError(f"protocol must be a name or a splitter, got {name!r}")
+        return name
+    subjects = _field(data, None, "subject")
+    n_subjects = 0 if subjects is None else len(set(subjects))
+    dataset = getattr(data, "name", "")
+    if name is None:
+        name = _DEFAULTS.get(dataset, "leave-one-subject-out" if n_subjects > 1 else "k-fold")
+    check_choice("protocol", name, PROTOCOLS)
+    if name == "half" and dataset in HALF_SPLITS:
+        return HalfSplits.published(dataset)
+    if name == "k-fold":
+        return SubjectKFold(n_splits=min(5, n_subjects)) if n_subjects > 1 else RecordingKFold()
+    return PROTOCOLS[name]()
+
+
+def _field(X: Any, given: Any, field: str) -> np.ndarray | None:
+    """Labels or subjects as strings: as given, else from the recordings, else None."""
+    values: list[Any]
+    if given is not None:
+        values = list(given)
+        if X is not None and len(values) != len(X):
+            raise DataError(f"expected a {field} for each of {len(X)} recordings, got {len(values)}")
+    elif isinstance(X, Iterable) and not (isinstance(X, np.ndarray) and X.dtype != object):
+        values = [getattr(x, field, None) for x in X]
+    else:
+        return None
+    absent = [i for i, value in enumerate(values) if value is None]
+    if len(absent) == len(values) and given is None:
+        return None
+    if absent:
+        raise DataError(f"{len(absent)} of {len(values)} recordings have no {field}, first #{absent[0]}")
+    return np.asarray([str(value) for value in values])
+
+
+def _in_order(subjects: np.ndarray) -> list[str]:
+    """Subjects once each, numbers in numerical order, then names."""
+    return sorted(set(subjects.tolist()), key=lambda s: (0, int(s), s) if s.isdecimal() else (1, 0, s))
+
+
+def _odd(subjects: np.ndarray, name: str) -> np.ndarray:
+    words = sorted({s for s in subjects.tolist() if not s.isdecimal()})
+    if words:
+        raise DataError(f"protocol {name!r} needs subjects that are whole numbers, got {words[0]!r}")
+    return subjects.astype(int) % 2 == 1
+
+
+def _check_n_splits(n_splits: int) -> int:
+    check_positive("n_splits", n_splits, integer=True)
+    if n_splits < 2:
+        raise ParameterError(f"n_splits must be 2 or more, got {n_splits}")
+    return n_splits

@@ -1,0 +1,98 @@
+"""How fast the library is beside plain NumPy, LAPACK, scikit-learn and others, in one run on one machine.
+
+Every part measures ours and a yardstick in turns and returns plain data; only ratios within a run mean something.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from kerneton.data.progress import Progress, silent
+from kerneton.data.validation import check_choice, check_positive
+from kerneton.exceptions import import_extra
+from kerneton.experiments.bench._table import BARS, to_text
+from kerneton.experiments.bench._timing import Settings
+
+__all__ = ["BARS", "PARTS", "bench", "to_text"]
+
+# Part → the module that measures it, in the order in which they run.
+PARTS = {
+    "kernels": "kerneton.experiments.bench.kernels",
+    "epn": "kerneton.experiments.bench.epn",
+    "dck": "kerneton.experiments.bench.dck_frames",
+    "stages": "kerneton.experiments.bench.stages",
+    "growth": "kerneton.experiments.bench.growth",
+    "memory": "kerneton.experiments.bench.memory",
+    "msr": "kerneton.experiments.bench.msr",
+    "svm": "kerneton.experiments.bench.linear_svm",
+    "gpu": "kerneton.experiments.bench.gpu",
+}
+_THREADS = {"msr": 2, "gpu": None}  # all others use one
+
+
+def bench(
+    *,
+    only: Sequence[str] | None = None,
+    repeats: int = 7,
+    quick: bool = False,
+    data_home: str | os.PathLike[str] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Measure everything, or ``only`` some of `PARTS`.
+
+    ``"cpu"`` holds ratios of medians, None where something is not installed or not there; ``"gpu"`` the figures of the
+    GPU, None without one; ``"details"`` what each part found besides. ``quick`` takes smaller workloads, which the bars
+    are not meant for; ``output`` is a folder for pictures of how times grow.
+
+    >>> bench(only=["gpu"], quick=True)["cpu"]  # doctest: +SKIP
+    {}
+    """
+    if output is not None:
+        import_extra("matplotlib", extra="plot", purpose="Drawing the growth of times")
+    check_positive("repeats", repeats, integer=True)
+    for name in only or ():
+        check_choice("only", name, PARTS)
+    settings = Settings(repeats, quick, data_home, progress or silent)
+    result: dict[str, Any] = {"machine": machine(), "quick": quick, "cpu": {}, "details": {}}
+    for name, module in PARTS.items():
+        if only and name not in only:
+            continue
+        with threadpool_limits(_THREADS.get(name, 1)):
+            found = importlib.import_module(module).measure(settings)
+        if name == "gpu":
+            result["gpu"] = found
+            continue
+        result["details"][name] = found
+        if name == "growth" and output is not None:
+            from kerneton.experiments.bench.growth import draw
+
+            draw(found, output)
+        result["cpu"] |= {key: line and line["ratio"] for key, line in found.get("comparisons", {}).items()}
+    return result
+
+
+def machine() -> dict[str, Any]:
+    """What was measured on, and the versions that matter."""
+    found: dict[str, Any] = {"cpu": _cpu_name(), "cores": os.cpu_count(), "python": platform.python_version()}
+    for name in ("numpy", "scipy", "sklearn", "numba", "aeon"):
+        try:
+            found[name] = importlib.import_module(name).__version__
+        except ImportError:
+            found[name] = None
+    return found
+
+
+def _cpu_name() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.processor() or platform.machine()

@@ -1,0 +1,98 @@
+"""The bars, and the one table that shows them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kerneton.report.tables import aligned
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a ratio says, what it is measured by, and how large or small it must be."""
+
+    what: str
+    yardstick: str
+    limit: float
+    at_least: bool = True
+
+    def __str__(self) -> str:
+        return f"{'≥' if self.at_least else '≤'} {self.limit:g}"
+
+    def met(self, ratio: float) -> bool:
+        """Whether a ratio is good enough.
+
+        >>> Bar("growth", "half the frames", 2.3, at_least=False).met(2.1)
+        True
+        """
+        return ratio >= self.limit if self.at_least else ratio <= self.limit
+
+
+NONE = float("nan")  # the limit of a ratio that has no bar
+BARS = {
+    "sck_dck_vs_numpy": Bar("SCK + DCK of a sequence, float32", "NumPy formulas", 10),
+    "sck_dck_vs_numpy_f64": Bar("SCK + DCK of a sequence, float64", "NumPy formulas", NONE),
+    "epn_vs_eigh_f32": Bar("EPN of a slice, float32", "numpy.linalg.eigh", 4),
+    "epn_vs_eigh_f64": Bar("EPN of a slice, float64", "numpy.linalg.eigh", 2.5),
+    "dck_growth_200_400": Bar("DCK, 400 frames", "200 frames", 2.3, at_least=False),
+    "dck_growth_400_800": Bar("DCK, 800 frames", "400 frames", 2.3, at_least=False),
+    "dck_800_vs_direct": Bar("DCK, 800 frames", "direct sum", 50),
+    "linear_svm_vs_linear_svc": Bar("LinearSVM's fit", "LinearSVC's fit", 1),
+    "msr_vs_multirockethydra": Bar("all of MSR-Action3D", "MultiRocketHydra", 1, at_least=False),
+    "msr_vs_minirocket": Bar("all of MSR-Action3D", "MiniRocket", NONE),
+    "memory_10000_vs_1000": Bar("memory, 10,000 recordings", "1,000 recordings", 1.2, at_least=False),
+}
+_UNITS = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"))
+RATE = Bar("SCK + DCK, sequences a second", "torch's own operations", 20_000)
+
+
+def to_text(result: Mapping[str, Any]) -> str:
+    """What was measured, ours, the yardstick, their ratio and the bar, a line each."""
+    rows = [["what", "ours", "yardstick", "", "ratio", "bar"]]
+    lines = {key: c for part in result["details"].values() for key, c in part.get("comparisons", {}).items()}
+    for key, bar in BARS.items():
+        if key not in result["cpu"]:
+            continue
+        line, ratio = lines.get(key), result["cpu"][key]
+        if line is None or ratio is None:
+            rows.append([bar.what, "-", "-", bar.yardstick, "not measured", _limit(bar)])
+            continue
+        figures = [_figure(line[side], line["unit"]) for side in ("ours", "yardstick")]
+        rows.append([bar.what, *figures, bar.yardstick, f"{ratio:.3g}", _verdict(bar, ratio)])
+    if "gpu" in result:
+        rows.append(_gpu_row(result["gpu"]))
+    notes = [note for part in result["details"].values() if (note := part.get("note"))]
+    return "\n".join([aligned(rows), *notes])
+
+
+def _gpu_row(gpu: Mapping[str, Any] | None) -> list[str]:
+    if gpu is None:
+        return ["GPU", "-", "-", "", "no GPU here", f"≥ {RATE.limit:,.0f} a second"]
+    rate, yardstick = gpu["sequences_per_second"], gpu["sequences_per_second_without_own_kernels"]
+    figures = [f"{value:,.0f}" if value else "-" for value in (rate, yardstick)]
+    ratio = f"{rate / yardstick:.3g}" if rate and yardstick else "-"
+    verdict = ("met" if RATE.met(rate) else "MISSED") if rate else "failed"
+    return [RATE.what, *figures, RATE.yardstick, ratio, f"≥ {RATE.limit:,.0f} a second: {verdict}"]
+
+
+def _limit(bar: Bar) -> str:
+    return "" if math.isnan(bar.limit) else str(bar)
+
+
+def _verdict(bar: Bar, ratio: float) -> str:
+    return f"{bar}: {'met' if bar.met(ratio) else 'MISSED'}" if _limit(bar) else ""
+
+
+def _figure(value: float, unit: str) -> str:
+    """A figure with its unit; seconds in the unit that suits them.
+
+    >>> _figure(0.0123, "s"), _figure(3.2e-6, "s"), _figure(151.2, "MB")
+    ('12.3 ms', '3.2 µs', '151 MB')
+    """
+    if unit == "s":
+        factor, unit = next(((f, name) for f, name in _UNITS if value * f >= 1), _UNITS[-1])
+        value *= factor
+    return f"{value:.3g} {unit}"

@@ -1,0 +1,46 @@
+"""How DCK's time grows as the frames double, and how far the direct sum falls behind."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from kerneton.experiments.bench._timing import Settings, compared, median_seconds
+from kerneton.experiments.bench.workloads import PAPER_DCK, SET_E, recordings
+from kerneton.kernels.dck import DCK
+
+FRAMES = (200, 400, 800)
+N_SEQUENCES = 4
+KINDS: dict[str, dict[str, Any]] = {"any_distance": {}, "window": PAPER_DCK}
+
+
+def measure(settings: Settings) -> dict[str, Any]:
+    """Seconds a sequence for 200, 400 and 800 frames, eight joints in float64, with and without the paper's window.
+
+    The bars apply to the worse of the two.
+    """
+    found: dict[str, Any] = {}
+    frames = tuple(n // 10 for n in FRAMES) if settings.quick else FRAMES
+    for kind, options in KINDS.items():
+        given = {n: list(recordings(N_SEQUENCES, n, 20).astype(float)) for n in frames}
+        kernel = DCK(joints=SET_E, **options).fit(given[frames[0]])
+        calls = {str(n): partial(kernel.transform, X) for n, X in given.items()}
+        seconds = median_seconds(calls, settings, f"DCK, {kind.replace('_', ' ')}")
+        row: dict[str, Any] = {
+            "frames": list(frames),
+            "seconds": [seconds[str(n)] / N_SEQUENCES for n in frames],
+        }
+        direct = DCK(joints=SET_E, method="direct", **options).fit(given[frames[0]])
+        calls = {"direct": partial(direct.transform, given[frames[-1]][:1])}
+        row["direct_seconds"] = median_seconds(calls, settings, "DCK, direct", repeats=2)["direct"]
+        row["vs_direct"] = row["direct_seconds"] / row["seconds"][-1]
+        found[kind] = row
+    rows = list(found.values())
+    lines = {}
+    for at, key in ((1, "dck_growth_200_400"), (2, "dck_growth_400_800")):
+        worst = max(rows, key=lambda row: row["seconds"][at] / row["seconds"][at - 1])["seconds"]
+        lines[key] = compared(worst[at], worst[at - 1], worst[at] / worst[at - 1], "s")
+    worst = min(rows, key=lambda row: row["vs_direct"])
+    ours, yardstick = worst["seconds"][-1], worst["direct_seconds"]
+    lines["dck_800_vs_direct"] = compared(ours, yardstick, yardstick / ours, "s")
+    return found | {"comparisons": lines}

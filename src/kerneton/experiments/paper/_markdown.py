@@ -1,0 +1,89 @@
+"""Results of the experiments as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kerneton.exceptions import ParameterError
+from kerneton.report.tables import markdown
+
+_NAMES = {"florence3d": "Florence3D", "utkinect": "UTKinect", "wang": "MSR Wang", "li": "MSR Li"}
+_KERNELS = {"sck": "SCK", "dck": "DCK", "dck_d": "DCK, set D", "dck_e": "DCK, set E", "sck+dck": "SCK+DCK"}
+
+
+def to_markdown(result: Mapping[str, Any]) -> str:
+    """What `tables`, `figures`, `timing` or `complexity` returned, as Markdown with the paper's figures beside ours.
+
+    >>> print(to_markdown({"tables": {"utkinect": {"sck": {"accuracy": 0.947, "size": 40480, "spread": 0.02,
+    ...                                                    "paper_accuracy": 0.9608, "paper_size": 40480}}}}))
+    | data | kernel | paper % | ours % | spread | difference | paper's size | our size |
+    | --- | --- | ---: | ---: | ---: | --- | --- | --- |
+    | UTKinect | SCK | 96.08 | 94.70 | 2.00 | -1.38 | 40,480 | 40,480 |
+    """
+    writers = {"tables": _tables, "figures": _figures, "timing": _timing, "complexity": _complexity}
+    parts = [writers[key](value) for key, value in result.items() if key in writers]
+    if not parts:
+        raise ParameterError(f"expected one of {', '.join(writers)}, got {', '.join(result) or 'nothing'}")
+    return "\n\n".join(parts)
+
+
+def _tables(result: Mapping[str, Any]) -> str:
+    rows = [["data", "kernel", "paper %", "ours %", "spread", "difference", "paper's size", "our size"]]
+    for name, part in result.items():
+        for protocol, cells in (part if name == "msr_action3d" else {name: part}).items():
+            rows += [_cell(_NAMES[protocol], kernel, cell) for kernel, cell in cells.items()]
+    return markdown(rows)
+
+
+def _cell(name: str, kernel: str, cell: Mapping[str, Any]) -> list[str]:
+    ours, paper = 100 * cell["accuracy"], 100 * cell["paper_accuracy"]
+    sizes = [f"{cell[key]:,}" for key in ("paper_size", "size")]
+    spread = f"{100 * cell['spread']:.2f}"
+    return [name, _KERNELS[kernel], f"{paper:.2f}", f"{ours:.2f}", spread, f"{ours - paper:+.2f}", *sizes]
+
+
+def _figures(result: Mapping[str, Any]) -> str:
+    parts = []
+    for figure in result.values():
+        rows = [[figure["parameter"], "validation %", "test %", "spread", "paper %"]]
+        for i, value in enumerate(figure["values"]):
+            columns = ("validation", "test", "spread", "paper")
+            rows.append([str(value), *(_percent(figure[column][i]) for column in columns)])
+        parts.append(f"### {figure['title']}\n\n{markdown(rows)}")
+    return "\n\n".join(parts)
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.2f}"
+
+
+def _timing(result: Mapping[str, Any]) -> str:
+    rows = [["what", "paper", "ours", "times faster"]]
+    for kernel in ("sck", "dck"):
+        part = result[kernel]
+        faster = part["paper_seconds"] / part["seconds"]
+        name = f"{_KERNELS[kernel]}, a sequence"
+        rows.append([name, f"{part['paper_seconds']} s", f"{1000 * part['seconds']:.1f} ms", f"{faster:.0f}"])
+    total = result["msr_action3d"]
+    ours = f"{60 * total['minutes']:.1f} s"
+    faster = total["paper_minutes"] / total["minutes"]
+    rows.append(
+        ["all of MSR-Action3D, both kernels", f"{total['paper_minutes']:g} min", ours, f"{faster:.0f}"]
+    )
+    return markdown(rows)
+
+
+def _complexity(result: Mapping[str, Any]) -> str:
+    growth = [["kernel", "as this grows", "exact, seconds ∝", "linearised, seconds ∝"]]
+    for name, sweep in result["sweeps"].items():
+        kernel, _, what = name.partition("_")
+        exact, linear = (f"n^{sweep[f'{kind}_growth']:.2f}" for kind in ("exact", "linear"))
+        growth.append([kernel.upper(), f"n = {what}", exact, linear])
+    ratios = [["kernel", "sequences", "frames", "paper", "ours"]]
+    for row in result["ratios"]:
+        paper, ours = (
+            f"{row[key]:,.3g}" if row[key] < 1000 else f"{row[key]:,.0f}" for key in ("paper", "ours")
+        )
+        ratios.append([row["kernel"].upper(), f"{row['sequences']:,}", str(row["frames"]), paper, ours])
+    return f"{markdown(growth)}\n\nHow many times faster the linearised kernel is:\n\n{markdown(ratios)}"

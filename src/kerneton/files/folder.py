@@ -1,0 +1,213 @@
+"""A folder is a data set: recordings with labels and subjects from its tree, its file names or an index."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kerneton.data.layouts import Layout
+from kerneton.data.progress import Progress, silent
+from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
+from kerneton.files import readers
+from kerneton.files.readers._csv_rows import rows
+from kerneton.files.summary import Summary, summarize
+
+__all__ = ["Summary", "load_folder", "summarize"]
+
+_INDEX = "index.csv"
+_SUFFIXES = {
+    *(".csv", ".tsv", ".txt", ".npz", ".npy", ".pkl", ".pickle", ".json"),
+    *(".skeleton", ".bvh", ".c3d", ".trc", ".amc"),
+}
+# Never recordings of joints, whatever their first bytes look like.
+_OTHERS = {
+    *(".md", ".rst", ".pdf", ".html", ".py", ".ipynb", ".m", ".ini", ".yaml", ".yml", ".toml", ".log"),
+    *(".avi", ".mp4", ".mov", ".mkv", ".png", ".jpg", ".jpeg", ".gif", ".bmp", ".wav", ".mp3"),
+    *(".zip", ".gz", ".tar", ".7z", ".rar", ".kern", ".asf"),
+}
+_DEEPEST = 8  # folders below folders; links may go round in circles
+_NOTES = ("readme", "license", "licence", "copying", "notes", "changelog")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    path: Path
+    label: str | None = None
+    subject: str | None = None
+
+
+def load_folder(
+    path: str | os.PathLike[str],
+    *,
+    pattern: str | None = None,
+    index: str | os.PathLike[str] | None = None,
+    layout: Layout | str | None = None,
+    fps: float | None = None,
+    columns: Sequence[str] | Mapping[str, str] | None = None,
+    skip_broken: bool = False,
+    progress: Progress | None = None,
+) -> SkeletonDataset:
+    """Read every recording below a folder, with labels and subjects.
+
+    Without ``pattern`` and ``index``, folders name labels and subjects: ``label/subject/file`` or ``label/file``. A
+    file that holds recordings of several labels keeps its own. An ``index.csv`` in the folder is used unasked.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    pattern : str, optional
+        What file names say, without their ending: ``"a{label}_s{subject}_e{take}"``; ``*`` is anything. With a
+        ``/`` it describes the path below the folder. What it does not name still comes from the tree.
+    index : path, optional
+        A table with the columns ``file`` (below the folder), ``label`` and ``subject``; only its files are read.
+    layout, fps, columns : optional
+        As in `kerneton.files.readers.read`, for every file.
+    skip_broken : bool, default=False
+        Whether files that cannot be read are left out with a warning that lists them; else they are an error
+        that lists them.
+    progress : callable, optional
+        Wraps the list of files, like ``tqdm.tqdm``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> root = Path(tempfile.mkdtemp())
+    >>> for name in ("wave_ann_1", "wave_bob_1", "bow_ann_1"):
+    ...     _ = (root / f"{name}.csv").write_text("head_x,head_y,head_z\\n0,1.7,2\\n0,1.6,2\\n")
+    >>> data = load_folder(root, pattern="{label}_{subject}_{take}")
+    >>> data.labels.tolist(), data.subjects.tolist()
+    (['bow', 'wave', 'wave'], ['ann', 'ann', 'bob'])
+    """
+    root = Path(path)
+    if not root.is_dir():
+        raise MissingDataError(f"{root}: no such folder")
+    if pattern is not None and index is not None:
+        raise ParameterError("give a pattern or an index, not both")
+    if pattern is None and index is None and (root / _INDEX).is_file():
+        index = root / _INDEX
+    entries = list(_found(root) if index is None else _indexed(root, Path(index)))
+    if not entries:
+        raise MissingDataError(f"{root}: no recordings in this folder")
+    fits = None if pattern is None else _compile(pattern)
+    sequences: list[SkeletonSequence] = []
+    broken: list[str] = []
+    for entry in (progress or silent)(entries, total=len(entries), desc="reading"):
+        try:
+            if fits is not None:
+                entry = _matched(entry, root, fits, pattern or "")
+            found = readers.read(entry.path, layout=layout, fps=fps, columns=_columns(entry.path, columns))
+        except KernetonError as error:
+            told = str(error)
+            broken.append(told if str(entry.path) in told else f"{entry.path}: {told}")
+            continue
+        sequences.extend(_named(found, entry, root))
+    if broken:
+        message = f"{len(broken)} of {len(entries)} files cannot be used:\n  " + "\n  ".join(broken)
+        if not skip_broken or not sequences:
+            raise DataError(message)
+        warnings.warn(message, stacklevel=2)
+    return SkeletonDataset(sequences, name=root.resolve().name)
+
+
+def _columns(
+    path: Path, columns: Sequence[str] | Mapping[str, str] | None
+) -> Sequence[str] | Mapping[str, str] | None:
+    """Columns are meant for the tables of a folder, not for the other files beside them."""
+    return columns if columns is None or readers.detect_format(path) == "csv_table" else None
+
+
+def _found(folder: Path, above: tuple[str, ...] = ()) -> Iterator[_Entry]:
+    """Recordings below a folder in alphabetical order; the first two folders above are label and subject."""
+    label, subject = (*above, None, None)[:2]
+    if readers.detect_format(folder) is not None:
+        outer = (*above[:-1], None, None)[:2]
+        yield _Entry(folder, *outer)
+        return
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith((".", "__")):
+            continue
+        if path.is_dir() and len(above) < _DEEPEST:
+            yield from _found(path, (*above, path.name))
+        elif path.is_file() and _may_be_recording(path):
+            yield _Entry(path, label, subject)
+
+
+def _may_be_recording(path: Path) -> bool:
+    """By name, so that a recording too broken to be recognised is reported, else by content."""
+    suffix = path.suffix.lower()
+    if suffix in _SUFFIXES:
+        return not path.stem.lower().startswith(_NOTES)
+    return suffix not in _OTHERS and readers.detect_format(path) is not None
+
+
+def _indexed(root: Path, index: Path) -> Iterator[_Entry]:
+    """The rows of an index; a relative path is taken from the folder, or else from where we are."""
+    index = root / index if (root / index).is_file() else index
+    if not index.is_file():
+        raise MissingDataError(f"{index}: no such index")
+    table = rows(index)
+    _, header = next(table, (0, []))
+    names = [cell.strip().strip('"').lower() for cell in header]
+    if "file" not in names or not {"label", "subject"} & set(names):
+        raise FormatError(f"{index}: expected the columns file, label and subject, found {', '.join(names)}")
+    place = {name: names.index(name) for name in ("file", "label", "subject") if name in names}
+    missing = []
+    for line, cells in table:
+        if len(cells) < len(names):
+            raise FormatError(f"{index}, line {line}: expected {len(names)} columns, got {len(cells)}")
+        values = {name: cells[i].strip().strip('"') for name, i in place.items()}
+        path = root / values["file"]
+        if not path.exists():
+            missing.append(f"line {line}: {values['file']}")
+        yield _Entry(path, values.get("label") or None, values.get("subject") or None)
+    if missing:
+        raise MissingDataError(f"{index}: {len(missing)} files are not there:\n  " + "\n  ".join(missing))
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    """A pattern as a regular expression: {name} is one or more characters of one file or folder name.
+
+    >>> _compile("a{label}_s{subject}_*").fullmatch("a01_s02_e03")["subject"]
+    '02'
+    """
+    parts = re.split(r"\{(\w+)\}", pattern)
+    fields = parts[1::2]
+    if len(set(fields)) != len(fields) or not {"label", "subject"} & set(fields):
+        raise ParameterError(
+            f"pattern {pattern!r} must hold {{label}} or {{subject}} and every name once; "
+            "for example 'a{label}_s{subject}_e{take}'"
+        )
+    if "{" in "".join(parts[::2]) or "}" in "".join(parts[::2]):
+        raise ParameterError(f"pattern {pattern!r} has a brace that does not belong to a {{name}}")
+    literal = [re.escape(part).replace(r"\*", ".*?") for part in parts[::2]]
+    named = [f"(?P<{name}>[^/]+?)" for name in fields]
+    return re.compile("".join(a + b for a, b in zip(literal, [*named, ""], strict=True)))
+
+
+def _matched(entry: _Entry, root: Path, fits: re.Pattern[str], pattern: str) -> _Entry:
+    below = entry.path.relative_to(root)
+    text = below.with_suffix("").as_posix() if "/" in pattern else entry.path.stem
+    found = fits.fullmatch(text)
+    if found is None:
+        raise DataError(f"{entry.path}: {text!r} does not fit the pattern {pattern!r}")
+    named = found.groupdict()
+    return _Entry(entry.path, named.get("label", entry.label), named.get("subject", entry.subject))
+
+
+def _named(sequences: list[SkeletonSequence], entry: _Entry, root: Path) -> Iterator[SkeletonSequence]:
+    """The file's recordings with the folder's label and subject, named by their path below the folder."""
+    parent = entry.path.parent
+    inside = parent.relative_to(root) if parent.is_relative_to(root) else Path()
+    facts = {
+        field: value
+        for field, value in (("label", entry.label), ("subject", entry.subject))
+        if value is not None and len({getattr(s, field) for s in sequences}) == 1
+    }
+    for sequence in sequences:
+        yield sequence.replace(name=(inside / sequence.name).as_posix(), **facts)

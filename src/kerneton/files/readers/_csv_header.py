@@ -1,0 +1,164 @@
+"""What the columns of a table mean: coordinates of joints, or one joint a row, and what goes with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kerneton.data.layouts import Layout
+from kerneton.exceptions import FormatError
+from kerneton.files.readers._arrays import MAX_JOINTS
+from kerneton.files.readers._text import shorten
+
+_CONFIDENCE = "confidence|conf|c|score|visibility|vis|v|likelihood|presence|probability"
+ROLES = {
+    "frame": {"frame", "frame_id", "frame_number", "frame_no", "frameid", "framenumber", "frame_index"},
+    "time": {"time", "timestamp", "t", "seconds", "sec", "time_s", "time_ms", "timestamp_ms", "ms"},
+    "joint": {"joint", "joint_name", "jointname", "landmark", "keypoint", "marker", "bodypart", "joint_id"},
+    "label": {"label", "action", "activity", "class", "gesture"},
+    "subject": {"subject", "person", "actor", "participant", "subject_id", "user"},
+    "recording": {"recording", "sequence", "clip", "video", "take", "trial", "sample"},
+}
+_AFTER = re.compile(rf"(.+?)[_.:/\s-]+\(?([xyz]|{_CONFIDENCE})\)?", re.IGNORECASE)
+_CAMEL = re.compile(r"(.*[a-z0-9])([XYZ])")
+_BEFORE = re.compile(rf"([xyz]|{_CONFIDENCE})[_.:/\s-]*(\d+)|([xyz])[_.:/\s-]+(.+)", re.IGNORECASE)
+_PLACE = re.compile(r"[_.:/\s-]*(pos|position|loc|location)$", re.IGNORECASE)
+_MAX_NAME, _MAX_COLUMNS = 200, 20_000
+_AXES = ("x", "y", "z", "c")
+
+
+@dataclass
+class Columns:
+    """Positions of columns; -1 is a column that is not there."""
+
+    width: int
+    roles: dict[str, int] = field(default_factory=dict)
+    joints: dict[str, list[int]] = field(default_factory=dict)  # wide: x, y, z, confidence of each joint
+    point: list[int] = field(default_factory=list)  # long: x, y, z, confidence of the row's joint
+
+    @cached_property
+    def places(self) -> list[tuple[int, float]]:
+        """Column and default of every value that a row gives; no z is 0, no confidence is 1."""
+        groups = [self.point] if self.point else list(self.joints.values())
+        return [pair for group in groups for pair in zip(group, (0.0, 0.0, 0.0, 1.0), strict=True)]
+
+
+def parse_header(cells: Sequence[str], where: str) -> Columns:
+    """The meaning of a header row.
+
+    >>> parse_header(["frame", "head_x", "head_y", "head_z"], "nod.csv")
+    Columns(width=4, roles={'frame': 0}, joints={'head': [1, 2, 3, -1]}, point=[])
+    >>> parse_header(["frame", "joint", "x", "y", "z"], "nod.csv").point
+    [2, 3, 4, -1]
+    """
+    if len(cells) > _MAX_COLUMNS:
+        raise FormatError(f"{where}: {len(cells)} columns; at most {_MAX_COLUMNS} are read")
+    columns = Columns(len(cells))
+    bare = [-1, -1, -1, -1]
+    for i, cell in enumerate(cells):
+        name = cell.strip().strip("\"'").strip()
+        plain = re.sub(r"[\s()\[\]-]+", "_", name.lower()).strip("_")
+        role = next((role for role, names in ROLES.items() if plain in names), None)
+        axis = _axis(plain)
+        if role is not None and role not in columns.roles:
+            columns.roles[role] = i
+        elif axis is not None and bare[axis] < 0:
+            bare[axis] = i
+        elif (found := _joint_axis(name)) is not None:
+            joint, axis = found
+            places = columns.joints.setdefault(joint, [-1, -1, -1, -1])
+            if places[axis] >= 0:
+                raise FormatError(
+                    f"{where}: columns {places[axis] + 1} and {i + 1} are both {shorten(name)!r}"
+                )
+            places[axis] = i
+    if "joint" in columns.roles and bare[0] >= 0 and bare[1] >= 0:
+        if "frame" not in columns.roles and "time" not in columns.roles:
+            raise FormatError(f"{where}: a joint a row, but no column 'frame' or 'time'")
+        columns.joints, columns.point = {}, bare
+        return columns
+    columns.joints = {joint: places for joint, places in columns.joints.items() if max(places[:3]) >= 0}
+    _check_joints(columns, where, cells)
+    return columns
+
+
+def _axis(word: str) -> int | None:
+    word = word.lower()
+    if word in ("x", "y", "z"):
+        return "xyz".index(word)
+    return 3 if word in _CONFIDENCE.split("|") else None
+
+
+def _joint_axis(name: str) -> tuple[str, int] | None:
+    """The joint and the axis that a column's name says, like left_wrist_x, LeftWristX, head.y, x_12 or v12."""
+    if len(name) > _MAX_NAME:
+        return None
+    found = _BEFORE.fullmatch(name)
+    if found:
+        axis, joint = (found[1], found[2]) if found[1] else (found[3], found[4])
+    elif found := _AFTER.fullmatch(name) or _CAMEL.fullmatch(name):
+        joint, axis = found[1], found[2]
+    else:
+        return None
+    index = _axis(axis)
+    joint = _PLACE.sub("", joint)
+    return None if index is None or not joint else (joint, index)
+
+
+def _check_joints(columns: Columns, where: str, cells: Sequence[str]) -> None:
+    if not columns.joints:
+        raise FormatError(
+            f"{where}: no columns like left_wrist_x, left_wrist_y, left_wrist_z, nor frame, joint, x, y, z; "
+            f"found {shorten(', '.join(cells), 120)}; give columns= to rename them"
+        )
+    if len(columns.joints) > MAX_JOINTS:
+        raise FormatError(f"{where}: {len(columns.joints)} joints; at most {MAX_JOINTS} are read")
+    flat = all(places[2] < 0 for places in columns.joints.values())
+    for joint, places in columns.joints.items():
+        missing = [axis for axis, place in zip(_AXES[: 2 if flat else 3], places, strict=False) if place < 0]
+        if missing:
+            raise FormatError(f"{where}: joint {shorten(joint)!r} has no {' and no '.join(missing)}")
+
+
+def parse_layout(width: int, layout: Layout, where: str) -> Columns:
+    """The columns of a table without header: the layout's joints in order, perhaps after a frame number.
+
+    >>> from kerneton.data.layouts import COCO_17
+    >>> parse_layout(35, COCO_17, "nod.csv").joints["nose"]
+    [1, 2, -1, -1]
+    """
+    n_joints = len(layout.joints)
+    for per_joint in (3, 4, 2):
+        first = width - per_joint * n_joints
+        if first in (0, 1):
+            starts = range(first, width, per_joint)
+            places = [
+                [s, s + 1, s + 2 if per_joint > 2 else -1, s + 3 if per_joint > 3 else -1] for s in starts
+            ]
+            joints = dict(zip(layout.joints, places, strict=True))
+            return Columns(width, {"frame": 0} if first else {}, joints)
+    raise FormatError(
+        f"{where}: {width} columns do not fit the {n_joints} joints of layout {layout.name!r}: "
+        f"expected {2 * n_joints}, {3 * n_joints} or {4 * n_joints}, or one more for the frame"
+    )
+
+
+def rename(cells: Sequence[str], names: Sequence[str] | Mapping[str, str], where: str) -> list[str]:
+    """A header with some columns renamed, or all.
+
+    >>> rename(["t", "LWX"], {"LWX": "left_wrist_x"}, "nod.csv"), rename(["1", "2"], ["a", "b"], "nod.csv")
+    (['t', 'left_wrist_x'], ['a', 'b'])
+    """
+    if isinstance(names, Mapping):
+        stripped = [cell.strip().strip("\"'") for cell in cells]
+        absent = [name for name in names if name not in stripped]
+        if absent:
+            raise FormatError(
+                f"{where}: no column {', '.join(map(repr, absent))}; found {', '.join(stripped)}"
+            )
+        return [names.get(cell, cell) for cell in stripped]
+    if len(names) != len(cells):
+        raise FormatError(f"{where}: {len(names)} columns are named, the file has {len(cells)}")
+    return list(names)

@@ -1,0 +1,197 @@
+"""Joint names of motion-capture files put into the package's vocabulary, and bones between named joints.
+
+Capture suites name a joint after itself (``LeftElbow``), after the bone that starts there (``LeftForeArm``),
+or, in ASF files, after the bone that ends there (``lhumerus``). The tables below list, for each of our names,
+what it is called elsewhere. The first spelling that the file holds is taken, so ``LeftShoulder`` is the collar
+bone where ``LeftArm`` stands beside it (MotionBuilder, Mixamo) and the shoulder where it does not. Sides are
+recognised as ``Left``, ``L``, ``_l``, ``.L`` before or after the name, and as a single leading letter where the
+file also holds the other side (``lfemur`` with ``rfemur``) or the rest is a known marker or bone (``LKNE``).
+Prefixes of rigs (``mixamorig:``, ``Bip01``, ``ValveBiped``) are dropped. All other names are kept, in lower case
+with underscores and the side first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from kerneton.data.layouts import Layout
+
+MAX_JOINTS = 1000  # a skeleton with face and fingers has about 300; more is not a skeleton
+
+# Each row: our name, then its spellings elsewhere, the most telling first.
+SIDED = {
+    "shoulder": ("arm", "uparm", "upperarm", "humerus", "shoulder", "shoulderjoint", "sho", "acromion"),
+    "collar": ("shoulder", "collar", "clavicle", "collarbone", "clav"),
+    "elbow": ("elbow", "forearm", "lowarm", "lowerarm", "radius", "elb", "elbowjoint"),
+    "wrist": ("wrist", "hand", "wristjoint", "wri"),
+    "hand": ("hand",),
+    "hand_tip": ("handtip",),
+    "hip": ("upleg", "upperleg", "thigh", "femur", "hip", "hipjoint"),
+    "knee": ("knee", "leg", "lowleg", "lowerleg", "shin", "calf", "tibia", "kne", "kneejoint"),
+    "ankle": ("ankle", "foot", "ank", "anklejoint"),
+    "foot": ("foot", "toebase", "toe", "toes", "ball"),
+}
+CENTRAL = {
+    "hip_center": ("hips", "pelvis", "hip", "midhip", "hipcenter", "hipscenter", "root", "bip1", "spinebase"),
+    "spine": ("spinemid", "spinenavel", "spinenaval"),
+    "chest": ("spinechest",),
+    "shoulder_center": ("spineshoulder",),
+    "neck": ("neck", "lowerneck", "neck1"),
+    "head": ("head",),
+}
+# Joints of the trunk from the pelvis up; how many there are decides which of ours they are.
+TRUNK = ("lowerback", "abdomen", "torso", "spine", "spine1", "spine2", "spine3")
+# Bones of ASF files (HDM05, CMU), by the joint at their far end, as in `kerneton.data.layouts.HDM_31`.
+SIDED_ENDS = {
+    "shoulder": ("clavicle",),
+    "elbow": ("humerus",),
+    "forearm": ("radius",),
+    "hip": ("hipjoint",),
+    "knee": ("femur",),
+    "ankle": ("tibia",),
+}
+CENTRAL_ENDS = {
+    "hip_center": ("root",),
+    "spine": ("lowerback",),
+    "shoulder_center": ("thorax",),
+    "neck": ("lowerneck",),
+}
+
+_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_SIDE = {"left": "left", "l": "left", "right": "right", "r": "right"}
+_RIG = {"mixamorig", "bip", "valvebiped", "cc", "base", "def", "j", "c"}
+_LETTERED = {  # Plug-in Gait markers and ASF bones, which are known with one letter for the side
+    *("fhd", "bhd", "sho", "elb", "wra", "wrb", "fin", "asi", "psi", "kne", "ank", "hee", "toe"),
+    *("clavicle", "humerus", "radius", "hipjoint", "femur", "tibia"),
+}
+_OURS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+def joint_names(raw: Sequence[str], *, ends: bool = False) -> list[str]:
+    """Names of a file's joints in the package's vocabulary, unique and in the same order.
+
+    ``ends`` is for ASF bones, which carry the name of the bone and the place of its far end.
+
+    >>> joint_names(["mixamorig:Hips", "mixamorig:LeftShoulder", "mixamorig:LeftArm", "mixamorig:LeftForeArm"])
+    ['hip_center', 'left_collar', 'left_shoulder', 'left_elbow']
+    >>> joint_names(["root", "lfemur", "ltibia", "rfemur", "rtibia", "Prop 1"], ends=True)
+    ['hip_center', 'left_knee', 'left_ankle', 'right_knee', 'right_ankle', 'prop1']
+    """
+    if any(name.startswith("left_") for name in raw) and all(_OURS.fullmatch(name) for name in raw):
+        return _unique(raw)  # the file already speaks our vocabulary
+    split = _sides([_tokens(name) for name in raw])
+    sided, central = (SIDED_ENDS, CENTRAL_ENDS) if ends else (SIDED, CENTRAL)
+    known: dict[tuple[str, str], str] = {}
+    for side in ("left", "right", ""):
+        cores = {"".join(core) for where, core in split if where == side}
+        for ours, spellings in (sided if side else central).items():
+            found = next((s for s in spellings if s in cores and (side, s) not in known), None)
+            if found is not None:
+                known[side, found] = f"{side}_{ours}" if side else ours
+        if not side and not ends:
+            known.update((("", raw), ours) for raw, ours in _trunk(cores))
+    names = []
+    for side, core in split:
+        kept = "_".join([side, *_words(core)] if side else _words(core)) or "joint"
+        names.append(known.get((side, "".join(core)), kept))
+    return _unique(names)
+
+
+def _trunk(cores: set[str]) -> Iterator[tuple[str, str]]:
+    found = [core for core in TRUNK if core in cores]
+    ours = ["spine"] if len(found) == 1 else ["spine_lower", "spine", "chest"]
+    if len(found) == 2 and "chest" not in cores:
+        ours = ["spine", "chest"]
+    yield from zip(found, (name for name in ours if name not in cores or name in found), strict=False)
+
+
+def _tokens(name: str) -> list[str]:
+    tokens = [token.lower() for token in _TOKEN.findall(name.rpartition(":")[2])]
+    while any(token.isalpha() for token in tokens[1:]) and (tokens[0] in _RIG or tokens[0].isdigit()):
+        tokens.pop(0)
+    return [token.lstrip("0") or "0" if token.isdigit() else token for token in tokens]
+
+
+def _sides(names: Sequence[list[str]]) -> list[tuple[str, list[str]]]:
+    whole = {"".join(tokens) for tokens in names}
+    split = []
+    for tokens in names:
+        joined = "".join(tokens)
+        twin = {"l": "r", "r": "l"}.get(joined[:1], "") + joined[1:]
+        if len(tokens) > 1 and tokens[0] in _SIDE:
+            split.append((_SIDE[tokens[0]], tokens[1:]))
+        elif len(tokens) > 1 and tokens[-1] in _SIDE:
+            split.append((_SIDE[tokens[-1]], tokens[:-1]))
+        elif joined.startswith(("left", "right")) and joined not in _SIDE:
+            side = "left" if joined.startswith("left") else "right"
+            split.append((side, [tokens[0].removeprefix(side), *tokens[1:]]))
+        elif joined[:1] in ("l", "r") and (twin in whole or joined[1:] in _LETTERED) and len(joined) > 1:
+            split.append((_SIDE[joined[0]], [tokens[0][1:], *tokens[1:]]))
+        else:
+            split.append(("", tokens))
+    return split
+
+
+def _words(tokens: Iterable[str]) -> list[str]:
+    """Numbers stay with the word before them: spine1, not spine_1."""
+    words: list[str] = []
+    for token in tokens:
+        if token.isdigit() and words and not words[-1][-1:].isdigit():
+            words[-1] += token
+        elif token:
+            words.append(token)
+    return words
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    """Number the names that come again: toe, toe_2."""
+    seen: set[str] = set()
+    counts: dict[str, int] = {}
+    unique = []
+    for name in names:
+        new = name
+        while new in seen:
+            counts[name] = counts.get(name, 1) + 1
+            new = f"{name}_{counts[name]}"
+        seen.add(new)
+        unique.append(new)
+    return unique
+
+
+_AXIS = ("neck", "shoulder_center", "chest", "spine", "spine_lower", "hip_center")
+_PARENTS = {
+    **{joint: _AXIS[i + 1 :] for i, joint in reversed(list(enumerate(_AXIS)))},
+    "head": _AXIS,
+    "nose": ("head", "neck"),
+    "collar": _AXIS,
+    "shoulder": ("collar", *_AXIS),
+    "elbow": ("shoulder",),
+    "wrist": ("elbow",),
+    "hand": ("wrist",),
+    "hip": _AXIS[::-1],
+    "knee": ("hip",),
+    "ankle": ("knee",),
+    "heel": ("ankle",),
+    "foot": ("ankle",),
+    "big_toe": ("foot", "ankle"),
+    "small_toe": ("big_toe",),
+}
+
+
+def marker_layout(name: str, joints: Sequence[str]) -> Layout:
+    """A layout for bare points: bones run between the joints whose names are known.
+
+    >>> layout = marker_layout("trc", ["left_elbow", "left_shoulder", "left_wrist", "clip"])
+    >>> [(layout.joints[a], layout.joints[b]) for a, b in layout.bones]
+    [('left_shoulder', 'left_elbow'), ('left_elbow', 'left_wrist')]
+    """
+    present = set(joints)
+    bones = []
+    for child, parents in _PARENTS.items():
+        for side in ("left_", "right_", ""):
+            candidates = (name for parent in parents for name in (side + parent, parent))
+            found = next((name for name in candidates if name in present), None)
+            if found is not None and side + child in present:
+                bones.append((found, side + child))
+    return Layout(name, joints, bones=bones, root="hip_center" if "hip_center" in present else None)

@@ -1,0 +1,117 @@
+"""Whole files and large blocks of numbers, within limits, with errors that name the line."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from kerneton.exceptions import FormatError, MissingDataError
+from kerneton.files.readers._text import MAX_BYTES, shorten
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file of at most ``MAX_BYTES`` bytes."""
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise FormatError(f"{path}: {size >> 20} MiB in one file; at most {MAX_BYTES >> 20} are read")
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise MissingDataError(f"{path}: no such file") from error
+    except OSError as error:
+        raise MissingDataError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a file: UTF-8 with or without its mark, else Latin-1, in which every byte is a letter."""
+    content = read_bytes(path)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def check_room(path: Path, n_frames: int, n_joints: int) -> None:
+    """Refuse a recording whose coordinates would not fit, before they are allocated.
+
+    >>> check_room(Path("long.bvh"), 10**6, 1000)
+    Traceback (most recent call last):
+    ...
+    kerneton.exceptions.FormatError: long.bvh: 1000000 frames of 1000 joints need 22888 MiB; at most 256 are read
+    """
+    needed = 24 * n_frames * n_joints
+    if needed > MAX_BYTES // 2:  # the other half is for the copy that a change of axes or units makes
+        raise FormatError(
+            f"{path}: {n_frames} frames of {n_joints} joints need {needed >> 20} MiB; "
+            f"at most {MAX_BYTES >> 21} are read"
+        )
+
+
+def number_block(path: Path, lines: Sequence[str], first_line: int) -> np.ndarray:
+    """All numbers of some lines, separated by white space; the error names the line of the first other word.
+
+    >>> number_block(Path("a.txt"), ["1 2.5", "-3e1"], first_line=7)
+    array([  1. ,   2.5, -30. ])
+    """
+    text = " ".join(lines)
+    if not text or text.isspace():  # for which NumPy returns [-1.]
+        return np.empty(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # older NumPy only warns of what is not a number
+            return np.fromstring(text, dtype=np.float64, sep=" ")
+    except (ValueError, DeprecationWarning):
+        for i, line in enumerate(lines, start=first_line):
+            for word in line.split():
+                number(word, f"{path}, line {i}")
+        raise FormatError(f"{path}, line {first_line} or later: not a number") from None
+
+
+def number(word: str, where: str) -> float:
+    """One number; NaN is one, an infinite or absurd value is not.
+
+    >>> number("1e300", "a.bvh, line 3")
+    Traceback (most recent call last):
+    ...
+    kerneton.exceptions.FormatError: a.bvh, line 3: 1e300 is beyond any recording
+    """
+    try:
+        if not word.isascii() or "_" in word:  # Python's own additions to the notation
+            raise ValueError
+        value = float(word)
+    except ValueError:
+        raise FormatError(f"{where}: expected a number, got {shorten(word)!r}") from None
+    if abs(value) > _LARGEST:
+        raise FormatError(f"{where}: {shorten(word)} is beyond any recording")
+    return value
+
+
+_LARGEST = 1e9
+
+
+def check_values(where: Path | str, values: np.ndarray, what: str) -> None:
+    """Refuse infinite and absurd values, which no recording holds; NaN stands for missing and passes.
+
+    >>> check_values(Path("a.bvh"), np.array([1.0, 1e300]), "channels")
+    Traceback (most recent call last):
+    ...
+    kerneton.exceptions.FormatError: a.bvh: the channels hold 1e+300, beyond any recording
+    """
+    absurd = np.abs(values) > _LARGEST
+    if absurd.any():
+        raise FormatError(f"{where}: the {what} hold {values[absurd][0]:g}, beyond any recording")
+
+
+def whole_number(word: str, where: str, what: str) -> int:
+    """One whole number that is not negative.
+
+    >>> whole_number("12", "a.bvh, line 3", "number of frames")
+    12
+    """
+    if not (word.isascii() and word.isdigit()) or len(word) > 18:
+        raise FormatError(f"{where}: expected the {what}, got {shorten(word)!r}")
+    return int(word)

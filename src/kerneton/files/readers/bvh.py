@@ -1,0 +1,267 @@
+"""BVH motion capture: a hierarchy of joints, then rows of channel values, turned into positions.
+
+The rotation of a joint is the product of its rotation channels in the order the file lists them, angles in degrees:
+with ``CHANNELS 3 Zrotation Xrotation Yrotation``, R = R_z R_x R_y. A position channel takes the place of the same
+component of OFFSET, on any joint. Then, with p the parent,
+
+    A_j = A_p R_j,    x_j = x_p + A_p t_j,    x_root = t_root.
+
+Joint names are put into the package's vocabulary where they are recognised (see `kerneton.files.readers._names`), an end
+site is called after its joint: ``head_end``, but the end of the wrist is the hand, of the ankle the foot. y is taken to point up, as BVH suites write it. The format has no
+units: a rest pose wider or higher than 500 is taken for millimetres, than 10 for centimetres, else metres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from kerneton.data.layouts import Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import FormatError, ParameterError
+from kerneton.files.output import write_text
+from kerneton.files.readers._kinematics import Joint, forward_kinematics
+from kerneton.files.readers._names import MAX_JOINTS, joint_names
+from kerneton.files.readers._text import shorten
+from kerneton.files.readers._values import (
+    check_room,
+    check_values,
+    number,
+    number_block,
+    read_lines,
+    whole_number,
+)
+
+_CHANNELS = {
+    f"{axis}{kind}": (kind, "xyz".index(axis)) for axis in "xyz" for kind in ("position", "rotation")
+}
+_TIPS = {
+    f"{side}_{near}": f"{side}_{far}"
+    for side in ("left", "right")
+    for near, far in (("wrist", "hand"), ("ankle", "foot"))
+}
+_METRES = 10  # a rest pose larger than this is not in metres
+
+
+def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
+    """Whether the file opens with the word HIERARCHY."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:9].upper() == b"HIERARCHY"
+
+
+def read(path: Path, *, scale: float | None = None, end_sites: bool = True) -> list[SkeletonSequence]:
+    """The one recording of a BVH file.
+
+    ``scale`` is the length of the file's unit in metres, guessed where it is None; ``end_sites`` keeps the tips
+    of heads, hands and feet as joints.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "nod.bvh"
+    >>> _ = file.write_text('''HIERARCHY
+    ... ROOT Hips { OFFSET 0 0 0 CHANNELS 3 Xposition Yposition Zposition
+    ...   JOINT LeftUpLeg { OFFSET 0.1 0 0 CHANNELS 1 Xrotation
+    ...     End Site { OFFSET 0 -1 0 } } }
+    ... MOTION
+    ... Frames: 2
+    ... Frame Time: 0.04
+    ... 0 1 0  0
+    ... 0 1 0  90''')
+    >>> (recording,) = read(file)
+    >>> recording.layout.joints, recording.fps
+    (('hip_center', 'left_hip', 'left_hip_end'), 25.0)
+    >>> recording.joints[1].round(6) + 0
+    array([[ 0. , 1. ,  0. ], [ 0.1, 1. ,  0. ], [ 0.1, 1. , -1. ]])
+    """
+    path = Path(path)
+    lines = read_lines(path)
+    motion = next((i for i, line in enumerate(lines) if line.strip().upper() == "MOTION"), None)
+    if motion is None:
+        raise FormatError(f"{path}: no line MOTION, so no frames")
+    joints = _hierarchy(path, lines[:motion])
+    values, fps = _motion(path, lines, motion, sum(len(joint.channels) for joint in joints))
+    kept = [i for i, joint in enumerate(joints) if end_sites or not joint.end]
+    check_room(path, len(values), len(joints))
+    positions = forward_kinematics(joints, values)[:, kept]
+    positions *= _unit(joints) if scale is None else scale
+    layout = _layout(joints, kept)
+    return [SkeletonSequence(positions, layout=layout, name=path.stem, fps=fps)]
+
+
+def _words(lines: list[str]) -> Iterator[tuple[str, int]]:
+    for i, line in enumerate(lines, start=1):
+        for word in line.replace("{", " { ").replace("}", " } ").split():
+            yield word, i
+
+
+def _hierarchy(path: Path, lines: list[str]) -> list[Joint]:
+    words = _words(lines)
+    joints: list[Joint] = []
+    open_joints: list[int] = []  # from the root to the joint whose braces are open
+    line = 1
+
+    def take(what: str) -> str:
+        nonlocal line
+        try:
+            word, line = next(words)
+        except StopIteration:
+            raise FormatError(f"{path}, line {line}: the hierarchy ends where {what} is expected") from None
+        return word
+
+    def where() -> str:
+        return f"{path}, line {line}"
+
+    if take("HIERARCHY").upper() != "HIERARCHY":
+        raise FormatError(f"{where()}: expected HIERARCHY")
+    for word, at in words:
+        line, key = at, word.upper()
+        if key in ("ROOT", "JOINT", "END"):
+            name = " ".join(iter(lambda: take("{"), "{"))
+            _check_place(where(), key, name, open_joints, joints)
+            joints.append(Joint(name, open_joints[-1] if open_joints else -1, end=key == "END"))
+            open_joints.append(len(joints) - 1)
+        elif key == "}" and open_joints:
+            open_joints.pop()
+        elif key == "OFFSET" and open_joints:
+            joints[open_joints[-1]].offset = np.array([number(take("an offset"), where()) for _ in range(3)])
+        elif key == "CHANNELS" and open_joints:
+            joints[open_joints[-1]].channels = _channels(take, where)
+        else:
+            raise FormatError(f"{where()}: expected a joint, OFFSET, CHANNELS or }}, got {shorten(word)!r}")
+    if open_joints:
+        raise FormatError(f"{where()}: joint {shorten(joints[open_joints[-1]].name)!r} is never closed by }}")
+    if not joints:
+        raise FormatError(f"{where()}: the hierarchy holds no joint")
+    return joints
+
+
+def _check_place(where: str, key: str, name: str, open_joints: list[int], joints: list[Joint]) -> None:
+    if (key == "ROOT") == bool(open_joints):
+        raise FormatError(
+            f"{where}: {key} {shorten(name)!r} is {'inside' if open_joints else 'outside'} a joint"
+        )
+    if open_joints and joints[open_joints[-1]].end:
+        raise FormatError(f"{where}: {key} {shorten(name)!r} is inside an end site")
+    if len(joints) == MAX_JOINTS:
+        raise FormatError(f"{where}: more than {MAX_JOINTS} joints")
+
+
+def _channels(take: Callable[[str], str], where: Callable[[], str]) -> list[tuple[str, int]]:
+    count = whole_number(take("the number of channels"), where(), "number of channels")
+    if count > 6:
+        raise FormatError(f"{where()}: a joint has at most 6 channels, this one {count}")
+    channels = []
+    for _ in range(count):
+        word = take("a channel")
+        if word.lower() not in _CHANNELS:
+            raise FormatError(f"{where()}: expected a channel such as Xrotation, got {shorten(word)!r}")
+        channels.append(_CHANNELS[word.lower()])
+    return channels
+
+
+def _motion(path: Path, lines: list[str], motion: int, n_channels: int) -> tuple[np.ndarray, float | None]:
+    """Channel values (T, C) and the frame rate."""
+    n_frames = step = None
+    at = motion + 1
+    while at < len(lines) and (n_frames is None or step is None):
+        key, _, value = lines[at].strip().partition(":")
+        where, key = f"{path}, line {at + 1}", "".join(key.split()).lower()
+        if key == "frames":
+            n_frames = whole_number(value.strip(), where, "number of frames")
+        elif key == "frametime":
+            step = number(value.strip(), where)
+        elif key:
+            raise FormatError(
+                f"{where}: expected 'Frames:' and 'Frame Time:', got {shorten(lines[at].strip())!r}"
+            )
+        at += 1
+    if n_frames is None or step is None:
+        raise FormatError(f"{path}: MOTION lacks {'Frames:' if n_frames is None else 'Frame Time:'}")
+    if n_frames == 0 or n_channels == 0:
+        raise FormatError(f"{path}: {n_frames} frames of {n_channels} channels; nothing moves in it")
+    values = number_block(path, lines[at:], at + 1)
+    if len(values) != n_frames * n_channels:
+        raise FormatError(
+            f"{path}: {n_frames} frames of {n_channels} channels are {n_frames * n_channels} numbers, "
+            f"the file holds {len(values)}"
+        )
+    check_values(path, values, "channels")
+    return values.reshape(n_frames, n_channels), 1 / step if step > 1e-6 else None
+
+
+def _unit(joints: list[Joint]) -> float:
+    rest = np.zeros((len(joints), 3))
+    for i, joint in enumerate(joints):
+        if joint.parent >= 0:  # where the root stands says nothing about the size
+            rest[i] = rest[joint.parent] + joint.offset
+    size = np.ptp(rest, axis=0).max()
+    return 0.001 if size > 500 else 0.01 if size > _METRES else 1.0
+
+
+def _layout(joints: list[Joint], kept: list[int]) -> Layout:
+    inner = [i for i, joint in enumerate(joints) if not joint.end]
+    names = dict(zip(inner, joint_names([joints[i].name for i in inner]), strict=True))
+    taken = set(names.values())
+    for i, joint in enumerate(joints):
+        if joint.end:
+            base = _TIPS.get(names[joint.parent], f"{names[joint.parent]}_end")
+            base = base if base not in taken else f"{names[joint.parent]}_end"
+            n = next(n for n in range(1, len(joints) + 2) if f"{base}{n if n > 1 else ''}" not in taken)
+            names[i] = f"{base}{n if n > 1 else ''}"
+            taken.add(names[i])
+    bones = [(names[joints[i].parent], names[i]) for i in kept if joints[i].parent >= 0]
+    return Layout(f"bvh{len(kept)}", [names[i] for i in kept], bones=bones, root=names[0])
+
+
+def write(path: Path, sequences: Iterable[SkeletonSequence]) -> None:
+    """Write one recording, in metres, with three position channels a joint, which need no rotations.
+
+    Animation programs read it as a skeleton whose bones may stretch; `read` gives the same positions back.
+    Offsets are the median bones, missing joints are NaN.
+    """
+    sequences = list(sequences)
+    if len(sequences) != 1:
+        raise ParameterError(f"{path}: a BVH file holds one recording, got {len(sequences)}")
+    (sequence,) = sequences
+    layout = sequence.layout
+    if layout is None or layout.root is None or len(layout.bones) != len(layout.joints) - 1:
+        raise ParameterError(f"{path}: BVH needs a layout whose bones reach every joint from a root")
+    parents = layout.parents
+    shifts = sequence.joints - np.where((parents >= 0)[:, None], sequence.joints[:, parents], 0)
+    order, lines = _declare(layout, _median_bones(shifts))
+    rows = shifts[:, order].reshape(sequence.n_frames, -1)
+    lines += ["MOTION", f"Frames: {len(rows)}", f"Frame Time: {1 / (sequence.fps or 30):.9g}"]
+    lines += [" ".join(f"{value:.9g}" for value in row) for row in rows]
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def _median_bones(shifts: np.ndarray) -> np.ndarray:
+    """(J, 3) medians over the frames; none where they would not read as metres."""
+    bones = np.zeros(shifts.shape[1:])
+    for joint, bone in enumerate(shifts.swapaxes(0, 1)):
+        known = bone[~np.isnan(bone).any(axis=1)]
+        if len(known):
+            bones[joint] = np.median(known, axis=0)
+    return bones if np.abs(bones).sum() < _METRES else np.zeros_like(bones)
+
+
+def _declare(layout: Layout, offsets: np.ndarray) -> tuple[list[int], list[str]]:
+    """The joints in the order of the file, and the lines of its hierarchy."""
+    children: dict[int, list[int]] = {}
+    for parent, child in layout.bones:
+        children.setdefault(parent, []).append(child)
+    order, lines = [], ["HIERARCHY"]
+    to_do = [(layout.root or 0, 0)]
+    while to_do:
+        joint, depth = to_do.pop()
+        tab = "  " * depth
+        if joint < 0:
+            lines.append(f"{tab}}}")
+            continue
+        order.append(joint)
+        offset = " ".join(f"{value:.9g}" for value in offsets[joint])
+        lines += [f"{tab}{'JOINT' if depth else 'ROOT'} {layout.joints[joint]}", f"{tab}{{"]
+        lines += [f"{tab}  OFFSET {offset}", f"{tab}  CHANNELS 3 Xposition Yposition Zposition"]
+        to_do.append((-1, depth))
+        to_do += [(child, depth + 1) for child in reversed(children.get(joint, []))]
+    return order, lines

@@ -1,0 +1,285 @@
+"""Tables: comma, semicolon, tab or space between columns, with or without a header.
+
+Wide tables have a row a frame and columns like ``left_wrist_x``, ``left_wrist.y``, ``LeftWristZ``; long ones have a
+row a joint and columns ``frame, joint, x, y, z``. Both may have confidences, ``time`` (from which the frame rate is
+taken), ``label``, ``subject`` and ``recording``, which tells the recordings of one file apart. Without z, z = 0.
+Empty cells are missing joints. A table without header needs a layout, or names for its columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from kerneton.data.layouts import LAYOUTS, Layout
+from kerneton.data.mapping import map_layout, sub_layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import FormatError, ParameterError
+from kerneton.files.output import replacing
+from kerneton.files.readers._arrays import MAX_JOINTS
+from kerneton.files.readers._csv_header import Columns, parse_header, parse_layout, rename
+from kerneton.files.readers._csv_rows import first_row, number, parse, rows
+from kerneton.files.readers._names import joint_names, marker_layout
+from kerneton.files.readers._text import LARGEST, MAX_BYTES, shorten
+
+_NUMBERED = re.compile(r"((joint|keypoint|landmark|marker|point|kp|j)[_ ]?)?\d+", re.IGNORECASE)
+
+
+@dataclass
+class _Recording:
+    rows: array = field(default_factory=lambda: array("d"))  # x y z confidence of each joint of each row
+    frames: dict[str, int] = field(default_factory=dict)  # long tables: positions of frames and joints
+    joints: dict[str, int] = field(default_factory=dict)
+    at: array = field(default_factory=lambda: array("q"))  # frame and joint of each row
+    times: array = field(default_factory=lambda: array("d"))
+    facts: dict[str, str] = field(default_factory=dict)  # label and subject
+
+
+def sniff(head: bytes, path: Path) -> bool:
+    """Whether this is text whose first line has several columns, named or not."""
+    if b"\0" in head[:64] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return False
+    cells = first_row(head)
+    if path.suffix.lower() in (".csv", ".tsv"):
+        return bool(cells)
+    if all(parse(cell) is not None for cell in cells):
+        return len(cells) >= 2
+    try:
+        return bool(parse_header(cells, "").width)
+    except FormatError:
+        return False
+
+
+def read(
+    path: Path, *, layout: Layout | None = None, columns: Sequence[str] | Mapping[str, str] | None = None
+) -> list[SkeletonSequence]:
+    """The recordings of a table; joint names are put into the package's vocabulary.
+
+    ``layout`` says what the columns of a table without header are; of a table with joint names, it chooses and
+    orders joints. ``columns`` names all columns, or renames some: ``{"LW_X": "left_wrist_x"}``.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "nod.csv"
+    >>> _ = file.write_text("time;head.x;head.y;head.z\\n0;0;1,7;2\\n0,04;0;1,6;2\\n")
+    >>> (nod,) = read(file)
+    >>> nod.joints[:, 0, 1].tolist(), nod.fps, nod.layout.joints
+    ([1.7, 1.6], 25.0, ('head',))
+    """
+    table = rows(path)
+    start = next(table, None)
+    if start is None:
+        raise FormatError(f"{path}: no rows")
+    line, first = start
+    where = f"{path}, line {line}"
+    bare = all(parse(cell) is not None for cell in first)
+    if columns is not None and bare and isinstance(columns, Mapping):
+        raise FormatError(f"{where}: no header whose columns could be renamed; name them all")
+    if columns is not None:
+        meaning = parse_header(rename(first, columns, where), where)
+    elif not bare:
+        meaning = parse_header(first, where)
+    elif layout is not None:
+        meaning = parse_layout(len(first), layout, where)
+    else:
+        raise FormatError(
+            f"{where}: {len(first)} columns without a header; give layout= or columns= to say what they are"
+        )
+    recordings: dict[str, _Recording] = {}
+    used = 0
+    for line, cells in _chain(start if bare else None, table):
+        used += 8 * _take(cells, meaning, recordings, path, line)
+        if used > MAX_BYTES:
+            raise FormatError(f"{path}, line {line}: more than {MAX_BYTES >> 20} MiB of numbers")
+    if not recordings:
+        raise FormatError(f"{path}: a header and no rows")
+    named = not (bare and columns is None)
+    return [
+        _sequence(recording, meaning, layout, path, name, named=named)
+        for name, recording in recordings.items()
+    ]
+
+
+def _chain(
+    start: tuple[int, list[str]] | None, rest: Iterator[tuple[int, list[str]]]
+) -> Iterator[tuple[int, list[str]]]:
+    if start is not None:
+        yield start
+    yield from rest
+
+
+def _take(
+    cells: list[str], meaning: Columns, recordings: dict[str, _Recording], path: Path, line: int
+) -> int:
+    """Put one row into its recording; the memory it took, in numbers."""
+    if len(cells) == meaning.width + 1 and not cells[-1].strip():
+        cells = cells[:-1]
+    if len(cells) != meaning.width:
+        raise FormatError(f"{path}, line {line}: expected {meaning.width} columns, got {len(cells)}")
+    roles = meaning.roles
+    key = cells[roles["recording"]].strip() if "recording" in roles else ""
+    recording = recordings.get(key)
+    used = 16  # what a row costs beside its numbers
+    if recording is None:
+        recording = recordings[key] = _Recording()
+        used = 128
+    for fact in ("label", "subject"):
+        if fact in roles:
+            value = cells[roles[fact]].strip()
+            if recording.facts.setdefault(fact, value) != value:
+                raise FormatError(
+                    f"{path}, line {line}: {fact} changes from {shorten(recording.facts[fact])!r} to "
+                    f"{shorten(value)!r}; a column 'recording' tells recordings apart"
+                )
+    if "time" in roles:
+        recording.times.append(number(cells, roles["time"], path, line))
+    if meaning.point:
+        frame = cells[roles.get("frame", roles.get("time", 0))].strip()
+        joint = cells[roles["joint"]].strip()
+        recording.at.append(recording.frames.setdefault(frame, len(recording.frames)))
+        recording.at.append(recording.joints.setdefault(joint, len(recording.joints)))
+        if len(recording.joints) > MAX_JOINTS:
+            raise FormatError(f"{path}, line {line}: more than {MAX_JOINTS} joints")
+    values = _values(cells, meaning, path, line)
+    recording.rows.fromlist(values)
+    return len(values) + used
+
+
+def _values(cells: list[str], meaning: Columns, path: Path, line: int) -> list[float]:
+    """x y z confidence of every joint of a row."""
+    try:
+        values = [float(cells[place]) if place >= 0 else default for place, default in meaning.places]
+        if max(values) <= LARGEST and min(values) >= -LARGEST:  # false where NaN hides a comparison
+            return values
+    except ValueError:
+        pass
+    return [number(cells, place, path, line) if place >= 0 else default for place, default in meaning.places]
+
+
+def _sequence(
+    recording: _Recording, meaning: Columns, layout: Layout | None, path: Path, name: str, *, named: bool
+) -> SkeletonSequence:
+    if meaning.point:
+        raw, values = _gather(recording, path)
+        has_confidence = meaning.point[3] >= 0
+    else:
+        raw = list(meaning.joints)
+        values = np.frombuffer(recording.rows).reshape(-1, len(raw), 4)
+        has_confidence = any(places[3] >= 0 for places in meaning.joints.values())
+    missing = np.isnan(values[..., :3]).any(-1)
+    joints = np.where(missing[..., None], np.nan, values[..., :3])
+    confidence = None
+    if has_confidence:
+        confidence = np.where(missing, 0.0, np.nan_to_num(np.clip(values[..., 3], 0, 1)))
+    numbered = all(_NUMBERED.fullmatch(joint) for joint in raw)
+    known = layout if numbered or not named else _layout(joint_names(raw))
+    if known is not None and len(known.joints) != len(raw):
+        raise FormatError(f"{path}: {len(raw)} joints do not fit layout {known.name!r}")
+    sequence = SkeletonSequence(
+        joints,
+        confidence,
+        layout=known,
+        label=recording.facts.get("label"),
+        subject=recording.facts.get("subject"),
+        name=name or path.stem,
+        fps=_fps(recording.times),
+    )
+    return sequence if layout is None or known is layout else map_layout(sequence, layout)
+
+
+def _gather(recording: _Recording, path: Path) -> tuple[list[str], np.ndarray]:
+    """Names of joints and (T, J, 4) values from rows of one joint each, in the order of frame numbers."""
+    T, J = len(recording.frames), len(recording.joints)
+    if 32 * T * J > MAX_BYTES:
+        raise FormatError(f"{path}: {T} frames of {J} joints need more than {MAX_BYTES >> 20} MiB")
+    at = np.frombuffer(recording.at, np.int64).reshape(-1, 2)
+    flat = at[:, 0] * J + at[:, 1]
+    cells, counts = np.unique(flat, return_counts=True)
+    if len(cells) < len(flat):
+        frame, joint = divmod(int(cells[np.argmax(counts)]), J)
+        raise FormatError(
+            f"{path}: joint {shorten(list(recording.joints)[joint])!r} comes {counts.max()} times "
+            f"in frame {shorten(list(recording.frames)[frame])}"
+        )
+    values = np.full((T, J, 4), np.nan)
+    values[at[:, 0], at[:, 1]] = np.frombuffer(recording.rows).reshape(-1, 4)
+    order = [parse(frame) for frame in recording.frames]
+    if None not in order:
+        values = values[np.argsort(np.array(order, float), kind="stable")]
+    return list(recording.joints), values
+
+
+def _layout(names: list[str]) -> Layout:
+    """A known layout with these joints, its bones where the order differs or some joints lack, or a new one."""
+    whole = [layout for layout in LAYOUTS.values() if layout.joints == tuple(names)]
+    if whole:
+        return whole[0]
+    holders = [layout for layout in LAYOUTS.values() if set(names) <= set(layout.joints)]
+    if not holders:
+        return marker_layout("table", names)
+    return sub_layout(min(holders, key=lambda layout: len(layout.joints)), names, name="table")
+
+
+def _fps(times: array) -> float | None:
+    """Frames a second from times in seconds, or in the unit that makes it 1 to 1000 of them."""
+    known = np.unique(np.frombuffer(times)) if len(times) else np.empty(0)
+    steps = np.diff(known[np.isfinite(known)])
+    step = float(np.median(steps)) if len(steps) else 0.0
+    for unit in (1.0, 1e-3, 1e-6, 1e-9):
+        rate = round(1.0 / (step * unit), 6) if step > 1e-6 else 0.0
+        if 1.0 <= rate <= 1000.0:
+            return rate
+    return None
+
+
+def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+    """Write recordings as one wide table; with more than one, a column ``recording`` tells them apart.
+
+    Coordinates are written with all their digits. A recording without layout gets numbered joints.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "nod.csv"
+    >>> nod = SkeletonSequence([[[0, 1.5, 2]]], layout=Layout("one", ["head"]), label="nod", fps=25)
+    >>> write(file, [nod])
+    >>> print(file.read_text().strip())
+    label,frame,time,head_x,head_y,head_z
+    nod,0,0.0,0.0,1.5,2.0
+    """
+    facts = [fact for fact in ("label", "subject") if any(getattr(s, fact) is not None for s in sequences)]
+    first = sequences[0]
+    names = _column_names(first)
+    timed = all(s.fps is not None for s in sequences)
+    trusted = all(s.confidence is None for s in sequences)
+    axes = ("x", "y", "z") if trusted else ("x", "y", "z", "confidence")
+    several = ["recording"] if len(sequences) > 1 else []
+    header = several + facts + ["frame"] + ["time"] * timed
+    header += [f"{joint}_{axis}" for joint in names for axis in axes]
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")
+        out.writerow(header)
+        for i, sequence in enumerate(sequences):
+            if _column_names(sequence) != names:
+                raise ParameterError(
+                    f"{path}: {sequence.name or f'recording {i}'} has other joints than the first; "
+                    "a table holds recordings with the same joints"
+                )
+            fixed = [sequence.name or f"recording_{i}"] * bool(several)
+            fixed += [getattr(sequence, fact) or "" for fact in facts]
+            confidence = (
+                np.ones(sequence.joints.shape[:2]) if sequence.confidence is None else sequence.confidence
+            )
+            values = np.concatenate([sequence.joints, confidence[..., None]], -1)[..., : len(axes)]
+            for frame, row in enumerate(values.reshape(len(values), -1)):
+                time = [frame / float(sequence.fps or 1)] * timed
+                out.writerow(fixed + [frame, *time] + ["" if v != v else v for v in row.tolist()])
+
+
+def _column_names(sequence: SkeletonSequence) -> list[str]:
+    if sequence.layout is None:
+        return [f"joint_{i}" for i in range(sequence.n_joints)]
+    return list(sequence.layout.joints)

@@ -1,0 +1,238 @@
+"""NumPy files: ``.npy`` with one array, ``.npz`` with the fields of one recording or of many.
+
+Arrays of joints are (T, J, 3), or (T, J, 2) with z = 0, or (N, T, J, 3) for N recordings of one length. In an
+``.npz``, the fields of `SkeletonSequence` go by their names, ``joints``, ``confidence``, ``layout``, ``label``,
+``subject``, ``name`` and ``fps``; with several recordings, by their names and a number, ``joints_0``, ``label_0``.
+``layout`` is a known layout's name or JSON. Files of others may call the joints ``keypoints``, ``skeleton``,
+``poses``, ``data`` or ``arr_0``. Nothing in such a file is ever executed.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from kerneton.data.layouts import LAYOUTS, Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import FormatError, KernetonError, MissingDataError
+from kerneton.files.output import replacing
+from kerneton.files.readers._arrays import MAX_JOINTS, coordinates, trust
+from kerneton.files.readers._npy import MAGIC, read_array
+from kerneton.files.readers._text import MAX_BYTES, shorten
+
+_JOINTS = ("joints", "keypoints", "keypoint", "skeleton", "skeletons", "poses", "pose", "data", "x", "arr")
+_CONFIDENCE = ("confidence", "confidences", "scores", "score", "keypoint_score", "visibility")
+_LABEL, _SUBJECT = ("label", "labels", "y"), ("subject", "subjects")
+_FIELDS = {*_JOINTS, *_CONFIDENCE, *_LABEL, *_SUBJECT, "layout", "name", "fps"}
+_NUMBERED = re.compile(r"(\w+)_(\d{1,9})")
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, RuntimeError, struct.error)
+
+Fields = dict[str, np.ndarray]
+
+
+def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
+    """Whether the file opens as a NumPy array or as a zip archive of arrays."""
+    return head.startswith(MAGIC) or (head.startswith(b"PK\x03\x04") and b".npy" in head[:512])
+
+
+def read(path: Path) -> list[SkeletonSequence]:
+    """The recordings of the file; every field that `write` stored comes back to the bit.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "walk.npz"
+    >>> np.savez(file, keypoints=np.zeros((9, 17, 2)), layout="coco17", label="walk", fps=25)
+    >>> read(file)
+    [SkeletonSequence(9 frames, 17 joints, coco17, label='walk', name='walk')]
+    """
+    groups: dict[int | None, Fields] = {}
+    for key, value in _arrays(path):
+        numbered = _NUMBERED.fullmatch(key)
+        if numbered and numbered[1] in _FIELDS:
+            groups.setdefault(int(numbered[2]), {})[numbered[1]] = value
+        else:
+            groups.setdefault(None, {})[key] = value
+    numbers = sorted(n for n in groups if n is not None)
+    if None in groups and not any(_find(groups[n], _JOINTS) is not None for n in numbers):
+        return _recordings(groups[None], path, path.stem)
+    single = len(numbers) == 1
+    return [
+        recording
+        for n in numbers
+        for recording in _recordings(groups[n], path, path.stem if single else f"{path.stem}_{n}")
+    ]
+
+
+def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+    """Store every field of every recording, compressed.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "wave.npz"
+    >>> write(file, [SkeletonSequence(np.ones((2, 5, 3), np.float32), subject="ann", name="first")])
+    >>> read(file)[0].subject, sorted(np.load(file))
+    ('ann', ['joints', 'name', 'subject'])
+    """
+    fields: dict[str, Any] = {}
+    for i, sequence in enumerate(sequences):
+        end = f"_{i}" if len(sequences) > 1 else ""
+        fields[f"joints{end}"] = sequence.joints
+        fields[f"name{end}"] = sequence.name
+        for key in ("confidence", "label", "subject", "fps"):
+            if (value := getattr(sequence, key)) is not None:
+                fields[f"{key}{end}"] = value
+        if sequence.layout is not None:
+            fields[f"layout{end}"] = _layout_text(sequence.layout)
+    with replacing(path) as temporary:
+        np.savez_compressed(temporary, **fields)
+
+
+def _arrays(path: Path) -> Iterator[tuple[str, np.ndarray]]:
+    """Names and arrays of an archive, or the one array of an ``.npy`` as ``joints``."""
+    try:
+        with path.open("rb") as file:
+            is_array = file.read(6) == MAGIC
+            file.seek(0)
+            if is_array:
+                yield "joints", read_array(file, path.stat().st_size, str(path))
+            else:
+                yield from _members(file, path)
+    except OSError as error:
+        raise MissingDataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _members(file: IO[bytes], path: Path) -> Iterator[tuple[str, np.ndarray]]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            # Fields that mean nothing here are not even looked at, unless the joints have an unknown name.
+            chosen = {key: info for key, info in infos.items() if _base(key) in _FIELDS}
+            if not any(_base(key) in _JOINTS for key in chosen):
+                chosen = infos
+            size = sum(info.file_size for info in chosen.values())
+            if size > MAX_BYTES:
+                raise FormatError(f"{path}: unpacks to {size >> 20} MiB; at most {MAX_BYTES >> 20} are read")
+            for key, info in chosen.items():
+                where = f"{path}, {shorten(info.filename)}"
+                with archive.open(info) as member:
+                    array = read_array(member, info.file_size, where)
+                    if member.read(1):  # reading to the end also checks the archive's checksum
+                        raise FormatError(f"{where}: more bytes than the array needs")
+                    yield key, array
+    except KernetonError:
+        raise
+    except _DAMAGED as error:
+        raise FormatError(f"{path}: damaged archive: {shorten(str(error), 80)}") from error
+
+
+def _base(key: str) -> str:
+    numbered = _NUMBERED.fullmatch(key)
+    return numbered[1] if numbered else key
+
+
+def _find(fields: Fields, keys: Sequence[str]) -> np.ndarray | None:
+    return next((fields[key] for key in keys if key in fields), None)
+
+
+def _recordings(fields: Fields, path: Path, stem: str) -> list[SkeletonSequence]:
+    joints = _find(fields, _JOINTS)
+    if joints is None:
+        likely = [
+            v for v in fields.values() if v.ndim in (3, 4) and v.shape[-1] in (2, 3) and v.dtype.kind == "f"
+        ]
+        if len(likely) != 1:
+            raise FormatError(
+                f"{path}: expected an array 'joints', found {shorten(', '.join(fields) or 'none', 200)}"
+            )
+        joints = likely[0]
+    joints = coordinates(joints, str(path))
+    confidence = _find(fields, _CONFIDENCE)
+    if confidence is not None:
+        confidence = trust(confidence, joints.shape[:-1], str(path))
+    n = len(joints) if joints.ndim == 4 else 1
+    layout = _layout(_one_each(fields, ("layout",), 1, path)[0], path)
+    labels, subjects = (_one_each(fields, keys, n, path) for keys in (_LABEL, _SUBJECT))
+    names = _one_each(fields, ("name",), n, path)
+    fps = _fps(_find(fields, ("fps",)), path)
+    if joints.ndim == 3:
+        joints, confidence = joints[None], None if confidence is None else confidence[None]
+    if layout is not None and len(layout.joints) != joints.shape[2]:
+        raise FormatError(
+            f"{path}: layout {layout.name!r} has {len(layout.joints)} joints, the array {joints.shape[2]}"
+        )
+    return [
+        SkeletonSequence(
+            joints[i],
+            None if confidence is None else confidence[i],
+            layout=layout,
+            label=labels[i],
+            subject=subjects[i],
+            name=names[i] or (stem if n == 1 else f"{stem}_{i}"),
+            fps=fps,
+        )
+        for i in range(n)
+    ]
+
+
+def _one_each(fields: Fields, keys: Sequence[str], n: int, path: Path) -> list[str | None]:
+    value = _find(fields, keys)
+    if value is None:
+        return [None] * n
+    if value.size not in (1, n):
+        raise FormatError(f"{path}: {value.size} values of {keys[0]} for {n} recordings")
+    try:
+        texts = [
+            v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in value.ravel().tolist()
+        ]
+    except ValueError as error:
+        raise FormatError(f"{path}: {keys[0]} is not text") from error
+    texts = [text.encode("utf-8", "replace").decode() for text in texts]  # lone surrogates cannot be printed
+    return [*texts] if len(texts) == n else [*texts] * n
+
+
+def _fps(value: np.ndarray | None, path: Path) -> float | None:
+    if value is None:
+        return None
+    if value.size != 1 or value.dtype.kind not in "fiu" or not 0 < float(value.ravel()[0]) < 1e6:
+        raise FormatError(f"{path}: fps must be one positive number")
+    return float(value.ravel()[0])
+
+
+def _layout_text(layout: Layout) -> str:
+    if LAYOUTS.get(layout.name) == layout:
+        return layout.name
+    return json.dumps(
+        {
+            "name": layout.name,
+            "joints": layout.joints,
+            "bones": layout.bones,
+            "root": layout.root,
+            "sets": layout.sets,
+        }
+    )
+
+
+def _layout(text: str | None, path: Path) -> Layout | None:
+    if text is None or text in LAYOUTS:
+        return None if text is None else LAYOUTS[text]
+    try:
+        fields = json.loads(text)
+        if len(fields["joints"]) > MAX_JOINTS or len(fields["bones"]) > MAX_JOINTS:
+            raise FormatError(f"{path}: a layout of {len(fields['joints'])} joints")
+        bones = [(int(a), int(b)) for a, b in fields["bones"]]
+        root = None if fields["root"] is None else int(fields["root"])
+        sets = {str(key): [int(j) for j in joints] for key, joints in fields["sets"].items()}
+        return Layout(str(fields["name"]), [str(joint) for joint in fields["joints"]], bones, root, sets)
+    except KernetonError as error:
+        raise FormatError(f"{path}: {error}") from error
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        raise FormatError(
+            f"{path}: unknown layout {shorten(text)!r}; known are {', '.join(LAYOUTS)}"
+        ) from error

@@ -1,0 +1,137 @@
+"""NTU RGB+D ``.skeleton``: frames, bodies and 25 joints of Kinect v2 with their tracking states, metres.
+
+The file counts its frames; each frame counts its bodies; a body is a row that opens with its number, a row with
+its count of joints, and a row ``x y z`` and eight more numbers a joint, the tracking state last where there is one.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from kerneton.data.layouts import KINECT_25
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import FormatError
+from kerneton.files.readers._text import MAX_BYTES, are_numbers, first_rows, lines, numbers, shorten
+
+FPS = 30.0
+_TRACKING = np.array([0.0, 0.5, 1.0])  # not tracked, inferred, tracked
+_N_JOINTS = len(KINECT_25.joints)
+_NAME = re.compile(r"S\d{3}C\d{3}(P\d{3})R\d{3}(A\d{3})")
+
+
+@dataclass
+class _Body:
+    frames: list[int] = field(default_factory=list)
+    values: array = field(default_factory=lambda: array("d"))  # x y z state of each joint of each frame
+
+
+def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
+    """Whether the first two rows are single whole numbers: a count of frames, then one of bodies."""
+    rows = first_rows(head)
+    return len(rows) == 2 and all(are_numbers(row, 1, n_whole=1) for row in rows)
+
+
+def subject_and_label(name: str) -> tuple[str | None, str | None]:
+    """What a name like S001C002P003R002A013 says about subject and action.
+
+    >>> subject_and_label("S001C002P003R002A013"), subject_and_label("wave")
+    (('P003', 'A013'), (None, None))
+    """
+    found = _NAME.match(name)
+    return (found[1], found[2]) if found else (None, None)
+
+
+def read(path: Path) -> list[SkeletonSequence]:
+    """One recording a body, from its first frame to its last; frames without it are NaN with no confidence.
+
+    Label and subject are unknown unless the file is named as in the data set, S001C002P003R002A013.
+
+    >>> import tempfile
+    >>> joint = "0.1 0.5 3.2 " + "0 " * 8 + "2\\n"
+    >>> file = Path(tempfile.mkdtemp()) / "S001C002P003R002A013.skeleton"
+    >>> _ = file.write_text("1\\n1\\n72057 0 1 1 1 1 0 0.02 0.1 2\\n25\\n" + joint * 25)
+    >>> read(file)
+    [SkeletonSequence(1 frames, 25 joints, kinect25, label='A013', subject='P003', name='S001C002P003R002A013')]
+    """
+    rows = ((line, text.split()) for line, text in lines(path))
+    bodies: dict[str, _Body] = {}
+    n_frames = _count(rows, path, "frames")
+    for frame in range(n_frames):
+        for _ in range(_count(rows, path, f"bodies in frame {frame}")):
+            _read_body(rows, path, frame, bodies)
+    extra = next(rows, None)
+    if extra is not None:
+        raise FormatError(f"{path}, line {extra[0]}: the file goes on after its {n_frames} frames")
+    if not bodies:
+        raise FormatError(f"{path}: no body in any of {n_frames} frames")
+    size = sum(8 * 4 * _N_JOINTS * (body.frames[-1] - body.frames[0] + 1) for body in bodies.values())
+    if size > MAX_BYTES:
+        raise FormatError(f"{path}: {len(bodies)} bodies need {size >> 20} MiB; at most {MAX_BYTES >> 20}")
+    subject, label = subject_and_label(path.stem)
+    return [
+        SkeletonSequence(
+            *_arrays(body),
+            layout=KINECT_25,
+            label=label,
+            subject=subject,
+            name=path.stem if len(bodies) == 1 else f"{path.stem}_body{i + 1}",
+            fps=FPS,
+        )
+        for i, body in enumerate(bodies.values())
+    ]
+
+
+def _read_body(
+    rows: Iterator[tuple[int, list[str]]], path: Path, frame: int, bodies: dict[str, _Body]
+) -> None:
+    line, words = _next(rows, path, f"a body in frame {frame}")
+    body = bodies.setdefault(words[0], _Body())
+    if body.frames and body.frames[-1] == frame:
+        raise FormatError(f"{path}, line {line}: body {shorten(words[0])} is in frame {frame} twice")
+    body.frames.append(frame)
+    n_joints = _count(rows, path, "joints")
+    if n_joints != _N_JOINTS:
+        raise FormatError(f"{path}, frame {frame}: expected {_N_JOINTS} joints, got {n_joints}")
+    for joint in KINECT_25.joints:
+        line, words = _next(rows, path, f"{joint} in frame {frame}")
+        if len(words) not in (11, 12):
+            raise FormatError(
+                f"{path}, line {line}: expected 11 or 12 numbers a joint, got {len(words)} words"
+            )
+        values = numbers(words, path, line)
+        state = values[11] if len(words) == 12 else 2.0
+        if state not in (0.0, 1.0, 2.0):
+            raise FormatError(f"{path}, line {line}: tracking state must be 0, 1 or 2, got {words[11]}")
+        body.values.extend((*values[:3], state))
+
+
+def _arrays(body: _Body) -> tuple[np.ndarray, np.ndarray]:
+    values = np.frombuffer(body.values).reshape(-1, _N_JOINTS, 4)
+    present = np.asarray(body.frames) - body.frames[0]
+    joints = np.full((present[-1] + 1, _N_JOINTS, 3), np.nan)
+    confidence = np.zeros(joints.shape[:2])
+    joints[present] = values[:, :, :3]
+    confidence[present] = _TRACKING[values[:, :, 3].astype(np.intp)]
+    return joints, confidence
+
+
+def _next(rows: Iterator[tuple[int, list[str]]], path: Path, what: str) -> tuple[int, list[str]]:
+    try:
+        return next(rows)
+    except StopIteration:
+        raise FormatError(f"{path}: the file ends where {what} should be") from None
+
+
+def _count(rows: Iterator[tuple[int, list[str]]], path: Path, what: str) -> int:
+    line, words = _next(rows, path, f"the number of {what}")
+    if not are_numbers(words, 1, n_whole=1) or not 0 <= float(words[0]) < 1e9:
+        raise FormatError(
+            f"{path}, line {line}: expected the number of {what}, got {shorten(' '.join(words))!r}"
+        )
+    return int(float(words[0]))

@@ -1,0 +1,131 @@
+"""OpenPose keypoints: a folder with a ``*_keypoints.json`` for each frame, or one JSON file.
+
+The keypoints are **two-dimensional**: x and y are pixels and **z is zero** for every joint, unless the files hold
+``pose_keypoints_3d``. x is turned to the left and y up (half a turn about z). BODY_25 and the 18 points of the COCO model
+are told apart by their number. Keypoints that OpenPose did not find are NaN with confidence 0. Where several people are
+in the picture, the most confident one is followed through the frames.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.layouts import OPENPOSE_25, Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import FormatError, MissingDataError
+from kerneton.files.readers._keypoints import (
+    LOG,
+    follow,
+    frame_rate,
+    is_json,
+    load_json,
+    natural_order,
+    number_array,
+    picture_sequence,
+)
+from kerneton.files.readers._values import check_room
+
+OPENPOSE_18 = Layout(
+    "openpose18",
+    [
+        joint
+        for joint in OPENPOSE_25.joints
+        if joint != "hip_center" and "toe" not in joint and "heel" not in joint
+    ],
+    bones=[
+        *(("neck", joint) for joint in ("nose", "right_shoulder", "left_shoulder", "right_hip", "left_hip")),
+        *(("nose", f"{side}_eye") for side in ("right", "left")),
+        *((f"{side}_eye", f"{side}_ear") for side in ("right", "left")),
+        *(
+            (f"{side}_{a}", f"{side}_{b}")
+            for side in ("right", "left")
+            for a, b in (("shoulder", "elbow"), ("elbow", "wrist"), ("hip", "knee"), ("knee", "ankle"))
+        ),
+    ],
+    root="neck",
+)
+_LAYOUTS = {25: OPENPOSE_25, 18: OPENPOSE_18}
+_ENDING = "_keypoints.json"
+
+
+def sniff(head: bytes, path: Path) -> bool:
+    """Whether a folder holds ``*_keypoints.json`` files, or a JSON file speaks of people."""
+    if path.is_dir():
+        with os.scandir(path) as entries:
+            return any(entry.name.endswith(_ENDING) for entry in entries)
+    return is_json(head) and b'"people"' in head
+
+
+def read(path: Path) -> list[SkeletonSequence]:
+    """The recording of a folder or file of OpenPose keypoints; z is zero."""
+    path = Path(path)
+    fps = None
+    if path.is_dir():
+        frames = [(file, load_json(file)) for file in _frame_files(path)]
+        name = path.name
+    else:
+        document = load_json(path)
+        name, fps = path.stem.removesuffix("_keypoints"), frame_rate(document)
+        if isinstance(document, dict) and "people" not in document:
+            document = document.get("frames")
+        documents = document if isinstance(document, list) else [document]
+        frames = [(path, frame) for frame in documents]
+    people = [_people(frame, f"{file}, frame {t}") for t, (file, frame) in enumerate(frames)]
+    layout, stacked = _stack(path, people)
+    flat = not any((p[..., 2] != 0).any() for p in stacked)
+    if flat:
+        LOG.info("%s: OpenPose keypoints are two-dimensional, z is zero", path)
+    if crowd := max((len(p) for p in stacked), default=0) - 1:
+        LOG.info("%s: up to %d more people in the picture were left out", path, crowd)
+    return [picture_sequence(path, follow(stacked), layout, name=name, fps=fps)]
+
+
+def _frame_files(path: Path) -> list[Path]:
+    try:
+        files = [file for file in path.iterdir() if file.name.endswith(_ENDING)]
+    except OSError as error:
+        raise MissingDataError(f"{path}: cannot be read: {error.strerror}") from error
+    if not files:
+        raise FormatError(f"{path}: no *{_ENDING} in this folder")
+    return sorted(files, key=lambda file: natural_order(file.name))
+
+
+def _people(frame: Any, where: str) -> list[np.ndarray]:
+    """Keypoints (J, 4) of each person: x, y, z, confidence."""
+    if not isinstance(frame, dict) or not isinstance(frame.get("people"), list):
+        raise FormatError(f"{where}: expected an object with a list 'people'")
+    found = []
+    for person in frame["people"]:
+        if not isinstance(person, dict):
+            raise FormatError(f"{where}: expected a person as an object")
+        solid = person.get("pose_keypoints_3d") or []
+        values = number_array(
+            solid or person.get("pose_keypoints_2d", person.get("pose_keypoints", [])), where
+        )
+        width = 4 if solid else 3
+        if values.size == 0:
+            continue  # a face or a hand without a body
+        if values.ndim != 1 or values.size % width or values.size // width not in _LAYOUTS:
+            raise FormatError(
+                f"{where}: expected {width} x 25 or {width} x 18 numbers a person, got an array of shape {values.shape}"
+            )
+        points = values.reshape(-1, width)
+        if not solid:
+            points = np.insert(points, 2, 0.0, axis=1)
+        found.append(points)
+    return found
+
+
+def _stack(path: Path, people: list[list[np.ndarray]]) -> tuple[Layout, list[np.ndarray]]:
+    sizes = {len(person) for frame in people for person in frame}
+    if not sizes:
+        raise FormatError(f"{path}: {len(people)} frames, and a person in none of them")
+    if len(sizes) > 1:
+        raise FormatError(f"{path}: people with {' and with '.join(map(str, sorted(sizes)))} keypoints")
+    (size,) = sizes
+    check_room(path, len(people), size)
+    return _LAYOUTS[size], [np.array(frame).reshape(-1, size, 4) for frame in people]

@@ -1,0 +1,196 @@
+"""The pickle that PYSKL and MMAction2 train on, read without executing it, and written.
+
+The file is a dict: ``split`` maps names to lists of recordings, ``annotations`` lists dicts with ``frame_dir`` (the
+name), ``total_frames``, ``label`` (a number) and ``keypoint`` (persons × frames × joints × coordinates), for two
+coordinates also ``keypoint_score`` and ``img_shape``. Two coordinates run right and down in the picture: half a turn
+makes them run left and up, with z = 0 away from the camera, as in Kinect's recordings. Files written here also carry ``subject``, ``fps``, ``layout`` and the labels' names, which other
+programs pass over.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.layouts import COCO_17, KINECT_25, LAYOUTS, OPENPOSE_25, Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import FormatError, ParameterError
+from kerneton.files.output import replacing
+from kerneton.files.readers._arrays import coordinates, trust
+from kerneton.files.readers._pickle_data import load
+from kerneton.files.readers._pickle_write import dump
+from kerneton.files.readers._text import MAX_BYTES, shorten
+from kerneton.files.readers.ntu import subject_and_label
+
+_LAYOUTS = {(25, 3): KINECT_25, (17, 2): COCO_17, (25, 2): OPENPOSE_25}  # by joints and coordinates
+_STARTS = (b"(dp", b"(lp", b"}q", b"]q", b"}(", b"](", b"(d", b"(l")
+
+
+def sniff(head: bytes, path: Path) -> bool:
+    """Whether the file opens as a pickle; the oldest protocols have no mark, so there the name counts."""
+    if len(head) > 2 and head[0] == 0x80 and head[1] <= 5:
+        return True
+    return path.suffix.lower() in (".pkl", ".pickle") and head.startswith(_STARTS)
+
+
+def read(path: Path) -> list[SkeletonSequence]:
+    """One recording a person of each annotation; persons of zeros are padding and left out.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "mine.pkl"
+    >>> write(file, [SkeletonSequence(np.ones((8, 25, 3)), label="wave", name="first", subject="ann")])
+    >>> read(file)
+    [SkeletonSequence(8 frames, 25 joints, kinect25, label='wave', subject='ann', name='first')]
+    """
+    data = load(path)
+    label_names = _labels(data)
+    room = max(MAX_BYTES, 6 * path.stat().st_size)  # one array in many annotations must not fill the memory
+    sequences: list[SkeletonSequence] = []
+    for i, annotation in enumerate(_annotations(data, path)):
+        where = f"{path}, annotation {i}"
+        if not isinstance(annotation, dict) or not isinstance(annotation.get("keypoint"), np.ndarray):
+            raise FormatError(f"{where}: expected a dict with an array 'keypoint'")
+        persons = _persons(annotation, label_names, where, default=f"{path.stem}_{i}")
+        room -= sum(person.joints.nbytes for person in persons)
+        if room < 0:
+            raise FormatError(f"{where}: more joints than the file can hold")
+        sequences.extend(persons)
+    if not sequences:
+        raise FormatError(f"{path}: no annotations")
+    return sequences
+
+
+def read_splits(path: str | Path) -> dict[str, list[str]]:
+    """The named splits of the file: lists of recordings' names.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "mine.pkl"
+    >>> write(file, [SkeletonSequence(np.ones((8, 25, 3)), name=n) for n in "ab"], splits={"test": ["b"]})
+    >>> read_splits(file)
+    {'test': ['b']}
+    """
+    data = load(Path(path))
+    splits = data.get("split") if isinstance(data, dict) else None
+    if not isinstance(splits, dict) or not all(isinstance(names, list) for names in splits.values()):
+        raise FormatError(f"{path}: no dict 'split' of lists")
+    return {str(key): [str(name) for name in names] for key, names in splits.items()}
+
+
+def write(
+    path: Path,
+    sequences: Sequence[SkeletonSequence],
+    *,
+    splits: Mapping[str, Iterable[str]] | None = None,
+    img_shape: tuple[int, int] | None = None,
+) -> None:
+    """Write recordings as annotations, one person each; missing joints are zeros with score 0.
+
+    ``splits`` maps names to recordings' names, by default all under ``all``. Labels are numbered in alphabetical
+    order. Recordings whose z is zero throughout are written with two coordinates; ``img_shape`` is then the
+    picture's (height, width), by default the smallest that holds the joints.
+    """
+    names = _unique_names(sequences)
+    labels = sorted({s.label for s in sequences if s.label is not None})
+    chosen = {"all": names} if splits is None else {key: list(wanted) for key, wanted in splits.items()}
+    unknown = sorted({name for wanted in chosen.values() for name in wanted} - set(names))
+    if unknown:
+        raise ParameterError(f"splits name {', '.join(unknown)}, which is not among the recordings")
+    annotations = []
+    for name, sequence in zip(names, sequences, strict=True):
+        annotation = {"frame_dir": name, "total_frames": sequence.n_frames} | _arrays(sequence, img_shape)
+        annotation["label"] = -1 if sequence.label is None else labels.index(sequence.label)
+        for field in ("subject", "fps"):
+            if (value := getattr(sequence, field)) is not None:
+                annotation[field] = float(value) if field == "fps" else value
+        if sequence.layout is not None and LAYOUTS.get(sequence.layout.name) == sequence.layout:
+            annotation["layout"] = sequence.layout.name
+        annotations.append(annotation)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        dump({"split": chosen, "annotations": annotations, "label_names": labels}, file)
+
+
+def _annotations(data: Any, path: Path) -> list[Any]:
+    annotations = data.get("annotations") if isinstance(data, dict) else data
+    if not isinstance(annotations, list):
+        raise FormatError(f"{path}: expected a dict with a list 'annotations', got {type(data).__name__}")
+    return annotations
+
+
+def _labels(data: Any) -> list[str]:
+    names = data.get("label_names", []) if isinstance(data, dict) else []
+    return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else []
+
+
+def _persons(
+    annotation: dict[Any, Any], label_names: list[str], where: str, default: str
+) -> list[SkeletonSequence]:
+    keypoint = annotation["keypoint"]
+    joints = coordinates(keypoint if keypoint.ndim == 4 else keypoint[None], where)  # (M, T, V, 3)
+    score = annotation.get("keypoint_score")
+    confidence = None
+    if isinstance(score, np.ndarray):
+        confidence = trust(score if keypoint.ndim == 4 else score[None], joints.shape[:-1], where)
+    if keypoint.shape[-1] == 2:
+        joints[..., :2] = 0.0 - joints[..., :2]
+    name = annotation.get("frame_dir")
+    name = name if isinstance(name, str) and name else default
+    subject, named_label = subject_and_label(name)
+    label = annotation.get("label")
+    if isinstance(label, int) and label >= 0:
+        label = label_names[label] if label < len(label_names) else str(label)
+    subject = annotation.get("subject") if isinstance(annotation.get("subject"), str) else subject
+    fps = annotation.get("fps")
+    real = [m for m in range(len(joints)) if joints[m].any()] or [0]
+    return [
+        SkeletonSequence(
+            np.array(joints[m]),
+            None if confidence is None else confidence[m],
+            layout=_layout(annotation, keypoint.shape, where),
+            label=label if isinstance(label, str) else named_label,
+            subject=subject,
+            name=name if len(real) == 1 else f"{name}_body{m + 1}",
+            fps=float(fps) if isinstance(fps, (int, float)) and 0 < fps < 1e6 else None,
+        )
+        for m in real
+    ]
+
+
+def _layout(annotation: dict[Any, Any], shape: tuple[int, ...], where: str) -> Layout | None:
+    known = annotation.get("layout")
+    if not isinstance(known, str):
+        return _LAYOUTS.get((shape[-2], shape[-1]))
+    layout = LAYOUTS.get(known)
+    if layout is None or len(layout.joints) != shape[-2]:
+        raise FormatError(f"{where}: {shape[-2]} joints with layout {shorten(known)!r}")
+    return layout
+
+
+def _unique_names(sequences: Sequence[SkeletonSequence]) -> list[str]:
+    names: dict[str, None] = {}
+    for i, sequence in enumerate(sequences):
+        name = sequence.name or f"recording_{i}"
+        names[name if name not in names else f"{name}_{i}"] = None
+    if len(names) != len(sequences):
+        raise ParameterError("recordings need different names")
+    return list(names)
+
+
+def _arrays(sequence: SkeletonSequence, img_shape: tuple[int, int] | None) -> dict[str, Any]:
+    missing = np.isnan(sequence.joints).any(-1)
+    joints = np.where(missing[..., None], 0, sequence.joints)
+    score = np.ones(missing.shape) if sequence.confidence is None else sequence.confidence
+    fields: dict[str, Any] = {}
+    if not joints[..., 2].any():
+        joints = 0.0 - joints[..., :2]
+        if img_shape is None:
+            width, height = (max(1, math.ceil(v) + 1) for v in joints.max((0, 1)).tolist())
+            img_shape = (height, width)
+        fields = {"img_shape": tuple(img_shape), "original_shape": tuple(img_shape)}
+    return fields | {
+        "keypoint": joints[None].astype(np.float32),
+        "keypoint_score": np.where(missing, 0, score)[None].astype(np.float32),
+    }

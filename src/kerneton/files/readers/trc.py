@@ -1,0 +1,130 @@
+"""TRC marker trajectories, as Motion Analysis, OpenSim and Pose2Sim write them.
+
+Five header lines, then a row a frame: number, time, three coordinates a marker. Coordinates become metres. Markers
+carry the file's labels, put into the package's vocabulary where they are recognised. A blank or NaN field, or a point
+exactly at the origin, is a missing point: NaN with confidence 0. OpenSim's files have y up; where the labels show that
+the body stands along z instead, it is turned up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import FormatError, ParameterError
+from kerneton.files.output import write_text
+from kerneton.files.readers._markers import marker_sequence, unit_in_metres
+from kerneton.files.readers._names import MAX_JOINTS
+from kerneton.files.readers._values import check_room, number, read_lines, whole_number
+
+_HEADER = 5  # lines before the first frame
+
+
+def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
+    """Whether the file opens with the word PathFileType."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:12].lower() == b"pathfiletype"
+
+
+def read(path: Path) -> list[SkeletonSequence]:
+    """The one recording of a TRC file.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "step.trc"
+    >>> _ = file.write_text('''PathFileType\\t4\\t(X/Y/Z)\\tstep.trc
+    ... DataRate\\tCameraRate\\tNumFrames\\tNumMarkers\\tUnits\\tOrigDataRate\\tOrigDataStartFrame\\tOrigNumFrames
+    ... 100\\t100\\t2\\t2\\tmm\\t100\\t1\\t2
+    ... Frame#\\tTime\\tLKnee\\t\\t\\tLAnkle\\t\\t
+    ... \\t\\tX1\\tY1\\tZ1\\tX2\\tY2\\tZ2
+    ... 1\\t0.00\\t10\\t500\\t0\\t20\\t90\\t0
+    ... 2\\t0.01\\t11\\t500\\t0\\t\\t\\t''')
+    >>> (recording,) = read(file)
+    >>> recording.layout.joints, recording.fps, recording.joints[:, 1].tolist(), recording.confidence[:, 1].tolist()
+    (('left_knee', 'left_ankle'), 100.0, [[0.02, 0.09, 0.0], [nan, nan, nan]], [1.0, 0.0])
+    """
+    path = Path(path)
+    lines = read_lines(path)
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if not lines or not lines[0].strip().lower().startswith("pathfiletype"):
+        raise FormatError(f"{path}, line 1: expected PathFileType")
+    if len(lines) <= _HEADER:
+        raise FormatError(f"{path}: {len(lines)} lines; expected {_HEADER} of header and then the frames")
+    header = dict(zip(lines[1].lower().split(), lines[2].split(), strict=False))
+    fields = ("datarate", "numframes", "nummarkers", "units")
+    if missing := [name for name in fields if name not in header]:
+        raise FormatError(f"{path}, lines 2 and 3: the header lacks {', '.join(missing)}")
+    rate = number(header["datarate"], f"{path}, line 3")
+    n_frames = whole_number(header["numframes"], f"{path}, line 3", "number of frames")
+    labels = _labels(
+        path, lines[3], whole_number(header["nummarkers"], f"{path}, line 3", "number of markers")
+    )
+    check_room(path, n_frames, len(labels))
+    points = _points(path, lines, n_frames, len(labels))
+    unit = unit_in_metres(header["units"], f"{path}, line 3")
+    return [marker_sequence(path, "trc", labels, points, unit=unit, fps=rate if rate > 0 else None)]
+
+
+def _labels(path: Path, line: str, n_markers: int) -> list[str]:
+    words = [word.strip() for word in line.split("\t")] if "\t" in line.strip() else line.split()
+    labels = [word for word in words[2:] if word]
+    if not labels or len(labels) != n_markers:
+        raise FormatError(f"{path}, line 4: expected {n_markers} marker labels, got {len(labels)}")
+    if len(labels) > MAX_JOINTS:
+        raise FormatError(f"{path}, line 4: more than {MAX_JOINTS} markers")
+    return labels
+
+
+def _points(path: Path, lines: list[str], n_frames: int, n_markers: int) -> np.ndarray:
+    """Coordinates (T, M, 3) of the rows that are not blank."""
+    rows = [(i, line) for i, line in enumerate(lines[_HEADER:], start=_HEADER + 1) if line.strip()]
+    if len(rows) != n_frames or not rows:
+        raise FormatError(f"{path}: the header promises {n_frames} frames, the file holds {len(rows)}")
+    points = np.empty((n_frames, n_markers, 3))
+    for t, (i, line) in enumerate(rows):
+        points[t] = _row(f"{path}, line {i}", line, 2 + 3 * n_markers)[2:].reshape(n_markers, 3)
+    return points
+
+
+def _row(where: str, line: str, width: int) -> np.ndarray:
+    tabs = "\t" in line
+    cells = [cell.strip() or "nan" for cell in line.split("\t")] if tabs else line.split()
+    if tabs:  # writers differ in how many blanks end a row
+        blanks = cells[width:]
+        cells = cells[:width] + ["nan"] * (width - len(cells)) + [cell for cell in blanks if cell != "nan"]
+    if len(cells) != width:
+        raise FormatError(f"{where}: expected {width} fields, got {len(cells)}")
+    try:
+        return np.array(cells, dtype=np.float64)
+    except ValueError:
+        return np.array([number(cell, where) for cell in cells])
+
+
+def write(path: Path, sequences: Iterable[SkeletonSequence]) -> None:
+    """Write one recording in metres; fields of missing joints stay blank."""
+    sequences = list(sequences)
+    if len(sequences) != 1:
+        raise ParameterError(f"{path}: a TRC file holds one recording, got {len(sequences)}")
+    (sequence,) = sequences
+    fps, T, J = sequence.fps or 30.0, sequence.n_frames, sequence.n_joints
+    names = sequence.layout.joints if sequence.layout is not None else [f"joint_{j}" for j in range(J)]
+    missing = np.isnan(sequence.joints).any(axis=2)
+    if sequence.confidence is not None:
+        missing = missing | (sequence.confidence == 0)
+    lines = [
+        f"PathFileType\t4\t(X/Y/Z)\t{Path(path).name}",
+        "DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate\tOrigDataStartFrame\tOrigNumFrames",
+        f"{fps:g}\t{fps:g}\t{T}\t{J}\tm\t{fps:g}\t1\t{T}",
+        "Frame#\tTime\t" + "\t\t\t".join(names) + "\t\t",
+        "\t\t" + "\t".join(f"{axis}{j + 1}" for j in range(J) for axis in "XYZ"),
+        "",
+    ]
+    for t, frame in enumerate(sequence.joints):
+        cells = [
+            "\t\t" if gone else "\t".join(f"{v:.9g}" for v in point)
+            for point, gone in zip(frame, missing[t], strict=True)
+        ]
+        lines.append("\t".join([str(t + 1), f"{t / fps:.6f}", *cells]))
+    write_text(path, "\n".join(lines) + "\n")

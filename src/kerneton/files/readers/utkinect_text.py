@@ -1,0 +1,37 @@
+"""UTKinect-Action3D text: a row ``frame x1 y1 z1 ... z20`` a frame, metres."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from kerneton.data.layouts import KINECT_20
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.files.readers._text import are_numbers, first_rows, table
+
+_WIDTH = 1 + 3 * len(KINECT_20.joints)
+
+
+def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
+    """Whether the first rows are 61 numbers each, the first whole."""
+    rows = first_rows(head)
+    return bool(rows) and all(are_numbers(row, _WIDTH, n_whole=1) for row in rows)
+
+
+def read(path: Path) -> list[SkeletonSequence]:
+    """The one recording of the file, without label: its actions are bounds in another file.
+
+    Frame numbers step irregularly in the published files; where one comes twice, its first row counts.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "joints_s01_e01.txt"
+    >>> _ = file.write_text("".join(f"{frame} " + "0.5 " * 60 + "\\n" for frame in (190, 190, 192)))
+    >>> read(file)
+    [SkeletonSequence(2 frames, 20 joints, kinect20, name='joints_s01_e01')]
+    """
+    rows = table(path, _WIDTH, "frame and 20 x y z")
+    again = np.concatenate(([False], rows[1:, 0] == rows[:-1, 0]))
+    rows = rows[~again]
+    joints = rows[:, 1:].reshape(len(rows), -1, 3)
+    return [SkeletonSequence(joints, layout=KINECT_20, name=path.stem)]

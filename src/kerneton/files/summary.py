@@ -1,0 +1,200 @@
+"""What is in a set of recordings, and what in it may mislead a model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.sequence import SkeletonSequence
+
+_FEW, _SHORT, _SHOWN = 2, 4, 12
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Counts, lengths, missing data and warnings of a set of recordings; `str` makes it readable."""
+
+    name: str
+    n_recordings: int
+    labels: dict[str, int]
+    subjects: dict[str, int]
+    n_frames: tuple[int, float, int]  # shortest, median, longest
+    layouts: dict[str, int]
+    fps: dict[str, int]
+    missing: float  # share of joints in all frames
+    warnings: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        shortest, median, longest = self.n_frames
+        lines = [
+            f"{self.name or 'recordings'}: {_many(self.n_recordings, 'recording')}, "
+            f"{_many(len(self.labels), 'label')}, {_many(len(self.subjects), 'subject')}",
+            f"  frames    {shortest} to {longest}, median {median:g}",
+            f"  joints    {_counts(self.layouts, self.n_recordings)}",
+            f"  rate      {_counts(self.fps, self.n_recordings)}",
+            f"  missing   {self.missing:.1%} of joints",
+        ]
+        if self.labels:
+            lines.append(f"  labels    {_counts(self.labels)}")
+        if self.subjects:
+            lines.append(f"  subjects  {_counts(self.subjects)}")
+        return "\n".join(lines + [f"  warning   {warning}" for warning in self.warnings])
+
+
+def summarize(data: Iterable[SkeletonSequence]) -> Summary:
+    """Count what is in a set of recordings and warn of what may mislead.
+
+    Warnings: labels with two recordings or fewer or by one subject, subjects with one label, the same recording
+    twice, mixed layouts or frame rates, recordings without label, of a few frames, or mostly missing.
+
+    >>> import numpy as np
+    >>> from kerneton.data.sequence import SkeletonDataset
+    >>> rng = np.random.default_rng(0)
+    >>> print(summarize(SkeletonDataset([
+    ...     SkeletonSequence(rng.normal(size=(30, 20, 3)), label=label, subject=subject, fps=30)
+    ...     for label in ("bow", "wave") for subject in ("ann", "bob", "cy")], name="toy")))
+    toy: 6 recordings, 2 labels, 3 subjects
+      frames    30 to 30, median 30
+      joints    20, unnamed
+      rate      30 fps
+      missing   0.0% of joints
+      labels    bow 3, wave 3
+      subjects  ann 2, bob 2, cy 2
+    """
+    sequences = list(data)
+    lengths = [s.n_frames for s in sequences] or [0]
+    missing = [_missing(s) for s in sequences]
+    total = sum(s.n_frames * s.n_joints for s in sequences)
+    labels = _tally(s.label for s in sequences)
+    subjects = _tally(s.subject for s in sequences)
+    layouts = _tally(s.layout.name if s.layout else f"{s.n_joints}, unnamed" for s in sequences)
+    fps = _tally("unknown" if s.fps is None else f"{s.fps:g} fps" for s in sequences)
+    return Summary(
+        name=getattr(data, "name", ""),
+        n_recordings=len(sequences),
+        labels=labels,
+        subjects=subjects,
+        n_frames=(min(lengths), float(np.median(lengths)), max(lengths)),
+        layouts=layouts,
+        fps=fps,
+        missing=sum(missing) / total if total else 0.0,
+        warnings=[
+            *_balance_warnings(sequences, labels, subjects),
+            *_mixture_warnings(layouts, fps),
+            *_duplicate_warnings(sequences),
+            *_quality_warnings(sequences, missing),
+        ],
+    )
+
+
+def _balance_warnings(
+    sequences: list[SkeletonSequence], labels: dict[str, int], subjects: dict[str, int]
+) -> list[str]:
+    warnings = []
+    for fact in ("label", "subject"):
+        without = [_name(s) for s in sequences if getattr(s, fact) is None]
+        if without and len(without) < len(sequences):
+            warnings.append(f"{_many(len(without), 'recording')} without {fact}: {_some(without)}")
+        elif without and fact == "label":
+            warnings.append("no recording has a label")
+    few = [f"{label} ({n})" for label, n in labels.items() if n <= _FEW]
+    if few:
+        warnings.append(f"labels with {_FEW} recordings or fewer: {_some(few)}")
+    by_subject, by_label = defaultdict(set), defaultdict(set)
+    for s in sequences:
+        if s.label is not None and s.subject is not None:
+            by_subject[s.subject].add(s.label)
+            by_label[s.label].add(s.subject)
+    if len(subjects) > 1 and len(labels) > 1:
+        lone = sorted(
+            f"{subject} ({', '.join(done)})" for subject, done in by_subject.items() if len(done) == 1
+        )
+        if lone:
+            warnings.append(f"subjects with one label: {_some(lone)}")
+        alone = sorted(f"{label} ({', '.join(who)})" for label, who in by_label.items() if len(who) == 1)
+        if alone:
+            warnings.append(f"labels by one subject, which no other subject can be tested on: {_some(alone)}")
+    return warnings
+
+
+def _mixture_warnings(layouts: dict[str, int], fps: dict[str, int]) -> list[str]:
+    warnings = []
+    if len(layouts) > 1:
+        warnings.append(f"mixed joints: {_counts(layouts)}; kerneton.map_layout makes them one")
+    if len(fps) > 1:
+        warnings.append(f"mixed frame rates: {_counts(fps)}")
+    return warnings
+
+
+def _duplicate_warnings(sequences: list[SkeletonSequence]) -> list[str]:
+    groups: dict[bytes, list[SkeletonSequence]] = defaultdict(list)
+    for sequence in sequences:
+        content = np.ascontiguousarray(np.nan_to_num(sequence.joints, nan=1e9), np.float64)
+        groups[hashlib.sha256(repr(content.shape).encode() + content.tobytes()).digest()].append(sequence)
+    warnings = []
+    for group in groups.values():
+        if len(group) > 1:
+            labels = sorted({str(s.label) for s in group})
+            told = f", with the labels {', '.join(labels)}" if len(labels) > 1 else ""
+            warnings.append(
+                f"the same recording {len(group)} times: {_some([_name(s) for s in group])}{told}"
+            )
+    if len(warnings) > _SHOWN:
+        warnings = [*warnings[:_SHOWN], f"{len(warnings) - _SHOWN} more recordings come more than once"]
+    return warnings
+
+
+def _quality_warnings(sequences: list[SkeletonSequence], missing: list[int]) -> list[str]:
+    warnings = []
+    short = [f"{_name(s)} ({s.n_frames})" for s in sequences if s.n_frames <= _SHORT]
+    if short:
+        warnings.append(f"recordings of {_SHORT} frames or fewer: {_some(short)}")
+    gaps = [
+        f"{_name(s)} ({n / (s.n_frames * s.n_joints):.0%})"
+        for s, n in zip(sequences, missing, strict=True)
+        if 2 * n > s.n_frames * s.n_joints
+    ]
+    if gaps:
+        warnings.append(f"recordings with more than half of their joints missing: {_some(gaps)}")
+    return warnings
+
+
+def _missing(sequence: SkeletonSequence) -> int:
+    """Joints that are NaN, have no confidence, or belong to a frame of zeros."""
+    gone = np.isnan(sequence.joints).any(-1)
+    gone |= (sequence.joints == 0).all((1, 2))[:, None]
+    if sequence.confidence is not None:
+        gone |= sequence.confidence == 0
+    return int(gone.sum())
+
+
+def _name(sequence: SkeletonSequence) -> str:
+    return sequence.name or "an unnamed recording"
+
+
+def _tally(values: Iterable[str | None]) -> dict[str, int]:
+    return dict(sorted(Counter(value for value in values if value is not None).items()))
+
+
+def _counts(counts: dict[str, int], total: int | None = None) -> str:
+    if len(counts) == 1 and total is not None:
+        return next(iter(counts))
+    return _some([f"{key} {n}" for key, n in counts.items()])
+
+
+def _some(items: list[str]) -> str:
+    shown = ", ".join(items[:_SHOWN])
+    return shown if len(items) <= _SHOWN else f"{shown} and {len(items) - _SHOWN} more"
+
+
+def _many(n: int, word: str) -> str:
+    return f"{n} {word}{'' if n == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""SCK and DCK, exact and linearised: signals, feature maps, tensor sums, power normalisation, vectorisation."""

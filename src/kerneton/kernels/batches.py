@@ -1,0 +1,227 @@
+"""Recordings of unequal length in batches: grouped by length, padded, spread over cores or sent to a device, any answer unchanged."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from kerneton.data.arrays import index_like, to_numpy
+from kerneton.data.validation import LARGEST_COORDINATE, check_positive
+from kerneton.exceptions import DataError, MissingExtraError, ParameterError
+
+# Padded signals (B, T, ...), lengths (B,), threads of its own → features (B, n_features).
+Encode = Callable[[Any, Any, int], Any]
+
+_PINNED_BYTES = 2**28  # of page-locked memory a stream, which bounds its batches
+_STREAMS = 3  # one computes while the others are copied in, out and into the result
+
+
+def map_batches(
+    encode: Encode,
+    signals: Sequence[np.ndarray],
+    n_features: int,
+    *,
+    batch_size: int,
+    n_jobs: int | None = None,
+    device: str | None = None,
+    out: np.ndarray | None = None,
+    check: Callable[[], None] | None = None,
+    lengths: Sequence[int] | None = None,
+    dtype: Any = None,
+) -> np.ndarray:
+    """Features of every recording, (n_sequences, n_features), written into ``out`` where it is given.
+
+    Each signal is (T, ...), T free. At most ``batch_size`` recordings of similar length are padded to a common
+    one and encoded together, so that memory beside the result does not grow with the number of recordings. With
+    ``lengths`` and ``dtype`` a signal is asked for only when its turn comes. Where there are fewer batches than threads,
+    ``encode`` may use several itself. On a ``device``, signals (T, J, 3) that look wrong make it call ``check``, which
+    says what is wrong with them, if anything is.
+
+    >>> total = lambda x, n, n_threads: x.sum((1, 2))[:, None]
+    >>> map_batches(total, [np.ones((4, 2)), np.ones((7, 2))], 1, batch_size=2).tolist()
+    [[8.0], [14.0]]
+    """
+    check_positive("batch_size", batch_size, integer=True)
+    if n_jobs == 0:
+        raise ParameterError("n_jobs must not be 0; None is one thread, -1 one for every core")
+    lengths = [len(s) for s in signals] if lengths is None else lengths
+    dtype = np.result_type(*{s.dtype for s in signals}) if dtype is None else dtype
+    if out is None:
+        out = np.empty((len(signals), n_features), dtype=dtype)
+    elif out.shape != (len(signals), n_features):
+        raise DataError(f"out must have shape {(len(signals), n_features)}, got {out.shape}")
+    elif not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise DataError(f"out must hold floating-point numbers, got {out.dtype}")
+    result, on_gpu = out, device is not None and torch_for(device).device(device).type == "cuda"
+    if check is not None:
+        encode = _checked(encode, check)
+    n_threads = _STREAMS if on_gpu else effective_n_jobs(n_jobs) if device is None else 1
+    if on_gpu:
+        batch_size = min(batch_size, max(1, _PINNED_BYTES // (n_features * np.dtype(dtype).itemsize)))
+    groups = group_by_length(lengths, batch_size)
+    if on_gpu:
+        assert device is not None
+        work = _gpu_work(encode, signals, result, dtype, device)
+    else:
+        own_threads = max(1, n_threads // len(groups))
+
+        def work(rows: np.ndarray) -> None:
+            padded, n_frames = pad([signals[i] for i in rows], dtype)
+            result[rows] = to_numpy(_on_device(encode, padded, n_frames, device, own_threads))
+
+    if len(groups) == 1 or n_threads == 1:
+        for rows in groups:
+            work(rows)
+    else:
+        # Threads: the heavy parts release the interpreter's lock. Each uses one BLAS thread, or they fight.
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):
+            Parallel(n_jobs=n_threads, prefer="threads")(delayed(work)(rows) for rows in groups)
+    return result
+
+
+def group_by_length(lengths: Sequence[int], batch_size: int) -> list[np.ndarray]:
+    """Positions in groups of at most ``batch_size`` of similar length.
+
+    >>> [g.tolist() for g in group_by_length([9, 2, 8, 3], 2)]
+    [[1, 3], [2, 0]]
+    """
+    order = np.argsort(lengths, kind="stable")
+    return [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+
+
+def pad(
+    signals: Sequence[np.ndarray], dtype: Any, make: Callable[..., np.ndarray] = np.empty
+) -> tuple[np.ndarray, np.ndarray]:
+    """Stack (T_b, ...) arrays into (B, max T, ...) followed by zeros, and their lengths (B,).
+
+    >>> padded, lengths = pad([np.ones((2, 1)), np.ones((3, 1))], float)
+    >>> padded[:, :, 0].tolist(), lengths.tolist()
+    ([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]], [2, 3])
+    """
+    lengths = np.asarray([len(s) for s in signals])
+    padded = make((len(signals), lengths.max(), *signals[0].shape[1:]), dtype=dtype)
+    if (lengths == lengths[0]).all():
+        np.stack(signals, out=padded, casting="same_kind")
+        return padded, lengths
+    for row, signal in zip(padded, signals, strict=True):
+        row[: len(signal)] = signal
+        row[len(signal) :] = 0
+    return padded, lengths
+
+
+def _checked(encode: Encode, check: Callable[[], None]) -> Encode:
+    """Encode and look at the signals on their device; what is wrong with them explains what else goes wrong."""
+
+    def encode_and_look(x: Any, lengths: Any, n_threads: int) -> Any:
+        squares = (x * x).sum((2, 3))  # (B, T); NaN and infinity stay what they are
+        sound = (squares > 0) & (squares < LARGEST_COORDINATE**2)
+        inside = index_like(np.arange(x.shape[1]), x) < lengths[:, None]
+        try:
+            features = encode(x, lengths, n_threads)
+        except Exception:
+            check()
+            raise
+        if not bool((sound | ~inside).all()):
+            check()
+        return features
+
+    return encode_and_look
+
+
+def _gpu_work(
+    encode: Encode, signals: Sequence[np.ndarray], out: np.ndarray, dtype: Any, device: str
+) -> Callable[[np.ndarray], None]:
+    """Encode some rows on a stream of the thread's own, through page-locked memory: only such copies overlap.
+
+    A result in page-locked memory, ``torch.empty(shape, pin_memory=True).numpy()``, is written without a detour.
+    """
+    torch = torch_for(device)
+    torch.linalg.eigh(
+        torch.eye(2, device=device)
+    )  # torch loads its solvers in a way that threads must not share
+    own = threading.local()
+    plain = type(out) is np.ndarray and out.flags.c_contiguous and out.flags.writeable
+    pinned = plain and out.dtype == dtype and torch.from_numpy(out).is_pinned()
+
+    def buffer(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        held = getattr(own, name, None)
+        if held is None or len(held) < size:
+            held = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+            setattr(own, name, held)
+        return held.numpy()[:size].view(dtype).reshape(shape)
+
+    def work(rows: np.ndarray) -> None:
+        if not hasattr(own, "stream"):
+            own.stream = torch.cuda.Stream(device)
+        with torch.cuda.device(own.stream.device), torch.cuda.stream(own.stream):
+            padded, lengths = pad(
+                [signals[i] for i in rows], dtype, lambda shape, dtype: buffer("source", shape, dtype)
+            )
+            features = _on_device(encode, padded, lengths, device)
+            together = bool((np.diff(rows) == 1).all())
+            target: Any = slice(rows[0], rows[-1] + 1) if together else rows
+            direct = pinned and together
+            held = out[target] if direct else buffer("target", tuple(features.shape), dtype)
+            torch.from_numpy(held).copy_(features, non_blocking=True)
+            own.stream.synchronize()
+        if not direct:
+            out[target] = held
+
+    return work
+
+
+def _on_device(
+    encode: Encode, padded: np.ndarray, lengths: np.ndarray, device: str | None, n_threads: int = 1
+) -> Any:
+    if device is None:
+        return encode(padded, lengths, n_threads)
+    torch = torch_for(device)
+    where = torch.device(device)
+    try:
+        # Without waiting: a copy from ordinary memory waits by itself.
+        x = torch.from_numpy(padded).to(where, non_blocking=True)
+        return encode(x, torch.as_tensor(lengths, device=where), 1)
+    except torch.cuda.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        if len(padded) == 1:
+            raise DataError(
+                f"one recording of {padded.shape[1]} frames does not fit into the GPU's memory"
+            ) from None
+    half = len(padded) // 2  # a batch too large for the device gives the same answer in two halves
+    return torch.cat(
+        [
+            _on_device(encode, padded[part, : lengths[part].max()], lengths[part], device)
+            for part in (slice(None, half), slice(half, None))
+        ]
+    )
+
+
+def torch_for(device: str) -> Any:
+    """torch, once it is clear that it is installed and has the device.
+
+    >>> torch_for("abacus")
+    Traceback (most recent call last):
+    kerneton.exceptions...
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtraError(f"device={device!r} needs PyTorch: pip install 'kerneton[torch]'") from error
+    try:
+        kind = torch.device(device).type
+    except RuntimeError as error:
+        raise ParameterError(
+            f"device must name a PyTorch device such as 'cpu' or 'cuda', got {device!r}"
+        ) from error
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ParameterError(
+            f"device={device!r}, but PyTorch sees no GPU here; leave device=None for the CPU"
+        )
+    return torch

@@ -1,0 +1,222 @@
+"""Powers of small symmetric matrices, `LANES` of them side by side, compiled by Numba.
+
+``A = Q T Qᵀ`` with T tridiagonal (Householder), ``T = R diag(λ) Rᵀ`` by implicit QL, ``A^γ = Z Zᵀ`` with
+``Z = Q R diag(λ^γ/2)``. What makes it fast, beside the lanes:
+
+- no lane waits for another: each iterates on its own eigenvalue within a common sweep;
+- the rotations are kept and applied backwards, starting from the diagonal, so that those of the last sweeps meet
+  only a corner of the matrix;
+- for float32 data T and λ are found in float64, and R and Q are applied in float32: it is the eigenvalues that need
+  the precision.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+from numba import njit
+
+from kerneton.kernels.compiled import eigen as _lanes_eigen
+from kerneton.kernels.compiled import lanes as _lanes
+from kerneton.kernels.compiled import simd as _simd
+from kerneton.kernels.compiled.eigen import diagonalize, reflect, rotate, tridiagonalize, unit_reflections
+from kerneton.kernels.compiled.lanes import (
+    EPS,
+    groups_of,
+    is_tame,
+    part,
+    positive_power,
+    sum_of_squares,
+    tame,
+)
+from kerneton.kernels.compiled.simd import (
+    COLUMNS,
+    LANES,
+    absolute,
+    aligned,
+    columns,
+    full,
+    gather,
+    jit,
+    like,
+    load,
+    scatter,
+    source_number,
+    sqrt,
+    store,
+    where,
+)
+
+MIN_ORDER, MAX_ORDER = 4, 128  # outside of these LAPACK does no worse
+
+
+def psd_power(A, power, out, rotations=2.0):
+    """Power of a batch (B, n, n) in float32 or float64 into ``out``, contiguous and perhaps ``A`` itself.
+
+    Returns which matrices did not converge, in practice none; they are left alone. ``rotations`` is the room for
+    plane rotations in units of n²; QL takes 0.6 to 0.9.
+    """
+    n_batch, n, _ = A.shape
+    A = np.ascontiguousarray(A).reshape(n_batch, n * n)
+    out = out.reshape(A.shape)
+    n_groups, rest = groups_of(A)
+    failed = np.zeros(n_groups + 1, np.bool_)
+    work = _workspace(n, A.dtype, int(rotations * n * n))
+    _kernel(A.reshape(-1), out.reshape(-1), n_groups, n, power, *work, failed)
+    _kernel(rest, rest, 1, n, power, *work, failed[n_groups:])
+    out[n_groups * LANES :] = rest[: (n_batch - n_groups * LANES) * n * n].reshape(-1, n * n)
+    return np.repeat(failed, LANES)[:n_batch]
+
+
+def _workspace(n, dtype, limit):
+    """Room in float64, room in the precision of the data, starts of sweeps, positions of packed entries."""
+    doubles = aligned(_packed(n) + LANES + 5 * n, np.float64)
+    own = aligned(own_room(n, dtype, limit), dtype)
+    return doubles, own, np.empty(limit, np.int64), _packed_positions(n)
+
+
+@jit
+def _packed(n):
+    return n * (n + 1) // 2
+
+
+@functools.lru_cache(maxsize=64)
+def _packed_positions(n):
+    """Where each entry of a full symmetric matrix stands in its packed lower triangle, (n²,)."""
+    i, j = np.indices((n, n), dtype=np.int64)
+    return (np.maximum(i, j) * (np.maximum(i, j) + 1) // 2 + np.minimum(i, j)).reshape(-1)
+
+
+@jit
+def _read(source, offset, n, A):
+    """Lower triangles of a group; what is read beyond a row the next row overwrites."""
+    for i in range(n):
+        for j in range(0, i + 1, LANES):
+            gather(source, offset + i * n + j, n * n, A, i * (i + 1) // 2 + j)
+
+
+@jit
+def _start(d, shift, n, power, G, rows, blocks):
+    """G = diag(λ^power), where λ below the rank's floor counts as zero."""
+    w = columns(G)
+    zero, top = full(0.0), full(0.0)
+    for i in range(n):
+        size = absolute(load(d, i))
+        top = where(size > top, size, top)
+    for k in range(rows * blocks * w):
+        store(G, k, like(G, zero))
+    for i in range(n):
+        x = load(d, i)
+        kept = x > top * (2.0 * math.sqrt(n) * EPS)
+        x = positive_power(where(kept, x, full(1.0)), shift, power)
+        j = i + blocks * w - n
+        store(G, (j // w * rows + i) * w + j % w, like(G, where(kept, x, zero)))
+
+
+@jit
+def _multiply(G, rows, blocks, F):
+    """Packed F = G Gᵀ, three rows by three at a time."""
+    w = columns(G)
+    zero = like(G, full(0.0))
+    for i in range(0, rows, 3):
+        f = i * (i + 1) // 2
+        g = f + i + 1
+        h = g + i + 2
+        for j in range(0, i + 1, 3):
+            x00 = x01 = x02 = x10 = x11 = x12 = x20 = x21 = x22 = zero
+            for block in range(blocks):
+                a = w * (rows * block + i)
+                b = w * (rows * block + j)
+                for k in range(w):
+                    p0, p1, p2 = load(G, a + k), load(G, a + w + k), load(G, a + 2 * w + k)
+                    q0, q1, q2 = load(G, b + k), load(G, b + w + k), load(G, b + 2 * w + k)
+                    x00, x01, x02 = x00 + p0 * q0, x01 + p0 * q1, x02 + p0 * q2
+                    x10, x11, x12 = x10 + p1 * q0, x11 + p1 * q1, x12 + p1 * q2
+                    x20, x21, x22 = x20 + p2 * q0, x21 + p2 * q1, x22 + p2 * q2
+            store(F, f + j, x00)
+            if j < i:
+                store(F, f + j + 1, x01)
+                store(F, f + j + 2, x02)
+                store(F, g + j + 2, x12)
+            store(F, g + j, x10)
+            store(F, g + j + 1, x11)
+            store(F, h + j, x20)
+            store(F, h + j + 1, x21)
+            store(F, h + j + 2, x22)
+
+
+@jit
+def powered(A, n, power, doubles, own, starts):
+    """Packed matrices A of a group to the power, into the packed F at the start of ``own``; whether all converged.
+
+    ``doubles`` and ``own`` are room for 5n and `own_room` vectors. A is used up.
+    """
+    n_packed = _packed(n)
+    rows, blocks = (n + 2) // 3 * 3, (n + columns(own) - 1) // columns(own)
+    d, e, p, q, inverse = (
+        part(doubles, 0, n),
+        part(doubles, n, n),
+        part(doubles, 2 * n, n),
+        part(doubles, 3 * n, n),
+        part(doubles, 4 * n, n),
+    )
+    F, V, cross = (
+        part(own, 0, _packed(rows)),
+        part(own, _packed(rows), n_packed),
+        part(own, _packed(rows) + n_packed, n),
+    )
+    at = n_packed + n + _packed(rows)
+    G = part(own, at, rows * blocks * columns(own))
+    rotations = part(own, at + rows * blocks * columns(own), 2 * len(starts))
+    total = sum_of_squares(A, n_packed)
+    usual = is_tame(total)
+    shift = poison = full(0.0)
+    if not usual:
+        shift, poison = tame(A, n_packed)
+        total = sum_of_squares(A, n_packed)
+    tridiagonalize(A, n, d, e, p, q, inverse)
+    sweeps = diagonalize(d, e, n, sqrt(total) * EPS, rotations, starts, len(starts))
+    if sweeps < 0:
+        return False
+    _start(d, shift, n, 0.5 * power, G, rows, blocks)
+    rotate(G, n, rows, blocks, rotations, starts, sweeps)
+    unit_reflections(A, inverse, n, V, cross)
+    reflect(G, n, rows, blocks, V, cross)
+    _multiply(G, rows, blocks, F)
+    if not usual:
+        for k in range(n_packed):
+            store(F, k, load(F, k) + like(F, poison))
+    return True
+
+
+def own_room(n, dtype, limit):
+    """Vectors in the precision of the data that `powered` needs, for so many rotations."""
+    rows = -(-n // 3) * 3  # the product at the end takes three rows at a time
+    width = -(-n // COLUMNS[np.dtype(dtype).name]) * COLUMNS[np.dtype(dtype).name]
+    return _packed(n) + n + _packed(rows) + rows * width + 2 * limit
+
+
+def _compile(sources):
+    @njit(nogil=True, cache=True, error_model="numpy")
+    def kernel(source, target, n_groups, n, power, doubles, own, starts, positions, failed):
+        """Groups of `LANES` matrices from the flat source to the flat target, which may be the same."""
+        if not sources:
+            return
+        size, n_packed = n * n, _packed(n)
+        A, room = part(doubles, 0, n_packed + LANES), part(doubles, n_packed + LANES, 5 * n)
+        for group in range(n_groups):
+            offset = group * LANES * size
+            _read(source, offset, n, A)
+            if not powered(A, n, power, room, own, starts):
+                failed[group] = True
+                continue
+            for k in range(0, size - LANES + 1, LANES):
+                scatter(own, positions, k, target, offset, size)
+            scatter(own, positions, size - LANES, target, offset, size)
+
+    return kernel
+
+
+_kernel = _compile(source_number(_simd, _lanes, _lanes_eigen))

@@ -1,0 +1,107 @@
+"""Steps that the compiled power normalisations share: reading a group of problems, scaling it, powers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kerneton.kernels.compiled.simd import (
+    LANES,
+    absolute,
+    any_lane,
+    exp2_whole,
+    exponent,
+    full,
+    jit,
+    load,
+    mantissa,
+    rint,
+    store,
+    where,
+)
+
+EPS = float(np.finfo(np.float64).eps)
+_ATANH = tuple(2 / math.log(2) / k for k in range(23, 0, -2))  # log2((1+s)/(1-s)) / s in powers of s²
+_EXP = tuple(math.log(2) ** k / math.factorial(k) for k in range(13, -1, -1))  # 2^x
+
+
+@jit
+def exp2(x):
+    """2^x within the range of float64, to some 1e-15."""
+    whole = rint(x)
+    rest = x - whole
+    series = full(_EXP[0])
+    for k in range(1, len(_EXP)):
+        series = series * rest + _EXP[k]
+    return series * exp2_whole(whole)
+
+
+@jit
+def positive_power(x, shift, power):
+    """(x·2^shift)^power of positive normal numbers, to some 1e-15."""
+    m, e = mantissa(x), exponent(x) + shift
+    upper = m > 1.4142135623730951
+    m = where(upper, m * 0.5, m)
+    e = where(upper, e + 1.0, e)
+    s = (m - 1.0) / (m + 1.0)
+    square = s * s
+    series = full(_ATANH[0])
+    for k in range(1, len(_ATANH)):
+        series = series * square + _ATANH[k]
+    return exp2((series * s + e) * power)
+
+
+@jit
+def sum_of_squares(S, n_vectors):
+    """Σ x² of every lane."""
+    total = full(0.0)
+    for k in range(n_vectors):
+        x = load(S, k)
+        total = total + x * x
+    return total
+
+
+@jit
+def is_tame(total):
+    """Whether no lane with this sum of squares can overflow or vanish when squared; nor is it zero or NaN."""
+    return not any_lane(~((total > 1e-200) & (total < 1e200)))
+
+
+@jit
+def tame(S, n_vectors):
+    """Scale every lane by 2^-shift to entries about 1; lanes with NaN or infinity become zero.
+
+    Returns the shift and a poison that is NaN for those lanes and else zero.
+    """
+    top, poison = full(0.0), full(0.0)
+    for k in range(n_vectors):
+        x = load(S, k)
+        top = where(absolute(x) > top, absolute(x), top)
+        poison = poison + x * 0.0
+    sound = absolute(poison) <= 0.0
+    usable = sound & (top > 0.0)
+    shift = exponent(where(usable, top, full(1.0)))
+    shift = where(shift > 1000.0, full(1000.0), where(shift < -1000.0, full(-1000.0), shift))
+    factor = exp2_whole(-shift)
+    for k in range(n_vectors):
+        store(S, k, where(usable, load(S, k) * factor, full(0.0)))
+    return shift, poison
+
+
+@jit
+def part(buffer, first, count):
+    """So many vectors of a buffer."""
+    return buffer[first * LANES : (first + count) * LANES]
+
+
+def groups_of(A):
+    """A batch cut for the kernels: how many whole groups of `LANES` to read in place, and a copy of the rest.
+
+    The last group is always copied, since kernels read past the end of what they need. (B, size) → int, flat copy.
+    """
+    n_batch, size = A.shape
+    n_groups = (n_batch - 1) // LANES
+    rest = np.zeros((LANES + 1) * size + LANES, A.dtype)
+    rest[: (n_batch - n_groups * LANES) * size] = A[n_groups * LANES :].ravel()
+    return n_groups, rest

@@ -1,0 +1,305 @@
+"""The dynamics compatibility kernel, linearised: one third-order tensor a pair of joints."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
+from kerneton.data.layouts import JointsLike
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import check_choice, check_in, check_positive
+from kerneton.exceptions import ParameterError
+from kerneton.kernels.blocks import BlockTransformer, resolve_joints
+from kerneton.kernels.cuda import launch as _cuda
+from kerneton.kernels.displacement import banded_sums, direct_sums, harmonic_sums, plan_harmonics
+from kerneton.kernels.feature_maps import gaussian_features
+from kerneton.kernels.power_norm import hosvd_power
+from kerneton.kernels.signals import SCALED, SIGNALS, learn_scale
+
+
+class DCK(BlockTransformer):
+    """Dynamics compatibility kernel as features: how pairs of joints move with respect to each other.
+
+    ::
+
+        X_ii'[z,p,q] = 1/(J T) Σ_{s≠s'} G_σ4(s-s') φ_z(x_is - x_i's') z_p(s/T) z_q(s'/T)
+
+    followed by power normalisation of the HOSVD of each tensor. Without normalisation (``power=1``) and with
+    ``same_joint=False``, dot products of features approximate `dck_kernel`.
+
+    Parameters
+    ----------
+    joints : joint set's name, joints' names or positions, optional
+        The joints to pair, by default all; the paper's sets are "A" to "I".
+    signal : str
+        What displacements are taken of, see `kerneton.kernels.signals.SIGNALS`; the paper uses "position".
+    sigma_joint, n_pivots_joint, sigma_time, n_pivots_time : float, int, float, int
+        σ₂', Z₂', σ₃', Z₃'.
+    pivot_margin : float
+        How many σ the pivots reach beyond [-1, 1] and [0, 1], see `SCK`.
+    sigma_span : float, optional
+        σ₄' in frames: how far apart two frames may be; None for any distance.
+    power, entry_power : float in (0, 1]
+        γ of the core tensor and γ* of the entries; 1 for none.
+    same_joint : bool
+        Also pair a joint with itself at two times, which the paper's sizes count and its sum leaves out.
+    mirror : bool
+        Average the features of a recording and of its mirror image.
+    weighting : {"alignment", None}
+        Weight each pair by how well it tells the training labels apart, see `alignment_weights`.
+    method : {"harmonics", "direct"}
+        Time linear or quadratic in the frames; equal within ``tol``.
+    tol : float
+        Largest error of the harmonics, relative to the sum with every φ at its peak.
+    batch_size, n_jobs, device
+        Recordings encoded at a time; threads; "cuda" for the GPU. None of them changes an answer.
+
+    Attributes
+    ----------
+    joints_ : tuple of int
+    pairs_ : ndarray of shape (n_pairs, 2)
+        Pairs of joints in feature order, as positions in the recording.
+    block_sizes_ : ndarray of shape (n_pairs,)
+        How many features each pair has.
+    weights_ : ndarray of shape (n_pairs,), where ``weighting``
+    n_joints_in_ : int
+
+    Examples
+    --------
+    >>> X = [np.random.default_rng(i).uniform(-1, 1, size=(20 + i, 15, 3)) for i in range(4)]
+    >>> DCK(joints=[3, 5, 6, 8, 10, 11, 13, 14]).fit_transform(X).shape
+    (4, 16920)
+    """
+
+    def __init__(
+        self,
+        *,
+        joints: JointsLike = None,
+        signal: str = "position",
+        sigma_joint: float = 0.6,
+        n_pivots_joint: int = 5,
+        sigma_time: float = 0.5,
+        n_pivots_time: int = 6,
+        pivot_margin: float = 0.0,
+        sigma_span: float | None = None,
+        power: float = 0.85,
+        entry_power: float = 1.0,
+        same_joint: bool = True,
+        mirror: bool = False,
+        weighting: str | None = None,
+        method: str = "harmonics",
+        tol: float = 1e-5,
+        batch_size: int = 32,
+        n_jobs: int | None = None,
+        device: str | None = None,
+    ) -> None:
+        self.joints = joints
+        self.signal = signal
+        self.sigma_joint = sigma_joint
+        self.n_pivots_joint = n_pivots_joint
+        self.sigma_time = sigma_time
+        self.n_pivots_time = n_pivots_time
+        self.pivot_margin = pivot_margin
+        self.sigma_span = sigma_span
+        self.power = power
+        self.entry_power = entry_power
+        self.same_joint = same_joint
+        self.mirror = mirror
+        self.weighting = weighting
+        self.method = method
+        self.tol = tol
+        self.batch_size = batch_size
+        self.n_jobs = n_jobs
+        self.device = device
+
+    def _prepare(self, sequences: list[SkeletonSequence]) -> None:
+        self._check_parameters()
+        self.joints_ = resolve_joints(self.joints, sequences[0])
+        n = len(self.joints_)
+        if n < 2 and not self.same_joint:
+            raise ParameterError("DCK needs two joints or more to pair, or same_joint=True")
+        self.scale_ = learn_scale(self.signal, sequences, self.joints_)
+        choose = itertools.combinations_with_replacement if self.same_joint else itertools.combinations
+        self._local_pairs = np.asarray(list(choose(range(n), 2)))
+        self._twins = self._mirror_table(sequences[0]) if self.mirror else None
+        kept = self._local_pairs if self._twins is None else self._local_pairs[self._twins[0]]
+        self.pairs_ = np.asarray(self.joints_)[kept]
+        z2, z3 = 3 * self.n_pivots_joint, self.n_pivots_time
+        self.block_sizes_ = np.where(kept[:, 0] == kept[:, 1], z2 * z3 * (z3 - 1) // 2, z2 * z3**2)
+        self._entries = self._entry_table(kept)
+
+    def _encode(self, x: Any, n_frames: Any, n_threads: int = 1) -> Any:  # noqa: ARG002
+        if self.joints_ != tuple(range(x.shape[2])):
+            x = x[:, :, index_like(self.joints_, x)]
+        tensors = self._fused_sums(x, n_frames)  # (B, n_pairs, 3Z₂, Z₃, Z₃)
+        if tensors is None:
+            x = _centred(x, n_frames)
+            tensors = self._sums(x, self._times(x, n_frames), n_frames)
+        tensors = hosvd_power(tensors, self.power, self.entry_power)
+        if self._twins is not None:
+            tensors = self._symmetrize(tensors)
+        flat = tensors.reshape(len(tensors), -1)
+        return flat[:, index_like(self._entries, flat)] * 2**0.5
+
+    def _fused_sums(self, x: Any, n_frames: Any) -> Any | None:
+        """The sums in one kernel, where there is a GPU; else None."""
+        if self.method == "direct" or not is_torch(x) or not x.is_cuda:
+            return None
+        self._check_tolerance(x)
+        return _cuda.dck_sums(
+            x,
+            n_frames,
+            self._local_pairs,
+            sigma=self.sigma_joint,
+            n_pivots=self.n_pivots_joint,
+            reach=self._reach(),
+            sigma_span=self.sigma_span,
+            sigma_time=self.sigma_time,
+            n_times=self.n_pivots_time,
+            reach_time=self.pivot_margin * self.sigma_time,
+            tol=self.tol,
+        )
+
+    def _times(self, x: Any, n_frames: Any) -> Any:
+        """z(s/T), zero where padded; (B, T, Z₃)."""
+        time = asarray_like(np.arange(1, x.shape[1] + 1), x) / as_dtype_of(n_frames, x)[:, None]
+        reach = self.pivot_margin * self.sigma_time
+        z = gaussian_features(
+            time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=-reach, high=1.0 + reach
+        )
+        return z * (time < 1 + 0.5 / x.shape[1])[..., None]
+
+    def _sums(self, x: Any, z: Any, n_frames: Any) -> Any:
+        n_joints = len(self.joints_)
+        same: dict[str, Any] = {
+            "sigma": self.sigma_joint,
+            "n_pivots": self.n_pivots_joint,
+            "sigma_span": self.sigma_span,
+            "reach": self._reach(),
+        }
+        if self.method == "direct":
+            sums = direct_sums(x, z, self._local_pairs, **same)
+        else:
+            sums = self._harmonics(x, z, same)
+        # One frame has no pair of frames: zero, and not what rounding leaves, which a power would enlarge.
+        share = as_dtype_of(n_frames > 1, x) / (n_joints * as_dtype_of(n_frames, x))
+        return sums * share[:, None, None, None, None]
+
+    def _harmonics(self, x: Any, z: Any, same: dict[str, Any]) -> Any:
+        """Sums by harmonics, each recording's plan its own whatever it shares a batch with."""
+        self._check_tolerance(x)
+        extents = _extents(x)
+        for extent in np.unique(extents):
+            plan_harmonics(
+                float(extent), self.sigma_joint, self.tol, self._reach()
+            )  # or says that it is too wide
+        if (found := banded_sums(x, z, self._local_pairs, tol=self.tol, **same)) is not None:
+            return found
+
+        def sums(rows: Any, extent: float) -> Any:
+            return harmonic_sums(x[rows], z[rows], self._local_pairs, extent=extent, tol=self.tol, **same)
+
+        if (extents == extents[0]).all():
+            return sums(slice(None), float(extents[0]))
+        groups = [np.flatnonzero(extents == extent) for extent in np.unique(extents)]
+        parts = [sums(index_like(rows, x), float(extents[rows[0]])) for rows in groups]
+        back = np.argsort(np.concatenate(groups))
+        return namespace_of(x).concatenate(parts, 0)[index_like(back, x)]
+
+    def _check_tolerance(self, x: Any) -> None:
+        eps = float(namespace_of(x).finfo(x.dtype).eps)
+        if self.tol < 32 * eps:
+            raise ParameterError(
+                f"tol={self.tol:g} cannot be met in {x.dtype}; ask for {32 * eps:.0e} or more, "
+                "or use float64 recordings or method='direct'"
+            )
+
+    def _symmetrize(self, tensors: Any) -> Any:
+        """Average each pair's tensor with its mirror image and keep one of each two, √2-fold."""
+        xp = namespace_of(tensors)
+        assert self._twins is not None
+        kept, twin, swapped, weight = self._twins
+        image = tensors[:, index_like(twin, tensors)]
+        straight = image[:, :, index_like(self._reversal(False), tensors)]
+        turned = image[:, :, index_like(self._reversal(True), tensors)].swapaxes(-1, -2)
+        choose = index_like(swapped, tensors)[:, None, None, None] > 0
+        image = xp.where(choose, turned, straight)
+        scale = asarray_like(weight / 2, tensors)[:, None, None, None]
+        return (tensors[:, index_like(kept, tensors)] + image) * scale
+
+    def _mirror_table(self, sequence: SkeletonSequence) -> tuple[np.ndarray, ...]:
+        """Pairs to keep, their mirror images, whether these come in the other order, and weights."""
+        if sequence.layout is None:
+            raise ParameterError("mirror=True needs recordings with a layout that knows left and right")
+        other, rank = sequence.layout.mirror, {j: r for r, j in enumerate(self.joints_)}
+        lonely = [sequence.layout.joints[other[j]] for j in self.joints_ if other[j] not in rank]
+        if lonely:
+            raise ParameterError(f"mirror=True needs both sides: {', '.join(lonely)} is not among the joints")
+        twin_of = [rank[other[j]] for j in self.joints_]
+        position = {tuple(p): i for i, p in enumerate(self._local_pairs.tolist())}
+        rows = []
+        for i, (a, b) in enumerate(self._local_pairs.tolist()):
+            image = (twin_of[a], twin_of[b])
+            twin = position[min(image), max(image)]
+            if twin >= i:
+                rows.append((i, twin, image[0] > image[1], 1.0 if twin == i else 2**0.5))
+        kept, twins, swapped, weights = zip(*rows, strict=True)
+        return np.asarray(kept), np.asarray(twins), np.asarray(swapped), np.asarray(weights)
+
+    def _reversal(self, swapped: bool) -> np.ndarray:
+        """Where pivots go under x → -x; a pair in the other order changes the sign of all three axes besides."""
+        n = self.n_pivots_joint
+        axes = [np.arange(a * n, (a + 1) * n) for a in range(3)]
+        return np.concatenate([index[::-1] if (a == 0) != swapped else index for a, index in enumerate(axes)])
+
+    def _entry_table(self, kept: np.ndarray) -> np.ndarray:
+        """Flat positions of the kept entries, p < q for a joint with itself; each stands for two and weighs √2."""
+        z2, z3 = 3 * self.n_pivots_joint, self.n_pivots_time
+        mask = np.ones((len(kept), z2, z3, z3), dtype=bool)
+        mask[kept[:, 0] == kept[:, 1]] = np.triu(np.ones((z3, z3), dtype=bool), 1)
+        return np.flatnonzero(mask)
+
+    def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
+        x = SIGNALS[self.signal](sequence)
+        return x * x.dtype.type(self.scale_) if self.signal in SCALED else x
+
+    def _reach(self) -> float:
+        """Where the outermost pivots of displacements sit."""
+        return 1.0 + self.pivot_margin * self.sigma_joint
+
+    def _check_parameters(self) -> None:
+        check_choice("signal", self.signal, SIGNALS)
+        check_choice("method", self.method, ["harmonics", "direct"])
+        for name in ("sigma_joint", "sigma_time"):
+            check_positive(name, getattr(self, name))
+        check_in("tol", self.tol, 0, 1, closed="neither")
+        for name in ("n_pivots_joint", "n_pivots_time"):
+            check_positive(name, getattr(self, name), integer=True)
+        if self.sigma_span is not None:
+            check_positive("sigma_span", self.sigma_span)
+        check_in("power", self.power, 0, 1, closed="right")
+        check_in("entry_power", self.entry_power, 0, 1, closed="right")
+        check_in("pivot_margin", self.pivot_margin, 0, 10)
+
+
+def _centred(x: Any, n_frames: Any) -> Any:
+    """Recordings around the origin, padding at it; (B, T, J, 3).
+
+    Displacements do not see where the body stands. Around the origin angles stay small, and padding lies within the
+    extent of every recording.
+    """
+    xp = namespace_of(x)
+    held = (index_like(np.arange(x.shape[1]), x) < n_frames[:, None])[:, :, None, None]
+    low = xp.amin(xp.where(held, x, xp.full_like(x, np.inf)), (1, 2))
+    high = xp.amax(xp.where(held, x, xp.full_like(x, -np.inf)), (1, 2))
+    return xp.where(held, x - (low / 2 + high / 2)[:, None, None], xp.zeros_like(x))
+
+
+def _extents(x: Any) -> np.ndarray:
+    """A bound on every displacement of recordings around the origin, rounded up to a quarter; (B, T, J, 3) → (B,)."""
+    xp = namespace_of(x)
+    spans = 2 * to_numpy(xp.amax(xp.abs(x), (1, 2, 3))).astype(float)
+    return np.ceil(spans * 4 + 1e-9) / 4

@@ -1,0 +1,248 @@
+"""Sums over pairs of frames of mapped displacements: DCK's hot mathematics, direct and by harmonics.
+
+Both compute, for pairs of joints (i, i'),
+
+    X[z,p,q] = Σ_{s≠s'} G_σ4(s-s') φ_z(x_is - x_i's') z_p(s/T) z_q(s'/T)
+
+the direct sum in O(T²), the harmonics in O(T). With Numba installed, sums of NumPy arrays in a short window take a compiled
+path over the frames that the window reaches, O(T) as well, and exact but for the window's tail.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.arrays import as_dtype_of, asarray_like, is_torch, namespace_of
+from kerneton.exceptions import DataError
+from kerneton.kernels.feature_maps import gaussian, gaussian_features, pivot_scale, pivots
+
+MAX_HARMONICS = 256
+_DENSE_WINDOW = 160  # frames up to which a dense window matrix beats the Fourier transform
+_FEW_FRAMES = 8
+_LONG_SPAN = 32.0  # frames of σ₄ from which harmonics beat the compiled sum over the window
+
+
+def direct_sums(
+    x: Any,
+    z: Any,
+    pairs: np.ndarray,
+    *,
+    sigma: float,
+    n_pivots: int,
+    sigma_span: float | None,
+    reach: float = 1.0,
+) -> Any:
+    """The sum as it is written: x (B, T, J, 3), z (B, T, Z₃) zero where padded → (B, n_pairs, 3Z, Z₃, Z₃).
+
+    >>> x, z = np.random.default_rng(0).normal(size=(1, 9, 4, 3)), np.ones((1, 9, 2))
+    >>> direct_sums(x, z, np.array([[0, 1]]), sigma=0.6, n_pivots=5, sigma_span=None).shape
+    (1, 1, 15, 2, 2)
+    """
+    xp = namespace_of(x)
+    B, T = x.shape[:2]
+    window = asarray_like(span_window(T, sigma_span), x)
+    columns = []
+    for i, k in pairs:
+        steps = x[:, :, None, i] - x[:, None, :, k]  # (B, T, T, 3)
+        phi = gaussian_features(steps, sigma=sigma, n_pivots=n_pivots, low=-reach, high=reach).reshape(
+            B, T, T, 3 * n_pivots
+        )
+        weighted = xp.moveaxis(phi * window[:, :, None], -1, 1)  # (B, 3Z, T, T)
+        columns.append(z.swapaxes(1, 2)[:, None] @ weighted @ z[:, None])
+    return xp.stack(columns, 1)
+
+
+def harmonic_sums(
+    x: Any,
+    z: Any,
+    pairs: np.ndarray,
+    *,
+    sigma: float,
+    n_pivots: int,
+    sigma_span: float | None,
+    extent: float,
+    reach: float = 1.0,
+    tol: float = 1e-5,
+) -> Any:
+    """The same sum in time linear in the frames, to a relative error of about ``tol``.
+
+    On a period P that covers displacement, pivot and the Gaussian's tail,
+
+        exp(-(d-ζ)²/σ²) = Σ_k g_k e^{iωk(d-ζ)},   ω = 2π/P,   g_k = σ√π/P exp(-(ωkσ)²/4)
+
+    and e^{iωk(a-b)} splits into a factor a frame, so that all pivots share the moments
+
+        M_k[(i,p),(i',q)] = Σ_ss' B_ss' (e^{iωk x_is} z_p(s)) conj(e^{iωk x_i's'} z_q(s')),   B = G_σ4 - I
+
+    Without a window M_k is the product of two sums over frames, less the terms s = s', which need no harmonics.
+    ``extent`` bounds every displacement; pivots lie on [-reach, reach].
+
+    >>> x, z = np.random.default_rng(0).uniform(size=(1, 9, 4, 3)), np.ones((1, 9, 2))
+    >>> same = dict(sigma=0.6, n_pivots=5, sigma_span=4.0)
+    >>> np.allclose(harmonic_sums(x, z, np.array([[0, 1]]), extent=1.0, tol=1e-8, **same),
+    ...             direct_sums(x, z, np.array([[0, 1]]), **same), rtol=1e-6)
+    True
+    """
+    period, n_harmonics = plan_harmonics(extent, sigma, tol, reach)
+    same: dict[str, Any] = {"sigma": sigma, "n_pivots": n_pivots, "sigma_span": sigma_span}
+    if (found := banded_sums(x, z, pairs, reach=reach, tol=tol, **same)) is not None:
+        return found
+    omegas = 2 * math.pi / period * np.arange(n_harmonics + 1)
+    weights = _pivot_weights(omegas, period, sigma, n_pivots, reach)  # (Z, K)
+
+    def sums(x: Any, z: Any) -> Any:
+        if sigma_span is not None:
+            return _pairs(_window_sums(x, z, omegas, weights, sigma_span), pairs)
+        phi = gaussian_features(
+            x[:, :, pairs[:, 0]] - x[:, :, pairs[:, 1]],
+            sigma=sigma,
+            n_pivots=n_pivots,
+            low=-reach,
+            high=reach,
+        )
+        return _pairs(_all_sums(x, z, omegas, weights), pairs) - _same_time(phi, z)
+
+    xp, like = namespace_of(x), x
+    if x.shape[1] <= _FEW_FRAMES:  # the terms s = s' outweigh the others: what is left of them must be exact
+        x, z = (as_dtype_of(a, xp.ones(1, dtype=xp.float64)) for a in (x, z))
+    if is_torch(x):
+        result = sums(x, z)
+    else:  # one recording at a time: it stays in the processor's cache
+        result = np.concatenate([sums(x[i : i + 1], z[i : i + 1]) for i in range(len(x))])
+    # One frame makes no pair: zero, and not what rounding leaves, which a power would enlarge.
+    return as_dtype_of(result, like) * (x.shape[1] > 1)
+
+
+def banded_sums(
+    x: Any,
+    z: Any,
+    pairs: np.ndarray,
+    *,
+    sigma: float,
+    n_pivots: int,
+    sigma_span: float | None,
+    reach: float = 1.0,
+    tol: float = 1e-5,
+) -> Any | None:
+    """The same sum over the frames that a short window reaches, compiled; None without a window or Numba, and on torch.
+
+    >>> x, z = np.random.default_rng(0).uniform(size=(1, 9, 4, 3)), np.ones((1, 9, 2))
+    >>> banded_sums(x, z, np.array([[0, 1]]), sigma=0.6, n_pivots=5, sigma_span=None) is None
+    True
+    """
+    if sigma_span is None or sigma_span >= _LONG_SPAN or is_torch(x) or (compiled := _compiled()) is None:
+        return None
+    found = compiled.window_sums(
+        x, z, pairs, sigma=sigma, n_pivots=n_pivots, reach=reach, sigma_span=sigma_span, tol=tol
+    )
+    return found * (x.shape[1] > 1)
+
+
+@functools.cache
+def _compiled() -> ModuleType | None:
+    """The compiled path for short windows, imported when first used; None without Numba."""
+    try:
+        from kerneton.kernels.compiled import dck_sums as _dck_numba
+    except ImportError:
+        return None
+    return _dck_numba
+
+
+def _pivot_weights(
+    omegas: np.ndarray, period: float, sigma: float, n_pivots: int, reach: float
+) -> np.ndarray:
+    """√c g_k e^{-iωkζ}, (Z, K), twice that for k > 0, since only those are summed."""
+    g = sigma * math.sqrt(math.pi) / period * np.exp(-((omegas * sigma) ** 2) / 4)
+    g[1:] *= 2
+    phases = np.exp(-1j * np.outer(pivots(n_pivots, -reach, reach), omegas))
+    return pivot_scale(n_pivots, -reach, reach, sigma) * g * phases
+
+
+def _all_sums(x: Any, z: Any, omegas: np.ndarray, weights: np.ndarray) -> Any:
+    """Over all pairs of frames, s = s' among them: Re Σ_k w_k S_ip conj(S_i'q); (B, 3Z, J, Z₃, J, Z₃)."""
+    xp = namespace_of(x)
+    B, T, J, _ = x.shape
+    K, N = len(omegas), J * z.shape[2]
+    angles = xp.moveaxis(x, 1, 3).swapaxes(1, 2)[:, :, None] * asarray_like(omegas, x)[:, None, None]
+    waves = xp.stack([xp.cos(angles), xp.sin(angles)], 2)  # (B, 3, 2, K, J, T)
+    S = (waves.reshape(B, -1, T) @ z).reshape(B, 3, 1, 2, K, N)
+    c, s = S[:, :, :, 0], S[:, :, :, 1]
+    real, imaginary = (asarray_like(w, x)[..., None] for w in (weights.real, weights.imag))
+    turned = xp.stack([c * real + s * imaginary, s * real - c * imaginary], 3)  # (B, 3, Z, 2, K, N)
+    sums = S.reshape(B, 3, 1, 2 * K, N).swapaxes(-1, -2) @ turned.reshape(B, 3, -1, 2 * K, N)
+    return sums.reshape(B, -1, J, z.shape[2], J, z.shape[2])
+
+
+def _same_time(phi: Any, z: Any) -> Any:
+    """Σ_s φ(s) z_p(s) z_q(s); phi (B, T, n_pairs, 3, Z), z (B, T, Z₃) → (B, n_pairs, 3Z, Z₃, Z₃)."""
+    B, T, n_pairs, _, Z = phi.shape
+    squares = (z[..., :, None] * z[..., None, :]).reshape(B, T, -1)
+    return (phi.reshape(B, T, -1).swapaxes(1, 2) @ squares).reshape(B, n_pairs, 3 * Z, z.shape[2], -1)
+
+
+def _window_sums(x: Any, z: Any, omegas: np.ndarray, weights: np.ndarray, sigma_span: float) -> Any:
+    """Over pairs of different frames in a window: Re Σ_k w_k M_k; (B, 3Z, J, Z₃, J, Z₃)."""
+    xp = namespace_of(x)
+    B, T, J, _ = x.shape
+    K, N = len(omegas), J * z.shape[2]
+    angles = xp.moveaxis(x, 3, 1)[:, :, None] * asarray_like(omegas, x)[:, None, None]
+    waves = xp.cos(angles) + 1j * xp.sin(angles)  # (B, 3, K, T, J)
+    F = (waves[..., None] * z[:, None, None, :, None, :]).reshape(B, 3, K, T, N)
+    G = _windowed(xp.stack([F.real, -F.imag], -1).reshape(B, 3, K, T, 2 * N), sigma_span)
+    G = G.reshape(B, 3, K, T, N, 2)
+    G = G[..., 0] + 1j * G[..., 1]
+    moments = (F.swapaxes(-1, -2) @ G).reshape(B, 3, K, N * N)
+    sums = (asarray_like(weights, F) @ moments).real
+    return sums.reshape(B, -1, J, z.shape[2], J, z.shape[2])
+
+
+def _pairs(sums: Any, pairs: np.ndarray) -> Any:
+    """(B, 3Z, J, Z₃, J, Z₃) → (B, n_pairs, 3Z, Z₃, Z₃)."""
+    return namespace_of(sums).moveaxis(sums[:, :, pairs[:, 0], :, pairs[:, 1], :], 0, 1)
+
+
+def _windowed(F: Any, sigma_span: float) -> Any:
+    """(G_σ4 - I) F along the frames, the second to last axis."""
+    xp, T = namespace_of(F), F.shape[-2]
+    if T <= _DENSE_WINDOW:
+        return asarray_like(span_window(T, sigma_span), F) @ F
+    lags = gaussian(np.fft.fftfreq(2 * T, 1 / (2 * T)), sigma_span)
+    lags[0] = 0
+    response = asarray_like(np.fft.rfft(lags).real, F)[:, None]
+    spectrum = xp.fft.rfft(F, 2 * T, -2) * response  # zero-padded to 2T: no wrap-around
+    out = xp.fft.irfft(spectrum, 2 * T, -2)[..., :T, :]
+    return out if is_torch(F) else out.astype(F.dtype, copy=False)  # NumPy 1 transforms in double precision
+
+
+def span_window(n_frames: int, sigma_span: float | None) -> np.ndarray:
+    """B = G_σ4(s-s') without its diagonal, (T, T); all ones where there is no window.
+
+    >>> span_window(2, None).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    steps = np.subtract.outer(np.arange(n_frames), np.arange(n_frames)).astype(float)
+    window = np.ones_like(steps) if sigma_span is None else gaussian(steps, sigma_span)
+    np.fill_diagonal(window, 0)
+    return window
+
+
+def plan_harmonics(extent: float, sigma: float, tol: float, reach: float = 1.0) -> tuple[float, int]:
+    """Period and number of harmonics that keep both the wrapped and the cut-off tail under the tolerance.
+
+    >>> plan_harmonics(1.5, 0.6, 1e-5)[1]
+    9
+    """
+    tail = math.sqrt(math.log(4 / tol))
+    period = extent + reach + sigma * tail
+    n_harmonics = math.ceil(period * tail / (math.pi * sigma))
+    if n_harmonics > MAX_HARMONICS:
+        raise DataError(
+            f"displacements of up to {extent:g} with sigma_joint={sigma:g} would need {n_harmonics} harmonics "
+            f"(at most {MAX_HARMONICS}): are the coordinates in millimetres? DCK expects metres"
+        )
+    return period, n_harmonics

@@ -1,0 +1,141 @@
+"""The exact kernels, slow and obvious: the reference that everything faster is tested against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.validation import check_choice, check_in, check_positive, check_sequences
+from kerneton.kernels.displacement import span_window
+from kerneton.kernels.feature_maps import gaussian
+
+
+def sck_kernel(
+    X: Iterable[Any],
+    Y: Iterable[Any] | None = None,
+    *,
+    sigma_joint: float = 0.6,
+    sigma_time: float = 0.5,
+    joint_weight: float = 0.5,
+    order: int = 3,
+    sigma_index: float = 0.0,
+    isotropic: bool = False,
+) -> np.ndarray:
+    """Exact sequence compatibility kernel between recordings, (n_X, n_Y).
+
+    ::
+
+        K_S(A, B) = 1/(J M N) Σ_is Σ_jt G_σ1(i-j) (β₁ G_σ2(x_is - y_jt) + β₂ G_σ3(s/M - t/N))^r
+
+    G_σ2 of a vector is the sum of three one-dimensional Gaussians, as the paper computes it, or the isotropic
+    Gaussian. ``sigma_joint`` is σ₂, ``sigma_time`` σ₃, ``joint_weight`` β₁ = 1 - β₂, ``order`` r, and
+    ``sigma_index`` σ₁: joints confused with their neighbours in the list; 0 compares each joint with itself.
+
+    >>> A = np.random.default_rng(0).uniform(-1, 1, size=(6, 4, 3))
+    >>> sck_kernel([A, A[:3]]).shape
+    (2, 2)
+    """
+    check_positive("sigma_joint", sigma_joint)
+    check_positive("sigma_time", sigma_time)
+    check_in("joint_weight", joint_weight, 0, 1)
+    check_choice("order", order, [1, 2, 3])
+    check_in("sigma_index", sigma_index, 0, np.inf, closed="left")
+
+    def pair(a: np.ndarray, b: np.ndarray) -> float:
+        n_joints = a.shape[1]
+        in_time = gaussian(_times(len(a))[:, None] - _times(len(b)), sigma_time)  # (M, N)
+        total = 0.0
+        for i in range(n_joints):
+            for j in range(n_joints):
+                alike = 1.0 * (i == j) if sigma_index == 0 else gaussian(float(i - j), sigma_index)
+                if alike:
+                    in_space = _gaussian3(a[:, None, i] - b[None, :, j], sigma_joint, isotropic)
+                    both = joint_weight * in_space + (1 - joint_weight) * in_time
+                    total += alike * (both**order).sum()
+        return total / (n_joints * len(a) * len(b))
+
+    return _gram(pair, X, Y)
+
+
+def dck_kernel(
+    X: Iterable[Any],
+    Y: Iterable[Any] | None = None,
+    *,
+    sigma_joint: float = 0.6,
+    sigma_time: float = 0.5,
+    sigma_span: float | None = None,
+    sigma_index: float = 0.0,
+    same_joint: bool = False,
+    isotropic: bool = False,
+) -> np.ndarray:
+    """Exact dynamics compatibility kernel between recordings, (n_X, n_Y).
+
+    ::
+
+        K_D(A, B) = 1/(J² M N) Σ_{i≠i', s≠s'} Σ_{j≠j', t≠t'} G_σ1(i-j) G_σ1(i'-j')
+                    G_σ2((x_is - x_i's') - (y_jt - y_j't')) G_σ3(s/M - t/N) G_σ3(s'/M - t'/N)
+                    G_σ4(s-s') G_σ4(t-t')
+
+    ``sigma_span`` is σ₄ in frames, None for no window; ``sigma_index`` σ₁, 0 comparing each pair of joints with
+    itself; ``same_joint`` adds the pairs i = i'. The cost is O(J² M² N²): for short recordings and few joints.
+
+    >>> A = np.random.default_rng(0).uniform(-1, 1, size=(5, 3, 3))
+    >>> dck_kernel([A, A[:4]], sigma_span=3.0).shape
+    (2, 2)
+    """
+    check_positive("sigma_joint", sigma_joint)
+    check_positive("sigma_time", sigma_time)
+    if sigma_span is not None:
+        check_positive("sigma_span", sigma_span)
+    check_in("sigma_index", sigma_index, 0, np.inf, closed="left")
+
+    def pair(a: np.ndarray, b: np.ndarray) -> float:
+        n_joints = a.shape[1]
+        in_time = gaussian(_times(len(a))[:, None] - _times(len(b)), sigma_time)
+        # Axes (s, s', t, t') of the sum over frames.
+        ends = in_time[:, None, :, None] * in_time[None, :, None, :]
+        ends = ends * span_window(len(a), sigma_span)[:, :, None, None] * span_window(len(b), sigma_span)
+        pairs = [(i, k) for i in range(n_joints) for k in range(n_joints) if same_joint or i != k]
+        total = 0.0
+        for i, k in pairs:
+            steps_a = a[:, None, i] - a[None, :, k]  # (M, M, 3)
+            for j, m in pairs if sigma_index else [(i, k)]:
+                alike = (
+                    gaussian(float(i - j), sigma_index) * gaussian(float(k - m), sigma_index)
+                    if sigma_index
+                    else 1.0
+                )
+                steps_b = b[:, None, j] - b[None, :, m]  # (N, N, 3)
+                in_space = _gaussian3(steps_a[:, :, None, None] - steps_b, sigma_joint, isotropic)
+                total += alike * (in_space * ends).sum()
+        return total / (n_joints**2 * len(a) * len(b))
+
+    return _gram(pair, X, Y)
+
+
+def _gaussian3(differences: np.ndarray, sigma: float, isotropic: bool) -> np.ndarray:
+    parts = gaussian(differences, sigma)
+    return parts.prod(axis=-1) if isotropic else parts.sum(axis=-1)
+
+
+def _times(n_frames: int) -> np.ndarray:
+    """Relative times s/T, s = 1..T."""
+    return np.arange(1, n_frames + 1) / n_frames
+
+
+def _gram(
+    pair: Callable[[np.ndarray, np.ndarray], float], X: Iterable[Any], Y: Iterable[Any] | None
+) -> np.ndarray:
+    checked = check_sequences(X)
+    left = [s.joints.astype(np.float64) for s in checked]
+    if Y is None:
+        K = np.empty((len(left), len(left)))
+        for i, a in enumerate(left):
+            for j, b in enumerate(left[: i + 1]):
+                K[i, j] = K[j, i] = pair(a, b)
+        return K
+    others = check_sequences(Y, n_joints=checked[0].n_joints, layout=checked[0].layout)
+    right = [s.joints.astype(np.float64) for s in others]
+    return np.asarray([[pair(a, b) for b in right] for a in left])

@@ -1,0 +1,1 @@
+"""The linear machine: solvers, Gram matrices, folds of subjects."""

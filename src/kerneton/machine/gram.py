@@ -1,0 +1,137 @@
+"""Inner products between feature vectors, and centring and unit norms done on them alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.arrays import index_like, is_torch, namespace_of
+
+BLOCK_ROWS = 4096
+BLOCK_FEATURES = 4096  # single-precision products are summed in double precision this many features at a time
+
+
+def gram(X: Any, Y: Any = None) -> Any:
+    """Inner products ``X Yᵀ`` in float64, ``X Xᵀ`` without Y; X and Y keep their precision and are not copied.
+
+    >>> gram(np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32))
+    array([[ 5., 11.],
+           [11., 25.]])
+    """
+    out = filled((len(X), len(X if Y is None else Y)), 0.0, like=X)
+    for i in range(0, out.shape[0], BLOCK_ROWS):
+        for j in range(0 if Y is not None else i, out.shape[1], BLOCK_ROWS):
+            A, B = X[i : i + BLOCK_ROWS], (X if Y is None else Y)[j : j + BLOCK_ROWS]
+            block = out[i : i + BLOCK_ROWS, j : j + BLOCK_ROWS]
+            for k in range(0, X.shape[1], BLOCK_FEATURES):
+                block += A[:, k : k + BLOCK_FEATURES] @ B[:, k : k + BLOCK_FEATURES].T
+            if Y is None and j > i:
+                out[j : j + BLOCK_ROWS, i : i + BLOCK_ROWS] = block.T
+    return out
+
+
+def combine(beta: Any, X: Any) -> Any:
+    """Weighted sums ``β X`` of feature vectors, taken in float64 and returned in the precision of X.
+
+    >>> combine(np.array([[1.0, -1.0]]), np.array([[1.0, 2.0], [3.0, 5.0]]))
+    array([[-2., -3.]])
+    """
+    xp = namespace_of(X)
+    width = max(1, 2**21 // max(1, len(X)))
+    parts = []
+    for k in range(0, X.shape[1], width):
+        block = X[:, k : k + width]
+        if is_torch(X):
+            parts.append((beta @ block.double()).to(X.dtype))
+        else:
+            parts.append((beta @ block.astype(np.float64)).astype(X.dtype))
+    return xp.concatenate(parts, 1)
+
+
+def center_normalize_gram(
+    K: Any, train: Any, test: Any = None, *, center: bool = True, norm: bool = True
+) -> tuple[Any, Any]:
+    """Gram blocks (train, train) and (test, train) of features centred on the training mean and scaled to unit norm.
+
+    With ``r_i = mean_{t ∈ train} K_it`` and ``g = mean_{t ∈ train} r_t``, the centred entry is
+    ``K_ij - r_i - r_j + g``; the norms are the square roots of the centred diagonal. Features that are the mean
+    itself stay zero. The same as `kerneton.CenterNormalize` and then `gram`, without touching a feature.
+
+    >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [3.0, 1.0]])
+    >>> center_normalize_gram(X @ X.T, train=[0, 1], test=[2])
+    (array([[ 1., -1.],
+           [-1.,  1.]]), array([[-1.,  1.]]))
+    """
+    xp = namespace_of(K)
+    train = index_like(train, K)
+    rows = [train] if test is None else [train, index_like(test, K)]
+    raw = [K.diagonal()[i] for i in rows]
+    blocks = [_take(K, i, train) for i in rows]
+    squares = list(raw)
+    if center:
+        means = [B.mean(1) for B in blocks]
+        grand = means[0].mean()
+        blocks = [B - (m[:, None] - grand) - means[0] for B, m in zip(blocks, means, strict=True)]
+        squares = [s - 2 * m + grand for s, m in zip(raw, means, strict=True)]
+    if norm:
+        # Below this a centred square is what rounding left of K and g, not a length.
+        noise = [1e-13 * (abs(r) + (abs(grand) if center else 0.0)) for r in raw]
+        scales = [
+            xp.where(s > e, 1.0 / xp.sqrt(xp.where(s > e, s, xp.ones_like(s))), xp.zeros_like(s))
+            for s, e in zip(squares, noise, strict=True)
+        ]
+        blocks = [B * k[:, None] * scales[0] for B, k in zip(blocks, scales, strict=True)]
+    return blocks[0], blocks[1] if test is not None else None
+
+
+def scatter_penalty(K: np.ndarray, codes: np.ndarray, strength: float) -> np.ndarray:
+    """How to change Gram matrices so that directions in which recordings of one class differ cost more.
+
+    With the scatter within classes ``S = Σ_i (x_i - μ_{y_i})(x_i - μ_{y_i})ᵀ`` of n recordings and ``t = tr S / n``, a
+    linear machine that pays ``wᵀ(I + strength S / t)w`` instead of ``wᵀw`` is an ordinary one with the inner products
+    ``xᵀ(I + strength S / t)⁻¹z``. From ``K`` (n, n) alone, A taking away class means, these are ``k_x M``, with
+
+        M = c (I - A (A K A + t / strength I)⁻¹ A K)
+
+    for any x whose inner products with the n are k_x. c makes the mean of the new diagonal that of the old one, so
+    that C keeps its meaning. Duals β of the new problem are M β in the old one: prediction costs nothing more.
+
+    >>> X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])  # the second feature is noise
+    >>> K = X @ X.T
+    >>> np.round(K @ scatter_penalty(K, np.array([0, 0, 1, 1]), 3.0), 1)
+    array([[ 2. ,  1.7, -1.7, -2. ],
+           [ 1.7,  2. , -2. , -1.7],
+           [-1.7, -2. ,  2. ,  1.7],
+           [-2. , -1.7,  1.7,  2. ]])
+    """
+    n = len(K)
+    if strength == 0:
+        return np.eye(n)
+    same = codes[:, None] == codes
+    means = same / same.sum(axis=1)
+    inside = K - means @ K  # A K
+    scatter = inside - inside @ means  # A K A
+    size = float(np.trace(scatter)) / n
+    if size <= 1e-12 * float(np.trace(K)) / n:  # no class has two recordings that differ
+        return np.eye(n)
+    scatter.reshape(-1)[:: n + 1] += size / strength
+    taken = np.linalg.solve(scatter, inside)
+    M = np.eye(n) - (taken - means @ taken)
+    return M * (np.trace(K) / np.einsum("ij,ji->", K, M))
+
+
+def _take(K: Any, rows: Any, columns: Any) -> Any:
+    return K[rows][:, columns] if is_torch(K) else K.take(rows, 0).take(columns, 1)
+
+
+def filled(shape: tuple[int, ...], value: float, *, like: Any) -> Any:
+    """A float64 array of one value, of the same library and on the same device as another.
+
+    >>> filled((1, 2), 0.5, like=np.ones(1, dtype=np.float32))
+    array([[0.5, 0.5]])
+    """
+    if is_torch(like):
+        torch = namespace_of(like)
+        return torch.full(shape, value, dtype=torch.float64, device=like.device)
+    return np.full(shape, value)

@@ -1,0 +1,236 @@
+"""One-against-rest linear SVMs: a semismooth Newton method on a Gram matrix or on the features.
+
+Every problem here is ``min_w ½‖w‖² + Σ_i h_i(y_i f_i)`` with ``f = Zw``, where Z is the features beside a constant
+column (the intercept, regularised like any weight, as liblinear has it). The losses enter through their dual alone:
+``h_i(m) = max_{0 ≤ a ≤ U_i} a (s_i - m) - ½ D_i a²``, attained at ``a = clip((s_i - m) / D_i, 0, U_i)``.
+
+* squared hinge ``C max(0, 1-m)²``: ``s = 1, D = 1/(2C), U = ∞``;
+* hinge ``C max(0, 1-m)``: ``U = C`` and a proximal term, ``s = 1 + D a'``, around the last dual point ``a'``, which
+  leaves the minimiser alone and lets D shrink until nothing moves.
+
+A Newton step fixes the set of examples strictly inside their bounds and solves one linear system in it, so that the
+method ends after finitely many steps with the exact answer. Arrays have one row a class throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kerneton.data.arrays import asarray_like, index_like, is_torch, namespace_of, to_numpy
+from kerneton.data.validation import check_choice, check_positive
+from kerneton.machine.spaces import GramSpace, PrimalSpace
+
+LOSSES = ("squared_hinge", "hinge")
+_HINGE_STEP = 0.3  # how fast the proximal term of the hinge loss fades
+_HINGE_FLOOR = 1e-11  # and where it stops, relative to the squared norm of each example
+
+
+class SVMPath(NamedTuple):
+    """Solutions for several values of C, in the order they were asked for.
+
+    ``coef`` is (n_C, n_classes, n_examples) from a Gram matrix (signed dual variables) and
+    (n_C, n_classes, n_features + 1) from features (weights, then the weight of the constant column);
+    ``decision`` is (n_C, n_classes, n_examples).
+    """
+
+    coef: Any
+    decision: Any
+    n_iter: np.ndarray
+    converged: np.ndarray
+
+
+def solve_gram(
+    K: Any,
+    Y: np.ndarray,
+    Cs: Sequence[float],
+    *,
+    loss: str = "squared_hinge",
+    weights: np.ndarray | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+) -> SVMPath:
+    """All classes and all C from one Gram matrix (NumPy, or torch on any device).
+
+    ``f = βK`` with ``β = y ∘ a``; K (n, n) already holds the constant column's ``intercept_scaling²``. ``Y`` (k, n)
+    are signs, ``weights`` (k, n) multiply C.
+
+    >>> K = np.eye(2) * 4.0
+    >>> solve_gram(K, np.array([[1.0, -1.0]]), [0.5, 5.0]).coef.round(4).tolist()
+    [[[0.2, -0.2]], [[0.2439, -0.2439]]]
+    """
+    K = K.double() if is_torch(K) else np.asarray(K, dtype=np.float64)
+    return _solve_path(GramSpace(K), Y, Cs, loss, weights, tol, max_iter)
+
+
+def solve_primal(
+    X: Any,
+    Y: np.ndarray,
+    Cs: Sequence[float],
+    *,
+    loss: str = "squared_hinge",
+    intercept_scaling: float = 1.0,
+    weights: np.ndarray | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+) -> SVMPath:
+    """All classes and all C on the features themselves, for n_examples ≥ n_features.
+
+    X (n, d) is read in chunks and never copied whole; 0 for ``intercept_scaling`` means no intercept.
+
+    >>> X = np.array([[2.0], [-2.0], [3.0]])
+    >>> solve_primal(X, np.array([[1.0, -1.0, 1.0]]), [0.5], intercept_scaling=0).coef.round(4).tolist()
+    [[[0.4444, 0.0]]]
+    """
+    return _solve_path(PrimalSpace(X, intercept_scaling), Y, Cs, loss, weights, tol, max_iter)
+
+
+def _solve_path(
+    space: Any,
+    Y: Any,
+    Cs: Sequence[float],
+    loss: str,
+    weights: np.ndarray | None,
+    tol: float,
+    max_iter: int,
+) -> SVMPath:
+    """Solve in ascending C, each from the solution before it."""
+    for C in Cs:
+        check_positive("C", C)
+    check_choice("loss", loss, LOSSES)
+    like = space.like
+    xp = namespace_of(like)
+    Y = asarray_like(Y, like)
+    S = xp.ones_like(Y) if weights is None else asarray_like(weights, like)
+    # An example without weight has the bounds 0 and 0; its D never matters and must not be infinite.
+    if loss == "squared_hinge":
+        space.inverse = 1.0 / xp.where(S > 0, S, xp.ones_like(S))
+    else:
+        # Smoothing in proportion to each example's square keeps long and short examples equally well posed.
+        squares = space.squares()
+        space.inverse = xp.ones_like(S) * xp.where(squares > 0, squares, xp.ones_like(squares))
+    U = xp.where(S > 0, xp.full_like(S, np.inf), xp.zeros_like(S))
+    point = _Point(space.start(Y.shape[0]), xp.zeros_like(Y))
+    a = xp.zeros_like(Y)
+    points: dict[int, _Point] = {}
+    n_iter, converged = np.zeros(len(Cs), dtype=int), np.zeros(len(Cs), dtype=bool)
+    for j in np.argsort(np.asarray(Cs, dtype=float), kind="stable"):
+        C = float(Cs[j])
+        if loss == "squared_hinge":
+            smooth = _Loss(Y, xp.ones_like(S), 0.5 / C * space.inverse, U)
+            point, n_iter[j], converged[j] = _newton(space, smooth, point, tol, max_iter)
+        else:
+            point, a, n_iter[j], converged[j] = _proximal(space, Y, C, C * S, point, a, tol, max_iter)
+        points[int(j)] = point
+    ordered = [points[j] for j in range(len(Cs))]
+    return SVMPath(xp.stack([p.coef for p in ordered]), xp.stack([p.f for p in ordered]), n_iter, converged)
+
+
+class _Loss(NamedTuple):
+    """The losses ``h(m) = max_{0 ≤ a ≤ U} a (s - m) - ½ D a²`` of margins ``m = y f``; arrays (n_classes, n)."""
+
+    y: Any
+    s: Any
+    D: Any
+    U: Any
+
+    def rows(self, rows: Any) -> _Loss:
+        return _Loss(*(part[rows] for part in self))
+
+    def dual(self, f: Any) -> Any:
+        """Where the maximum is attained: clip((s - y f) / D, 0, U)."""
+        return namespace_of(f).minimum(((self.s - self.y * f) / self.D).clip(0), self.U)
+
+    def value(self, a: Any, f: Any) -> Any:
+        return (a * (self.s - self.y * f - 0.5 * self.D * a)).sum(1)
+
+
+class _Point(NamedTuple):
+    """Weights, in whatever form their space keeps them, and the decision values they give."""
+
+    coef: Any
+    f: Any
+
+    def toward(self, other: _Point, t: Any) -> _Point:
+        return _Point(*(x + t[:, None] * (z - x) for x, z in zip(self, other, strict=True)))
+
+
+def _proximal(
+    space: Any, Y: Any, C: float, U: Any, point: _Point, a: Any, tol: float, max_iter: int
+) -> tuple[_Point, Any, int, bool]:
+    """Hinge loss: Newton on ever harder smoothings, each centred on the dual point of the last.
+
+    At the end of a stage the margin of a free example is off by ``D |a - a'|``. Once that is within the tolerance
+    everywhere, one more stage at the hardest takes the error down to rounding.
+    """
+    xp = namespace_of(Y)
+    a = xp.minimum(a, U)
+    stiffness = 1.0 / (C * float(space.inverse.mean()))
+    # Much below this, the rounding of a margin would move the dual point from bound to bound.
+    floor = max(1e-6 * stiffness, _HINGE_FLOOR)
+    n_iter, done, last_stage = 0, False, False
+    while n_iter < max_iter and not last_stage:
+        last_stage = done
+        D = stiffness * space.inverse
+        smooth = _Loss(Y, 1.0 + D * a, D, U)
+        point, steps, settled = _newton(space, smooth, point, tol, max_iter - n_iter)
+        n_iter += steps
+        before, a = a, smooth.dual(point.f)
+        limit = tol + float(space.noise(point).max())
+        done = done or (settled and bool((D * abs(a - before)).max() <= limit))
+        stiffness = floor if done else max(stiffness * _HINGE_STEP, floor)
+    return point, a, n_iter, done
+
+
+def _newton(space: Any, loss: _Loss, start: _Point, tol: float, max_iter: int) -> tuple[_Point, int, bool]:
+    """Minimise every class's smooth objective; classes that are done leave the batch.
+
+    A class is done when a full step changes none of its sets, which makes the step's end the exact minimiser, or
+    when its decision values have come to rest.
+    """
+    xp = namespace_of(start.f)
+    coef, F = start.coef + 0.0, start.f + 0.0
+    open_rows, n_iter = np.arange(len(F)), 0
+    while len(open_rows) and n_iter < max_iter:
+        n_iter += 1
+        rows = slice(None) if len(open_rows) == len(F) else index_like(open_rows, F)
+        part, here = loss.rows(rows), _Point(coef[rows], F[rows])
+        a = part.dual(here.f)
+        free = (a > 0) & (a < part.U)
+        new_coef, exact = space.newton_point(open_rows, here.coef, part, a, free)
+        there = _Point(new_coef, space.decision(new_coef))
+        new_a = part.dual(there.f)
+        same = (free == ((new_a > 0) & (new_a < part.U))) & ((a >= part.U) == (new_a >= part.U))
+        cost = 0.5 * space.inner(here, here) + part.value(a, here.f)
+        new_cost = 0.5 * space.inner(there, there) + part.value(new_a, there.f)
+        worse = new_cost > cost + 1e-12 * abs(cost)
+        if bool(worse.any()):
+            t = _line_search(space, part, here, there)
+            there = here.toward(there, xp.where(worse, t, xp.ones_like(t)))
+        rest = xp.amax(abs(there.f - here.f), 1) <= space.noise(there) + (1e-3 * tol if exact else tol)
+        done = rest | (same.all(1) & ~worse) if exact else rest
+        coef[rows], F[rows] = there
+        open_rows = open_rows[~to_numpy(done)]
+    return _Point(coef, F), n_iter, not len(open_rows)
+
+
+def _line_search(space: Any, loss: _Loss, here: _Point, there: _Point) -> Any:
+    """The exact minimiser on the segment, t from 0 to 1: the root of a piecewise linear, increasing slope."""
+    xp = namespace_of(here.f)
+    step = _Point(there.coef - here.coef, there.f - here.f)
+    start, growth = space.inner(here, step), space.inner(step, step)
+    low, high, t = xp.zeros_like(start), xp.ones_like(start), xp.full_like(start, 0.5)
+    for _ in range(60):
+        a = loss.dual(here.f + t[:, None] * step.f)
+        slope = start + t * growth - (loss.y * step.f * a).sum(1)
+        low, high = xp.where(slope < 0, t, low), xp.where(slope < 0, high, t)
+        bent = (a > 0) & (a < loss.U)
+        curvature = growth + xp.where(bent, step.f * step.f / loss.D, xp.zeros_like(a)).sum(1)
+        newton = t - slope / xp.where(curvature > 0, curvature, xp.ones_like(curvature))
+        newton = xp.where((newton > low) & (newton < high), newton, 0.5 * (low + high))
+        moved, t = abs(newton - t), newton
+        if bool((moved <= 1e-12).all()):
+            break
+    return t

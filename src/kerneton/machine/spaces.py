@@ -1,0 +1,284 @@
+"""Where the weights of a linear SVM live: combinations of the examples (a Gram matrix) or the features themselves.
+
+Both spaces answer the same five questions of `kerneton.machine.solver`: a start, the squared norms of the examples, decision
+values, inner products and the point a Newton step leads to. Arrays have one row a class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy.linalg.lapack import dposv, dpotrf, dpotri
+
+from kerneton.data.arrays import index_like, is_torch, namespace_of, to_numpy
+from kerneton.machine.gram import filled
+
+DIRECT_GRAM = 3000  # free examples up to which a Cholesky factorisation is used, conjugate gradients above
+DIRECT_PRIMAL = 1000  # the same for features, where one matrix a class is kept
+EPS = 2.0**-52
+CHUNK_BYTES = 2**24  # float64 copies of float32 features are made this much at a time
+BATCH_ENTRIES = 2**27  # entries of one batch of systems on a device
+
+
+class GramSpace:
+    """Weights as combinations of the examples, ``w = Σ_j β_j z_j``: known by β alone, ``f = βK``."""
+
+    def __init__(self, K: Any) -> None:
+        self.K = self.like = K
+        self.inverse: Any = None
+        self._kept: tuple[float, np.ndarray] | None = None
+
+    def start(self, n_classes: int) -> Any:
+        return filled((n_classes, len(self.K)), 0.0, like=self.K)
+
+    def squares(self) -> Any:
+        return self.K.diagonal()
+
+    def decision(self, coef: Any) -> Any:
+        return coef @ self.K
+
+    def inner(self, p: Any, q: Any) -> Any:
+        return (p.coef * q.f).sum(1)
+
+    def noise(self, p: Any) -> Any:
+        """Bound of what rounding leaves in the decision values."""
+        norms = self.K.diagonal() ** 0.5
+        return EPS * (abs(p.coef) * norms).sum(1) * float(norms.max())
+
+    def newton_point(self, _rows: np.ndarray, c: Any, loss: Any, a: Any, free: Any) -> tuple[Any, bool]:
+        """Bounds outside the free set F, ``(K_FF + D) β_F = y s - K_FB β_B`` inside it."""
+        xp = namespace_of(c)
+        zero, D = xp.zeros_like(a), loss.D
+        fixed = xp.where(free, zero, loss.y * a)
+        rhs = loss.y * loss.s
+        if bool((fixed != 0).any()):
+            rhs = rhs - fixed @ self.K
+        n_free = to_numpy(free.sum(1))
+        if n_free.max() > DIRECT_GRAM:
+
+            def system(b: Any) -> Any:
+                return xp.where(free, D * b + b @ self.K, zero)
+
+            start = xp.where(free, c, zero)
+            b = conjugate_gradients(system, xp.where(free, rhs, zero), start, D + self.K.diagonal(), 1e-10)
+            return b + fixed, False
+        if is_torch(c):
+            return _solve_free_torch(self.K, rhs, D, free, n_free) + fixed, True
+        if self._few_bound(D, n_free):
+            return _solve_bound(self._inverse(float(D[0, 0])), rhs, free) + fixed, True
+        return _solve_free(self.K, rhs, D, free) + fixed, True
+
+    def _few_bound(self, D: np.ndarray, n_free: np.ndarray) -> bool:
+        """Whether the systems of the examples at their bounds are much the smaller ones, and safe to use."""
+        n_bound = len(self.K) - n_free
+        if not 0 < 1.5 * n_bound.mean() < n_free.mean() or len(n_free) < 4:
+            return False
+        return D.min() == D.max() > 1e-5 * self.K.diagonal().mean()
+
+    def _inverse(self, shift: float) -> np.ndarray:
+        """(K + shift)⁻¹, kept until another shift is asked for."""
+        if self._kept is None or self._kept[0] != shift:
+            A = self.K.copy()
+            A.reshape(-1)[:: len(A) + 1] += shift
+            self._kept = shift, _invert_positive(A)
+        return self._kept[1]
+
+
+def _solve_bound(P: np.ndarray, rhs: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """The same from ``P = (K + D)⁻¹`` and the other set: ``β = P (rhs + μ)``, μ on B such that β_B = 0.
+
+    ``P_BB μ_B = -(P rhs)_B``: where few examples are at a bound, as for small C, these systems are the small ones.
+    """
+    start = rhs @ P
+    mu = np.zeros_like(rhs)
+    for row, B in enumerate(np.flatnonzero(bound) for bound in ~free):
+        if len(B):
+            mu[row, B] = solve_positive(P.take(B, 0).take(B, 1), -start[row, B, None])[:, 0]
+    return np.where(free, start + mu @ P, 0.0)
+
+
+def _solve_free(K: np.ndarray, rhs: np.ndarray, D: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Solve each class's system; classes with the same free set (all of them at first) share a factorisation."""
+    out = np.zeros_like(rhs)
+    groups: dict[bytes, list[int]] = {}
+    for row in range(len(rhs)):
+        groups.setdefault(free[row].tobytes() + D[row].tobytes(), []).append(row)
+    for rows in groups.values():
+        F = np.flatnonzero(free[rows[0]])
+        if len(F):
+            A = K.take(F, 0).take(F, 1) if len(F) < len(K) else K.copy()
+            A.ravel()[:: len(F) + 1] += D[rows[0], F]
+            at = np.ix_(np.array(rows), F)
+            out[at] = solve_positive(A, rhs[at].T).T
+    return out
+
+
+def _solve_free_torch(K: Any, rhs: Any, D: Any, free: Any, n_free: np.ndarray) -> Any:
+    """The same in batches: each class's free examples first, the rest of its system the identity."""
+    torch = namespace_of(K)
+    out = torch.zeros_like(rhs)
+    m = int(n_free.max())
+    if m == 0:
+        return out
+    at_once = max(1, BATCH_ENTRIES // (m * m))
+    for i in range(0, len(rhs), at_once):
+        part = slice(i, i + at_once)
+        index = torch.argsort(free[part].to(torch.int8), dim=1, descending=True, stable=True)[:, :m]
+        inside = torch.gather(free[part], 1, index)
+        A = K[index[:, :, None], index[:, None, :]] * (inside[:, :, None] & inside[:, None, :])
+        diagonal = torch.where(inside, torch.gather(D[part], 1, index), torch.ones_like(index, dtype=K.dtype))
+        A = A + torch.diag_embed(diagonal)
+        b = torch.where(inside, torch.gather(rhs[part], 1, index), torch.zeros_like(diagonal))
+        factor, info = torch.linalg.cholesky_ex(A)
+        if bool((info != 0).any()):
+            x = torch.linalg.lstsq(A, b[:, :, None]).solution
+        else:
+            x = torch.cholesky_solve(b[:, :, None], factor)
+        out[part] = out[part].scatter(1, index, x[:, :, 0])
+    return out
+
+
+class PrimalSpace:
+    """Weights on the features and the constant column: w of length d + 1, ``f = w · (x, scaling)``."""
+
+    def __init__(self, X: Any, scaling: float) -> None:
+        self.X, self.scaling = X, scaling
+        self.like = X[:1].double() if is_torch(X) else X[:1].astype(np.float64)
+        self.inverse: Any = None
+        self.n_features = X.shape[1] + 1
+        self.products: dict[int, tuple[np.ndarray, Any]] = {}
+
+    def chunks(self, index: np.ndarray | None = None) -> Iterator[tuple[slice, Any]]:
+        """Rows of the features in float64, a few at a time."""
+        n = len(self.X) if index is None else len(index)
+        size = max(1, CHUNK_BYTES // (8 * self.n_features))
+        for i in range(0, n, size):
+            part = slice(i, min(i + size, n))
+            block = self.X[part] if index is None else self.X[index_like(index[part], self.X)]
+            yield part, block.double() if is_torch(block) else block.astype(np.float64)
+
+    def start(self, n_classes: int) -> Any:
+        return filled((n_classes, self.n_features), 0.0, like=self.like)
+
+    def squares(self) -> Any:
+        parts = [(Z * Z).sum(1) for _, Z in self.chunks()]
+        return namespace_of(self.like).concatenate(parts) + self.scaling**2
+
+    def decision(self, coef: Any) -> Any:
+        f = filled((len(coef), len(self.X)), 0.0, like=coef)
+        w, b = coef[:, :-1], self.scaling * coef[:, -1:]
+        for part, Z in self.chunks():
+            f[:, part] = w @ Z.T + b
+        return f
+
+    def combine(self, beta: Any) -> Any:
+        """Σ_i β_i z_i, the transpose of `decision`."""
+        out = filled((len(beta), self.n_features), 0.0, like=beta)
+        for part, Z in self.chunks():
+            out[:, :-1] += beta[:, part] @ Z
+        out[:, -1] = self.scaling * beta.sum(1)
+        return out
+
+    def inner(self, p: Any, q: Any) -> Any:
+        return (p.coef * q.coef).sum(1)
+
+    def noise(self, p: Any) -> Any:
+        return EPS * namespace_of(p.f).amax(abs(p.f), 1)
+
+    def newton_point(self, rows: np.ndarray, c: Any, loss: Any, a: Any, free: Any) -> tuple[Any, bool]:
+        """``w - H⁻¹ g`` with ``H = I + Σ_F z zᵀ / D`` and ``g = w - Σ_i y_i a_i z_i``."""
+        xp = namespace_of(c)
+        gradient, D = c - self.combine(loss.y * a), loss.D
+        if self.n_features <= DIRECT_PRIMAL:
+            steps = [self._solve(int(r), gradient[i], D[i], free[i]) for i, r in enumerate(rows)]
+            return c - xp.stack(steps), True
+        pull = xp.where(free, 1.0 / D, xp.zeros_like(D))
+
+        def hessian(v: Any) -> Any:
+            return v + self.combine(pull * self.decision(v))
+
+        step = conjugate_gradients(hessian, gradient, xp.zeros_like(c), 1.0, 1e-2)
+        return c - step, False
+
+    def _solve(self, row: int, gradient: Any, D: Any, free: Any) -> Any:
+        """One class's step; Σ_F z zᵀ / inverse is kept and follows the changes of F from step to step and C to C."""
+        inverse = self.inverse[row]
+        now = to_numpy(free)
+        before, product = self.products.get(row, (~now, None))
+        changed = np.flatnonzero(now != before)
+        if product is None or len(changed) >= now.sum():
+            changed = np.flatnonzero(now)
+            product = filled((self.n_features, self.n_features), 0.0, like=gradient)
+        sign = index_like(np.where(now, 1, -1), gradient)
+        for part, Z in self.chunks(changed):
+            i = index_like(changed[part], gradient)
+            Z = self._with_constant(Z)
+            product += Z.T @ (Z * (sign[i] / inverse[i])[:, None])
+        self.products[row] = now, product
+        stiffness = float(D[0] / inverse[0])
+        H = product / stiffness
+        H.reshape(-1)[:: len(H) + 1] += 1.0
+        return solve_positive(H, gradient[:, None])[:, 0]
+
+    def _with_constant(self, Z: Any) -> Any:
+        xp = namespace_of(Z)
+        return xp.concatenate([Z, xp.full_like(Z[:, :1], self.scaling)], 1)
+
+
+def solve_positive(A: Any, b: Any) -> Any:
+    """Solve a symmetric positive definite system; A may be overwritten. Least squares where it is singular.
+
+    >>> solve_positive(np.array([[2.0, 0.0], [0.0, 4.0]]), np.ones((2, 1))).ravel()
+    array([0.5 , 0.25])
+    """
+    if is_torch(A):
+        torch = namespace_of(A)
+        factor, info = torch.linalg.cholesky_ex(A)
+        return torch.cholesky_solve(b, factor) if int(info) == 0 else torch.linalg.lstsq(A, b).solution
+    kept = A.diagonal().copy()
+    _, x, info = dposv(A.T, b, lower=True, overwrite_a=True)  # A.T is in LAPACK's order and A is symmetric
+    if info:
+        # Part of a factor has overwritten the lower triangle of A.T, which is the upper one of A.
+        A = np.tril(A, -1)
+        A = A + A.T + np.diag(kept)
+        x = np.linalg.lstsq(A, b, rcond=None)[0]
+    return x
+
+
+def _invert_positive(A: np.ndarray) -> np.ndarray:
+    """The inverse of a symmetric positive definite matrix, which is overwritten."""
+    factor, _ = dpotrf(A.T, lower=True, overwrite_a=True)
+    P, _ = dpotri(factor, lower=True, overwrite_c=True)
+    P = np.tril(P)
+    return P + np.tril(P, -1).T
+
+
+def conjugate_gradients(
+    system: Callable[[Any], Any], rhs: Any, start: Any, diagonal: Any, rtol: float, max_iter: int = 500
+) -> Any:
+    """Solve one system a row, all rows in one product, with the diagonal as preconditioner.
+
+    >>> conjugate_gradients(lambda v: 2.0 * v, np.ones((1, 3)), np.zeros((1, 3)), 2.0, 1e-8)
+    array([[0.5, 0.5, 0.5]])
+    """
+    xp = namespace_of(rhs)
+    x = start
+    r = rhs - system(x)
+    z = r / diagonal
+    p, rz = z, (r * z).sum(1)
+    goal = rtol**2 * (rhs * rhs / diagonal).sum(1)
+    for _ in range(max_iter):
+        going = rz > goal
+        if not bool(going.any()):
+            break
+        q = system(p)
+        pq = (p * q).sum(1)
+        step = xp.where(going, rz / xp.where(going, pq, xp.ones_like(pq)), xp.zeros_like(rz))[:, None]
+        x, r = x + step * p, r - step * q
+        z = r / diagonal
+        new = (r * z).sum(1)
+        p = z + (new / xp.where(rz > 0, rz, xp.ones_like(rz)))[:, None] * p
+        rz = new
+    return x

@@ -1,0 +1,211 @@
+"""A linear support vector machine, one class against the rest, for few examples with very many features."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kerneton.data.arrays import asarray_like, is_torch, namespace_of, to_numpy
+from kerneton.data.validation import check_choice, check_positive
+from kerneton.exceptions import DataError, ParameterError
+from kerneton.machine.folds import class_weights, one_vs_rest
+from kerneton.machine.gram import combine, gram
+from kerneton.machine.solver import LOSSES, solve_gram, solve_primal
+
+
+class LinearSVM(ClassifierMixin, BaseEstimator):
+    """Linear SVM, one class against the rest, with the solution of scikit-learn's ``LinearSVC``.
+
+    Each class minimises ``½‖w‖² + ½v² + C Σ_i s_i max(0, 1 - y_i (w·x_i + ρv))^p``, p = 2 for the squared hinge and
+    1 for the hinge, ρ the ``intercept_scaling``; the intercept is ρv. With fewer examples than features the problem
+    is solved on one Gram matrix, otherwise on the features; either way by a Newton method that ends with the exact
+    answer. Features (n, d) stay in their precision and are never copied whole. Torch tensors are solved where they
+    live; labels are NumPy arrays in any case.
+
+    Parameters
+    ----------
+    C : inverse strength of the regulariser.
+    loss : "squared_hinge" or "hinge".
+    fit_intercept, intercept_scaling : as in ``LinearSVC``; the intercept is regularised, less so the larger the scaling.
+    class_weight : None, "balanced" or a dict from label to a factor of C.
+    tol : largest error of a margin, whose scale is 1.
+    max_iter : limit of Newton steps for one value of C.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (n_classes, n_features) and (n_classes,), one row for two classes; the dtype of X.
+    classes_ : the labels, sorted.
+    n_iter_ : Newton steps of the slowest class.
+
+    >>> X = np.array([[0.0, 1.0], [0.2, 0.9], [1.0, 0.0], [0.9, 0.1], [-1.0, -1.0], [-0.9, -0.8]])
+    >>> y = ["wave", "wave", "bow", "bow", "clap", "clap"]
+    >>> model = LinearSVM(C=10).fit(X, y)
+    >>> model.predict([[0.8, 0.3], [0.1, 2.0]])
+    array(['bow', 'wave'], dtype='<U4')
+    >>> [m.C for m in model.fit_path(X, y, [0.1, 1, 10])]
+    [0.1, 1, 10]
+    """
+
+    coef_: Any
+    intercept_: Any
+    classes_: np.ndarray
+    n_iter_: int
+    n_features_in_: int
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "squared_hinge",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVM:
+        self._fit([self], X, y, sample_weight)
+        return self
+
+    def fit_path(self, X: Any, y: Any, Cs: Sequence[float], sample_weight: Any = None) -> list[LinearSVM]:
+        """One fitted machine for each value of C, all from one Gram matrix; this one stays as it is."""
+        models = [clone(self).set_params(C=C) for C in Cs]
+        if models:
+            models[0]._fit(models, X, y, sample_weight)
+        return models
+
+    def decision_function(self, X: Any) -> Any:
+        """Signed scores (n, n_classes), or (n,) for two classes, positive for ``classes_[1]``."""
+        check_is_fitted(self)
+        X = self._check_features(X)
+        scores = gram(X, _move(self.coef_, X)) + _move(self.intercept_, X)
+        scores = scores.to(X.dtype) if is_torch(X) else scores.astype(X.dtype, copy=False)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        scores = to_numpy(self.decision_function(X))
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
+        return self.classes_[codes]
+
+    def _fit(self, models: list[LinearSVM], X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit several machines that differ in C alone; the first checks the input for all."""
+        self._check_parameters([m.C for m in models])
+        X, y = self._check_training(X, y)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise DataError(f"LinearSVM needs at least two classes, got one class: {classes[0]!r}")
+        if sample_weight is not None:
+            sample_weight = _check_weights(sample_weight, len(codes))
+        scaling = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        options: dict[str, Any] = {
+            "loss": self.loss,
+            "weights": class_weights(codes, len(classes), self._factors(classes), sample_weight),
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+        }
+        signs, Cs = one_vs_rest(codes, len(classes)), [m.C for m in models]
+        if X.shape[0] < X.shape[1]:
+            path = solve_gram(gram(X) + scaling**2, signs, Cs, **options)
+            n_rows = len(Cs) * len(signs)
+            weights = combine(path.coef.reshape(n_rows, -1), X).reshape(len(Cs), len(signs), -1)
+            solutions = [(w, scaling**2 * b.sum(1)) for w, b in zip(weights, path.coef, strict=True)]
+        else:
+            path = solve_primal(X, signs, Cs, intercept_scaling=scaling, **options)
+            solutions = [(w[:, :-1], scaling * w[:, -1]) for w in path.coef]
+        for model, (coef, intercept), n_iter in zip(models, solutions, path.n_iter, strict=True):
+            model.classes_, model.n_iter_ = classes, int(n_iter)
+            model.coef_, model.intercept_ = _cast(coef, X), _cast(intercept, X)
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(self, name):
+                    setattr(model, name, getattr(self, name))
+        if not path.converged.all():
+            slow = [C for C, done in zip(Cs, path.converged, strict=True) if not done]
+            warnings.warn(
+                f"LinearSVM did not converge in {self.max_iter} Newton steps for C = {slow}; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _factors(self, classes: np.ndarray) -> Any:
+        if not isinstance(self.class_weight, dict):
+            return self.class_weight
+        unknown = [label for label in self.class_weight if label not in classes]
+        if unknown:
+            raise ParameterError(f"class_weight names {unknown}, the labels are {classes.tolist()}")
+        return [self.class_weight.get(label, 1.0) for label in classes.tolist()]
+
+    def _check_parameters(self, Cs: list[float]) -> None:
+        for C in Cs:
+            check_positive("C", C)
+        check_choice("loss", self.loss, LOSSES)
+        check_positive("intercept_scaling", self.intercept_scaling)
+        check_positive("tol", self.tol)
+        check_positive("max_iter", self.max_iter, integer=True)
+        if self.class_weight is not None and not isinstance(self.class_weight, dict):
+            check_choice("class_weight", self.class_weight, [None, "balanced"])
+
+    def _check_training(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        if not is_torch(X):
+            return validate_data(self, X, y, dtype=[np.float64, np.float32])
+        _check_tensor(X)
+        y = to_numpy(y)
+        if y.shape != (len(X),):
+            raise DataError(f"expected one label for each of {len(X)} rows, got labels of shape {y.shape}")
+        self.n_features_in_ = X.shape[1]
+        return X, y
+
+    def _check_features(self, X: Any) -> Any:
+        if not is_torch(X):
+            return validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        _check_tensor(X)
+        if X.shape[1] != self.n_features_in_:
+            raise DataError(f"LinearSVM was fitted on {self.n_features_in_} features, got {X.shape[1]}")
+        return X
+
+
+def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape not in ((), (n,)):
+        raise DataError(f"expected one sample weight for each of {n} rows, got shape {weights.shape}")
+    weights = np.broadcast_to(weights, (n,))
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise DataError(
+            "sample weights must be finite, zero or positive and not all zero, "
+            f"got {weights.min():g} to {weights.max():g}"
+        )
+    return weights
+
+
+def _check_tensor(X: Any) -> None:
+    torch = namespace_of(X)
+    if X.ndim != 2 or X.dtype not in (torch.float32, torch.float64):
+        raise DataError(
+            f"expected a float32 or float64 tensor of shape (n, d), got {X.dtype} of {tuple(X.shape)}"
+        )
+    # The sum is finite or a single pass tells why it is not.
+    if not bool(torch.isfinite(X.sum())) and not bool(torch.isfinite(X).all()):
+        raise DataError("features contain NaN or infinity")
+
+
+def _move(values: Any, like: Any) -> Any:
+    return values.to(like) if is_torch(values) and is_torch(like) else asarray_like(to_numpy(values), like)
+
+
+def _cast(values: Any, like: Any) -> Any:
+    return values.to(like.dtype) if is_torch(values) else np.ascontiguousarray(values, dtype=like.dtype)

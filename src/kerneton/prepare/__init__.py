@@ -1,0 +1,1 @@
+"""From a recording to clean poses: gaps, centring, size, facing, mirroring."""

@@ -1,0 +1,215 @@
+"""From recordings to comparable poses: the transformer that learns the reference skeleton."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from kerneton.data.layouts import Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import check_choice, check_positive, check_sequences, describe, joint_name
+from kerneton.exceptions import DataError, ParameterError
+from kerneton.prepare.poses import (
+    bone_lengths,
+    center,
+    equal_bones,
+    equal_size,
+    face_front,
+    fill_gaps,
+    missing_joints,
+    resample,
+)
+
+log = logging.getLogger(__name__)
+
+
+class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Recordings to comparable poses; learns the reference skeleton from the training recordings.
+
+    Parameters
+    ----------
+    gaps : {"fill", "drop"}
+        Frames without a pose are filled from their neighbours in time, or dropped. Single missing joints are
+        filled either way. Neither is ever used as a pose.
+    center : bool or joint
+        True puts the layout's root at the origin of every frame; a joint's name or position puts that one.
+    bones : {"reference", "size", None}
+        "reference" scales every bone to the reference skeleton's length, frame by frame, direction kept; "size" scales a
+        recording as a whole to the reference skeleton's size, proportions kept, where the layout has bones.
+    reference : array of shape (n_bones,), optional
+        Bone lengths in metres; by default the median over the training recordings.
+    facing : {"sequence", "frame", None}
+        Turn each recording, or each frame, to face the camera.
+    n_frames : int, optional
+        Resample every recording to this many frames.
+    dtype : {"float32", "float64", None}
+        Precision of the poses and of all that follows; None keeps each recording's own.
+
+    Attributes
+    ----------
+    reference_ : ndarray of shape (n_bones,)
+        Bone lengths in use; present where ``bones`` is set.
+    n_joints_in_ : int
+
+    Examples
+    --------
+    >>> from kerneton.data.layouts import FLORENCE_15
+    >>> rng = np.random.default_rng(0)
+    >>> X = [SkeletonSequence(rng.normal(size=(t, 15, 3)), layout=FLORENCE_15) for t in (20, 30)]
+    >>> [s.joints.shape for s in Preprocess(facing="sequence").fit_transform(X)]
+    [(20, 15, 3), (30, 15, 3)]
+    """
+
+    def __init__(
+        self,
+        *,
+        gaps: str = "fill",
+        center: bool | str | int = True,
+        bones: str | None = "reference",
+        reference: np.ndarray | None = None,
+        facing: str | None = None,
+        n_frames: int | None = None,
+        dtype: str | None = None,
+    ) -> None:
+        self.gaps = gaps
+        self.center = center
+        self.bones = bones
+        self.reference = reference
+        self.facing = facing
+        self.n_frames = n_frames
+        self.dtype = dtype
+
+    def fit(self, X: Iterable[Any], y: Any = None) -> Preprocess:  # noqa: ARG002
+        """Check the parameters and learn the reference skeleton."""
+        check_choice("gaps", self.gaps, ["fill", "drop"])
+        check_choice("bones", self.bones, ["reference", "size", None])
+        check_choice("facing", self.facing, ["sequence", "frame", None])
+        check_choice("dtype", self.dtype, ["float32", "float64", None])
+        if self.n_frames is not None:
+            check_positive("n_frames", self.n_frames, integer=True)
+        sequences = check_sequences(X, allow_missing=True)
+        self.n_joints_in_ = sequences[0].n_joints
+        self.layout_ = sequences[0].layout
+        needs = [
+            name
+            for name, on in [
+                ("center=True", self.center is True),
+                ("bones", self.bones),
+                ("facing", self.facing),
+            ]
+            if on
+        ]
+        if sequences[0].layout is None and needs:
+            raise DataError(
+                f"Preprocess needs a layout for {', '.join(needs)}; give the recordings one "
+                "(SkeletonSequence(..., layout=kerneton.data.layouts.KINECT_20)) or switch these off"
+            )
+        if self.bones:
+            layout = self._skeleton(sequences[0])
+            if not layout.bones:
+                _tell_that_sizes_stay(layout.name)
+            if self.reference is None:
+                lengths = [
+                    bone_lengths(_without_gaps(s, self.gaps, i), layout) for i, s in enumerate(sequences)
+                ]
+                self.reference_ = np.median(lengths, axis=0)
+            else:
+                self.reference_ = np.asarray(self.reference)
+                if self.reference_.shape != (len(layout.bones),):
+                    raise ParameterError(
+                        f"reference must hold {len(layout.bones)} bone lengths, "
+                        f"got shape {self.reference_.shape}"
+                    )
+        return self
+
+    def transform(self, X: Iterable[Any]) -> list[SkeletonSequence]:
+        """Poses of each recording, in a list of `SkeletonSequence`."""
+        check_is_fitted(self, "n_joints_in_")
+        sequences = check_sequences(X, n_joints=self.n_joints_in_, layout=self.layout_, allow_missing=True)
+        return [self._poses(sequence, i) for i, sequence in enumerate(sequences)]
+
+    def _poses(self, sequence: SkeletonSequence, position: int) -> SkeletonSequence:
+        joints, fps = _without_gaps(sequence, self.gaps, position), sequence.fps
+        if self.bones:
+            scale = equal_bones if self.bones == "reference" else equal_size
+            joints = scale(joints, self._skeleton(sequence), self.reference_)
+        if self.center is True:  # after the bones, which move every joint but the root
+            joints = center(joints, _root(sequence))
+        elif self.center is not False:
+            joints = center(joints, _joint(sequence, self.center))
+        if self.facing:
+            assert sequence.layout is not None  # fit refused recordings without one
+            joints = face_front(joints, sequence.layout, per_frame=self.facing == "frame")
+        if self.n_frames is not None:
+            if fps is not None and len(joints) > 1 and self.n_frames > 1:
+                fps = fps * (self.n_frames - 1) / (len(joints) - 1)
+            joints = resample(joints, self.n_frames)
+        if self.dtype is not None:
+            joints = joints.astype(self.dtype, copy=False)
+        return sequence.replace(joints=joints, confidence=None, fps=fps)
+
+    def _skeleton(self, sequence: SkeletonSequence) -> Layout:
+        """The layout whose bones count; a size without any is no size, and stays."""
+        if sequence.layout is None or (self.bones == "reference" and not sequence.layout.bones):
+            raise DataError(
+                "scaling bones needs a layout with bones; pass bones=None to leave them as they are"
+            )
+        return sequence.layout
+
+    def set_output(self, *, transform: str | None = None) -> Preprocess:  # noqa: ARG002
+        """Recordings stay recordings, whatever table the steps after this one return."""
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
+        """<joint>_x, <joint>_y, <joint>_z of every joint."""
+        check_is_fitted(self, "n_joints_in_")
+        named = [str(j) for j in range(self.n_joints_in_)] if self.layout_ is None else self.layout_.joints
+        return np.asarray([f"{joint}_{axis}" for joint in named for axis in "xyz"], dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_joints_in_")
+
+
+@functools.cache  # once is enough
+def _tell_that_sizes_stay(layout: str) -> None:
+    log.warning("layout %r has no bones: body sizes stay as they are", layout)
+
+
+def _without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.ndarray:
+    missing = missing_joints(sequence)
+    joints = sequence.joints
+    if not missing.any():
+        return joints
+    who = describe(sequence, position)
+    lost = missing.all(axis=1)
+    if lost.all():
+        raise DataError(f"{who} holds no pose: all {sequence.n_frames} frames are missing or zero")
+    never = missing.all(axis=0)
+    if never.any():
+        names = ", ".join(joint_name(sequence, int(j)) for j in np.flatnonzero(never))
+        raise DataError(f"{who} never shows {names}; leave these joints out or repair the recording")
+    if gaps == "drop":
+        joints, missing = joints[~lost], missing[~lost]
+    return fill_gaps(joints, missing)
+
+
+def _root(sequence: SkeletonSequence) -> int:
+    if sequence.layout is None or sequence.layout.root is None:
+        raise DataError("centring needs a layout with a root; pass center=<joint> or center=False")
+    return sequence.layout.root
+
+
+def _joint(sequence: SkeletonSequence, joint: str | int) -> int:
+    if sequence.layout is not None:
+        return sequence.layout.index(joint)
+    if isinstance(joint, str) or not 0 <= joint < sequence.n_joints:
+        raise ParameterError(
+            f"center={joint!r}: recordings without a layout have joints 0 to {sequence.n_joints - 1}"
+        )
+    return int(joint)

@@ -1,0 +1,1 @@
+"""The recogniser: branches, presets, search, calibration, explanation."""

@@ -1,0 +1,208 @@
+"""Which joints, pairs and moments spoke for a class and against it.
+
+A recogniser is linear in its features, and its features come in blocks, one a joint or a pair of joints. With
+features ``f``, training mean ``μ`` and the classifier's weights ``w`` and intercept ``b``,
+
+    decision value = b + Σ_blocks w_block · (f_block - μ_block) / ‖f - μ‖
+
+so that the parts of joints and pairs are exact: with the intercept they sum to the decision value. Moments are
+another matter, since every frame enters every feature: their part is measured, by occlusion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import check_positive, check_sequences
+from kerneton.exceptions import DataError, ParameterError
+from kerneton.prepare.poses import fill_gaps, missing_joints
+from kerneton.recognize.fitted import Block, blocks, plain_pipeline
+from kerneton.report.explanation import ClassImportance, Explanation, Moment, Part
+
+__all__ = ["ClassImportance", "Explanation", "Moment", "Part", "class_importance", "explain", "occlude"]
+
+
+def explain(
+    model: Any,
+    sequence: Any,
+    label: str | None = None,
+    *,
+    versus: str | None = None,
+    moments: bool = True,
+    window: int | None = None,
+) -> Explanation:
+    """Say how much each joint, pair of joints and moment of a recording spoke for a class and against it.
+
+    Parameters
+    ----------
+    model : fitted recogniser
+        As `make_recognizer` makes it, also within `KernelSearch`, `CalibratedRecognizer` or a grid search.
+    sequence : SkeletonSequence or array of shape (T, J, 3)
+    label : str, optional
+        The class to explain; by default the one that the model says.
+    versus : str, optional
+        Explain why ``label`` and not this class: parts are those of the difference of the two decision values.
+    moments : bool, default=True
+        Whether to measure moments, which takes as long as some fifteen predictions.
+    window : int, optional
+        Frames of a moment; by default a sixth of the recording. Moments overlap by half.
+
+    Examples
+    --------
+    >>> from kerneton import make_actions, make_recognizer
+    >>> data = make_actions(["wave", "clap", "bow"], n_subjects=3, n_takes=1)
+    >>> model = make_recognizer(kernel="sck").fit(data, data.labels)
+    >>> why = explain(model, data[0], "wave")
+    >>> total = why.intercept + sum(why.joints.values())
+    >>> bool(np.isclose(total, model.decision_function(data[:1])[0, 2], atol=1e-6))
+    True
+    """
+    pipeline = plain_pipeline(model)
+    (sequence,) = check_sequences([sequence], allow_missing=True)
+    if label is None:
+        label = str(pipeline.predict([sequence])[0])
+    weights, intercept = _direction(pipeline[-1], label, versus)
+    features = np.asarray(pipeline[:-1].transform([sequence]), dtype=np.float64)
+    stands_for = blocks(pipeline)
+    values = _block_sums(features * weights, stands_for)[0]
+    names = _joint_names(sequence)
+    parts = tuple(
+        Part(block.cue, block.kind, tuple(tuple(names[j] for j in t) for t in block.tokens), float(value))
+        for block, value in zip(stands_for, values, strict=True)
+    )
+    by_joint = values @ _shares(stands_for, sequence.n_joints)
+    return Explanation(
+        sequence=sequence,
+        label=label,
+        versus=versus,
+        value=float(features[0] @ weights + intercept),
+        intercept=intercept,
+        parts=parts,
+        joints=dict(zip(names, by_joint.tolist(), strict=True)),
+        moments=_moments(pipeline, sequence, weights, window) if moments else (),
+        probability=_probability(model, sequence, label),
+    )
+
+
+def class_importance(
+    model: Any, X: Iterable[Any], y: Any = None, *, absolute: bool = False
+) -> ClassImportance:
+    """How much each joint speaks for each class, the mean over the recordings of that class.
+
+    ``y`` are the labels, by default the recordings' own; recordings of the test subjects tell more than those the
+    model was trained on. ``absolute`` averages sizes in place of signed parts.
+
+    >>> from kerneton import make_actions, make_recognizer
+    >>> data = make_actions(["wave", "bow"], n_subjects=3, n_takes=1)
+    >>> model = make_recognizer(kernel="sck").fit(data, data.labels)
+    >>> class_importance(model, data).values.shape
+    (2, 20)
+    """
+    pipeline = plain_pipeline(model)
+    sequences = check_sequences(X, allow_missing=True)
+    labels = np.asarray([s.label for s in sequences] if y is None else y).astype(str)
+    if len(labels) != len(sequences):
+        raise DataError(f"{len(sequences)} recordings but {len(labels)} labels")
+    stands_for = blocks(pipeline)
+    shares = _shares(stands_for, sequences[0].n_joints)
+    features = np.asarray(pipeline[:-1].transform(sequences))
+    known = [str(c) for c in pipeline[-1].classes_]
+    found = [c for c in known if (labels == c).any()]
+    if not found:
+        raise DataError(f"no recording has a label of the model, which are {', '.join(known)}")
+    rows = []
+    for c in found:
+        weights, _ = _direction(pipeline[-1], c, None)
+        parts = _block_sums(features[labels == c] * weights, stands_for) @ shares
+        rows.append((np.abs(parts) if absolute else parts).mean(axis=0))
+    counts = tuple(int((labels == c).sum()) for c in found)
+    return ClassImportance(tuple(found), tuple(_joint_names(sequences[0])), np.asarray(rows), counts)
+
+
+def _direction(svm: Any, label: str, versus: str | None) -> tuple[np.ndarray, float]:
+    """Weights (n_features,) and intercept of a class's decision value, or of the difference of two."""
+    known = [str(c) for c in svm.classes_]
+    for name in (label,) if versus is None else (label, versus):
+        if name not in known:
+            raise ParameterError(f"the model knows no label {name!r}; it knows {', '.join(known)}")
+    if versus == label:
+        raise ParameterError(f"{label!r} is to be told from another label, not from itself")
+    row = known.index(label)
+    coef, intercept = np.asarray(svm.coef_, dtype=np.float64), np.asarray(svm.intercept_, dtype=np.float64)
+    if len(known) == 2:  # one row, in favour of the second class
+        coef, intercept = np.concatenate([-coef, coef]), np.concatenate([-intercept, intercept])
+    if versus is None:
+        return coef[row], float(intercept[row])
+    other = known.index(versus)
+    return coef[row] - coef[other], float(intercept[row] - intercept[other])
+
+
+def _block_sums(products: np.ndarray, stands_for: list[Block]) -> np.ndarray:
+    """Sums over the columns of each block; (n, n_features) → (n, n_blocks)."""
+    return np.stack([products[:, block.columns].sum(axis=1) for block in stands_for], axis=1)
+
+
+def _shares(stands_for: list[Block], n_joints: int) -> np.ndarray:
+    """Which part of each block belongs to which joint, (n_blocks, n_joints); rows sum to one."""
+    shares = np.zeros((len(stands_for), n_joints))
+    for row, block in zip(shares, stands_for, strict=True):
+        for token in block.tokens:
+            for joint in token:
+                row[joint] += 1 / (len(block.tokens) * len(token))
+    return shares
+
+
+def _joint_names(sequence: SkeletonSequence) -> list[str]:
+    if sequence.layout is not None:
+        return list(sequence.layout.joints)
+    return [f"joint {j}" for j in range(sequence.n_joints)]
+
+
+def _moments(
+    pipeline: Pipeline, sequence: SkeletonSequence, weights: np.ndarray, window: int | None
+) -> tuple[Moment, ...]:
+    if window is None:
+        window = max(1, round(sequence.n_frames / 6))
+    check_positive("window", window, integer=True)
+    if window >= sequence.n_frames:  # nothing would be left
+        return ()
+    step = max(1, window // 2)
+    starts = [*range(0, sequence.n_frames - window, step), sequence.n_frames - window]
+    without = [occlude(sequence, start, start + window) for start in starts]
+    scores = np.asarray(pipeline[:-1].transform([sequence, *without]), dtype=np.float64) @ weights
+    return tuple(
+        Moment(start, start + window, float(scores[0] - score))
+        for start, score in zip(starts, scores[1:], strict=True)
+    )
+
+
+def occlude(sequence: SkeletonSequence, start: int, stop: int) -> SkeletonSequence:
+    """The recording as if the body had been out of sight from frame ``start`` up to ``stop``.
+
+    The gap is filled as `Preprocess` fills gaps: straight between the poses before and after, and with the nearest
+    pose at the ends. Joints and frames that were missing before are left as they are.
+
+    >>> track = np.array([0.0, 5.0, 5.0, 3.0]).reshape(4, 1, 1).repeat(3, axis=2)
+    >>> occlude(SkeletonSequence(track), 1, 3).joints[:, 0, 0].tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    missing = missing_joints(sequence)
+    gone = missing.copy()
+    gone[start:stop] = True
+    hidden = (
+        gone & ~missing & ~gone.all(axis=0)
+    )  # a joint seen in the window alone has nothing to be filled from
+    joints = np.where(hidden[..., None], fill_gaps(sequence.joints, gone), sequence.joints)
+    return sequence.replace(joints=joints)
+
+
+def _probability(model: Any, sequence: SkeletonSequence, label: str) -> float | None:
+    if not hasattr(model, "predict_proba"):
+        return None
+    column = [str(c) for c in model.classes_].index(label)
+    return float(model.predict_proba([sequence])[0, column])

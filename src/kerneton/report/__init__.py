@@ -1,0 +1,1 @@
+"""Evaluation, report, pictures and the HTML page."""

@@ -1,0 +1,261 @@
+"""Recordings as moving pictures and contact sheets: bones, sides in two colours, floor, clock.
+
+The camera stands in front of the body, a little to the side and a little above, whatever axes the recording has: where
+the body faces follows from its shoulders and hips. Distances keep their proportions. Recordings in two dimensions are
+shown flat.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kerneton.data.layouts import Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import check_positive
+from kerneton.exceptions import MissingExtraError, ParameterError, import_extra
+from kerneton.files.output import replacing
+from kerneton.report.scene import Scene
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_LEFT, _RIGHT, _MIDDLE = "#d95f02", "#1f6fb4", "#444444"  # the colours of kerneton.report.pictures
+_FLOOR, _QUIET = "#d9dde3", "#666666"
+_MAX_RATE = 30  # frames a second of a moving picture; more makes it large, not smoother
+_STILL = 30.0  # assumed where a recording does not know its rate
+_DPI = 100
+_NARROWEST = 3.6  # inches; room for a title
+
+
+def contact_sheet(
+    sequence: SkeletonSequence, path: str | os.PathLike[str], n_frames: int = 8, *, title: str | None = None
+) -> Path:
+    """Write poses at equal steps of time, from left to right, as a picture (``.png``, ``.svg``, ``.pdf``).
+
+    ``title`` stands in place of the recording's label, subject and name.
+
+    >>> import tempfile
+    >>> from kerneton.data.layouts import KINECT_20
+    >>> poses = np.random.default_rng(0).normal(size=(30, 20, 3))
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> contact_sheet(SkeletonSequence(poses, layout=KINECT_20), folder / "flail.png").name
+    'flail.png'
+    """
+    check_positive("n_frames", n_frames, integer=True)
+    scene = Scene.of(sequence)
+    measured = np.flatnonzero(~np.isnan(scene.plane[..., 0]).all(axis=1))
+    chosen = measured[np.unique(np.linspace(0, len(measured) - 1, n_frames).round().astype(int))]
+    columns = min(len(chosen), 8)
+    rows = -(-len(chosen) // columns)
+    width, height = scene.inches(
+        2.4, narrowest=max(1.0, _NARROWEST / columns), widest=2.0 if columns > 2 else 4.0
+    )
+    figure = _figure(columns * width, rows * (height + 0.25) + 0.45)
+    band = 0.45 / (rows * (height + 0.25) + 0.45)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    figure.subplots_adjust(left=0.0, right=1.0, bottom=0.01, top=1 - band, wspace=0.0, hspace=0.12)
+    for ax in grid.ravel():
+        ax.set_axis_off()
+    for ax, t in zip(grid.ravel(), chosen, strict=False):
+        Canvas(ax, scene).show(t)
+        ax.text(
+            0.5, 0.0, scene.clock(t), transform=ax.transAxes, ha="center", va="bottom", size=8, color=_QUIET
+        )
+    _head_line(figure, scene, title, 1 - 0.4 * band)
+    path = Path(path)
+    with replacing(path) as temporary:
+        try:
+            figure.savefig(temporary, dpi=_DPI)
+        except ValueError as error:
+            raise ParameterError(
+                f"{path}: cannot write {path.suffix!r}; choose .png, .svg or .pdf"
+            ) from error
+    return path
+
+
+def animate(
+    sequence: SkeletonSequence,
+    path: str | os.PathLike[str],
+    *,
+    fps: float | None = None,
+    title: str | None = None,
+    max_frames: int = 1000,
+) -> Path:
+    """Write a recording as a moving picture: ``.gif``, or ``.mp4`` where ffmpeg is installed.
+
+    It plays at the recording's own speed, or at ``fps`` frames a second (30 where neither is known). Of recordings
+    with more than 30 frames a second, or more than ``max_frames`` frames, every second, third, ... is shown.
+
+    >>> import tempfile
+    >>> from kerneton.data.layouts import KINECT_20
+    >>> poses = np.random.default_rng(0).normal(size=(3, 20, 3))
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> animate(SkeletonSequence(poses, layout=KINECT_20, fps=10), folder / "flail.gif").name
+    'flail.gif'
+    """
+    path = Path(path)
+    if path.suffix.lower() not in (".gif", ".mp4"):
+        raise ParameterError(f"{path}: cannot write {path.suffix!r}; choose .gif or .mp4")
+    if fps is not None:
+        check_positive("fps", fps)
+    check_positive("max_frames", max_frames, integer=True)
+    if path.suffix.lower() == ".mp4" and shutil.which("ffmpeg") is None:
+        raise MissingExtraError(
+            f"{path}: .mp4 needs the program ffmpeg, which is not installed; .gif needs nothing"
+        )
+    scene = Scene.of(sequence)
+    rate = float(fps or sequence.fps or _STILL)
+    step = max(1, int(np.ceil(rate / _MAX_RATE - 1e-6)), -(-sequence.n_frames // max_frames))
+    frames = range(0, sequence.n_frames, step)
+    width, height = scene.inches(4.2, narrowest=_NARROWEST, widest=7.0)
+    figure = _figure(width, height + 0.5)
+    ax = figure.add_axes((0, 0, 1, height / (height + 0.5)))
+    _head_line(figure, scene, title, 1 - 0.2 / (height + 0.5))
+    with replacing(path) as temporary:
+        if path.suffix.lower() == ".gif":
+            _write_gif(temporary, _pictures(figure, ax, scene, frames), len(frames), rate / step)
+        else:
+            _write_mp4(temporary, figure, ax, scene, frames, rate / step)
+    return path
+
+
+class Canvas:
+    """The artists of one picture, moved from frame to frame."""
+
+    def __init__(self, ax: Axes, scene: Scene) -> None:
+        LineCollection = _drawing("matplotlib.collections").LineCollection
+        self.scene, layout = scene, scene.sequence.layout
+        ax.set_axis_off()
+        ax.set_aspect("equal")
+        ax.set_xlim(scene.low[0], scene.high[0])
+        ax.set_ylim(scene.low[1], scene.high[1])
+        ax.add_collection(LineCollection(list(scene.floor), colors=_FLOOR, linewidths=0.8))
+        points = ax.get_window_extent().height / ax.figure.dpi * 72  # height of the picture in points
+        self.bones = np.array(layout.bones if layout is not None else (), dtype=int).reshape(-1, 2)
+        self.colours = (
+            [_colour(layout.joints[child]) for _, child in self.bones] if layout is not None else []
+        )
+        thick = np.clip(points / 90, 1.2, 3.5)
+        self.lines = LineCollection([], linewidths=thick, capstyle="round", zorder=2)
+        ax.add_collection(self.lines)
+        self.heads, loose = _special(layout, scene.sequence.n_joints, self.bones)
+        self.rest = np.array(loose, dtype=int)
+        (self.dots,) = ax.plot([], [], "o", color=_MIDDLE, markersize=1.6 * thick, zorder=3)
+        (self.head,) = ax.plot([], [], "o", color=_MIDDLE, markersize=4.5 * thick, zorder=3)
+
+    def show(self, t: int) -> None:
+        """Draw frame ``t``; bones with a missing end are left out."""
+        pose, nearness = self.scene.plane[t, :, :2], self.scene.plane[t, :, 2]
+        order = np.argsort(
+            nearness[self.bones].sum(axis=1)
+        )  # the nearest bone is drawn last, over the others
+        self.lines.set_segments(
+            list(pose[self.bones[order]])
+        )  # NaN where missing: matplotlib leaves those out
+        self.lines.set_color([self.colours[i] for i in order])
+        self.dots.set_data(*pose[self.rest].T)
+        self.head.set_data(*pose[self.heads].T)
+
+
+def _special(layout: Layout | None, n_joints: int, bones: np.ndarray) -> tuple[list[int], list[int]]:
+    """The head, and joints without bones."""
+    if layout is None:
+        return [], list(range(n_joints))
+    heads = [layout.index("head")] if "head" in layout.joints else []
+    return heads, sorted(set(range(n_joints)) - set(bones.ravel().tolist()) - set(heads))
+
+
+def _colour(joint: str) -> str:
+    return {"left": _LEFT, "right": _RIGHT}.get(joint.partition("_")[0], _MIDDLE)
+
+
+def _head_line(figure: Figure, scene: Scene, title: str | None, y: float) -> None:
+    sequence = scene.sequence
+    who = (sequence.label, sequence.subject and f"subject {sequence.subject}", sequence.name)
+    text = ", ".join(dict.fromkeys(filter(None, who))) if title is None else title
+    edge = 0.12 / figure.get_figwidth()
+    most = int((figure.get_figwidth() - 1.2) / 0.073)  # letters that fit before the legend
+    figure.text(
+        edge, y, text if len(text) <= most else text[: most - 1] + "…", ha="left", va="center", size=10
+    )
+    if sequence.layout is not None and any(j.startswith("left_") for j in sequence.layout.joints):
+        figure.text(1 - edge, y, "right", ha="right", va="center", size=9, color=_RIGHT, weight="bold")
+        figure.text(
+            1 - edge - 0.42 / figure.get_figwidth(),
+            y,
+            "left",
+            ha="right",
+            va="center",
+            size=9,
+            color=_LEFT,
+            weight="bold",
+        )
+
+
+def _figure(width: float, height: float) -> Any:
+    return _drawing("matplotlib.figure").Figure(figsize=(width, height), dpi=_DPI, facecolor="white")
+
+
+def _drawing(module: str) -> Any:
+    return import_extra(module, extra="plot", purpose="Drawing")
+
+
+def _pictures(figure: Any, ax: Any, scene: Scene, frames: range) -> Iterator[Any]:
+    """Each frame as a Pillow image with few colours."""
+    Image = _drawing("PIL.Image")
+    agg = _drawing("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
+    canvas = Canvas(ax, scene)
+    clock = ax.text(0.5, 0.01, "", transform=ax.transAxes, ha="center", va="bottom", size=9, color=_QUIET)
+    palette = _palette()
+    for t in frames:
+        canvas.show(t)
+        clock.set_text(scene.clock(t))
+        agg.draw()
+        rgb = np.asarray(agg.buffer_rgba())[..., :3].copy()
+        indices = np.array(Image.fromarray(rgb).quantize(palette=palette, dither=Image.Dither.NONE))
+        indices[(rgb == 255).all(axis=2)] = (
+            0  # Pillow's search is not exact, and white is most of the picture
+        )
+        picture = Image.fromarray(indices)
+        picture.putpalette(palette.getpalette())
+        yield picture
+
+
+def _palette() -> Any:
+    """White, and each colour that is drawn in eleven steps from white, for the edges of lines."""
+    to_rgb = _drawing("matplotlib.colors").to_rgb
+    full = np.array([to_rgb(colour) for colour in (_LEFT, _RIGHT, _MIDDLE, _FLOOR, _QUIET, "black")])
+    share = np.linspace(0.1, 1, 11)[:, None, None]
+    colours = np.concatenate([[[1.0, 1.0, 1.0]], (1 - share * (1 - full)).reshape(-1, 3)])
+    palette = _drawing("PIL.Image").new("P", (1, 1))
+    palette.putpalette(np.rint(255 * colours).astype(int).ravel().tolist())
+    return palette
+
+
+def _write_gif(path: Path, pictures: Iterator[Any], n_pictures: int, rate: float) -> None:
+    """GIF counts in hundredths of a second: each picture's time is rounded so that the sum stays right."""
+    ends = np.round(100 * np.arange(1, n_pictures + 1) / rate).astype(int)
+    durations = [10 * max(int(d), 2) for d in np.diff(ends, prepend=0)]
+    first = next(pictures)
+    first.save(
+        path, format="GIF", save_all=True, append_images=pictures, duration=durations, loop=0, disposal=1
+    )
+
+
+def _write_mp4(path: Path, figure: Any, ax: Any, scene: Scene, frames: range, rate: float) -> None:
+    _drawing("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
+    canvas = Canvas(ax, scene)
+    clock = ax.text(0.5, 0.01, "", transform=ax.transAxes, ha="center", va="bottom", size=9, color=_QUIET)
+    writer = _drawing("matplotlib.animation").FFMpegWriter(fps=rate)
+    with writer.saving(figure, str(path), _DPI):
+        for t in frames:
+            canvas.show(t)
+            clock.set_text(scene.clock(t))
+            writer.grab_frame()

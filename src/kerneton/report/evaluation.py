@@ -1,0 +1,249 @@
+"""One verb: train and test a model as a protocol says, and report."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.parallel import Parallel, delayed
+
+from kerneton.data.progress import Progress, silent
+from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.data.validation import check_sequences, describe
+from kerneton.datasets.protocols import get_protocol
+from kerneton.exceptions import DataError, KernetonError, ParameterError
+from kerneton.files.summary import summarize
+from kerneton.recognize.contributions import ClassImportance, class_importance
+from kerneton.report.results import Report, Split, versions
+
+Indices = tuple[np.ndarray, np.ndarray]  # positions to train on, positions to test on
+
+
+def evaluate(
+    model: Any,
+    data: Iterable[SkeletonSequence],
+    protocol: Any = None,
+    *,
+    progress: Progress | None = None,
+    n_jobs: int | None = None,
+    importance: bool = False,
+) -> Report:
+    """Train and test a fresh copy of ``model`` on every split of ``protocol``.
+
+    ``data`` are recordings with labels (and subjects, where the protocol splits by them). ``protocol`` is a
+    name (see `kerneton.datasets.protocols.get_protocol`), None for what the data set's published results use, a
+    scikit-learn splitter, a number of folds, or a list of (train, test) positions. A model whose ``fit`` takes ``groups`` is given the training subjects, so that
+    it can choose its parameters among them. ``progress`` is called like ``tqdm.tqdm``; ``n_jobs`` splits run
+    at once, with the same result. ``importance`` also measures which joints matter for each class, on the tested
+    recordings of every split, for models that `kerneton.explain` can take apart.
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from kerneton import SkeletonDataset, SkeletonSequence
+    >>> data = SkeletonDataset(SkeletonSequence(np.ones((5, 3, 3)), label=k, subject=s)
+    ...                        for s in "123" for k in "aab")
+    >>> evaluate(DummyClassifier(), data, [([0, 1, 2], [3, 4, 5])])
+    Report(unnamed, 1 given split, 66.7 %)
+    """
+    if n_jobs == 0:
+        raise ParameterError("n_jobs must not be 0; None is one split at a time, -1 one for every core")
+    data = _checked(data)
+    labels = data.labels
+    subjects = None if any(s.subject is None for s in data) else data.subjects
+    name, splits = _splits(protocol, data, labels, subjects)
+    tasks = (
+        delayed(_run)(clone(model), data, labels, subjects, split, number, importance)
+        for number, split in enumerate(splits, start=1)
+    )
+    results = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+    done = tuple((progress or silent)(results, total=len(splits), desc="splits"))
+    found = {str(label) for split in done for label in (*split.true, *split.predicted)}
+    return Report(
+        splits=done,
+        classes=tuple(sorted(found)),
+        recordings=tuple(s.name for s in data),
+        subjects=None if subjects is None else tuple(subjects.tolist()),
+        protocol=name,
+        model=" ".join(repr(model).split()),
+        parameters=_parameters(model),
+        data=summarize(data).to_dict(),
+        versions=versions(),
+    )
+
+
+def _checked(data: Iterable[SkeletonSequence]) -> SkeletonDataset:
+    if not isinstance(data, SkeletonDataset):
+        data = SkeletonDataset(check_sequences(data, allow_missing=True))
+    if not len(data):
+        raise DataError("expected at least two recordings to train and test on, got none")
+    return data
+
+
+def _splits(
+    protocol: Any, data: SkeletonDataset, labels: np.ndarray, subjects: np.ndarray | None
+) -> tuple[str, list[Indices]]:
+    """The protocol's name, and the positions that each of its splits trains and tests on."""
+    if protocol is None or isinstance(protocol, str):
+        protocol = get_protocol(protocol, data)
+    splitter = check_cv(protocol, labels, classifier=True)
+    try:
+        with warnings.catch_warnings():  # subjects are offered to every splitter; some need none
+            warnings.filterwarnings("ignore", "The groups parameter is ignored")
+            pairs = list(splitter.split(data, labels, subjects))
+    except ValueError as error:
+        if subjects is None and "'groups' parameter should not be None" in str(error):
+            missing = next(i for i, s in enumerate(data) if s.subject is None)
+            raise DataError(
+                f"{splitter} splits by subject, and {describe(data[missing], missing)} has none"
+            ) from error
+        raise
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in pairs]
+    _check_splits(splits, labels, allow_unseen=getattr(splitter, "allow_unseen", False))
+    if splitter is protocol or isinstance(protocol, int):
+        return getattr(splitter, "name", None) or str(splitter), splits
+    return f"{len(splits)} given split{'s' if len(splits) > 1 else ''}", splits
+
+
+def _check_splits(splits: Sequence[Indices], labels: np.ndarray, *, allow_unseen: bool) -> None:
+    if not splits:
+        raise ParameterError("the protocol gives no split")
+    problems = []
+    for i, (train, test) in enumerate(splits, start=1):
+        if not len(train) or not len(test):
+            problems.append(f"split {i} trains on {len(train)} and tests on {len(test)} recordings")
+        elif twice := np.intersect1d(train, test).size:
+            problems.append(f"split {i} tests on {twice} recordings that it trains on")
+        elif not allow_unseen and (unseen := sorted({*labels[test].tolist()} - {*labels[train].tolist()})):
+            problems.append(f"split {i} tests on {', '.join(unseen)} without training on it")
+    if problems:
+        raise DataError("; ".join(problems) + "; leave out such recordings, or choose another protocol")
+
+
+def _name(number: int, tested: np.ndarray | None) -> str:
+    """A split of one subject is called after the subject, another by its number."""
+    if tested is not None and len(set(tested.tolist())) == 1:
+        return f"subject {tested[0]}"
+    return str(number)
+
+
+def _run(
+    model: Any,
+    data: SkeletonDataset,
+    labels: np.ndarray,
+    subjects: np.ndarray | None,
+    split: Indices,
+    number: int,
+    importance: bool,
+) -> Split:
+    train, test = split
+    known, unknown = list(data.select(train)), list(data.select(test))
+    groups = None if subjects is None else subjects[train]
+    start = time.perf_counter()
+    model.fit(known, labels[train], **_fit_params(model, groups))
+    fitted = time.perf_counter()
+    classifier, features = _last_step(model, unknown)
+    predicted = classifier.predict(features)
+    predicted_at = time.perf_counter()
+    classes = tuple(str(label) for label in getattr(classifier, "classes_", ()))
+    return Split(
+        name=_name(number, None if subjects is None else subjects[test]),
+        n_train=len(train),
+        indices=test,
+        true=labels[test],
+        predicted=np.asarray(predicted, dtype=str),
+        fit_seconds=fitted - start,
+        predict_seconds=predicted_at - fitted,
+        model_classes=classes,
+        scores=_by_class(classifier, "decision_function", features, classes),
+        probabilities=_by_class(classifier, "predict_proba", features, classes),
+        importance=_importance(model, unknown, labels[test]) if importance else None,
+        variant=getattr(model, "variant_", None),
+        variant_scores=getattr(model, "variant_scores_", None),
+    )
+
+
+def _importance(model: Any, X: list[SkeletonSequence], labels: np.ndarray) -> ClassImportance | None:
+    try:
+        return class_importance(model, X, labels)
+    except KernetonError:  # not a model whose features stand for joints
+        return None
+
+
+def _last_step(model: Any, X: list[SkeletonSequence]) -> tuple[Any, Any]:
+    """The classifier and its input: a pipeline's features are computed once for labels and scores.
+
+    A fitted search is looked into for the pipeline that it chose; a model that may say "none of these" is not, for
+    its pipeline would never say so.
+    """
+    if getattr(model, "reject", False):
+        return model, X
+    model = getattr(model, "best_estimator_", getattr(model, "recognizer_", model))
+    if isinstance(model, Pipeline) and len(model.steps) > 1:
+        return model[-1], model[:-1].transform(X)
+    return model, X
+
+
+def _by_class(classifier: Any, method: str, X: Any, classes: tuple[str, ...]) -> np.ndarray | None:
+    """(n_sequences, n_classes) values of a method that the classifier may have."""
+    if not hasattr(classifier, method):
+        return None
+    values = np.asarray(getattr(classifier, method)(X))
+    if values.ndim == 1:  # two classes: one value, in favour of the second
+        values = np.stack([-values, values], axis=1)
+    return values if values.shape[1:] == (len(classes),) else None
+
+
+def _fit_params(model: Any, groups: np.ndarray | None) -> dict[str, Any]:
+    """The subjects of the training recordings, under the name by which the model's ``fit`` takes them."""
+    if groups is None:
+        return {}
+    if get_config()["enable_metadata_routing"]:
+        return {"groups": groups} if get_routing_for_object(model).consumes("fit", ["groups"]) else {}
+    if _takes_groups(model):
+        return {"groups": groups}
+    if isinstance(model, Pipeline):
+        return {f"{name}__groups": groups for name, step in model.steps if _takes_groups(step)}
+    return {}
+
+
+def _takes_groups(estimator: Any) -> bool:
+    # scikit-learn's searches take groups among free keyword arguments, for their splitter.
+    fit = getattr(estimator, "fit", None)
+    return isinstance(estimator, (GridSearchCV, RandomizedSearchCV)) or (
+        fit is not None and "groups" in inspect.signature(fit).parameters
+    )
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    """Parameters that are values and not steps themselves, in a form that JSON can hold."""
+    if not hasattr(model, "get_params"):
+        return {}
+    return {
+        name: _plain(value)
+        for name, value in model.get_params().items()
+        if not isinstance(value, BaseEstimator) and name.split("__")[-1] not in ("steps", "transformer_list")
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else str(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    return getattr(value, "__qualname__", None) or " ".join(repr(value).split())

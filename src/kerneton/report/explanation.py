@@ -1,0 +1,228 @@
+"""What an explanation holds: numbers first, and from them tables, text, JSON and a picture."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import check_choice
+from kerneton.exceptions import import_extra
+from kerneton.files.output import write_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+OCCLUSION = (
+    "occlusion: how much the decision value falls when the body is out of sight for this moment, "
+    "its poses filled in from before and after"
+)
+_SHOWN = 0.0005  # what rounds to nothing in the text
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one block of features adds to the decision value.
+
+    ``joints`` names the joint or the pair; with mirroring there are two of them, the second its mirror image, that
+    speak with one voice. ``cue`` is the kernel's name in the recogniser.
+    """
+
+    cue: str
+    kind: str  # "joint" or "pair"
+    joints: tuple[tuple[str, ...], ...]
+    value: float
+
+    def __str__(self) -> str:
+        return " | ".join("–".join(token) for token in self.joints)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """How much the decision value falls with the body out of sight from frame ``start`` up to ``stop``."""
+
+    start: int
+    stop: int
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why a recording has its decision value for a class; made by `explain`.
+
+    Attributes
+    ----------
+    label, versus : str
+        The class, and the one it is compared with, if any.
+    value, intercept : float
+        The decision value (or the difference of two) and the part of it that no recording changes.
+    parts : tuple of Part
+        Exact: they and the intercept sum to ``value``.
+    joints : dict of str to float
+        The same by joint, in the layout's order: a pair's part is shared equally by its joints, and so is the part
+        of what was mirrored.
+    moments : tuple of Moment
+        Measured, as ``moments_kind`` says.
+    probability : float or None
+        Of ``label``, where the recogniser is calibrated.
+    """
+
+    sequence: SkeletonSequence
+    label: str
+    versus: str | None
+    value: float
+    intercept: float
+    parts: tuple[Part, ...]
+    joints: dict[str, float]
+    moments: tuple[Moment, ...]
+    probability: float | None = None
+    moments_kind: str = OCCLUSION
+
+    def joint_table(self) -> list[dict[str, Any]]:
+        """Joint and value, the strongest first."""
+        rows = [{"joint": joint, "value": value} for joint, value in self.joints.items()]
+        return sorted(rows, key=lambda row: -abs(row["value"]))
+
+    def part_table(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """Cue, kind, joints and value of each part, or of each "joint" or "pair" part, the strongest first."""
+        rows = [
+            {"cue": p.cue, "kind": p.kind, "joints": str(p), "value": p.value}
+            for p in self.parts
+            if kind in (None, p.kind)
+        ]
+        return sorted(rows, key=lambda row: -abs(row["value"]))
+
+    def summed_table(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """Kind, joints and value of each joint or pair, its parts in all cues together, the strongest first."""
+        total: dict[tuple[str, str], float] = {}
+        for p in self.parts:
+            if kind in (None, p.kind):
+                total[p.kind, str(p)] = total.get((p.kind, str(p)), 0.0) + p.value
+        rows = [{"kind": k, "joints": joints, "value": value} for (k, joints), value in total.items()]
+        return sorted(rows, key=lambda row: -abs(row["value"]))
+
+    def moment_table(self) -> list[dict[str, Any]]:
+        """First frame, the frame after the last, both in seconds where the rate is known, and value."""
+        fps = self.sequence.fps
+        return [
+            {
+                "start": m.start,
+                "stop": m.stop,
+                "start_seconds": m.start / fps if fps else None,
+                "stop_seconds": m.stop / fps if fps else None,
+                "value": m.value,
+            }
+            for m in self.moments
+        ]
+
+    def frame_values(self) -> np.ndarray:
+        """(n_frames,) the mean over the moments that a frame is in."""
+        total, count = np.zeros(self.sequence.n_frames), np.zeros(self.sequence.n_frames)
+        for m in self.moments:
+            total[m.start : m.stop] += m.value
+            count[m.start : m.stop] += 1
+        return total / np.maximum(count, 1)
+
+    def frame(self, kind: str = "joints") -> DataFrame:
+        """A pandas table of ``kind`` "joints", "pairs" (over all cues), "parts" (of each cue) or "moments"."""
+        check_choice("kind", kind, ["joints", "pairs", "parts", "moments"])
+        pandas = import_extra("pandas", extra="frame", purpose="Explanation.frame")
+        if kind == "joints":
+            return pandas.DataFrame(self.joint_table(), columns=["joint", "value"])
+        if kind == "moments":
+            columns = ["start", "stop", "start_seconds", "stop_seconds", "value"]
+            return pandas.DataFrame(self.moment_table(), columns=columns)
+        if kind == "pairs":
+            return pandas.DataFrame(self.summed_table("pair"), columns=["joints", "value"])
+        return pandas.DataFrame(self.part_table(), columns=["cue", "kind", "joints", "value"])
+
+    def plot(self) -> Figure:
+        """The skeleton with its joints coloured, the strongest parts, and the moments as a strip over time."""
+        from kerneton.report.explanation_plot import plot_explanation
+
+        return plot_explanation(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data, ready for JSON."""
+        return {
+            "recording": self.sequence.name,
+            "label": self.label,
+            "versus": self.versus,
+            "probability": self.probability,
+            "value": self.value,
+            "intercept": self.intercept,
+            "joints": self.joint_table(),
+            "pairs": self.summed_table("pair"),
+            "parts": self.part_table(),
+            "moments": self.moment_table(),
+            "moments_kind": self.moments_kind,
+        }
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Everything as JSON, written to ``path`` where one is given."""
+        text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        if path is not None:
+            write_text(path, text)
+        return text
+
+    def __str__(self) -> str:
+        chance = "" if self.probability is None else f", probability {self.probability:.1%}"
+        against = "" if self.versus is None else f" rather than {self.versus}"
+        joints = self.joint_table()
+        lines = [
+            f"{self.sequence.name or 'recording'}: {self.label}{against}, decision value {self.value:+.3f}{chance}",
+            f"  for      {_listed(r for r in joints if r['value'] > _SHOWN)}",
+            f"  against  {_listed(r for r in joints if r['value'] < -_SHOWN)}",
+            f"  intercept {self.intercept:+.3f}",
+        ]
+        pairs = self.summed_table("pair")
+        if pairs:
+            rows = [{"joint": row["joints"], "value": row["value"]} for row in pairs]
+            lines.insert(3, f"  pairs    {_listed(rows)}")
+        if self.moments:
+            best = max(self.moments, key=lambda m: m.value)
+            lines.append(f"  moments  strongest {self._when(best)}, {best.value:+.3f} by occlusion")
+        return "\n".join(lines)
+
+    def _when(self, moment: Moment) -> str:
+        fps = self.sequence.fps
+        if fps:
+            return f"{moment.start / fps:.2f} to {moment.stop / fps:.2f} s"
+        return f"frames {moment.start} to {moment.stop - 1}"
+
+
+@dataclass(frozen=True, eq=False)
+class ClassImportance:
+    """Which joints matter for each class, (n_classes, n_joints); made by `class_importance`."""
+
+    labels: tuple[str, ...]
+    joints: tuple[str, ...]
+    values: np.ndarray
+    counts: tuple[int, ...]  # recordings of each class
+
+    def top(self, label: str, n: int = 5) -> list[tuple[str, float]]:
+        """The joints that speak most for a class."""
+        check_choice("label", label, self.labels)
+        row = self.values[self.labels.index(label)]
+        return [(self.joints[j], float(row[j])) for j in np.argsort(-row, kind="stable")[:n]]
+
+    def frame(self) -> DataFrame:
+        """A pandas table, a row a class and a column a joint."""
+        pandas = import_extra("pandas", extra="frame", purpose="ClassImportance.frame")
+        return pandas.DataFrame(self.values, index=list(self.labels), columns=list(self.joints))
+
+    def plot(self) -> Figure:
+        """Classes by joints as a map of colours."""
+        from kerneton.report.explanation_plot import plot_importance
+
+        return plot_importance(self)
+
+
+def _listed(rows: Iterable[dict[str, Any]], n: int = 5) -> str:
+    return ", ".join(f"{row['joint']} {row['value']:+.3f}" for row in list(rows)[:n]) or "nothing"

@@ -1,0 +1,183 @@
+"""Explanations as pictures: a skeleton with its joints coloured, the strongest parts, a strip over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kerneton.report.pictures import _figure, _measured, _times, project
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from kerneton.report.explanation import ClassImportance, Explanation
+
+# Green speaks for, purple against: apart for colour-blind eyes, and neither is the colour of a body's side.
+_MAP = "PRGn"
+_FOR, _AGAINST = "#1b7837", "#762a83"
+_BONE, _QUIET = "#b5bac2", "#666666"
+_BARS = 12  # parts that are spelt out
+_POSES = 9  # small figures above the strip
+
+
+def plot_explanation(why: Explanation) -> Figure:
+    """Draw an `Explanation`: skeleton and bars above, poses and the strip of moments below."""
+    figure = _figure((9.5, 7.0 if why.moments else 4.6))
+    grid = figure.add_gridspec(
+        3 if why.moments else 1,
+        2,
+        width_ratios=[1, 1.35],
+        height_ratios=[4.2, 1.3, 1.0] if why.moments else [1],
+    )
+    strongest = max((abs(v) for v in why.joints.values()), default=0.0) or 1.0
+    shown = _draw_body(figure.add_subplot(grid[0, 0]), why, strongest)
+    _draw_bars(figure.add_subplot(grid[0, 1]), why)
+    if why.moments:
+        strip = figure.add_subplot(grid[2, :])
+        _draw_strip(strip, why, shown)
+        _draw_poses(figure.add_subplot(grid[1, :]), why)
+    against = "" if why.versus is None else f" rather than {why.versus}"
+    chance = "" if why.probability is None else f", probability {why.probability:.1%}"
+    title = (
+        f"{why.sequence.name or 'recording'}: {why.label}{against}, decision value {why.value:+.2f}{chance}"
+    )
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def plot_importance(importance: ClassImportance) -> Figure:
+    """Draw a `ClassImportance`: classes by joints, green for and purple against."""
+    n, m = importance.values.shape
+    figure = _figure((2.6 + 0.3 * m, 1.9 + 0.28 * n))
+    ax = figure.subplots()
+    largest = float(np.abs(importance.values).max()) or 1.0
+    image = ax.imshow(importance.values, cmap=_MAP, vmin=-largest, vmax=largest, aspect="auto")
+    joints = [name.replace("_", " ") for name in importance.joints]
+    ax.set_xticks(range(m), joints, rotation=45, ha="right", rotation_mode="anchor", fontsize=8)
+    ax.set_yticks(range(n), importance.labels, fontsize=8)
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    figure.colorbar(image, ax=ax, label="mean part of the decision value", shrink=0.8, aspect=25)
+    return figure
+
+
+def _draw_body(ax: Axes, why: Explanation, strongest: float) -> int:
+    """The pose amid the strongest moment; a joint's colour and size tell its part. Returns the frame."""
+    numbers, points, centre = _measured(why.sequence)
+    at = len(points) // 2
+    if why.moments:
+        best = max(why.moments, key=lambda moment: moment.value)
+        at = int(np.abs(numbers - (best.start + best.stop - 1) / 2).argmin())
+    pose = project(points[at] - centre[at] * [1, 0, 1])
+    _draw_bones(ax, pose, why.sequence.layout, width=2.5)
+    part = np.array(list(why.joints.values()))
+    order = np.argsort(np.abs(part), kind="stable")  # the strongest on top
+    image = ax.scatter(
+        pose[order, 0],
+        pose[order, 1],
+        s=30 + 330 * np.abs(part[order]) / strongest,
+        c=part[order],
+        cmap=_MAP,
+        vmin=-strongest,
+        vmax=strongest,
+        edgecolors="#555555",
+        linewidths=0.6,
+        zorder=3,
+    )
+    ax.set_aspect("equal")
+    ax.margins(0.18, 0.1)
+    ax.set_axis_off()
+    ax.set_title(f"joints ({_times(why.sequence, numbers[[at]])[0]})", loc="left", fontsize=9, color=_QUIET)
+    bar = ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.7, aspect=30)
+    bar.set_label("against  ·  part of the decision value  ·  for", fontsize=8)
+    bar.ax.tick_params(labelsize=7)
+    return int(numbers[at])
+
+
+def _draw_bars(ax: Axes, why: Explanation) -> None:
+    """The strongest parts, exact, the rest in one bar, and the intercept."""
+    rows = why.summed_table()
+    shown = rows[:_BARS]
+    names = [_spaced(row["joints"]) for row in shown]
+    values = [row["value"] for row in shown]
+    if len(rows) > len(shown):
+        names.append(f"the other {len(rows) - len(shown)}")
+        values.append(sum(row["value"] for row in rows[_BARS:]))
+    names.append("intercept")
+    values.append(why.intercept)
+    places = np.arange(len(values))
+    ax.barh(places, values, color=[_FOR if v > 0 else _AGAINST for v in values], height=0.7)
+    ax.axvline(0, color="#333333", linewidth=0.8)
+    ax.set_yticks(places, names, fontsize=8)
+    ax.invert_yaxis()
+    ax.tick_params(axis="y", length=0)
+    ax.tick_params(axis="x", labelsize=8)
+    _bare(ax, "top", "right", "left")
+    ax.set_title(f"parts; they sum to {why.value:+.3f}", loc="left", fontsize=9, color=_QUIET)
+
+
+def _draw_strip(ax: Axes, why: Explanation, shown: int) -> None:
+    """Values of frames as a filled curve over time."""
+    values, rate = why.frame_values(), why.sequence.fps or 1.0
+    time = np.arange(len(values)) / rate
+    ax.fill_between(time, values, 0, where=values > 0, color=_FOR, step="mid", linewidth=0)
+    ax.fill_between(time, values, 0, where=values < 0, color=_AGAINST, step="mid", linewidth=0)
+    ax.axhline(0, color="#333333", linewidth=0.8)
+    ax.plot(shown / rate, 0, "^", color="#333333", markersize=5, clip_on=False)
+    ax.set_xlim(time[0] - 0.5 / rate, time[-1] + 0.5 / rate)
+    ax.set_xlabel("seconds" if why.sequence.fps else "frame", fontsize=8)
+    ax.tick_params(labelsize=8)
+    _bare(ax, "top", "right")
+    ax.set_title(
+        "moments: what the decision value loses with the body out of sight (occlusion)",
+        loc="left",
+        fontsize=9,
+        color=_QUIET,
+    )
+
+
+def _draw_poses(ax: Axes, why: Explanation) -> None:
+    """Small poses over the time at which they are taken."""
+    numbers, points, centre = _measured(why.sequence)
+    chosen = np.unique(np.linspace(0, len(points) - 1, _POSES).round().astype(int))
+    plane = project(points - (centre * [1, 0, 1])[:, None])
+    plane[..., 1] -= np.nanmin(plane[..., 1])
+    height = float(np.nanmax(plane[..., 1])) or 1.0
+    # One unit of the picture is a body's height; the axis is as wide as the strip below.
+    box = ax.get_window_extent()
+    width = box.width / box.height
+    last = max(why.sequence.n_frames - 1, 1)
+    for i in chosen:
+        place = (numbers[i] + 0.5) / (last + 1) * width
+        pose = plane[i] / height + [place, 0]
+        _draw_bones(ax, pose, why.sequence.layout, width=1.2, colour="#7d8590")
+    ax.set_xlim(0, width)
+    ax.set_ylim(-0.05, 1.05)
+    ax.set_axis_off()
+
+
+def _draw_bones(ax: Axes, pose: np.ndarray, layout: Any, *, width: float, colour: str = _BONE) -> None:
+    if layout is None or not layout.bones:
+        ax.plot(*pose.T, ".", color=colour, markersize=2 * width, zorder=1)
+        return
+    for parent, child in layout.bones:
+        ax.plot(
+            *pose[[parent, child]].T,
+            color=colour,
+            linewidth=width,
+            solid_capstyle="round",
+            zorder=1,
+            clip_on=False,
+        )
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _bare(ax: Axes, *sides: str) -> None:
+    for side in sides:
+        ax.spines[side].set_visible(False)

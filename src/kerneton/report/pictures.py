@@ -1,0 +1,282 @@
+"""Pictures: confusion matrices, skeletons over time, sweeps of a parameter. Each returns a matplotlib figure.
+
+Figures are made without ``pyplot``: nothing opens a window or changes a global setting. ``figure.savefig(path)``
+writes one; ``ax=`` draws into an axis of yours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from kerneton.data.layouts import Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import check_positive, check_sequences
+from kerneton.exceptions import DataError, ParameterError, import_extra
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Blue and orange stay apart for colour-blind eyes and in print; the rest are spares for more curves.
+_LEFT, _RIGHT, _MIDDLE = "#d95f02", "#1f6fb4", "#444444"
+_COLOURS = ("#1f6fb4", "#d95f02", "#1b9e77", "#7b3fa0", "#c2a000", "#8c564b")
+_FAINT = "#999999"
+_YAW = np.deg2rad(20)  # turns the view a little, so that movement towards the camera shows
+_ROW = 1.7  # inches that a row of poses is high
+_MOST_NUMBERED = 30  # classes up to which cells of a confusion matrix carry numbers
+
+
+def plot_confusion(
+    confusion: Any,
+    labels: Sequence[str],
+    *,
+    normalize: bool = True,
+    title: str = "",
+    ax: Axes | None = None,
+) -> Figure:
+    """A confusion matrix, (n_classes, n_classes) counts with rows true and columns predicted.
+
+    ``normalize`` shows per cent of each row in place of counts.
+
+    >>> figure = plot_confusion([[9, 1], [3, 7]], ["drink", "phone"], title="by mouth or by ear")
+    >>> [text.get_text() for text in figure.axes[0].texts]
+    ['90', '10', '30', '70']
+    """
+    counts = np.asarray(confusion)
+    n = len(labels)
+    if counts.shape != (n, n):
+        raise ParameterError(f"{n} labels need a confusion matrix of shape {(n, n)}, got {counts.shape}")
+    share = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    side = 2.2 + 0.34 * n
+    figure, ax = _axis(ax, (max(side, 3.6), max(side, 3.2)) if n <= _MOST_NUMBERED else (side + 1.5, side))
+    image = ax.imshow(share, cmap="Blues", vmin=0, vmax=100)
+    shown = np.rint(share).astype(int) if normalize else counts
+    if n <= _MOST_NUMBERED:
+        for i, j in np.argwhere(counts):
+            colour = "white" if share[i, j] > 55 else "black"
+            ax.text(j, i, f"{shown[i, j]}", ha="center", va="center", color=colour, fontsize=8)
+    else:
+        figure.colorbar(image, ax=ax, label="% of the label's recordings", shrink=0.6, aspect=30)
+    ax.set_xticks(range(n), labels, rotation=45, ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(n), labels)
+    ax.set_xticks(np.arange(n + 1) - 0.5, minor=True)
+    ax.set_yticks(np.arange(n + 1) - 0.5, minor=True)
+    ax.grid(which="minor", color="#e4e8ee", linewidth=0.6)
+    ax.tick_params(which="both", length=0, labelsize=9)
+    ax.set_xlabel("predicted" + (" (% of the row)" if normalize and n <= _MOST_NUMBERED else ""))
+    ax.set_ylabel("true")
+    _title(ax, title)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    return figure
+
+
+def plot_skeleton(
+    sequences: SkeletonSequence | Iterable[SkeletonSequence],
+    *,
+    n_poses: int = 8,
+    title: str = "",
+) -> Figure:
+    """Poses of a recording from left to right in time; several recordings below each other.
+
+    Seen by the camera, turned a little: left limbs orange, right limbs blue. A faint line is the way that
+    each hand and foot, or other last joint of a limb, has come since the pose before.
+
+    >>> import numpy as np
+    >>> from kerneton.data.layouts import FLORENCE_15
+    >>> poses = np.random.default_rng(0).normal(size=(30, 15, 3))
+    >>> figure = plot_skeleton(SkeletonSequence(poses, layout=FLORENCE_15, label="flail"))
+    >>> len(figure.axes)
+    1
+    """
+    check_positive("n_poses", n_poses, integer=True)
+    given = [sequences] if isinstance(sequences, SkeletonSequence) else sequences
+    recordings = check_sequences(given, allow_missing=True)
+    rows = [_arrange(recording, n_poses) for recording in recordings]
+    width = max((row.high[0] - row.low[0]) / (row.high[1] - row.low[1]) for row in rows) * _ROW
+    figure = _figure((width + 0.2, (_ROW + 0.3) * len(rows) + (0.35 if title else 0)))
+    axes = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
+    for ax, recording, row in zip(axes, recordings, rows, strict=True):
+        _draw_row(ax, recording, row)
+    if title:
+        figure.suptitle(title, x=0.1 / (width + 0.2), ha="left", fontsize=11)
+    return figure
+
+
+def plot_sweep(
+    values: Sequence[Any],
+    curves: Mapping[str, Any],
+    *,
+    spread: Mapping[str, Any] | None = None,
+    reference: Mapping[str, float] | None = None,
+    xlabel: str = "",
+    ylabel: str = "accuracy (%)",
+    title: str = "",
+    log: bool = False,
+    ax: Axes | None = None,
+) -> Figure:
+    """Curves over the values of one parameter, with error bars.
+
+    ``values`` (n,) are numbers, or words for choices without an order. ``curves`` and ``spread`` give (n,)
+    means and standard deviations by name; ``reference`` draws a dashed level by name.
+
+    >>> figure = plot_sweep([0.2, 0.4, 1.0], {"SCK": [91, 93, 88]}, spread={"SCK": [2, 1, 3]},
+    ...                     reference={"the paper": 92.98}, xlabel="power γ")
+    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    ['the paper', 'SCK']
+    """
+    for name, curve in curves.items():
+        if len(curve) != len(values):
+            raise ParameterError(f"curve {name!r} has {len(curve)} points for {len(values)} values")
+    figure, ax = _axis(ax, (5.2, 3.6))
+    words = any(isinstance(value, str) for value in values)
+    x = np.arange(len(values)) if words else np.asarray(values, dtype=float)
+    for (name, level), style in zip((reference or {}).items(), ("--", ":", "-.") * 3, strict=False):
+        ax.axhline(level, color=_FAINT, linestyle=style, linewidth=1.2, label=name, zorder=1)
+    for i, (name, curve) in enumerate(curves.items()):
+        ax.errorbar(
+            x,
+            np.asarray(curve, dtype=float),
+            yerr=None if spread is None or name not in spread else np.asarray(spread[name], dtype=float),
+            label=name,
+            color=_COLOURS[i % len(_COLOURS)],
+            linestyle="none" if words else "-",
+            marker="osD^vP"[i % 6],
+            markersize=5,
+            linewidth=1.8,
+            capsize=3,
+            elinewidth=1,
+        )
+    if words:
+        ax.set_xticks(x, [str(value) for value in values])
+        ax.set_xlim(-0.5, len(values) - 0.5)
+    if log:
+        ax.set_xscale("log")
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    ax.grid(color="#e6e6e6", linewidth=0.8)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    if len(curves) + len(reference or {}) > 1:
+        ax.legend(frameon=False, fontsize=9)
+    _title(ax, title)
+    return figure
+
+
+def project(joints: np.ndarray, yaw: float = _YAW) -> np.ndarray:
+    """Coordinates (..., 3) to the picture's plane (..., 2), as the camera sees them, turned by ``yaw``.
+
+    With y up and z away from the camera, a right-handed x points to the picture's left.
+
+    >>> project(np.array([1.0, 2.0, 0.0]), yaw=0.0).tolist()
+    [-1.0, 2.0]
+    """
+    x = -(np.cos(yaw) * joints[..., 0] + np.sin(yaw) * joints[..., 2])
+    return np.stack([x, joints[..., 1]], axis=-1)
+
+
+class _Row(NamedTuple):
+    """Poses of one recording side by side on the picture's plane."""
+
+    frames: np.ndarray  # (n,) positions in the plane of those that are drawn
+    times: list[str]  # (n,) of those that are drawn
+    places: np.ndarray  # (n,) where each stands
+    plane: np.ndarray  # (T, J, 2) every measured frame, standing at zero
+    low: np.ndarray  # (2,) lower left corner of it all
+    high: np.ndarray  # (2,) upper right corner
+
+
+def _arrange(recording: SkeletonSequence, n_poses: int) -> _Row:
+    numbers, points, centre = _measured(recording)
+    plane = project(points - (centre * [1, 0, 1])[:, None])  # walking is taken out, jumping is not
+    frames = np.unique(np.linspace(0, len(points) - 1, n_poses).round().astype(int))
+    low, high = np.nanmin(plane, axis=(0, 1)), np.nanmax(plane, axis=(0, 1))
+    width, height = np.maximum(high - low, 1e-9)
+    places = np.arange(len(frames)) * max(0.75 * width, 0.55 * height)
+    margin = np.array([0.08, 0.05]) * height
+    low = low - margin - [0, 0.12 * height]  # room for the time
+    return _Row(
+        frames, _times(recording, numbers[frames]), places, plane, low, high + margin + [places[-1], 0]
+    )
+
+
+def _draw_row(ax: Axes, recording: SkeletonSequence, row: _Row) -> None:
+    layout, earlier = recording.layout, 0
+    for frame, place, time in zip(row.frames, row.places, row.times, strict=True):
+        if layout is not None:
+            for joint in _ends(layout):
+                path = row.plane[earlier : frame + 1, joint] + [place, 0]
+                ax.plot(*path.T, color=_side(layout.joints[joint]), linewidth=1.2, alpha=0.4)
+        _draw_pose(ax, row.plane[frame] + [place, 0], layout)
+        ax.text(place, row.low[1], time, ha="center", va="bottom", fontsize=7, color="#666666")
+        earlier = frame
+    ax.set_xlim(row.low[0], row.high[0])
+    ax.set_ylim(row.low[1], row.high[1])
+    ax.set_aspect("equal", anchor="W")
+    ax.set_axis_off()
+    who = (recording.label or recording.name, recording.subject and f"subject {recording.subject}")
+    ax.set_title(", ".join(filter(None, who)), loc="left", fontsize=9)
+
+
+def _draw_pose(ax: Axes, pose: np.ndarray, layout: Layout | None) -> None:
+    if layout is None or not layout.bones:
+        ax.plot(*pose.T, "o", color=_MIDDLE, markersize=3)
+        return
+    for parent, child in layout.bones:
+        colour = _side(layout.joints[child])
+        ax.plot(*pose[[parent, child]].T, color=colour, linewidth=2, solid_capstyle="round")
+    if "head" in layout.joints:
+        ax.plot(*pose[layout.index("head")], "o", color=_MIDDLE, markersize=6)
+    loose = sorted(set(range(len(layout.joints))) - {joint for bone in layout.bones for joint in bone})
+    ax.plot(*pose[loose].T, "o", color=_FAINT, markersize=2)
+
+
+def _measured(recording: SkeletonSequence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Frames that show something: their numbers, coordinates with NaN for what is missing, body centres."""
+    from kerneton.prepare.poses import fill_gaps, missing_joints
+
+    missing = missing_joints(recording)
+    seen = ~missing.all(axis=1)
+    if not seen.any():
+        raise DataError(f"recording {recording.name!r} has no measured joint to draw")
+    points = np.where(missing[..., None], np.nan, recording.joints)[seen]
+    root = None if recording.layout is None else recording.layout.root
+    if root is None or missing[:, root].all():
+        return np.flatnonzero(seen), points, np.nanmean(points, axis=1)
+    return np.flatnonzero(seen), points, fill_gaps(points, missing[seen])[:, root]
+
+
+def _ends(layout: Layout) -> list[int]:
+    parents = {parent for parent, _ in layout.bones}
+    return [child for _, child in layout.bones if child not in parents and layout.joints[child] != "head"]
+
+
+def _side(joint: str) -> str:
+    return {"left": _LEFT, "right": _RIGHT}.get(joint.partition("_")[0], _MIDDLE)
+
+
+def _times(recording: SkeletonSequence, frames: np.ndarray) -> list[str]:
+    if recording.fps:
+        return [f"{frame / recording.fps:.1f} s" for frame in frames]
+    return [f"frame {frame}" for frame in frames]
+
+
+def _axis(ax: Axes | None, size: tuple[float, float]) -> tuple[Figure, Axes]:
+    if ax is not None:
+        return ax.figure, ax  # type: ignore[return-value]
+    figure = _figure(size)
+    return figure, figure.subplots()
+
+
+def _figure(size: tuple[float, float]) -> Figure:
+    module = import_extra("matplotlib.figure", extra="plot", purpose="Plotting")
+    return module.Figure(figsize=size, layout="constrained")
+
+
+def _title(ax: Axes, title: str) -> None:
+    if title:
+        ax.set_title(title, loc="left", fontsize=10)

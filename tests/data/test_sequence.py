@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from walks import walk
+
+from kerneton.data.layouts import FLORENCE_15, KINECT_20
+from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.exceptions import DataError
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kept"),
+    [(np.float32, np.float32), (np.float64, np.float64), (np.int16, np.float64), (bool, np.float64)],
+)
+def test_dtype(dtype, kept):
+    sequence = SkeletonSequence(np.ones((2, 3, 3), dtype=dtype), confidence=np.ones((2, 3)))
+    assert sequence.joints.dtype == kept
+    assert sequence.confidence.dtype == kept
+
+
+def test_float_arrays_are_not_copied_and_lists_work():
+    x = walk(3)
+    assert SkeletonSequence(x).joints is x
+    assert_allclose(SkeletonSequence(x.tolist()).joints, x)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"joints": np.ones((4, 3))}, r"'r': expected joints of shape \(frames, joints, 3\), got \(4, 3\)"),
+        ({"joints": np.ones((4, 3, 2))}, r"got \(4, 3, 2\)"),
+        ({"joints": np.ones((0, 3, 3))}, "0 frames and 3 joints"),
+        ({"joints": np.ones((3, 0, 3))}, "3 frames and 0 joints"),
+        ({"joints": np.ones((3, 2, 3), dtype=np.float16)}, "float16 is too coarse"),
+        ({"joints": np.ones((3, 2, 3)) + 1j}, r"not real numbers \(complex128\)"),
+        ({"joints": [[["x", "y", "z"]]]}, "not real numbers"),
+        ({"layout": KINECT_20}, "layout 'kinect20' has 20 joints, the recording has 15"),
+        ({"confidence": np.ones((2, 15))}, r"confidence of shape \(4, 15\), got \(2, 15\)"),
+    ],
+)
+def test_refused(fields, message):
+    with pytest.raises(DataError, match=message):
+        SkeletonSequence(**{"joints": walk(4), "name": "r", **fields})
+
+
+def test_what_is_known():
+    sequence = SkeletonSequence(walk(30), layout=FLORENCE_15, label=7, subject=np.int64(2), fps=15)
+    assert (sequence.label, sequence.subject) == ("7", "2")
+    assert (sequence.n_frames, sequence.n_joints, sequence.duration) == (30, 15, 2.0)
+    assert repr(sequence) == "SkeletonSequence(30 frames, 15 joints, florence15, label='7', subject='2')"
+    assert SkeletonSequence(walk(3)).duration is None
+    other = sequence.replace(label="bow", joints=walk(3))
+    assert (other.label, other.subject, other.n_frames, sequence.label) == ("bow", "2", 3, "7")
+    with pytest.raises(AttributeError):
+        sequence.label = "bow"
+    with pytest.raises(DataError, match="layout 'florence15' has 15"):
+        sequence.replace(joints=walk(3, 4))
+
+
+def test_round_trip_through_pickle():
+    sequence = SkeletonSequence(walk(3), layout=FLORENCE_15, label="bow", subject="1", name="x", fps=30)
+    copy = pickle.loads(pickle.dumps(sequence))
+    assert_allclose(copy.joints, sequence.joints, rtol=0)
+    assert (copy.layout, copy.label, copy.fps) == (FLORENCE_15, "bow", 30)
+
+
+def test_dataset(toy):
+    assert (len(toy), toy.layout, toy.name) == (36, FLORENCE_15, "toy")
+    assert toy.labels.dtype.kind == toy.subjects.dtype.kind == "U"
+    assert list(toy.labels[:2]) == ["bow", "bow"]
+    assert toy[3] is list(toy)[3]
+    part = toy[1:5]
+    assert isinstance(part, SkeletonDataset)
+    assert (len(part), part.name) == (4, "toy")
+    chosen = toy.select(np.array([4, 1]))
+    assert [s.name for s in chosen] == [toy[4].name, toy[1].name]
+    assert repr(toy) == "SkeletonDataset(toy: 36 recordings, 3 labels, 4 subjects)"
+    assert SkeletonDataset([]).layout is None
+    with pytest.raises(IndexError):
+        toy[36]
+
+
+@pytest.mark.parametrize("field", ["label", "subject"])
+def test_missing_label_or_subject_is_named(field):
+    full = {"label": "bow", "subject": "1"}
+    data = SkeletonDataset(
+        [SkeletonSequence(walk(2), **full), SkeletonSequence(walk(2), **{**full, field: None}, name="b-2")]
+    )
+    with pytest.raises(DataError, match=f"1 of 2 recordings have no {field}, first b-2"):
+        getattr(data, field + "s")

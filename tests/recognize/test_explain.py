@@ -1,0 +1,360 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from recognizers import ARMS, MODELS, dck, sck, single, steps, union
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from kerneton import (
+    DCK,
+    KernelSearch,
+    LinearSVM,
+    Preprocess,
+    load_dataset,
+    make_actions,
+)
+from kerneton.data.layouts import FLORENCE_15
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import DataError, ParameterError
+from kerneton.recognize.contributions import class_importance, explain, occlude
+from kerneton.recognize.fitted import block_tokens, blocks, cues, plain_pipeline
+
+
+@pytest.fixture(scope="module")
+def actions():
+    return make_actions(["wave", "clap", "bow"], n_subjects=3, n_takes=1)
+
+
+@pytest.fixture(scope="module")
+def fitted(actions):
+    return single(sck()).fit(actions, actions.labels)
+
+
+def as_dtype(data, dtype):
+    return [s.replace(joints=s.joints.astype(dtype)) for s in data]
+
+
+# exactness
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", MODELS)
+def test_parts_and_intercept_sum_to_the_decision_value(name, dtype, actions):
+    data = as_dtype(actions, dtype)
+    model = MODELS[name]().fit(data, actions.labels)
+    scores = model.decision_function(data[:2])
+    assert scores.dtype == dtype
+    for recording, row in zip(data[:2], scores, strict=True):
+        for label, score in zip(model[-1].classes_, row, strict=True):
+            why = explain(model, recording, str(label), moments=False)
+            assert_allclose(why.value, score, atol=1e-6)
+            assert_allclose(why.intercept + sum(p.value for p in why.parts), score, atol=1e-6)
+            assert_allclose(why.intercept + sum(why.joints.values()), score, atol=1e-6)
+
+
+def test_parts_are_those_of_the_formula(fitted, actions):
+    """By hand: the weights of a block times its centred features over the whole length."""
+    features = fitted[:2].transform(actions[:1])[0]
+    centred = features - fitted["scale"].mean_
+    centred /= np.linalg.norm(centred)
+    why = explain(fitted, actions[0], "clap", moments=False)
+    size = fitted["kernel"].block_sizes_[0]
+    row = list(fitted[-1].classes_).index("clap")
+    expected = (fitted[-1].coef_[row] * centred).reshape(-1, size).sum(axis=1)
+    assert_allclose([p.value for p in why.parts], expected, atol=1e-12)
+    assert [p.joints for p in why.parts] == [((name,),) for name in actions.layout.joints]
+
+
+def test_two_classes_speak_against_each_other(actions):
+    two = [s for s in actions if s.label != "bow"]
+    model = single(sck()).fit(two, [s.label for s in two])
+    score = model.decision_function(two[:1])[0]
+    yes, no = (explain(model, two[0], label, moments=False) for label in ("wave", "clap"))
+    assert_allclose([yes.value, no.value], [score, -score], atol=1e-9)
+    assert_allclose([p.value for p in yes.parts], [-p.value for p in no.parts])
+
+
+def test_versus_is_the_difference(fitted, actions):
+    scores = dict(zip(fitted[-1].classes_, fitted.decision_function(actions[:1])[0], strict=True))
+    why = explain(fitted, actions[0], "wave", versus="bow", moments=False)
+    assert_allclose(why.value, scores["wave"] - scores["bow"], atol=1e-9)
+    assert_allclose(why.intercept + sum(why.joints.values()), why.value, atol=1e-9)
+    assert "wave rather than bow" in str(why)
+
+
+def test_default_label_is_the_predicted_one(fitted, actions):
+    assert explain(fitted, actions[0], moments=False).label == fitted.predict(actions[:1])[0]
+
+
+def test_searches_are_seen_through(actions):
+    data, labels = list(actions), actions.labels
+    search = KernelSearch(
+        {"a": Pipeline(steps(sck())[:2]), "b": Pipeline(steps(dck())[:2])}, sums=[{"a": 1, "b": 2}]
+    )
+    search.fit(data, labels, groups=actions.subjects)
+    why = explain(search, data[0], "bow", moments=False)
+    column = list(search.classes_).index("bow")
+    assert_allclose(why.value, search.decision_function(data[:1])[0, column], atol=1e-6)
+    assert {p.cue for p in why.parts} == {"a", "b"}
+    assert {p.kind for p in why.parts} == {"joint", "pair"}
+    grid = GridSearchCV(single(sck()), {"svm__C": [1, 10]}, cv=3).fit(data, labels)
+    assert_allclose(
+        explain(grid, data[0], "bow", moments=False).value,
+        grid.decision_function(data[:1])[0, column],
+        atol=1e-9,
+    )
+
+
+# what blocks stand for
+
+
+def test_mirrored_blocks_name_both_sides(actions):
+    model = single(sck(mirror=True, joints=ARMS)).fit(actions, actions.labels)
+    why = explain(model, actions[0], "wave", moments=False)
+    assert [str(p) for p in why.parts] == [
+        "left_shoulder | right_shoulder",
+        "left_wrist | right_wrist",
+        "head",
+    ]
+    assert why.joints["left_wrist"] == why.joints["right_wrist"]
+    assert_allclose(2 * why.joints["left_wrist"], why.parts[1].value)
+    assert_allclose(why.joints["head"], why.parts[2].value)
+
+
+def test_pairs_are_shared_by_their_joints(actions):
+    model = single(dck(joints=["head", "left_wrist"])).fit(actions, actions.labels)
+    why = explain(model, actions[0], "wave", moments=False)
+    assert [str(p) for p in why.parts] == ["head–head", "head–left_wrist", "left_wrist–left_wrist"]
+    own, shared, other = (p.value for p in why.parts)
+    assert_allclose([why.joints["head"], why.joints["left_wrist"]], [own + shared / 2, other + shared / 2])
+    assert why.joints["right_knee"] == 0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_blocks_cover_the_features(name, actions):
+    model = MODELS[name]().fit(actions, actions.labels)
+    covered = np.zeros(model[-1].coef_.shape[1], dtype=int)
+    for block in blocks(model):
+        covered[block.columns] += 1
+    assert (covered == 1).all()
+    for cue in cues(model):
+        assert len(block_tokens(cue.kernel)) == len(cue.kernel.block_sizes_)
+        used = {joint for tokens in block_tokens(cue.kernel) for token in tokens for joint in token}
+        assert used == set(cue.kernel.joints_)
+
+
+def test_mirrored_tokens_are_mirror_images(actions):
+    kernel = DCK(joints=ARMS, mirror=True, n_pivots_joint=2, n_pivots_time=2).fit(
+        Preprocess().fit_transform(actions)
+    )
+    other = actions.layout.mirror
+    for tokens in block_tokens(kernel):
+        image = {int(other[j]) for j in tokens[0]}
+        assert image == set(tokens[-1])
+
+
+# moments
+
+
+def test_moments_are_what_occlusion_takes(fitted, actions):
+    why = explain(fitted, actions[0], "wave", window=10)
+    full = fitted.decision_function(actions[:1])[0, 2]
+    for moment in (why.moments[0], why.moments[3], why.moments[-1]):
+        without = occlude(actions[0], moment.start, moment.stop)
+        assert_allclose(moment.value, full - fitted.decision_function([without])[0, 2], atol=1e-9)
+    assert why.moments[0].start == 0
+    assert why.moments[-1].stop == actions[0].n_frames
+    assert why.moments_kind.startswith("occlusion: ")
+    assert np.ptp([m.value for m in why.moments]) > 0.01
+
+
+def test_occlusion_equals_a_gap_in_the_recording(fitted, actions):
+    joints = actions[0].joints.copy()
+    joints[10:20] = np.nan
+    gap = actions[0].replace(joints=joints)
+    hidden = occlude(actions[0], 10, 20)
+    assert_allclose(fitted.decision_function([hidden]), fitted.decision_function([gap]), atol=1e-12)
+    assert_array_equal(hidden.joints[20:], actions[0].joints[20:])
+    assert_array_equal(hidden.joints[:10], actions[0].joints[:10])
+
+
+def test_moments_can_be_left_out_or_impossible(fitted, actions):
+    assert explain(fitted, actions[0], moments=False).moments == ()
+    assert explain(fitted, actions[0], window=actions[0].n_frames).moments == ()
+    filled = Preprocess().fit_transform(actions)[0]
+    one = filled.replace(joints=filled.joints[:1])
+    assert explain(fitted, one).moments == ()
+
+
+def test_moments_of_recordings_with_gaps(fitted, actions):
+    joints = Preprocess().fit_transform(actions)[0].joints[:50].copy()
+    joints[:20, 3] = np.nan  # a joint that is seen for five frames only
+    joints[25:, 3] = np.nan
+    joints[40:43] = np.nan
+    gap = actions[0].replace(joints=joints, confidence=None)
+    hidden = occlude(gap, 15, 30)
+    assert_array_equal(hidden.joints[20:25, 3], joints[20:25, 3])
+    assert_array_equal(np.isnan(hidden.joints), np.isnan(joints))
+    why = explain(fitted, gap, window=10)
+    assert np.isfinite([m.value for m in why.moments]).all()
+
+
+def test_frame_values_are_means_over_moments(fitted, actions):
+    why = explain(fitted, actions[0], window=8)
+    values = why.frame_values()
+    around = [m.value for m in why.moments if m.start <= 11 < m.stop]
+    assert len(around) == 2
+    assert_allclose(values[11], np.mean(around))
+
+
+# what it can be turned into
+
+
+def test_tables_json_and_text(fitted, actions, tmp_path):
+    why = explain(fitted, actions[0], "wave")
+    joints = why.frame("joints")
+    assert joints["value"].abs().is_monotonic_decreasing
+    assert_allclose(joints["value"].sum() + why.intercept, why.value)
+    assert list(why.frame("moments")["start"]) == [m.start for m in why.moments]
+    assert_allclose(why.frame("moments")["stop_seconds"] * actions[0].fps, why.frame("moments")["stop"])
+    assert len(why.frame("pairs")) == 0
+    assert len(why.frame("parts")) == len(why.parts)
+    with pytest.raises(ParameterError, match="kind must be one of"):
+        why.frame("limbs")
+    data = json.loads(why.to_json(tmp_path / "why.json"))
+    assert data == json.loads((tmp_path / "why.json").read_text())
+    assert_allclose(data["intercept"] + sum(row["value"] for row in data["parts"]), data["value"])
+    text = str(why)
+    assert "wave, decision value" in text
+    assert text.splitlines()[1].split()[1] == next(r["joint"] for r in why.joint_table() if r["value"] > 0)
+
+
+def test_parts_of_all_cues_are_summed(actions):
+    model = union(sck(mirror=True), sck(order=1, mirror=True), dck(), dck(power=1.0)).fit(
+        actions, actions.labels
+    )
+    why = explain(model, actions[0], "wave", moments=False)
+    rows = why.summed_table()
+    assert len(rows) == len({(row["kind"], row["joints"]) for row in rows}) == len(why.parts) / 2
+    assert_allclose(sum(row["value"] for row in rows) + why.intercept, why.value)
+    pair = why.frame("pairs").iloc[0]
+    expected = [p.value for p in why.parts if str(p) == pair["joints"] and p.kind == "pair"]
+    assert len(expected) == 2
+    assert_allclose(pair["value"], sum(expected))
+    assert [row["joints"] for row in why.to_dict()["pairs"]] == list(why.frame("pairs")["joints"])
+
+
+@pytest.mark.parametrize("moments", [True, False])
+def test_plot(fitted, actions, moments):
+    figure = explain(fitted, actions[0], "wave", moments=moments).plot()
+    figure.draw_without_rendering()
+    (bars,) = [ax for ax in figure.axes if ax.get_title(loc="left").startswith("parts")]
+    names = [tick.get_text() for tick in bars.get_yticklabels()]
+    assert names[-2:] == ["the other 8", "intercept"]
+    widths = [bar.get_width() for bar in bars.patches]
+    assert_allclose(sum(widths), explain(fitted, actions[0], "wave", moments=False).value)
+    assert len(figure.axes) == (5 if moments else 3)
+
+
+def test_plot_without_layout(actions):
+    data = [s.joints for s in Preprocess().fit_transform(actions)]
+    model = Pipeline([("kernel", sck()), ("svm", LinearSVM())]).fit(data, actions.labels)
+    why = explain(model, data[0])
+    assert why.joint_table()[0]["joint"].startswith("joint ")
+    why.plot().draw_without_rendering()
+
+
+# classes
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+def test_class_importance_is_the_mean_explanation(fitted, actions, absolute):
+    importance = class_importance(fitted, actions, absolute=absolute)
+    assert importance.labels == ("bow", "clap", "wave")
+    assert importance.counts == (3, 3, 3)
+    waves = [explain(fitted, s, "wave", moments=False) for s in actions if s.label == "wave"]
+    rows = np.array([list(why.joints.values()) for why in waves])
+    assert_allclose(importance.values[2], (np.abs(rows) if absolute else rows).mean(axis=0), atol=1e-9)
+    best, value = importance.top("wave", 1)[0]
+    assert importance.frame().loc["wave", best] == value == importance.values[2].max()
+    importance.plot().draw_without_rendering()
+
+
+def test_class_importance_of_some_classes_and_of_none(fitted, actions):
+    some = [s.replace(label=None) for s in actions if s.label == "bow"]
+    assert class_importance(fitted, some, ["bow"] * 3).labels == ("bow",)
+    with pytest.raises(DataError, match="no recording has a label of the model, which are bow, clap, wave"):
+        class_importance(fitted, some)
+    with pytest.raises(DataError, match="3 recordings but 2 labels"):
+        class_importance(fitted, some, ["bow", "bow"])
+
+
+# mistakes
+
+
+def test_errors(fitted, actions):
+    with pytest.raises(ParameterError, match="no label 'fly'; it knows bow, clap, wave"):
+        explain(fitted, actions[0], "fly")
+    with pytest.raises(ParameterError, match="no label 'fly'"):
+        explain(fitted, actions[0], "bow", versus="fly")
+    with pytest.raises(ParameterError, match="not from itself"):
+        explain(fitted, actions[0], "bow", versus="bow")
+    with pytest.raises(ParameterError, match="window must be a positive whole number"):
+        explain(fitted, actions[0], window=0)
+    with pytest.raises(DataError, match="has 15 joints, expected 20"):
+        explain(fitted, SkeletonSequence(np.ones((4, 15, 3)), layout=FLORENCE_15))
+    with pytest.raises(ParameterError, match="expected a recogniser"):
+        explain("model", actions[0])
+    with pytest.raises(NotFittedError):
+        explain(single(sck()), actions[0])
+    with pytest.raises(NotFittedError):
+        explain(KernelSearch({"a": Pipeline(steps(sck())[:2])}), actions[0])
+    with pytest.raises(ParameterError, match="ends in LinearSVM, got StandardScaler"):
+        plain_pipeline(Pipeline([("scale", StandardScaler())]))
+    odd = Pipeline([*steps(sck())[:2], ("scale", StandardScaler()), ("svm", LinearSVM())])
+    with pytest.raises(ParameterError, match="StandardScaler is not a step"):
+        explain(odd.fit(actions, actions.labels), actions[0])
+
+
+# do the joints it names matter?
+
+
+def freeze(sequence, joints):
+    """Hold some joints still, at their mean place beside the root."""
+    root = sequence.joints[:, [sequence.layout.root]]
+    still = (sequence.joints - root).mean(axis=0)
+    out = sequence.joints.copy()
+    out[:, joints] = root + still[joints]
+    return sequence.replace(joints=out)
+
+
+@pytest.mark.parametrize("name", ["florence3d", "msr_action3d"])
+@pytest.mark.parametrize("kernel", ["sck", "dck"])
+def test_joints_named_important_matter_more_than_others(name, kernel, data_home):
+    data = load_dataset(name, data_home)
+    odd = np.array([int(s) % 2 == 1 for s in data.subjects])
+    step = {"florence3d": 1, "msr_action3d": 3}[name]
+    train, test = data.select(np.flatnonzero(odd)[::step]), data.select(np.flatnonzero(~odd)[:: 3 * step])
+    model = single(sck(n_pivots_time=5) if kernel == "sck" else dck(joints="key", sigma_joint=0.3))
+    model.fit(train, train.labels)
+    rng = np.random.default_rng(0)
+    used = cues(model)[0].kernel.joints_
+    named, drawn = [], []
+    for recording in test:
+        why = explain(model, recording, moments=False)
+        part = np.array(list(why.joints.values()))
+        best = [j for j in np.argsort(-part) if j in used][:3]
+        variants = [recording, freeze(recording, best)]
+        variants += [freeze(recording, rng.choice(used, 3, replace=False)) for _ in range(3)]
+        scores = model.decision_function(variants)[:, list(model[-1].classes_).index(why.label)]
+        named.append(scores[0] - scores[1])
+        drawn.append(scores[0] - scores[2:].mean())
+    difference = np.array(named) - np.array(drawn)
+    assert np.mean(named) > 1.3 * np.mean(drawn)
+    assert difference.mean() > 2 * difference.std() / np.sqrt(len(difference))

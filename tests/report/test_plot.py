@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import io
+import sys
+
+import numpy as np
+import pytest
+from conftest import toy_sequence
+from matplotlib.figure import Figure
+from numpy.testing import assert_allclose
+
+from kerneton.data.layouts import FLORENCE_15, Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import DataError, MissingExtraError, ParameterError
+from kerneton.report.pictures import plot_confusion, plot_skeleton, plot_sweep, project
+
+
+def drawn(figure):
+    """Fails on any warning of matplotlib's, such as a layout that does not fit."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png")
+    return file.getbuffer().nbytes
+
+
+def words(figure):
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_confusion_numbers():
+    counts = [[9, 1, 0], [3, 6, 1], [0, 0, 0]]
+    labels = ["drink", "phone", "never"]
+    assert words(plot_confusion(counts, labels)) == ["90", "10", "30", "60", "10"]
+    assert words(plot_confusion(counts, labels, normalize=False)) == ["9", "1", "3", "6", "1"]
+
+
+def test_confusion_titles_and_axes():
+    figure = plot_confusion([[1, 0], [0, 1]], ["a", "b"], title="perfect")
+    ax = figure.axes[0]
+    assert ax.get_title(loc="left") == "perfect"
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["a", "b"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("predicted (% of the row)", "true")
+    assert drawn(figure) > 1000
+
+
+@pytest.mark.parametrize(("n", "bars"), [(30, 1), (31, 2)])
+def test_large_confusion_has_a_colour_bar_for_numbers(n, bars):
+    figure = plot_confusion(np.eye(n, dtype=int), [f"a{i}" for i in range(n)])
+    assert len(figure.axes) == bars
+    assert bool(words(figure)) == (bars == 1)
+    assert drawn(figure) > 1000
+
+
+def test_confusion_of_the_wrong_shape():
+    with pytest.raises(
+        ParameterError, match=r"2 labels need a confusion matrix of shape \(2, 2\), got \(2, 3\)"
+    ):
+        plot_confusion(np.zeros((2, 3)), ["a", "b"])
+
+
+def test_given_axis_is_used():
+    ax = Figure().subplots()
+    assert plot_confusion([[1]], ["a"], ax=ax) is ax.figure
+    assert plot_sweep([1, 2], {"SCK": [3, 4]}, ax=ax) is ax.figure
+
+
+@pytest.mark.parametrize("n_poses", [1, 3, 8])
+def test_skeleton_poses(n_poses):
+    sequence = toy_sequence("wave", 1, 0)
+    figure = plot_skeleton(sequence, n_poses=n_poses, title="a title")
+    assert len(words(figure)) == n_poses
+    assert words(figure)[0] == "0.0 s"
+    assert figure.axes[0].get_title(loc="left") == "wave, subject s1"
+    assert drawn(figure) > 1000
+
+
+def test_skeleton_of_fewer_frames_than_poses():
+    sequence = toy_sequence("wave", 1, 0)
+    short = sequence.replace(joints=sequence.joints[:2], fps=None)
+    assert words(plot_skeleton(short)) == ["frame 0", "frame 1"]
+
+
+def test_skeletons_below_each_other():
+    figure = plot_skeleton([toy_sequence(k, 1, 0) for k in ("bow", "clap")])
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["bow, subject s1", "clap, subject s1"]
+    assert drawn(figure) > 1000
+
+
+def test_missing_frames_and_joints_are_not_drawn():
+    sequence = toy_sequence("wave", 1, 0)
+    joints = sequence.joints.copy()
+    confidence = np.ones(joints.shape[:2])
+    joints[0] = 0  # a missing frame
+    joints[1] = np.nan  # another
+    joints[2, 3] = np.nan
+    confidence[3, 4] = 0
+    figure = plot_skeleton(sequence.replace(joints=joints, confidence=confidence, fps=None), n_poses=3)
+    assert words(figure) == ["frame 2", "frame 5", "frame 8"]
+    assert drawn(figure) > 1000
+    with pytest.raises(DataError, match="'wave-1-0' has no measured joint"):
+        plot_skeleton(sequence.replace(joints=np.zeros_like(joints)))
+
+
+def test_skeleton_without_layout_or_bones():
+    points = np.random.default_rng(0).normal(size=(5, 4, 3))
+    bare = Layout("bare", ["left_hand", "right_hand", "head", "nose"])
+    one_bone = Layout("one", ["left_hand", "right_hand", "head", "nose"], bones=[("head", "nose")])
+    for layout in (None, bare, one_bone):
+        assert drawn(plot_skeleton(SkeletonSequence(points, layout=layout))) > 1000
+
+
+def test_single_point_can_be_drawn():
+    assert drawn(plot_skeleton(SkeletonSequence(np.ones((1, 1, 3))))) > 1000
+
+
+def test_sides_have_their_colours():
+    pose = np.random.default_rng(0).normal(size=(1, 15, 3))
+    lines = plot_skeleton(SkeletonSequence(pose, layout=FLORENCE_15), n_poses=1).axes[0].lines
+    solid = [line for line in lines if line.get_linewidth() == 2 and line.get_linestyle() == "-"]
+    assert len(solid) == len(FLORENCE_15.bones)
+    assert len({line.get_color() for line in solid}) == 3
+
+
+def test_project_sees_as_the_camera_does():
+    left_of_the_camera = np.array([[1.0, 0.0, 0.0]])  # right-handed, y up, z away: x points left
+    assert_allclose(project(left_of_the_camera, yaw=0.0), [[-1, 0]])
+    assert_allclose(project(np.array([0.0, 0.0, 1.0]), yaw=np.pi / 2), [-1, 0], atol=1e-15)
+
+
+def test_n_poses_must_be_positive():
+    with pytest.raises(ParameterError, match="n_poses must be a positive whole number, got 0"):
+        plot_skeleton(toy_sequence("wave", 1, 0), n_poses=0)
+
+
+def test_sweep_of_numbers():
+    figure = plot_sweep(
+        [0.1, 1.0, 10.0],
+        {"SCK": [80, 90, 85], "DCK": [70, 75, 80]},
+        spread={"SCK": [1, 2, 3]},
+        reference={"the paper": 92.98},
+        xlabel="σ",
+        title="sweep",
+        log=True,
+    )
+    ax = figure.axes[0]
+    assert ax.get_xscale() == "log"
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["the paper", "SCK", "DCK"]
+    assert_allclose(ax.containers[0].lines[0].get_ydata(), [80, 90, 85])
+    assert ax.containers[0].has_yerr
+    assert not ax.containers[1].has_yerr
+    assert drawn(figure) > 1000
+
+
+def test_sweep_of_words():
+    ax = plot_sweep(["A", "B"], {"DCK": [70, 80]}).axes[0]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["A", "B"]
+    assert ax.get_legend() is None
+    assert ax.containers[0].lines[0].get_linestyle() == "None"
+
+
+def test_sweep_of_unequal_lengths():
+    with pytest.raises(ParameterError, match="curve 'SCK' has 1 points for 2 values"):
+        plot_sweep([1, 2], {"SCK": [3]})
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: plot_confusion([[1]], ["a"]),
+        lambda: plot_skeleton(toy_sequence("wave", 1, 0)),
+        lambda: plot_sweep([1], {"SCK": [2]}),
+    ],
+)
+def test_without_matplotlib(draw, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError, match=r"Plotting needs matplotlib: pip install 'kerneton\[plot\]'"):
+        draw()
