@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same at run time
     from kerneton.data.layouts import Layout
     from kerneton.data.mapping import map_layout
+    from kerneton.data.segments import Segment
     from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
     from kerneton.datasets import load_dataset, make_actions
     from kerneton.datasets.protocols import get_protocol
@@ -47,6 +48,7 @@ __all__ = [
     "LinearSVM",
     "Preprocess",
     "Report",
+    "Segment",
     "SkeletonDataset",
     "SkeletonSequence",
     "__version__",
@@ -77,6 +79,7 @@ _PUBLIC = {
     "Preprocess": "prepare.preprocess",
     "Report": "report.results",
     "SCK": "kernels.sck",
+    "Segment": "data.segments",
     "SkeletonDataset": "data.sequence",
     "SkeletonSequence": "data.sequence",
     "dck_kernel": "kernels.exact",
@@ -106,6 +109,7 @@ _PACKAGES = {
     "prepare",
     "recognize",
     "report",
+    "stream",
 }
 
 

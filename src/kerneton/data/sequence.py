@@ -11,6 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from kerneton.data.layouts import Layout
+from kerneton.data.segments import Segment, as_segments
 from kerneton.exceptions import DataError
 
 
@@ -34,6 +35,7 @@ class SkeletonSequence:
     subject: str | None = None
     name: str = ""
     fps: float | None = None
+    segments: tuple[Segment, ...] = ()  # of a long recording: which action is in which frames
 
     def __post_init__(self) -> None:
         where = f"sequence {self.name!r}" if self.name else "sequence"
@@ -70,6 +72,11 @@ class SkeletonSequence:
             value = getattr(self, field)
             if value is not None:
                 object.__setattr__(self, field, str(value))
+        if self.segments != ():
+            try:
+                object.__setattr__(self, "segments", as_segments(self.segments))
+            except DataError as error:
+                raise DataError(f"{where}: {error}") from error
 
     @property
     def n_frames(self) -> int:
@@ -88,10 +95,30 @@ class SkeletonSequence:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
+    def cut(self, start: int, stop: int, **changes: Any) -> SkeletonSequence:
+        """Frames start, ..., stop - 1 as a recording; segments are shifted, and clipped to these frames.
+
+        >>> long = SkeletonSequence(np.zeros((90, 20, 3)), segments=[("wave", 30, 60)])
+        >>> long.cut(40, 90).segments
+        (Segment(label='wave', start=0, stop=20),)
+        """
+        if not 0 <= start < stop <= self.n_frames:
+            where = f"sequence {self.name!r}" if self.name else "sequence"
+            raise DataError(f"{where}: cannot cut frames {start} to {stop} out of {self.n_frames}")
+        inside = tuple(
+            Segment(s.label, max(s.start, start) - start, min(s.stop, stop) - start)
+            for s in self.segments
+            if s.start < stop and s.stop > start
+        )
+        confidence = None if self.confidence is None else self.confidence[start:stop]
+        fields = {"joints": self.joints[start:stop], "confidence": confidence, "segments": inside, **changes}
+        return self.replace(**fields)
+
     def __repr__(self) -> str:
         layout = f", {self.layout.name}" if self.layout is not None else ""
         known = "".join(f", {k}={v!r}" for k in ("label", "subject", "name") if (v := getattr(self, k)))
-        return f"SkeletonSequence({self.n_frames} frames, {self.n_joints} joints{layout}{known})"
+        cuts = f", {len(self.segments)} segments" if self.segments else ""
+        return f"SkeletonSequence({self.n_frames} frames, {self.n_joints} joints{layout}{known}{cuts})"
 
 
 class SkeletonDataset(Sequence[SkeletonSequence]):

@@ -2,8 +2,8 @@
 
 Arrays of joints are (T, J, 3), or (T, J, 2) with z = 0, or (N, T, J, 3) for N recordings of one length. In an
 ``.npz``, the fields of `SkeletonSequence` go by their names, ``joints``, ``confidence``, ``layout``, ``label``,
-``subject``, ``name`` and ``fps``; with several recordings, by their names and a number, ``joints_0``, ``label_0``.
-``layout`` is a known layout's name or JSON. Files of others may call the joints ``keypoints``, ``skeleton``,
+``subject``, ``name``, ``fps`` and ``segments`` (JSON: [[label, start, stop], ...]); with several recordings, by
+their names and a number, ``joints_0``, ``label_0``. ``layout`` is a known layout's name or JSON. Files of others may call the joints ``keypoints``, ``skeleton``,
 ``poses``, ``data`` or ``arr_0``. Nothing in such a file is ever executed.
 """
 
@@ -22,6 +22,7 @@ from typing import IO, Any
 import numpy as np
 
 from kerneton.data.layouts import LAYOUTS, Layout
+from kerneton.data.segments import Segment, as_segments
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, KernetonError, MissingDataError
 from kerneton.files.output import replacing
@@ -32,7 +33,7 @@ from kerneton.files.readers._text import MAX_BYTES, shorten
 _JOINTS = ("joints", "keypoints", "keypoint", "skeleton", "skeletons", "poses", "pose", "data", "x", "arr")
 _CONFIDENCE = ("confidence", "confidences", "scores", "score", "keypoint_score", "visibility")
 _LABEL, _SUBJECT = ("label", "labels", "y"), ("subject", "subjects")
-_FIELDS = {*_JOINTS, *_CONFIDENCE, *_LABEL, *_SUBJECT, "layout", "name", "fps"}
+_FIELDS = {*_JOINTS, *_CONFIDENCE, *_LABEL, *_SUBJECT, "layout", "name", "fps", "segments"}
 _NUMBERED = re.compile(r"(\w+)_(\d{1,9})")
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, RuntimeError, struct.error)
 
@@ -90,6 +91,8 @@ def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
                 fields[f"{key}{end}"] = value
         if sequence.layout is not None:
             fields[f"layout{end}"] = _layout_text(sequence.layout)
+        if sequence.segments:
+            fields[f"segments{end}"] = json.dumps([[s.label, s.start, s.stop] for s in sequence.segments])
     with replacing(path) as temporary:
         np.savez_compressed(temporary, **fields)
 
@@ -161,6 +164,7 @@ def _recordings(fields: Fields, path: Path, stem: str) -> list[SkeletonSequence]
     labels, subjects = (_one_each(fields, keys, n, path) for keys in (_LABEL, _SUBJECT))
     names = _one_each(fields, ("name",), n, path)
     fps = _fps(_find(fields, ("fps",)), path)
+    segments = [_segments(text, path) for text in _one_each(fields, ("segments",), n, path)]
     if joints.ndim == 3:
         joints, confidence = joints[None], None if confidence is None else confidence[None]
     if layout is not None and len(layout.joints) != joints.shape[2]:
@@ -176,6 +180,7 @@ def _recordings(fields: Fields, path: Path, stem: str) -> list[SkeletonSequence]
             subject=subjects[i],
             name=names[i] or (stem if n == 1 else f"{stem}_{i}"),
             fps=fps,
+            segments=segments[i],
         )
         for i in range(n)
     ]
@@ -203,6 +208,15 @@ def _fps(value: np.ndarray | None, path: Path) -> float | None:
     if value.size != 1 or value.dtype.kind not in "fiu" or not 0 < float(value.ravel()[0]) < 1e6:
         raise FormatError(f"{path}: fps must be one positive number")
     return float(value.ravel()[0])
+
+
+def _segments(text: str | None, path: Path) -> tuple[Segment, ...]:
+    if text is None:
+        return ()
+    try:
+        return as_segments(json.loads(text))
+    except (KernetonError, ValueError, TypeError, RecursionError) as error:
+        raise FormatError(f"{path}: segments must be JSON, [[label, start, stop], ...]: {error}") from error
 
 
 def _layout_text(layout: Layout) -> str:

@@ -1,0 +1,151 @@
+"""Segments: which action happens in which frames of a long recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from kerneton.exceptions import DataError
+
+
+@dataclass(frozen=True, order=True)
+class Segment:
+    """One action in a recording: frames start, ..., stop - 1, as in a slice.
+
+    >>> wave = Segment("wave", 30, 90)
+    >>> wave.n_frames, wave.seconds(fps=30), wave.overlap(Segment("clap", 60, 120))
+    (60, (1.0, 3.0), 30)
+    """
+
+    label: str
+    start: int  # first frame
+    stop: int  # one past the last frame
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", str(self.label))
+        for field in ("start", "stop"):
+            value = getattr(self, field)
+            if not isinstance(value, Integral) or isinstance(value, bool):
+                raise DataError(
+                    f"segment {self.label!r}: {field} must be a whole frame number, got {value!r}"
+                )
+            object.__setattr__(self, field, int(value))
+        if not 0 <= self.start < self.stop:
+            raise DataError(
+                f"segment {self.label!r}: expected frames 0 <= start < stop, got {self.start} to {self.stop}"
+            )
+
+    @classmethod
+    def from_seconds(cls, label: str, start: float, stop: float, fps: float) -> Segment:
+        """The frames nearest to two times; at least one frame.
+
+        >>> Segment.from_seconds("wave", 1.0, 3.0, fps=30)
+        Segment(label='wave', start=30, stop=90)
+        """
+        values = np.asarray([start, stop, fps], dtype=float)
+        if not np.isfinite(values).all() or fps <= 0:
+            raise DataError(f"segment {label!r}: expected times and a frame rate, got {start}, {stop}, {fps}")
+        first = round(start * fps)
+        return cls(label, first, max(round(stop * fps), first + 1) if stop > start else round(stop * fps))
+
+    @property
+    def n_frames(self) -> int:
+        return self.stop - self.start
+
+    def seconds(self, fps: float) -> tuple[float, float]:
+        """Start and stop in seconds."""
+        return self.start / fps, self.stop / fps
+
+    def overlap(self, other: Segment) -> int:
+        """Frames that both segments hold."""
+        return max(0, min(self.stop, other.stop) - max(self.start, other.start))
+
+    def iou(self, other: Segment) -> float:
+        """Intersection over union of the frames.
+
+        >>> Segment("wave", 0, 10).iou(Segment("wave", 5, 15))
+        0.3333333333333333
+        """
+        shared = self.overlap(other)
+        return shared / (self.n_frames + other.n_frames - shared)
+
+
+def as_segments(values: Iterable[Any]) -> tuple[Segment, ...]:
+    """Segments, or (label, start, stop) triples, as a tuple of segments in order of time.
+
+    >>> as_segments([("clap", 5, 9), ("wave", 0, 4)])
+    (Segment(label='wave', start=0, stop=4), Segment(label='clap', start=5, stop=9))
+    """
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise DataError(f"expected segments or (label, start, stop) triples, got {type(values).__name__}")
+    segments = []
+    for value in values:
+        if not isinstance(value, Segment):
+            if isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or len(value) != 3:
+                raise DataError(f"expected a segment or (label, start, stop), got {value!r}")
+            value = Segment(*value)
+        segments.append(value)
+    return tuple(sorted(segments, key=lambda s: (s.start, s.stop, s.label)))
+
+
+def segment_problems(segments: Sequence[Segment], n_frames: int) -> list[str]:
+    """What is wrong with the segments of one recording: those outside it, and those that overlap.
+
+    >>> segment_problems(as_segments([("wave", 0, 40), ("clap", 30, 120)]), n_frames=100)
+    ["segment 'clap' ends at frame 120, the recording at 100",
+     "segments 'wave' (0 to 40) and 'clap' (30 to 120) overlap in 10 frames"]
+    """
+    problems = []
+    for s in segments:
+        if s.start >= n_frames:
+            problems.append(
+                f"segment {s.label!r} begins at frame {s.start}, the recording ends at {n_frames}"
+            )
+        elif s.stop > n_frames:
+            problems.append(f"segment {s.label!r} ends at frame {s.stop}, the recording at {n_frames}")
+    ordered = sorted(segments, key=lambda s: (s.start, s.stop))
+    latest = ordered[0] if ordered else None
+    for s in ordered[1:]:
+        assert latest is not None
+        if shared := latest.overlap(s):
+            problems.append(
+                f"segments {latest.label!r} ({latest.start} to {latest.stop}) and "
+                f"{s.label!r} ({s.start} to {s.stop}) overlap in {shared} frames"
+            )
+        if s.stop > latest.stop:
+            latest = s
+    return problems
+
+
+def frame_labels(segments: Iterable[Segment], n_frames: int, background: str = "") -> np.ndarray:
+    """(n_frames,) the label of each frame; where segments overlap, the later start counts.
+
+    >>> frame_labels([Segment("wave", 1, 3)], 4, "-").tolist()
+    ['-', 'wave', 'wave', '-']
+    """
+    labels = np.full(n_frames, background, dtype=object)
+    for s in sorted(segments, key=lambda s: (s.start, s.stop)):
+        labels[s.start : s.stop] = s.label
+    return labels
+
+
+def segments_from_frames(
+    labels: Sequence[Any], background: Iterable[Any] = ("", None)
+) -> tuple[Segment, ...]:
+    """Runs of equal labels as segments; runs of a background label are left out.
+
+    >>> segments_from_frames(["", "wave", "wave", "", "clap"])
+    (Segment(label='wave', start=1, stop=3), Segment(label='clap', start=4, stop=5))
+    """
+    outside = set(background)
+    segments, start = [], 0
+    for t in range(1, len(labels) + 1):
+        if t == len(labels) or labels[t] != labels[start]:
+            if labels[start] not in outside:
+                segments.append(Segment(str(labels[start]), start, t))
+            start = t
+    return tuple(segments)

@@ -1,0 +1,1 @@
+"""Long recordings and live streams: which action happens, and when."""
