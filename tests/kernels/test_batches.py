@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import sys
-import types
 
 import numpy as np
 import pytest
@@ -190,20 +189,6 @@ def test_a_batch_too_large_for_the_device_is_halved(monkeypatch):
 
     with pytest.raises(DataError, match="one recording of 7 frames does not fit into the GPU's memory"):
         map_batches(never, X[:1], 1, batch_size=1, device="cpu")
-
-
-def test_one_blas_thread_a_worker(monkeypatch):
-    import threadpoolctl
-
-    limits = []
-    real = threadpoolctl.threadpool_limits
-    fake = types.SimpleNamespace(threadpool_limits=lambda n: limits.append(n) or real(n))
-    monkeypatch.setitem(sys.modules, "threadpoolctl", fake)
-    X = walks((4, 5, 6), 3)
-    SCK(order=1, batch_size=1, n_jobs=2).fit_transform(X)
-    assert limits == [1]
-    SCK(order=1, batch_size=1).fit_transform(X)
-    assert limits == [1]
 
 
 @pytest.mark.parametrize("kernel", [SCK(), SCK(joints=[0, 1]), SCK(signals="velocity"), DCK()], ids=repr)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from kerneton.data.arrays import index_like, to_numpy
 from kerneton.data.validation import LARGEST_COORDINATE, check_positive
 from kerneton.exceptions import DataError, MissingExtraError, ParameterError
+from kerneton.machine.threads import count_threads, in_threads
 
 # Padded signals (B, T, ...), lengths (B,), threads of its own → features (B, n_features).
 Encode = Callable[[Any, Any, int], Any]
@@ -46,8 +46,7 @@ def map_batches(
     [[8.0], [14.0]]
     """
     check_positive("batch_size", batch_size, integer=True)
-    if n_jobs == 0:
-        raise ParameterError("n_jobs must not be 0; None is one thread, -1 one for every core")
+    n_jobs = count_threads(n_jobs)
     lengths = [len(s) for s in signals] if lengths is None else lengths
     dtype = np.result_type(*{s.dtype for s in signals}) if dtype is None else dtype
     if out is None:
@@ -59,7 +58,7 @@ def map_batches(
     result, on_gpu = out, device is not None and torch_for(device).device(device).type == "cuda"
     if check is not None:
         encode = _checked(encode, check)
-    n_threads = _STREAMS if on_gpu else effective_n_jobs(n_jobs) if device is None else 1
+    n_threads = _STREAMS if on_gpu else n_jobs if device is None else 1
     if on_gpu:
         batch_size = min(batch_size, max(1, _PINNED_BYTES // (n_features * np.dtype(dtype).itemsize)))
     groups = group_by_length(lengths, batch_size)
@@ -73,15 +72,7 @@ def map_batches(
             padded, n_frames = pad([signals[i] for i in rows], dtype)
             result[rows] = to_numpy(_on_device(encode, padded, n_frames, device, own_threads))
 
-    if len(groups) == 1 or n_threads == 1:
-        for rows in groups:
-            work(rows)
-    else:
-        # Threads: the heavy parts release the interpreter's lock. Each uses one BLAS thread, or they fight.
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1):
-            Parallel(n_jobs=n_threads, prefer="threads")(delayed(work)(rows) for rows in groups)
+    in_threads(work, groups, n_threads)  # threads: the heavy parts release the interpreter's lock
     return result
 
 

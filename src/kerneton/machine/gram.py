@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.arrays import index_like, is_torch, namespace_of
+from kerneton.machine.threads import one_blas_thread
 
 BLOCK_ROWS = 4096
 BLOCK_FEATURES = 4096  # single-precision products are summed in double precision this many features at a time
@@ -19,6 +20,11 @@ def gram(X: Any, Y: Any = None) -> Any:
     array([[ 5., 11.],
            [11., 25.]])
     """
+    with one_blas_thread():
+        return _gram(X, Y)
+
+
+def _gram(X: Any, Y: Any) -> Any:
     out = filled((len(X), len(X if Y is None else Y)), 0.0, like=X)
     for i in range(0, out.shape[0], BLOCK_ROWS):
         for j in range(0 if Y is not None else i, out.shape[1], BLOCK_ROWS):
@@ -116,7 +122,8 @@ def scatter_penalty(K: np.ndarray, codes: np.ndarray, strength: float) -> np.nda
     if size <= 1e-12 * float(np.trace(K)) / n:  # no class has two recordings that differ
         return np.eye(n)
     scatter.reshape(-1)[:: n + 1] += size / strength
-    taken = np.linalg.solve(scatter, inside)
+    with one_blas_thread():
+        taken = np.linalg.solve(scatter, inside)
     M = np.eye(n) - (taken - means @ taken)
     return M * (np.trace(K) / np.einsum("ij,ji->", K, M))
 

@@ -22,6 +22,7 @@ import numpy as np
 from kerneton.data.arrays import asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton.data.validation import check_choice, check_positive
 from kerneton.machine.spaces import GramSpace, PrimalSpace
+from kerneton.machine.threads import one_blas_thread
 
 LOSSES = ("squared_hinge", "hinge")
 _HINGE_STEP = 0.3  # how fast the proximal term of the hinge loss fades
@@ -87,6 +88,7 @@ def solve_primal(
     return _solve_path(PrimalSpace(X, intercept_scaling), Y, Cs, loss, weights, tol, max_iter)
 
 
+@one_blas_thread()
 def _solve_path(
     space: Any,
     Y: Any,

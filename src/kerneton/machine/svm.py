@@ -18,6 +18,7 @@ from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.folds import class_weights, one_vs_rest
 from kerneton.machine.gram import combine, gram
 from kerneton.machine.solver import LOSSES, solve_gram, solve_primal
+from kerneton.machine.threads import one_blas_thread
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
@@ -89,6 +90,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             models[0]._fit(models, X, y, sample_weight)
         return models
 
+    @one_blas_thread()
     def decision_function(self, X: Any) -> Any:
         """Signed scores (n, n_classes), or (n,) for two classes, positive for ``classes_[1]``."""
         check_is_fitted(self)
@@ -102,6 +104,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
         return self.classes_[codes]
 
+    @one_blas_thread()
     def _fit(self, models: list[LinearSVM], X: Any, y: Any, sample_weight: Any) -> None:
         """Fit several machines that differ in C alone; the first checks the input for all."""
         self._check_parameters([m.C for m in models])

@@ -1,0 +1,161 @@
+"""Threads: BLAS runs on one, and our own threads, as many as ``n_jobs`` says, share the work.
+
+A thread of BLAS that waits for the next product keeps a core busy. The products here are many and small, and both NumPy and SciPy
+bring a BLAS of their own: left alone, their threads fight for the cores and a fit takes five times as long. One BLAS thread
+also makes sums independent of the number of cores.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import scipy.linalg  # noqa: F401 (brings a BLAS of its own, which must be there to be found)
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+from kerneton.exceptions import ParameterError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class _Hold:
+    """BLAS on one thread: a limit of the process, set by the first who enters and taken off by the last who leaves.
+
+    An OpenBLAS that is built on OpenMP has a limit per thread instead: there every thread sets and takes off its own.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._before: list[tuple[Any, int]] = []
+        self._own = threading.local()
+        self._known: tuple[list[Any], bool] | None = None
+
+    def enter(self) -> None:
+        depth = getattr(self._own, "depth", 0)
+        self._own.depth = depth + 1
+        if depth:
+            return
+        with self._lock:
+            libraries = self._libraries()
+            self._own.before = _limit([lib for lib in libraries if _per_thread(lib)])
+            if self._inside == 0:
+                self._before = _limit([lib for lib in libraries if not _per_thread(lib)])
+            self._inside += 1
+
+    def leave(self) -> None:
+        self._own.depth -= 1
+        if self._own.depth:
+            return
+        with self._lock:
+            self._inside -= 1
+            _restore(self._own.before)
+            if self._inside == 0:
+                _restore(self._before)
+
+    def _libraries(self) -> list[Any]:
+        """Every loaded BLAS; looking for them takes milliseconds, so only again once torch has brought more."""
+        torch = "torch" in sys.modules
+        if self._known is None or self._known[1] != torch:
+            self._known = ThreadpoolController().select(user_api="blas").lib_controllers, torch
+        return self._known[0]
+
+
+def _per_thread(library: Any) -> bool:
+    return getattr(library, "threading_layer", None) == "openmp"
+
+
+def _limit(libraries: list[Any]) -> list[tuple[Any, int]]:
+    """Set each to one thread; returns what they had."""
+    before = [(library, library.get_num_threads()) for library in libraries]
+    _restore([(library, 1) for library in libraries])
+    return before
+
+
+def _restore(counts: list[tuple[Any, int]]) -> None:
+    for library, count in counts:
+        # threadpoolctl 3.8 listens to the first thread that set a limit alone, until that thread gives this up.
+        give_up = getattr(library, "clear_controlling_thread", None)
+        if give_up is not None:
+            give_up(force=True)
+        library.set_num_threads(count)
+        if give_up is not None:
+            give_up(force=True)
+
+
+_hold = _Hold()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread in this process; may be nested, and entered by several threads, at some microseconds each.
+
+    >>> import numpy as np
+    >>> with one_blas_thread():
+    ...     np.ones((2, 2)) @ np.ones((2, 2))
+    array([[2., 2.],
+           [2., 2.]])
+    """
+    _hold.enter()
+    try:
+        yield
+    finally:
+        _hold.leave()
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """How many threads ``n_jobs`` means: None is one (or what ``joblib.parallel_config`` says), -1 one per core.
+
+    >>> count_threads(None), count_threads(3)
+    (1, 3)
+    """
+    if n_jobs == 0:
+        raise ParameterError("n_jobs must not be 0; None is one thread, -1 one for every core")
+    return effective_n_jobs(n_jobs)
+
+
+def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> list[Result]:
+    """``[work(item) for item in items]`` on so many threads, this one among them; BLAS has one thread meanwhile.
+
+    The first error stops what has not begun, and is raised.
+
+    >>> in_threads(abs, [-1, 2, -3], 2)
+    [1, 2, 3]
+    """
+    items = list(items)
+    n_threads = max(1, min(n_threads, len(items)))
+    results: list[Any] = [None] * len(items)
+    places, lock, stop = iter(range(len(items))), threading.Lock(), threading.Event()
+
+    @one_blas_thread()
+    def run() -> None:
+        while not stop.is_set():
+            with lock:
+                place = next(places, None)
+            if place is None:
+                return
+            try:
+                results[place] = work(items[place])
+            except BaseException:
+                stop.set()
+                raise
+
+    if n_threads == 1:
+        run()
+        return results
+    # This thread works too: a system that starts a new one on a busy processor leaves it waiting there.
+    with one_blas_thread(), ThreadPoolExecutor(n_threads - 1) as pool:
+        try:
+            others = [pool.submit(run) for _ in range(n_threads - 1)]
+            run()
+        finally:  # also when the user has stopped this thread between two items
+            stop.set()
+        for other in others:
+            other.result()
+    return results
