@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same at run time
+    from kerneton.data.bodies import pair
     from kerneton.data.layouts import Layout
     from kerneton.data.mapping import map_layout
     from kerneton.data.segments import Segment
@@ -62,6 +63,7 @@ __all__ = [
     "make_actions",
     "make_recognizer",
     "map_layout",
+    "pair",
     "read",
     "save",
     "sck_kernel",
@@ -92,6 +94,7 @@ _PUBLIC = {
     "make_actions": "datasets",
     "make_recognizer": "recognize.presets",
     "map_layout": "data.mapping",
+    "pair": "data.bodies",
     "read": "files.readers",
     "save": "recognize.model_file",
     "sck_kernel": "kernels.exact",

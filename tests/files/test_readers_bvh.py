@@ -266,7 +266,7 @@ def test_write_gives_the_same_positions_back(tmp_path):
     whole = [0, 1, 3, 4, 5]
     assert_allclose(back.joints[whole][:, order], joints[whole], atol=1e-7)
     assert np.isnan(back.joints[2, back.layout.index("left_shoulder")]).all()
-    assert set(back.layout.sets) == {"D", "E"}
+    assert set(back.layout.sets) == {"D", "E", "key"}
 
 
 @pytest.mark.parametrize("size", [1.0, 800.0])

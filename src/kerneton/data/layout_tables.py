@@ -170,6 +170,31 @@ HDM31_BONES = chains(
     "*_wrist *_thumb",
 )
 
+# MediaPipe's hand, and hands as Leap Motion's are published: the palm, three joints of the thumb, four of each finger.
+FINGERS = ("index", "middle", "ring", "pinky")
+_FINGERS_21: dict[str, tuple[str, ...]] = {
+    "thumb": ("cmc", "mcp", "ip", "tip"),
+    **dict.fromkeys(FINGERS, ("mcp", "pip", "dip", "tip")),
+}
+_FINGERS_20: dict[str, tuple[str, ...]] = {
+    "thumb": ("a", "b", "end"),
+    **dict.fromkeys(FINGERS, ("a", "b", "c", "end")),
+}
+
+
+def hand(base: str, fingers: dict[str, tuple[str, ...]]) -> tuple[list[str], Bones]:
+    """Joints and bones of a hand whose fingers start at one joint.
+
+    >>> hand("palm", {"thumb": ("a", "end")})
+    (['palm', 'thumb_a', 'thumb_end'], (('palm', 'thumb_a'), ('thumb_a', 'thumb_end')))
+    """
+    rays = [[f"{finger}_{part}" for part in parts] for finger, parts in fingers.items()]
+    return [base, *itertools.chain(*rays)], tuple(bone for ray in rays for bone in chain(base, *ray))
+
+
+HAND21_JOINTS, HAND21_BONES = hand("wrist", _FINGERS_21)
+HAND20_JOINTS, HAND20_BONES = hand("palm", _FINGERS_20)
+
 
 def key_joints(joints: list[str]) -> tuple[str, ...]:
     """The nine joints that carry most actions: head, elbows, hands, knees, feet, or their nearest.

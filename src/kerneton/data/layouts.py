@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,17 +11,21 @@ import numpy as np
 
 from kerneton.data import layout_tables as tables
 from kerneton.data.layout_tables import ARM, LEG, chain, limb, sides
+from kerneton.data.skeleton_tree import MOST_KEY_JOINTS, key_joints, ordered_bones, other_side, tree_roots
 from kerneton.exceptions import ParameterError
 
 JointsLike = str | int | Iterable[str | int] | None
 
 
-# Joint sets that every layout with these joints has.
+def _common(*parts: str) -> tuple[tuple[str, ...], ...]:
+    hands = tuple({"wrist": "hand", "ankle": "foot"}.get(part, part) for part in parts)
+    return sides(*parts), sides(*hands)
+
+
+# Joint sets that every layout with these joints has; hands and feet where there are no wrists and ankles.
 _COMMON_SETS = {
-    "D": tuple(f"{side}_{part}" for part in ("shoulder", "wrist", "knee") for side in ("left", "right")),
-    "E": tuple(
-        f"{side}_{part}" for part in ("shoulder", "wrist", "knee", "ankle") for side in ("left", "right")
-    ),
+    "D": _common("shoulder", "wrist", "knee"),
+    "E": _common("shoulder", "wrist", "knee", "ankle"),
 }
 
 
@@ -29,13 +34,19 @@ class Layout:
     """Joint names in file order, bones as (parent, child), the root, and named joint sets.
 
     Names follow one vocabulary (``left_wrist``, ``hip_center``, ...), so that sides, and the common joints of
-    two layouts, are found by name. Bones run away from the root and are listed parents first.
+    two layouts, are found by name; left and right are also found in names of others (``LWrist``, ``hand.R``). Bones
+    may come in any order and direction. They are kept parents first, away from the root. What is not given follows from
+    the bones: the root, and the set "key", ends of chains and the joints before them. Joints of several bodies
+    are the sets "body 1", "body 2", see `pair`.
 
     >>> arms = Layout("arms", ["left_shoulder", "left_elbow", "right_shoulder", "right_elbow"],
     ...               bones=[("left_shoulder", "left_elbow"), ("right_shoulder", "right_elbow")],
     ...               sets={"elbows": ["left_elbow", "right_elbow"]})
     >>> arms.indices("elbows"), arms.indices(["left_shoulder", 3]), arms.mirror.tolist()
     ((1, 3), (0, 3), [2, 3, 0, 1])
+    >>> finger = Layout("finger", ["tip", "middle", "palm"], bones=[("middle", "tip"), ("palm", "middle")])
+    >>> finger.bones, finger.root, finger.sets["key"]
+    (((2, 1), (1, 0)), 2, (0, 1))
     """
 
     name: str
@@ -59,27 +70,30 @@ class Layout:
         if twice:
             raise ParameterError(f"layout {name!r} names {', '.join(twice)} more than once")
         keep(self, "root", None if root is None else self.index(root))
-        keep(self, "bones", tuple((self.index(a), self.index(b)) for a, b in bones))
-        self._check_bones()
         keep(self, "sets", {})
-        wanted = dict(sets or {})
-        for key, common in _COMMON_SETS.items():
-            if key not in wanted and set(common) <= set(self.joints):
-                wanted[key] = common
-        keep(self, "sets", {key: self.indices(value) for key, value in wanted.items()})
+        ordered, circle = ordered_bones([(self.index(a), self.index(b)) for a, b in bones], self.root)
+        if ordered is None or circle is not None:
+            ends = " and ".join(self.joints[joint] for joint in circle or ())
+            raise ParameterError(f"layout {name!r}: the bone between {ends} closes a circle")
+        keep(self, "bones", ordered)
+        keep(self, "sets", {key: self.indices(value) for key, value in (sets or {}).items()})
+        if self.root is None and len(self.bodies) == 1 and len(self.roots) == 1:
+            keep(self, "root", self.roots[0])
+        self._derive_sets()
 
-    def _check_bones(self) -> None:
-        seen: set[int] = set() if self.root is None else {self.root}
-        to_come = Counter(child for _, child in self.bones)
-        for parent, child in self.bones:
-            if child in seen:
-                raise ParameterError(f"layout {self.name!r}: {self.joints[child]} is the end of two bones")
-            if to_come[parent]:
-                raise ParameterError(
-                    f"layout {self.name!r}: the bone to {self.joints[child]} comes before its parent's"
-                )
-            seen.add(child)
-            to_come[child] -= 1
+    def _derive_sets(self) -> None:
+        """Sets that this layout does not name: key joints from the bones, D and E by names, E else the key joints."""
+        present = set(self.joints)
+        for key, choices in _COMMON_SETS.items():
+            found = next((names for names in choices if set(names) <= present), None)
+            if key not in self.sets and found is not None:
+                self.sets[key] = self.indices(found)
+        if "key" not in self.sets and self.bones:
+            self.sets["key"] = key_joints(self.bones, self.mirror.tolist())
+        elif "key" not in self.sets and len(self.joints) <= MOST_KEY_JOINTS:
+            self.sets["key"] = tuple(range(len(self.joints)))
+        if "E" not in self.sets and "key" in self.sets:
+            self.sets["E"] = self.sets["key"]
 
     def index(self, joint: str | int) -> int:
         """The position of a joint given by name or by position."""
@@ -118,13 +132,38 @@ class Layout:
     @property
     def mirror(self) -> np.ndarray:
         """(J,) the joint on the other side; a joint without a side is its own mirror image."""
-        other = list(range(len(self.joints)))
-        for i, joint in enumerate(self.joints):
-            side, _, rest = joint.partition("_")
-            twin = {"left": "right", "right": "left"}.get(side, "") + "_" + rest
-            if twin in self.joints:
-                other[i] = self.joints.index(twin)
-        return np.asarray(other)
+        return np.asarray([joint if twin is None else twin[0] for joint, twin in enumerate(self._twins())])
+
+    @property
+    def sides(self) -> np.ndarray:
+        """(J,) -1 for joints on the left, 1 for those on the right, 0 for joints without a side."""
+        return np.asarray([0 if twin is None else twin[1] for twin in self._twins()])
+
+    def _twins(self) -> list[tuple[int, int] | None]:
+        position = {joint: i for i, joint in enumerate(self.joints)}
+        return [
+            next(((position[other], side) for other, side in other_side(joint) if other in position), None)
+            for joint in self.joints
+        ]
+
+    @property
+    def bodies(self) -> tuple[tuple[int, ...], ...]:
+        """Joints of each body: the sets "body 1", "body 2" and so on; one body of all joints where there are none."""
+        numbers = itertools.takewhile(lambda n: f"body {n}" in self.sets, itertools.count(1))
+        return tuple(self.sets[f"body {n}"] for n in numbers) or (tuple(range(len(self.joints))),)
+
+    @property
+    def roots(self) -> tuple[int, ...]:
+        """Where each body hangs: the root, or the first joints of the largest trees of bones; empty without bones."""
+        if self.root is not None:
+            return (self.root,)
+        sizes, bodies = tree_roots(self.bones), self.bodies
+        found: list[int] = []
+        for body in bodies:
+            own = {root: size for root, size in sizes.items() if root in body}
+            largest = [root for root, size in own.items() if size == max(own.values())]
+            found += largest[:1] if len(bodies) > 1 else largest
+        return tuple(found)
 
     @property
     def parents(self) -> np.ndarray:
@@ -226,11 +265,14 @@ OPENPOSE_25 = _sensor("openpose25", tables.OPENPOSE25_JOINTS, tables.OPENPOSE25_
 KARD_15 = _sensor("kard15", tables.KARD15_JOINTS, tables.KARD15_BONES, "spine")
 SMPL_24 = _sensor("smpl24", tables.SMPL24_JOINTS, tables.SMPL24_BONES, "hip_center")
 HDM_31 = _sensor("hdm31", tables.HDM31_JOINTS, tables.HDM31_BONES, "hip_center")
+HAND_21 = Layout("hand21", tables.HAND21_JOINTS, tables.HAND21_BONES, "wrist")
+HAND_20 = Layout("hand20", tables.HAND20_JOINTS, tables.HAND20_BONES, "palm")
 
 LAYOUTS = {
     layout.name: layout
     for layout in (
         *(FLORENCE_15, KINECT_20, MSR_20, UTD_20, KINECT_25, AZURE_32),
         *(MEDIAPIPE_33, COCO_17, OPENPOSE_25, KARD_15, SMPL_24, HDM_31),
+        *(HAND_21, HAND_20),
     )
 }

@@ -146,8 +146,8 @@ def sub_layout(layout: Layout, joints: JointsLike, *, name: str | None = None) -
             bones.append((layout.joints[parent], layout.joints[child]))
     root = None if layout.root is None or layout.root not in kept else layout.joints[layout.root]
     sets = {
-        key: [layout.joints[i] for i in chosen]
+        key: [layout.joints[i] for i in chosen if i in kept]
         for key, chosen in layout.sets.items()
-        if set(chosen) <= set(kept)
+        if set(chosen) <= set(kept) or (key.startswith("body ") and set(chosen) & set(kept))
     }
     return Layout(name or f"{layout.name}/{len(names)}", names, bones, root, sets)
