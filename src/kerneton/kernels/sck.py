@@ -182,6 +182,8 @@ class SCK(BlockTransformer):
 
     def _fused(self, signals: Any, n_frames: Any, n_threads: int) -> Any | None:
         """Features (B, J, n_entries) in one kernel, where there is one and the steps are the paper's; else None."""
+        if self.order == 2 and self.power < 1:
+            return self._order2(signals, n_frames, n_threads)
         if self.order != 3 or self.epn != "slices" or self.power == 1:
             return None
         if is_torch(signals):
@@ -198,6 +200,26 @@ class SCK(BlockTransformer):
         v, weights = v.reshape(B * J, T, d), weights / len(positions)
         features, failed = compiled.features(v, self.power, positions, weights, n_threads)
         return None if failed.any() else features.reshape(B, J, -1)
+
+    def _order2(self, signals: Any, n_frames: Any, n_threads: int) -> Any:
+        """Features of order 2, in float64 up to the last step: the power would turn rounding of 1e-7 into 1e-2."""
+        xp, table = namespace_of(signals), self._vector_table()
+        compiled = _compiled_order2() if xp is np else None
+        if compiled is not None and compiled.MIN_SIDE <= table.shape[1] <= compiled.MAX_SIDE:
+            features, failed = compiled.features(signals, n_frames, table, self.power, n_threads)
+            if not failed.any():
+                return features
+        double = signals.astype(np.float64) if xp is np else signals.to(xp.float64)
+        if xp is np:  # one recording at a time, without its padding: no sum depends on the batch
+            parts = [
+                self._vectors(double[b : b + 1, :n], n_frames[b : b + 1]) for b, n in enumerate(n_frames)
+            ]
+        else:
+            parts = [self._vectors(double, n_frames)]
+        features = xp.concatenate(
+            [unique_entries(psd_power(outer_power_sum(v, 2), self.power), 2) for v in parts]
+        )
+        return as_dtype_of(features, signals)
 
     def _symmetric_entries(self) -> bool:
         """Whether features are entries of a symmetric tensor, which mirroring permutes."""
@@ -349,6 +371,16 @@ class SCK(BlockTransformer):
         if sum(columns[2]) > 1 + 1e-9:
             raise ParameterError(f"joint_weight must leave a share for time: its sum is {sum(columns[2])}")
         return list(zip(names, *columns, strict=True))
+
+
+@functools.cache
+def _compiled_order2() -> ModuleType | None:
+    """Matrices from signals to features, compiled, imported when first used; None without Numba."""
+    try:
+        from kerneton.kernels.compiled import sck_order2
+    except ImportError:
+        return None
+    return sck_order2
 
 
 @functools.cache

@@ -174,7 +174,7 @@ def powered(A, n, power, doubles, own, starts):
     usual = is_tame(total)
     shift = poison = full(0.0)
     if not usual:
-        shift, poison = tame(A, n_packed)
+        shift, poison = tame(A, n_packed, total)
         total = sum_of_squares(A, n_packed)
     tridiagonalize(A, n, d, e, p, q, inverse)
     sweeps = diagonalize(d, e, n, sqrt(total) * EPS, rotations, starts, len(starts))

@@ -277,7 +277,7 @@ def _compile(sources):
             usual = is_tame(total)
             shift = poison = full(0.0)
             if not usual:
-                shift, poison = tame(X, size)
+                shift, poison = tame(X, size, total)
                 total = sum_of_squares(X, size)
             for mode in range(3):
                 outer, m, inner = modes[mode]

@@ -69,10 +69,11 @@ def is_tame(total):
 
 
 @jit
-def tame(S, n_vectors):
-    """Scale every lane by 2^-shift to entries about 1; lanes with NaN or infinity become zero.
+def tame(S, n_vectors, total):
+    """Scale the lanes that need it, see `is_tame`, by 2^-shift to entries about 1; those with NaN or infinity become zero.
 
-    Returns the shift and a poison that is NaN for those lanes and else zero.
+    Lanes that do not need it stay as they are: no result depends on what stands beside it. Returns the shift and a poison
+    that is NaN for lanes with NaN or infinity and else zero.
     """
     top, poison = full(0.0), full(0.0)
     for k in range(n_vectors):
@@ -83,6 +84,7 @@ def tame(S, n_vectors):
     usable = sound & (top > 0.0)
     shift = exponent(where(usable, top, full(1.0)))
     shift = where(shift > 1000.0, full(1000.0), where(shift < -1000.0, full(-1000.0), shift))
+    shift = where((total > 1e-200) & (total < 1e200), full(0.0), shift)
     factor = exp2_whole(-shift)
     for k in range(n_vectors):
         store(S, k, where(usable, load(S, k) * factor, full(0.0)))
