@@ -1,19 +1,39 @@
-"""Files appear whole or not at all."""
+"""Files appear whole or not at all; devices, pipes and links stay what they are."""
 
 from __future__ import annotations
 
+import errno
+import functools
 import os
+import re
+import shutil
+import stat
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # not a Unix: leftovers of killed runs stay
+    fcntl = None  # type: ignore[assignment]
+
+_PREFIX = ".kerneton-"
+_TEMPORARY = re.compile(re.escape(_PREFIX) + r"[0-9a-f]{16}(\..*)?")
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)")
+_MOST_LINKS = 40  # as many as Linux follows
+_LONGEST_SUFFIX = 32
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path beside ``path``, with its suffix, that takes its place when the block ends well.
+    """A temporary path with the suffix of ``path`` whose content takes its place when the block ends well.
 
-    The folder is made where it is missing; after an error nothing is left and an older file stays as it was.
+    The folder is made where it is missing. The content is on the disk before the file appears; after an error nothing
+    is left and an older file stays as it was. A symbolic link stays, and the file it leads to is replaced. Devices,
+    pipes and the standard streams (``/dev/stdout``) are written to. What earlier runs left when they were killed is removed.
 
     >>> folder = Path(tempfile.mkdtemp())
     >>> with replacing(folder / "notes.txt") as temporary:
@@ -21,32 +41,174 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> [file.name for file in folder.iterdir()], (folder / "notes.txt").read_text()
     (['notes.txt'], 'done')
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-    os.close(descriptor)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())  # mkstemp's files are for their owner alone
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with _naming(path) as temporaries:
+        target = _follow(path)
+        if _is_stream(target):
+            with tempfile.TemporaryDirectory(prefix="kerneton-") as folder:
+                temporary = Path(folder, "content" + _suffix(target))
+                temporaries.append(temporary)
+                yield temporary
+                with temporary.open("rb") as source, _open_stream(target) as stream:
+                    shutil.copyfileobj(source, stream)
+            return
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        _make_folder(target.parent, path)
+        _remove_leftovers(os.path.realpath(target.parent))
+        descriptor, temporary = _create_beside(target)
+        temporaries.append(temporary)
+        try:
+            yield temporary
+            with suppress(FileNotFoundError):  # a file that is replaced keeps its permissions
+                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+            os.fsync(descriptor)
+            temporary.replace(target)
+            _keep_folder(target.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+            os.close(descriptor)  # and with it the lock
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write text as UTF-8, whole or not at all.
+    r"""Write text as UTF-8, whole or not at all.
+
+    Bytes of file names that are no UTF-8 are written as Python shows them, such as ``\udce9``.
 
     >>> folder = Path(tempfile.mkdtemp())
     >>> write_text(folder / "deep" / "notes.txt", "done")
     >>> (folder / "deep" / "notes.txt").read_text()
     'done'
     """
+    content = text.encode("utf-8", "backslashreplace")
+    with _naming(path):
+        target = _follow(path)
+        if _is_stream(target):
+            with _open_stream(target) as stream:
+                stream.write(content)
+            return
     with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(content)
 
 
-def _umask() -> int:
-    current = os.umask(0)  # the only way to read it is to set it
-    os.umask(current)
-    return current
+@contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[list[Path]]:
+    """Errors of the system name the user's file in place of no file or a temporary one."""
+    temporaries: list[Path] = []
+    try:
+        yield temporaries
+    except OSError as error:
+        ours = {None, *(os.fspath(t) for t in temporaries)}
+        named = None if error.filename is None else os.fsdecode(error.filename)
+        if error.errno is not None and named in ours:
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
+        raise
+
+
+def _follow(path: str | os.PathLike[str]) -> Path:
+    """Where links lead, up to a name that is no link or stands for an open descriptor."""
+    target = os.path.abspath(path)
+    for _ in range(_MOST_LINKS):
+        if _DESCRIPTOR.fullmatch(target) or not os.path.islink(target):
+            return Path(target)
+        target = os.path.abspath(os.path.join(os.path.realpath(os.path.dirname(target)), os.readlink(target)))
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
+
+
+def _is_stream(target: Path) -> bool:
+    """Whether a path is written to as it stands: neither a file nor a folder nor nothing."""
+    if _DESCRIPTOR.fullmatch(str(target)):
+        return True
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _open_stream(target: Path) -> BinaryIO:
+    """A device or pipe, or a copy of one of our own descriptors, which go on where they are."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(ValueError, AttributeError):  # closed, or None
+            stream.flush()
+    own = _DESCRIPTOR.fullmatch(str(target))
+    if own and str(target).startswith(
+        ("/dev/fd/", "/proc/self/", "/proc/thread-self/", f"/proc/{os.getpid()}/")
+    ):
+        return os.fdopen(os.dup(int(own[1])), "wb")
+    return os.fdopen(os.open(target, os.O_WRONLY | getattr(os, "O_NOCTTY", 0)), "wb")
+
+
+def _make_folder(folder: Path, path: str | os.PathLike[str]) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), os.fspath(path)) from error
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _create_beside(target: Path) -> tuple[int, Path]:
+    """An empty file beside the target, locked as long as its descriptor is open.
+
+    The system gives it the permissions of new files; in place of an existing file it is the owner's alone until it is done.
+    """
+    mode = 0o600 if target.exists() else 0o666
+    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
+    while True:
+        temporary = target.with_name(_PREFIX + os.urandom(8).hex() + _suffix(target))
+        try:
+            descriptor = os.open(temporary, flags, mode)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise type(error)(error.errno, error.strerror) from error  # the user's file is named further up
+        # Between the two calls another run may have taken the file for a leftover.
+        if _lock(descriptor) and os.fstat(descriptor).st_nlink:
+            return descriptor, temporary
+        os.close(descriptor)
+
+
+def _suffix(target: Path) -> str:
+    return target.suffix if len(os.fsencode(target.suffix)) <= _LONGEST_SUFFIX else ""
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open file; False where another process holds it. File systems without locks are trusted."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
+    return True
+
+
+@functools.lru_cache(maxsize=1024)
+def _remove_leftovers(folder: str) -> None:
+    """Remove temporary files of runs that ended without removing them: nobody holds their lock. Once a process and folder."""
+    if fcntl is None:
+        return
+    with suppress(OSError), os.scandir(folder) as found:
+        for name in [entry.name for entry in found if _TEMPORARY.fullmatch(entry.name)]:
+            with suppress(OSError):
+                _remove_unlocked(os.path.join(folder, name))
+
+
+def _remove_unlocked(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+    finally:
+        os.close(descriptor)
+
+
+def _keep_folder(folder: Path) -> None:
+    """Wait until a folder's names are on the disk, where the system can do that."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
