@@ -1,1 +1,6 @@
-"""Optional second forms of the kernels' hot sums, compiled by Numba; equal to the plain ones."""
+"""The kernels compiled by Numba; importing a module of this package fails where Numba is missing or told not to compile."""
+
+from numba import config
+
+if config.DISABLE_JIT:  # vectors exist in compiled code only
+    raise ImportError("NUMBA_DISABLE_JIT is set: Kerneton takes its plain paths")

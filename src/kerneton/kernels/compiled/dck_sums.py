@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from kerneton.kernels.compiled import lanes as _lanes
 from kerneton.kernels.compiled import simd as _simd
+from kerneton.kernels.compiled.cache import cached_jit
 from kerneton.kernels.compiled.lanes import exp2
 from kerneton.kernels.compiled.simd import (
     LANES,
@@ -167,7 +167,7 @@ def _add(phi, room, n_pivots, times, s, low, high, sums, totals):
 
 
 def _compile(sources):
-    @njit(nogil=True, cache=True, error_model="numpy")
+    @cached_jit
     def kernel(x, growth, times, pairs, window, steps, shape, wide, tol, held, own, out):
         """One recording; ``shape`` holds the first pivot, their spacing, 1/σ² and their scale."""
         if not sources:

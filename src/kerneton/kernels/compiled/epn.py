@@ -16,11 +16,11 @@ import functools
 import math
 
 import numpy as np
-from numba import njit
 
 from kerneton.kernels.compiled import eigen as _lanes_eigen
 from kerneton.kernels.compiled import lanes as _lanes
 from kerneton.kernels.compiled import simd as _simd
+from kerneton.kernels.compiled.cache import cached_jit
 from kerneton.kernels.compiled.eigen import diagonalize, reflect, rotate, tridiagonalize, unit_reflections
 from kerneton.kernels.compiled.lanes import (
     EPS,
@@ -199,7 +199,7 @@ def own_room(n, dtype, limit):
 
 
 def _compile(sources):
-    @njit(nogil=True, cache=True, error_model="numpy")
+    @cached_jit
     def kernel(source, target, n_groups, n, power, doubles, own, starts, positions, failed):
         """Groups of `LANES` matrices from the flat source to the flat target, which may be the same."""
         if not sources:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from numba import njit
 
 from kerneton.kernels.compiled import lanes as _lanes
 from kerneton.kernels.compiled import simd as _simd
+from kerneton.kernels.compiled.cache import cached_jit
 from kerneton.kernels.compiled.lanes import (
     EPS,
     groups_of,
@@ -253,7 +253,7 @@ def _signed_power(X, size, relative_floor, shift, power):
 
 
 def _compile(sources):
-    @njit(nogil=True, cache=True, error_model="numpy")
+    @cached_jit
     def kernel(
         source, target, n_groups, a, b, c, power, entry_power, max_sweeps, doubles, own, order, failed
     ):

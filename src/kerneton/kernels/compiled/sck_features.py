@@ -20,6 +20,7 @@ from kerneton.kernels.compiled import eigen as _lanes_eigen
 from kerneton.kernels.compiled import epn as _epn_numba
 from kerneton.kernels.compiled import lanes as _lanes
 from kerneton.kernels.compiled import simd as _simd
+from kerneton.kernels.compiled.cache import cached_jit
 from kerneton.kernels.compiled.epn import own_room, powered
 from kerneton.kernels.compiled.lanes import part
 from kerneton.kernels.compiled.simd import (
@@ -182,7 +183,7 @@ def _collect(F, moves, weights, begins, first, n_rows, d, E):
 
 
 def _compile(sources):
-    @njit(nogil=True, cache=True, error_model="numpy")
+    @cached_jit
     def kernel(
         source,
         target,

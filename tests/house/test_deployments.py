@@ -1,0 +1,163 @@
+"""Containers, service users, full and read-only disks, threads and forks: the same answers, or one clear sentence."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from walks import walks
+
+import kerneton
+from kerneton import DCK, SCK
+
+PACKAGE = Path(kerneton.__file__).parent
+NOWHERE = "/proc/nowhere"  # a folder that nobody can make
+posix = pytest.mark.skipif(os.name != "posix", reason="needs a Unix")
+
+POWER = """
+import numpy as np
+from kerneton.kernels.power_norm import psd_power
+A = np.random.default_rng(0).normal(size=(3, 5, 5))
+print(repr(psd_power(A @ A.swapaxes(1, 2), 0.4).tolist()))
+"""
+
+
+def python(program, *, path=PACKAGE.parent, limit=None, **environment):
+    """Run a program with a package's folder and an environment; its output and the lines it complained in."""
+    import resource
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(path), "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        preexec_fn=None
+        if limit is None
+        else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd="/",
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, [line for line in done.stderr.splitlines() if "Warning" in line]
+
+
+def powers():
+    from kerneton.kernels.power_norm import psd_power
+
+    A = np.random.default_rng(0).normal(size=(3, 5, 5))
+    return psd_power(A @ A.swapaxes(1, 2), 0.4)
+
+
+# Numba
+
+
+@posix
+def test_another_user_without_a_home_and_with_a_package_that_is_read_only():
+    pytest.importorskip("numba")
+    folder = Path(tempfile.mkdtemp(prefix="kerneton-readonly-"))  # pytest's own folders are closed to others
+    try:
+        shutil.copytree(PACKAGE, folder / "kerneton", ignore=shutil.ignore_patterns("__pycache__"))
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        become = "import os, numba, scipy, sklearn\nif os.getuid() == 0: os.setgid(65534); os.setuid(65534)\n"
+        homeless = {"HOME": NOWHERE, "XDG_CACHE_HOME": NOWHERE, "NUMBA_CACHE_DIR": ""}
+        said, warned = python(become + POWER, path=folder, **homeless)
+    finally:
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o755)
+        shutil.rmtree(folder)
+    assert_array_equal(eval(said), powers())
+    assert len(warned) == 1
+    assert "RuntimeWarning: Numba cannot keep compiled code on the disk" in warned[0]
+
+
+@posix
+def test_a_disk_with_no_room_for_compiled_code(tmp_path):
+    pytest.importorskip("numba")
+    said, warned = python(POWER, limit=1000, NUMBA_CACHE_DIR=str(tmp_path))
+    assert_array_equal(eval(said), powers())
+    assert len(warned) == 1
+    assert "set NUMBA_CACHE_DIR to a folder that is writable" in warned[0]
+
+
+@posix
+def test_numba_told_not_to_compile():
+    program = """
+import numpy as np
+from walks import walks
+from kerneton import DCK, SCK
+X = walks((9, 12), 5)
+print([f.fit_transform(X).tolist() for f in (SCK(), SCK(order=2), DCK(sigma_span=4.0))])
+"""
+    path = os.pathsep.join([str(PACKAGE.parent), str(Path(__file__).parents[1])])
+    said, warned = python(program, path=path, NUMBA_DISABLE_JIT="1")
+    X = walks((9, 12), 5)
+    assert warned == []
+    for found, kernel in zip(eval(said), (SCK(), SCK(order=2), DCK(sigma_span=4.0)), strict=True):
+        assert_allclose(found, kernel.fit_transform(X), rtol=1e-4, atol=1e-4)
+
+
+def test_every_kernel_is_kept_by_the_one_function_that_knows_what_to_do_without_a_disk():
+    careless = [
+        path.name
+        for path in (PACKAGE / "kernels").rglob("*.py")
+        if "cache=True" in path.read_text(encoding="utf-8")
+    ]
+    assert careless == ["cache.py"]
+
+
+# Threads and forks
+
+
+def test_threads_that_share_estimators():
+    X = walks((9, 30, 17), 5)
+    kernels = [SCK().fit(X), SCK(order=2).fit(X), DCK(sigma_span=4.0).fit(X), DCK().fit(X)]
+    expected = [kernel.transform(X) for kernel in kernels]
+    found: dict[tuple[int, int], np.ndarray] = {}
+
+    def work(n):
+        for k, kernel in enumerate(kernels):
+            found[n, k] = kernel.transform(X)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for (_, k), features in found.items():
+        assert_array_equal(features, expected[k])
+    assert len(found) == 8 * len(kernels)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_after_kernels_were_used():
+    program = """
+import multiprocessing, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which users of old programs have
+import numpy as np
+from walks import walks
+from kerneton import DCK, SCK, LinearSVM
+X, y = walks((9, 30, 17, 12), 5), [0, 0, 1, 1]
+
+def work(_):
+    return [k.fit_transform(X) for k in (SCK(n_jobs=2), DCK(sigma_span=4.0), DCK())]
+
+expected = work(0)
+svm = LinearSVM().fit(expected[0], y)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    for found in pool.map(work, range(2)):
+        assert all((a == b).all() for a, b in zip(found, expected, strict=True))
+    assert (pool.apply(svm.predict, (expected[0],)) == svm.predict(expected[0])).all()
+print("same")
+"""
+    path = os.pathsep.join([str(PACKAGE.parent), str(Path(__file__).parents[1])])
+    assert python(program, path=path)[0] == "same\n"
