@@ -119,7 +119,7 @@ TWICE = """
 import sys
 from kerneton.files.output import replacing, write_text
 print("before")
-write_text("/dev/stdout", "text\\n")
+write_text(sys.argv[1], "text\\n")
 with replacing("/dev/fd/1") as temporary:
     temporary.write_text("file\\n")
 print("after")
@@ -128,13 +128,16 @@ print("after")
 
 @pytest.mark.skipif(not os.path.exists("/dev/fd/1"), reason="needs /dev/fd")
 def test_the_standard_output_is_written_to_in_order(tmp_path):
-    assert python(TWICE, capture_output=True).stdout == b"before\ntext\nfile\nafter\n"
-    log = tmp_path / "log"
+    """Through a link of our own like /dev/stdout: code that replaced it would harm the whole machine."""
+    link, log = tmp_path / "stdout", tmp_path / "log"
+    link.symlink_to("/proc/self/fd/1" if os.path.exists("/proc/self/fd/1") else "/dev/fd/1")
+    assert python(TWICE, link, capture_output=True).stdout == b"before\ntext\nfile\nafter\n"
     log.write_text("kept\n")
     with log.open("ab") as file:
-        assert python(TWICE, stdout=file).returncode == 0
+        assert python(TWICE, link, stdout=file).returncode == 0
     assert log.read_text() == "kept\nbefore\ntext\nfile\nafter\n"
-    assert [p.name for p in tmp_path.iterdir()] == ["log"]
+    assert link.is_symlink()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["log", "stdout"]
 
 
 # Permissions
