@@ -14,8 +14,10 @@ import shlex
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kerneton.cli._common import Output, deliver
+from kerneton.cli._terminal import printable
 from kerneton.exceptions import KernetonError
 
 COMMANDS = (
@@ -61,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]
             output: Output = args.run(args)
-        deliver(output, args)
+        deliver(replace(output, text=printable(output.text, sys.stdout)), args)
     except KernetonError as error:
         return _fail(error)
     except BrokenPipeError:  # the reader of our output went away, as in kerneton info | head -1
@@ -76,12 +78,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _warn(message: Warning | str, *_: object) -> None:
-    print("kerneton: warning:", " ".join(str(message).split()), file=sys.stderr)
+    _complain("warning", message)
 
 
 def _fail(error: object) -> int:
-    print("kerneton: error:", " ".join(str(error).split()), file=sys.stderr)
+    _complain("error", error)
     return 1
+
+
+def _complain(kind: str, message: object) -> None:
+    print(f"kerneton: {kind}:", printable(" ".join(str(message).split()), sys.stderr), file=sys.stderr)
 
 
 class _Version(argparse.Action):

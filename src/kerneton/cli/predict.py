@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kerneton.cli._common import Output, add_command, all_cores
 from kerneton.cli._recordings import add_reading_options, read_recordings
+from kerneton.cli._terminal import encodable, printable
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonSequence
@@ -56,15 +57,16 @@ def run(args: argparse.Namespace) -> Output:
     if args.csv:
         text = _table(rows, everything=args.all)
         if args.csv == "-":
-            sys.stdout.write(text)
+            shown = printable if sys.stdout.isatty() else encodable
+            sys.stdout.write(shown(text, sys.stdout))
             return Output("", rows)
         write_text(args.csv, text)
-    shown = [["file", "recording", "label", "probability %", "remarks"]]
-    shown += [
+    table = [["file", "recording", "label", "probability %", "remarks"]]
+    table += [
         [row["file"], row["recording"], row["label"], percent(row["probability"]), _remarks(row, args.all)]
         for row in rows
     ]
-    return Output(aligned(shown), rows)
+    return Output(aligned(table), rows)
 
 
 def _predictions(model: Any, sequences: list[SkeletonSequence]) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ def aligned(rows: Rows) -> str:
     wave       93.0
     drink       8.5
     """
+    rows = [[" ".join(cell.splitlines()) for cell in row] for row in rows]  # a label cannot forge a row
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     numeric = [all(_is_number(row[i]) for row in rows[1:]) for i in range(len(widths))]
     return "\n".join(
@@ -36,16 +37,29 @@ def aligned(rows: Rows) -> str:
 
 
 def markdown(rows: Rows) -> str:
-    """A Markdown table.
+    """A Markdown table; cells are text, in which HTML and links mean nothing, or one span of code.
 
-    >>> print(markdown([["label", "recall %"], ["a|b", "93.0"]]))
+    >>> print(markdown([["label", "recall %"], ["a|b", "93.0"], ["<b>", "8.5"]]))
     | label | recall % |
     | --- | ---: |
     | a\\|b | 93.0 |
+    | &lt;b> | 8.5 |
     """
-    header, *body = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    header, *body = [[inline(cell).replace("|", "\\|") for cell in row] for row in rows]
     rule = ["---:" if body and all(_is_number(row[i]) for row in body) else "---" for i in range(len(header))]
     return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *body])
+
+
+def inline(text: str) -> str:
+    r"""Text as Markdown shows it, on one line: a label cannot bring HTML, links, pictures or lines of its own.
+
+    >>> print(inline("<img src=x> [a](b)\n# c"), inline("`a < b`"))
+    &lt;img src=x> \[a](b) # c `a < b`
+    """
+    text = " ".join(text.split("\n")).replace("\r", " ")
+    if len(text) > 1 and text[0] == text[-1] == "`":
+        return "`" + text[1:-1].replace("`", "'") + "`"
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("[", "\\[").replace("`", "\\`")
 
 
 def _is_number(cell: str) -> bool:

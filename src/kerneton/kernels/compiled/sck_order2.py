@@ -14,12 +14,12 @@ import itertools
 import math
 
 import numpy as np
-from numba import njit
 
 from kerneton.kernels.compiled import eigen as _eigen
 from kerneton.kernels.compiled import epn as _epn
 from kerneton.kernels.compiled import lanes as _lanes
 from kerneton.kernels.compiled import simd as _simd
+from kerneton.kernels.compiled.cache import cached_jit
 from kerneton.kernels.compiled.epn import own_room, powered
 from kerneton.kernels.compiled.lanes import exp2, part
 from kerneton.kernels.compiled.simd import (
@@ -222,7 +222,7 @@ def _weigh(F, d):
 
 
 def _compile(sources):
-    @njit(nogil=True, cache=True, error_model="numpy")
+    @cached_jit
     def kernel(
         signals,
         lengths,
