@@ -130,3 +130,16 @@ def test_dck_on_msr(msr):
 def test_sck_on_msr(msr):
     kernel = SCK(n_pivots_time=7, joint_weight=0.3, entries="upper", n_jobs=-1)
     assert accuracy(msr, Preprocess(bones=None), kernel) > 0.86
+
+
+def test_utkinect_uncut_holds_the_same_actions(home):
+    takes, actions = load_utkinect(home, uncut=True), load_utkinect(home)
+    cut = [take.cut(s.start, s.stop) for take in takes for s in take.segments]
+    assert len(takes) == 20
+    assert sorted((s.label, s.n_frames) for take in takes for s in take.segments) == sorted(
+        (action.label, action.n_frames) for action in actions
+    )
+    wanted = {action.joints.tobytes() for action in actions}
+    assert all(part.joints.tobytes() in wanted for part in cut)
+    labelled = sum(s.n_frames for take in takes for s in take.segments)
+    assert 0.37 < labelled / sum(take.n_frames for take in takes) < 0.39

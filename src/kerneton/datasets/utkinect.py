@@ -36,7 +36,7 @@ TAKES = tuple(f"s{subject:02d}_e{take:02d}" for subject in range(1, 11) for take
 
 
 def load_utkinect(
-    data_home: str | os.PathLike[str] | None = None, *, labels: str = "corrected"
+    data_home: str | os.PathLike[str] | None = None, *, labels: str = "corrected", uncut: bool = False
 ) -> SkeletonDataset:
     """Read UTKinect-Action3D: 199 recordings of 5 to 110 frames, 10 actions, 10 subjects.
 
@@ -52,6 +52,8 @@ def load_utkinect(
     labels : {"corrected", "original"}
         The boundaries as corrected by the CVPR 2014 package (actionLabel_modified.txt: seven of them, one a
         typing error), or as first published (actionLabel.txt).
+    uncut : bool
+        Give the twenty takes as they were recorded, with their actions as ``segments``, in place of the 199 actions.
 
     Examples
     --------
@@ -63,11 +65,12 @@ def load_utkinect(
         data_home, [LABEL_FILES[labels], *(f"joints_{take}.txt" for take in TAKES)]
     )
     windows = _read_labels(label_path)
-    sequences = []
+    sequences: list[SkeletonSequence] = []
     for take, path in zip(TAKES, paths, strict=True):
         table = read_table(path, 1 + 3 * len(KINECT_20.joints))
         numbers, first = np.unique(table[:, 0], return_index=True)
         joints = table[first, 1:].reshape(len(first), -1, 3)
+        segments = []
         for action, (start, end) in windows[take].items():
             inside = (numbers >= start) & (numbers <= end)
             if not inside.any() or end > numbers[-1]:
@@ -75,15 +78,17 @@ def load_utkinect(
                     f"{path}: frames {numbers[0]:.0f} to {numbers[-1]:.0f} do not hold {action}, "
                     f"which {label_path.name} puts at {start} to {end}; the file is cut off or altered"
                 )
-            sequences.append(
-                SkeletonSequence(
-                    joints[inside],
-                    layout=KINECT_20,
-                    label=ACTIONS[action],
-                    subject=str(int(take[1:3])),
-                    name=f"{take}_{action}",
-                )
-            )
+            at = np.flatnonzero(inside)
+            segments.append((action, int(at[0]), int(at[-1]) + 1))
+        whole = SkeletonSequence(joints, layout=KINECT_20, subject=str(int(take[1:3])), name=take)
+        if uncut:
+            named = [(ACTIONS[action], start, stop) for action, start, stop in segments]
+            sequences.append(whole.replace(segments=named))
+        else:
+            sequences += [
+                whole.cut(start, stop, label=ACTIONS[action], name=f"{take}_{action}")
+                for action, start, stop in segments
+            ]
     return SkeletonDataset(sequences, name="utkinect")
 
 
