@@ -1,0 +1,82 @@
+"""Praat's TextGrid, in its long and its short text form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from kerneton.exceptions import FormatError
+from kerneton.files._segment_text import MAX_INTERVALS, Interval, is_background
+
+# The long form is the short one with names before the values and numbers of items in brackets, which mean nothing.
+_TOKEN = re.compile(
+    r'"((?:[^"]|"")*)"|\[[^\]\n]*\]|(?<![\w.])(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?![\w.])|<(\w+)>'
+)
+
+
+def textgrid_intervals(text: str, path: Path, tier: str | None) -> list[Interval]:
+    """Intervals of the interval tiers; tiers of points have no length and are left out.
+
+    >>> text = '''File type = "ooTextFile"
+    ... Object class = "TextGrid"
+    ... 0
+    ... 9
+    ... <exists>
+    ... 1
+    ... "IntervalTier" "actions" 0 9 2
+    ... 0 3 ""
+    ... 3 9 "wave"'''
+    >>> [(i.label, i.start, i.stop) for i in textgrid_intervals(text, Path("a.TextGrid"), None)]
+    [('wave', 3.0, 9.0)]
+    """
+    values = _values(text)
+    intervals: list[Interval] = []
+    names = []
+    try:
+        if (next(values), next(values)) != ("ooTextFile", "TextGrid"):
+            raise FormatError(f"{path}: a file of Praat's, but no TextGrid")
+        _, _, exists = _number(next(values)), _number(next(values)), next(values)
+        for _ in range(_count(next(values)) if exists is True else 0):
+            kind, name = next(values), next(values)
+            _, _, n = _number(next(values)), _number(next(values)), _count(next(values))
+            names.append(name)
+            for i in range(n):
+                start = _number(next(values))
+                stop = _number(next(values)) if kind == "IntervalTier" else start
+                label = str(next(values)).strip()
+                wanted = kind == "IntervalTier" and (tier is None or name == tier)
+                if wanted and not is_background(label):
+                    where = f"tier {str(name)[:40]!r}, interval {i + 1}"
+                    intervals.append(Interval(label, start, stop, seconds=True, where=where))
+    except FormatError:
+        raise
+    except (StopIteration, ValueError):
+        raise FormatError(f"{path}: the TextGrid breaks off or is damaged") from None
+    if tier is not None and tier not in names:
+        raise FormatError(f"{path}: no tier {tier!r}; there are {', '.join(str(n) for n in names[:20])}")
+    return intervals
+
+
+def _values(text: str) -> Iterator[str | float | bool]:
+    for found in _TOKEN.finditer(text):
+        quoted, number, flag = found.groups()
+        if quoted is not None:
+            yield quoted.replace('""', '"')
+        elif number is not None:
+            yield float(number)
+        elif flag is not None:
+            yield flag == "exists"
+
+
+def _number(value: str | float | bool) -> float:
+    if not isinstance(value, float):
+        raise ValueError(value)
+    return value
+
+
+def _count(value: str | float | bool) -> int:
+    number = _number(value)
+    if not 0 <= number <= MAX_INTERVALS:
+        raise ValueError(value)
+    return int(number)

@@ -1,0 +1,128 @@
+"""ELAN's and CVAT's XML: time slots and annotations, tracks and tags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.parsers import expat
+
+from kerneton.exceptions import FormatError
+from kerneton.files._segment_text import MAX_INTERVALS, Interval, is_background
+
+_DEEPEST = 64
+_MAX_FRAME = 10**9
+
+
+class _RefusedError(Exception):
+    """Something that no annotation tool writes."""
+
+
+def parse_xml(data: bytes, path: Path) -> ElementTree.Element:
+    """The root element; documents with a type declaration, hence with entities, are refused.
+
+    >>> parse_xml(b"<annotations><version>1.1</version></annotations>", Path("a.xml")).tag
+    'annotations'
+    """
+    depth = 0
+
+    def opened(*_: object) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _DEEPEST:
+            raise _RefusedError(f"elements more than {_DEEPEST} deep")
+
+    def closed(_: object) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def declared(*_: object) -> None:
+        raise _RefusedError("a document type declaration")
+
+    guard = expat.ParserCreate()
+    guard.StartDoctypeDeclHandler = declared
+    guard.StartElementHandler = opened
+    guard.EndElementHandler = closed
+    try:
+        guard.Parse(data, True)
+        return ElementTree.fromstring(data)
+    except _RefusedError as error:
+        raise FormatError(f"{path}: {error} is refused") from None
+    except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError) as error:
+        raise FormatError(f"{path}: damaged XML: {error}") from error
+
+
+def eaf_intervals(root: ElementTree.Element, path: Path, tier: str | None) -> list[Interval]:
+    """Aligned annotations of ELAN's tiers; an annotation that refers to another has that one's time."""
+    slots = {s.get("TIME_SLOT_ID"): s.get("TIME_VALUE") for s in root.iter("TIME_SLOT")}
+    tiers = [t.get("TIER_ID") or "" for t in root.iter("TIER")]
+    if tier is not None and tier not in tiers:
+        raise FormatError(f"{path}: no tier {tier!r}; there are {', '.join(tiers[:20])}")
+    times: dict[str | None, tuple[float, float]] = {}
+    intervals = []
+    for element in root.iter("TIER"):
+        for item in element.iter():
+            if item.tag == "ALIGNABLE_ANNOTATION":
+                bounds = [slots.get(item.get(f"TIME_SLOT_REF{i}")) for i in (1, 2)]
+                if any(b is None for b in bounds):
+                    continue  # ELAN leaves times open that follow from neighbours
+                start, stop = (_number(b, path) / 1000 for b in bounds)
+                times[item.get("ANNOTATION_ID")] = (start, stop)
+            elif item.tag == "REF_ANNOTATION" and item.get("ANNOTATION_REF") in times:
+                start, stop = times[item.get("ANNOTATION_REF")]
+            else:
+                continue
+            label = (item.findtext("ANNOTATION_VALUE") or "").strip()
+            wanted = tier is None or element.get("TIER_ID") == tier
+            if wanted and not is_background(label):
+                where = f"annotation {item.get('ANNOTATION_ID', '?')[:40]}"
+                intervals.append(Interval(label, start, stop, seconds=True, where=where))
+    return _limited(intervals, path)
+
+
+def cvat_intervals(root: ElementTree.Element, path: Path) -> list[Interval]:
+    """Tracks of CVAT's video form from their first frame to where they go outside, and runs of tags of images."""
+    intervals = []
+    for track in root.iter("track"):
+        label = (track.get("label") or "").strip()
+        shapes = [s for s in track if s.get("frame") is not None]
+        frames = sorted((int(_number(s.get("frame"), path)), s.get("outside") == "1") for s in shapes)
+        start: int | None = None
+        for frame, outside in frames:
+            if outside and start is not None:
+                intervals.append(Interval(label, start, frame))
+                start = None
+            elif not outside and start is None:
+                start = frame
+        if start is not None:  # it lasts to its last shape
+            intervals.append(Interval(label, start, frames[-1][0] + 1))
+    tags: dict[str, list[int]] = {}
+    for image in root.iter("image"):
+        frame = int(_number(image.get("id"), path))
+        for tag in image.iter("tag"):
+            tags.setdefault((tag.get("label") or "").strip(), []).append(frame)
+    for tag in root.findall("tag"):  # of whole frames, in the video form
+        tags.setdefault((tag.get("label") or "").strip(), []).append(int(_number(tag.get("frame"), path)))
+    for label, numbers in tags.items():
+        ordered = sorted(set(numbers))
+        start = 0
+        for i in range(1, len(ordered) + 1):
+            if i == len(ordered) or ordered[i] != ordered[i - 1] + 1:
+                intervals.append(Interval(label, ordered[start], ordered[i - 1] + 1))
+                start = i
+    return _limited([i for i in intervals if not is_background(i.label)], path)
+
+
+def _number(text: str | None, path: Path) -> float:
+    try:
+        value = float(text or "")
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= _MAX_FRAME:
+        raise FormatError(f"{path}: expected a time or frame number, got {str(text)[:40]!r}")
+    return value
+
+
+def _limited(intervals: list[Interval], path: Path) -> list[Interval]:
+    if len(intervals) > MAX_INTERVALS:
+        raise FormatError(f"{path}: {len(intervals)} segments; at most {MAX_INTERVALS} are read")
+    return intervals
