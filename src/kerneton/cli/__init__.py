@@ -21,7 +21,7 @@ from kerneton.cli._terminal import printable
 from kerneton.exceptions import KernetonError
 
 COMMANDS = (
-    *("demo", "info", "show", "convert"),
+    *("demo", "info", "show", "convert", "cut"),
     *("fit", "predict", "explain", "evaluate", "reproduce", "bench"),
 )  # modules of this package, in the order in which help lists them
 

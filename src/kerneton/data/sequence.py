@@ -114,6 +114,26 @@ class SkeletonSequence:
         fields = {"joints": self.joints[start:stop], "confidence": confidence, "segments": inside, **changes}
         return self.replace(**fields)
 
+    def cut_segments(self) -> list[SkeletonSequence]:
+        """Each segment as a recording with its label, clipped to the frames that exist; those outside are left out.
+
+        >>> long = SkeletonSequence(np.zeros((90, 20, 3)), name="take", segments=[("wave", 30, 60)])
+        >>> long.cut_segments()
+        [SkeletonSequence(30 frames, 20 joints, label='wave', name='take_030_wave')]
+        """
+        width = len(str(self.n_frames))
+        return [
+            self.cut(
+                s.start,
+                min(s.stop, self.n_frames),
+                label=s.label,
+                name=f"{self.name}_{s.start:0{max(width, 3)}d}_{s.label}".lstrip("_"),
+                segments=(),
+            )
+            for s in self.segments
+            if s.start < self.n_frames
+        ]
+
     def __repr__(self) -> str:
         layout = f", {self.layout.name}" if self.layout is not None else ""
         known = "".join(f", {k}={v!r}" for k in ("label", "subject", "name") if (v := getattr(self, k)))

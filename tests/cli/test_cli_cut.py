@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from walks import walk
+
+from kerneton.cli import main
+from kerneton.data.segments import Segment
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.files.folder import load_folder
+from kerneton.files.readers import read, write
+
+
+@pytest.fixture
+def long(tmp_path):
+    file = tmp_path / "long.npz"
+    write(file, [SkeletonSequence(walk(300), fps=30, name="long", subject="ann")])
+    return file
+
+
+def test_segments_become_a_folder_that_is_a_data_set(tmp_path, long, capsys):
+    (tmp_path / "marks.csv").write_text("label,start_s,stop_s\nwave,1,2\nclap,3,5\nwave,6,7\n")
+    out = tmp_path / "actions"
+    assert (
+        main(["cut", str(long), "--segments", str(tmp_path / "marks.csv"), "-o", str(out), "--json", "-"])
+        == 0
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert [row["frames"] for row in told["recordings"]] == [30, 60, 30]
+    data = load_folder(out)
+    assert sorted(data.labels) == ["clap", "wave", "wave"]
+    assert set(data.subjects) == {"ann"}
+    clap = next(s for s in data if s.label == "clap")
+    assert np.array_equal(clap.joints, read(long)[0].joints[90:150])
+
+
+def test_own_segments_and_those_beside(tmp_path, long):
+    write(tmp_path / "own.npz", [read(long)[0].replace(segments=[Segment("bow", 5, 9)])])
+    assert main(["cut", str(tmp_path / "own.npz"), "-o", str(tmp_path / "a")]) == 0
+    assert load_folder(tmp_path / "a").labels.tolist() == ["bow"]
+    (tmp_path / "long.segments.csv").write_text("label,start,stop\nkick,5,9\n")
+    assert main(["cut", str(long), "-o", str(tmp_path / "b"), "--format", "csv"]) == 0
+    assert load_folder(tmp_path / "b").labels.tolist() == ["kick"]
+
+
+@pytest.mark.parametrize(("first", "last"), [("60", "120"), ("2s", "4.0s"), ("0:02", "0:04")])
+def test_one_part(tmp_path, long, first, last):
+    out = tmp_path / "part.npz"
+    assert main(["cut", str(long), "--from", first, "--to", last, "-o", str(out)]) == 0
+    assert np.array_equal(read(out)[0].joints, read(long)[0].joints[60:120])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "which part?"),
+        (["--from", "x"], "expected a frame (300), seconds (3.5s) or minutes (1:05), got 'x'"),
+        (["--from", "20s"], "cannot cut frames 600 to 300 out of 300"),
+        (["--from", "1", "--segments", "s.csv"], "not both"),
+    ],
+)
+def test_mistakes(tmp_path, long, capsys, options, message):
+    assert main(["cut", str(long), "-o", str(tmp_path / "x.npz"), *options]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "x.npz").exists()
+
+
+@pytest.mark.filterwarnings("default")
+def test_overlaps_and_ends_beyond_are_warned_of(tmp_path, long, capsys):
+    (tmp_path / "marks.csv").write_text("label,start,stop\nwave,10,50\nclap,40,400\n")
+    assert main(["cut", str(long), "--segments", str(tmp_path / "marks.csv"), "-o", str(tmp_path / "a")]) == 0
+    err = capsys.readouterr().err
+    assert "ends at frame 400, the recording at 300" in err
+    assert "overlap in 10 frames" in err
+    assert sorted(s.n_frames for s in load_folder(tmp_path / "a")) == [40, 260]
