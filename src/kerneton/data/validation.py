@@ -13,6 +13,8 @@ from kerneton.exceptions import DataError, ParameterError
 
 _SHOWN = 5  # problems spelt out before "and N more"
 LARGEST_COORDINATE = 1e9  # beyond this, squares and rates of change overflow in single precision
+NARROWEST = 1e-9  # a width whose square and its inverse are ordinary numbers in single precision
+MOST_FEATURES = 20_000_000  # per recording
 _GLANCE = 256  # recordings looked at together
 
 
@@ -157,6 +159,27 @@ def check_positive(name: str, value: Any, *, integer: bool = False) -> None:
     if not isinstance(value, kinds) or isinstance(value, bool) or not value > 0 or not np.isfinite(value):
         raise ParameterError(
             f"{name} must be a positive {'whole number' if integer else 'number'}, got {value!r}"
+        )
+
+
+def check_width(name: str, value: Any) -> None:
+    """Check that the width of a kernel, or another scale, has a square that no precision loses.
+
+    >>> check_width("sigma_joint", 0.6)
+    """
+    check_positive(name, value)
+    check_in(name, value, NARROWEST, LARGEST_COORDINATE)
+
+
+def check_feature_count(count: int, because: str) -> None:
+    """Refuse more features per recording than anybody can use, before anything of that size is made.
+
+    >>> check_feature_count(26565, "n_pivots_joint=5 and n_pivots_time=6")
+    """
+    if count > MOST_FEATURES:
+        raise ParameterError(
+            f"{because} make {count:.3g} features per recording, at most {MOST_FEATURES:.0e} are possible: "
+            "use fewer pivots or joints"
         )
 
 

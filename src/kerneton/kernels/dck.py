@@ -10,7 +10,7 @@ import numpy as np
 from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton.data.layouts import JointsLike
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_choice, check_in, check_positive
+from kerneton.data.validation import check_choice, check_feature_count, check_in, check_positive, check_width
 from kerneton.exceptions import ParameterError
 from kerneton.kernels.blocks import BlockTransformer, resolve_joints
 from kerneton.kernels.cuda import launch as _cuda
@@ -121,6 +121,10 @@ class DCK(BlockTransformer):
         n = len(self.joints_)
         if n < 2 and not self.same_joint:
             raise ParameterError("DCK needs two joints or more to pair, or same_joint=True")
+        check_feature_count(
+            n * (n + 1) // 2 * 3 * self.n_pivots_joint * self.n_pivots_time**2,
+            f"{n} joints, n_pivots_joint={self.n_pivots_joint} and n_pivots_time={self.n_pivots_time}",
+        )
         self.scale_ = learn_scale(self.signal, sequences, self.joints_)
         choose = itertools.combinations_with_replacement if self.same_joint else itertools.combinations
         self._local_pairs = np.asarray(list(choose(range(n), 2)))
@@ -274,12 +278,12 @@ class DCK(BlockTransformer):
         check_choice("signal", self.signal, SIGNALS)
         check_choice("method", self.method, ["harmonics", "direct"])
         for name in ("sigma_joint", "sigma_time"):
-            check_positive(name, getattr(self, name))
+            check_width(name, getattr(self, name))
         check_in("tol", self.tol, 0, 1, closed="neither")
         for name in ("n_pivots_joint", "n_pivots_time"):
             check_positive(name, getattr(self, name), integer=True)
         if self.sigma_span is not None:
-            check_positive("sigma_span", self.sigma_span)
+            check_width("sigma_span", self.sigma_span)
         check_in("power", self.power, 0, 1, closed="right")
         check_in("entry_power", self.entry_power, 0, 1, closed="right")
         check_in("pivot_margin", self.pivot_margin, 0, 10)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.validation import check_choice, check_in, check_positive, check_sequences
+from kerneton.data.validation import check_choice, check_in, check_sequences, check_width
 from kerneton.kernels.displacement import span_window
 from kerneton.kernels.feature_maps import gaussian
 
@@ -37,11 +37,13 @@ def sck_kernel(
     >>> sck_kernel([A, A[:3]]).shape
     (2, 2)
     """
-    check_positive("sigma_joint", sigma_joint)
-    check_positive("sigma_time", sigma_time)
+    check_width("sigma_joint", sigma_joint)
+    check_width("sigma_time", sigma_time)
     check_in("joint_weight", joint_weight, 0, 1)
     check_choice("order", order, [1, 2, 3])
     check_in("sigma_index", sigma_index, 0, np.inf, closed="left")
+    if sigma_index:
+        check_width("sigma_index", sigma_index)
 
     def pair(a: np.ndarray, b: np.ndarray) -> float:
         n_joints = a.shape[1]
@@ -85,11 +87,13 @@ def dck_kernel(
     >>> dck_kernel([A, A[:4]], sigma_span=3.0).shape
     (2, 2)
     """
-    check_positive("sigma_joint", sigma_joint)
-    check_positive("sigma_time", sigma_time)
+    check_width("sigma_joint", sigma_joint)
+    check_width("sigma_time", sigma_time)
     if sigma_span is not None:
-        check_positive("sigma_span", sigma_span)
+        check_width("sigma_span", sigma_span)
     check_in("sigma_index", sigma_index, 0, np.inf, closed="left")
+    if sigma_index:
+        check_width("sigma_index", sigma_index)
 
     def pair(a: np.ndarray, b: np.ndarray) -> float:
         n_joints = a.shape[1]

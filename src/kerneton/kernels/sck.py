@@ -14,7 +14,7 @@ import numpy as np
 from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of
 from kerneton.data.layouts import JointsLike
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_choice, check_in, check_positive
+from kerneton.data.validation import check_choice, check_feature_count, check_in, check_positive, check_width
 from kerneton.exceptions import ParameterError
 from kerneton.kernels.aggregate import outer_power_sum
 from kerneton.kernels.blocks import BlockTransformer, resolve_joints
@@ -154,7 +154,13 @@ class SCK(BlockTransformer):
         self._twins = self._mirror_table(sequences[0]) if self.mirror else None
         n_tokens = len(self.pairs_) if self.pairs else len(self.joints_)
         n_blocks = n_tokens if self._twins is None else len(self._twins[0])
-        self.block_sizes_ = np.full(n_blocks, n_entries(d, self.order, self.entries))
+        size = n_entries(d, self.order, self.entries)
+        check_feature_count(
+            n_blocks * size,
+            f"{n_tokens} {'pairs' if self.pairs else 'joints'}, n_pivots_joint={self.n_pivots_joint}, "
+            f"n_pivots_time={self.n_pivots_time} and order={self.order}",
+        )
+        self.block_sizes_ = np.full(n_blocks, size)
 
     def _check_reach(self, sequences: list[SkeletonSequence], reach: float) -> None:
         joints = [s.joints[:, self.joints_] for s in sequences]
@@ -363,10 +369,12 @@ class SCK(BlockTransformer):
             for v in values:
                 if parameter == "joint_weight":
                     check_in(parameter, v, 0, 1)
+                elif parameter == "sigma_joint":
+                    check_width(parameter, v)
                 else:
-                    check_positive(parameter, v, integer=parameter == "n_pivots_joint")
+                    check_positive(parameter, v, integer=True)
             columns.append(values)
-        check_positive("sigma_time", self.sigma_time)
+        check_width("sigma_time", self.sigma_time)
         check_positive("n_pivots_time", self.n_pivots_time, integer=True)
         if sum(columns[2]) > 1 + 1e-9:
             raise ParameterError(f"joint_weight must leave a share for time: its sum is {sum(columns[2])}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kerneton.data.arrays import asarray_like, is_torch, namespace_of, to_numpy
-from kerneton.data.validation import check_choice, check_positive
+from kerneton.data.validation import check_choice, check_in, check_positive, check_width
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.folds import class_weights, one_vs_rest
 from kerneton.machine.gram import combine, gram
@@ -109,8 +109,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         """Fit several machines that differ in C alone; the first checks the input for all."""
         self._check_parameters([m.C for m in models])
         X, y = self._check_training(X, y)
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = _classes(y)
         if len(classes) < 2:
             raise DataError(f"LinearSVM needs at least two classes, got one class: {classes[0]!r}")
         if sample_weight is not None:
@@ -151,13 +150,15 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         unknown = [label for label in self.class_weight if label not in classes]
         if unknown:
             raise ParameterError(f"class_weight names {unknown}, the labels are {classes.tolist()}")
+        for label, factor in self.class_weight.items():
+            check_in(f"class_weight of {label!r}", factor, 0, np.inf, closed="left")
         return [self.class_weight.get(label, 1.0) for label in classes.tolist()]
 
     def _check_parameters(self, Cs: list[float]) -> None:
         for C in Cs:
             check_positive("C", C)
         check_choice("loss", self.loss, LOSSES)
-        check_positive("intercept_scaling", self.intercept_scaling)
+        check_width("intercept_scaling", self.intercept_scaling)
         check_positive("tol", self.tol)
         check_positive("max_iter", self.max_iter, integer=True)
         if self.class_weight is not None and not isinstance(self.class_weight, dict):
@@ -165,7 +166,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     def _check_training(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         if not is_torch(X):
-            return validate_data(self, X, y, dtype=[np.float64, np.float32])
+            if y is None:
+                raise DataError("LinearSVM requires y to be passed, but the target y is None")
+            return _validated(self, X, y)
         _check_tensor(X)
         y = to_numpy(y)
         if y.shape != (len(X),):
@@ -175,11 +178,33 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     def _check_features(self, X: Any) -> Any:
         if not is_torch(X):
-            return validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+            return _validated(self, X, reset=False)
         _check_tensor(X)
         if X.shape[1] != self.n_features_in_:
             raise DataError(f"LinearSVM was fitted on {self.n_features_in_} features, got {X.shape[1]}")
         return X
+
+
+def _validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
+    """scikit-learn's checks of a table of features, as errors of ours."""
+    if isinstance(X, Iterator):
+        raise DataError(f"expected features of shape (n, d), got a {type(X).__name__}; make an array of it")
+    try:
+        return validate_data(estimator, X, *y, dtype=[np.float64, np.float32], **options)
+    except ValueError as error:
+        raise DataError(" ".join(str(error).split())) from error
+
+
+def _classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The labels, sorted, and the position of each row's among them."""
+    try:
+        check_classification_targets(y)
+        return np.unique(y, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in y})
+        raise DataError(f"labels must be of one kind to be sorted, got {' and '.join(kinds)}") from error
+    except ValueError as error:
+        raise DataError(" ".join(str(error).split())) from error
 
 
 def _check_weights(sample_weight: Any, n: int) -> np.ndarray:

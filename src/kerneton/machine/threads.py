@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
 import scipy.linalg  # noqa: F401 (brings a BLAS of its own, which must be there to be found)
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
@@ -115,6 +116,9 @@ def count_threads(n_jobs: int | None) -> int:
     >>> count_threads(None), count_threads(3)
     (1, 3)
     """
+    whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and not whole:
+        raise ParameterError(f"n_jobs must be None or a whole number, got {n_jobs!r}")
     if n_jobs == 0:
         raise ParameterError("n_jobs must not be 0; None is one thread, -1 one for every core")
     return effective_n_jobs(n_jobs)
