@@ -25,7 +25,7 @@ def test_widths_without_a_square(kernel, name, sigma):
 @pytest.mark.parametrize("sigma", [1e-300, 1e300, 0])
 def test_windows_without_a_square(sigma):
     for call in (lambda: DCK(sigma_span=sigma).fit(X), lambda: dck_kernel(X, sigma_span=sigma)):
-        with pytest.raises(ParameterError, match="sigma_span must be a .*number"):
+        with pytest.raises(ParameterError, match=r"sigma_span must be a .*number"):
             call()
     if sigma:
         with pytest.raises(ParameterError, match="sigma_index must be a number in"):
