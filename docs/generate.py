@@ -78,12 +78,12 @@ def _help(parser: argparse.ArgumentParser) -> str:
 
 def formats_page() -> str:
     """Every reader and every layout, from the code."""
-    formats = readers._formats()
+    formats, written = readers.formats(), readers.writable()
     rows = [("format", "what it is", "written as")]
     details = []
     for name, module in formats.items():
         title, _, body = inspect.getdoc(module).partition("\n")
-        endings = ", ".join(f"`{suffix}`" for suffix, writer in readers._WRITERS.items() if writer == name)
+        endings = ", ".join(f"`{suffix}`" for suffix, writer in written.items() if writer == name)
         rows.append((f"[{name}](#{name.replace('_', '-')})", _markdown(title), endings or "not written"))
         details.append(f"### {name}\n\n{_markdown(title)}\n{_markdown(body)}\n")
     layouts = [("layout", "joints", "root", "joint sets", "joints in order")]

@@ -235,7 +235,7 @@ def _one(name: str, make: Callable[[], bytes]) -> Callable[[], Sample]:
 
 
 SAMPLES: dict[str, list[Callable[[], Sample]]] = {
-    "msr_text": [_one("a01_s01_e01.txt", msr_text)],
+    "joint_rows": [_one("a01_s01_e01.txt", msr_text)],
     "florence_text": [_one("florence.txt", florence_text)],
     "utkinect_text": [_one("joints_s01_e01.txt", utkinect_text)],
     "ntu": [_one("S001C002P003R002A013.skeleton", ntu_text)],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from walks import walk, walks
 
-from kerneton.data.layouts import FLORENCE_15, KINECT_20, MSR_20
+from kerneton.data.layouts import FLORENCE_15, KINECT_20, MSR_20, Layout
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.data.validation import (
     check_choice,
@@ -52,7 +52,9 @@ def test_every_problem_is_told_and_counted():
     with pytest.raises(DataError, match=r"2 of 3 recordings.*#1: .*; #2: "):
         check_sequences([walk(3), np.ones((3, 3)), np.ones((0, 3, 3))])
     bad = [np.full((2, 3, 3), np.nan)] * 8
-    with pytest.raises(DataError, match=r"8 of 8 .*recording #4 is NaN.*; and 3 more"):
+    with pytest.raises(
+        DataError, match=r"8 of 8 .*recording #0 is NaN.*\(the same in 8: #0, #1, #2 and 5 more\)"
+    ):
         check_sequences(bad)
 
 
@@ -102,9 +104,12 @@ def test_layouts_do_not_mix():
     x = walk(4, 20)
     kinect, msr = SkeletonSequence(x, layout=KINECT_20), SkeletonSequence(x, layout=MSR_20, name="b")
     for X in ([kinect, msr], [x, kinect, msr]):
-        with pytest.raises(DataError, match="recording 'b' has layout 'msr20', the first is 'kinect20'"):
+        with pytest.raises(
+            DataError,
+            match=r"'b' has the same 20 joints in another order \(layout 'msr20', expected 'kinect20'\)",
+        ):
             check_sequences(X)
-    with pytest.raises(DataError, match="has layout 'msr20', the fitted one is 'kinect20'"):
+    with pytest.raises(DataError, match=r"in another order .layout 'msr20', expected 'kinect20'"):
         check_sequences([msr], layout=KINECT_20)
     assert len(check_sequences([x, kinect], layout=KINECT_20)) == 2
     with pytest.raises(DataError, match="has 20 joints, expected 15"):
@@ -161,3 +166,36 @@ def test_check_choice():
             check_choice("x", value, [3, "a", None])
     with pytest.raises(ParameterError, match="got True"):
         check_choice("x", True, [1, 2])
+
+
+def named(name, *joints):
+    return SkeletonSequence(np.ones((2, len(joints), 3)), layout=Layout("table", joints), name=name)
+
+
+def test_one_misspelt_joint_is_named_and_the_others_are_not_blamed():
+    bad = named("bow/ann", "head", "left_hand", "rigth_hand")
+    good = [named(f"wave/{i}", "head", "left_hand", "right_hand") for i in range(17)]
+    for mixed in ([bad, *good], [*good, bad]):
+        with pytest.raises(DataError) as caught:
+            check_sequences(mixed)
+        assert str(caught.value) == (
+            "1 of 18 recordings cannot be used: recording 'bow/ann' has a joint 'rigth_hand' where "
+            "'right_hand' is expected: misspelt?"
+        )
+
+
+def test_a_minority_of_other_skeletons_is_blamed_once():
+    other = [named(f"odd/{i}", "palm", "thumb") for i in range(4)]
+    good = [named(f"wave/{i}", "head", "left_hand", "right_hand") for i in range(9)]
+    with pytest.raises(DataError) as caught:
+        check_sequences([*other, *good])
+    message = str(caught.value)
+    assert message.startswith("4 of 13 recordings cannot be used: recording 'odd/0' lacks head, left_hand")
+    assert "has palm, thumb besides" in message
+    assert "(the same in 4: 'odd/0', 'odd/1', 'odd/2' and 1 more)" in message
+    assert "wave" not in message
+
+
+def test_layouts_are_compared_by_joints_not_by_name():
+    one = named("a", "head", "neck")
+    assert len(check_sequences([one, one.replace(layout=Layout("other", ["head", "neck"]))])) == 2

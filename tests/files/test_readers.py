@@ -14,7 +14,7 @@ from kerneton.files import readers
 
 
 @pytest.mark.parametrize(
-    "format", ["msr_text", "florence_text", "utkinect_text", "ntu", "npz", "pyskl", "csv_table"]
+    "format", ["joint_rows", "florence_text", "utkinect_text", "ntu", "npz", "pyskl", "csv_table"]
 )
 def test_content_decides_not_the_name(tmp_path, format):
     for i, make in enumerate(SAMPLES[format]):
@@ -43,7 +43,7 @@ def test_missing_files_and_plain_folders(tmp_path):
         readers.read(tmp_path / "none.csv")
     with pytest.raises(FileNotFoundError):
         readers.read(str(tmp_path / "none.csv"))
-    with pytest.raises(FormatError, match="load_folder"):
+    with pytest.raises(FormatError, match="a folder of recordings, not one recording"):
         readers.read(tmp_path)
 
 
@@ -62,7 +62,9 @@ def test_layout_names_numbered_joints(tmp_path):
     assert readers.read(path, layout=COCO_17)[0].layout is COCO_17
     with pytest.raises(ParameterError, match="recording 'wave' has 17 joints, layout 'kinect20' has 20"):
         readers.read(path, layout="kinect20")
-    with pytest.raises(ParameterError, match="no layout 'coco'; there are florence15"):
+    with pytest.raises(
+        ParameterError, match=r"no layout 'coco' \(did you mean coco17\?\); there are florence15"
+    ):
         readers.read(path, layout="coco")
 
 
@@ -90,7 +92,7 @@ def test_layout_chooses_named_joints(tmp_path):
 def test_columns_are_for_tables(tmp_path):
     path = tmp_path / "wave.txt"
     path.write_bytes(msr_text())
-    with pytest.raises(ParameterError, match="columns are for tables, this is msr_text"):
+    with pytest.raises(ParameterError, match="names of columns are for tables, this is joint_rows"):
         readers.read(path, columns=["x"])
 
 
@@ -102,7 +104,7 @@ def test_write_by_ending(tmp_path):
         assert (back.label, back.subject, back.fps) == ("wave", "ann", 30)
         np.testing.assert_allclose(back.joints, wave.joints, rtol=1e-6)
     readers.write(tmp_path / "one.npz", wave)  # a single recording will do
-    with pytest.raises(ParameterError, match=r"cannot write '.docx'; choose .npz, .csv"):
+    with pytest.raises(ParameterError, match=r"cannot write '.docx'; choose .npz, .pkl"):
         readers.write(tmp_path / "wave.docx", [wave])
     with pytest.raises(ParameterError, match="no recordings to write"):
         readers.write(tmp_path / "wave.npz", [])

@@ -44,4 +44,4 @@ def test_damage_is_repeatable():
 
 
 def test_every_format_has_samples():
-    assert set(SAMPLES) == set(readers._formats())
+    assert set(SAMPLES) == set(readers.formats())

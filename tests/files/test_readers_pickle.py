@@ -93,7 +93,7 @@ def test_code_is_refused_and_not_run(tmp_path, protocol):
         (b"\x80\x05\x97.", "uses NEXT_BUFFER"),
         (b"\x80\x03}}b.", "sets the state of something that is no array"),
         (b"\x80\x03]K\x01K\x02s.", "SETITEM at step 4 does not fit"),
-        (b"\x80\x03}K\x01K\x02s.", "keys are not strings"),
+        (b"\x80\x03}NK\x02s.", "keys are neither text nor numbers"),
         (b"\x80\x03N2.", "uses DUP"),
         (b"\x80\x03NN.", "2 values at its end"),
         (b"\x80\x03.", "0 values at its end"),

@@ -12,7 +12,7 @@ from kerneton.datasets import load_dataset
 from kerneton.exceptions import FormatError, MissingDataError
 from kerneton.files import readers
 from kerneton.files.readers import florence_text as florence
-from kerneton.files.readers import msr_text as msr
+from kerneton.files.readers import joint_rows as msr
 from kerneton.files.readers import ntu
 from kerneton.files.readers import utkinect_text as utkinect
 from kerneton.files.readers._text import MAX_LINE, lines, table
@@ -45,9 +45,7 @@ def test_msr_errors(tmp_path):
         FormatError, match=r"take.txt: 41 rows are no whole number of frames; the last has 1 of"
     ):
         msr.read(put(tmp_path, "0.1 1.2 2.5 1\n" * 41))
-    with pytest.raises(
-        FormatError, match=r"take.txt, line 3: expected 4 numbers \(x y z confidence\), got 3"
-    ):
+    with pytest.raises(FormatError, match=r"take.txt, line 3: expected 4 numbers as before, got 3"):
         msr.read(put(tmp_path, "1 2 3 1\n1 2 3 1\n1 2 3\n"))
     with pytest.raises(FormatError, match=r"take.txt, line 2, column 3: expected a number, got 'three'"):
         msr.read(put(tmp_path, "1 2 3 1\n1 2 three 1\n"))

@@ -10,10 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kerneton.data.layouts import KINECT_20
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.units import turn_up
+from kerneton.data.units import vertical_axis as guess_up
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files import readers
 from kerneton.files.readers import trc
-from kerneton.files.readers._markers import guess_up, turn_up
 
 KEYS = "DataRate CameraRate NumFrames NumMarkers Units OrigDataRate OrigDataStartFrame OrigNumFrames"
 LABELS = ["Hip", "RHip", "RKnee", "RAnkle", "RBigToe", "Neck", "Head", "LShoulder", "LElbow", "Clip"]
@@ -155,9 +156,9 @@ def test_write_takes_one_recording(tmp_path):
         ("50.0\t50.0\t12", "x\t50.0\t12", "line 3: expected a number, got 'x'"),
         ("50.0\t50.0\t12", "50\t50\t13", "promises 13 frames, the file holds 12"),
         ("50.0\t50.0\t12", "50\t50\t999999999999", "need .* MiB"),
-        ("50.0\t50.0\t12\t10", "50\t50\t12\t9", "expected 9 marker labels, got 10"),
+        ("50.0\t50.0\t12\t10", "50\t50\t12\tten", "expected the number of markers, got 'ten'"),
         ("\n2\t0.0200\t", "\n2\t0.0200\toops", "line 8: expected a number, got 'oops"),
-        ("\n2\t0.0200\t", "\n2\t0.0200\t1\t2\t3\t", "line 8: expected 32 fields, got 35"),
+        ("\n2\t0.0200\t", "\n2\t0.0200\t1\t2\t", "line 8: expected 32 fields, got 34"),
         ("-20.19236", "9e99", "beyond any recording"),
     ],
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -11,7 +14,9 @@ from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 
-_SHOWN = 5  # problems spelt out before "and N more"
+_SHOWN = 5  # kinds of problems spelt out
+_EXAMPLES = 3  # names given of those that have the same problem
+_VARIABLE = re.compile(r"'[^']*'|-?\d[\d.]*(?:e[+-]?\d+)?")  # what may differ between problems of one kind
 LARGEST_COORDINATE = 1e9  # beyond this, squares and rates of change overflow in single precision
 NARROWEST = 1e-9  # a width whose square and its inverse are ordinary numbers in single precision
 MOST_FEATURES = 20_000_000  # per recording
@@ -47,16 +52,39 @@ def check_sequences(
         try:
             sequences.append(item if isinstance(item, SkeletonSequence) else SkeletonSequence(item))
         except DataError as error:
-            problems.append(f"#{i}: {error}")
+            problems.append((f"#{i}:", str(error)))
     if not sequences and not problems:
         raise DataError("expected at least one recording, got none")
     if not problems:
         problems = list(_problems(sequences, n_joints, layout, allow_missing, values))
     if problems:
-        shown = "; ".join(problems[:_SHOWN])
-        more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-        raise DataError(f"{len(problems)} of {total} recordings cannot be used: {shown}{more}")
+        raise DataError(f"{len(problems)} of {total} recordings cannot be used: {grouped(problems)}")
     return sequences
+
+
+def grouped(problems: Iterable[tuple[str, str]], *, groups: int = _SHOWN) -> str:
+    """Problems as (who, what) in few words: those of one kind are one sentence, with a count and three examples.
+
+    Two are of one kind when they differ in numbers and quoted words alone.
+
+    >>> grouped([("a.csv:", "line 3: expected 4 columns, got 5"), ("b.csv:", "no rows")])
+    'a.csv: line 3: expected 4 columns, got 5; b.csv: no rows'
+    >>> grouped([(f"{name}.csv:", f"line {i}: expected 4 columns, got 5") for i, name in enumerate("abcde")])
+    'a.csv: line 0: expected 4 columns, got 5 (the same in 5: a.csv, b.csv, c.csv and 2 more)'
+    """
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for who, what in problems:
+        kinds.setdefault(_VARIABLE.sub("*", what), []).append((who, what))
+    told = []
+    for members in kinds.values():
+        sentence = " ".join(members[0])
+        if len(members) > 1:
+            names = [who.removeprefix("recording ").rstrip(":") for who, _ in members]
+            more = f" and {len(names) - _EXAMPLES} more" if len(names) > _EXAMPLES else ""
+            sentence += f" (the same in {len(names)}: {', '.join(names[:_EXAMPLES])}{more})"
+        told.append(sentence)
+    rest = f"; and {len(told) - groups} more kinds of problems" if len(told) > groups else ""
+    return "; ".join(told[:groups]) + rest
 
 
 def describe(sequence: SkeletonSequence, position: int) -> str:
@@ -74,27 +102,74 @@ def joint_name(sequence: SkeletonSequence, joint: int) -> str:
     return sequence.layout.joints[joint] if sequence.layout is not None else f"joint {joint}"
 
 
+def layout_difference(found: Layout, expected: Layout) -> str | None:
+    """How the joints of one layout differ from those of another; None where they are the same.
+
+    A joint that is there under a similar name is taken for a misspelling.
+
+    >>> layout_difference(Layout("table", ["head", "rigth_hand"]), Layout("table", ["head", "right_hand"]))
+    "has a joint 'rigth_hand' where 'right_hand' is expected: misspelt?"
+    """
+    if found.joints == expected.joints:
+        return None
+    extra = [joint for joint in found.joints if joint not in expected.joints]
+    missing = [joint for joint in expected.joints if joint not in found.joints]
+    if not extra and not missing:
+        names = f"layout {found.name!r}, expected {expected.name!r}"
+        return f"has the same {len(found.joints)} joints in another order ({names})"
+    for joint in extra:
+        near = difflib.get_close_matches(joint, missing, n=1, cutoff=0.75)
+        if near and len(extra) == len(missing) <= 3:
+            others = "" if len(extra) == 1 else f" (and {len(extra) - 1} more)"
+            return f"has a joint {joint!r} where {near[0]!r} is expected: misspelt?{others}"
+    told = [f"lacks {_few(missing)}"] * bool(missing) + [f"has {_few(extra)} besides"] * bool(extra)
+    return f"{' and '.join(told)}, with layout {found.name!r} where {expected.name!r} was expected"
+
+
+def common_layout(sequences: Iterable[SkeletonSequence]) -> Layout | None:
+    """The layout that most recordings have, compared by their joints; None where none has one."""
+    counts: Counter[tuple[str, ...]] = Counter()
+    first: dict[tuple[str, ...], Layout] = {}
+    for sequence in sequences:
+        if sequence.layout is not None:
+            counts[sequence.layout.joints] += 1
+            first.setdefault(sequence.layout.joints, sequence.layout)
+    return first[counts.most_common(1)[0][0]] if counts else None
+
+
+def _few(joints: list[str]) -> str:
+    more = f" and {len(joints) - _EXAMPLES} more" if len(joints) > _EXAMPLES else ""
+    return ", ".join(joints[:_EXAMPLES]) + more
+
+
 def _problems(
     sequences: list[SkeletonSequence],
     n_joints: int | None,
     layout: Layout | None,
     allow_missing: bool,
     values: bool,
-) -> Iterator[str]:
-    expected = sequences[0].n_joints if n_joints is None else n_joints
-    whose = "the fitted one" if layout is not None else "the first"
+) -> Iterator[tuple[str, str]]:
+    if layout is None:
+        layout = common_layout(sequences)
     sound = not values or _all_sound(sequences)
+    if n_joints is None:
+        n_joints = Counter(s.n_joints for s in sequences).most_common(1)[0][0]
+        if layout is not None and sum(s.layout is not None for s in sequences) == len(sequences):
+            n_joints = len(layout.joints)
     for i, sequence in enumerate(sequences):
-        layout = layout or sequence.layout
-        if sound and sequence.n_joints == expected and (sequence.layout is layout or sequence.layout is None):
+        same = sequence.layout is layout or sequence.layout is None or layout is None
+        if sound and same and sequence.n_joints == n_joints:
             continue
         who = describe(sequence, i)
-        if sequence.n_joints != expected:
-            yield f"{who} has {sequence.n_joints} joints, expected {expected}"
-        elif sequence.layout is not None and layout is not None and sequence.layout.joints != layout.joints:
-            yield f"{who} has layout {sequence.layout.name!r}, {whose} is {layout.name!r}"
+        difference = None
+        if sequence.layout is not None and layout is not None and len(layout.joints) == n_joints:
+            difference = layout_difference(sequence.layout, layout)
+        if difference is not None:
+            yield who, difference
+        elif sequence.n_joints != n_joints:
+            yield who, f"has {sequence.n_joints} joints, expected {n_joints}"
         elif not sound:
-            yield from (f"{who} {problem}" for problem in _bad_values(sequence, allow_missing))
+            yield from ((who, problem) for problem in _bad_values(sequence, allow_missing))
 
 
 def _all_sound(sequences: list[SkeletonSequence]) -> bool:

@@ -1,13 +1,19 @@
-"""One file a format: recordings from the files that sensors, suites and estimators write.
+"""One file per format: recordings from the files that sensors, suites and estimators write.
 
 A format is a module with
 
 - ``sniff(head, path) -> bool``: is this file mine? Cheap, by content (``head`` is the first `HEAD` bytes,
   empty for a folder); the name decides only where the content cannot.
-- ``read(path) -> list[SkeletonSequence]``: one recording a body, label and subject only where the file names
+- ``read(path) -> list[SkeletonSequence]``: one recording per body, label and subject only where the file names
   them, ``name`` from the file's stem. Broken content raises `FormatError`, never anything else; sizes that a
-  header promises are checked before memory is taken; time grows linearly with the file.
-- ``write(path, sequences)``, where the format can be written.
+  header promises are checked before memory is taken; time and memory grow linearly with the file.
+- ``write(path, sequences)``, where the format can be written, for the endings in ``WRITES``.
+- ``SUFFIXES``: endings that such files usually have, by which a folder knows what should be a recording.
+- ``NAMES_JOINTS = True`` where files name their joints one by one; ``STATES``: which of ``"unit"`` and ``"up"`` the
+  format settles by itself; ``TAKES``: which of ``"layout"`` and ``"columns"`` its ``read`` takes as keywords.
+
+Its name goes into `FORMATS`, before the formats whose ``sniff`` would take its files too: signatures come first, rows
+of bare numbers last. Nothing else has to know of it.
 
 Coordinates are right-handed with y up and z away from the camera, so x runs to the picture's left: formats in
 picture coordinates, which run right and down, are turned by half. Formats with two coordinates get z = 0.
@@ -15,52 +21,44 @@ picture coordinates, which run right and down, are turned by half. Formats with 
 
 from __future__ import annotations
 
+import functools
+import importlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from kerneton.data.layouts import LAYOUTS, Layout
+from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import FormatError, MissingDataError, ParameterError
+from kerneton.data.units import to_convention
+from kerneton.exceptions import FormatError, ParameterError
+from kerneton.files.readers._layouts import named_layout, rename_joints
+from kerneton.files.readers._values import is_folder, read_head
 
+FORMATS = (
+    *("npz", "c3d", "pyskl", "bvh", "trc", "amc", "openpose", "mediapipe", "coco", "ntu"),
+    *("florence_text", "utkinect_text", "joint_rows", "csv_table"),
+)
 HEAD = 1 << 16  # bytes that decide what a file is
+_FIXED = (
+    "florence_text",
+    "utkinect_text",
+)  # rows of so many bare numbers, which a layout may explain otherwise
 
 
-def _formats() -> dict[str, ModuleType]:
-    """Readers by name, imported when first needed: signatures come first, rows of bare numbers last."""
-    from kerneton.files.readers import (
-        amc,
-        bvh,
-        c3d,
-        coco,
-        csv_table,
-        florence_text,
-        mediapipe,
-        msr_text,
-        npz,
-        ntu,
-        openpose,
-        pyskl,
-        trc,
-        utkinect_text,
-    )
-
-    modules = [npz, c3d, pyskl, bvh, trc, amc, openpose, mediapipe, coco]
-    modules += [ntu, florence_text, utkinect_text, msr_text, csv_table]
-    return {module.__name__.rpartition(".")[2]: module for module in modules}
+@functools.cache
+def formats() -> dict[str, ModuleType]:
+    """The modules of `FORMATS` by name, imported when first needed."""
+    return {name: importlib.import_module(f"kerneton.files.readers.{name}") for name in FORMATS}
 
 
-_NAMED = {"bvh", "c3d", "trc", "amc", "csv_table"}  # files that name their joints one by one
-_WRITERS = {
-    ".npz": "npz",
-    ".csv": "csv_table",
-    ".tsv": "csv_table",
-    ".pkl": "pyskl",
-    ".pickle": "pyskl",
-    ".bvh": "bvh",
-    ".trc": "trc",
-}
+def writable() -> dict[str, str]:
+    """The format that `write` takes for each ending.
+
+    >>> writable()[".npz"], writable()[".csv"]
+    ('npz', 'csv_table')
+    """
+    return {suffix: name for name, module in formats().items() for suffix in getattr(module, "WRITES", ())}
 
 
 def detect_format(path: str | os.PathLike[str]) -> str | None:
@@ -73,11 +71,10 @@ def detect_format(path: str | os.PathLike[str]) -> str | None:
     'csv_table'
     """
     path = Path(path)
-    formats = _formats()
-    if path.is_dir():
-        return "openpose" if formats["openpose"].sniff(b"", path) else None
-    head = _head(path)
-    return next((name for name, module in formats.items() if module.sniff(head, path)), None)
+    if is_folder(path):
+        return "openpose" if formats()["openpose"].sniff(b"", path) else None
+    head = read_head(path, HEAD)
+    return next((name for name, module in formats().items() if module.sniff(head, path)), None)
 
 
 def read(
@@ -86,6 +83,10 @@ def read(
     layout: Layout | str | None = None,
     fps: float | None = None,
     columns: Sequence[str] | Mapping[str, str] | None = None,
+    rename: Mapping[str, str] | None = None,
+    unit: str | None = None,
+    up: str | None = None,
+    flip: bool = False,
 ) -> list[SkeletonSequence]:
     """Read the recordings in a file (or a folder that is one recording), whatever its format.
 
@@ -95,43 +96,58 @@ def read(
         The file; its content decides what it is, not its name.
     layout : Layout or str, optional
         The joints of a file that does not name them, or names them wrongly; of a file that does name them,
-        the joints to keep, in this order.
+        the joints to keep, in this order. A known layout's name, or the joints' names with commas between them.
     fps : float, optional
-        Frames a second, in place of what the file says.
+        Frames per second, in place of what the file says.
     columns : list or mapping, optional
         For tables: names for the columns of a file without header, or new names for some of its columns.
+    rename : mapping, optional
+        New names for joints, as the file or as Kerneton spells them: ``{"RigthHand": "right_hand"}``.
+    unit : {"m", "cm", "mm", "in", "ft"}, optional
+        The unit of the coordinates; they become metres. Not for formats that state it.
+    up : {"x", "y", "z", "-x", "-y", "-z"}, optional
+        The axis that points up; it becomes y. Not for formats that state it.
+    flip : bool, default=False
+        Whether the axes are left-handed, or left and right exchanged.
 
     Returns
     -------
     list of SkeletonSequence
-        One a body or, in formats that hold many recordings, one a recording and body.
+        One per body or, in formats that hold many recordings, one per recording and body. Nothing is guessed about
+        units and axes here; `kerneton.load_folder` and the commands do that for all recordings together.
 
     Examples
     --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "nod.csv"
-    >>> _ = file.write_text("head_x,head_y,head_z\\n0,1.7,2\\n0,1.6,1.9\\n")
-    >>> read(file, fps=30)
+    >>> _ = file.write_text("head_x,head_y,head_z\\n0,1700,2000\\n0,1600,1900\\n")
+    >>> read(file, fps=30, unit="mm")
     [SkeletonSequence(2 frames, 1 joints, table, name='nod')]
     """
     path = Path(path)
-    layout = _layout(layout)
+    if fps is not None and not 0 < float(fps) < 1e6:
+        raise ParameterError(f"frames per second must be a positive number, got {fps!r}")
+    layout = named_layout(layout)
     name = detect_format(path)
+    if name is None and is_folder(path):
+        raise FormatError(f"{path}: a folder of recordings, not one recording")
     if name is None:
-        if path.is_dir():
-            raise FormatError(
-                f"{path}: a folder, not a recording; kerneton.files.folder.load_folder reads data sets"
-            )
-        raise FormatError(f"{path}: no reader knows this format; known are {', '.join(_formats())}")
-    module = _formats()[name]
-    if columns is not None and name != "csv_table":
-        raise ParameterError(f"{path}: columns are for tables, this is {name}")
-    if name == "csv_table":
-        sequences = module.read(path, layout=layout, columns=columns)
-    else:
-        sequences = module.read(path)
-        if layout is not None:
-            sequences = [_lay_out(s, layout, named=name in _NAMED) for s in sequences]
+        raise FormatError(f"{path}: no reader knows this format; known are {', '.join(FORMATS)}")
+    if layout is not None and name in _FIXED and len(formats()[name].LAYOUT.joints) != len(layout.joints):
+        name = "csv_table"
+    module = formats()[name]
+    takes = getattr(module, "TAKES", ())
+    if columns is not None and "columns" not in takes:
+        raise ParameterError(f"{path}: names of columns are for tables, this is {name}")
+    given = {"layout": layout, "columns": columns}
+    sequences = module.read(path, **{key: given[key] for key in takes})
+    if rename:
+        sequences = [rename_joints(s, rename) for s in sequences]
+    if layout is not None and ("layout" not in takes or rename):
+        sequences = [_lay_out(s, layout, named=getattr(module, "NAMES_JOINTS", False)) for s in sequences]
+    states = getattr(module, "STATES", ())
+    unit, up = (None if key in states else value for key, value in (("unit", unit), ("up", up)))
+    sequences, _ = to_convention(sequences, unit=unit, up=up, flip=flip, find=False)
     if fps is not None:
         sequences = [s.replace(fps=float(fps)) for s in sequences]
     return sequences
@@ -153,10 +169,10 @@ def write(path: str | os.PathLike[str], sequences: Iterable[SkeletonSequence]) -
     sequences = [sequences] if isinstance(sequences, SkeletonSequence) else list(sequences)
     if not sequences:
         raise ParameterError(f"{path}: no recordings to write")
-    name = _WRITERS.get(path.suffix.lower())
+    name = writable().get(path.suffix.lower())
     if name is None:
-        raise ParameterError(f"{path}: cannot write {path.suffix!r}; choose {', '.join(_WRITERS)}")
-    _formats()[name].write(path, sequences)
+        raise ParameterError(f"{path}: cannot write {path.suffix!r}; choose {', '.join(writable())}")
+    formats()[name].write(path, sequences)
 
 
 def _lay_out(sequence: SkeletonSequence, layout: Layout, *, named: bool) -> SkeletonSequence:
@@ -170,21 +186,3 @@ def _lay_out(sequence: SkeletonSequence, layout: Layout, *, named: bool) -> Skel
             f"layout {layout.name!r} has {len(layout.joints)}"
         )
     return sequence.replace(layout=layout)
-
-
-def _layout(layout: Layout | str | None) -> Layout | None:
-    if isinstance(layout, str):
-        if layout not in LAYOUTS:
-            raise ParameterError(f"no layout {layout!r}; there are {', '.join(LAYOUTS)}")
-        return LAYOUTS[layout]
-    return layout
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(HEAD)
-    except FileNotFoundError as error:
-        raise MissingDataError(f"{path}: no such file") from error
-    except OSError as error:
-        raise MissingDataError(f"{path}: cannot be read: {error.strerror}") from error

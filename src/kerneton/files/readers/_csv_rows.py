@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._text import LARGEST, decode, lines, shorten
+from kerneton.files.readers._text import LARGEST, MAX_LINE, decode, lines, shorten
 
 _MISSING = {"", "nan", "na", "n/a", "null", "none", "-"}
 
@@ -23,15 +24,35 @@ def rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     [(2, ['a', 'b']), (3, ['1', '2,5'])]
     """
     delimiter: str | None = ""
-    for line, text in lines(path):
-        if text.lstrip().startswith("#"):
+    table = lines(path, raw=True)
+    for line, text in table:
+        if text.isspace() or text.lstrip().startswith("#"):
             continue
         if delimiter == "":
             delimiter = _delimiter(text)
+        if '"' in text and delimiter is not None:
+            text = _whole_row(text, table, f"{path}, line {line}")
         try:
-            yield line, _split(text, delimiter)
+            yield line, _split(text.rstrip("\r\n"), delimiter)
         except csv.Error as error:
             raise FormatError(f"{path}, line {line}: {error}") from error
+
+
+def _whole_row(text: str, rest: Iterator[tuple[int, str]], where: str) -> str:
+    """A row whose quoted cells may go on over several lines."""
+    quotes = text.count('"')
+    if quotes % 2 == 0:
+        return text
+    parts, length = [text], len(text)
+    for _, more in rest:
+        parts.append(more)
+        length += len(more)
+        quotes += more.count('"')
+        if quotes % 2 == 0:
+            return "".join(parts)
+        if length > MAX_LINE:
+            break
+    raise FormatError(f"{where}: a quotation mark that is never closed")
 
 
 def first_row(head: bytes) -> list[str]:
@@ -97,4 +118,4 @@ def _split(line: str, delimiter: str | None) -> list[str]:
         return line.split()
     if '"' not in line:
         return line.split(delimiter)
-    return next(csv.reader([line], delimiter=delimiter, strict=True))
+    return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter, strict=True))

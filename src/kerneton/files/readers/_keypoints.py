@@ -14,10 +14,12 @@ import numpy as np
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
+from kerneton.files.budget import FLOOR
 from kerneton.files.readers._values import check_values, read_bytes
 
 LOG = logging.getLogger("kerneton.files.readers")
 _JSON_LIMIT = 1 << 27  # bytes; as Python objects JSON takes about ten times its size
+_JSON_FACTOR = 12  # and no more than this, beside the budget's floor
 
 
 def is_json(head: bytes) -> bool:
@@ -34,12 +36,23 @@ def load_json(path: Path) -> Any:
     content = read_bytes(path)
     if len(content) > _JSON_LIMIT:
         raise FormatError(f"{path}: {len(content) >> 20} MiB of JSON; at most {_JSON_LIMIT >> 20} are read")
+    _check_objects(content, path)
     try:
         return json.loads(content)
     except json.JSONDecodeError as error:
         raise FormatError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
     except (ValueError, RecursionError) as error:  # not text, numbers of many digits, thousands of brackets
         raise FormatError(f"{path}: not JSON ({type(error).__name__})") from None
+
+
+def _check_objects(content: bytes, path: Path) -> None:
+    """Refuse JSON whose lists and objects would take far more memory than its text."""
+    cost = 64 * content.count(b"[") + 240 * content.count(b"{") + 32 * content.count(b",")
+    if cost > FLOOR + _JSON_FACTOR * len(content):
+        raise FormatError(
+            f"{path}: {len(content)} bytes of JSON that would need {cost >> 20} MiB of memory; "
+            "recordings hold numbers, this holds lists of nothing"
+        )
 
 
 def number_array(value: Any, where: str) -> np.ndarray:
@@ -93,7 +106,10 @@ def follow(people: Sequence[np.ndarray]) -> np.ndarray:
     shape = next((p.shape[1:] for p in people if len(p)), (1, 4))
     track = np.full((len(people), *shape), np.nan)
     track[..., 3] = 0
-    people = [np.where(np.isnan(p).any(axis=-1, keepdims=True), [np.nan] * 3 + [0], p) for p in people]
+    people = [
+        np.where(np.isnan(p).any(axis=-1, keepdims=True), [np.nan] * 3 + [0], p) if len(p) else p
+        for p in people
+    ]
     scores = [p[..., 3].mean(axis=1).max() if len(p) else -1.0 for p in people]
     start = int(np.argmax(scores))
     if not len(people[start]):

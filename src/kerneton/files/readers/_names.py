@@ -13,9 +13,11 @@ with underscores and the side first.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from kerneton.data.layouts import Layout
+from kerneton.data.sequence import SkeletonSequence
 
 MAX_JOINTS = 1000  # a skeleton with face and fingers has about 300; more is not a skeleton
 
@@ -195,3 +197,22 @@ def marker_layout(name: str, joints: Sequence[str]) -> Layout:
             if found is not None and side + child in present:
                 bones.append((found, side + child))
     return Layout(name, joints, bones=bones, root="hip_center" if "hip_center" in present else None)
+
+
+def unique_names(sequences: Sequence[SkeletonSequence]) -> list[str]:
+    """A name per recording, none of them twice: what comes again is numbered.
+
+    >>> import numpy as np
+    >>> unique_names([SkeletonSequence(np.ones((1, 1, 3)), name=name) for name in ("a", "a", "", "a_2")])
+    ['a', 'a_3', 'recording_3', 'a_2']
+    """
+    given = {sequence.name for sequence in sequences}
+    count: Counter[str] = Counter()
+    names: dict[str, None] = {}
+    for i, sequence in enumerate(sequences, start=1):
+        base = name = sequence.name or f"recording_{i}"
+        while name in names or (name != sequence.name and name in given):
+            count[base] += 1
+            name = f"{base}_{count[base] + 1}"
+        names[name] = None
+    return list(names)

@@ -9,7 +9,6 @@ it. No import, no call, no object of a class of the file's choosing.
 from __future__ import annotations
 
 import math
-import mmap
 import pickletools
 import struct
 import warnings
@@ -20,10 +19,13 @@ from typing import IO, Any, cast
 import numpy as np
 
 from kerneton.exceptions import FormatError, MissingDataError
+from kerneton.files.budget import Budget
 from kerneton.files.readers._arrays import is_text
 from kerneton.files.readers._text import shorten
+from kerneton.files.readers._values import check_regular
 
 MAX_STEPS = 1 << 23  # instructions; an annotation of PYSKL takes about 70
+_STEP = 100  # bytes that an instruction may make: an empty dict, and its places on the stack and in the memo
 _MARK = object()
 
 
@@ -60,23 +62,43 @@ def load(path: Path) -> Any:
     >>> data["keypoint"].shape, data["label"]
     ((1, 4, 17, 2), 3)
     """
+    size = check_regular(path)
+    if not size:
+        raise FormatError(f"{path}: empty")
     try:
-        with path.open("rb") as file:
-            if not file.read(1):
-                raise FormatError(f"{path}: empty")
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                return _run(content)
+        with path.open("rb") as file:  # not mapped: a mapped file that is cut short ends the interpreter
+            return _run(_Content(file, size), Budget(size, "refused"))
     except FormatError as error:
         raise FormatError(f"{path}: {error}") from None
     except OSError as error:
         raise MissingDataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _run(content: mmap.mmap) -> Any:
+class _Content:
+    """A file that is never asked for more than it holds, whatever lengths it promises."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self.file, self.size, self.at = file, size, 0
+
+    def tell(self) -> int:
+        return self.at  # counted here: asking the system at each instruction takes most of the time
+
+    def read(self, n: int) -> bytes:
+        return self._moved(self.file.read(min(n, max(self.size - self.at, 0))))
+
+    def readline(self) -> bytes:
+        return self._moved(self.file.readline(self.size))
+
+    def _moved(self, part: bytes) -> bytes:
+        self.at += len(part)
+        return part
+
+
+def _run(content: _Content, budget: Budget) -> Any:
     stack: list[Any] = []
     memo: dict[int, Any] = {}
     steps = pickletools.genops(cast(IO[bytes], content))
-    decode = _Decoder(len(content))
+    decode = _Decoder(budget.size)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # odd escapes in old strings
         for count in range(MAX_STEPS):
@@ -88,6 +110,7 @@ def _run(content: mmap.mmap) -> Any:
                 raise FormatError(f"damaged pickle: {shorten(str(error), 80)}") from error
             if opcode.name == "STOP":
                 break
+            budget.take(_STEP)
             try:
                 _step(opcode.name, argument, stack, memo, decode)
             except FormatError:
@@ -102,18 +125,27 @@ def _run(content: mmap.mmap) -> Any:
 
 
 class _Decoder:
-    """Bytes that old protocols write as text; no more in all than the file holds, however often it asks."""
+    """Bytes and scalars from parts of the file; no more in all than it holds, however often it asks for the same."""
 
     def __init__(self, room: int) -> None:
         self.room = room
 
     def __call__(self, text: Any, encoding: Any = "latin1") -> bytes:
+        """Bytes that old protocols write as text."""
         if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
             raise FormatError("damaged pickle: text that is not bytes in latin1")
-        self.room -= len(text)
+        self._copy(len(text))
+        return text.encode("latin-1")
+
+    def scalar(self, kind: _Type, data: Any) -> Any:
+        """One value of a NumPy type."""
+        self._copy(len(data))
+        return _from_buffer(data, kind, (), "C").item()
+
+    def _copy(self, size: int) -> None:
+        self.room -= size
         if self.room < 0:
             raise FormatError("refused: the pickle copies its text again and again")
-        return text.encode("latin-1")
 
 
 def _step(name: str, argument: Any, stack: list[Any], memo: dict[int, Any], decode: _Decoder) -> None:
@@ -143,7 +175,9 @@ def _step(name: str, argument: Any, stack: list[Any], memo: dict[int, Any], deco
         stack.append(_name(argument if name == "GLOBAL" else " ".join([stack.pop(), stack.pop()][::-1])))
     elif name == "REDUCE":
         arguments, function = stack.pop(), stack.pop()
-        stack.append(decode(*arguments) if function.text == _ENCODE else _CALLS[function.text](*arguments))
+        calls: dict[str, Callable[..., Any]] = {_ENCODE: decode, _SCALAR: decode.scalar}
+        call = calls.get(function.text) or _CALLS[function.text]
+        stack.append(call(*arguments))
     elif name == "BUILD":
         state, target = stack.pop(), stack.pop()
         stack.append(_build(target, state, decode))
@@ -164,7 +198,7 @@ def _name(text: str) -> _Name:
     """The text "module name" as a word, if it is one that arrays and plain containers are written with."""
     module, _, function = text.partition(" ")
     known = f"{module.replace('numpy._core', 'numpy.core')}.{function}"
-    if known not in _CALLS and known not in ("numpy.ndarray", _ENCODE):
+    if known not in _CALLS and known not in ("numpy.ndarray", _ENCODE, _SCALAR):
         raise FormatError(
             f"refused: the pickle asks for {shorten(f'{module}.{function}')}, which is not data"
         )
@@ -207,14 +241,9 @@ def _from_buffer(data: Any, kind: _Type, shape: tuple[int, ...], order: Any) -> 
     return array.reshape(shape, order="F" if order == "F" else "C")
 
 
-def _scalar(kind: _Type, data: Any) -> Any:
-    return _from_buffer(data, kind, (), "C").item()
-
-
-_ENCODE = "_codecs.encode"
+_ENCODE, _SCALAR = "_codecs.encode", "numpy.core.multiarray.scalar"
 _CALLS: dict[str, Callable[..., Any]] = {
     "numpy.core.multiarray._reconstruct": _new_array,
-    "numpy.core.multiarray.scalar": _scalar,
     "numpy.core.numeric._frombuffer": _from_buffer,
     "numpy.dtype": lambda code, *_: _Type(code),
     "collections.OrderedDict": lambda: {},
@@ -243,10 +272,11 @@ def _append(stack: list[Any], items: list[Any]) -> None:
     stack[-1].extend(items)
 
 
-def _pairs(items: list[Any]) -> dict[Any, Any]:
-    if not all(isinstance(key, str) for key in items[::2]):
-        raise FormatError("refused: a dict whose keys are not strings")
-    return dict(zip(items[::2], items[1::2], strict=True))
+def _pairs(items: list[Any]) -> dict[str, Any]:
+    """A dict with its keys as text: numbers could be chosen so that all fall on one place of the table."""
+    if not all(isinstance(key, (str, int, float)) for key in items[::2]):
+        raise FormatError("refused: a dict whose keys are neither text nor numbers")
+    return dict(zip(map(str, items[::2]), items[1::2], strict=True))
 
 
 def _update(stack: list[Any], items: list[Any]) -> None:

@@ -17,8 +17,8 @@ LARGEST = 1e30  # coordinates beyond this overflow when squared in float32
 MAX_LINE = 1 << 20  # characters; more than a hundred thousand numbers
 
 
-def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Line numbers from 1 and lines without their ends; blank lines are skipped.
+def lines(path: Path, *, raw: bool = False) -> Iterator[tuple[int, str]]:
+    """Line numbers from 1 and lines without their ends; blank lines are skipped. ``raw``: all lines, with their ends.
 
     UTF-8, or UTF-16 with its byte order mark, whichever way lines end. Bytes that are no text become U+FFFD
     and so fail later, where a number or a name is expected.
@@ -30,15 +30,19 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     [(1, '1 2'), (3, '3 4')]
     """
     try:
-        with path.open("rb") as raw:
-            encoding = _encoding(raw.read(2))
-        with path.open(encoding=encoding, errors="replace") as file:
+        if not path.is_file():  # devices have no end, and pipes may never begin
+            raise MissingDataError(f"{path}: {'not a plain file' if path.exists() else 'no such file'}")
+        with path.open("rb") as start:
+            encoding = _encoding(start.read(2))
+        with path.open(encoding=encoding, errors="replace", newline="") as file:
             number = 0
             while line := file.readline(MAX_LINE + 1):
                 number += 1
                 if len(line) > MAX_LINE:
                     raise FormatError(f"{path}, line {number}: longer than {MAX_LINE} characters")
-                if not line.isspace():
+                if raw:
+                    yield number, line
+                elif not line.isspace():
                     yield number, line.rstrip("\r\n")
     except OSError as error:
         raise MissingDataError(f"{path}: cannot be read: {error.strerror}") from error

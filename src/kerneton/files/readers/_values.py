@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,18 +10,51 @@ from pathlib import Path
 import numpy as np
 
 from kerneton.exceptions import FormatError, MissingDataError
+from kerneton.files.budget import file_budget
 from kerneton.files.readers._text import MAX_BYTES, shorten
 
 
-def read_bytes(path: Path) -> bytes:
-    """The content of a file of at most ``MAX_BYTES`` bytes."""
+def check_regular(path: Path) -> int:
+    """The size of a file, which must be a plain one: devices have no end, and pipes may never begin."""
     try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise FormatError(f"{path}: {size >> 20} MiB in one file; at most {MAX_BYTES >> 20} are read")
-        return path.read_bytes()
+        status = path.stat()
     except FileNotFoundError as error:
         raise MissingDataError(f"{path}: no such file") from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise MissingDataError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from error
+    if stat.S_ISDIR(status.st_mode):
+        raise MissingDataError(f"{path}: a folder, not a file")
+    if not stat.S_ISREG(status.st_mode):
+        raise MissingDataError(f"{path}: a device, pipe or socket; recordings are read from plain files")
+    return status.st_size
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder; one that no system could hold is not."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def read_head(path: Path, size: int) -> bytes:
+    """The first bytes of a file."""
+    check_regular(path)
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError as error:
+        raise MissingDataError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a plain file of at most ``MAX_BYTES`` bytes."""
+    size = check_regular(path)
+    if size > MAX_BYTES:
+        raise FormatError(f"{path}: {size >> 20} MiB in one file; at most {MAX_BYTES >> 20} are read")
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
     except OSError as error:
         raise MissingDataError(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -36,18 +70,27 @@ def read_lines(path: Path) -> list[str]:
 
 
 def check_room(path: Path, n_frames: int, n_joints: int) -> None:
-    """Refuse a recording whose coordinates would not fit, before they are allocated.
+    """Refuse a recording whose coordinates would not fit, or cost more than the file may, before they are allocated.
 
-    >>> check_room(Path("long.bvh"), 10**6, 1000)
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "long.bvh"
+    >>> _ = file.write_text("HIERARCHY")
+    >>> check_room(file, 10**4, 1000)
     Traceback (most recent call last):
     ...
-    kerneton.exceptions.FormatError: long.bvh: 1000000 frames of 1000 joints need 22888 MiB; at most 256 are read
+    kerneton.exceptions.FormatError: ...: 10000 frames of 1000 joints need 228 MiB, too much for a file of 9 bytes
     """
     needed = 24 * n_frames * n_joints
     if needed > MAX_BYTES // 2:  # the other half is for the copy that a change of axes or units makes
         raise FormatError(
             f"{path}: {n_frames} frames of {n_joints} joints need {needed >> 20} MiB; "
             f"at most {MAX_BYTES >> 21} are read"
+        )
+    budget = file_budget(path)
+    if needed > budget.total // 2:
+        raise FormatError(
+            f"{path}: {n_frames} frames of {n_joints} joints need {needed >> 20} MiB, "
+            f"too much for a file of {budget.size} bytes"
         )
 
 

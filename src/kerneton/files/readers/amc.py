@@ -25,23 +25,35 @@ from kerneton.files.readers._asf import Bone, Skeleton, read_asf
 from kerneton.files.readers._kinematics import rotations
 from kerneton.files.readers._names import joint_names
 from kerneton.files.readers._text import shorten
-from kerneton.files.readers._values import check_room, number, read_lines
+from kerneton.files.readers._values import check_room, number, read_head, read_lines
 
+SUFFIXES = (".amc",)
+NAMES_JOINTS, STATES = True, ("unit", "up")
 _BLOCK = 2048  # frames whose rotations are held at once
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
-    """Whether the file opens, after comments, with one of AMC's declarations."""
+    """Whether the file opens, after comments, with one of AMC's declarations, or with ASF's."""
+    return _opens(head, b":FULLY-SPECIFIED", b":DEGREES", b":RADIANS") or _opens(head, b":VERSION", b":NAME")
+
+
+def _opens(head: bytes, *words: bytes) -> bool:
     for line in head.removeprefix(b"\xef\xbb\xbf").splitlines()[:100]:
         word = line.strip().upper()
         if word and not word.startswith(b"#"):
-            return word in (b":FULLY-SPECIFIED", b":DEGREES", b":RADIANS")
+            return word.split()[0] in words
     return False
 
 
 def read(path: Path, *, skeleton: Path | None = None, scale: float | None = None) -> list[SkeletonSequence]:
     """The one recording of an AMC file; ``scale`` is the length of its unit in metres."""
     path = Path(path)
+    if _opens(read_head(path, 1 << 14), b":VERSION", b":NAME"):
+        motions = sorted(file.name for file in path.parent.glob("*") if file.suffix.lower() == ".amc")
+        there = f"; beside it are {shorten(', '.join(motions), 120)}" if motions else ""
+        raise FormatError(
+            f"{path}: an ASF skeleton, which holds no motion: give the AMC file that goes with it{there}"
+        )
     bones = read_asf(Path(skeleton) if skeleton is not None else find_skeleton(path))
     values, rate = _values(path, bones)
     positions = forward_kinematics(bones.bones, values)

@@ -34,6 +34,8 @@ from kerneton.files.readers._values import (
     whole_number,
 )
 
+SUFFIXES = WRITES = (".bvh",)
+NAMES_JOINTS, STATES = True, ("unit", "up")
 _CHANNELS = {
     f"{axis}{kind}": (kind, "xyz".index(axis)) for axis in "xyz" for kind in ("position", "rotation")
 }

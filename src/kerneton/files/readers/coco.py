@@ -3,7 +3,7 @@
 Read are annotation files (``images``, ``annotations``), lists of results with ``image_id`` and ``keypoints`` (detectron,
 AlphaPose), MMPose's ``instance_info``, and a list a frame of detections (Ultralytics). The keypoints are
 **two-dimensional**: x and y are pixels and **z is zero**; x is turned to the left and y up. Of skeletons with more
-keypoints that begin with COCO's 17 (Halpe, whole body) those 17 are kept; other names that an annotation file declares
+keypoints that begin with COCO's 17 (Halpe, whole body) those 17 are kept; 14 keypoints are CrowdPose's; other names that an annotation file declares
 make a layout of their own. Visibility 0, 1, 2 becomes confidence 0, 0.5, 1; scores stay. Frames follow the pictures'
 numbers. One person is kept: the track with the most confidence where there are ``track_id``s, else the most confident
 person, followed. Annotation files with ``video_id`` give a recording a video.
@@ -35,9 +35,20 @@ from kerneton.files.readers._names import MAX_JOINTS, joint_names, marker_layout
 from kerneton.files.readers._text import shorten
 from kerneton.files.readers._values import check_room
 
+SUFFIXES, STATES = (".json",), ("up",)
 _BEGIN_WITH_COCO = {26, 133, 136}  # numbers of keypoints of Halpe, COCO whole body, Halpe whole body
 _FRAME_KEYS = ("image_id", "frame_id", "frame", "image", "image_name", "file_name")
 _TRACK_KEYS = ("track_id", "person_id", "idx")
+
+CROWDPOSE_14 = marker_layout(
+    "crowdpose14",
+    [
+        f"{side}_{part}"
+        for part in ("shoulder", "elbow", "wrist", "hip", "knee", "ankle")
+        for side in ("left", "right")
+    ]
+    + ["head", "neck"],
+)
 
 Found = tuple[Any, Any, np.ndarray]  # frame, track, keypoints (J, 4)
 
@@ -62,6 +73,8 @@ def read(path: Path) -> list[SkeletonSequence]:
         if not found:
             raise FormatError(f"{path}: a person in none of its frames")
         videos, layout = {"": _in_order(found)}, COCO_17
+        if {len(points) for *_, points in found} == {len(CROWDPOSE_14.joints)}:
+            layout = CROWDPOSE_14
     LOG.info("%s: COCO keypoints are two-dimensional, z is zero", path)
     sequences = []
     for video, (n_frames, found) in videos.items():
@@ -193,7 +206,8 @@ def _one_person(path: Path, n_frames: int, found: list[Found], layout: Layout) -
             raise FormatError(f"{path}: expected {size} keypoints a person, got {len(points)}")
         points = points[:size] / [1, 1, 1, 2] if visibility else points[:size]
         people[frame].append(points)
-    return follow([np.array(frame).reshape(-1, size, 4) for frame in people])
+    nobody = np.empty((0, size, 4))
+    return follow([np.array(frame).reshape(-1, size, 4) if frame else nobody for frame in people])
 
 
 def _best_track(found: list[Found]) -> Iterable[Found]:

@@ -2,13 +2,13 @@
 
 Wide tables have a row a frame and columns like ``left_wrist_x``, ``left_wrist.y``, ``LeftWristZ``; long ones have a
 row a joint and columns ``frame, joint, x, y, z``. Both may have confidences, ``time`` (from which the frame rate is
-taken), ``label``, ``subject`` and ``recording``, which tells the recordings of one file apart. Without z, z = 0.
-Empty cells are missing joints. A table without header needs a layout, or names for its columns.
+taken), ``label``, ``subject`` and ``recording``, which tells the recordings of one file apart. A label that changes from
+frame to frame makes a long recording with segments; frames with an empty label belong to none. Without z, z = 0. Empty
+cells are missing joints. A table without header needs a layout, or names for its columns.
 """
 
 from __future__ import annotations
 
-import csv
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,17 +17,24 @@ from pathlib import Path
 
 import numpy as np
 
-from kerneton.data.layouts import LAYOUTS, Layout
-from kerneton.data.mapping import map_layout, sub_layout
+from kerneton.data.layouts import Layout
+from kerneton.data.mapping import map_layout
+from kerneton.data.segments import segments_from_frames
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import FormatError, ParameterError
-from kerneton.files.output import replacing
+from kerneton.exceptions import FormatError
 from kerneton.files.readers._arrays import MAX_JOINTS
 from kerneton.files.readers._csv_header import Columns, parse_header, parse_layout, rename
 from kerneton.files.readers._csv_rows import first_row, number, parse, rows
-from kerneton.files.readers._names import joint_names, marker_layout
+from kerneton.files.readers._csv_write import write
+from kerneton.files.readers._layouts import layout_of_names
+from kerneton.files.readers._names import joint_names
 from kerneton.files.readers._text import LARGEST, MAX_BYTES, shorten
+from kerneton.files.readers._values import check_room
 
+__all__ = ["read", "sniff", "write"]
+
+SUFFIXES, WRITES = (".csv", ".tsv", ".txt"), (".csv", ".tsv")
+NAMES_JOINTS, TAKES = True, ("layout", "columns")
 _NUMBERED = re.compile(r"((joint|keypoint|landmark|marker|point|kp|j)[_ ]?)?\d+", re.IGNORECASE)
 
 
@@ -38,7 +45,9 @@ class _Recording:
     joints: dict[str, int] = field(default_factory=dict)
     at: array = field(default_factory=lambda: array("q"))  # frame and joint of each row
     times: array = field(default_factory=lambda: array("d"))
-    facts: dict[str, str] = field(default_factory=dict)  # label and subject
+    subject: str | None = None
+    labels: dict[str, int] = field(default_factory=dict)  # in the order in which they come
+    label_at: array = field(default_factory=lambda: array("i"))  # the label of each row
 
 
 def sniff(head: bytes, path: Path) -> bool:
@@ -88,7 +97,8 @@ def read(
         meaning = parse_layout(len(first), layout, where)
     else:
         raise FormatError(
-            f"{where}: {len(first)} columns without a header; give layout= or columns= to say what they are"
+            f"{where}: {len(first)} columns without a header; a layout, or names for the columns, "
+            "must say what they are"
         )
     recordings: dict[str, _Recording] = {}
     used = 0
@@ -122,20 +132,23 @@ def _take(
     if len(cells) != meaning.width:
         raise FormatError(f"{path}, line {line}: expected {meaning.width} columns, got {len(cells)}")
     roles = meaning.roles
-    key = cells[roles["recording"]].strip() if "recording" in roles else ""
+    key = cells[roles["recording"]].strip(" \t") if "recording" in roles else ""
     recording = recordings.get(key)
     used = 16  # what a row costs beside its numbers
     if recording is None:
         recording = recordings[key] = _Recording()
         used = 128
-    for fact in ("label", "subject"):
-        if fact in roles:
-            value = cells[roles[fact]].strip()
-            if recording.facts.setdefault(fact, value) != value:
-                raise FormatError(
-                    f"{path}, line {line}: {fact} changes from {shorten(recording.facts[fact])!r} to "
-                    f"{shorten(value)!r}; a column 'recording' tells recordings apart"
-                )
+    if "subject" in roles:
+        value = cells[roles["subject"]].strip(" \t")
+        recording.subject = value if recording.subject is None else recording.subject
+        if recording.subject != value:
+            raise FormatError(
+                f"{path}, line {line}: subject changes from {shorten(recording.subject)!r} to "
+                f"{shorten(value)!r}; a column 'recording' tells recordings apart"
+            )
+    if "label" in roles:
+        label = cells[roles["label"]].strip(" \t")
+        recording.label_at.append(recording.labels.setdefault(label, len(recording.labels)))
     if "time" in roles:
         recording.times.append(number(cells, roles["time"], path, line))
     if meaning.point:
@@ -164,8 +177,10 @@ def _values(cells: list[str], meaning: Columns, path: Path, line: int) -> list[f
 def _sequence(
     recording: _Recording, meaning: Columns, layout: Layout | None, path: Path, name: str, *, named: bool
 ) -> SkeletonSequence:
+    labels = _labels(recording)
     if meaning.point:
-        raw, values = _gather(recording, path)
+        raw, values, rows_of = _gather(recording, path)
+        labels = [labels[i] for i in rows_of] if len(recording.labels) > 1 else labels
         has_confidence = meaning.point[3] >= 0
     else:
         raw = list(meaning.joints)
@@ -177,26 +192,34 @@ def _sequence(
     if has_confidence:
         confidence = np.where(missing, 0.0, np.nan_to_num(np.clip(values[..., 3], 0, 1)))
     numbered = all(_NUMBERED.fullmatch(joint) for joint in raw)
-    known = layout if numbered or not named else _layout(joint_names(raw))
+    known = layout if numbered or not named else layout_of_names("table", joint_names(raw))
     if known is not None and len(known.joints) != len(raw):
         raise FormatError(f"{path}: {len(raw)} joints do not fit layout {known.name!r}")
     sequence = SkeletonSequence(
         joints,
         confidence,
         layout=known,
-        label=recording.facts.get("label"),
-        subject=recording.facts.get("subject"),
+        label=next(iter(recording.labels)) if len(recording.labels) == 1 else None,
+        subject=recording.subject,
         name=name or path.stem,
         fps=_fps(recording.times),
+        segments=segments_from_frames(labels) if len(recording.labels) > 1 else (),
     )
     return sequence if layout is None or known is layout else map_layout(sequence, layout)
 
 
-def _gather(recording: _Recording, path: Path) -> tuple[list[str], np.ndarray]:
-    """Names of joints and (T, J, 4) values from rows of one joint each, in the order of frame numbers."""
+def _labels(recording: _Recording) -> list[str]:
+    """The label of each row where it changes from row to row."""
+    if len(recording.labels) < 2:
+        return []
+    names = list(recording.labels)
+    return [names[i] for i in recording.label_at]
+
+
+def _gather(recording: _Recording, path: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Names of joints, (T, J, 4) values from rows of one joint each, and a row of each frame, by frame numbers."""
     T, J = len(recording.frames), len(recording.joints)
-    if 32 * T * J > MAX_BYTES:
-        raise FormatError(f"{path}: {T} frames of {J} joints need more than {MAX_BYTES >> 20} MiB")
+    check_room(path, T, 2 * J)
     at = np.frombuffer(recording.at, np.int64).reshape(-1, 2)
     flat = at[:, 0] * J + at[:, 1]
     cells, counts = np.unique(flat, return_counts=True)
@@ -208,21 +231,13 @@ def _gather(recording: _Recording, path: Path) -> tuple[list[str], np.ndarray]:
         )
     values = np.full((T, J, 4), np.nan)
     values[at[:, 0], at[:, 1]] = np.frombuffer(recording.rows).reshape(-1, 4)
+    row_of = np.empty(T, np.int64)
+    row_of[at[:, 0]] = np.arange(len(at))
     order = [parse(frame) for frame in recording.frames]
     if None not in order:
-        values = values[np.argsort(np.array(order, float), kind="stable")]
-    return list(recording.joints), values
-
-
-def _layout(names: list[str]) -> Layout:
-    """A known layout with these joints, its bones where the order differs or some joints lack, or a new one."""
-    whole = [layout for layout in LAYOUTS.values() if layout.joints == tuple(names)]
-    if whole:
-        return whole[0]
-    holders = [layout for layout in LAYOUTS.values() if set(names) <= set(layout.joints)]
-    if not holders:
-        return marker_layout("table", names)
-    return sub_layout(min(holders, key=lambda layout: len(layout.joints)), names, name="table")
+        place = np.argsort(np.array(order, float), kind="stable")
+        values, row_of = values[place], row_of[place]
+    return list(recording.joints), values, row_of
 
 
 def _fps(times: array) -> float | None:
@@ -235,51 +250,3 @@ def _fps(times: array) -> float | None:
         if 1.0 <= rate <= 1000.0:
             return rate
     return None
-
-
-def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
-    """Write recordings as one wide table; with more than one, a column ``recording`` tells them apart.
-
-    Coordinates are written with all their digits. A recording without layout gets numbered joints.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "nod.csv"
-    >>> nod = SkeletonSequence([[[0, 1.5, 2]]], layout=Layout("one", ["head"]), label="nod", fps=25)
-    >>> write(file, [nod])
-    >>> print(file.read_text().strip())
-    label,frame,time,head_x,head_y,head_z
-    nod,0,0.0,0.0,1.5,2.0
-    """
-    facts = [fact for fact in ("label", "subject") if any(getattr(s, fact) is not None for s in sequences)]
-    first = sequences[0]
-    names = _column_names(first)
-    timed = all(s.fps is not None for s in sequences)
-    trusted = all(s.confidence is None for s in sequences)
-    axes = ("x", "y", "z") if trusted else ("x", "y", "z", "confidence")
-    several = ["recording"] if len(sequences) > 1 else []
-    header = several + facts + ["frame"] + ["time"] * timed
-    header += [f"{joint}_{axis}" for joint in names for axis in axes]
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        out = csv.writer(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")
-        out.writerow(header)
-        for i, sequence in enumerate(sequences):
-            if _column_names(sequence) != names:
-                raise ParameterError(
-                    f"{path}: {sequence.name or f'recording {i}'} has other joints than the first; "
-                    "a table holds recordings with the same joints"
-                )
-            fixed = [sequence.name or f"recording_{i}"] * bool(several)
-            fixed += [getattr(sequence, fact) or "" for fact in facts]
-            confidence = (
-                np.ones(sequence.joints.shape[:2]) if sequence.confidence is None else sequence.confidence
-            )
-            values = np.concatenate([sequence.joints, confidence[..., None]], -1)[..., : len(axes)]
-            for frame, row in enumerate(values.reshape(len(values), -1)):
-                time = [frame / float(sequence.fps or 1)] * timed
-                out.writerow(fixed + [frame, *time] + ["" if v != v else v for v in row.tolist()])
-
-
-def _column_names(sequence: SkeletonSequence) -> list[str]:
-    if sequence.layout is None:
-        return [f"joint_{i}" for i in range(sequence.n_joints)]
-    return list(sequence.layout.joints)

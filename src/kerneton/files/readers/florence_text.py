@@ -11,7 +11,9 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._text import are_numbers, first_rows, table
 
-_WIDTH = 3 + 3 * len(FLORENCE_15.joints)
+SUFFIXES, STATES = (".txt",), ("unit", "up")
+LAYOUT = FLORENCE_15
+_WIDTH = 3 + 3 * len(LAYOUT.joints)
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001

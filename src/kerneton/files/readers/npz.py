@@ -21,15 +21,18 @@ from typing import IO, Any
 
 import numpy as np
 
-from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.segments import Segment, as_segments
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, KernetonError, MissingDataError
+from kerneton.files.budget import file_budget
 from kerneton.files.output import replacing
-from kerneton.files.readers._arrays import MAX_JOINTS, coordinates, trust
+from kerneton.files.readers._arrays import coordinates, trust
+from kerneton.files.readers._layouts import layout_from_text, layout_text
 from kerneton.files.readers._npy import MAGIC, read_array
 from kerneton.files.readers._text import MAX_BYTES, shorten
+from kerneton.files.readers._values import check_regular
 
+SUFFIXES, WRITES = (".npz", ".npy"), (".npz",)
 _JOINTS = ("joints", "keypoints", "keypoint", "skeleton", "skeletons", "poses", "pose", "data", "x", "arr")
 _CONFIDENCE = ("confidence", "confidences", "scores", "score", "keypoint_score", "visibility")
 _LABEL, _SUBJECT = ("label", "labels", "y"), ("subject", "subjects")
@@ -90,7 +93,7 @@ def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
             if (value := getattr(sequence, key)) is not None:
                 fields[f"{key}{end}"] = value
         if sequence.layout is not None:
-            fields[f"layout{end}"] = _layout_text(sequence.layout)
+            fields[f"layout{end}"] = layout_text(sequence.layout)
         if sequence.segments:
             fields[f"segments{end}"] = json.dumps([[s.label, s.start, s.stop] for s in sequence.segments])
     with replacing(path) as temporary:
@@ -99,6 +102,7 @@ def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
 
 def _arrays(path: Path) -> Iterator[tuple[str, np.ndarray]]:
     """Names and arrays of an archive, or the one array of an ``.npy`` as ``joints``."""
+    check_regular(path)
     try:
         with path.open("rb") as file:
             is_array = file.read(6) == MAGIC
@@ -122,6 +126,7 @@ def _members(file: IO[bytes], path: Path) -> Iterator[tuple[str, np.ndarray]]:
             size = sum(info.file_size for info in chosen.values())
             if size > MAX_BYTES:
                 raise FormatError(f"{path}: unpacks to {size >> 20} MiB; at most {MAX_BYTES >> 20} are read")
+            file_budget(path).take(2 * size)
             for key, info in chosen.items():
                 where = f"{path}, {shorten(info.filename)}"
                 with archive.open(info) as member:
@@ -160,7 +165,8 @@ def _recordings(fields: Fields, path: Path, stem: str) -> list[SkeletonSequence]
     if confidence is not None:
         confidence = trust(confidence, joints.shape[:-1], str(path))
     n = len(joints) if joints.ndim == 4 else 1
-    layout = _layout(_one_each(fields, ("layout",), 1, path)[0], path)
+    text = _one_each(fields, ("layout",), 1, path)[0]
+    layout = None if text is None else layout_from_text(text, str(path))
     labels, subjects = (_one_each(fields, keys, n, path) for keys in (_LABEL, _SUBJECT))
     names = _one_each(fields, ("name",), n, path)
     fps = _fps(_find(fields, ("fps",)), path)
@@ -217,36 +223,3 @@ def _segments(text: str | None, path: Path) -> tuple[Segment, ...]:
         return as_segments(json.loads(text))
     except (KernetonError, ValueError, TypeError, RecursionError) as error:
         raise FormatError(f"{path}: segments must be JSON, [[label, start, stop], ...]: {error}") from error
-
-
-def _layout_text(layout: Layout) -> str:
-    if LAYOUTS.get(layout.name) == layout:
-        return layout.name
-    return json.dumps(
-        {
-            "name": layout.name,
-            "joints": layout.joints,
-            "bones": layout.bones,
-            "root": layout.root,
-            "sets": layout.sets,
-        }
-    )
-
-
-def _layout(text: str | None, path: Path) -> Layout | None:
-    if text is None or text in LAYOUTS:
-        return None if text is None else LAYOUTS[text]
-    try:
-        fields = json.loads(text)
-        if len(fields["joints"]) > MAX_JOINTS or len(fields["bones"]) > MAX_JOINTS:
-            raise FormatError(f"{path}: a layout of {len(fields['joints'])} joints")
-        bones = [(int(a), int(b)) for a, b in fields["bones"]]
-        root = None if fields["root"] is None else int(fields["root"])
-        sets = {str(key): [int(j) for j in joints] for key, joints in fields["sets"].items()}
-        return Layout(str(fields["name"]), [str(joint) for joint in fields["joints"]], bones, root, sets)
-    except KernetonError as error:
-        raise FormatError(f"{path}: {error}") from error
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-        raise FormatError(
-            f"{path}: unknown layout {shorten(text)!r}; known are {', '.join(LAYOUTS)}"
-        ) from error

@@ -48,6 +48,7 @@ OPENPOSE_18 = Layout(
     ],
     root="neck",
 )
+SUFFIXES, STATES = (".json",), ("up",)
 _LAYOUTS = {25: OPENPOSE_25, 18: OPENPOSE_18}
 _ENDING = "_keypoints.json"
 
@@ -74,7 +75,7 @@ def read(path: Path) -> list[SkeletonSequence]:
             document = document.get("frames")
         documents = document if isinstance(document, list) else [document]
         frames = [(path, frame) for frame in documents]
-    people = [_people(frame, f"{file}, frame {t}") for t, (file, frame) in enumerate(frames)]
+    people = [_people(frame, file, t) for t, (file, frame) in enumerate(frames)]
     layout, stacked = _stack(path, people)
     flat = not any((p[..., 2] != 0).any() for p in stacked)
     if flat:
@@ -94,8 +95,11 @@ def _frame_files(path: Path) -> list[Path]:
     return sorted(files, key=lambda file: natural_order(file.name))
 
 
-def _people(frame: Any, where: str) -> list[np.ndarray]:
+def _people(frame: Any, file: Path, t: int) -> list[np.ndarray]:
     """Keypoints (J, 4) of each person: x, y, z, confidence."""
+    if isinstance(frame, dict) and frame.get("people") == []:
+        return []
+    where = f"{file}, frame {t}"
     if not isinstance(frame, dict) or not isinstance(frame.get("people"), list):
         raise FormatError(f"{where}: expected an object with a list 'people'")
     found = []
@@ -128,4 +132,5 @@ def _stack(path: Path, people: list[list[np.ndarray]]) -> tuple[Layout, list[np.
         raise FormatError(f"{path}: people with {' and with '.join(map(str, sorted(sizes)))} keypoints")
     (size,) = sizes
     check_room(path, len(people), size)
-    return _LAYOUTS[size], [np.array(frame).reshape(-1, size, 4) for frame in people]
+    nobody = np.empty((0, size, 4))  # shared by all frames without a person
+    return _LAYOUTS[size], [np.array(frame).reshape(-1, size, 4) if frame else nobody for frame in people]

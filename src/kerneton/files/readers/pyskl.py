@@ -3,8 +3,9 @@
 The file is a dict: ``split`` maps names to lists of recordings, ``annotations`` lists dicts with ``frame_dir`` (the
 name), ``total_frames``, ``label`` (a number) and ``keypoint`` (persons × frames × joints × coordinates), for two
 coordinates also ``keypoint_score`` and ``img_shape``. Two coordinates run right and down in the picture: half a turn
-makes them run left and up, with z = 0 away from the camera, as in Kinect's recordings. Files written here also carry ``subject``, ``fps``, ``layout`` and the labels' names, which other
-programs pass over.
+makes them run left and up, with z = 0 away from the camera, as in Kinect's recordings. Files written here also carry
+``subject``, ``fps``, ``layout`` (a known layout's name, or names of joints and bones as JSON) and the labels' names, which
+other programs pass over.
 """
 
 from __future__ import annotations
@@ -16,17 +17,23 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.layouts import COCO_17, KINECT_25, LAYOUTS, OPENPOSE_25, Layout
+from kerneton.data.layouts import COCO_17, KINECT_25, OPENPOSE_25, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, ParameterError
+from kerneton.files.budget import file_budget
 from kerneton.files.output import replacing
 from kerneton.files.readers._arrays import coordinates, trust
+from kerneton.files.readers._layouts import layout_from_text, layout_text
+from kerneton.files.readers._names import unique_names
 from kerneton.files.readers._pickle_data import load
 from kerneton.files.readers._pickle_write import dump
-from kerneton.files.readers._text import MAX_BYTES, shorten
+from kerneton.files.readers._text import shorten
 from kerneton.files.readers.ntu import subject_and_label
 
+SUFFIXES = WRITES = (".pkl", ".pickle")
+STATES = ("up",)
 _LAYOUTS = {(25, 3): KINECT_25, (17, 2): COCO_17, (25, 2): OPENPOSE_25}  # by joints and coordinates
+_PERSON = 4096  # bytes that an annotation costs beside its arrays
 _STARTS = (b"(dp", b"(lp", b"}q", b"]q", b"}(", b"](", b"(d", b"(l")
 
 
@@ -48,17 +55,21 @@ def read(path: Path) -> list[SkeletonSequence]:
     """
     data = load(path)
     label_names = _labels(data)
-    room = max(MAX_BYTES, 6 * path.stat().st_size)  # one array in many annotations must not fill the memory
+    budget = file_budget(path)  # one array in many annotations must not fill the memory
     sequences: list[SkeletonSequence] = []
-    for i, annotation in enumerate(_annotations(data, path)):
+    annotations = _annotations(data, path)
+    clips = [a for a in annotations if isinstance(a, dict) and "frame_dir" in a]
+    if clips and not any("keypoint" in clip for clip in clips):
+        raise FormatError(
+            f"{path}: {len(annotations)} annotations without keypoints; files of this kind, such as MMAction2's of "
+            "Kinetics, keep them in one more file per clip, which is not read"
+        )
+    for i, annotation in enumerate(annotations):
         where = f"{path}, annotation {i}"
         if not isinstance(annotation, dict) or not isinstance(annotation.get("keypoint"), np.ndarray):
             raise FormatError(f"{where}: expected a dict with an array 'keypoint'")
-        persons = _persons(annotation, label_names, where, default=f"{path.stem}_{i}")
-        room -= sum(person.joints.nbytes for person in persons)
-        if room < 0:
-            raise FormatError(f"{where}: more joints than the file can hold")
-        sequences.extend(persons)
+        budget.take(_PERSON + 6 * annotation["keypoint"].nbytes)
+        sequences.extend(_persons(annotation, label_names, where, default=f"{path.stem}_{i}"))
     if not sequences:
         raise FormatError(f"{path}: no annotations")
     return sequences
@@ -93,7 +104,7 @@ def write(
     order. Recordings whose z is zero throughout are written with two coordinates; ``img_shape`` is then the
     picture's (height, width), by default the smallest that holds the joints.
     """
-    names = _unique_names(sequences)
+    names = unique_names(sequences)
     labels = sorted({s.label for s in sequences if s.label is not None})
     chosen = {"all": names} if splits is None else {key: list(wanted) for key, wanted in splits.items()}
     unknown = sorted({name for wanted in chosen.values() for name in wanted} - set(names))
@@ -106,8 +117,8 @@ def write(
         for field in ("subject", "fps"):
             if (value := getattr(sequence, field)) is not None:
                 annotation[field] = float(value) if field == "fps" else value
-        if sequence.layout is not None and LAYOUTS.get(sequence.layout.name) == sequence.layout:
-            annotation["layout"] = sequence.layout.name
+        if sequence.layout is not None:
+            annotation["layout"] = layout_text(sequence.layout)
         annotations.append(annotation)
     with replacing(path) as temporary, temporary.open("wb") as file:
         dump({"split": chosen, "annotations": annotations, "label_names": labels}, file)
@@ -163,20 +174,10 @@ def _layout(annotation: dict[Any, Any], shape: tuple[int, ...], where: str) -> L
     known = annotation.get("layout")
     if not isinstance(known, str):
         return _LAYOUTS.get((shape[-2], shape[-1]))
-    layout = LAYOUTS.get(known)
-    if layout is None or len(layout.joints) != shape[-2]:
+    layout = layout_from_text(known, where)
+    if len(layout.joints) != shape[-2]:
         raise FormatError(f"{where}: {shape[-2]} joints with layout {shorten(known)!r}")
     return layout
-
-
-def _unique_names(sequences: Sequence[SkeletonSequence]) -> list[str]:
-    names: dict[str, None] = {}
-    for i, sequence in enumerate(sequences):
-        name = sequence.name or f"recording_{i}"
-        names[name if name not in names else f"{name}_{i}"] = None
-    if len(names) != len(sequences):
-        raise ParameterError("recordings need different names")
-    return list(names)
 
 
 def _arrays(sequence: SkeletonSequence, img_shape: tuple[int, int] | None) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 Five header lines, then a row a frame: number, time, three coordinates a marker. Coordinates become metres. Markers
 carry the file's labels, put into the package's vocabulary where they are recognised. A blank or NaN field, or a point
-exactly at the origin, is a missing point: NaN with confidence 0. OpenSim's files have y up; where the labels show that
-the body stands along z instead, it is turned up.
+exactly at the origin, is a missing point: NaN with confidence 0. Points without a name, which some suites append to the
+rows, are left out. OpenSim's files have y up; where the labels show that the body stands along z instead, it is turned up.
+Files written here say which axis points up (``UpAxis``) and are not turned.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ from pathlib import Path
 import numpy as np
 
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.units import AXES
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.output import write_text
 from kerneton.files.readers._markers import marker_sequence, unit_in_metres
 from kerneton.files.readers._names import MAX_JOINTS
+from kerneton.files.readers._text import shorten
 from kerneton.files.readers._values import check_room, number, read_lines, whole_number
 
+SUFFIXES = WRITES = (".trc",)
+NAMES_JOINTS, STATES = True, ("unit", "up")
 _HEADER = 5  # lines before the first frame
 
 
@@ -58,20 +63,27 @@ def read(path: Path) -> list[SkeletonSequence]:
         raise FormatError(f"{path}, lines 2 and 3: the header lacks {', '.join(missing)}")
     rate = number(header["datarate"], f"{path}, line 3")
     n_frames = whole_number(header["numframes"], f"{path}, line 3", "number of frames")
-    labels = _labels(
-        path, lines[3], whole_number(header["nummarkers"], f"{path}, line 3", "number of markers")
-    )
+    whole_number(header["nummarkers"], f"{path}, line 3", "number of markers")
+    labels = _labels(path, lines[3])
     check_room(path, n_frames, len(labels))
     points = _points(path, lines, n_frames, len(labels))
     unit = unit_in_metres(header["units"], f"{path}, line 3")
-    return [marker_sequence(path, "trc", labels, points, unit=unit, fps=rate if rate > 0 else None)]
+    up = header.get("upaxis", "").lower()
+    if up not in ("", *AXES):
+        raise FormatError(f"{path}, line 3: expected the axis that points up, such as Y, got {shorten(up)!r}")
+    fps = rate if rate > 0 else None
+    return [marker_sequence(path, "trc", labels, points, unit=unit, fps=fps, up=up or None)]
 
 
-def _labels(path: Path, line: str, n_markers: int) -> list[str]:
+def _labels(path: Path, line: str) -> list[str]:
+    """The markers' names; the header's own count is not asked, since suites count points without a name in it."""
     words = [word.strip() for word in line.split("\t")] if "\t" in line.strip() else line.split()
     labels = [word for word in words[2:] if word]
-    if not labels or len(labels) != n_markers:
-        raise FormatError(f"{path}, line 4: expected {n_markers} marker labels, got {len(labels)}")
+    if not labels:
+        raise FormatError(
+            f"{path}, line 4: no marker has a name, so nobody can tell what the points are; "
+            "name the markers in the software that wrote the file"
+        )
     if len(labels) > MAX_JOINTS:
         raise FormatError(f"{path}, line 4: more than {MAX_JOINTS} markers")
     return labels
@@ -89,17 +101,26 @@ def _points(path: Path, lines: list[str], n_frames: int, n_markers: int) -> np.n
 
 
 def _row(where: str, line: str, width: int) -> np.ndarray:
+    """The fields of the named markers; points without a name that follow them, three fields each, are left out."""
     tabs = "\t" in line
     cells = [cell.strip() or "nan" for cell in line.split("\t")] if tabs else line.split()
     if tabs:  # writers differ in how many blanks end a row
-        blanks = cells[width:]
-        cells = cells[:width] + ["nan"] * (width - len(cells)) + [cell for cell in blanks if cell != "nan"]
-    if len(cells) != width:
+        while len(cells) > width and cells[-1] == "nan":
+            cells.pop()
+        cells += ["nan"] * (width - len(cells))
+    unnamed = cells[width:]
+    if len(cells) < width or (unnamed and (not tabs or _broken(unnamed))):
         raise FormatError(f"{where}: expected {width} fields, got {len(cells)}")
     try:
-        return np.array(cells, dtype=np.float64)
+        return np.array(cells[:width], dtype=np.float64)
     except ValueError:
-        return np.array([number(cell, where) for cell in cells])
+        return np.array([number(cell, where) for cell in cells[:width]])
+
+
+def _broken(cells: list[str]) -> bool:
+    """Whether fields are not whole points: a point has all three coordinates or none."""
+    points = [cells[i : i + 3] for i in range(0, len(cells), 3)]
+    return any(point.count("nan") > 0 or len(point) < 3 for point in points if set(point) != {"nan"})
 
 
 def write(path: Path, sequences: Iterable[SkeletonSequence]) -> None:
@@ -115,8 +136,8 @@ def write(path: Path, sequences: Iterable[SkeletonSequence]) -> None:
         missing = missing | (sequence.confidence == 0)
     lines = [
         f"PathFileType\t4\t(X/Y/Z)\t{Path(path).name}",
-        "DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate\tOrigDataStartFrame\tOrigNumFrames",
-        f"{fps:g}\t{fps:g}\t{T}\t{J}\tm\t{fps:g}\t1\t{T}",
+        "DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate\tOrigDataStartFrame\tOrigNumFrames\tUpAxis",
+        f"{fps:g}\t{fps:g}\t{T}\t{J}\tm\t{fps:g}\t1\t{T}\tY",
         "Frame#\tTime\t" + "\t\t\t".join(names) + "\t\t",
         "\t\t" + "\t".join(f"{axis}{j + 1}" for j in range(J) for axis in "XYZ"),
         "",

@@ -10,7 +10,9 @@ from kerneton.data.layouts import KINECT_20
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.files.readers._text import are_numbers, first_rows, table
 
-_WIDTH = 1 + 3 * len(KINECT_20.joints)
+SUFFIXES, STATES = (".txt",), ("unit", "up")
+LAYOUT = KINECT_20
+_WIDTH = 1 + 3 * len(LAYOUT.joints)
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001

@@ -1,0 +1,272 @@
+"""Unit, vertical axis and handedness of coordinates: found in the data, or said, and brought to one convention.
+
+The convention is metres, y up, right-handed axes. What a recording uses shows in the body itself: its height tells the
+unit, the way from the feet to the head the vertical axis, and the side on which left joints lie of the direction that
+nose and toes point to tells the handedness. Two-dimensional recordings have none of these and stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.layouts import Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import ParameterError
+
+UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
+UNIT_WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "in": "inches", "ft": "feet"}
+AXES = ("y", "z", "x", "-y", "-z", "-x")
+HIGH = ("head", "nose", "neck", "left_shoulder", "right_shoulder", "left_fhd", "right_fhd", "c7")
+LOW = tuple(
+    f"{side}_{part}"
+    for side in ("left", "right")
+    for part in ("ankle", "foot", "heel", "hee", "big_toe", "toes", "foot_index")
+)
+# A vector from the second to the first points forward on a standing body. Knees are not asked: on what Kinect measured of
+# standing people they lie ahead of hips and ankles in a quarter to five sixths of the recordings, depending on the set.
+_FORWARD = (
+    *((f"{side}_{toe}", f"{side}_{heel}") for side in ("left", "right") for toe, heel in (
+        ("foot_index", "heel"), ("big_toe", "heel"), ("foot", "ankle"), ("toes", "ankle"), ("big_toe", "ankle"),
+    )),
+    *(("nose", ear) for ear in ("left_ear", "right_ear")),
+)  # fmt: skip
+_SIDES = tuple((f"left_{part}", f"right_{part}") for part in ("hip", "shoulder", "eye", "ear"))
+_TALL = (0.4, 2.6)  # metres between the feet and the head or shoulders of a person
+_CLEAR, _SHARE = 0.3, 0.9  # how clear a recording's vote on handedness is, and the share that must agree
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """What coordinates mean; None where the data do not tell."""
+
+    unit: str | None = None
+    up: str | None = None
+    mirrored: bool | None = None  # left-handed axes, or left and right exchanged
+    height: float | None = None  # from the feet to the head, in the data's own unit
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What was done to recordings on the way to metres, y up and right-handed axes, and who said so."""
+
+    unit: str | None = None  # the unit that the coordinates were taken to be in
+    up: str | None = None
+    flip: bool = False
+    said: tuple[str, ...] = ()  # which of the three the user stated
+    height: float | None = None  # of the body, in metres
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, for JSON."""
+        return asdict(self) | {"said": list(self.said)}
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done, a sentence each; empty where nothing was."""
+        told = []
+        if self.unit not in (None, "m"):
+            how = _how("unit" in self.said, "--unit")
+            told.append(f"coordinates were {UNIT_WORDS[str(self.unit)]} and became metres{how}")
+        if self.up not in (None, "y"):
+            told.append(f"{self.up} was up and became y{_how('up' in self.said, '--up')}")
+        if self.flip:
+            told.append(f"axes were left-handed and became right-handed{_how('flip' in self.said, '--flip')}")
+        return told
+
+
+def _how(said: bool, option: str) -> str:
+    return f" ({option})" if said else f" (found in the data; {option} says otherwise)"
+
+
+def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
+    """Unit, vertical axis and handedness that the bodies in recordings show together.
+
+    >>> from kerneton.datasets.synthetic import make_actions
+    >>> find_conventions(make_actions(["wave"], n_subjects=2, n_takes=1))
+    Conventions(unit='m', up='y', mirrored=False, height=1.48...)
+    """
+    trunks, solid = [], []
+    for recording in recordings:
+        trunk = _trunk(recording)
+        if trunk is not None:
+            trunks.append(trunk)
+            solid.append(recording)
+    if not trunks:
+        return Conventions()
+    lengths = [float(np.percentile(np.linalg.norm(trunk, axis=1), 95)) for trunk in trunks]
+    height = float(np.median(lengths))
+    votes = Counter(_axis(np.median(trunk, axis=0)) for trunk in trunks)
+    up, count = votes.most_common(1)[0]
+    if up is None or count < 0.6 * len(trunks):
+        return Conventions(_unit(height), None, None, height)
+    return Conventions(_unit(height), up, _mirrored(solid, up), height)
+
+
+def to_convention(
+    recordings: Sequence[SkeletonSequence],
+    *,
+    unit: str | None = None,
+    up: str | None = None,
+    flip: bool | None = None,
+    find: bool = True,
+) -> tuple[list[SkeletonSequence], Conversion]:
+    """Recordings in metres, y up and right-handed, and what was done to them.
+
+    Parameters
+    ----------
+    recordings : list of SkeletonSequence
+        Of one kind: all are treated alike.
+    unit : {"m", "cm", "mm", "in", "ft"}, optional
+        Unit of the coordinates.
+    up : {"x", "y", "z", "-x", "-y", "-z"}, optional
+        The axis that points up.
+    flip : bool, optional
+        Whether the axes are left-handed, or left and right are exchanged.
+    find : bool, default=True
+        Whether what is not said is looked for in the data; else it stays as it is.
+
+    Examples
+    --------
+    >>> from kerneton.datasets.synthetic import make_actions
+    >>> wave = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
+    >>> x, y, z = np.moveaxis(wave.joints, -1, 0)
+    >>> tall = wave.replace(joints=1000 * np.stack([x, -z, y], axis=-1))
+    >>> (same,), done = to_convention([tall])
+    >>> done.unit, done.up, np.allclose(same.joints, wave.joints, equal_nan=True)
+    ('mm', 'z', True)
+    """
+    check_convention(unit, up)
+    said = tuple(n for n, v in (("unit", unit), ("up", up), ("flip", flip)) if v is not None)
+    found = find_conventions(recordings) if find else Conventions()
+    unit, up = unit or found.unit, up or found.up
+    if flip is None and find and up is not None:
+        turned = found if up == found.up else None
+        flip = bool(turned.mirrored) if turned is not None else bool(_mirrored(list(recordings), up))
+    flip = bool(flip)
+    factor = UNITS[unit] if unit is not None else 1.0
+    done = Conversion(unit, up, flip, said, None if found.height is None else found.height * factor)
+    if factor == 1.0 and up in (None, "y") and not flip:
+        return list(recordings), done
+    return [_converted(r, factor, up or "y", flip) for r in recordings], done
+
+
+def check_convention(unit: str | None, up: str | None) -> None:
+    """Refuse an unknown unit or axis.
+
+    >>> check_convention("mm", "-z")
+    """
+    if unit is not None and unit not in UNITS:
+        raise ParameterError(f"unit must be one of {', '.join(UNITS)}, got {unit!r}")
+    if up is not None and up not in AXES:
+        raise ParameterError(f"the axis that points up must be one of {', '.join(AXES)}, got {up!r}")
+
+
+def turn_up(points: np.ndarray, up: str) -> np.ndarray:
+    """Turn points so that the named axis points up; no reflection, so left stays left.
+
+    >>> turn_up(np.array([[[1, 2, 3]]]), "z").tolist(), turn_up(np.array([[[1, 2, 3]]]), "-y").tolist()
+    ([[[1, 3, -2]]], [[[-1, -2, 3]]])
+    """
+    if up == "y":
+        return points
+    x, y, z = np.moveaxis(points, -1, 0)
+    turned = {"x": (-y, x, z), "-x": (y, -x, z), "-y": (-x, -y, z), "z": (x, z, -y), "-z": (x, -z, y)}[up]
+    return np.stack(turned, axis=-1)
+
+
+def vertical_axis(points: np.ndarray, names: Sequence[str]) -> str | None:
+    """The vertical axis of named points (T, M, 3), y or z: the one along which the head lies above the feet.
+
+    >>> points = np.array([[[0, 0, 1.7], [0, 0.1, 0]]])
+    >>> vertical_axis(points, ["head", "left_foot"]), vertical_axis(points, ["a", "b"])
+    ('z', None)
+    """
+    trunk = _between(points, _members(names, HIGH), _members(names, LOW))
+    axis = None if trunk is None else _axis(np.median(trunk, axis=0))
+    return axis if axis in ("y", "z") else None  # along the others a body lies
+
+
+def _converted(recording: SkeletonSequence, factor: float, up: str, flip: bool) -> SkeletonSequence:
+    joints = turn_up(recording.joints, up) * recording.joints.dtype.type(factor)
+    if flip:
+        joints = joints * np.array([-1, 1, 1], joints.dtype)
+    return recording.replace(joints=joints)
+
+
+def _trunk(recording: SkeletonSequence) -> np.ndarray | None:
+    """(T, 3) from the feet to the head in the frames that show both; None for flat or unnamed bodies."""
+    if recording.layout is None or not (np.nan_to_num(recording.joints[..., 2]) != 0).any():
+        return None
+    names = recording.layout.joints
+    return _between(_seen(recording), _members(names, HIGH), _members(names, LOW))
+
+
+def _seen(recording: SkeletonSequence) -> np.ndarray:
+    """Coordinates with NaN for joints without confidence and frames of zeros."""
+    gone = (recording.joints == 0).all(axis=-1)
+    if recording.confidence is not None:
+        gone |= recording.confidence == 0
+    return np.where(gone[..., None], np.nan, recording.joints)
+
+
+def _members(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    return [i for i, name in enumerate(names) if name in wanted]
+
+
+def _between(points: np.ndarray, high: list[int], low: list[int]) -> np.ndarray | None:
+    if not high or not low:
+        return None
+    way = points[:, high].mean(axis=1) - points[:, low].mean(axis=1)
+    way = way[~np.isnan(way).any(axis=1)]
+    return way if len(way) else None
+
+
+def _axis(trunk: np.ndarray) -> str | None:
+    """The axis that most of a vector lies along; None where it is slanted."""
+    sizes = np.abs(trunk)
+    axis = int(np.argmax(sizes))
+    if not sizes[axis] > 2 * np.delete(sizes, axis).max():
+        return None
+    return ("" if trunk[axis] > 0 else "-") + "xyz"[axis]
+
+
+def _unit(height: float) -> str | None:
+    return next((u for u in ("m", "cm", "mm") if _TALL[0] <= height * UNITS[u] <= _TALL[1]), None)
+
+
+def _mirrored(recordings: Sequence[SkeletonSequence], up: str) -> bool | None:
+    """Whether left joints lie to the right of where the bodies face; None where too few recordings tell."""
+    votes = [vote for r in recordings if (vote := _side(r, up)) is not None and abs(vote) > _CLEAR]
+    if not votes or len(votes) < 0.2 * len(recordings):
+        return None
+    wrong = sum(vote < 0 for vote in votes) / len(votes)
+    return True if wrong >= _SHARE else False if wrong <= 1 - _SHARE else None
+
+
+def _side(recording: SkeletonSequence, up: str) -> float | None:
+    """Cosine between the line from right to left joints and where left must be, up × forward; median over frames."""
+    layout = recording.layout
+    if layout is None or not (np.nan_to_num(recording.joints[..., 2]) != 0).any():
+        return None
+    points = turn_up(_seen(recording), up)
+    forward, across = _mean_of(points, layout, _FORWARD), _mean_of(points, layout, _SIDES)
+    if forward is None or across is None:
+        return None
+    left = np.stack([forward[:, 2], -forward[:, 0]], axis=1)  # (up × forward) in x and z
+    across = across[:, [0, 2]]
+    sizes = np.linalg.norm(left, axis=1) * np.linalg.norm(across, axis=1)
+    good = sizes > 0  # false for NaN
+    if not good.any():
+        return None
+    return float(np.median((left * across).sum(axis=1)[good] / sizes[good]))
+
+
+def _mean_of(points: np.ndarray, layout: Layout, pairs: Iterable[tuple[str, str]]) -> np.ndarray | None:
+    """(T, 3) the mean of the vectors between pairs of joints that the layout has."""
+    place = {joint: i for i, joint in enumerate(layout.joints)}
+    ways = [points[:, place[a]] - points[:, place[b]] for a, b in pairs if a in place and b in place]
+    return None if not ways else np.mean(ways, axis=0)

@@ -1,0 +1,71 @@
+"""Recordings written as a table, a row per frame."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from kerneton.data.segments import frame_labels
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import ParameterError
+from kerneton.files.output import replacing
+from kerneton.files.readers._names import unique_names
+
+
+def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+    """Write recordings as one wide table; with more than one, a column ``recording`` tells them apart.
+
+    Coordinates are written with all their digits. A recording without layout gets numbered joints; where two have
+    the same name, the later gets a number. Segments become a label per frame.
+
+    >>> import tempfile
+    >>> from kerneton.data.layouts import Layout
+    >>> file = Path(tempfile.mkdtemp()) / "nod.csv"
+    >>> nod = SkeletonSequence([[[0, 1.5, 2]]], layout=Layout("one", ["head"]), label="nod", fps=25)
+    >>> write(file, [nod])
+    >>> print(file.read_text().strip())
+    label,frame,time,head_x,head_y,head_z
+    nod,0,0.0,0.0,1.5,2.0
+    """
+    facts = [fact for fact in ("label", "subject") if any(getattr(s, fact) is not None for s in sequences)]
+    if "label" not in facts and any(s.segments for s in sequences):
+        facts.insert(0, "label")
+    recordings = unique_names(sequences)
+    first = sequences[0]
+    names = _column_names(first)
+    timed = all(s.fps is not None for s in sequences)
+    trusted = all(s.confidence is None for s in sequences)
+    axes = ("x", "y", "z") if trusted else ("x", "y", "z", "confidence")
+    several = ["recording"] if len(sequences) > 1 else []
+    header = several + facts + ["frame"] + ["time"] * timed
+    header += [f"{joint}_{axis}" for joint in names for axis in axes]
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")
+        out.writerow(header)
+        for i, sequence in enumerate(sequences):
+            if _column_names(sequence) != names:
+                raise ParameterError(
+                    f"{path}: {sequence.name or f'recording {i}'} has other joints than the first; "
+                    "a table holds recordings with the same joints"
+                )
+            fixed = [recordings[i]] * bool(several)
+            fixed += [getattr(sequence, fact) or "" for fact in facts]
+            labels = frame_labels(sequence.segments, sequence.n_frames) if sequence.segments else None
+            confidence = (
+                np.ones(sequence.joints.shape[:2]) if sequence.confidence is None else sequence.confidence
+            )
+            values = np.concatenate([sequence.joints, confidence[..., None]], -1)[..., : len(axes)]
+            for frame, row in enumerate(values.reshape(len(values), -1)):
+                time = [frame / float(sequence.fps or 1)] * timed
+                if labels is not None:
+                    fixed[len(several)] = labels[frame]
+                out.writerow(fixed + [frame, *time] + ["" if v != v else v for v in row.tolist()])
+
+
+def _column_names(sequence: SkeletonSequence) -> list[str]:
+    if sequence.layout is None:
+        return [f"joint_{i}" for i in range(sequence.n_joints)]
+    return list(sequence.layout.joints)

@@ -1,0 +1,89 @@
+"""Text with a joint per row: ``x y z``, or ``x y z confidence`` as in MSR-Action3D, and nothing else.
+
+A frame is as many rows as there are joints, so the joints must be known: give a layout (``--layout kinect20``, or the
+joints' names in order, ``--layout head,neck,torso``). Without one, rows of four numbers are MSR-Action3D's twenty joints
+in metres. White space, commas, semicolons or tabs stand between numbers; blank lines and lines of one or two whole numbers
+(counts, frame numbers) between the frames are passed over. A frame of zeros is a lost frame and gets zero confidence.
+"""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+
+import numpy as np
+
+from kerneton.data.layouts import MSR_20, Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import FormatError
+from kerneton.files.readers._text import MAX_BYTES, are_numbers, decode, lines, numbers
+
+SUFFIXES, TAKES = (".txt",), ("layout",)
+# The tracker marks inferred joints with 0, which here would mean missing; they get the least trust above it.
+INFERRED = 0.01
+_ROWS = 5  # rows of which the first of a file decide
+_BETWEEN = str.maketrans(",;\t", "   ")
+
+
+def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
+    """Whether the first rows are three numbers each, or four each, but for rows of counts."""
+    rows = [line.translate(_BETWEEN).split() for line in decode(head).splitlines()[:50]]
+    rows = [row for row in rows if row and not _is_count(row)][:_ROWS]
+    return any(bool(rows) and all(are_numbers(row, width) for row in rows) for width in (3, 4))
+
+
+def read(path: Path, *, layout: Layout | None = None) -> list[SkeletonSequence]:
+    """The one recording of the file.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "a01_s01_e01_skeleton3D.txt"
+    >>> _ = file.write_text("0.1 1.2 2.5 1.0\\n" * 40)
+    >>> read(file)
+    [SkeletonSequence(2 frames, 20 joints, msr20, name='a01_s01_e01_skeleton3D')]
+    """
+    rows = _rows(Path(path))
+    if layout is None and rows.shape[1] == 3:
+        raise FormatError(
+            f"{path}: {len(rows)} rows of x y z, a joint per row; say which joints make a frame "
+            "with a layout, such as kinect20, or with their names in order"
+        )
+    layout = layout or MSR_20
+    n_joints = len(layout.joints)
+    if len(rows) % n_joints:
+        raise FormatError(
+            f"{path}: {len(rows)} rows are no whole number of frames; "
+            f"the last has {len(rows) % n_joints} of the {n_joints} joints of layout {layout.name!r}"
+        )
+    values = rows.reshape(-1, n_joints, rows.shape[1])
+    joints = np.ascontiguousarray(values[..., :3])
+    lost = (joints == 0).all((1, 2))
+    confidence = None
+    if rows.shape[1] == 4:
+        confidence = np.clip(values[..., 3], INFERRED, 1.0)
+        confidence[lost] = 0.0
+    elif lost.any():
+        confidence = np.repeat((~lost)[:, None], n_joints, axis=1).astype(float)
+    return [SkeletonSequence(joints, confidence, layout=layout, name=Path(path).stem)]
+
+
+def _rows(path: Path) -> np.ndarray:
+    values = array("d")  # a list of Python floats would take five times the memory
+    width = 0
+    for line, text in lines(path):
+        words = text.translate(_BETWEEN).split()
+        if not words or _is_count(words):
+            continue
+        width = width or len(words)
+        if len(words) != width or width not in (3, 4):
+            expected = f"{width} numbers as before" if width in (3, 4) else "x y z, or x y z confidence"
+            raise FormatError(f"{path}, line {line}: expected {expected}, got {len(words)} words")
+        values.extend(numbers(words, path, line))
+        if values.itemsize * len(values) > MAX_BYTES:
+            raise FormatError(f"{path}, line {line}: more than {MAX_BYTES >> 20} MiB of numbers")
+    if not values:
+        raise FormatError(f"{path}: no numbers")
+    return np.frombuffer(values).reshape(-1, width)
+
+
+def _is_count(words: list[str]) -> bool:
+    return len(words) <= 2 and all(word.isascii() and word.isdigit() for word in words)
