@@ -36,8 +36,8 @@ def named_layout(layout: Layout | str | None) -> Layout | None:
 def layout_text(layout: Layout) -> str:
     """A layout as text for a file: its name where it is known, else JSON.
 
-    >>> layout_text(LAYOUTS["kinect20"]), layout_text(Layout("two", ["a", "b"], [("a", "b")]))
-    ('kinect20', '{"name": "two", "joints": ["a", "b"], "bones": [[0, 1]], "root": null, "sets": {}}')
+    >>> layout_text(LAYOUTS["kinect20"]), json.loads(layout_text(Layout("two", ["a", "b"])))["joints"]
+    ('kinect20', ['a', 'b'])
     """
     if LAYOUTS.get(layout.name) == layout:
         return layout.name
