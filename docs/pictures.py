@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from kerneton import Preprocess, make_actions
 from kerneton.kernels.feature_maps import gaussian, gaussian_features, pivots
 from kerneton.kernels.power_norm import psd_power
-from kerneton.report.pictures import plot_skeleton, project
+from kerneton.report.pictures import plot_skeleton
+from kerneton.report.scene import camera
 
 BLUE, ORANGE, GREY, FAINT = "#1f6fb4", "#d95f02", "#444444", "#cccccc"
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -43,7 +44,7 @@ def draw_displacements():
     figure = Figure(figsize=(8, 3), layout="constrained")
     ax = figure.subplots()
     frames = np.linspace(0.1, 0.55, 4) * clap.n_frames
-    plane, step = project(clap.joints), 0.9
+    plane, step = clap.joints @ camera(clap)[:2].T, 0.9
     hand, elbow = clap.layout.index("right_hand"), clap.layout.index("left_elbow")
     places = [plane[int(t)] + [step * i, 0] for i, t in enumerate(frames)]
     for i, pose in enumerate(places):

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from kerneton import SCK, Preprocess, evaluate, make_actions, make_recognizer
 from kerneton.datasets.protocols import SubjectKFold
-from kerneton.report.pictures import project
+from kerneton.report.scene import camera
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ for joint in np.argsort(-sck.weights_)[:5]:
 # %%
 # Drawn on the body, the larger and darker the more it weighs.
 
-pose = project(poses[0].joints[0])
+pose = poses[0].joints[0] @ camera(poses[0])[:2].T
 figure = Figure(figsize=(8, 3.6), layout="constrained")
 left, right = figure.subplots(1, 2, width_ratios=[1, 1.8])
 for a, b in layout.bones:

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +24,7 @@ from kerneton.datasets import LOADERS
 from kerneton.exceptions import DataError
 from kerneton.recognize.calibration import CalibratedRecognizer
 from kerneton.recognize.contributions import class_importance
-from kerneton.report.page import render
-from kerneton.report.page._html import Html, escape, tag
+from kerneton.report.page import environment, render
 from kerneton.report.page._joints import pooled
 from kerneton.report.page._motion import HEIGHT, WIDTH, Motion, thinned
 from kerneton.report.page._verdicts import all_verdicts, best_examples, choose
@@ -158,6 +158,7 @@ def test_every_part_is_there(page, report):
     sections = [a["id"] for a in reader.having("section")]
     assert sections == [
         "result",
+        "next",
         "confusion",
         "classes",
         "mistakes",
@@ -240,6 +241,7 @@ def test_probabilities_are_checked_where_there_are_any(report, data, page):
         inside = (confidence > low) & (confidence <= low + 0.1)
         gap += abs(right[inside].sum() - confidence[inside].sum())
     assert f"{gap / len(right):.3f} expected calibration error" in text
+    assert "So few tests carry no verdict: a difference of up to" in text  # 18 tests
     assert f"It says {100 * confidence.mean():.1f}" in text
 
 
@@ -293,7 +295,8 @@ def test_no_mistakes_one_split_no_subjects(report, data):
     anonymous = [s.replace(subject=None) for s in data]
     text = Reader(render(perfect, anonymous)).text
     assert "There was no mistake to show." in text
-    assert "accuracy, one split; 95 % interval 61.0 to 100.0" in text  # Wilson's for 6 of 6
+    assert "accuracy, one split 95 % interval 61.0 to 100.0 %" in text  # Wilson's for 6 of 6
+    assert "were its 6 recordings independent" in text
     assert "±" not in text
 
 
@@ -380,12 +383,25 @@ def test_wrong_data_is_refused_and_the_old_page_stays(report, data, tmp_path):
 # escaping
 
 
-def test_escaping():
-    assert escape("<b>&\"'") == "&lt;b&gt;&amp;&quot;&#x27;"
-    assert tag("p", "<", Html("<br>"), title='"') == '<p title="&quot;">&lt;<br></p>'
-    assert tag("p", title=Html('"><b>')) == '<p title="&quot;&gt;&lt;b&gt;"></p>'
-    assert escape("a\ud800\x00\u202eb\nc") == "a?\ufffd\ufffdb c"
-    assert len(escape("x" * 10_000)) == 300
+def test_every_text_is_escaped_and_cut():
+    """Whatever a template says: as content, as an attribute, through a macro, put together from parts."""
+    text = "<b>&\"'"
+    template = (
+        "{% macro bold(x) %}<b>{{ x }}</b>{% endmacro %}"
+        "{{ x }}|<p title=\"{{ x }}\"></p>|{{ bold(x) }}|{{ 'a ' ~ x }}|{{ '%s'|format(x) }}"
+    )
+    safe = "&lt;b&gt;&amp;&#34;&#39;"
+    said = environment().from_string(template).render(x=text)
+    assert said == f'{safe}|<p title="{safe}"></p>|<b>{safe}</b>|a {safe}|{safe}'
+    assert len(environment().from_string("{{ x }}").render(x="x" * 10_000)) == 300
+
+
+def test_no_template_switches_escaping_off():
+    folder = Path(environment.__wrapped__.__code__.co_filename).parent
+    templates = sorted(folder.glob("*.html"))
+    assert [path.name for path in templates] == ["charts.html", "macros.html", "page.html"]
+    for path in templates:
+        assert not re.search(r"\|\s*safe|autoescape", path.read_text(encoding="utf-8")), path
 
 
 def test_hostile_names_stay_text(report, data, page):
@@ -623,6 +639,47 @@ def test_script_and_still_draw_the_same(report, data, tmp_path):
     written, drawn = bones(path.read_text(encoding="utf-8")), bones(shown)
     assert written.shape == drawn.shape
     assert_allclose(drawn, written, atol=0.51)
+
+
+MEASURE = """
+addEventListener("load", () => setTimeout(() => {
+  for (const each of document.querySelectorAll("details")) each.open = true;
+  setTimeout(() => {
+    const root = document.scrollingElement, told = [...document.querySelectorAll(".scroll.wide")];
+    const cut = [...document.querySelectorAll("main *, nav *, header *")].filter(
+      e => e.getBoundingClientRect().right > root.clientWidth + 1 && !told.some(t => t.contains(e)));
+    const hint = getComputedStyle(told[0], "::before").content;
+    const rows = new Set([...document.querySelectorAll("nav a")].map(a => a.getBoundingClientRect().top));
+    const out = { width: root.clientWidth, page: root.scrollWidth, cut: cut.map(e => e.outerHTML.slice(0, 80)),
+      wide: told.map(e => e.textContent.trim().slice(0, 20)), hint, rows: rows.size };
+    parent.postMessage(JSON.stringify(out), "*");
+  }, 500);
+}, 300));
+"""
+# A window has a least width; a frame has not.
+FRAME = """<!DOCTYPE html><iframe src="page.html" style="border: 0; width: {width}px; height: 900px"></iframe>
+<script>onmessage = event => {{ document.body.textContent = "RESULT" + event.data + "END"; }}</script>"""
+
+
+@browser
+@pytest.mark.parametrize("width", [400, 1400])
+def test_nothing_is_cut_without_a_hint(report, data, tmp_path, width):
+    """On a phone and on a desk: what is wider than the screen scrolls and says so; the navigation wraps."""
+    path = tmp_path / "page.html"
+    with_probabilities(report).to_html(path, data)
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", path.read_text(encoding="utf-8"))
+    text = text.replace("<style>", f"<script>{FRAMES}</script><style>", 1)
+    path.write_text(text.replace("</body>", f"<script>{MEASURE}</script></body>"), encoding="utf-8")
+    outer = tmp_path / "outer.html"
+    outer.write_text(FRAME.format(width=width), encoding="utf-8")
+    shown, complaints = browse(outer, tmp_path, "--virtual-time-budget=5000", "--dump-dom")
+    assert complaints == []
+    out = json.loads(html.unescape(re.search(r"RESULT(.*)END", shown)[1]))
+    assert out["width"] == width
+    assert out["page"] <= width
+    assert out["cut"] == []
+    assert "scroll sideways" in out["hint"]
+    assert out["rows"] == (1 if width == 1400 else 2)
 
 
 @browser

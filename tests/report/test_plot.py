@@ -9,10 +9,15 @@ from conftest import toy_sequence
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
+from kerneton import make_actions
 from kerneton.data.layouts import FLORENCE_15, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, MissingExtraError, ParameterError
-from kerneton.report.pictures import plot_confusion, plot_skeleton, plot_sweep, project
+from kerneton.prepare.poses import turn
+from kerneton.report.body import COLOURS
+from kerneton.report.page._motion import Motion
+from kerneton.report.pictures import on_the_spot, plot_confusion, plot_skeleton, plot_sweep
+from kerneton.report.scene import Scene, camera
 
 
 def drawn(figure):
@@ -120,10 +125,38 @@ def test_sides_have_their_colours():
     assert len({line.get_color() for line in solid}) == 3
 
 
-def test_project_sees_as_the_camera_does():
-    left_of_the_camera = np.array([[1.0, 0.0, 0.0]])  # right-handed, y up, z away: x points left
-    assert_allclose(project(left_of_the_camera, yaw=0.0), [[-1, 0]])
-    assert_allclose(project(np.array([0.0, 0.0, 1.0]), yaw=np.pi / 2), [-1, 0], atol=1e-15)
+@pytest.mark.parametrize("kind", ["deep", "turned", "flat"])
+def test_all_pictures_have_one_camera(kind):
+    """Rows of poses, sheets and films, and the page's players show the same body from the same side."""
+    (body,) = make_actions(["wave"], n_subjects=1, n_takes=1, dropout=0)
+    if kind == "turned":
+        body = body.replace(joints=turn(body.joints, 2.0))
+    if kind == "flat":
+        body = body.replace(joints=body.joints * [1, 1, 0])
+    axes = camera(body)
+    assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(axes) > 0  # nothing is mirrored
+    sheet = Scene.of(body).plane[..., :2]
+    _, row = on_the_spot(body)
+    motion = Motion.of(body)
+    player = motion.view(0) * [1, -1]
+    for t, other in ((0, player), (0, row[0]), (-1, row[-1])):
+        shape, same = (x - x.mean(axis=0) for x in (sheet[t], other))
+        size = np.linalg.norm(same) / np.linalg.norm(shape)
+        assert_allclose(same, size * shape, atol=2 * size * 0.01)  # players have whole numbers
+    names = body.layout.joints
+    left, right = names.index("left_shoulder"), names.index("right_shoulder")
+    assert sheet[:, left, 0].mean() > sheet[:, right, 0].mean()  # seen from the front
+
+
+def test_sides_are_told_in_a_legend():
+    figure = plot_skeleton(toy_sequence("wave", 1, 0))
+    assert {text.get_text(): text.get_color() for text in figure.texts} == {
+        "left": COLOURS["left"],
+        "right": COLOURS["right"],
+    }
+    bare = plot_skeleton(SkeletonSequence(np.random.default_rng(0).normal(size=(2, 4, 3))))
+    assert bare.texts == []
 
 
 def test_n_poses_must_be_positive():

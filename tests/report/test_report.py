@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from kerneton import Report, evaluate
 from kerneton.exceptions import MissingExtraError, ParameterError
+from kerneton.report.intervals import interval, wilson
+from kerneton.report.reliability import calibration
 from kerneton.report.results import Split, versions
 
 TRUE = np.array(list("aaaabbbbcc"))
@@ -72,7 +76,11 @@ def test_class_table_equals_scikit_learn(report):
 def test_class_that_is_never_predicted_has_no_precision(report):
     never = dataclasses.replace(report, splits=report.splits[1:])
     row = never.class_table()[2]
-    assert row == {"label": "c", "precision": None, "recall": 0.0, "f1": 0.0, "support": 2}
+    assert {k: row[k] for k in ("label", "precision", "recall", "f1", "support")} == {
+        "label": "c", "precision": None, "recall": 0.0, "f1": 0.0, "support": 2
+    }  # fmt: skip
+    assert row["recall_low"] == 0.0
+    assert 0.5 < row["recall_high"] < 0.8
     assert json.loads(never.to_json())["classes"][2]["precision"] is None
     assert " - " in str(never)
 
@@ -112,7 +120,8 @@ def test_scores_of_what_was_said(report):
 
 
 def test_frames(report):
-    assert list(report.frame().columns) == ["label", "precision", "recall", "f1", "support"]
+    columns = ["label", "precision", "recall", "f1", "support", "recall_low", "recall_high"]
+    assert list(report.frame().columns) == columns
     assert list(report.frame("splits")["n_test"]) == [10, 10]
     assert report.frame("confusion").loc["c", "b"] == 3
     predictions = report.frame("predictions")
@@ -176,9 +185,11 @@ def test_failed_write_leaves_the_old_file(report, tmp_path):
 def test_markdown(report, tmp_path):
     text = report.to_markdown(tmp_path / "report.md")
     assert (tmp_path / "report.md").read_text(encoding="utf-8") == text
-    assert text.startswith("# letters, by hand\n\nAccuracy **65.0 % ± 7.1 (sd over 2 splits)**.\n")
-    assert "| a | 83.3 | 62.5 | 71.4 | 8 |" in text
-    assert "| two | 20 | 10 | 60.0 | 2 | 0.5 |" in text
+    head = "# letters, by hand\n\nAccuracy **65.0 % ± 7.1 (sd over 2 splits)**, 95 % interval 35.4 to 86.3.\n"
+    assert text.startswith(head)
+    assert "| a | 8 | 83.3 | 71.4 | 62.5 | 21.9 to 90.8 |" in text
+    assert "| two | 20 | 10 | 60.0 | 31.3 to 83.2 | 2 | 0.5 |" in text
+    assert "## What to do next\n\n- Look at a and b side by side" in text
     assert "| c | b | 3 | 75.0 |" in text
     assert "| `sck__power` | `0.36` |" in text
     perfect = dataclasses.replace(report, splits=(split("one", TRUE),))
@@ -188,19 +199,27 @@ def test_markdown(report, tmp_path):
 def test_text(report):
     assert str(report) == (
         "letters: 10 recordings, 3 labels, 2 subjects, joints florence15, 5 to 9 frames\n"
-        "by hand: accuracy 65.0 % ± 7.1 (sd over 2 splits)\n"
+        "by hand: accuracy 65.0 % ± 7.1 (sd over 2 splits), 95 % interval 35.4 to 86.3\n"
         "\n"
-        "label  precision %  recall %  F1 %  tested\n"
-        "a             83.3      62.5  71.4       8\n"
-        "b             53.8      87.5  66.7       8\n"
-        "c            100.0      25.0  40.0       4\n"
+        "label  tested  precision %  F1 %  recall %  95 % interval\n"
+        "a           8         83.3  71.4      62.5  21.9 to 90.8\n"
+        "b           8         53.8  66.7      87.5  39.6 to 98.7\n"
+        "c           4        100.0  40.0      25.0  2.7 to 80.2\n"
         "\n"
         "label  taken for  times  of its recordings %\n"
         "c      b              3                 75.0\n"
         "a      b              3                 37.5\n"
         "b      a              1                 12.5\n"
         "\n"
-        "fit 2 s a split, predict 50 ms a recording"
+        "what to do next\n"
+        "- Look at a and b side by side: taken for each other 4 times in 16 tests. If their joints move alike, record "
+        "them from another side, or join the labels.\n"
+        "- Look at c and b side by side: taken for each other 3 times in 12 tests.\n"
+        "- Record more of c (1 of 4 right), a (5 of 8 right), b (7 of 8 right).\n"
+        "- Add people: with 2, the accuracy for new ones is known only as 35.4 to 86.3 %. A new person tells more than "
+        "new takes of the same ones.\n"
+        "\n"
+        "fit 2 s per split, predict 50 ms per recording"
     )
     assert repr(report) == "Report(letters, by hand, 65.0 % ± 7.1 (sd over 2 splits))"
 
@@ -224,6 +243,113 @@ def test_view_and_mirroring_that_were_chosen(report):
     assert json.loads(some.to_json())["variants"] == rows
 
 
+# how well it is known
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 5), (3, 7), (50, 60), (9, 9)])
+def test_wilson_solves_its_equation(right, n):
+    """The bounds are the shares from which the one seen lies exactly 1.96 standard errors away."""
+    share = right / n
+    for bound in wilson(share, n):
+        if bound not in (0.0, 1.0):
+            assert_allclose(abs(share - bound), 1.959964 * np.sqrt(bound * (1 - bound) / n), rtol=1e-6)
+
+
+def test_interval_covers_as_often_as_it_says():
+    """People differ; 95 % of the intervals over people hold the accuracy of all people, those over recordings far fewer."""
+    rng = np.random.default_rng(0)
+    a, b = 4.0, 1.0  # accuracies of people: mean 0.8, spread 0.16
+    hits = {"people": 0, "recordings": 0}
+    who = np.repeat(np.arange(12), 20)
+    for _ in range(400):
+        right = rng.uniform(size=240) < rng.beta(a, b, size=12)[who]
+        for kind, subjects in (("people", who), ("recordings", None)):
+            found = interval(right, subjects)
+            hits[kind] += found.low <= a / (a + b) <= found.high
+    assert 0.92 < hits["people"] / 400 <= 1
+    assert hits["recordings"] / 400 < 0.8
+
+
+def test_interval_over_people_is_no_narrower_than_over_recordings():
+    right, who = np.ones(30), np.repeat(list("abcdef"), 5)
+    assert interval(right, who).low < interval(right).low < 1.0
+    assert interval(right, who).n_subjects == 6
+    assert interval(right, np.repeat(["a", "b"], 15)) == interval(right)  # two people show no spread
+
+
+def test_a_recording_tested_twice_counts_once(report):
+    assert report.interval().n_tests == 10
+    assert report.interval("c").n_tests == 2
+    read = json.loads(report.to_json())
+    assert read["accuracy_interval"]["method"] == "Wilson"
+    assert read["accuracy_interval"]["low"] < read["accuracy"] < read["accuracy_interval"]["high"]
+    assert [row["n_test"] for row in read["subjects"]] == [5, 5]
+    assert_allclose([row["accuracy"] for row in report.subject_table()], [0.6, 0.7])
+
+
+def test_subjects_that_are_not_known(report):
+    nobody = dataclasses.replace(report, subjects=None, data={**report.data, "subjects": {}})
+    assert nobody.subject_table() == []
+    assert nobody.next_steps()[-1]["text"].startswith("Say who is in each recording")
+
+
+def test_next_steps_name_the_person_who_differs(report):
+    """Nine people are recognised and one is not."""
+    true = np.array(list("ab") * 100)
+    predicted = true.copy()
+    predicted[180:] = true[181:].tolist() + ["a"]
+    one = Split("1", 5, np.arange(200), true, predicted, fit_seconds=1.0, predict_seconds=1.0)
+    names = tuple(f"p{i // 20}" for i in range(200))
+    odd = dataclasses.replace(
+        report, splits=(one,), classes=("a", "b"), recordings=names, subjects=names,
+        data={**report.data, "labels": {"a": 100, "b": 100}, "subjects": dict.fromkeys(names, 20)},
+    )  # fmt: skip
+    (person,) = [step["text"] for step in odd.next_steps() if step["kind"] == "person"]
+    assert person.startswith("Look at subject p9: 0.0 % right against 100.0 % for the others.")
+
+
+def test_next_steps_of_a_perfect_result(report):
+    warned = {**report.data, "warnings": ["label c has 2 recordings"], "labels": {"a": 40, "b": 40, "c": 2}}
+    steps = dataclasses.replace(report, splits=(split("one", TRUE),), data=warned).next_steps()
+    assert [step["kind"] for step in steps] == ["data", "label", "people", "use"]
+    assert steps[1]["text"] == "Record more of c (2): the other labels have about 40 recordings each."
+
+
+def test_next_steps_of_recordings_that_were_refused(report):
+    said = np.array(["none of these"] * 3 + list("abbbbcc"))
+    refused = dataclasses.replace(
+        report, splits=(split("one", said),), classes=("a", "b", "c", "none of these")
+    )
+    assert refused.next_steps()[0]["text"] == "Look at a: 3 of 4 tests were called none of these."
+
+
+def test_verdict_on_probabilities_needs_tests_enough():
+    rng = np.random.default_rng(0)
+    said = rng.uniform(0.6, 1.0, 4000)
+    proba, true = np.stack([said, 1 - said], axis=1), np.where(rng.uniform(size=4000) < said, "a", "b")
+    honest = calibration(proba, true, ["a", "b"])
+    assert honest.verdict == "as sure as right"
+    assert honest.error < 2 * honest.error_by_chance
+    assert calibration(proba[:40], true[:40], ["a", "b"]).verdict is None
+    boasting = np.stack([np.sqrt(said), 1 - np.sqrt(said)], axis=1)
+    assert calibration(boasting, true, ["a", "b"]).verdict == "too sure"
+    modest = np.stack([0.5 + (said - 0.5) / 2, 0.5 - (said - 0.5) / 2], axis=1)
+    assert calibration(modest, true, ["a", "b"]).verdict == "too modest"
+    assert honest.margin < calibration(proba[:40], true[:40], ["a", "b"]).margin
+
+
+def test_error_by_chance_is_that_of_honest_probabilities():
+    rng = np.random.default_rng(1)
+    said = rng.uniform(0.5, 1.0, 60)
+    proba = np.stack([said, 1 - said], axis=1)
+    errors = []
+    for _ in range(300):
+        true = np.where(rng.uniform(size=60) < said, "a", "b")
+        found = calibration(proba, true, ["a", "b"])
+        errors.append(found.error)
+    assert_allclose(np.mean(errors), found.error_by_chance, rtol=0.08)
+
+
 def test_report_is_frozen(report):
     with pytest.raises(dataclasses.FrozenInstanceError):
         report.protocol = "another"
@@ -232,6 +358,24 @@ def test_report_is_frozen(report):
 def test_versions():
     assert versions()["numpy"] == np.__version__
     assert versions()["python"] == ".".join(map(str, sys.version_info[:3]))
+
+
+def test_versions_without_installed_metadata(tmp_path):
+    """From a source tree: no metadata must not cost the figures."""
+    import kerneton
+
+    source = Path(kerneton.__file__).parent
+    (tmp_path / "kerneton").symlink_to(source)
+    program = (
+        "import sys; sys.path[:0] = [sys.argv[1]]\n"
+        "import importlib.metadata as m\n"
+        "m.MetadataPathFinder.find_distributions = classmethod(lambda *a, **k: iter(()))\n"
+        "from kerneton.report.results import versions; print(versions()['kerneton'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "not installed\n"
 
 
 def test_evaluation_survives_json(toy, toy_model):

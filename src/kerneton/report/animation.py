@@ -1,8 +1,6 @@
 """Recordings as moving pictures and contact sheets: bones, sides in two colours, floor, clock.
 
-The camera stands in front of the body, a little to the side and a little above, whatever axes the recording has: where
-the body faces follows from its shoulders and hips. Distances keep their proportions. Recordings in two dimensions are
-shown flat.
+The camera is that of `kerneton.report.scene`. Distances keep their proportions.
 """
 
 from __future__ import annotations
@@ -15,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_positive
 from kerneton.exceptions import MissingExtraError, ParameterError, import_extra
 from kerneton.files.output import replacing
+from kerneton.report.body import COLOURS, Body
+from kerneton.report.pictures import draw_legend
 from kerneton.report.scene import Scene
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LEFT, _RIGHT, _MIDDLE = "#d95f02", "#1f6fb4", "#444444"  # the colours of kerneton.report.pictures
 _FLOOR, _QUIET = "#d9dde3", "#666666"
 _MAX_RATE = 30  # frames a second of a moving picture; more makes it large, not smoother
 _STILL = 30.0  # assumed where a recording does not know its rate
@@ -131,24 +129,21 @@ class Canvas:
 
     def __init__(self, ax: Axes, scene: Scene) -> None:
         LineCollection = _drawing("matplotlib.collections").LineCollection
-        self.scene, layout = scene, scene.sequence.layout
+        self.scene, body = scene, Body(scene.sequence.layout, scene.sequence.n_joints)
         ax.set_axis_off()
         ax.set_aspect("equal")
         ax.set_xlim(scene.low[0], scene.high[0])
         ax.set_ylim(scene.low[1], scene.high[1])
         ax.add_collection(LineCollection(list(scene.floor), colors=_FLOOR, linewidths=0.8))
         points = ax.get_window_extent().height / ax.figure.dpi * 72  # height of the picture in points
-        self.bones = np.array(layout.bones if layout is not None else (), dtype=int).reshape(-1, 2)
-        self.colours = (
-            [_colour(layout.joints[child]) for _, child in self.bones] if layout is not None else []
-        )
+        self.bones = np.array(body.bones, dtype=int).reshape(-1, 2)
+        self.colours = [body.colour(child) for _, child in self.bones]
         thick = np.clip(points / 90, 1.2, 3.5)
         self.lines = LineCollection([], linewidths=thick, capstyle="round", zorder=2)
         ax.add_collection(self.lines)
-        self.heads, loose = _special(layout, scene.sequence.n_joints, self.bones)
-        self.rest = np.array(loose, dtype=int)
-        (self.dots,) = ax.plot([], [], "o", color=_MIDDLE, markersize=1.6 * thick, zorder=3)
-        (self.head,) = ax.plot([], [], "o", color=_MIDDLE, markersize=4.5 * thick, zorder=3)
+        self.heads, self.rest = np.array(body.heads, dtype=int), np.array(body.loose, dtype=int)
+        (self.dots,) = ax.plot([], [], "o", color=COLOURS["middle"], markersize=1.6 * thick, zorder=3)
+        (self.head,) = ax.plot([], [], "o", color=COLOURS["middle"], markersize=4.5 * thick, zorder=3)
 
     def show(self, t: int) -> None:
         """Draw frame ``t``; bones with a missing end are left out."""
@@ -164,18 +159,6 @@ class Canvas:
         self.head.set_data(*pose[self.heads].T)
 
 
-def _special(layout: Layout | None, n_joints: int, bones: np.ndarray) -> tuple[list[int], list[int]]:
-    """The head, and joints without bones."""
-    if layout is None:
-        return [], list(range(n_joints))
-    heads = [layout.index("head")] if "head" in layout.joints else []
-    return heads, sorted(set(range(n_joints)) - set(bones.ravel().tolist()) - set(heads))
-
-
-def _colour(joint: str) -> str:
-    return {"left": _LEFT, "right": _RIGHT}.get(joint.partition("_")[0], _MIDDLE)
-
-
 def _head_line(figure: Figure, scene: Scene, title: str | None, y: float) -> None:
     sequence = scene.sequence
     who = (sequence.label, sequence.subject and f"subject {sequence.subject}", sequence.name)
@@ -185,18 +168,7 @@ def _head_line(figure: Figure, scene: Scene, title: str | None, y: float) -> Non
     figure.text(
         edge, y, text if len(text) <= most else text[: most - 1] + "…", ha="left", va="center", size=10
     )
-    if sequence.layout is not None and any(j.startswith("left_") for j in sequence.layout.joints):
-        figure.text(1 - edge, y, "right", ha="right", va="center", size=9, color=_RIGHT, weight="bold")
-        figure.text(
-            1 - edge - 0.42 / figure.get_figwidth(),
-            y,
-            "left",
-            ha="right",
-            va="center",
-            size=9,
-            color=_LEFT,
-            weight="bold",
-        )
+    draw_legend(figure, Body(sequence.layout, sequence.n_joints), top=(1 - y) * figure.get_figheight())
 
 
 def _figure(width: float, height: float) -> Any:
@@ -231,7 +203,7 @@ def _pictures(figure: Any, ax: Any, scene: Scene, frames: range) -> Iterator[Any
 def _palette() -> Any:
     """White, and each colour that is drawn in eleven steps from white, for the edges of lines."""
     to_rgb = _drawing("matplotlib.colors").to_rgb
-    full = np.array([to_rgb(colour) for colour in (_LEFT, _RIGHT, _MIDDLE, _FLOOR, _QUIET, "black")])
+    full = np.array([to_rgb(colour) for colour in (*COLOURS.values(), _FLOOR, _QUIET, "black")])
     share = np.linspace(0.1, 1, 11)[:, None, None]
     colours = np.concatenate([[[1.0, 1.0, 1.0]], (1 - share * (1 - full)).reshape(-1, 3)])
     palette = _drawing("PIL.Image").new("P", (1, 1))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kerneton.report.pictures import _figure, _measured, _times, project
+from kerneton.report.body import Body
+from kerneton.report.pictures import _figure, _times, draw_legend, draw_pose, on_the_spot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 # Green speaks for, purple against: apart for colour-blind eyes, and neither is the colour of a body's side.
 _MAP = "PRGn"
 _FOR, _AGAINST = "#1b7837", "#762a83"
-_BONE, _QUIET = "#b5bac2", "#666666"
+_QUIET = "#666666"
 _BARS = 12  # parts that are spelt out
 _POSES = 9  # small figures above the strip
 
@@ -44,6 +45,7 @@ def plot_explanation(why: Explanation) -> Figure:
         f"{why.sequence.name or 'recording'}: {why.label}{against}, decision value {why.value:+.2f}{chance}"
     )
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    draw_legend(figure, Body(why.sequence.layout, why.sequence.n_joints), top=0.16)
     return figure
 
 
@@ -66,13 +68,13 @@ def plot_importance(importance: ClassImportance) -> Figure:
 
 def _draw_body(ax: Axes, why: Explanation, strongest: float) -> int:
     """The pose amid the strongest moment; a joint's colour and size tell its part. Returns the frame."""
-    numbers, points, centre = _measured(why.sequence)
-    at = len(points) // 2
+    numbers, plane = on_the_spot(why.sequence)
+    at = len(plane) // 2
     if why.moments:
         best = max(why.moments, key=lambda moment: moment.value)
         at = int(np.abs(numbers - (best.start + best.stop - 1) / 2).argmin())
-    pose = project(points[at] - centre[at] * [1, 0, 1])
-    _draw_bones(ax, pose, why.sequence.layout, width=2.5)
+    pose = plane[at]
+    draw_pose(ax, pose, Body(why.sequence.layout, why.sequence.n_joints), width=2.5, alpha=0.45)
     part = np.array(list(why.joints.values()))
     order = np.argsort(np.abs(part), kind="stable")  # the strongest on top
     image = ax.scatter(
@@ -141,37 +143,22 @@ def _draw_strip(ax: Axes, why: Explanation, shown: int) -> None:
 
 def _draw_poses(ax: Axes, why: Explanation) -> None:
     """Small poses over the time at which they are taken."""
-    numbers, points, centre = _measured(why.sequence)
-    chosen = np.unique(np.linspace(0, len(points) - 1, _POSES).round().astype(int))
-    plane = project(points - (centre * [1, 0, 1])[:, None])
+    numbers, plane = on_the_spot(why.sequence)
+    chosen = np.unique(np.linspace(0, len(plane) - 1, _POSES).round().astype(int))
     plane[..., 1] -= np.nanmin(plane[..., 1])
     height = float(np.nanmax(plane[..., 1])) or 1.0
     # One unit of the picture is a body's height; the axis is as wide as the strip below.
     box = ax.get_window_extent()
     width = box.width / box.height
     last = max(why.sequence.n_frames - 1, 1)
+    body = Body(why.sequence.layout, why.sequence.n_joints)
     for i in chosen:
         place = (numbers[i] + 0.5) / (last + 1) * width
         pose = plane[i] / height + [place, 0]
-        _draw_bones(ax, pose, why.sequence.layout, width=1.2, colour="#7d8590")
+        draw_pose(ax, pose, body, width=1.2, alpha=0.8)
     ax.set_xlim(0, width)
     ax.set_ylim(-0.05, 1.05)
     ax.set_axis_off()
-
-
-def _draw_bones(ax: Axes, pose: np.ndarray, layout: Any, *, width: float, colour: str = _BONE) -> None:
-    if layout is None or not layout.bones:
-        ax.plot(*pose.T, ".", color=colour, markersize=2 * width, zorder=1)
-        return
-    for parent, child in layout.bones:
-        ax.plot(
-            *pose[[parent, child]].T,
-            color=colour,
-            linewidth=width,
-            solid_capstyle="round",
-            zorder=1,
-            clip_on=False,
-        )
 
 
 def _spaced(name: str) -> str:

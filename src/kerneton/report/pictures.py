@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError, import_extra
+from kerneton.prepare.poses import fill_gaps
+from kerneton.report.body import COLOURS, Body
+from kerneton.report.scene import camera, seen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Blue and orange stay apart for colour-blind eyes and in print; the rest are spares for more curves.
-_LEFT, _RIGHT, _MIDDLE = "#d95f02", "#1f6fb4", "#444444"
-_COLOURS = ("#1f6fb4", "#d95f02", "#1b9e77", "#7b3fa0", "#c2a000", "#8c564b")
+_CURVES = ("#1f6fb4", "#d95f02", "#1b9e77", "#7b3fa0", "#c2a000", "#8c564b")
 _FAINT = "#999999"
-_YAW = np.deg2rad(20)  # turns the view a little, so that movement towards the camera shows
 _ROW = 1.7  # inches that a row of poses is high
 _MOST_NUMBERED = 30  # classes up to which cells of a confusion matrix carry numbers
 
@@ -82,8 +81,8 @@ def plot_skeleton(
 ) -> Figure:
     """Poses of a recording from left to right in time; several recordings below each other.
 
-    Seen by the camera, turned a little: left limbs orange, right limbs blue. A faint line is the way that
-    each hand and foot, or other last joint of a limb, has come since the pose before.
+    Seen from where the body looks (`kerneton.report.scene.camera`): left limbs orange, right limbs blue. A faint
+    line is the way that each hand and foot, or other last joint of a limb, has come since the pose before.
 
     >>> import numpy as np
     >>> from kerneton.data.layouts import FLORENCE_15
@@ -103,6 +102,8 @@ def plot_skeleton(
         _draw_row(ax, recording, row)
     if title:
         figure.suptitle(title, x=0.1 / (width + 0.2), ha="left", fontsize=11)
+    bodies = [Body(recording.layout, recording.n_joints) for recording in recordings]
+    draw_legend(figure, max(bodies, key=lambda body: body.sided), top=0.15)
     return figure
 
 
@@ -142,7 +143,7 @@ def plot_sweep(
             np.asarray(curve, dtype=float),
             yerr=None if spread is None or name not in spread else np.asarray(spread[name], dtype=float),
             label=name,
-            color=_COLOURS[i % len(_COLOURS)],
+            color=_CURVES[i % len(_CURVES)],
             linestyle="none" if words else "-",
             marker="osD^vP"[i % 6],
             markersize=5,
@@ -167,18 +168,6 @@ def plot_sweep(
     return figure
 
 
-def project(joints: np.ndarray, yaw: float = _YAW) -> np.ndarray:
-    """Coordinates (..., 3) to the picture's plane (..., 2), as the camera sees them, turned by ``yaw``.
-
-    With y up and z away from the camera, a right-handed x points to the picture's left.
-
-    >>> project(np.array([1.0, 2.0, 0.0]), yaw=0.0).tolist()
-    [-1.0, 2.0]
-    """
-    x = -(np.cos(yaw) * joints[..., 0] + np.sin(yaw) * joints[..., 2])
-    return np.stack([x, joints[..., 1]], axis=-1)
-
-
 class _Row(NamedTuple):
     """Poses of one recording side by side on the picture's plane."""
 
@@ -191,9 +180,8 @@ class _Row(NamedTuple):
 
 
 def _arrange(recording: SkeletonSequence, n_poses: int) -> _Row:
-    numbers, points, centre = _measured(recording)
-    plane = project(points - (centre * [1, 0, 1])[:, None])  # walking is taken out, jumping is not
-    frames = np.unique(np.linspace(0, len(points) - 1, n_poses).round().astype(int))
+    numbers, plane = on_the_spot(recording)
+    frames = np.unique(np.linspace(0, len(plane) - 1, n_poses).round().astype(int))
     low, high = np.nanmin(plane, axis=(0, 1)), np.nanmax(plane, axis=(0, 1))
     width, height = np.maximum(high - low, 1e-9)
     places = np.arange(len(frames)) * max(0.75 * width, 0.55 * height)
@@ -205,13 +193,12 @@ def _arrange(recording: SkeletonSequence, n_poses: int) -> _Row:
 
 
 def _draw_row(ax: Axes, recording: SkeletonSequence, row: _Row) -> None:
-    layout, earlier = recording.layout, 0
+    body, earlier = Body(recording.layout, recording.n_joints), 0
     for frame, place, time in zip(row.frames, row.places, row.times, strict=True):
-        if layout is not None:
-            for joint in _ends(layout):
-                path = row.plane[earlier : frame + 1, joint] + [place, 0]
-                ax.plot(*path.T, color=_side(layout.joints[joint]), linewidth=1.2, alpha=0.4)
-        _draw_pose(ax, row.plane[frame] + [place, 0], layout)
+        for joint in body.ends:
+            path = row.plane[earlier : frame + 1, joint] + [place, 0]
+            ax.plot(*path.T, color=body.colour(joint), linewidth=1.2, alpha=0.4)
+        draw_pose(ax, row.plane[frame] + [place, 0], body)
         ax.text(place, row.low[1], time, ha="center", va="bottom", fontsize=7, color="#666666")
         earlier = frame
     ax.set_xlim(row.low[0], row.high[0])
@@ -222,41 +209,55 @@ def _draw_row(ax: Axes, recording: SkeletonSequence, row: _Row) -> None:
     ax.set_title(", ".join(filter(None, who)), loc="left", fontsize=9)
 
 
-def _draw_pose(ax: Axes, pose: np.ndarray, layout: Layout | None) -> None:
-    if layout is None or not layout.bones:
-        ax.plot(*pose.T, "o", color=_MIDDLE, markersize=3)
+def draw_pose(ax: Axes, pose: np.ndarray, body: Body, *, width: float = 2.0, alpha: float = 1.0) -> None:
+    """Bones in the colours of their sides, heads, and joints without bones, of a pose (J, 2) on the picture's plane."""
+    for parent, child in body.bones:
+        ax.plot(
+            *pose[[parent, child]].T,
+            color=body.colour(child),
+            linewidth=width,
+            alpha=alpha,
+            solid_capstyle="round",
+            zorder=1,
+        )
+    middle = COLOURS["middle"]
+    ax.plot(*pose[body.heads].T, "o", color=middle, markersize=3 * width, alpha=alpha, zorder=1)
+    ax.plot(
+        *pose[body.loose].T, "o", color=middle, markersize=width if body.bones else 1.5 * width, alpha=alpha
+    )
+
+
+def draw_legend(figure: Figure, body: Body, *, top: float) -> None:
+    """Say in the upper right corner, ``top`` inches below the edge, which colour is which side."""
+    if not body.sided:
         return
-    for parent, child in layout.bones:
-        colour = _side(layout.joints[child])
-        ax.plot(*pose[[parent, child]].T, color=colour, linewidth=2, solid_capstyle="round")
-    if "head" in layout.joints:
-        ax.plot(*pose[layout.index("head")], "o", color=_MIDDLE, markersize=6)
-    loose = sorted(set(range(len(layout.joints))) - {joint for bone in layout.bones for joint in bone})
-    ax.plot(*pose[loose].T, "o", color=_FAINT, markersize=2)
+    width, height = figure.get_size_inches()
+    for word, inches in (("right", 0.12), ("left", 0.54)):
+        place = (1 - inches / width, 1 - top / height)
+        figure.text(*place, word, ha="right", va="center", size=9, color=COLOURS[word], weight="bold")
+
+
+def on_the_spot(recording: SkeletonSequence) -> tuple[np.ndarray, np.ndarray]:
+    """Frames that show something (n,), and their joints (n, J, 2) as the camera sees them, walking taken out.
+
+    Jumping is not taken out: the body moves up and down.
+    """
+    numbers, points, centre = _measured(recording)
+    return numbers, (points - (centre * [1, 0, 1])[:, None]) @ camera(recording)[:2].T
 
 
 def _measured(recording: SkeletonSequence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Frames that show something: their numbers, coordinates with NaN for what is missing, body centres."""
-    from kerneton.prepare.poses import fill_gaps, missing_joints
-
-    missing = missing_joints(recording)
-    seen = ~missing.all(axis=1)
-    if not seen.any():
+    joints = seen(recording)
+    missing = np.isnan(joints).any(axis=2)
+    there = ~missing.all(axis=1)
+    if not there.any():
         raise DataError(f"recording {recording.name!r} has no measured joint to draw")
-    points = np.where(missing[..., None], np.nan, recording.joints)[seen]
+    points, numbers = joints[there], np.flatnonzero(there)
     root = None if recording.layout is None else recording.layout.root
     if root is None or missing[:, root].all():
-        return np.flatnonzero(seen), points, np.nanmean(points, axis=1)
-    return np.flatnonzero(seen), points, fill_gaps(points, missing[seen])[:, root]
-
-
-def _ends(layout: Layout) -> list[int]:
-    parents = {parent for parent, _ in layout.bones}
-    return [child for _, child in layout.bones if child not in parents and layout.joints[child] != "head"]
-
-
-def _side(joint: str) -> str:
-    return {"left": _LEFT, "right": _RIGHT}.get(joint.partition("_")[0], _MIDDLE)
+        return numbers, points, np.nanmean(points, axis=1)
+    return numbers, points, fill_gaps(points, missing[there])[:, root]
 
 
 def _times(recording: SkeletonSequence, frames: np.ndarray) -> list[str]:

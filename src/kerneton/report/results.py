@@ -6,7 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +14,8 @@ import numpy as np
 from kerneton.data.validation import check_choice
 from kerneton.exceptions import import_extra
 from kerneton.files.output import write_text
-from kerneton.report.tables import aligned, markdown
-from kerneton.report.text import class_rows, describe_data, pair_rows, percent_of, split_rows, variant_rows
+from kerneton.report import measures
+from kerneton.report.text import percent_of, report_markdown, report_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from kerneton.data.sequence import SkeletonSequence
     from kerneton.report.explanation import ClassImportance
+    from kerneton.report.intervals import Interval
 
 _PACKAGES = ("kerneton", "numpy", "scipy", "scikit-learn")
 
@@ -114,45 +115,39 @@ class Report:
                 matrix[position[true], position[predicted]] += 1
         return matrix
 
+    def interval(self, label: str | None = None) -> Interval:
+        """95 % confidence interval of the accuracy, or of the recall of one label.
+
+        It is taken over people where at least three were tested, else over recordings as if they were independent. A
+        recording that was tested several times counts once, with the share of its tests that were right.
+        """
+        return measures.interval_of(self, label)
+
     def class_table(self) -> list[dict[str, Any]]:
-        """Label, precision, recall, F1 and support of each class; None where there is nothing to divide."""
-        matrix = self.confusion
-        hits, support, said = np.diag(matrix), matrix.sum(1), matrix.sum(0)
-        return [
-            {
-                "label": label,
-                "precision": _ratio(hits[i], said[i]),
-                "recall": _ratio(hits[i], support[i]),
-                "f1": _ratio(2 * hits[i], support[i] + said[i]),
-                "support": int(support[i]),
-            }
-            for i, label in enumerate(self.classes)
-        ]
+        """Label, precision, recall with its interval, F1 and support of each class; None where nothing was tested."""
+        return measures.class_table(self)
 
     def split_table(self) -> list[dict[str, Any]]:
-        """Sizes, accuracy and seconds of each split."""
-        fields = ("name", "n_train", "n_test", "accuracy", "fit_seconds", "predict_seconds")
-        return [{field: getattr(split, field) for field in fields} for split in self.splits]
+        """Sizes, accuracy with its interval, and seconds of each split."""
+        return measures.split_table(self)
+
+    def subject_table(self) -> list[dict[str, Any]]:
+        """Accuracy and number of tests of each subject, the worst first; empty where subjects are not known."""
+        return measures.subject_table(self)
+
+    def next_steps(self) -> list[dict[str, str]]:
+        """What to do next, from the results: confusions to look at, labels to record more of, people to add."""
+        from kerneton.report.advice import next_steps
+
+        return [asdict(step) for step in next_steps(self)]
 
     def prediction_table(self) -> list[dict[str, Any]]:
         """What was said of each recording in each split, with the score and probability of what was said."""
-        return [row for split in self.splits for row in self._rows(split)]
+        return measures.prediction_table(self)
 
     def confused_pairs(self, n: int | None = 5) -> list[dict[str, Any]]:
         """The most frequent mistakes: label, what it was taken for, how often, and as a share of the label."""
-        matrix = self.confusion
-        support = matrix.sum(1)
-        pairs = [
-            {
-                "label": self.classes[i],
-                "predicted": self.classes[j],
-                "count": int(matrix[i, j]),
-                "share": float(matrix[i, j] / support[i]),
-            }
-            for i, j in np.argwhere(matrix)
-            if i != j
-        ]
-        return sorted(pairs, key=lambda pair: (-pair["count"], -pair["share"], pair["label"]))[:n]
+        return measures.confused_pairs(self)[:n]
 
     def variant_table(self) -> list[dict[str, Any]]:
         """Views and mirroring that the model chose from: how often chosen, and how they did on training subjects.
@@ -160,16 +155,12 @@ class Report:
         Empty for a model that does not choose. ``validation`` is the mean over splits of the accuracy on training
         subjects held out in turn, pooled over all that was tried.
         """
-        found = [split.variant_scores for split in self.splits if split.variant_scores]
-        names = dict.fromkeys(name for scores in found for name in scores)
-        return [
-            {
-                "variant": name or "as given",
-                "splits": sum(split.variant == name for split in self.splits),
-                "validation": float(np.mean([scores[name] for scores in found if name in scores])),
-            }
-            for name in names
-        ]
+        return measures.variant_table(self)
+
+    def calibration(self) -> dict[str, Any] | None:
+        """Whether probabilities mean what they say, as far as the tests can tell; None where there are none."""
+        found = measures.calibration_of(self)
+        return None if found is None else asdict(found)
 
     @property
     def timings(self) -> dict[str, float]:
@@ -197,6 +188,7 @@ class Report:
         from kerneton.report.pictures import plot_confusion
 
         title = f"{self.data.get('name') or 'recordings'}, {self.protocol}: {percent_of(self)}"
+        title += f"\n95 % interval {self.interval()}"
         return plot_confusion(self.confusion, self.classes, **{"title": title, **options})
 
     def to_dict(self) -> dict[str, Any]:
@@ -204,12 +196,16 @@ class Report:
         return {
             "accuracy": self.accuracy,
             "accuracy_sd": self.accuracy_sd,
+            "accuracy_interval": self.interval().to_dict(),
             "protocol": self.protocol,
             "data": self.data,
             "splits": self.split_table(),
             "classes": self.class_table(),
+            "subjects": self.subject_table(),
             "confusion": {"labels": list(self.classes), "counts": self.confusion.tolist()},
             "confused_pairs": self.confused_pairs(None),
+            "calibration": self.calibration(),
+            "next_steps": self.next_steps(),
             "variants": self.variant_table(),
             "predictions": self.prediction_table(),
             "timings": self.timings,
@@ -227,21 +223,7 @@ class Report:
 
     def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
         """A page of tables in Markdown, written to ``path`` where one is given."""
-        facts = {**self.parameters, **self.versions}
-        parts = [
-            f"# {self.data.get('name') or 'Recordings'}, {self.protocol}",
-            f"Accuracy **{percent_of(self)}**.",
-            describe_data(self.data) + ".",
-            markdown(class_rows(self)),
-            "## Splits",
-            markdown(split_rows(self)),
-            "## Most confused",
-            markdown(pair_rows(self)) if self.confused_pairs() else "No mistakes.",
-            *(["## View and mirroring", markdown(variant_rows(self))] if self.variant_table() else []),
-            "## Parameters and versions",
-            markdown([["", "value"], *([f"`{name}`", f"`{value}`"] for name, value in facts.items())]),
-        ]
-        text = "\n\n".join(parts) + "\n"
+        text = report_markdown(self)
         if path is not None:
             write_text(path, text)
         return text
@@ -262,44 +244,10 @@ class Report:
         write_text(path, render(self, data, command=command))
 
     def __str__(self) -> str:
-        times = self.timings
-        lines = [
-            describe_data(self.data),
-            f"{self.protocol}: accuracy {percent_of(self)}",
-            "",
-            aligned(class_rows(self)),
-        ]
-        if self.confused_pairs():
-            lines += ["", aligned(pair_rows(self))]
-        if self.variant_table():
-            lines += ["", aligned(variant_rows(self))]
-        lines += [
-            "",
-            f"fit {times['fit_seconds'] / len(self.splits):.3g} s a split, "
-            f"predict {1000 * times['predict_seconds_per_recording']:.3g} ms a recording",
-        ]
-        return "\n".join(lines)
+        return report_text(self)
 
     def __repr__(self) -> str:
         return f"Report({self.data.get('name') or 'unnamed'}, {self.protocol}, {percent_of(self)})"
-
-    def _rows(self, split: Split) -> Iterable[dict[str, Any]]:
-        column = {label: i for i, label in enumerate(split.model_classes)}
-        for i, index in enumerate(split.indices):
-            said = str(split.predicted[i])
-            row = {
-                "split": split.name,
-                "index": int(index),
-                "recording": self.recordings[index],
-                "subject": None if self.subjects is None else self.subjects[index],
-                "label": str(split.true[i]),
-                "predicted": said,
-                "correct": bool(split.true[i] == said),
-            }
-            for name, values in (("score", split.scores), ("probability", split.probabilities)):
-                if values is not None:
-                    row[name] = float(values[i, column[said]]) if said in column else None
-            yield row
 
 
 def versions() -> dict[str, str]:
@@ -308,11 +256,12 @@ def versions() -> dict[str, str]:
     >>> sorted(versions())
     ['kerneton', 'numpy', 'platform', 'python', 'scikit-learn', 'scipy']
     """
-    from importlib.metadata import version  # 15 ms that a Report built by hand need not pay
+    from importlib import metadata  # 15 ms that a Report built by hand need not pay
 
     found = {"python": platform.python_version(), "platform": platform.platform()}
-    return {**found, **{package: version(package) for package in _PACKAGES}}
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return float(part / whole) if whole else None
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:  # run from a source tree; no reason to lose what was computed
+            found[package] = "not installed"
+    return found

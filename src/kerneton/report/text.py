@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kerneton.report.tables import percent
+from kerneton.report.tables import aligned, markdown, percent
 
 if TYPE_CHECKING:
     from kerneton.report.results import Report
@@ -27,22 +27,74 @@ def describe_data(data: dict[str, Any]) -> str:
     return (f"{data['name']}: " if data["name"] else "") + ", ".join(parts)
 
 
+def accuracy_line(report: Report) -> str:
+    """Accuracy, its spread over splits and its confidence interval."""
+    known = report.interval()
+    over = f", over {known.n_subjects} subjects" if known.n_subjects else ""
+    return f"{percent_of(report)}, 95 % interval {known}{over}"
+
+
+def report_text(report: Report) -> str:
+    """A report for the screen."""
+    times = report.timings
+    tables = [class_rows(report)]
+    tables += [pair_rows(report)] if report.confused_pairs() else []
+    tables += [variant_rows(report)] if report.variant_table() else []
+    lines = [describe_data(report.data), f"{report.protocol}: accuracy {accuracy_line(report)}"]
+    for table in tables:
+        lines += ["", aligned(table)]
+    lines += ["", "what to do next", *(f"- {step['text']}" for step in report.next_steps())]
+    lines += [
+        "",
+        f"fit {times['fit_seconds'] / len(report.splits):.3g} s per split, "
+        f"predict {1000 * times['predict_seconds_per_recording']:.3g} ms per recording",
+    ]
+    return "\n".join(lines)
+
+
+def report_markdown(report: Report) -> str:
+    """A report as a page of tables in Markdown."""
+    facts = {**report.parameters, **report.versions}
+    parts = [
+        f"# {report.data.get('name') or 'Recordings'}, {report.protocol}",
+        f"Accuracy **{percent_of(report)}**, 95 % interval {report.interval()}.",
+        describe_data(report.data) + ".",
+        markdown(class_rows(report)),
+        "## What to do next",
+        "\n".join(f"- {step['text']}" for step in report.next_steps()),
+        "## Splits",
+        markdown(split_rows(report)),
+        "## Most confused",
+        markdown(pair_rows(report)) if report.confused_pairs() else "No mistakes.",
+        *(["## View and mirroring", markdown(variant_rows(report))] if report.variant_table() else []),
+        "## Parameters and versions",
+        markdown([["", "value"], *([f"`{name}`", f"`{value}`"] for name, value in facts.items())]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
 def class_rows(report: Report) -> list[list[str]]:
     """Precision, recall and F1 of each label."""
-    header = ["label", "precision %", "recall %", "F1 %", "tested"]
+    header = ["label", "tested", "precision %", "F1 %", "recall %", "95 % interval"]
     return [header] + [
-        [row["label"], *(percent(row[k]) for k in ("precision", "recall", "f1")), str(row["support"])]
+        [
+            row["label"],
+            str(row["support"]),
+            *(percent(row[k]) for k in ("precision", "f1", "recall")),
+            between(row["recall_low"], row["recall_high"]),
+        ]
         for row in report.class_table()
     ]
 
 
 def split_rows(report: Report) -> list[list[str]]:
     """Sizes, accuracy and seconds of each split."""
-    header = ["split", "trained", "tested", "accuracy %", "fit s", "predict s"]
+    header = ["split", "trained", "tested", "accuracy %", "95 % interval", "fit s", "predict s"]
     return [header] + [
         [
             *(str(row[k]) for k in ("name", "n_train", "n_test")),
             percent(row["accuracy"]),
+            between(row["accuracy_low"], row["accuracy_high"]),
             *(f"{row[k]:.3g}" for k in ("fit_seconds", "predict_seconds")),
         ]
         for row in report.split_table()
@@ -63,3 +115,12 @@ def variant_rows(report: Report) -> list[list[str]]:
     return [header] + [
         [row["variant"], str(row["splits"]), percent(row["validation"])] for row in report.variant_table()
     ]
+
+
+def between(low: float | None, high: float | None) -> str:
+    """An interval in per cent.
+
+    >>> between(0.722, 1.0), between(None, None)
+    ('72.2 to 100.0', '-')
+    """
+    return "-" if low is None else f"{percent(low)} to {percent(high)}"

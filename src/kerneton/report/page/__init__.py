@@ -1,7 +1,8 @@
 """A report as one page of HTML that needs nothing else: pictures, players and numbers in a single file.
 
-The page asks the network for nothing, and its security policy would not let it. Every text that comes from the user is
-escaped by the way the page is built (see `kerneton.report.page._html`); the script in it gets numbers alone.
+`page.html` is a Jinja2 template; the modules beside it compute what it shows. Every text is escaped by the template engine
+(autoescape). The page asks the network for nothing, and its security policy would not let it; the script in it gets
+numbers alone.
 """
 
 from __future__ import annotations
@@ -10,46 +11,37 @@ import base64
 import hashlib
 import time
 from collections.abc import Iterable
+from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+from markupsafe import Markup
 
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import DataError
-from kerneton.report.page._facts import data_section, making_section
-from kerneton.report.page._html import Html, escape, join, tag
-from kerneton.report.page._joints import joint_section
-from kerneton.report.page._mistakes import mistake_section
-from kerneton.report.page._results import (
-    calibration_section,
-    class_section,
-    confusion_section,
-    result_section,
-    tile_list,
-)
+from kerneton.report.page._cells import Cell, per_cent
+from kerneton.report.page._facts import data_facts, making_facts, tiles
+from kerneton.report.page._joints import joint_cards, pooled
+from kerneton.report.page._mistakes import mistake_cards, mistake_list
+from kerneton.report.page._results import calibration_facts, class_rows, confusion_facts, result_facts
 from kerneton.report.page._verdicts import all_verdicts, anchor, best_examples, choose
+from kerneton.report.tables import percent
 
 if TYPE_CHECKING:
     from kerneton.report.results import Report
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<a class="skip" href="#result">Skip to the result</a>
-{body}
-<script>{script}</script>
-</body>
-</html>
-"""
+_CONTENTS = [
+    ("result", "Result"), ("next", "Next"), ("confusion", "Confusion"), ("classes", "Classes"), ("mistakes", "Mistakes"),
+    ("probabilities", "Probabilities"), ("joints", "Joints"), ("data", "Recordings"), ("making", "Making"),
+]  # fmt: skip
+_LONGEST = 300  # letters of one text; a page must stay small whatever it is given
+# Control characters would break the page, and marks that turn the direction of writing would deceive its reader.
+_STRANGE = dict.fromkeys(
+    [*range(9), *range(11, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFFFE, 0xFFFF],
+    "\ufffd",
+)  # fmt: skip
 
 
 def render(
@@ -66,58 +58,60 @@ def render(
     recordings = None if data is None else _checked(report, data)
     verdicts = all_verdicts(report)
     examples = {} if recordings is None else best_examples(verdicts, recordings)
-    pairs = choose(report, verdicts, examples)
-    links = {}
-    if recordings is not None:
-        shown = [pair for pair in pairs if pair.mistakes]
-        links = {(p.label, p.predicted): f"#{anchor(k)}" for k, p in enumerate(shown, start=1)}
-    sections = [
-        ("result", "Result", "Result", result_section(report)),
-        ("confusion", "Confusion", "What is taken for what", confusion_section(report, links)),
-        ("classes", "Classes", "Class by class", class_section(report)),
-        ("mistakes", "Mistakes", "Mistakes to look at", mistake_section(report, recordings, verdicts, pairs)),
-        ("probabilities", "Probabilities", "Can its probabilities be trusted?", calibration_section(report)),
-        ("joints", "Joints", "Which joints matter", joint_section(report, recordings, examples)),
-        ("data", "Recordings", "The recordings", data_section(report, recordings)),
-        ("making", "Making", "How this was made", making_section(report, command)),
-    ]
-    name = report.data.get("name") or "Recordings"
-    script, style = _resource("players.js"), _resource("style.css")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return _PAGE.format(
-        policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'",
-        title=escape(f"{name}: recognition report"),
-        style=style,
-        body=_body(report, name, sections),
-        script=script,
+    pairs = [pair for pair in choose(report, verdicts, examples) if pair.mistakes]
+    links = {(p.label, p.predicted): f"#{anchor(k)}" for k, p in enumerate(pairs, start=1)}
+    importance = pooled([split.importance for split in report.splits if split.importance is not None])
+    joints = joint_cards(importance, recordings, examples)
+    script = _resource("players.js")
+    page = environment().get_template("page.html").render(
+        report=report,
+        name=report.data.get("name") or "Recordings",
+        contents=_CONTENTS,
+        tiles=tiles(report),
+        command=command,
+        today=time.strftime("%Y-%m-%d"),
+        has_data=recordings is not None,
+        classes=class_rows(report),
+        wrong=mistake_list(report, [v for v in verdicts if not v.correct]),
+        importance=joints,
+        sided_classes=joints is not None and any(card["sided"] for card in joints["cards"]),
+        style=Markup(_resource("style.css")),
+        script=Markup(script),
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        **result_facts(report),
+        **confusion_facts(report, links if recordings is not None else {}),
+        **({} if recordings is None else mistake_cards(recordings, pairs)),
+        **calibration_facts(report),
+        **data_facts(report, recordings),
+        **making_facts(report),
+    )  # fmt: skip
+    # Names of files may hold halves of characters, which no encoding can write.
+    return page.encode("utf-8", "replace").decode("utf-8").translate(_STRANGE).lstrip() + "\n"
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """The template engine: escapes every text, cuts those without end, refuses what is not defined.
+
+    >>> environment().from_string('<b title="{{ x }}">{{ x }}</b>').render(x='"<')
+    '<b title="&#34;&lt;">&#34;&lt;</b>'
+    """
+    made = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_resource),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_cut,
+        trim_blocks=True,
     )
+    made.filters.update(percent=percent, per_cent=per_cent)
+    made.tests["cell_kind"] = lambda value: isinstance(value, Cell)
+    return made
 
 
-def _body(report: Report, name: str, sections: list[tuple[str, str, str, Html]]) -> Html:
-    head = tag(
-        "header",
-        tag("p", "Recognition report", class_="kicker"),
-        tag("h1", name),
-        tag("p", _protocol(report), class_="lead"),
-        tile_list(report),
-        class_="top",
-    )
-    links = [tag("li", tag("a", short, href=f"#{key}")) for key, short, _, _ in sections]
-    nav = tag("nav", tag("ol", *links), aria_label="Contents")
-    parts = [
-        tag("section", tag("h2", title, id=f"{key}-title"), content, id=key, aria_labelledby=f"{key}-title")
-        for key, _, title, content in sections
-    ]
-    made = f"Made with Kerneton {report.versions.get('kerneton', '')}".strip()
-    foot = tag(
-        "footer", tag("p", f"{made}, {time.strftime('%Y-%m-%d')}. This page is one file and loads nothing.")
-    )
-    return join([head, nav, tag("main", *parts), foot], "\n")
-
-
-def _protocol(report: Report) -> str:
-    n = len(report.splits)
-    return f"Protocol: {report.protocol}, {'one split' if n == 1 else f'{n} splits'}"
+def _cut(value: Any) -> Any:
+    if isinstance(value, str) and not isinstance(value, Markup) and len(value) > _LONGEST:
+        return value[: _LONGEST - 1] + "…"
+    return value
 
 
 def _checked(report: Report, data: Iterable[SkeletonSequence]) -> SkeletonDataset:

@@ -8,54 +8,34 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kerneton.data.sequence import SkeletonDataset
-from kerneton.report.page._html import Html, details, join, table, tag
+from kerneton.report.page._cells import Cell, signed, spaced
 from kerneton.report.page._motion import Motion
 
 if TYPE_CHECKING:
     from kerneton.report.explanation import ClassImportance
-    from kerneton.report.results import Report
 
 _TOP = 5  # joints that are named for each class
-_MANY = 12  # classes from which on cards are small
 _CLASSES = 60  # with pictures; a table says the rest
 
 
-def joint_section(report: Report, data: SkeletonDataset | None, examples: Mapping[str, int]) -> Html:
-    """Cards of classes, or why there are none."""
-    importance = pooled([split.importance for split in report.splits if split.importance is not None])
+def joint_cards(
+    importance: ClassImportance | None, data: SkeletonDataset | None, examples: Mapping[str, int]
+) -> dict[str, Any] | None:
+    """A card for each class and a table of all; None where nothing was measured."""
     if importance is None:
-        return tag(
-            "p",
-            "Not measured. ",
-            tag("code", "evaluate(…, importance=True)"),
-            " measures it for recognisers that are linear in their features.",
-            class_="note",
-        )
-    note = (
-        "How much each joint adds to the decision value of the class, the mean over recordings of the class that the "
-        "model was not trained on. Joints in "
-    )
-    keys = [tag("span", "green", class_="key for"), " speak for the class, those in "]
-    keys += [tag("span", "purple", class_="key against"), " against it; sizes compare within a class."]
-    cards = [
-        _card(importance, row, None if data is None or label not in examples else data[examples[label]])
-        for row, label in enumerate(importance.labels[:_CLASSES])
-    ]
-    rows = [
-        [label, *((_signed(v), float(v)) for v in values)]
-        for label, values in zip(importance.labels, importance.values, strict=True)
-    ]
-    header = ["label", *map(_spaced, importance.joints)]
-    everything = table(
-        "Parts of joints", header, rows, numeric=range(1, len(header)), sortable=True, class_="small upright"
-    )
-    return join(
-        [
-            tag("p", note, *keys),
-            tag("div", *cards, class_="classes many" if len(cards) > _MANY else "classes"),
-            details("Every joint, as a table", everything),
-        ]
-    )
+        return None
+    labels, values = importance.labels, importance.values
+    return {
+        "cards": [
+            _card(importance, row, None if data is None or label not in examples else data[examples[label]])
+            for row, label in enumerate(labels[:_CLASSES])
+        ],
+        "header": ["label", *map(spaced, importance.joints)],
+        "rows": [
+            [label, *(Cell(signed(v), float(v), kind="range") for v in row)]
+            for label, row in zip(labels, values, strict=True)
+        ],
+    }
 
 
 def pooled(found: Sequence[ClassImportance]) -> ClassImportance | None:
@@ -82,48 +62,30 @@ def pooled(found: Sequence[ClassImportance]) -> ClassImportance | None:
     return type(found[0])(labels, found[0].joints, values, tuple(counts[label] for label in labels))
 
 
-def _card(importance: ClassImportance, row: int, example: Any) -> Html:
-    label, values = importance.labels[row], importance.values[row]
-    largest = float(np.abs(values).max()) or 1.0
-    strongest = np.argsort(-np.abs(values), kind="stable")[:_TOP]
-    items = [
-        tag(
-            "li", tag("span", _spaced(importance.joints[j]), class_="name"),
-            tag("span", _signed(values[j]), class_=f"meter {_kind(values[j])}",
-                style=f"--share:{abs(values[j]) / largest:.3f}"),
-        )
-        for j in strongest
-    ]  # fmt: skip
+def _card(importance: ClassImportance, row: int, example: Any) -> dict[str, Any]:
+    values, names = importance.values[row], [spaced(joint) for joint in importance.joints]
+    share = np.abs(values) / (float(np.abs(values).max()) or 1.0)
+    strongest = np.argsort(-share, kind="stable")[:_TOP].tolist()
     motion = None if example is None else Motion.of(example)
-    picture = Html()
-    if motion is not None and motion.frames.shape[1] == len(values):
-        named = ", ".join(f"{_spaced(importance.joints[j])} {_signed(values[j])}" for j in strongest)
-        picture = motion.stage(
-            *_marks(motion, values, importance.joints, largest), label=f"{label}: {named}", quiet=True
-        )
-    return tag("article", tag("h3", label), picture, tag("ul", *items, class_="bars"), class_="class")
-
-
-def _marks(motion: Motion, values: np.ndarray, joints: Sequence[str], largest: float) -> list[Html]:
-    """Discs on the joints, the strongest on top."""
-    pose = motion.view()
-    return [
-        tag(
-            "circle", tag("title", f"{_spaced(joints[j])} {_signed(values[j])}"), class_=f"mark {_kind(values[j])}",
-            cx=round(pose[j, 0]), cy=round(pose[j, 1]), r=6 + 38 * float(np.sqrt(abs(values[j]) / largest)),
-        )
-        for j in np.argsort(np.abs(values), kind="stable")
-        if not np.isnan(pose[j]).any()
-    ]  # fmt: skip
+    if motion is not None and motion.frames.shape[1] != len(values):
+        motion = None
+    return {
+        "label": importance.labels[row],
+        "named": ", ".join(f"{names[j]} {signed(values[j])}" for j in strongest),
+        "bars": [
+            (names[j], Cell(signed(values[j]), share=share[j], kind=f"meter {_kind(values[j])}"))
+            for j in strongest
+        ],
+        "stage": None if motion is None else motion.stage(quiet=True),
+        "sided": motion is not None and motion.body.sided,
+        "marks": [] if motion is None else [
+            {"kind": _kind(values[j]), "x": round(x), "y": round(y), "r": round(6 + 38 * float(np.sqrt(share[j])), 1),
+             "title": f"{names[j]} {signed(values[j])}"}
+            for j in np.argsort(share, kind="stable").tolist()  # the strongest on top
+            for x, y in [motion.view()[j]] if not np.isnan([x, y]).any()
+        ],
+    }  # fmt: skip
 
 
 def _kind(value: float) -> str:
     return "for" if value >= 0 else "against"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
-
-
-def _spaced(joint: str) -> str:
-    return joint.replace("_", " ")

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
-from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.prepare.poses import missing_joints
-from kerneton.report.page._html import Html, number, tag
-from kerneton.report.scene import facing
+from kerneton.report.body import Body
+from kerneton.report.scene import ELEVATION, YAW, camera, facing, ground, is_flat, seen, view, without_strays
 
 WIDTH, HEIGHT, _EDGE = 800, 880, 50  # the picture's units
-YAW, ELEVATION = np.deg2rad(25), np.deg2rad(12)  # where the camera stands until somebody turns it
 _POINTS, _FRAMES = 3000, 90  # most joints in all frames of a motion, and most frames
 
 
@@ -23,9 +21,9 @@ class Motion:
     """A recording in units of the picture: right of the body's axis, up, and towards the viewer."""
 
     frames: np.ndarray  # (n, J, 3) whole numbers; NaN where missing
-    layout: Layout | None
+    body: Body
     seconds: float
-    timed: bool  # whether the seconds are known, or one a frame
+    timed: bool  # whether the seconds are known, or one per frame
     still: int  # the frame that tells most
     radius: float  # of the floor
     ground: int  # of the picture, where the floor's middle lies
@@ -34,117 +32,79 @@ class Motion:
     @classmethod
     def of(cls, sequence: SkeletonSequence) -> Motion | None:
         """Thin, turn to the viewer and scale; None where no joint was measured."""
-        joints = np.array(sequence.joints, dtype=float)
-        joints[missing_joints(sequence) | ~np.isfinite(joints).all(axis=2)] = np.nan
+        joints, flat = seen(sequence), is_flat(sequence)
         if np.isnan(joints).all():
             return None
-        flat = not np.nan_to_num(joints[..., 2]).any()
-        joints = joints[thinned(len(joints), joints.shape[1])]
-        up, front = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, -1.0]) if flat else facing(sequence)
-        points = joints @ np.stack([np.cross(up, front), up, front]).T
-        points, radius, ground = _fit(points, flat=flat)
+        front = camera(sequence) if flat else view(facing(sequence))
+        points, radius, height = _fit(
+            joints[thinned(sequence.n_frames, sequence.n_joints)] @ front.T, flat=flat
+        )
         fps = sequence.fps
         return cls(
             frames=points,
-            layout=sequence.layout,
+            body=Body(sequence.layout, sequence.n_joints),
             seconds=(sequence.n_frames - 1) / fps if fps else float(sequence.n_frames - 1),
             timed=bool(fps),
             still=_telling(points),
             radius=radius,
-            ground=ground,
+            ground=height,
             flat=flat,
         )
 
     @property
-    def bones(self) -> tuple[tuple[int, int], ...]:
-        return self.layout.bones if self.layout is not None else ()
-
-    @property
-    def head(self) -> int | None:
-        return self.layout.index("head") if self.layout is not None and "head" in self.layout.joints else None
-
-    @property
-    def loose(self) -> list[int]:
-        """Joints without bones, shown as dots."""
-        tied = {joint for bone in self.bones for joint in bone} | {self.head}
-        return [j for j in range(self.frames.shape[1]) if j not in tied]
-
-    @property
-    def ends(self) -> list[int]:
-        """Ends of limbs, whose ways are drawn: hands and feet, and fingers and toes stand for them."""
-        if self.layout is None:
-            return []
-        parents = {parent for parent, _ in self.bones}
-        tips = [child for _, child in self.bones if child not in parents and child != self.head]
-        return [j for j in tips if _side(self.layout.joints[j]) != "m"][:8]
-
-    @property
-    def sided(self) -> bool:
-        """Whether any bone belongs to a side."""
-        return any(self._side(joint) != "m" for _, joint in self.bones)
+    def angles(self) -> dict[str, float]:
+        """Where the camera stands until somebody turns it."""
+        return {"yaw": 0.0, "elevation": 0.0} if self.flat else {"yaw": YAW, "elevation": ELEVATION}
 
     def to_dict(self) -> dict[str, Any]:
         """What the script needs, numbers alone."""
         rows = self.frames.reshape(len(self.frames), -1)
         return {
             "frames": [[None if np.isnan(v) else int(v) for v in row] for row in rows],
-            "bones": [list(bone) for bone in self.bones],
-            "head": self.head,
-            "loose": self.loose,
-            "ends": self.ends,
+            "bones": [list(bone) for bone in self.body.bones],
+            "heads": self.body.heads,
+            "loose": self.body.loose,
+            "ends": self.body.ends,
             "seconds": round(self.seconds, 3),
             "timed": self.timed,
             "still": self.still,
             "ground": self.ground,
+            "middle": WIDTH // 2,
             "turns": not self.flat,
+            **self.angles,
         }
 
     def view(self, frame: int | None = None) -> np.ndarray:
-        """Joints of a frame, by default of the still, in the picture; (J, 2) or, for a slice, (n, J, 2)."""
-        x, y, z = np.moveaxis(self.frames[self.still if frame is None else frame], -1, 0)
-        yaw, elevation = (0.0, 0.0) if self.flat else (YAW, ELEVATION)
-        right = x * np.cos(yaw) - z * np.sin(yaw)
-        near = x * np.sin(yaw) + z * np.cos(yaw)
-        height = y * np.cos(elevation) - near * np.sin(elevation)
-        return np.stack([WIDTH / 2 + right, self.ground - height], axis=-1)
+        """Joints of a frame, by default of the still, in the picture; (J, 2)."""
+        points = self.frames[self.still if frame is None else frame] @ view(np.eye(3)[2], **self.angles).T
+        return np.stack([WIDTH / 2 + points[..., 0], self.ground - points[..., 1]], axis=-1)
 
-    def stage(self, *over: Html, label: str, quiet: bool = False, **attributes: Any) -> Html:
-        """The still as a picture; ``quiet`` draws a grey body, for something ``over`` it to stand out."""
-        pose = self.view()
-        floor = tag(
-            "ellipse",
-            class_="floor",
-            cx=WIDTH / 2,
-            cy=self.ground,
-            rx=self.radius,
-            ry=0.0 if self.flat else self.radius * np.sin(ELEVATION),
-        )
-        parts = [floor]
-        if not quiet:
-            ways = np.stack([self.view(t) for t in range(len(self.frames))])
-            parts += [tag("path", class_=f"way {self._side(j)}", d=_way(ways[:, j])) for j in self.ends]
-        parts += [
-            tag("line", class_=f"bone {'m' if quiet else self._side(b)}", **_segment(pose[a], pose[b]))
-            for a, b in self.bones
-        ]
-        if self.head is not None:
-            parts.append(tag("circle", class_="head", r=self._head_size(), **_point(pose[self.head])))
-        parts += [tag("circle", class_="dot", r=7, **_point(pose[j])) for j in self.loose]
-        names = f"stage{' quiet' if quiet else ''}"
-        box = f"0 0 {WIDTH} {HEIGHT}"
-        return tag(
-            "svg", *parts, *over, viewBox=box, class_=names, role="img", aria_label=label, **attributes
-        )
+    def stage(self, *, quiet: bool = False) -> dict[str, Any]:
+        """What there is to draw of the still; ``quiet`` is a body without ways, for something else to stand out."""
+        pose, sides = self.view(), self.body.sides
+        ends = [] if quiet else self.body.ends
+        ways = np.stack([self.view(t) for t in range(len(self.frames))], axis=1)
+        return {
+            "width": WIDTH,
+            "height": HEIGHT,
+            "quiet": quiet,
+            "floor": (WIDTH // 2, self.ground, round(self.radius), round(self.radius * self._tilt)),
+            "ways": [(sides[j], _way(ways[j])) for j in ends],
+            "bones": [(sides[b], _place(pose[[a, b]])) for a, b in self.body.bones],
+            "heads": [(self._head_size(j), _place(pose[j])) for j in self.body.heads],
+            "dots": [_place(pose[j]) for j in self.body.loose],
+        }
 
-    def _side(self, joint: int) -> str:
-        return "m" if self.layout is None else _side(self.layout.joints[joint])
+    @property
+    def _tilt(self) -> float:
+        return float(np.sin(self.angles["elevation"]))
 
-    def _head_size(self) -> float:
-        near = [a if b == self.head else b for a, b in self.bones if self.head in (a, b)]
-        if not near:
-            return 24.0
-        lengths = np.linalg.norm(self.frames[:, self.head] - self.frames[:, near[0]], axis=1)
-        return 24.0 if np.isnan(lengths).all() else float(np.clip(0.45 * np.nanmedian(lengths), 14, 48))
+    def _head_size(self, head: int) -> int:
+        near = [a if b == head else b for a, b in self.body.bones if head in (a, b)]
+        lengths = [np.linalg.norm(self.frames[:, head] - self.frames[:, j], axis=1) for j in near[:1]]
+        if not lengths or np.isnan(lengths).all():
+            return 24
+        return int(np.clip(0.45 * np.nanmedian(lengths), 14, 48))
 
 
 def thinned(n_frames: int, n_joints: int) -> np.ndarray:
@@ -159,23 +119,19 @@ def thinned(n_frames: int, n_joints: int) -> np.ndarray:
 
 def _fit(points: np.ndarray, *, flat: bool) -> tuple[np.ndarray, float, int]:
     """Scale so that the body stays in the picture however it is turned; floor's radius, and where it lies."""
-    known = points[~np.isnan(points).any(axis=2)]
-    low, high = np.percentile(known, [0.5, 99.5], axis=0)  # a few joints gone astray must not shrink the rest
-    slack = 0.15 * (high - low).max()
-    known = np.clip(known, low - slack, high + slack)
+    known = without_strays(points)
     low, high = known.min(axis=0), known.max(axis=0)
     middle = (low + high) / 2
     reach = float(np.hypot(*(known - middle)[:, [0, 2]].T).max())
-    lowest = np.nanmin(np.where(np.isnan(points[..., 1]), np.inf, points[..., 1]), axis=1)
-    floor = float(np.median(lowest[np.isfinite(lowest)]))
+    floor = ground(points)
     tilt = 0.0 if flat else ELEVATION
     tall = (high[1] - floor) * np.cos(tilt) + reach * np.sin(tilt)
     deep = max((floor - low[1]) * np.cos(tilt), 0.0) + reach * np.sin(tilt)
     size = max(2 * reach / (WIDTH - 2 * _EDGE), (tall + deep) / (HEIGHT - 2 * _EDGE), 1e-12)
     scaled = (points - [middle[0], floor, middle[2]]) / size
     spare = HEIGHT - 2 * _EDGE - (tall + deep) / size
-    ground = HEIGHT - _EDGE - deep / size - spare / 2
-    return np.clip(np.round(scaled), -2000, 2000) + 0.0, reach / size, round(ground)
+    height = HEIGHT - _EDGE - deep / size - spare / 2
+    return np.clip(np.round(scaled), -2000, 2000) + 0.0, reach / size, round(height)
 
 
 def _telling(points: np.ndarray) -> int:
@@ -187,29 +143,17 @@ def _telling(points: np.ndarray) -> int:
     return int(frames[np.minimum(*away).argmax()])
 
 
-def _side(joint: str) -> str:
-    return {"left": "l", "right": "r"}.get(joint.partition("_")[0], "m")
+def _place(points: np.ndarray) -> list[int] | None:
+    """Whole coordinates; None where a joint is missing."""
+    return None if np.isnan(points).any() else [round(v) for v in points.ravel().tolist()]
 
 
-def _segment(start: np.ndarray, stop: np.ndarray) -> dict[str, Any]:
-    if np.isnan([start, stop]).any():
-        return {"visibility": "hidden"}
-    return {"x1": round(start[0]), "y1": round(start[1]), "x2": round(stop[0]), "y2": round(stop[1])}
-
-
-def _point(place: np.ndarray) -> dict[str, Any]:
-    return (
-        {"visibility": "hidden"} if np.isnan(place).any() else {"cx": round(place[0]), "cy": round(place[1])}
-    )
-
-
-def _way(places: np.ndarray) -> Html:
-    """A path that stops where a joint is missing."""
+def _way(places: np.ndarray) -> Markup:
+    """An SVG path that stops where a joint is missing."""
     letters, broken = [], True
     for place in places:
-        if np.isnan(place).any():
-            broken = True
-            continue
-        letters.append(f"{'M' if broken else 'L'}{number(place[0], 0)} {number(place[1], 0)}")
-        broken = False
-    return Html("".join(letters))
+        here = _place(place)
+        if here is not None:
+            letters.append(f"{'M' if broken else 'L'}{here[0]} {here[1]}")
+        broken = here is None
+    return Markup("".join(letters))

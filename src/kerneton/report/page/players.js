@@ -1,7 +1,7 @@
 "use strict";
 // Players of recordings, tables that sort, and everything open on paper. The data are numbers alone.
 (() => {
-  const YAW = 25 * Math.PI / 180, TILT = 12 * Math.PI / 180, MIDDLE = 400, REST = 500;
+  const REST = 500;  // milliseconds at the end, before it starts again
   const block = document.getElementById("motions");
   const motions = block ? JSON.parse(block.textContent) : [];
   const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -17,7 +17,7 @@
       this.parts = kind => [...this.stage.querySelectorAll(kind)];
       this.bones = this.parts(".bone");
       this.dots = this.parts(".dot");
-      this.head = this.stage.querySelector(".head");
+      this.heads = this.parts(".head");
       this.ways = this.parts(".way");
       this.last = this.motion.frames.length - 1;
       this.at = this.motion.still;
@@ -34,13 +34,13 @@
     pose(at) {
       const before = Math.floor(at), after = Math.min(before + 1, this.last), share = at - before;
       const a = this.motion.frames[before], b = this.motion.frames[after], places = [];
-      const yaw = this.motion.turns ? YAW + this.turn : 0, tilt = this.motion.turns ? TILT : 0;
+      const yaw = this.motion.yaw + this.turn, tilt = this.motion.elevation;
       const cy = Math.cos(yaw), sy = Math.sin(yaw), ct = Math.cos(tilt), st = Math.sin(tilt);
       for (let i = 0; i < a.length; i += 3) {
         if (a[i] === null || (share && b[i] === null)) { places.push(null); continue; }
         const mix = k => share ? a[i + k] + share * (b[i + k] - a[i + k]) : a[i + k];
         const x = mix(0), y = mix(1), z = mix(2), near = x * sy + z * cy;
-        places.push([MIDDLE + x * cy - z * sy, this.motion.ground - y * ct + near * st]);
+        places.push([this.motion.middle + x * cy - z * sy, this.motion.ground - y * ct + near * st]);
       }
       return places;
     }
@@ -53,10 +53,7 @@
         set(this.bones[i], p && q && { x1: p[0], y1: p[1], x2: q[0], y2: q[1] });
       });
       this.motion.loose.forEach((j, i) => set(this.dots[i], pose[j] && { cx: pose[j][0], cy: pose[j][1] }));
-      if (this.head) {
-        const p = pose[this.motion.head];
-        set(this.head, p && { cx: p[0], cy: p[1] });
-      }
+      this.motion.heads.forEach((j, i) => set(this.heads[i], pose[j] && { cx: pose[j][0], cy: pose[j][1] }));
       const share = this.last ? this.at / this.last : 0, time = share * this.motion.seconds;
       const text = this.motion.timed ? time.toFixed(2) + " s" : "frame " + Math.round(time);
       this.clock.value = text;
@@ -170,6 +167,15 @@
       body.append(...[...body.rows].sort((a, b) => down ? order(b, a) : order(a, b)));
     }));
   }
+
+  // What is wider than its place says so, and can be scrolled by keyboard.
+  const measure = target => {
+    const wide = target.scrollWidth > target.clientWidth + 1;
+    target.classList.toggle("wide", wide);
+    if (wide) target.tabIndex = 0;
+  };
+  const sized = new ResizeObserver(entries => requestAnimationFrame(() => entries.forEach(e => measure(e.target))));
+  for (const each of document.querySelectorAll(".scroll")) { measure(each); sized.observe(each); }
 
   // On paper nothing can be opened.
   let opened = [];

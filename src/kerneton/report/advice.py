@@ -1,0 +1,118 @@
+"""What to do next: computed from the results, the most useful first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from kerneton.report.tables import percent
+
+if TYPE_CHECKING:
+    from kerneton.report.results import Report
+
+_EACH = 3  # steps of one kind
+_FOUND = 0.9  # recall below which more recordings of a label are asked for, and accuracy from which on a model is of use
+_WIDE = 0.1  # width of an interval that more people would narrow
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do: ``kind`` is "data", "confusion", "label", "person", "people" or "use"."""
+
+    kind: str
+    text: str
+
+
+def next_steps(report: Report) -> list[Step]:
+    """Confusions to look at, labels to record more of, people to look at and to add.
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from kerneton import evaluate, make_actions
+    >>> data = make_actions(["wave", "bow"], n_subjects=3, n_takes=2)
+    >>> for step in next_steps(evaluate(DummyClassifier(), data, "leave-one-subject-out")):
+    ...     print(step.kind, "|", step.text.partition(". ")[0])
+    confusion | Look at wave and bow side by side: taken for each other 6 times in 12 tests
+    label | Record more of wave (0 of 6 right).
+    people | Add people: with 3, the accuracy for new ones is known only as 11.1 to 88.9 %
+    """
+    found = [*_data(report), *_confusions(report), *_labels(report), *_persons(report), *_people(report)]
+    if report.accuracy >= _FOUND:
+        text = "Train on all recordings (kerneton fit), and try the model on people and places that are not among them."
+        found.append(Step("use", text))
+    return found
+
+
+def _data(report: Report) -> Iterator[Step]:
+    warnings = report.data.get("warnings") or []
+    if warnings:
+        more = f", and {len(warnings) - 1} more" if len(warnings) > 1 else ""
+        yield Step("data", f"Check the recordings first: {warnings[0]}{more}.")
+
+
+def _confusions(report: Report) -> Iterator[Step]:
+    """Pairs of labels that are taken for each other, both directions together, more than once."""
+    support = {row["label"]: row["support"] for row in report.class_table()}
+    total: dict[tuple[str, ...], int] = {}
+    for pair in report.confused_pairs(None):
+        both = tuple(sorted((pair["label"], pair["predicted"])))
+        total[both] = total.get(both, 0) + pair["count"]
+    often = sorted((item for item in total.items() if item[1] > 1), key=lambda item: -item[1])[:_EACH]
+    for (a, b), count in often:
+        one, other = sorted((a, b), key=lambda label: (support[label] == 0, label != _mistaken(report, a, b)))
+        tests = support[a] + support[b]
+        text = f"Look at {one} and {other} side by side: taken for each other {count} times in {tests} tests."
+        if not support[other]:
+            text = f"Look at {one}: {count} of {tests} tests were called {other}."
+        elif (a, b) == often[0][0]:
+            text += " If their joints move alike, record them from another side, or join the labels."
+        yield Step("confusion", text)
+
+
+def _mistaken(report: Report, a: str, b: str) -> str:
+    """Which of two labels is mistaken for the other more often."""
+    count = {(p["label"], p["predicted"]): p["count"] for p in report.confused_pairs(None)}
+    return a if count.get((a, b), 0) >= count.get((b, a), 0) else b
+
+
+def _labels(report: Report) -> Iterator[Step]:
+    """Labels that are seldom found, and labels with far fewer recordings than the others."""
+    rows = [row for row in report.class_table() if row["support"]]
+    poor = sorted((row for row in rows if row["recall"] < _FOUND), key=lambda row: row["recall"])[:_EACH]
+    if poor:
+        listed = [f"{r['label']} ({round(r['recall'] * r['support'])} of {r['support']} right)" for r in poor]
+        yield Step("label", f"Record more of {', '.join(listed)}.")
+    counts = report.data["labels"]
+    usual = median(counts.values())
+    rare = [label for label, n in counts.items() if n < usual / 2 and label not in {r["label"] for r in poor}]
+    if rare:
+        listed = ", ".join(f"{label} ({counts[label]})" for label in rare[:_EACH])
+        yield Step(
+            "label", f"Record more of {listed}: the other labels have about {usual:g} recordings each."
+        )
+
+
+def _persons(report: Report) -> Iterator[Step]:
+    """People who are recognised clearly worse than all others together."""
+    rows = report.subject_table()
+    tests, right = sum(r["n_test"] for r in rows), sum(r["n_test"] * r["accuracy"] for r in rows)
+    for row in rows[:_EACH]:
+        rest = tests - row["n_test"]
+        others = (right - row["n_test"] * row["accuracy"]) / rest if rest else 0.0
+        if row["accuracy_high"] < others:
+            text = f"Look at subject {row['subject']}: {percent(row['accuracy'])} % right against {percent(others)} % "
+            text += "for the others. Check left and right, camera and labels; or add people who move alike."
+            yield Step("person", text)
+
+
+def _people(report: Report) -> Iterator[Step]:
+    subjects = report.data.get("subjects") or {}
+    if not subjects:
+        text = "Say who is in each recording (LABEL/SUBJECT/FILE): only then is this the accuracy for new people."
+        yield Step("people", text)
+        return
+    known = report.interval()
+    if known.high - known.low > _WIDE:
+        text = f"Add people: with {len(subjects)}, the accuracy for new ones is known only as {known} %. "
+        yield Step("people", text + "A new person tells more than new takes of the same ones.")

@@ -1,0 +1,71 @@
+"""How a body is drawn: bones, sides and their colours, heads, loose joints, ends of limbs. One rule for all pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from kerneton.data.layouts import Layout
+
+# Blue and orange stay apart for colour-blind eyes and in print.
+COLOURS = {"left": "#d95f02", "right": "#1f6fb4", "middle": "#444444"}
+_TRACED = 10  # ends of limbs whose ways are drawn
+
+
+def side(joint: str) -> str:
+    """The side of the body that a joint's name tells: "left", "right" or "middle".
+
+    >>> side("left_wrist"), side("head"), side("second_right_foot")
+    ('left', 'middle', 'right')
+    """
+    return next((word for word in joint.split("_") if word in ("left", "right")), "middle")
+
+
+@dataclass(frozen=True)
+class Body:
+    """What there is to draw of recordings of a layout, or of so many joints without one.
+
+    >>> from kerneton.data.layouts import KINECT_20
+    >>> body = Body(KINECT_20, 20)
+    >>> [KINECT_20.joints[j] for j in body.ends], body.loose, Body(None, 3).loose
+    (['left_hand', 'right_hand', 'left_foot', 'right_foot'], [], [0, 1, 2])
+    """
+
+    layout: Layout | None
+    n_joints: int
+
+    @property
+    def bones(self) -> tuple[tuple[int, int], ...]:
+        return () if self.layout is None else self.layout.bones
+
+    @cached_property
+    def sides(self) -> list[str]:
+        """The side of each joint; a bone has that of its far end."""
+        return ["middle"] * self.n_joints if self.layout is None else [side(j) for j in self.layout.joints]
+
+    @property
+    def sided(self) -> bool:
+        """Whether anything drawn belongs to a side, so that a legend is needed."""
+        return any(self.sides[child] != "middle" for _, child in self.bones)
+
+    @cached_property
+    def heads(self) -> list[int]:
+        names = () if self.layout is None else self.layout.joints
+        return [j for j, name in enumerate(names) if name.split("_")[-1] == "head"]
+
+    @property
+    def loose(self) -> list[int]:
+        """Joints without bones, shown as dots."""
+        tied = {joint for bone in self.bones for joint in bone} | set(self.heads)
+        return [j for j in range(self.n_joints) if j not in tied]
+
+    @property
+    def ends(self) -> list[int]:
+        """Ends of limbs, whose ways are drawn: those of a side where there are any."""
+        parents = {parent for parent, _ in self.bones}
+        tips = [child for _, child in self.bones if child not in parents and child not in self.heads]
+        limbs = [j for j in tips if self.sides[j] != "middle"]
+        return (limbs or tips)[:_TRACED]
+
+    def colour(self, joint: int) -> str:
+        return COLOURS[self.sides[joint]]

@@ -1,0 +1,151 @@
+"""Figures of a report, computed from what was said of every recording in every split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kerneton.report.intervals import Interval, interval
+from kerneton.report.reliability import Calibration, calibration
+
+if TYPE_CHECKING:
+    from kerneton.report.results import Report, Split
+
+
+def interval_of(report: Report, label: str | None = None) -> Interval:
+    """The interval of the accuracy, or of a label's recall, over people where they are known."""
+    tested, right = shares(report, label)
+    subjects = None if report.subjects is None else np.array(report.subjects)[tested]
+    return interval(right, subjects, report.accuracy if label is None else None)
+
+
+def shares(report: Report, label: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Positions (n,) of the recordings that were tested, each once, and the share of their tests that was right."""
+    index = np.concatenate([split.indices for split in report.splits])
+    right = np.concatenate([split.true == split.predicted for split in report.splits]).astype(float)
+    if label is not None:
+        own = np.concatenate([split.true for split in report.splits]) == label
+        index, right = index[own], right[own]
+    tested, place, times = np.unique(index, return_inverse=True, return_counts=True)
+    return tested, np.bincount(place, weights=right) / times
+
+
+def subject_table(report: Report) -> list[dict[str, Any]]:
+    """Accuracy and tested recordings of each subject."""
+    if report.subjects is None:
+        return []
+    tested, right = shares(report)
+    who = np.array(report.subjects)[tested]
+    rows = []
+    for subject in np.unique(who).tolist():
+        own = right[who == subject]
+        found = {"accuracy": float(own.mean()), "n_test": len(own)}
+        rows.append({"subject": subject, **found, **_bounds("accuracy", interval(own))})
+    return sorted(rows, key=lambda row: (row["accuracy"], row["subject"]))
+
+
+def class_table(report: Report) -> list[dict[str, Any]]:
+    """Label, precision, recall, F1 and support of each class; None where there is nothing to divide."""
+    matrix = report.confusion
+    hits, support, said = np.diag(matrix), matrix.sum(1), matrix.sum(0)
+    return [
+        {
+            "label": label,
+            "precision": _ratio(hits[i], said[i]),
+            "recall": _ratio(hits[i], support[i]),
+            "f1": _ratio(2 * hits[i], support[i] + said[i]),
+            "support": int(support[i]),
+            **_bounds("recall", report.interval(label) if support[i] else None),
+        }
+        for i, label in enumerate(report.classes)
+    ]
+
+
+def split_table(report: Report) -> list[dict[str, Any]]:
+    """Sizes, accuracy and seconds of each split."""
+    fields = ("name", "n_train", "n_test", "accuracy", "fit_seconds", "predict_seconds")
+    return [
+        {field: getattr(split, field) for field in fields}
+        | _bounds("accuracy", interval(split.true == split.predicted))
+        for split in report.splits
+    ]
+
+
+def confused_pairs(report: Report) -> list[dict[str, Any]]:
+    """The most frequent mistakes: label, what it was taken for, how often, and as a share of the label."""
+    matrix = report.confusion
+    support = matrix.sum(1)
+    pairs = [
+        {
+            "label": report.classes[i],
+            "predicted": report.classes[j],
+            "count": int(matrix[i, j]),
+            "share": float(matrix[i, j] / support[i]),
+        }
+        for i, j in np.argwhere(matrix)
+        if i != j
+    ]
+    return sorted(pairs, key=lambda pair: (-pair["count"], -pair["share"], pair["label"]))
+
+
+def variant_table(report: Report) -> list[dict[str, Any]]:
+    """How often each variant was chosen, and its accuracy on held-out training subjects."""
+    found = [split.variant_scores for split in report.splits if split.variant_scores]
+    names = dict.fromkeys(name for scores in found for name in scores)
+    return [
+        {
+            "variant": name or "as given",
+            "splits": sum(split.variant == name for split in report.splits),
+            "validation": float(np.mean([scores[name] for scores in found if name in scores])),
+        }
+        for name in names
+    ]
+
+
+def calibration_of(report: Report) -> Calibration | None:
+    """Whether probabilities mean what they say, all splits together; None where there are none."""
+    splits = [split for split in report.splits if split.probabilities is not None]
+    classes = sorted({label for split in splits for label in split.model_classes})
+    pooled = []
+    for split in splits:  # a class that a split did not know has no probability there
+        rows = np.zeros((split.n_test, len(classes)))
+        rows[:, [classes.index(label) for label in split.model_classes]] = split.probabilities
+        pooled.append(rows)
+    if not pooled:
+        return None
+    return calibration(np.concatenate(pooled), np.concatenate([split.true for split in splits]), classes)
+
+
+def prediction_table(report: Report) -> list[dict[str, Any]]:
+    """A row for each recording in each split."""
+    return [row for split in report.splits for row in _rows(report, split)]
+
+
+def _rows(report: Report, split: Split) -> Iterator[dict[str, Any]]:
+    column = {label: i for i, label in enumerate(split.model_classes)}
+    for i, index in enumerate(split.indices):
+        said = str(split.predicted[i])
+        row = {
+            "split": split.name,
+            "index": int(index),
+            "recording": report.recordings[index],
+            "subject": None if report.subjects is None else report.subjects[index],
+            "label": str(split.true[i]),
+            "predicted": said,
+            "correct": bool(split.true[i] == said),
+        }
+        for name, values in (("score", split.scores), ("probability", split.probabilities)):
+            if values is not None:
+                row[name] = float(values[i, column[said]]) if said in column else None
+        yield row
+
+
+def _bounds(name: str, found: Interval | None) -> dict[str, float | None]:
+    low, high = (None, None) if found is None else (found.low, found.high)
+    return {f"{name}_low": low, f"{name}_high": high}
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return float(part / whole) if whole else None
