@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
 from kerneton import make_actions
+from kerneton.data.bodies import pair
 from kerneton.data.layouts import FLORENCE_15, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, MissingExtraError, ParameterError
@@ -147,6 +148,26 @@ def test_all_pictures_have_one_camera(kind):
     names = body.layout.joints
     left, right = names.index("left_shoulder"), names.index("right_shoulder")
     assert sheet[:, left, 0].mean() > sheet[:, right, 0].mean()  # seen from the front
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.8, 1.6, 2.4])
+def test_two_bodies_stand_side_by_side(angle):
+    """However the line between them runs, neither hides the other, and nobody changes places with a turn of the camera."""
+    (ann,) = make_actions(["wave"], n_subjects=1, n_takes=1, dropout=0)
+    both = pair(
+        ann,
+        ann.replace(
+            joints=turn(ann.joints - ann.joints.mean((0, 1)), np.pi) + ann.joints.mean((0, 1)) + [1.5, 0, 0]
+        ),
+    )
+    both = both.replace(joints=turn(both.joints, angle))
+    plane = Scene.of(both).plane
+    centres = [np.nanmean(plane[:, list(body), 0]) for body in both.layout.bodies]
+    assert abs(centres[1] - centres[0]) > 1.2
+    figure = plot_skeleton(both, n_poses=2)
+    assert {text.get_text() for text in figure.texts} == {"left", "right"}
+    assert Motion.of(both).body.heads == [both.layout.index("head_1"), both.layout.index("head_2")]
+    assert drawn(figure) > 1000
 
 
 def test_sides_are_told_in_a_legend():

@@ -81,8 +81,8 @@ def _labels(report: Report) -> Iterator[Step]:
     rows = [row for row in report.class_table() if row["support"]]
     poor = sorted((row for row in rows if row["recall"] < _FOUND), key=lambda row: row["recall"])[:_EACH]
     if poor:
-        listed = [f"{r['label']} ({round(r['recall'] * r['support'])} of {r['support']} right)" for r in poor]
-        yield Step("label", f"Record more of {', '.join(listed)}.")
+        found = [f"{r['label']} ({round(r['recall'] * r['support'])} of {r['support']} right)" for r in poor]
+        yield Step("label", f"Record more of {', '.join(found)}.")
     counts = report.data["labels"]
     usual = median(counts.values())
     rare = [label for label, n in counts.items() if n < usual / 2 and label not in {r["label"] for r in poor}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,13 +13,13 @@ COLOURS = {"left": "#d95f02", "right": "#1f6fb4", "middle": "#444444"}
 _TRACED = 10  # ends of limbs whose ways are drawn
 
 
-def side(joint: str) -> str:
-    """The side of the body that a joint's name tells: "left", "right" or "middle".
+def part(joint: str) -> str:
+    """A joint's name without the number of its body.
 
-    >>> side("left_wrist"), side("head"), side("second_right_foot")
-    ('left', 'middle', 'right')
+    >>> part("left_hip"), part("head_2")
+    ('left_hip', 'head')
     """
-    return next((word for word in joint.split("_") if word in ("left", "right")), "middle")
+    return re.sub(r"_\d+$", "", joint)
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,9 @@ class Body:
     @cached_property
     def sides(self) -> list[str]:
         """The side of each joint; a bone has that of its far end."""
-        return ["middle"] * self.n_joints if self.layout is None else [side(j) for j in self.layout.joints]
+        if self.layout is None:
+            return ["middle"] * self.n_joints
+        return [("left", "middle", "right")[side + 1] for side in self.layout.sides.tolist()]
 
     @property
     def sided(self) -> bool:
@@ -51,7 +54,7 @@ class Body:
     @cached_property
     def heads(self) -> list[int]:
         names = () if self.layout is None else self.layout.joints
-        return [j for j, name in enumerate(names) if name.split("_")[-1] == "head"]
+        return [j for j, name in enumerate(names) if part(name) == "head"]
 
     @property
     def loose(self) -> list[int]:

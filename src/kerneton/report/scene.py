@@ -6,6 +6,7 @@ Recordings in two dimensions are seen straight from the front.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +15,10 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import describe
 from kerneton.exceptions import DataError
 from kerneton.prepare.poses import missing_joints
-from kerneton.report.body import side
+from kerneton.report.body import part
 
 YAW, ELEVATION = np.deg2rad(25), np.deg2rad(12)
+_TOWARDS_CAMERA = np.array([0.0, 0.0, -1.0])
 # Pairs that tell where a body faces: the trunk tells best, limbs and face only where it is not there, then any.
 _TELLING = (("shoulder", "hip"), ("elbow", "knee"), ("eye", "ear"), None)
 
@@ -28,7 +30,7 @@ def camera(sequence: SkeletonSequence) -> np.ndarray:
     [[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, -1.0]]
     """
     if is_flat(sequence):
-        return view(np.array([0.0, 0.0, -1.0]))
+        return view(_TOWARDS_CAMERA)
     return view(facing(sequence), yaw=YAW, elevation=ELEVATION)
 
 
@@ -44,7 +46,7 @@ def view(front: np.ndarray, *, yaw: float = 0.0, elevation: float = 0.0) -> np.n
 def facing(sequence: SkeletonSequence) -> np.ndarray:
     """The horizontal direction (3,) that the body faces over the recording; towards the camera if unknown.
 
-    Up crossed with the direction from the right to the left side points backwards.
+    Up crossed with the direction from the right to the left side points backwards. Two bodies are looked at from beside.
 
     >>> from kerneton.data.layouts import Layout
     >>> sides = Layout("pair", ["left_hip", "right_hip"])
@@ -52,17 +54,31 @@ def facing(sequence: SkeletonSequence) -> np.ndarray:
     [0.0, 0.0, 1.0]
     """
     layout, joints = sequence.layout, seen(sequence)
-    pairs = []
-    if layout is not None:
-        twins = enumerate(layout.mirror.tolist())
-        pairs = [(i, j) for i, j in twins if i != j and side(layout.joints[i]) == "left"]
+    if layout is None:
+        return _TOWARDS_CAMERA
+    if len(layout.bodies) > 1:
+        return _beside(joints, layout.bodies)
+    pairs = [(i, j) for i, j in enumerate(layout.mirror.tolist()) if layout.sides[i] < 0]
     for parts in _TELLING:
-        chosen = [(i, j) for i, j in pairs if parts is None or layout.joints[i].endswith(parts)]  # type: ignore[union-attr]
+        chosen = [(i, j) for i, j in pairs if parts is None or part(layout.joints[i]).endswith(parts)]
         across = sum((np.nansum(joints[:, i] - joints[:, j], axis=0) for i, j in chosen), np.zeros(3))
         length = np.hypot(across[0], across[2])
         if length > 1e-6:
             return np.array([-across[2], 0.0, across[0]]) / length + 0.0
-    return np.array([0.0, 0.0, -1.0])
+    return _TOWARDS_CAMERA
+
+
+def _beside(joints: np.ndarray, bodies: Sequence[Sequence[int]]) -> np.ndarray:
+    """Across the line between two bodies, on the side of the camera, so that neither hides the other."""
+    first, second = (joints[:, list(body)].reshape(-1, 3) for body in bodies[:2])
+    if np.isnan(first).all() or np.isnan(second).all():
+        return _TOWARDS_CAMERA
+    line = np.nanmedian(second, axis=0) - np.nanmedian(first, axis=0)
+    length = np.hypot(line[0], line[2])
+    if length < 1e-6:
+        return _TOWARDS_CAMERA
+    across = np.array([-line[2], 0.0, line[0]]) / length
+    return (across if across[2] <= 0 else -across) + 0.0
 
 
 def seen(sequence: SkeletonSequence) -> np.ndarray:
