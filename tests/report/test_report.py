@@ -196,6 +196,21 @@ def test_markdown(report, tmp_path):
     assert "No mistakes." in perfect.to_markdown()
 
 
+def test_labels_stay_text_in_markdown(report):
+    name = "<img src=x> [a](b)"
+    bad = dataclasses.replace(
+        report,
+        splits=(dataclasses.replace(report.splits[0], predicted=np.array([name] * 10)),),
+        classes=("a", "b", "c", name),
+        protocol=name,
+        data={**report.data, "name": name},
+    )
+    text = bad.to_markdown()
+    assert "<img" not in text
+    assert " [a]" not in text
+    assert text.count("&lt;img") >= 5
+
+
 def test_text(report):
     assert str(report) == (
         "letters: 10 recordings, 3 labels, 2 subjects, joints florence15, 5 to 9 frames\n"

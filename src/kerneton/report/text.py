@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kerneton.report.tables import aligned, markdown, percent
+from kerneton.report.tables import aligned, inline, markdown, percent
 
 if TYPE_CHECKING:
     from kerneton.report.results import Report
@@ -56,12 +56,12 @@ def report_markdown(report: Report) -> str:
     """A report as a page of tables in Markdown."""
     facts = {**report.parameters, **report.versions}
     parts = [
-        f"# {report.data.get('name') or 'Recordings'}, {report.protocol}",
+        "# " + inline(f"{report.data.get('name') or 'Recordings'}, {report.protocol}"),
         f"Accuracy **{percent_of(report)}**, 95 % interval {report.interval()}.",
-        describe_data(report.data) + ".",
+        inline(describe_data(report.data)) + ".",
         markdown(class_rows(report)),
         "## What to do next",
-        "\n".join(f"- {step['text']}" for step in report.next_steps()),
+        "\n".join(f"- {inline(step['text'])}" for step in report.next_steps()),
         "## Splits",
         markdown(split_rows(report)),
         "## Most confused",
