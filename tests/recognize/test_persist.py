@@ -506,7 +506,9 @@ def test_structure(saved, tmp_path):
     refused(with_header(saved, lambda h: h.update(model=None)), tmp_path, "model is not an object")
     refused(with_header(saved, lambda h: h.update(layouts=None)), tmp_path, "layouts must be a list")
     refused(
-        with_header(saved, lambda h: h["layouts"][0].update(bones=[[0, 1], [2, 1]])), tmp_path, "two bones"
+        with_header(saved, lambda h: h["layouts"][0].update(bones=[[0, 1], [1, 2], [2, 0]])),
+        tmp_path,
+        "circle",
     )
     refused(with_header(saved, lambda h: h["layouts"][0].update(root=99)), tmp_path, "asked for 99")
     refused(

@@ -218,7 +218,14 @@ def test_set_output_of_one_step():
             assert poses.fit_transform(people((4,)))[0].n_frames == 4
     assert list(poses.get_feature_names_out()[:3]) == ["head_x", "head_y", "head_z"]
     bare = Preprocess(center=False, bones=None).fit(walks((4,), 2))
-    assert list(bare.get_feature_names_out()) == ["0_x", "0_y", "0_z", "1_x", "1_y", "1_z"]
+    assert list(bare.get_feature_names_out()) == [
+        "joint_0_x",
+        "joint_0_y",
+        "joint_0_z",
+        "joint_1_x",
+        "joint_1_y",
+        "joint_1_z",
+    ]
 
 
 def test_parameters_reach_through_the_pipeline():

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import logging
 import pickle
 
@@ -21,11 +20,9 @@ from kerneton import (
     LinearSVM,
     Preprocess,
     make_actions,
-    make_recognizer,
 )
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.gram import scatter_penalty
-from kerneton.prepare import preprocess
 from kerneton.recognize.search import KernelSearch
 from kerneton.recognize.selection import fold_grams, subject_folds, with_parameters
 
@@ -347,32 +344,6 @@ def test_failing_candidates_are_skipped_and_told(caplog, data):
         DataError, match="no candidate could be computed on these recordings: layout 'kinect20' has no joint"
     ):
         KernelSearch(bad).fit(data, data.labels, groups=data.subjects)
-
-
-def test_layouts_without_bones(caplog, data):
-    """Directions of bones are left out and told once, sizes stay, and the rest goes on."""
-    preprocess._tell_that_sizes_stay.cache_clear()
-    layout = dataclasses.replace(data[0].layout, name="dots", bones=())
-    dots = [s.replace(layout=layout) for s in data]
-    model = make_recognizer("fast", view="free", mirror=False)
-    with caplog.at_level(logging.WARNING):
-        model.fit(dots, data.labels, groups=data.subjects)
-    assert model.chosen_[0].cues == ("joints", "pairs", "pairs_force", "directions_front")
-    told = [m for m in caplog.messages if m.startswith("cue")]
-    assert told == [
-        "cue bones_front (free) is left out: bone directions need a layout with bones; this recording's layout is dots"
-    ]
-    assert caplog.messages.count("layout 'dots' has no bones: body sizes stay as they are") == 1
-    assert model.predict(dots[:2]).shape == (2,)
-
-
-def test_a_reason_is_told_once_for_all_variants(caplog, data):
-    plain = [s.replace(layout=None) for s in data]
-    with pytest.raises(DataError, match="on these recordings: Preprocess needs a layout for center=True"):
-        make_recognizer("fast", view="fixed").fit(plain, data.labels, groups=data.subjects)
-    told = [m for m in caplog.messages if m.startswith("cue joints")]
-    assert len(told) == 1
-    assert told[0].startswith("cue joints is left out: Preprocess needs a layout")
 
 
 def test_a_variant_does_not_win_by_failing(data):

@@ -44,13 +44,26 @@ def fill_gaps(joints: np.ndarray, missing: np.ndarray) -> np.ndarray:
     return filled
 
 
-def center(joints: np.ndarray, root: int) -> np.ndarray:
-    """Move the root joint of every frame to the origin.
+def center(joints: np.ndarray, root: int | tuple[int, ...]) -> np.ndarray:
+    """Move the root joint of every frame, or the middle of several joints, to the origin.
 
     >>> center(np.full((2, 3, 3), 5.0), root=0).max()
     np.float64(0.0)
     """
+    if isinstance(root, tuple):
+        return joints - joints[:, root].mean(axis=1, keepdims=True)
     return joints - joints[:, root : root + 1]
+
+
+def origin(layout: Layout) -> int | tuple[int, ...]:
+    """The joint that poses are centred on; several where only their middle favours neither side nor body.
+
+    >>> from kerneton.data.layouts import FLORENCE_15
+    >>> origin(FLORENCE_15), origin(Layout("arms", ["left_a", "left_b", "right_a"], bones=[(0, 1)]))
+    (2, (0, 2))
+    """
+    joints = sorted({joint for root in layout.roots for joint in (root, int(layout.mirror[root]))})
+    return joints[0] if len(joints) == 1 else tuple(joints or range(len(layout.joints)))
 
 
 def bone_lengths(joints: np.ndarray, layout: Layout) -> np.ndarray:
@@ -123,28 +136,65 @@ def turn(joints: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
     return joints @ np.swapaxes(rotation, -1, -2).astype(joints.dtype)
 
 
+def facing_lines(layout: Layout) -> list[tuple[int, int]]:
+    """The joints (left, right) whose lines tell where a body faces: hips and shoulders, else all that have two sides.
+
+    >>> from kerneton.data.layouts import FLORENCE_15, HAND_21
+    >>> facing_lines(FLORENCE_15), facing_lines(HAND_21)
+    ([(9, 12), (3, 6)], [])
+    """
+    known = set(layout.joints)
+    parts = [part for part in ("hip", "shoulder") if {f"left_{part}", f"right_{part}"} <= known]
+    if parts:
+        return [(layout.index(f"left_{part}"), layout.index(f"right_{part}")) for part in parts]
+    return [(left, int(layout.mirror[left])) for left in np.flatnonzero(layout.sides < 0).tolist()]
+
+
+def can_turn(layout: Layout) -> bool:
+    """Whether recordings of this layout can be turned to the front: one body with left and right, or two bodies.
+
+    >>> from kerneton.data.layouts import COCO_17, HAND_21
+    >>> can_turn(COCO_17), can_turn(HAND_21)
+    (True, False)
+    """
+    return len(layout.bodies) == len(layout.roots) == 2 or bool(facing_lines(layout))
+
+
+def is_flat(joints: np.ndarray) -> bool:
+    """Whether a recording is 2D: z is zero throughout (or unknown) and more than one point is not.
+
+    >>> is_flat(np.ones((4, 2, 3)) * [1, 1, 0]), is_flat(np.ones((4, 2, 3)))
+    (True, False)
+    """
+    return not np.nan_to_num(joints[..., 2]).any()
+
+
 def facing(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np.ndarray:
     """The yaw of the body, in radians, from the lines through both hips and both shoulders.
 
-    Over a whole recording it is the direction of the geometric median of the frames' lines, which a few bad
-    frames cannot turn, and which turns exactly as the recording turns.
+    Without hips and shoulders all pairs of left and right joints are taken. Of two bodies it is the yaw of the first
+    as if it looked at the second. Over a whole recording it is the direction of the geometric median of the frames'
+    lines, which a few bad frames cannot turn, and which turns exactly as the recording turns.
 
     >>> from kerneton.data.layouts import FLORENCE_15
     >>> pose = np.zeros((1, 15, 3)); pose[:, 12] = [0.3, 0, 0]
     >>> round(float(facing(turn(pose, 0.5), FLORENCE_15)), 6)
     0.5
     """
+    if not can_turn(layout):
+        raise ParameterError(f"layout {layout.name!r} has no joints on the left and right: it has no facing")
+    if len(layout.bodies) == len(layout.roots) == 2:
+        first, second = layout.roots
+        look = joints[:, second] - joints[:, first]
+        flats = [
+            look[:, [2, 0]] * np.asarray([-1, 1], dtype=joints.dtype)
+        ]  # the right of one who looks there
+    else:
+        flats = [(joints[:, right] - joints[:, left])[:, [0, 2]] for left, right in facing_lines(layout)]
     lines = []
-    for part in ("hip", "shoulder"):
-        if {f"left_{part}", f"right_{part}"} <= set(layout.joints):
-            line = joints[:, layout.index(f"right_{part}")] - joints[:, layout.index(f"left_{part}")]
-            flat = line[:, [0, 2]]
-            norm = np.linalg.norm(flat, axis=1, keepdims=True)
-            lines.append(np.divide(flat, norm, out=np.zeros_like(flat), where=norm > 0))
-    if not lines:
-        raise ParameterError(
-            f"layout {layout.name!r} has neither both hips nor both shoulders: it has no facing"
-        )
+    for flat in flats:
+        norm = np.linalg.norm(flat, axis=1, keepdims=True)
+        lines.append(np.divide(flat, norm, out=np.zeros_like(flat), where=norm > 0))
     across = np.sum(lines, axis=0)  # (T, 2): x, z
     if not per_frame:
         across = _geometric_median(across)

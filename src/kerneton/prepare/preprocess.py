@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import functools
-import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from kerneton.data.layouts import Layout
+from kerneton.data.bodies import plain_layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice, check_positive, check_sequences, describe, joint_name
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.prepare.poses import (
     bone_lengths,
+    can_turn,
     center,
     equal_bones,
     equal_size,
     face_front,
     fill_gaps,
+    is_flat,
     missing_joints,
+    origin,
     resample,
 )
-
-log = logging.getLogger(__name__)
+from kerneton.prepare.skeleton import complete_layout
 
 
 class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -38,14 +38,17 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         Frames without a pose are filled from their neighbours in time, or dropped. Single missing joints are
         filled either way. Neither is ever used as a pose.
     center : bool or joint
-        True puts the layout's root at the origin of every frame; a joint's name or position puts that one.
+        True puts the layout's root at the origin of every frame; a joint's name or position puts that one. The middle of
+        both roots is taken of two bodies, and the middle of all joints without a root.
     bones : {"reference", "size", None}
         "reference" scales every bone to the reference skeleton's length, frame by frame, direction kept; "size" scales a
-        recording as a whole to the reference skeleton's size, proportions kept, where the layout has bones.
+        recording as a whole to the reference skeleton's size, proportions kept. Bones of a layout that has none are
+        found in the training recordings, see `find_bones`.
     reference : array of shape (n_bones,), optional
         Bone lengths in metres; by default the median over the training recordings.
     facing : {"sequence", "frame", None}
-        Turn each recording, or each frame, to face the camera.
+        Turn each recording, or each frame, to face the camera. Two bodies are turned until the first faces it when it
+        looks at the second. Layouts without left and right, and 2D recordings, stay as they are.
     n_frames : int, optional
         Resample every recording to this many frames.
     dtype : {"float32", "float64", None}
@@ -55,6 +58,8 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     ----------
     reference_ : ndarray of shape (n_bones,)
         Bone lengths in use; present where ``bones`` is set.
+    layout_ : Layout
+        The recordings' layout, completed.
     n_joints_in_ : int
 
     Examples
@@ -95,72 +100,45 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             check_positive("n_frames", self.n_frames, integer=True)
         sequences = check_sequences(X, allow_missing=True)
         self.n_joints_in_ = sequences[0].n_joints
-        self.layout_ = sequences[0].layout
-        needs = [
-            name
-            for name, on in [
-                ("center=True", self.center is True),
-                ("bones", self.bones),
-                ("facing", self.facing),
-            ]
-            if on
-        ]
-        if sequences[0].layout is None and needs:
-            raise DataError(
-                f"Preprocess needs a layout for {', '.join(needs)}; give the recordings one "
-                "(SkeletonSequence(..., layout=kerneton.data.layouts.KINECT_20)) or switch these off"
-            )
+        poses = _Poses(sequences, self.gaps)
+        self.layout_ = complete_layout(sequences[0].layout, poses, self.n_joints_in_)
         if self.bones:
-            layout = self._skeleton(sequences[0])
-            if not layout.bones:
-                _tell_that_sizes_stay(layout.name)
+            n_bones = len(self.layout_.bones)
             if self.reference is None:
-                lengths = [
-                    bone_lengths(_without_gaps(s, self.gaps, i), layout) for i, s in enumerate(sequences)
-                ]
-                self.reference_ = np.median(lengths, axis=0)
+                self.reference_ = np.median([bone_lengths(x, self.layout_) for x in poses], axis=0)
             else:
                 self.reference_ = np.asarray(self.reference)
-                if self.reference_.shape != (len(layout.bones),):
+                if self.reference_.shape != (n_bones,):
                     raise ParameterError(
-                        f"reference must hold {len(layout.bones)} bone lengths, "
-                        f"got shape {self.reference_.shape}"
+                        f"reference must hold {n_bones} bone lengths, got shape {self.reference_.shape}"
                     )
         return self
 
     def transform(self, X: Iterable[Any]) -> list[SkeletonSequence]:
         """Poses of each recording, in a list of `SkeletonSequence`."""
         check_is_fitted(self, "n_joints_in_")
-        sequences = check_sequences(X, n_joints=self.n_joints_in_, layout=self.layout_, allow_missing=True)
+        layout = None if self.layout_.joints == plain_layout(self.n_joints_in_).joints else self.layout_
+        sequences = check_sequences(X, n_joints=self.n_joints_in_, layout=layout, allow_missing=True)
         return [self._poses(sequence, i) for i, sequence in enumerate(sequences)]
 
     def _poses(self, sequence: SkeletonSequence, position: int) -> SkeletonSequence:
         joints, fps = _without_gaps(sequence, self.gaps, position), sequence.fps
         if self.bones:
             scale = equal_bones if self.bones == "reference" else equal_size
-            joints = scale(joints, self._skeleton(sequence), self.reference_)
+            joints = scale(joints, self.layout_, self.reference_)
         if self.center is True:  # after the bones, which move every joint but the root
-            joints = center(joints, _root(sequence))
+            joints = center(joints, origin(self.layout_))
         elif self.center is not False:
-            joints = center(joints, _joint(sequence, self.center))
-        if self.facing:
-            assert sequence.layout is not None  # fit refused recordings without one
-            joints = face_front(joints, sequence.layout, per_frame=self.facing == "frame")
+            joints = center(joints, self.layout_.index(self.center))
+        if self.facing and can_turn(self.layout_) and not is_flat(joints):
+            joints = face_front(joints, self.layout_, per_frame=self.facing == "frame")
         if self.n_frames is not None:
             if fps is not None and len(joints) > 1 and self.n_frames > 1:
                 fps = fps * (self.n_frames - 1) / (len(joints) - 1)
             joints = resample(joints, self.n_frames)
         if self.dtype is not None:
             joints = joints.astype(self.dtype, copy=False)
-        return sequence.replace(joints=joints, confidence=None, fps=fps)
-
-    def _skeleton(self, sequence: SkeletonSequence) -> Layout:
-        """The layout whose bones count; a size without any is no size, and stays."""
-        if sequence.layout is None or (self.bones == "reference" and not sequence.layout.bones):
-            raise DataError(
-                "scaling bones needs a layout with bones; pass bones=None to leave them as they are"
-            )
-        return sequence.layout
+        return sequence.replace(joints=joints, confidence=None, fps=fps, layout=self.layout_)
 
     def set_output(self, *, transform: str | None = None) -> Preprocess:  # noqa: ARG002
         """Recordings stay recordings, whatever table the steps after this one return."""
@@ -169,16 +147,25 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
         """<joint>_x, <joint>_y, <joint>_z of every joint."""
         check_is_fitted(self, "n_joints_in_")
-        named = [str(j) for j in range(self.n_joints_in_)] if self.layout_ is None else self.layout_.joints
-        return np.asarray([f"{joint}_{axis}" for joint in named for axis in "xyz"], dtype=object)
+        return np.asarray(
+            [f"{joint}_{axis}" for joint in self.layout_.joints for axis in "xyz"], dtype=object
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_joints_in_")
 
 
-@functools.cache  # once is enough
-def _tell_that_sizes_stay(layout: str) -> None:
-    log.warning("layout %r has no bones: body sizes stay as they are", layout)
+class _Poses(Sequence[np.ndarray]):
+    """Recordings (T, J, 3) without gaps, filled when they are asked for."""
+
+    def __init__(self, sequences: list[SkeletonSequence], gaps: str) -> None:
+        self._sequences, self._gaps = sequences, gaps
+
+    def __len__(self) -> int:
+        return len(self._sequences)
+
+    def __getitem__(self, i: Any) -> Any:
+        return _without_gaps(self._sequences[i], self._gaps, i)
 
 
 def _without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.ndarray:
@@ -197,19 +184,3 @@ def _without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.nd
     if gaps == "drop":
         joints, missing = joints[~lost], missing[~lost]
     return fill_gaps(joints, missing)
-
-
-def _root(sequence: SkeletonSequence) -> int:
-    if sequence.layout is None or sequence.layout.root is None:
-        raise DataError("centring needs a layout with a root; pass center=<joint> or center=False")
-    return sequence.layout.root
-
-
-def _joint(sequence: SkeletonSequence, joint: str | int) -> int:
-    if sequence.layout is not None:
-        return sequence.layout.index(joint)
-    if isinstance(joint, str) or not 0 <= joint < sequence.n_joints:
-        raise ParameterError(
-            f"center={joint!r}: recordings without a layout have joints 0 to {sequence.n_joints - 1}"
-        )
-    return int(joint)

@@ -1,0 +1,109 @@
+"""The skeleton of recordings that do not say what it is: bones found in the data, and what is then still missing."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from kerneton.data.bodies import plain_layout
+from kerneton.data.layouts import Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.prepare.poses import can_turn, is_flat
+
+log = logging.getLogger(__name__)
+_MOST_DISTANCES = 4_000_000  # looked at when bones are sought
+_LENGTH = 0.1  # share of a bone's length beside how much it changes
+
+
+def find_bones(poses: Sequence[np.ndarray], layout: Layout) -> list[tuple[int, int]]:
+    """Bones as the tree of joints whose distances change least, short ones first; recordings (T, J, 3).
+
+    A bone keeps its length. The tree is the smallest by the sum of spread(|x_i - x_j|) + 0.1 mean(|x_i - x_j|), the same
+    on both sides where joints have sides.
+
+    >>> t = np.linspace(0, 3, 30)
+    >>> elbow = np.stack([np.cos(t), np.sin(t), 0 * t], axis=1)
+    >>> hand = elbow + np.stack([np.sin(2 * t), np.cos(2 * t), 0 * t], axis=1)
+    >>> arm = np.stack([hand, elbow, 0 * elbow], axis=1)  # the shoulder rests
+    >>> find_bones([arm], Layout("arm", ["hand", "elbow", "shoulder"]))
+    [(0, 1), (1, 2)]
+    """
+    n_joints = len(layout.joints)
+    frames = np.concatenate(poses).astype(np.float64)
+    step = -(-len(frames) * n_joints**2 // _MOST_DISTANCES)
+    frames = frames[::step]
+    total, squares = np.zeros((n_joints, n_joints)), np.zeros((n_joints, n_joints))
+    for frame in frames:
+        apart = np.linalg.norm(frame[:, None] - frame[None], axis=2)
+        total += apart
+        squares += apart**2
+    mean = total / len(frames)
+    cost = np.sqrt(np.maximum(squares / len(frames) - mean**2, 0)) + _LENGTH * mean
+    cost = cost + cost[np.ix_(layout.mirror, layout.mirror)]
+    cost = 1 + cost / (cost.max() or 1.0)  # SciPy takes zeros for no edge; a constant changes no tree
+    same = np.zeros((n_joints, n_joints), dtype=bool)
+    for body in layout.bodies:
+        same[np.ix_(body, body)] = True
+    tree = minimum_spanning_tree(np.where(same & ~np.eye(n_joints, dtype=bool), cost, 0)).tocoo()
+    return sorted((int(min(a, b)), int(max(a, b))) for a, b in zip(tree.row, tree.col, strict=True))
+
+
+def complete_layout(layout: Layout | None, poses: Sequence[np.ndarray], n_joints: int) -> Layout:
+    """The layout of recordings (T, J, 3), with numbered joints where there is none and with found bones where it has none.
+
+    What is missed is logged, once per layout.
+
+    >>> complete_layout(None, [np.random.default_rng(0).normal(size=(9, 4, 3))], 4).joints
+    ('joint_0', 'joint_1', 'joint_2', 'joint_3')
+    """
+    full = plain_layout(n_joints) if layout is None else layout
+    if not full.bones and len(full.joints) > 1:
+        # The few joints of a layout without bones are all key joints; that was derived, and is derived again.
+        full = Layout(full.name, full.joints, find_bones(poses, full), full.root, full.sets)
+        _tell(full, layout is None)
+    return full
+
+
+@dataclass(frozen=True)
+class SkeletonKind:
+    """What recordings allow a recogniser to look at."""
+
+    n_joints: int = 20
+    flat: bool = False  # 2D: z is zero throughout
+    turns: bool = True  # there is a front to turn to
+    bodies: int = 1
+
+    @property
+    def plain(self) -> bool:
+        """One body in space that has a front: what most sensors record."""
+        return self.turns and not self.flat and self.bodies == 1
+
+
+def skeleton_kind(sequences: Sequence[SkeletonSequence]) -> SkeletonKind:
+    """What kind of skeleton these recordings are of.
+
+    >>> from kerneton.data.layouts import HAND_21
+    >>> skeleton_kind([SkeletonSequence(np.ones((4, 21, 3)), layout=HAND_21)])
+    SkeletonKind(n_joints=21, flat=False, turns=False, bodies=1)
+    """
+    layout = next((s.layout for s in sequences if s.layout is not None), None)
+    flat = all(is_flat(s.joints) for s in sequences)
+    turns = layout is not None and not flat and can_turn(layout)
+    bodies = 1 if layout is None else len(layout.bodies)
+    return SkeletonKind(sequences[0].n_joints, flat, turns, bodies)
+
+
+@functools.cache  # once per layout is enough
+def _tell(layout: Layout, unknown: bool) -> None:
+    what = (
+        "the recordings have no layout: their joints are numbered"
+        if unknown
+        else f"layout {layout.name!r} has no bones"
+    )
+    sides = "" if layout.sides.any() else "; left and right are unknown"
+    log.warning("%s; bones were found as the joints that keep their distance%s", what, sides)
