@@ -113,6 +113,7 @@ _PACKAGES = {
     "recognize",
     "report",
     "stream",
+    "studio",
 }
 
 

@@ -21,13 +21,14 @@ from kerneton.cli._terminal import printable
 from kerneton.exceptions import KernetonError
 
 COMMANDS = (
-    *("demo", "info", "show", "convert", "cut"),
+    *("demo", "studio", "info", "show", "convert", "cut"),
     *("fit", "predict", "explain", "evaluate", "reproduce", "bench"),
 )  # modules of this package, in the order in which help lists them
 
 _EPILOG = """\
 examples:
   kerneton demo                              try it, without any data
+  kerneton studio                            collect, label and train on a page in the browser
   kerneton evaluate my-recordings            how well are the actions in a folder told apart?
   kerneton fit my-recordings -o model.kern   learn them
   kerneton predict model.kern new.csv        what does a new recording show?

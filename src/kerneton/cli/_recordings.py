@@ -76,9 +76,9 @@ def _files(path: Path) -> list[Path]:
     """The path itself, or every recording below a folder that is not one recording itself."""
     if not path.is_dir():
         return [path]
-    from kerneton.files.folder import _found
+    from kerneton.files.folder import find_entries
 
-    files = [entry.path for entry in _found(path)]
+    files = [entry.path for entry in find_entries(path)]
     if not files:
         raise DataError(f"{path}: no recordings in this folder")
     return files

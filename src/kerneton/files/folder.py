@@ -17,7 +17,7 @@ from kerneton.files import readers
 from kerneton.files.readers._csv_rows import rows
 from kerneton.files.summary import Summary, summarize
 
-__all__ = ["Summary", "load_folder", "summarize"]
+__all__ = ["Entry", "Summary", "find_entries", "load_folder", "summarize"]
 
 _INDEX = "index.csv"
 _SUFFIXES = {
@@ -35,7 +35,9 @@ _NOTES = ("readme", "license", "licence", "copying", "notes", "changelog")
 
 
 @dataclass(frozen=True)
-class _Entry:
+class Entry:
+    """A file or folder that is a recording, with the label and subject that its place tells."""
+
     path: Path
     label: str | None = None
     subject: str | None = None
@@ -91,7 +93,7 @@ def load_folder(
         raise ParameterError("give a pattern or an index, not both")
     if pattern is None and index is None and (root / _INDEX).is_file():
         index = root / _INDEX
-    entries = list(_found(root) if index is None else _indexed(root, Path(index)))
+    entries = list(find_entries(root) if index is None else _indexed(root, Path(index)))
     if not entries:
         raise MissingDataError(f"{root}: no recordings in this folder")
     fits = None if pattern is None else _compile(pattern)
@@ -122,20 +124,30 @@ def _columns(
     return columns if columns is None or readers.detect_format(path) == "csv_table" else None
 
 
-def _found(folder: Path, above: tuple[str, ...] = ()) -> Iterator[_Entry]:
-    """Recordings below a folder in alphabetical order; the first two folders above are label and subject."""
+def find_entries(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Entry]:
+    """Recordings below a folder in alphabetical order; the first two folders above are label and subject.
+
+    Names that begin with a dot or with two underscores are left out. The content is not read.
+
+    >>> import tempfile
+    >>> root = Path(tempfile.mkdtemp())
+    >>> (root / "wave" / "ann").mkdir(parents=True)
+    >>> _ = (root / "wave" / "ann" / "1.csv").write_text("head_x,head_y,head_z\\n0,1.7,2\\n")
+    >>> [(entry.path.name, entry.label, entry.subject) for entry in find_entries(root)]
+    [('1.csv', 'wave', 'ann')]
+    """
     label, subject = (*above, None, None)[:2]
     if readers.detect_format(folder) is not None:
         outer = (*above[:-1], None, None)[:2]
-        yield _Entry(folder, *outer)
+        yield Entry(folder, *outer)
         return
     for path in sorted(folder.iterdir()):
         if path.name.startswith((".", "__")):
             continue
         if path.is_dir() and len(above) < _DEEPEST:
-            yield from _found(path, (*above, path.name))
+            yield from find_entries(path, (*above, path.name))
         elif path.is_file() and _may_be_recording(path):
-            yield _Entry(path, label, subject)
+            yield Entry(path, label, subject)
 
 
 def _may_be_recording(path: Path) -> bool:
@@ -146,7 +158,7 @@ def _may_be_recording(path: Path) -> bool:
     return suffix not in _OTHERS and readers.detect_format(path) is not None
 
 
-def _indexed(root: Path, index: Path) -> Iterator[_Entry]:
+def _indexed(root: Path, index: Path) -> Iterator[Entry]:
     """The rows of an index; a relative path is taken from the folder, or else from where we are."""
     index = root / index if (root / index).is_file() else index
     if not index.is_file():
@@ -165,7 +177,7 @@ def _indexed(root: Path, index: Path) -> Iterator[_Entry]:
         path = root / values["file"]
         if not path.exists():
             missing.append(f"line {line}: {values['file']}")
-        yield _Entry(path, values.get("label") or None, values.get("subject") or None)
+        yield Entry(path, values.get("label") or None, values.get("subject") or None)
     if missing:
         raise MissingDataError(f"{index}: {len(missing)} files are not there:\n  " + "\n  ".join(missing))
 
@@ -190,17 +202,17 @@ def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(a + b for a, b in zip(literal, [*named, ""], strict=True)))
 
 
-def _matched(entry: _Entry, root: Path, fits: re.Pattern[str], pattern: str) -> _Entry:
+def _matched(entry: Entry, root: Path, fits: re.Pattern[str], pattern: str) -> Entry:
     below = entry.path.relative_to(root)
     text = below.with_suffix("").as_posix() if "/" in pattern else entry.path.stem
     found = fits.fullmatch(text)
     if found is None:
         raise DataError(f"{entry.path}: {text!r} does not fit the pattern {pattern!r}")
     named = found.groupdict()
-    return _Entry(entry.path, named.get("label", entry.label), named.get("subject", entry.subject))
+    return Entry(entry.path, named.get("label", entry.label), named.get("subject", entry.subject))
 
 
-def _named(sequences: list[SkeletonSequence], entry: _Entry, root: Path) -> Iterator[SkeletonSequence]:
+def _named(sequences: list[SkeletonSequence], entry: Entry, root: Path) -> Iterator[SkeletonSequence]:
     """The file's recordings with the folder's label and subject, named by their path below the folder."""
     parent = entry.path.parent
     inside = parent.relative_to(root) if parent.is_relative_to(root) else Path()

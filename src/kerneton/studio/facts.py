@@ -1,0 +1,131 @@
+"""What the list shows of a recording: counts, share of missing joints, a small moving picture."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.files.readers import read
+from kerneton.prepare.poses import missing_joints
+from kerneton.report.scene import facing
+
+THUMB_FRAMES = 16
+_YAW, _TILT = np.deg2rad(25), np.deg2rad(12)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Numbers of one recording, kept while the file does not change."""
+
+    name: str
+    n_frames: int
+    n_joints: int
+    fps: float | None
+    layout: str | None
+    missing: float  # share of joints in all frames
+    digest: str
+    label: str | None  # as the file itself says
+    subject: str | None
+    thumb: bytes  # (frames, joints, 2) int8, -128 for missing
+    bones: tuple[tuple[int, int], ...]
+    sides: str  # per joint l, r or m
+
+
+def facts_of(sequence: SkeletonSequence) -> Facts:
+    """Facts of a recording.
+
+    >>> from kerneton import make_actions
+    >>> facts = facts_of(make_actions(["wave"], n_subjects=1, n_takes=1)[0])
+    >>> facts.layout, len(facts.thumb) == THUMB_FRAMES * facts.n_joints * 2
+    ('kinect20', True)
+    """
+    layout = sequence.layout
+    gone = missing_joints(sequence)
+    content = np.ascontiguousarray(np.nan_to_num(sequence.joints, nan=1e9), np.float64)
+    return Facts(
+        name=sequence.name,
+        n_frames=sequence.n_frames,
+        n_joints=sequence.n_joints,
+        fps=sequence.fps,
+        layout=None if layout is None else layout.name,
+        missing=float(gone.mean()),
+        digest=hashlib.sha256(repr(content.shape).encode() + content.tobytes()).hexdigest()[:20],
+        label=sequence.label,
+        subject=sequence.subject,
+        thumb=_thumb(sequence, gone),
+        bones=() if layout is None else layout.bones,
+        sides=sides(sequence),
+    )
+
+
+def read_facts(path: Path) -> list[Facts]:
+    """Facts of every recording of a file."""
+    return [facts_of(sequence) for sequence in read(path)]
+
+
+def sides(sequence: SkeletonSequence) -> str:
+    """A letter per joint: l, r or m for the middle, by the joints' names."""
+    if sequence.layout is None:
+        return "m" * sequence.n_joints
+    letters = {"left": "l", "right": "r"}
+    return "".join(letters.get(joint.partition("_")[0], "m") for joint in sequence.layout.joints)
+
+
+def motion(sequence: SkeletonSequence) -> dict[str, Any]:
+    """Everything the page needs to play a recording, for JSON.
+
+    ``points`` are int16 in base64, (frames, joints, 3), times ``unit`` in metres, -32768 where a joint is missing; x to
+    the right of the picture, y up from the floor, z towards the viewer, whom the body faces.
+    """
+    joints, gone = _turned(sequence), missing_joints(sequence)
+    seen = joints[~gone]
+    low = np.percentile(seen, 1, axis=0) if len(seen) else np.zeros(3)
+    high = np.percentile(seen, 99, axis=0) if len(seen) else np.ones(3)
+    joints = joints - [(low[0] + high[0]) / 2, low[1], (low[2] + high[2]) / 2]
+    extent = float(np.abs(joints[~gone]).max()) if len(seen) else 1.0
+    unit = max(extent, 1e-9) / 32000
+    points = np.where(gone[..., None], -32768, np.round(np.nan_to_num(joints) / unit)).astype("<i2")
+    size = float(max(high[1] - low[1], (high[0] - low[0]) * 0.75, 1e-9))
+    layout = sequence.layout
+    return {
+        "frames": sequence.n_frames,
+        "fps": sequence.fps or 30.0,
+        "fps_known": sequence.fps is not None,
+        "joints": list(layout.joints) if layout else [f"joint {i}" for i in range(1, sequence.n_joints + 1)],
+        "layout": layout.name if layout else None,
+        "bones": [list(bone) for bone in layout.bones] if layout else [],
+        "sides": sides(sequence),
+        "unit": unit,
+        "size": size,
+        "flat": bool(np.ptp(seen[:, 2]) < 1e-9) if len(seen) else True,
+        "points": base64.b64encode(points.tobytes()).decode(),
+    }
+
+
+def _turned(sequence: SkeletonSequence) -> np.ndarray:
+    """Joints (T, J, 3) with x to the right of the picture and z towards a viewer whom the body faces."""
+    toward = facing(sequence)
+    right = np.cross([0.0, 1.0, 0.0], toward)
+    return np.asarray(sequence.joints, float) @ np.stack([right, [0.0, 1.0, 0.0], toward]).T
+
+
+def _thumb(sequence: SkeletonSequence, gone: np.ndarray) -> bytes:
+    frames = np.round(np.linspace(0, sequence.n_frames - 1, THUMB_FRAMES)).astype(int)
+    joints, gone = _turned(sequence)[frames], gone[frames]
+    x = joints[..., 0] * np.cos(_YAW) - joints[..., 2] * np.sin(_YAW)
+    near = joints[..., 0] * np.sin(_YAW) + joints[..., 2] * np.cos(_YAW)
+    y = joints[..., 1] * np.cos(_TILT) - near * np.sin(_TILT)
+    flat = np.stack([x, -y], axis=-1)
+    seen = flat[~gone]
+    if not len(seen):
+        return np.full((THUMB_FRAMES, sequence.n_joints, 2), -128, np.int8).tobytes()
+    middle = (seen.max(0) + seen.min(0)) / 2
+    half = max(float(np.ptp(seen, axis=0).max()) / 2, 1e-9)
+    scaled = np.clip(np.round(np.nan_to_num((flat - middle) / half) * 120), -127, 127)
+    return np.where(gone[..., None], -128, scaled).astype(np.int8).tobytes()

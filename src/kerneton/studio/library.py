@@ -1,0 +1,292 @@
+"""The folder as the studio sees it: recordings where they lie, and every change to them.
+
+Labels and subjects are places (``LABEL/SUBJECT/FILE``), so that the command line sees what the page sees. A recording
+with segments lies below ``__studio__/unlabelled``; its segments are files of their own in their label's folder, which
+follow the segments.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import KernetonError, MissingDataError, ParameterError
+from kerneton.files.folder import find_entries
+from kerneton.files.readers import read, write
+from kerneton.studio import clips, places
+from kerneton.studio.facts import Facts, read_facts
+from kerneton.studio.journal import Journal, Step
+
+_KEPT_OPEN = 8  # recordings whose joints stay in memory
+
+
+@dataclass(frozen=True)
+class Record:
+    """One recording of the folder."""
+
+    id: str  # its path below the folder, and #k for the k-th of a file with several
+    path: str
+    part: int | None
+    label: str | None
+    subject: str | None
+    facts: Facts
+
+
+class Library:
+    """The recordings of a folder and what can be done to them; safe to use from several threads.
+
+    >>> import tempfile
+    >>> from kerneton import make_actions
+    >>> root = Path(tempfile.mkdtemp())
+    >>> write(root / "wave" / "ann" / "1.npz", make_actions(["wave"], n_subjects=1, n_takes=1))
+    >>> library = Library(root)
+    >>> library.scan()
+    >>> library.assign(["wave/ann/1.npz"], label="greet")
+    {'wave/ann/1.npz': 'greet/ann/1.npz'}
+    >>> sorted(library.records), library.undo()
+    (['greet/ann/1.npz'], {'greet/ann/1.npz': 'wave/ann/1.npz'})
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        if (self.root / "index.csv").exists():
+            raise ParameterError(
+                f"{root}: its labels are in index.csv, and the studio keeps labels in folders; "
+                f"'kerneton convert {root} NEW-FOLDER' writes LABEL/SUBJECT/FILE"
+            )
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.lock = threading.RLock()
+        self.journal = Journal(self.root / places.STUDIO, self.root)
+        self.records: dict[str, Record] = {}
+        self.broken: dict[str, str] = {}
+        self.progress = (0, 0)  # files read, files to read
+        self.version = 0
+        self._cache: dict[str, tuple[tuple[int, int], list[Facts] | str]] = {}
+        self._open: OrderedDict[str, tuple[tuple[int, int], list[SkeletonSequence]]] = OrderedDict()
+
+    # Reading
+
+    def scan(self) -> None:
+        """Look at every file that is new or has changed, and forget those that are gone."""
+        with self.lock:
+            clips.sync(self.root, self.journal.edits, self._sequences)
+        found = list(self._entries())
+        self.progress = (0, len(found))
+        for count, (path, *_rest) in enumerate(found, start=1):
+            self._facts(path)
+            self.progress = (count, len(found))
+        self._collect(found)
+
+    def _entries(self) -> Iterator[tuple[str, str | None, str | None]]:
+        for entry in find_entries(self.root):
+            if entry.path.resolve().is_relative_to(self.root):  # links must not lead out of the folder
+                yield entry.path.relative_to(self.root).as_posix(), entry.label, entry.subject
+        unlabelled = self.root / places.UNLABELLED
+        if unlabelled.is_dir():
+            for entry in find_entries(unlabelled):
+                if entry.path.resolve().is_relative_to(self.root):
+                    # the first folder there is the subject
+                    yield entry.path.relative_to(self.root).as_posix(), None, entry.label
+
+    def _facts(self, path: str) -> list[Facts] | str:
+        """Facts of a file's recordings, or why it cannot be read."""
+        file = self.root / path
+        try:
+            stamp = _stamp(file)
+            kept = self._cache.get(path)
+            if kept is None or kept[0] != stamp:
+                try:
+                    self._cache[path] = (stamp, read_facts(file))
+                except KernetonError as error:
+                    self._cache[path] = (stamp, str(error).replace(f"{self.root}/", ""))
+            return self._cache[path][1]
+        except OSError as error:
+            return f"{path}: cannot be read: {error.strerror}"
+
+    def _collect(self, found: Iterable[tuple[str, str | None, str | None]] | None = None) -> None:
+        """The records of what lies in the folder now; reads only files that are new or have changed."""
+        records: dict[str, Record] = {}
+        broken: dict[str, str] = {}
+        for path, label, subject in list(self._entries()) if found is None else found:
+            facts = self._facts(path)
+            if isinstance(facts, str):
+                broken[path] = facts
+                continue
+            unlabelled = path.startswith(places.UNLABELLED)
+            mixed = {field: len({getattr(f, field) for f in facts}) > 1 for field in ("label", "subject")}
+            for k, one in enumerate(facts):
+                own_label = None if unlabelled else one.label
+                record = Record(
+                    id=path if len(facts) == 1 else f"{path}#{k + 1}",
+                    path=path,
+                    part=None if len(facts) == 1 else k,
+                    label=own_label if mixed["label"] or label is None else label,
+                    subject=one.subject if mixed["subject"] or subject is None else subject,
+                    facts=one,
+                )
+                records[record.id] = record
+        with self.lock:
+            self.records, self.broken = records, broken
+            self.version += 1
+
+    def record(self, id: str) -> Record:
+        """A recording by its id; ids that the folder does not have are an error, whatever path they spell."""
+        found = self.records.get(id)
+        if found is None:
+            raise MissingDataError(f"{id[: places.LONGEST]!r}: no such recording in this folder")
+        return found
+
+    def sequence(self, id: str) -> SkeletonSequence:
+        """The recording itself, with the folder's label and subject."""
+        record = self.record(id)
+        found = self._sequences(record.path)[record.part or 0]
+        return found.replace(label=record.label, subject=record.subject, name=record.id)
+
+    def _sequences(self, path: str) -> list[SkeletonSequence]:
+        stamp = _stamp(self.root / path)
+        with self.lock:
+            kept = self._open.get(path)
+            if kept is not None and kept[0] == stamp:
+                self._open.move_to_end(path)
+                return kept[1]
+        sequences = read(self.root / path)
+        with self.lock:
+            self._open[path] = (stamp, sequences)
+            while len(self._open) > _KEPT_OPEN:
+                self._open.popitem(last=False)
+        return sequences
+
+    # Changes; each returns the ids that changed, old to new
+
+    def assign(self, ids: Iterable[str], **changes: Any) -> dict[str, str]:
+        """Give recordings a label or a subject; ``None`` takes it away. Labels of segments change their segment."""
+        wanted = {field: places.check_name(value, field) for field, value in changes.items()}
+        with self.lock:
+            steps: list[Step] = []
+            taken: set[str] = set()
+            renamed = self._own_files(ids)
+            for id in renamed.values():
+                record = self.record(id)
+                source = clips.source_of(id, self.journal.edits)
+                if source is not None:
+                    if "label" in wanted:
+                        steps += clips.relabel(id, wanted["label"], self.journal.edits)
+                    continue
+                label = wanted.get("label", record.label)
+                if label is not None and self.journal.edits.get(id, {}).get("segments"):
+                    raise ParameterError(f"{id}: it has segments, which have the labels; remove them first")
+                target = places.place(label, wanted.get("subject", record.subject), PurePosixPath(id).name)
+                if target != id:
+                    steps.append({"move": [id, self._free(target, taken)]})
+            return renamed | self._do(" and ".join(wanted), steps, renamed)
+
+    def annotate(
+        self, id: str, *, note: str | None = None, segments: list[Any] | None = None
+    ) -> dict[str, str]:
+        """Set a recording's note, or its segments; a recording with segments has no label of its own."""
+        with self.lock:
+            renamed = self._own_files([id])
+            id = renamed[id]
+            record, edits = self.record(id), self.journal.edits.get(id, {})
+            steps: list[Step] = []
+            if note is not None:
+                if len(note) > 4000:
+                    raise ParameterError(f"{id}: a note of {len(note)} characters; at most 4000")
+                steps.append({"edit": [id, "note", edits.get("note"), note]})
+            if segments is not None:
+                if clips.source_of(id, self.journal.edits) is not None:
+                    raise ParameterError(f"{id}: a segment of another recording; edit the segments there")
+                checked = clips.check_segments(segments, record.facts.n_frames, id)
+                if checked and record.label is not None:
+                    target = places.place(None, record.subject, PurePosixPath(id).name)
+                    target = self._free(target, set())
+                    steps.append({"move": [id, target]})
+                    id = target
+                steps.append({"edit": [id, "segments", edits.get("segments"), checked]})
+            return renamed | self._do("note" if segments is None else "segments", steps, renamed)
+
+    def remove(self, ids: Iterable[str]) -> dict[str, str]:
+        """Move recordings to the studio's trash; a segment leaves its recording."""
+        with self.lock:
+            renamed, taken, steps = self._own_files(ids), set[str](), list[Step]()
+            for id in renamed.values():
+                self.record(id)
+                if clips.source_of(id, self.journal.edits) is not None:
+                    steps += clips.relabel(id, None, self.journal.edits)
+                    continue
+                steps.append({"move": [id, self._free(f"{places.TRASH}/{PurePosixPath(id).name}", taken)]})
+            return self._do("remove", steps, renamed)
+
+    def add(self, staged: Iterable[tuple[str, str]], what: str = "add") -> list[str]:
+        """Take in files from below ``__studio__`` at the places wanted; returns where they are."""
+        with self.lock:
+            taken: set[str] = set()
+            steps: list[Step] = [{"move": [path, self._free(target, taken)]} for path, target in staged]
+            if steps:
+                self.journal.do(what, steps)
+                self._collect()
+            return [step["move"][1] for step in steps]
+
+    def undo(self) -> dict[str, str] | None:
+        """Take the last change back; the ids that it moved, or None where there is nothing to undo."""
+        with self.lock:
+            return self._after(self.journal.undo())
+
+    def redo(self) -> dict[str, str] | None:
+        """Repeat what was last undone."""
+        with self.lock:
+            return self._after(self.journal.redo())
+
+    def _do(self, what: str, steps: list[Step], renamed: dict[str, str]) -> dict[str, str]:
+        if steps:
+            self.journal.do(what, steps)
+        moved = self._after(steps) or {}
+        return {old: moved.get(new, new) for old, new in renamed.items() if moved.get(new, new) != old}
+
+    def _after(self, steps: list[Step] | None) -> dict[str, str] | None:
+        if steps is None:
+            return None
+        clips.sync(self.root, self.journal.edits, self._sequences)
+        self._collect()
+        return dict(step["move"] for step in steps if "move" in step)
+
+    def _free(self, target: str, taken: set[str]) -> str:
+        free = places.free_place(target, lambda path: path in taken or (self.root / path).exists())
+        taken.add(free)
+        return free
+
+    def _own_files(self, ids: Iterable[str]) -> dict[str, str]:
+        """Ids of recordings with files of their own: files with several, or that need another file, are taken apart."""
+        renamed: dict[str, str] = {}
+        for id in ids:
+            record = self.record(id) if id not in renamed else None
+            if record is None or (record.part is None and not record.path.lower().endswith(".amc")):
+                renamed.setdefault(id, id)
+                continue
+            siblings = [r for r in self.records.values() if r.path == record.path]
+            for sibling in siblings:
+                name = f"{places.safe_name(sibling.facts.name or PurePosixPath(record.path).stem)}.npz"
+                target = self._free(places.place(sibling.label, sibling.subject, name), set())
+                sequence = self.sequence(sibling.id)
+                write(self.root / target, [sequence.replace(name=PurePosixPath(target).stem)])
+                renamed[sibling.id] = target
+            kept = self._free(f"{places.ORIGINALS}/{PurePosixPath(record.path).name}", set())
+            (self.root / kept).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / record.path).rename(self.root / kept)
+            places.remove_empty_folders(self.root, (self.root / record.path).parent)
+            self._collect()
+        return {id: renamed[id] for id in dict.fromkeys(ids) if id in renamed}
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Changes when the content does: time and size of a file, or of a folder's newest file and their number."""
+    if path.is_dir():
+        files = [child.stat() for child in path.iterdir()]
+        return max((f.st_mtime_ns for f in files), default=0), len(files)
+    facts = path.stat()
+    return facts.st_mtime_ns, facts.st_size

@@ -1,0 +1,99 @@
+"""Names and places inside the studio's folder, and what may not be one.
+
+Recordings lie where the command line looks for them, ``LABEL/SUBJECT/FILE``. Everything else is below
+``__studio__``, which the command line skips: recordings without a label, notes, the journal, models.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+from kerneton.exceptions import ParameterError
+
+STUDIO = "__studio__"
+UNLABELLED = f"{STUDIO}/unlabelled"
+INCOMING = f"{STUDIO}/incoming"
+TRASH = f"{STUDIO}/trash"
+ORIGINALS = f"{STUDIO}/originals"
+MODELS = f"{STUDIO}/models"
+LONGEST = 80  # characters of a label, subject or file name
+
+_FORBIDDEN = re.compile(r'[\\/:*?"<>|\x00-\x1f\x7f]')
+
+
+def check_name(text: object, what: str) -> str | None:
+    """A label or subject that can be a folder's name; None for an empty one.
+
+    >>> check_name("  wave ", "label"), check_name("", "label")
+    ('wave', None)
+    >>> check_name("../up", "label")
+    Traceback (most recent call last):
+    kerneton.exceptions.ParameterError: label '../up' contains '/', which a folder's name cannot; choose another
+    """
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise ParameterError(f"{what} must be text, got {type(text).__name__}")
+    text = text.strip()
+    if not text:
+        return None
+    found = _FORBIDDEN.search(text)
+    if found:
+        raise ParameterError(
+            f"{what} {text[:LONGEST]!r} contains {found[0]!r}, which a folder's name cannot; choose another"
+        )
+    if text.startswith((".", "__")) or text.endswith("."):
+        raise ParameterError(
+            f"{what} {text[:LONGEST]!r} begins with '.' or '__' or ends with '.'; choose another"
+        )
+    if len(text) > LONGEST:
+        raise ParameterError(f"{what} has {len(text)} characters; at most {LONGEST}")
+    return text
+
+
+def safe_name(text: str) -> str:
+    """A name that stays within its folder, whatever it came from.
+
+    >>> safe_name("../a: b/c"), safe_name(".."), safe_name("__x")
+    ('_a_ b_c', '_', 'x')
+    """
+    clean = _FORBIDDEN.sub("_", text).strip()
+    while clean.startswith((".", "__")):
+        clean = clean[1:] if clean.startswith(".") else clean[2:]
+    return clean[:LONGEST].strip().rstrip(".") or "_"
+
+
+def place(label: str | None, subject: str | None, file: str) -> str:
+    """Where a recording lies, below the folder.
+
+    >>> place("wave", "ann", "1.csv"), place(None, "ann", "1.csv"), place("wave", None, "1.csv")
+    ('wave/ann/1.csv', '__studio__/unlabelled/ann/1.csv', 'wave/1.csv')
+    """
+    parts = [UNLABELLED if label is None else label, subject, file]
+    return str(PurePosixPath(*(part for part in parts if part is not None)))
+
+
+def free_place(wanted: str, taken: Callable[[str], bool]) -> str:
+    """A path that nothing has: the wanted one, or with a number before its ending.
+
+    >>> free_place("wave/1.csv", {"wave/1.csv", "wave/1_2.csv"}.__contains__)
+    'wave/1_3.csv'
+    """
+    path, number = PurePosixPath(wanted), 2
+    candidate = wanted
+    while taken(candidate):
+        candidate = str(path.with_name(f"{path.stem}_{number}{path.suffix}"))
+        number += 1
+    return candidate
+
+
+def remove_empty_folders(root: Path, below: Path) -> None:
+    """Remove a folder and those above it, up to ``root``, as far as they are empty."""
+    while below != root and root in below.parents:
+        try:
+            below.rmdir()
+        except OSError:
+            return
+        below = below.parent

@@ -1,0 +1,80 @@
+"""The few things that the studio asks of a recogniser, in one place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.exceptions import DataError
+
+
+def new_model() -> Any:
+    """The default recogniser, for a test on people held out."""
+    from kerneton.recognize.presets import make_recognizer
+
+    return make_recognizer()
+
+
+def fit_model(data: SkeletonDataset, notes: list[str]) -> Any:
+    """A model with probabilities where there is enough to learn them from, as ``kerneton fit`` makes it."""
+    from kerneton.recognize.calibration import CalibratedRecognizer
+
+    try:
+        return CalibratedRecognizer(new_model()).fit(data, data.labels)
+    except DataError as error:
+        notes.append(f"the model gives no probabilities: {error}")
+        return new_model().fit(data, data.labels)
+
+
+def save_model(model: Any, path: Path, data: SkeletonDataset) -> None:
+    """Write the model's file."""
+    from kerneton.recognize.model_file import save
+
+    save(model, path, data=data)
+
+
+def load_model(path: Path) -> Any:
+    """Read a model's file."""
+    from kerneton.recognize.model_file import load
+
+    return load(path)
+
+
+def adapt(model: Any, sequences: list[SkeletonSequence]) -> list[SkeletonSequence]:
+    """Recordings with the joints and the precision of the model."""
+    from kerneton.recognize.fitted import adapt as adapted
+
+    return adapted(model, sequences)
+
+
+def answers(model: Any, sequences: list[SkeletonSequence]) -> list[dict[str, Any]]:
+    """Label, probability, doubt and the likeliest labels of each recording, for JSON."""
+    adapted = adapt(model, sequences)
+    if not hasattr(model, "predictions"):
+        nothing: dict[str, Any] = {"probability": None, "unknown": False, "ranked": [], "margin": 0.0}
+        return [{"label": str(label), **nothing} for label in model.predict(adapted)]
+    out = []
+    for found in model.predictions(adapted):
+        ranked = list(found.probabilities.items())
+        second = ranked[1][1] if len(ranked) > 1 else 0.0
+        out.append(
+            {
+                "label": found.label,
+                "probability": found.probability,
+                "unknown": found.unknown,
+                "ranked": ranked[:4],
+                "margin": ranked[0][1] - second,
+            }
+        )
+    return out
+
+
+def contributions(model: Any, sequence: SkeletonSequence, label: str) -> dict[str, float]:
+    """What each joint adds to the decision for a label, the largest scaled to 1 or -1."""
+    from kerneton.recognize.contributions import explain
+
+    (sequence,) = adapt(model, [sequence])
+    parts = explain(model, sequence, label, moments=False).joints
+    most = max((abs(value) for value in parts.values()), default=0.0) or 1.0
+    return {joint: round(value / most, 3) for joint, value in parts.items()}

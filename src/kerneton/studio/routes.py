@@ -1,0 +1,278 @@
+"""What the page can ask for: a function per address."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+
+from kerneton.exceptions import MissingDataError, ParameterError
+from kerneton.studio import pose, share, sockets, suggest, uploads
+from kerneton.studio.clips import clip_place
+from kerneton.studio.demo import add_demo
+from kerneton.studio.facts import THUMB_FRAMES, motion
+from kerneton.studio.recognizing import answers, contributions
+from kerneton.studio.server import Studio
+from kerneton.studio.warnings import warnings_of
+
+Job = Callable[[Studio, dict[str, Any]], Any]
+
+
+def routes(studio: Studio) -> list[Any]:
+    """All addresses below ``/api/``."""
+
+    def get(path: str, job: Job) -> Route:
+        async def handle(request: Request) -> Response:
+            return _answer(await run_in_threadpool(job, studio, dict(request.query_params)))
+
+        return Route(f"/api/{path}", handle, methods=["GET"])
+
+    def post(path: str, job: Job) -> Route:
+        async def handle(request: Request) -> Response:
+            body = await request.body()
+            try:
+                told = json.loads(body) if body else {}
+            except ValueError as error:
+                raise ParameterError(f"not JSON: {error}") from error
+            if not isinstance(told, dict):
+                raise ParameterError(f"expected an object, got {type(told).__name__}")
+            return _answer(await run_in_threadpool(job, studio, told))
+
+        return Route(f"/api/{path}", handle, methods=["POST"])
+
+    async def upload(request: Request) -> Response:
+        return await _upload(studio, request)
+
+    async def file(request: Request) -> Response:
+        name, wanted = request.path_params["name"], request.path_params["file"]
+        if wanted not in ("model.kern", "report.html"):
+            raise MissingDataError(f"{wanted[:40]!r}: no such file")
+        path = studio.models.path(name, wanted)
+        return FileResponse(path, filename=f"{name}-{wanted}", media_type="application/octet-stream")
+
+    return [
+        get("state", _state),
+        get("recordings", _recordings),
+        get("motion", lambda s, q: motion(s.library.sequence(q.get("id", "")))),
+        post("thumbs", _thumbs),
+        post("assign", _assign),
+        post("annotate", _annotate),
+        post("remove", lambda s, q: {"moved": s.library.remove(_ids(q))}),
+        post("undo", lambda s, _: {"moved": s.library.undo()}),
+        post("redo", lambda s, _: {"moved": s.library.redo()}),
+        post("refresh", _refresh),
+        post("recorded", lambda s, q: {"id": uploads.recorded(s.library, q)}),
+        post("demo", lambda s, _: {"added": add_demo(s.library)}),
+        post("train", lambda s, _: s.training.start()),
+        post("train/stop", lambda s, _: s.training.stop()),
+        get("models", lambda s, _: {"models": s.models.listing(), "present": s.models.present}),
+        post("models/present", _choose_model),
+        post("models/remove", lambda s, q: s.models.remove(str(q.get("name")))),
+        post("suggest", _suggest),
+        post("segments", _segments),
+        post("why", _why),
+        get("export", _export),
+        Route("/api/uploads/{batch}", upload, methods=["PUT"]),
+        post("uploads/commit", _commit),
+        Route("/api/models/{name}/{file}", file, methods=["GET"]),
+        Route("/api/stream", sockets.stream_receiver(studio), methods=["POST"]),
+        WebSocketRoute("/api/events", sockets.events(studio)),
+        WebSocketRoute("/api/live", sockets.live(studio)),
+    ]
+
+
+def _answer(result: Any) -> Response:
+    if isinstance(result, Response):
+        return result
+    return JSONResponse({} if result is None else result)
+
+
+def _state(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
+    from kerneton.studio.server import MAX_CONNECTIONS
+
+    return {
+        **studio.pulse(),
+        "folder": str(studio.library.root),
+        "name": studio.library.root.name,
+        "pose": pose.pose_folder() is not None,
+        "pose_command": pose.COMMAND,
+        "max_upload": studio.max_upload,
+        "max_connections": MAX_CONNECTIONS,
+        "present": studio.models.present,
+    }
+
+
+def _recordings(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
+    library = studio.library
+    with library.lock:
+        records, broken, version = list(library.records.values()), dict(library.broken), library.version
+        edits = {id: dict(fields) for id, fields in library.journal.edits.items()}
+    found = warnings_of(records)
+    clips = {
+        place: source
+        for source, fields in edits.items()
+        for segment in fields.get("segments", ())
+        if (place := clip_place(source, segment)) is not None
+    }
+    rows = []
+    for record in records:
+        facts, own = record.facts, edits.get(record.id, {})
+        rows.append(
+            {
+                "id": record.id,
+                "label": record.label,
+                "subject": record.subject,
+                "frames": facts.n_frames,
+                "fps": facts.fps,
+                "joints": facts.n_joints,
+                "layout": facts.layout,
+                "missing": round(facts.missing, 4),
+                "warnings": found.get(record.id, []),
+                "note": own.get("note", ""),
+                "segments": own.get("segments", []),
+                "source": clips.get(record.id),
+            }
+        )
+    return {"version": version, "recordings": rows, "broken": broken}
+
+
+def _thumbs(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
+    out = {}
+    for id in _ids(told)[:200]:
+        record = studio.library.records.get(id)
+        if record is not None:
+            facts = record.facts
+            out[id] = {
+                "frames": THUMB_FRAMES,
+                "joints": facts.n_joints,
+                "bones": facts.bones,
+                "sides": facts.sides,
+                "seconds": facts.n_frames / (facts.fps or 30.0),
+                "points": base64.b64encode(facts.thumb).decode(),
+            }
+    return out
+
+
+def _ids(told: dict[str, Any]) -> list[str]:
+    ids = told.get("ids")
+    if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids) or len(ids) > 20_000:
+        raise ParameterError("expected ids, a list of recordings")
+    return ids
+
+
+def _id(told: dict[str, Any]) -> str:
+    if not isinstance(told.get("id"), str):
+        raise ParameterError("expected id, a recording")
+    return str(told["id"])
+
+
+def _assign(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
+    changes = {field: told[field] for field in ("label", "subject") if field in told}
+    if not changes:
+        raise ParameterError("expected a label or a subject")
+    return {"moved": studio.library.assign(_ids(told), **changes)}
+
+
+def _annotate(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
+    note = told.get("note")
+    if note is not None and not isinstance(note, str):
+        raise ParameterError("a note must be text")
+    return {"moved": studio.library.annotate(_id(told), note=note, segments=told.get("segments"))}
+
+
+def _refresh(studio: Studio, _: dict[str, Any]) -> None:
+    threading.Thread(target=studio.library.scan, daemon=True).start()
+
+
+def _choose_model(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
+    studio.models.choose(None if told.get("name") is None else str(told["name"]))
+    return {"present": studio.models.present}
+
+
+def _figures(studio: Studio) -> tuple[Any, dict[str, Any]]:
+    name, model = studio.models.load()
+    return model, json.loads(studio.models.path(name, "figures.json").read_text(encoding="utf-8"))
+
+
+def _suggest(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
+    """Labels for recordings, those that the model is least sure of first."""
+    model, figures = _figures(studio)
+    ids = [id for id in _ids(told) if id in studio.library.records][:500]
+    short = [id for id in ids if not suggest.is_long(studio.library.record(id).facts.n_frames, figures)]
+    found = answers(model, [studio.library.sequence(id) for id in short]) if short else []
+    rows = [{"id": id, **answer} for id, answer in zip(short, found, strict=True)]
+    return {
+        "suggestions": sorted(rows, key=lambda row: (not row["unknown"], row["margin"])),
+        "long": [id for id in ids if id not in set(short)],
+    }
+
+
+def _segments(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
+    model, figures = _figures(studio)
+    return {"segments": suggest.segments(model, studio.library.sequence(_id(told)), figures)}
+
+
+def _why(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
+    """What a model says of a recording and which joints contribute to it."""
+    model, _ = _figures(studio)
+    sequence = studio.library.sequence(_id(told))
+    answer = answers(model, [sequence])[0]
+    return {**answer, "joints": contributions(model, sequence, answer["label"])}
+
+
+def _export(studio: Studio, told: dict[str, Any]) -> Response:
+    ending = str(told.get("format"))
+    suffix = "zip" if ending == "csv" else ending
+    handle, name = tempfile.mkstemp(suffix=f".{suffix}")
+    os.close(handle)
+    path = Path(name)
+    try:
+        share.export(studio.library, ending, path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return FileResponse(
+        path,
+        filename=f"{studio.library.root.name}.{suffix}",
+        media_type="application/octet-stream",
+        background=BackgroundTask(path.unlink, missing_ok=True),
+    )
+
+
+async def _upload(studio: Studio, request: Request) -> Response:
+    """A file of a drop, written while it arrives; whole or not at all."""
+    batch = request.path_params["batch"]
+    target = uploads.staging_place(studio.library, batch, request.query_params.get("path", ""))
+    folder = uploads.batch_folder(studio.library, batch)
+    before = (
+        sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.exists() else 0
+    )
+    if before > uploads.MAX_BATCH:
+        return JSONResponse({"error": f"at most {uploads.MAX_BATCH >> 30} GiB are accepted in one drop"}, 413)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".part-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            async for chunk in request.stream():
+                file.write(chunk)
+        os.replace(name, target)
+    finally:
+        Path(name).unlink(missing_ok=True)
+    return JSONResponse({"path": target.relative_to(folder).as_posix()})
+
+
+def _commit(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
+    return uploads.take_in(
+        studio.library, str(told.get("batch")), label=told.get("label"), subject=told.get("subject")
+    )

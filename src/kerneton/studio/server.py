@@ -1,0 +1,157 @@
+"""The studio's web server: one folder, one token, this machine only."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import socket
+import threading
+import webbrowser
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from kerneton.exceptions import KernetonError, MissingDataError, ParameterError, import_extra
+from kerneton.studio.guard import Guard, TooLargeError
+from kerneton.studio.library import Library
+from kerneton.studio.models import Models
+from kerneton.studio.training import Training
+from kerneton.studio.uploads import MAX_FILE
+
+PAGE = Path(__file__).with_name("page")
+MAX_CONNECTIONS = 48
+_TICK = 0.1  # seconds between two looks at what has changed
+
+
+class Studio:
+    """What the handlers share: the folder, its models, the training, and who is listening."""
+
+    def __init__(self, folder: Path, *, max_upload: int = MAX_FILE) -> None:
+        self.library = Library(folder)
+        self.models = Models(self.library.root)
+        self.training = Training(self.library.root)
+        self.max_upload = max_upload
+        self.listeners: set[asyncio.Queue[dict[str, Any]]] = set()
+        self.streams: set[Callable[[dict[str, Any]], None]] = set()
+        self.stream_seen = 0
+
+    def pulse(self) -> dict[str, Any]:
+        """What pages follow; sent to them when it changes."""
+        done, total = self.library.progress
+        undo, redo = self.library.journal.can
+        return {
+            "version": self.library.version,
+            "scan": [done, total],
+            "training": self.training.state,
+            "undo": undo,
+            "redo": redo,
+            "stream": self.stream_seen,
+        }
+
+    async def follow(self) -> None:
+        """Send the pulse to every page when it has changed."""
+        last: dict[str, Any] = {}
+        while True:
+            await asyncio.sleep(_TICK)
+            now = self.pulse()
+            if now != last:
+                last = now
+                for queue in list(self.listeners):
+                    if queue.qsize() < 100:
+                        queue.put_nowait(now)
+
+
+def build(studio: Studio, *, token: str, port: int) -> Any:
+    """The ASGI application."""
+    import_extra("starlette", extra="studio", purpose="the studio")
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse
+    from starlette.routing import Mount
+    from starlette.staticfiles import StaticFiles
+
+    from kerneton.studio import pose
+    from kerneton.studio.routes import routes
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[None]:
+        task = asyncio.create_task(studio.follow())
+        threading.Thread(target=studio.library.scan, daemon=True).start()
+        threading.Thread(target=studio.training.prepare, daemon=True).start()
+        yield
+        task.cancel()
+        studio.training.close()
+
+    async def told(_: Request, error: Exception) -> JSONResponse:
+        status = 404 if isinstance(error, MissingDataError) else 400
+        return JSONResponse({"error": str(error).replace(f"{studio.library.root}/", "")}, status)
+
+    async def too_large(*_: Any) -> JSONResponse:
+        return JSONResponse({"error": f"at most {studio.max_upload >> 20} MiB are accepted"}, 413)
+
+    app = Starlette(
+        routes=[
+            *routes(studio),
+            Mount("/pose", StaticFiles(directory=pose.cache_folder(), check_dir=False)),
+            Mount("/", StaticFiles(directory=PAGE, html=True)),
+        ],
+        lifespan=lifespan,
+        exception_handlers={KernetonError: told, TooLargeError: too_large},
+    )
+    return Guard(app, token=token, port=port, max_upload=studio.max_upload)
+
+
+def serve(
+    folder: Path,
+    *,
+    port: int | None = None,
+    browser: bool = True,
+    announce: Callable[[str], None] = print,
+    token: str | None = None,
+) -> None:
+    """Serve a folder on 127.0.0.1 until interrupted; without ``port`` the first free one from 8765 on."""
+    uvicorn = import_extra("uvicorn", extra="studio", purpose="the studio")
+    import_extra("websockets", extra="studio", purpose="the studio")
+    studio = Studio(folder)
+    token = token or secrets.token_urlsafe(24)
+    listening = _listen(port)
+    port = listening.getsockname()[1]
+    config = uvicorn.Config(
+        build(studio, token=token, port=port),
+        host="127.0.0.1",
+        port=port,
+        log_level="warning",
+        access_log=False,  # the address holds the token
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_keep_alive=10,
+        ws_max_size=4 << 20,
+        timeout_graceful_shutdown=2,
+        server_header=False,
+    )
+    address = f"http://127.0.0.1:{port}/?token={token}"
+    announce(address)
+    if browser:
+        threading.Timer(0.5, webbrowser.open, [address]).start()
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        studio.training.close()
+        listening.close()
+
+
+def _listen(port: int | None) -> socket.socket:
+    """A socket on this machine's own address."""
+    tried = [port] if port is not None else [*range(8765, 8785), 0]
+    for number in tried:
+        found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind(("127.0.0.1", number))
+            found.listen(128)
+            return found
+        except OSError as error:
+            found.close()
+            if port is not None:
+                raise ParameterError(f"port {port} cannot be used: {error.strerror}") from error
+    raise MissingDataError("no free port")

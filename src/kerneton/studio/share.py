@@ -1,0 +1,39 @@
+"""The data set of a folder as one file to send."""
+
+from __future__ import annotations
+
+import zipfile
+from collections import Counter
+from pathlib import Path, PurePosixPath
+
+from kerneton.exceptions import DataError, ParameterError
+from kerneton.files.readers import write
+from kerneton.studio import places
+from kerneton.studio.library import Library
+
+FORMATS = ("npz", "pkl", "csv")
+
+
+def export(library: Library, ending: str, path: Path) -> None:
+    """Write all labelled recordings: one ``.npz`` or ``.pkl``, or a zip archive with a table per recording."""
+    if ending not in FORMATS:
+        raise ParameterError(f"no export {ending!r}; there are {', '.join(FORMATS)}")
+    ids = sorted(record.id for record in library.records.values() if record.label is not None)
+    if not ids:
+        raise DataError("there are no labelled recordings to export")
+    if ending != "csv":
+        named = [library.sequence(id) for id in ids]
+        write(path, [s.replace(name=str(PurePosixPath(s.name).with_suffix(""))) for s in named])
+        return
+    seen: Counter[str] = Counter()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for id in ids:
+            sequence = library.sequence(id)
+            stem = places.safe_name(PurePosixPath(id).stem.replace("#", "_"))
+            inside = places.place(sequence.label, sequence.subject, stem)
+            seen[inside] += 1
+            number = f"_{seen[inside]}" if seen[inside] > 1 else ""
+            table = path.with_name(f"{path.stem}-table.csv")
+            write(table, [sequence])
+            archive.write(table, f"{inside}{number}.csv")
+            table.unlink()

@@ -1,0 +1,213 @@
+"""What is not question and answer: news for pages, live labels, and frames that other programs send."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import numpy as np
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import KernetonError, ParameterError
+from kerneton.prepare.poses import missing_joints
+from kerneton.studio.facts import sides
+from kerneton.studio.guard import PROTOCOL
+from kerneton.studio.live import Watcher, frame_of
+from kerneton.studio.server import Studio
+
+_PAUSE = 0.06  # seconds between two answers at least
+_LINE = 1 << 20  # bytes of a frame that a program sends
+
+
+def events(studio: Studio) -> Callable[[WebSocket], Awaitable[None]]:
+    """A socket that says when something has changed."""
+
+    async def handle(socket: WebSocket) -> None:
+        await socket.accept(subprotocol=_protocol(socket))
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        queue.put_nowait(studio.pulse())
+        studio.listeners.add(queue)
+
+        async def send() -> None:
+            while True:
+                await socket.send_json(await queue.get())
+
+        task = asyncio.create_task(send())
+        try:
+            while True:
+                await socket.receive_text()
+        except WebSocketDisconnect:
+            pass
+        finally:
+            studio.listeners.discard(queue)
+            task.cancel()
+
+    return handle
+
+
+def stream_receiver(studio: Studio) -> Callable[[Request], Awaitable[Response]]:
+    """Frames from another program, a line of JSON each, for as long as it sends."""
+
+    async def handle(request: Request) -> Response:
+        rest, count = b"", 0
+        async for chunk in request.stream():
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > _LINE:
+                raise ParameterError(f"a frame of more than {_LINE} bytes")
+            for line in lines:
+                count += _pass_on(studio, line)
+        count += _pass_on(studio, rest)
+        return JSONResponse({"frames": count, "watching": len(studio.streams)})
+
+    return handle
+
+
+def _pass_on(studio: Studio, line: bytes) -> int:
+    if not line.strip():
+        return 0
+    try:
+        told = json.loads(line)
+    except ValueError as error:
+        raise ParameterError(f"a frame is not JSON: {error}") from error
+    if not isinstance(told, dict):
+        raise ParameterError("a frame must be an object with time and joints")
+    frame_of(told)
+    studio.stream_seen += 1
+    for listen in list(studio.streams):
+        listen(told)
+    return 1
+
+
+class _Session:
+    """One page that watches: frames come in, the newest window is answered when the last answer is out."""
+
+    def __init__(self, studio: Studio, socket: WebSocket) -> None:
+        self.studio, self.socket = studio, socket
+        self.watcher: Watcher | None = None
+        self.model = ""
+        self.replayed: SkeletonSequence | None = None
+        self.fresh = asyncio.Event()
+        self.why = True
+        self.layout: Any = None
+        self._replay_at = -1
+
+    async def take(self, told: dict[str, Any]) -> None:
+        """A message of the page: what to watch, or a frame."""
+        if "why" in told:
+            self.why = bool(told["why"])
+        if told.get("source") == "stream":
+            self.studio.streams.add(self.from_program)
+        elif "source" in told:
+            self.studio.streams.discard(self.from_program)
+        if "replay" in told:
+            self.replayed = await run_in_threadpool(self.studio.library.sequence, str(told["replay"]))
+            self._replay_at = -1
+            if self.watcher is not None:
+                self.watcher.window.frames.clear()
+        elif "at" in told:
+            self._replay_to(told["at"])
+        elif "joints" in told:
+            self._push(*frame_of(told))
+
+    def from_program(self, told: dict[str, Any]) -> None:
+        """A frame of another program: watched, and shown on the page."""
+        frame = frame_of(told)
+        self._push(*frame)
+        task = asyncio.ensure_future(self._show(*frame))
+        task.add_done_callback(lambda t: t.cancelled() or t.exception())
+
+    async def _show(self, when: float, joints: np.ndarray, layout: Any) -> None:
+        names = list(layout.joints) if layout else [f"joint {i}" for i in range(1, len(joints) + 1)]
+        body: dict[str, Any] = {"t": when, "points": np.nan_to_num(joints).round(4).tolist()}
+        if layout is not self.layout or self.layout is None:
+            self.layout = layout
+            blank = SkeletonSequence(np.zeros((1, len(joints), 3)), layout=layout)
+            body |= {"names": names, "bones": layout.bones if layout else [], "sides": sides(blank)}
+        await self.socket.send_json({"frame": body})
+
+    def _replay_to(self, at: Any) -> None:
+        sequence = self.replayed
+        if sequence is None or type(at) is not int or not 0 <= at < sequence.n_frames:
+            raise ParameterError("at: expected a frame of the recording that is replayed")
+        if at <= self._replay_at or at - self._replay_at > 300:
+            self._replay_at = at - 1
+        gone = missing_joints(sequence)
+        for frame in range(self._replay_at + 1, at + 1):
+            joints = np.nan_to_num(np.asarray(sequence.joints[frame], float))
+            rows = np.concatenate([joints, ~gone[frame][:, None]], axis=1)
+            self._push(frame / (sequence.fps or 30.0), rows, sequence.layout)
+        self._replay_at = at
+
+    def _push(self, when: float, joints: np.ndarray, layout: Any) -> None:
+        if self.watcher is not None:
+            self.watcher.push(when, joints, layout)
+            self.fresh.set()
+
+    async def answer(self) -> None:
+        """Answer for as long as the page is there."""
+        while True:
+            await self.fresh.wait()
+            self.fresh.clear()
+            watcher = self.watcher
+            if watcher is None:
+                continue
+            start = time.perf_counter()
+            try:
+                out = await run_in_threadpool(watcher.answer, why=self.why)
+            except KernetonError as error:
+                out = {"error": str(error)}
+            if out is not None:
+                out["computed"] = round((time.perf_counter() - start) * 1000, 1)
+                await self.socket.send_json(out)
+            await asyncio.sleep(_PAUSE)
+
+    async def load(self) -> None:
+        """The present model, or why there is none."""
+        try:
+            name, model = await run_in_threadpool(self.studio.models.load)
+            figures = json.loads(self.studio.models.path(name, "figures.json").read_text(encoding="utf-8"))
+            self.watcher, self.model = Watcher(model, figures), name
+            facts = {"model": name, "window": self.watcher.window.seconds, "labels": list(figures["labels"])}
+            await self.socket.send_json(facts)
+        except KernetonError as error:
+            await self.socket.send_json({"no_model": str(error)})
+
+
+def live(studio: Studio) -> Callable[[WebSocket], Awaitable[None]]:
+    """A socket that takes frames and answers with labels."""
+
+    async def handle(socket: WebSocket) -> None:
+        await socket.accept(subprotocol=_protocol(socket))
+        session = _Session(studio, socket)
+        await session.load()
+        task = asyncio.create_task(session.answer())
+        try:
+            while True:
+                try:
+                    told = json.loads(await socket.receive_text())
+                    if not isinstance(told, dict):
+                        raise ParameterError("expected an object")
+                    await session.take(told)
+                except (KernetonError, ValueError) as error:
+                    await socket.send_json({"error": str(error)})
+        except WebSocketDisconnect:
+            pass
+        finally:
+            studio.streams.discard(session.from_program)
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await task
+
+    return handle
+
+
+def _protocol(socket: WebSocket) -> str | None:
+    return PROTOCOL if PROTOCOL in socket.scope.get("subprotocols", ()) else None

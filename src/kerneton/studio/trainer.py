@@ -1,0 +1,231 @@
+"""The program that trains, in a process of its own: ``python -m kerneton.studio.trainer`` waits for a job on its input.
+
+A job is a line of JSON, ``{"folder": ..., "name": ...}``; progress and the result are lines of JSON on the output. The
+process is started before it is needed, so that the seconds of importing are over when somebody presses the button.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from kerneton.exceptions import DataError, KernetonError
+from kerneton.studio.places import MODELS
+from kerneton.studio.recognizing import fit_model, new_model, save_model
+
+Tell = Callable[..., None]
+
+
+def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's interval of a share, (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n).
+
+    >>> low, high = wilson(9, 10)
+    >>> round(low, 3), round(high, 3)
+    (0.596, 0.982)
+    """
+    if n == 0:
+        return 0.0, 1.0
+    p = right / n
+    middle = p + z * z / (2 * n)
+    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    scale = 1 + z * z / n
+    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
+
+
+def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
+    """Read the folder, test on people held out, train on everybody, and keep model, figures and report."""
+    from kerneton.data.sequence import SkeletonDataset
+    from kerneton.files.folder import load_folder
+    from kerneton.files.output import write_text
+    from kerneton.report.evaluation import evaluate
+
+    start = time.monotonic()
+    tell(share=0.02, stage="read")
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data = load_folder(folder, skip_broken=True, progress=_reporter(tell, "read", 0.02, 0.1))
+        notes += [str(w.message) for w in caught]
+    data = _usable(data, notes)
+    protocol, people = _protocol(data)
+    tell(share=0.1, stage="test")
+    figures: dict[str, Any] = {"people": people, "notes": notes}
+    home = folder / MODELS / name
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the page has its own words for few recordings and subjects
+        if protocol is not None:
+            report = evaluate(
+                new_model(), data, protocol, progress=_reporter(tell, "test", 0.1, 0.6), importance=True
+            )
+            figures |= _held_out(report, data)
+            report.to_html(home / "report.html", data, command="kerneton studio")
+        tell(share=0.6, stage="fit")
+        model = fit_model(data, notes)
+    tell(share=0.95, stage="save")
+    save_model(model, home / "model.kern", data)
+    figures |= {
+        "date": time.strftime("%Y-%m-%d %H:%M"),
+        "labels": dict(sorted(Counter(map(str, data.labels)).items())),
+        "subjects": len({s.subject for s in data if s.subject is not None}),
+        "recordings": len(data),
+        "frames": sorted(s.n_frames for s in data)[len(data) // 2],
+        "fps": Counter(s.fps for s in data).most_common(1)[0][0],
+        "next": record_next(SkeletonDataset(data), figures.get("pairs", ())),
+        "seconds": round(time.monotonic() - start, 1),
+        "probabilities": hasattr(model, "predictions"),
+        "bytes": (home / "model.kern").stat().st_size,
+    }
+    write_text(home / "figures.json", json.dumps(figures, ensure_ascii=False, indent=1) + "\n")
+    return figures
+
+
+def record_next(data: Iterable[Any], pairs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What would help most, as codes for the page: labels with few recordings or people, pairs that are confused."""
+    count: Counter[str] = Counter()
+    people: dict[str, set[str]] = defaultdict(set)
+    for sequence in data:
+        count[str(sequence.label)] += 1
+        if sequence.subject is not None:
+            people[str(sequence.label)].add(sequence.subject)
+    out: list[dict[str, Any]] = []
+    everybody = set().union(*people.values()) if people else set()
+    if len(everybody) < 2:
+        out.append({"code": "second-person"})
+    for label, n in sorted(count.items(), key=lambda item: item[1])[:3]:
+        if n < 5:
+            out.append({"code": "more", "label": label, "n": n})
+    for pair in list(pairs)[:3]:
+        out.append({"code": "confused", "label": pair["true"], "other": pair["said"], "n": pair["n"]})
+    for label, who in people.items():
+        if len(everybody) > 1 and len(who) == 1:
+            out.append({"code": "one-person", "label": label})
+    return out[:6]
+
+
+def _usable(data: Any, notes: list[str]) -> Any:
+    """Labelled recordings of the commonest kind of skeleton, in single precision."""
+    import numpy as np
+
+    from kerneton.data.sequence import SkeletonDataset
+
+    labelled = [s for s in data if s.label is not None]
+    if len(labelled) < len(data):
+        notes.append(f"{len(data) - len(labelled)} recordings have no label and were left out")
+    kinds = Counter((s.layout.name if s.layout else None, s.n_joints) for s in labelled)
+    if len(kinds) > 1:
+        (kind, n), *_ = kinds.most_common()
+        notes.append(
+            f"{len(labelled) - n} recordings have other joints than {kind[0] or kind[1]} and were left out"
+        )
+        labelled = [s for s in labelled if (s.layout.name if s.layout else None, s.n_joints) == kind]
+    labels = Counter(s.label for s in labelled)
+    if len(labels) < 2:
+        found = ", ".join(f"{label} ({n})" for label, n in labels.items()) or "none"
+        raise DataError(f"two labels are needed to tell apart; this folder has {found}")
+    lone = sorted(str(label) for label, n in labels.items() if n < 2)
+    if lone:
+        raise DataError(f"each label needs two recordings or more; these have one: {', '.join(lone)}")
+    return SkeletonDataset(
+        (s.replace(joints=s.joints.astype(np.float32, copy=False)) for s in labelled), name=data.name
+    )
+
+
+def _protocol(data: Any) -> tuple[Any, str]:
+    """How to test: people in turn, in five groups at most; else recordings in turn, which the page says."""
+    from kerneton.datasets.protocols import RecordingKFold, SubjectKFold
+
+    subjects = [s.subject for s in data]
+    by_label: dict[str, set[str | None]] = defaultdict(set)
+    for s in data:
+        by_label[s.label].add(s.subject)
+    if None not in subjects and all(len(who) > 1 for who in by_label.values()):
+        return SubjectKFold(n_splits=min(5, len(set(subjects))), allow_unseen=True), "subjects"
+    fewest = min(Counter(s.label for s in data).values())
+    return RecordingKFold(n_splits=min(5, fewest), allow_unseen=True), "recordings"
+
+
+def _held_out(report: Any, data: Any) -> dict[str, Any]:
+    names = [s.name for s in data]
+    tested = [
+        {"name": names[i], "true": str(true), "said": str(said)}
+        for split in report.splits
+        for i, true, said in zip(split.indices, split.true, split.predicted, strict=True)
+    ]
+    right = sum(row["true"] == row["said"] for row in tested)
+    low, high = wilson(right, len(tested))
+    pairs = Counter((row["true"], row["said"]) for row in tested if row["true"] != row["said"])
+    return {
+        "right": right,
+        "tested": len(tested),
+        "accuracy": right / len(tested),
+        "interval": [low, high],
+        "classes": list(report.classes),
+        "confusion": report.confusion.tolist(),
+        "predictions": tested,
+        "pairs": [{"true": t, "said": s, "n": n} for (t, s), n in pairs.most_common()],
+    }
+
+
+def _reporter(tell: Tell, stage: str, low: float, high: float) -> Callable[..., Iterator[Any]]:
+    """A progress callable, called like tqdm.tqdm, that tells a share between ``low`` and ``high``."""
+
+    def progress(iterable: Iterable[Any], *, total: int | None = None, desc: str = "") -> Iterator[Any]:  # noqa: ARG001
+        items = list(iterable) if total is None else iterable
+        n = total or len(items) or 1  # type: ignore[arg-type]
+        for count, item in enumerate(items, start=1):
+            yield item
+            tell(share=low + (high - low) * min(count / n, 1), stage=stage)
+
+    return progress
+
+
+def _warm_up() -> None:
+    """Import and compile what training needs, on two recordings of two actions."""
+    import kerneton.report.page  # noqa: F401
+    from kerneton.data.sequence import SkeletonDataset
+    from kerneton.datasets import make_actions
+
+    data = make_actions(["wave", "bow"], n_subjects=2, n_takes=1)
+    small = SkeletonDataset(s.replace(joints=s.joints[:30].astype("float32"), confidence=None) for s in data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit_model(small, [])
+
+
+def main() -> None:
+    """Get ready, say so, and work on one job."""
+    if hasattr(os, "nice"):
+        os.nice(5)  # the page and the live labels go first
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever prints, prints elsewhere
+
+    def tell(**message: Any) -> None:
+        out.write(json.dumps(message, ensure_ascii=False) + "\n")
+        out.flush()
+
+    _warm_up()
+    tell(ready=True)
+    line = sys.stdin.readline()
+    if not line:
+        return
+    job = json.loads(line)
+    from joblib import parallel_config
+
+    try:
+        with parallel_config(backend="threading", n_jobs=-1):
+            train(Path(job["folder"]), job["name"], tell)
+        tell(share=1.0, stage="done", done=job["name"])
+    except KernetonError as error:
+        tell(error=str(error).replace(f"{job['folder']}/", ""))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""The training that runs, if any: started, watched and stopped from the server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from kerneton.exceptions import ParameterError
+from kerneton.studio import places
+
+
+class Training:
+    """At most one training at a time, in a process that leaves the machine to others when they need it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._lock = threading.Lock()
+        self._spare: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[str] | None = None
+        self.state: dict[str, Any] = {"running": False}
+
+    def prepare(self) -> None:
+        """Start the process that the next training will use."""
+        with self._lock:
+            if self._spare is None or self._spare.poll() is not None:
+                self._spare = self._spawn()
+
+    def start(self) -> dict[str, Any]:
+        """Begin a training; an error where one is running."""
+        self.prepare()
+        with self._lock:
+            if self.state["running"]:
+                raise ParameterError("a training is running; stop it first")
+            process, self._spare = self._spare, None
+            assert process is not None
+            assert process.stdin is not None
+            name = time.strftime("%Y-%m-%d_%H%M%S")
+            self._process = process
+            self.state = {
+                "running": True,
+                "share": 0.0,
+                "stage": "start",
+                "name": name,
+                "started": time.time(),
+            }
+            process.stdin.write(json.dumps({"folder": str(self.root), "name": name}) + "\n")
+            process.stdin.flush()
+        threading.Thread(target=self._watch, args=(process, name), daemon=True).start()
+        return self.state
+
+    def stop(self) -> dict[str, Any]:
+        """End the training that runs; nothing of it is kept."""
+        with self._lock:
+            process = self._process
+            if process is not None and self.state["running"]:
+                self.state = {**self.state, "stopped": True}
+                process.kill()
+        return self.state
+
+    def close(self) -> None:
+        """End every process that was started here."""
+        for process in (self._spare, self._process):
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait()
+            if process is not None:
+                for pipe in (process.stdin, process.stdout):
+                    if pipe is not None:
+                        with contextlib.suppress(OSError):
+                            pipe.close()
+
+    def _spawn(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "kerneton.studio.trainer"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def _watch(self, process: subprocess.Popen[str], name: str) -> None:
+        done, error = None, None
+        assert process.stdout is not None
+        for line in process.stdout:
+            told = json.loads(line)
+            done, error = told.get("done", done), told.get("error", error)
+            if "share" in told:
+                self.state = {**self.state, "share": told["share"], "stage": told["stage"]}
+        process.wait()
+        if done is None:
+            shutil.rmtree(self.root / places.MODELS / name, ignore_errors=True)
+            if error is None and not self.state.get("stopped"):
+                error = f"the training ended without a result (exit status {process.returncode})"
+        self.state = {**self.state, "running": False, "done": done, "error": error}
