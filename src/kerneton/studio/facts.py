@@ -70,10 +70,10 @@ def read_facts(path: Path) -> list[Facts]:
 
 
 def sides(sequence: SkeletonSequence) -> str:
-    """A letter per joint: l, r or m for the middle, by the joints' names."""
+    """A letter per joint by its name: l, r, h for the head, else m for the middle."""
     if sequence.layout is None:
         return "m" * sequence.n_joints
-    letters = {"left": "l", "right": "r"}
+    letters = {"left": "l", "right": "r", "head": "h", "nose": "h"}
     return "".join(letters.get(joint.partition("_")[0], "m") for joint in sequence.layout.joints)
 
 

@@ -64,7 +64,7 @@ class Guard:
             return 421, "this server answers to 127.0.0.1 and localhost only"
         if "origin" in headers and headers["origin"] not in self.origins:
             return 403, "requests from other pages are refused"
-        api = scope["path"].startswith("/api")
+        api = scope["path"] == "/api" or scope["path"].startswith("/api/")
         if api and headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return 403, "cross-site requests are refused"
         if scope["type"] == "websocket" and "origin" not in headers and "user-agent" in headers and not api:

@@ -117,19 +117,9 @@ class Library:
             if isinstance(facts, str):
                 broken[path] = facts
                 continue
-            unlabelled = path.startswith(places.UNLABELLED)
-            mixed = {field: len({getattr(f, field) for f in facts}) > 1 for field in ("label", "subject")}
-            for k, one in enumerate(facts):
-                own_label = None if unlabelled else one.label
-                record = Record(
-                    id=path if len(facts) == 1 else f"{path}#{k + 1}",
-                    path=path,
-                    part=None if len(facts) == 1 else k,
-                    label=own_label if mixed["label"] or label is None else label,
-                    subject=one.subject if mixed["subject"] or subject is None else subject,
-                    facts=one,
-                )
-                records[record.id] = record
+            for k, (id, own_label, own_subject) in enumerate(places.named(path, facts, label, subject)):
+                part = None if len(facts) == 1 else k
+                records[id] = Record(id, path, part, own_label, own_subject, facts[k])
         with self.lock:
             self.records, self.broken = records, broken
             self.version += 1

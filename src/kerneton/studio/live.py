@@ -7,6 +7,7 @@ and the segment ends when another label, or none of them, is said three times in
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,9 @@ import numpy as np
 from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
-from kerneton.studio.recognizing import answers, contributions
+
+Say = Callable[[list[SkeletonSequence]], list[dict[str, Any]]]
+Why = Callable[[SkeletonSequence, str], dict[str, float]]
 
 _CONFIRM = 3  # equal answers in a row that begin or end a segment
 _MOST_JOINTS = 500
@@ -107,8 +110,8 @@ class Segments:
 class Watcher:
     """A model at work on a window: frames in, answers out."""
 
-    def __init__(self, model: Any, figures: dict[str, Any]) -> None:
-        self.model = model
+    def __init__(self, say: Say, why: Why, figures: dict[str, Any]) -> None:
+        self._say, self._why = say, why
         self.fps = float(figures.get("fps") or 30.0)
         self.window = Window(min(max(figures.get("frames", 30) / self.fps, 0.4), _LONGEST))
         self.segments = Segments()
@@ -129,12 +132,12 @@ class Watcher:
         time = frames[-1][0]
         if recording is None:
             return {"t": time, "filling": (time - frames[0][0]) / (_LEAST * self.window.seconds)}
-        out = {"t": time, **answers(self.model, [recording])[0]}
+        out = {"t": time, **self._say([recording])[0]}
         out["changes"] = self.segments.say(None if out["unknown"] else out["label"], time)
         out["counts"] = self.segments.counts
         out["present"] = None if self.segments.present is None else self.segments.present[0]
         if why:
-            out["joints"] = contributions(self.model, recording, out["label"])
+            out["joints"] = self._why(recording, out["label"])
         return out
 
 

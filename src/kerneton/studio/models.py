@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import threading
 from pathlib import Path
 from typing import Any
 
 from kerneton.exceptions import MissingDataError
 from kerneton.files.output import write_text
 from kerneton.studio import places
-from kerneton.studio.recognizing import load_model
 
 _NAME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{6}(_[0-9]+)?")
 
@@ -27,8 +25,6 @@ class Models:
 
     def __init__(self, root: Path) -> None:
         self.home = root / places.MODELS
-        self._lock = threading.Lock()
-        self._loaded: tuple[str, Any] | None = None
 
     def listing(self) -> list[dict[str, Any]]:
         """Figures of every model, the newest first."""
@@ -74,12 +70,10 @@ class Models:
         trash.mkdir(parents=True, exist_ok=True)
         shutil.move(str(folder), str(trash / f"model {name}"))
 
-    def load(self) -> tuple[str, Any]:
-        """The present model's name and the model, read once."""
+    def figures(self) -> tuple[Path, dict[str, Any]]:
+        """The present model's file and figures."""
         name = self.present
         if name is None:
             raise MissingDataError("there is no model yet: train one")
-        with self._lock:
-            if self._loaded is None or self._loaded[0] != name:
-                self._loaded = (name, load_model(self.path(name)))
-            return self._loaded
+        path = self.path(name, "figures.json")
+        return path.with_name("model.kern"), json.loads(path.read_text(encoding="utf-8"))

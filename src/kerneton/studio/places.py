@@ -7,8 +7,9 @@ Recordings lie where the command line looks for them, ``LABEL/SUBJECT/FILE``. Ev
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from kerneton.exceptions import ParameterError
 
@@ -73,6 +74,26 @@ def place(label: str | None, subject: str | None, file: str) -> str:
     """
     parts = [UNLABELLED if label is None else label, subject, file]
     return str(PurePosixPath(*(part for part in parts if part is not None)))
+
+
+def named(
+    path: str, parts: Sequence[Any], label: str | None, subject: str | None
+) -> Iterator[tuple[str, str | None, str | None]]:
+    """Id, label and subject of each recording of a file: the folder's, unless the file holds several kinds.
+
+    ``parts`` have ``label`` and ``subject`` as the file says.
+    """
+    if path.startswith(UNLABELLED):
+        labels: list[str | None] = [None] * len(parts)
+    else:
+        labels = _known([part.label for part in parts], label)
+    subjects = _known([part.subject for part in parts], subject)
+    for k, known in enumerate(zip(labels, subjects, strict=True), start=1):
+        yield (path if len(parts) == 1 else f"{path}#{k}", *known)
+
+
+def _known(own: list[str | None], told: str | None) -> list[str | None]:
+    return own if told is None or len(set(own)) > 1 else [told] * len(own)
 
 
 def free_place(wanted: str, taken: Callable[[str], bool]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +79,16 @@ def contributions(model: Any, sequence: SkeletonSequence, label: str) -> dict[st
     parts = explain(model, sequence, label, moments=False).joints
     most = max((abs(value) for value in parts.values()), default=0.0) or 1.0
     return {joint: round(value / most, 3) for joint, value in parts.items()}
+
+
+def warm_up() -> None:
+    """Import and compile what training and recognising need, on four short recordings."""
+    import kerneton.report.page  # noqa: F401
+    from kerneton.datasets import make_actions
+
+    data = make_actions(["wave", "bow"], n_subjects=2, n_takes=1)
+    small = SkeletonDataset(s.replace(joints=s.joints[:30].astype("float32"), confidence=None) for s in data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fit_model(small, [])
+        contributions(model, small[0], answers(model, [small[0]])[0]["label"])

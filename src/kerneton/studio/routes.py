@@ -8,23 +8,29 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
+from kerneton.data.layouts import MEDIAPIPE_33
+from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import MissingDataError, ParameterError
 from kerneton.studio import pose, share, sockets, suggest, uploads
 from kerneton.studio.clips import clip_place
 from kerneton.studio.demo import add_demo
-from kerneton.studio.facts import THUMB_FRAMES, motion
-from kerneton.studio.recognizing import answers, contributions
+from kerneton.studio.facts import THUMB_FRAMES, motion, sides
 from kerneton.studio.server import Studio
 from kerneton.studio.warnings import warnings_of
+
+_CAMERA = SkeletonSequence(np.zeros((1, len(MEDIAPIPE_33.joints), 3)), layout=MEDIAPIPE_33)
+CAMERA_BODY = {"joints": MEDIAPIPE_33.joints, "bones": MEDIAPIPE_33.bones, "sides": sides(_CAMERA)}
 
 Job = Callable[[Studio, dict[str, Any]], Any]
 
@@ -107,6 +113,7 @@ def _state(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
         "name": studio.library.root.name,
         "pose": pose.pose_folder() is not None,
         "pose_command": pose.COMMAND,
+        "camera_body": CAMERA_BODY,
         "max_upload": studio.max_upload,
         "max_connections": MAX_CONNECTIONS,
         "present": studio.models.present,
@@ -200,17 +207,14 @@ def _choose_model(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
     return {"present": studio.models.present}
 
 
-def _figures(studio: Studio) -> tuple[Any, dict[str, Any]]:
-    name, model = studio.models.load()
-    return model, json.loads(studio.models.path(name, "figures.json").read_text(encoding="utf-8"))
-
-
 def _suggest(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
     """Labels for recordings, those that the model is least sure of first."""
-    model, figures = _figures(studio)
+    model, figures = studio.models.figures()
     ids = [id for id in _ids(told) if id in studio.library.records][:500]
     short = [id for id in ids if not suggest.is_long(studio.library.record(id).facts.n_frames, figures)]
-    found = answers(model, [studio.library.sequence(id) for id in short]) if short else []
+    found = []
+    for i in range(0, len(short), 16):  # in parts: live labels want their turn
+        found += studio.mind.answers(model, [studio.library.sequence(id) for id in short[i : i + 16]])
     rows = [{"id": id, **answer} for id, answer in zip(short, found, strict=True)]
     return {
         "suggestions": sorted(rows, key=lambda row: (not row["unknown"], row["margin"])),
@@ -219,16 +223,17 @@ def _suggest(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _segments(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
-    model, figures = _figures(studio)
-    return {"segments": suggest.segments(model, studio.library.sequence(_id(told)), figures)}
+    model, figures = studio.models.figures()
+    sequence = studio.library.sequence(_id(told))
+    return {"segments": suggest.segments(partial(studio.mind.answers, model), sequence, figures)}
 
 
 def _why(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
     """What a model says of a recording and which joints contribute to it."""
-    model, _ = _figures(studio)
+    model, _ = studio.models.figures()
     sequence = studio.library.sequence(_id(told))
-    answer = answers(model, [sequence])[0]
-    return {**answer, "joints": contributions(model, sequence, answer["label"])}
+    answer = studio.mind.answers(model, [sequence])[0]
+    return {**answer, "joints": studio.mind.contributions(model, sequence, answer["label"])}
 
 
 def _export(studio: Studio, told: dict[str, Any]) -> Response:

@@ -15,6 +15,7 @@ from typing import Any
 from kerneton.exceptions import KernetonError, MissingDataError, ParameterError, import_extra
 from kerneton.studio.guard import Guard, TooLargeError
 from kerneton.studio.library import Library
+from kerneton.studio.mind import Mind
 from kerneton.studio.models import Models
 from kerneton.studio.training import Training
 from kerneton.studio.uploads import MAX_FILE
@@ -30,6 +31,7 @@ class Studio:
     def __init__(self, folder: Path, *, max_upload: int = MAX_FILE) -> None:
         self.library = Library(folder)
         self.models = Models(self.library.root)
+        self.mind = Mind()
         self.training = Training(self.library.root)
         self.max_upload = max_upload
         self.listeners: set[asyncio.Queue[dict[str, Any]]] = set()
@@ -48,6 +50,17 @@ class Studio:
             "redo": redo,
             "stream": self.stream_seen,
         }
+
+    def get_ready(self) -> None:
+        """Start the processes that train and recognise, before anybody waits for them."""
+        self.training.prepare()
+        with contextlib.suppress(KernetonError):
+            self.mind.warm_up()
+
+    def close(self) -> None:
+        """End every process that was started here."""
+        self.training.close()
+        self.mind.close()
 
     async def follow(self) -> None:
         """Send the pulse to every page when it has changed."""
@@ -78,10 +91,10 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
     async def lifespan(_: Any) -> AsyncIterator[None]:
         task = asyncio.create_task(studio.follow())
         threading.Thread(target=studio.library.scan, daemon=True).start()
-        threading.Thread(target=studio.training.prepare, daemon=True).start()
+        threading.Thread(target=studio.get_ready, daemon=True).start()
         yield
         task.cancel()
-        studio.training.close()
+        studio.close()
 
     async def told(_: Request, error: Exception) -> JSONResponse:
         status = 404 if isinstance(error, MissingDataError) else 400
@@ -136,7 +149,7 @@ def serve(
     try:
         uvicorn.Server(config).run(sockets=[listening])
     finally:
-        studio.training.close()
+        studio.close()
         listening.close()
 
 

@@ -7,6 +7,7 @@ import contextlib
 import json
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,6 @@ class _Session:
     def __init__(self, studio: Studio, socket: WebSocket) -> None:
         self.studio, self.socket = studio, socket
         self.watcher: Watcher | None = None
-        self.model = ""
         self.replayed: SkeletonSequence | None = None
         self.fresh = asyncio.Event()
         self.why = True
@@ -172,10 +172,11 @@ class _Session:
     async def load(self) -> None:
         """The present model, or why there is none."""
         try:
-            name, model = await run_in_threadpool(self.studio.models.load)
-            figures = json.loads(self.studio.models.path(name, "figures.json").read_text(encoding="utf-8"))
-            self.watcher, self.model = Watcher(model, figures), name
-            facts = {"model": name, "window": self.watcher.window.seconds, "labels": list(figures["labels"])}
+            model, figures = await run_in_threadpool(self.studio.models.figures)
+            mind = self.studio.mind
+            self.watcher = Watcher(partial(mind.answers, model), partial(mind.contributions, model), figures)
+            window = self.watcher.window.seconds
+            facts = {"model": model.parent.name, "window": window, "labels": list(figures["labels"])}
             await self.socket.send_json(facts)
         except KernetonError as error:
             await self.socket.send_json({"no_model": str(error)})

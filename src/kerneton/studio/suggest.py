@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.studio.recognizing import answers
+
+Say = Callable[[list[SkeletonSequence]], list[dict[str, Any]]]  # answers of a model
 
 _LONG = 2.5  # times a typical training recording: longer ones are searched for segments
 _OVERLAP = 4  # windows per window length
+_BATCH = 16  # windows that are asked about at once: live labels want their turn
 _SURE = 0.5  # probability that a segment needs
 
 
@@ -19,7 +22,7 @@ def is_long(n_frames: int, figures: dict[str, Any]) -> bool:
     return n_frames > _LONG * float(figures.get("frames", np.inf))
 
 
-def segments(model: Any, sequence: SkeletonSequence, figures: dict[str, Any]) -> list[dict[str, Any]]:
+def segments(say: Say, sequence: SkeletonSequence, figures: dict[str, Any]) -> list[dict[str, Any]]:
     """Segments of a long recording: windows as long as a typical training recording, equal neighbours joined."""
     length = max(4, int(figures["frames"]))
     if sequence.fps and figures.get("fps"):
@@ -27,7 +30,7 @@ def segments(model: Any, sequence: SkeletonSequence, figures: dict[str, Any]) ->
     hop = max(1, length // _OVERLAP)
     starts = list(range(0, max(1, sequence.n_frames - length + 1), hop))
     windows = [_cut(sequence, start, min(start + length, sequence.n_frames)) for start in starts]
-    found = answers(model, windows)
+    found = [answer for i in range(0, len(windows), _BATCH) for answer in say(windows[i : i + _BATCH])]
     # Every moment takes the surest window around it.
     best: dict[int, tuple[float, str | None]] = {}
     for start, said in zip(starts, found, strict=True):

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from kerneton.exceptions import DataError, KernetonError
-from kerneton.studio.places import MODELS
-from kerneton.studio.recognizing import fit_model, new_model, save_model
+from kerneton.studio.places import MODELS, named
+from kerneton.studio.recognizing import fit_model, new_model, save_model, warm_up
 
 Tell = Callable[..., None]
 
@@ -43,17 +43,13 @@ def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
 def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
     """Read the folder, test on people held out, train on everybody, and keep model, figures and report."""
     from kerneton.data.sequence import SkeletonDataset
-    from kerneton.files.folder import load_folder
     from kerneton.files.output import write_text
     from kerneton.report.evaluation import evaluate
 
     start = time.monotonic()
     tell(share=0.02, stage="read")
     notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        data = load_folder(folder, skip_broken=True, progress=_reporter(tell, "read", 0.02, 0.1))
-        notes += [str(w.message) for w in caught]
+    data = read_folder(folder, notes, _reporter(tell, "read", 0.02, 0.1))
     data = _usable(data, notes)
     protocol, people = _protocol(data)
     tell(share=0.1, stage="test")
@@ -85,6 +81,28 @@ def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
     }
     write_text(home / "figures.json", json.dumps(figures, ensure_ascii=False, indent=1) + "\n")
     return figures
+
+
+def read_folder(folder: Path, notes: list[str], progress: Callable[..., Any]) -> Any:
+    """The folder's recordings, as `kerneton.load_folder` reads them, named by the studio's ids."""
+    from kerneton.data.sequence import SkeletonDataset
+    from kerneton.files.folder import find_entries
+    from kerneton.files.readers import read
+
+    out = []
+    entries = list(find_entries(folder))
+    for entry in progress(entries, total=len(entries)):
+        try:
+            found = read(entry.path)
+        except KernetonError as error:
+            notes.append(f"left out: {str(error).replace(f'{folder}/', '')}")
+            continue
+        path = entry.path.relative_to(folder).as_posix()
+        for sequence, (id, label, subject) in zip(
+            found, named(path, found, entry.label, entry.subject), strict=True
+        ):
+            out.append(sequence.replace(name=id, label=label, subject=subject))
+    return SkeletonDataset(out, name=folder.name)
 
 
 def record_next(data: Iterable[Any], pairs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -187,19 +205,6 @@ def _reporter(tell: Tell, stage: str, low: float, high: float) -> Callable[..., 
     return progress
 
 
-def _warm_up() -> None:
-    """Import and compile what training needs, on two recordings of two actions."""
-    import kerneton.report.page  # noqa: F401
-    from kerneton.data.sequence import SkeletonDataset
-    from kerneton.datasets import make_actions
-
-    data = make_actions(["wave", "bow"], n_subjects=2, n_takes=1)
-    small = SkeletonDataset(s.replace(joints=s.joints[:30].astype("float32"), confidence=None) for s in data)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fit_model(small, [])
-
-
 def main() -> None:
     """Get ready, say so, and work on one job."""
     if hasattr(os, "nice"):
@@ -211,7 +216,7 @@ def main() -> None:
         out.write(json.dumps(message, ensure_ascii=False) + "\n")
         out.flush()
 
-    _warm_up()
+    warm_up()
     tell(ready=True)
     line = sys.stdin.readline()
     if not line:

@@ -1,0 +1,128 @@
+"""The process that recognises: live labels, suggestions and reasons, beside the server and not in it.
+
+Computing holds Python's lock; a server that computes would answer late. The two exchange pickles over pipes that
+nobody else can reach.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from kerneton import exceptions
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import KernetonError
+
+Answers = list[dict[str, Any]]
+
+
+class Mind:
+    """Questions about recordings to a model's file; one at a time, from any thread.
+
+    >>> Mind().answers(Path("none.kern"), [])
+    Traceback (most recent call last):
+    kerneton.exceptions.MissingDataError: none.kern: no such file
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def answers(self, model: Path, sequences: list[SkeletonSequence]) -> Answers:
+        """See `kerneton.studio.recognizing.answers`."""
+        found: Answers = self._ask("answers", model, sequences)
+        return found
+
+    def contributions(self, model: Path, sequence: SkeletonSequence, label: str) -> dict[str, float]:
+        """See `kerneton.studio.recognizing.contributions`."""
+        found: dict[str, float] = self._ask("contributions", model, sequence, label)
+        return found
+
+    def warm_up(self) -> None:
+        """Start the process and have it compile what it needs."""
+        self._ask("warm_up", None)
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+
+    def _ask(self, what: str, *values: Any) -> Any:
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "kerneton.studio.mind"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                )
+            pipe_in, pipe_out = self._process.stdin, self._process.stdout
+            assert pipe_in is not None
+            assert pipe_out is not None
+            try:
+                pickle.dump((what, values), pipe_in)
+                pipe_in.flush()
+                result, error = pickle.load(pipe_out)
+            except (OSError, EOFError) as broken:
+                raise KernetonError("the recogniser's process has ended; try again") from broken
+        if error is not None:
+            kind, text = error
+            raise getattr(exceptions, kind, KernetonError)(text)
+        return result
+
+
+class _Thinker:
+    """The other side: keeps the last model."""
+
+    def __init__(self) -> None:
+        self.path: tuple[Path, int] | None = None
+        self.model: Any = None
+
+    def work(self, what: str, path: Path | None, *values: Any) -> Any:
+        """Answer one question."""
+        from kerneton.studio import recognizing
+
+        if path is None:
+            recognizing.warm_up()
+            return None
+        key = (path, path.stat().st_mtime_ns if path.exists() else 0)
+        if key != self.path:
+            self.model, self.path = recognizing.load_model(path), key
+        return getattr(recognizing, what)(self.model, *values)
+
+
+def main() -> None:
+    """Answer until the server is gone."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever prints, prints elsewhere
+    thinker = _Thinker()
+    while True:
+        try:
+            what, values = pickle.load(sys.stdin.buffer)
+        except (EOFError, KeyboardInterrupt):
+            return
+        result, error = None, None
+        try:
+            result = thinker.work(what, *values)
+        except KernetonError as problem:
+            error = (type(problem).__name__, str(problem))
+        except Exception as problem:  # one bad recording must not end the live labels
+            error = ("KernetonError", f"{type(problem).__name__}: {problem}")
+        pickle.dump((result, error), out)
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()

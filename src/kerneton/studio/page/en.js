@@ -1,0 +1,99 @@
+// Every word of the page. Another language is another file like this one.
+const many = (n, one, several = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : several}`;
+const percent = share => `${(share * 100).toFixed((share > 0 && share < 0.1) || (share > 0.995 && share < 1) ? 1 : 0)} %`;
+
+export const texts = {
+  title: "Kerneton studio", skip: "Skip to content", sections: "Sections", theme: "Light or dark", undo: "Undo", redo: "Redo",
+  tabs: { collect: "Collect", label: "Label", train: "Train", live: "Live", share: "Share" },
+  offline: "The studio's server does not answer. Is 'kerneton studio' still running? The page tries again by itself.",
+  noToken: "This page needs the token: open the address that 'kerneton studio' printed.",
+  undone: "Undone", redone: "Done again", nothingToUndo: "Nothing to undo", nothingToRedo: "Nothing to redo",
+  percent, percentNumber: share => (share * 100).toFixed(share === 1 ? 0 : 1),
+  interval: ([low, high]) => `${percent(low)} to ${percent(high)}`,
+
+  // Collect
+  welcome: "Teach an action", welcomeText: "Show a few clips of each action, press one button, and see it recognised live.",
+  wayFiles: "Drop recordings", wayFilesText: "Drop files or a folder anywhere on this page. A folder LABEL/SUBJECT/FILE brings its labels along.",
+  wayCamera: "Use a camera", wayCameraText: "Record yourself with a countdown or hands-free. Pictures stay in the page; only joints are kept.",
+  wayDemo: "Look around first", wayDemoText: "Generated actions show the whole way, from clips to live labels, in under two minutes.",
+  takeTour: "Take the tour", onlyDemo: "Only the clips",
+  formats: "Reads CSV, NPZ, NumPy, pickle (PYSKL, MMAction2), BVH, C3D, TRC, AMC, NTU .skeleton, OpenPose, COCO and MediaPipe JSON, and videos.",
+  addFiles: "Add files", addFolder: "Add folder", record: "Record", dropHere: "Drop recordings, folders or videos",
+  search: "Search names, notes …", label: "Label", subject: "Subject", quality: "Quality", note: "Note", labels: "Labels",
+  allLabels: "All labels", allSubjects: "All subjects", anyQuality: "Any quality", noWarnings: "Without warnings", withWarnings: "With warnings",
+  unlabelled: "Unlabelled", noSubject: "No subject", recordings: "Recordings", recording: "Recording",
+  reading: (done, total) => `Reading ${done} of ${many(total, "file")} …`,
+  shown: (n, total, labels, subjects) => `${n === total ? many(total, "recording") : `${n} of ${many(total, "recording")}`} · ${many(labels, "label")} · ${many(subjects, "subject")}`,
+  selected: n => `${n} selected`, apply: "Apply", remove: "Remove", removed: n => `${many(n, "recording")} removed. Undo brings them back.`,
+  uploading: n => `Adding ${many(n, "file")} …`, added: n => `${many(n, "recording")} added`,
+  brokenFiles: list => `${many(list.length, "file")} could not be read: ${list.slice(0, 5).join("; ")}${list.length > 5 ? " …" : ""}`,
+  broken: n => `${many(n, "file")} cannot be read`,
+  tooLarge: (files, limit) => `Larger than ${Math.round(limit / 2 ** 20)} MiB, left out: ${files.join(", ")}`,
+  chooseOne: "Choose a recording to see it move.",
+  facts: (r, s) => `${many(r.frames, "frame")} · ${s.toFixed(1)} s${r.fps ? ` at ${+r.fps.toFixed(2)} a second` : ""} · ${r.joints} joints${r.layout ? ` (${r.layout})` : ""} · ${percent(r.missing)} missing`,
+  openTimeline: "Timeline", why: "What does the model say?", whyTitle: "Label, probability and the joints that contribute", hasSegments: "its segments have labels",
+  segmentOf: source => `A segment of ${source}`, segmentsCount: n => many(n, "segment"),
+  warnings: {
+    short: "Four frames or fewer", missing: "More than half of the joints are missing", twice: "The same recording is here more than once", few: "Its label has two recordings or fewer",
+    "one-subject": "Its label comes from one subject only, so nobody else can be tested on it", "one-label": "Its subject has only this label", layout: "Other joints than most recordings", rate: "Another frame rate than most recordings", "no-subject": "Labelled, but without a subject",
+  },
+
+  // Player
+  stageLabel: "Moving skeleton. Drag to turn, or Alt and arrow keys; hold Ctrl and scroll to zoom.", play: "Play", pause: "Pause", speed: "Speed", frame: "Frame", frameBack: "One frame back", frameNext: "One frame on",
+  frameOf: (i, n) => `frame ${i} of ${n}`, missing: "missing", missingJoints: (n, all) => `${n} of ${all} joints missing`,
+
+  // Label
+  queue: "To label", onlyUnlabelled: n => `Only unlabelled (${n})`, suggest: "Suggest labels", suggestTitle: "The present model's labels, least certain first", suggestLater: "After the first training the model suggests labels here.",
+  nothingToLabel: "Nothing to label yet", nothingToLabelText: "Add recordings first.", allLabelled: "Everything has a label.",
+  newLabel: "New label …", markIn: "Mark in (I)", markOut: "Mark out (O)", removeSegment: "Delete segment", findSegments: "Find segments", zoomIn: "Zoom in", zoomOut: "Zoom out",
+  segments: "Segments", noLabel: "no label", dragEdge: "Drag this edge", segmentName: (label, from, to) => `${label}, ${from} to ${to}`,
+  suggested: s => `${s.label}, ${percent(s.probability)}`, says: (label, p) => `The model says ${label}${p === null ? "" : ` (${percent(p)})`}.`, saysUnknown: label => `Unlike anything in training; nearest is ${label}.`,
+  confirm: "Confirm (Enter)", takeAll: "Take all", foundSegments: n => n ? `${many(n, "segment")} found; they are dashed in the timeline.` : "No segments found.",
+  suggestionsReady: n => `${many(n, "suggestion")}, least certain first`, markFirst: "Mark a segment first, or choose one.", markInFirst: "Mark in first.",
+  marking: label => label ? `Marking ${label}` : "Marking", segmentMade: label => `Segment ${label ?? "without label"}`, labelled: label => `Labelled ${label}`, opened: (name, s) => `${name}, ${s.toFixed(1)} seconds`,
+  keyboard: "Keyboard",
+  keys: [["Space", "play or pause"], ["← →", "one frame; with Shift ten"], ["I  O", "mark in and out"], ["1 – 9", "label the marked part, the chosen segment, or the whole recording; while playing: begin and end a segment"], ["↑ ↓", "choose a segment"], ["Shift I  Shift O", "move the chosen segment's edge here"], ["Delete", "delete the segment"], ["[  ]", "jump to the next edge"], ["N  P", "next and previous recording"], ["Enter", "confirm the suggestion"], ["L", "a new label"], [",  .", "slower and faster"], ["+  −", "zoom the timeline"], ["Ctrl Z  Ctrl Shift Z", "undo and redo"], ["Esc", "forget the mark"]],
+
+  // Train
+  train: "Train", stop: "Stop", trainingProgress: "Progress of the training", stages: { start: "Getting ready …", read: "Reading the recordings …", test: "Testing on people held out …", fit: "Training on everybody …", save: "Saving …", done: "Done" },
+  trained: "Training is done.", stopped: "Stopped. Nothing was kept.", needTwoLabels: "Two labels with two recordings each are needed.", needTwoEach: labels => `Two recordings are needed of each label; one more of: ${labels.join(", ")}.`,
+  noModel: "No model yet", noModelText: "There is no model yet. Training takes seconds.", models: "Models", modelColumns: ["Date", "Accuracy", "95 % interval", "Recordings", "Labels", "Subjects", "Time", ""], inUse: "in use", use: "Use",
+  heldOutPeople: "accuracy on people held out", heldOutRecordings: "accuracy on recordings held out", ofTested: (right, n, [low, high]) => `${right} of ${n} right; 95 % interval ${percent(low)} to ${percent(high)} (Wilson)`,
+  onePerson: "The same people are in training and test, so this says nothing about new people. Record a second person.",
+  confusion: "What was taken for what", confusionText: "Rows are true labels, columns what the model said. Press a number to see its recordings.", cell: (n, row, col) => row === col ? `${n} × ${row}, right` : `${n} × ${row} taken for ${col}`,
+  next: "What to record next", nothingNext: "Nothing stands out. More people help most.",
+  advice: n => ({ "second-person": "A second person: only then can the model be tested on somebody new.", more: `More of “${n.label}”: it has ${n.n}.`, confused: `“${n.label}” and “${n.other}”: ${n.n} taken for the other. More clips of both, by several people.`, "one-person": `“${n.label}” by somebody else: one person has done it so far.` })[n.code] ?? "",
+  watchLive: "See it live", notes: n => many(n, "remark"), rightOnes: label => `“${label}”, recognised`, mistakes: (row, col) => `“${row}” taken for “${col}”`, example: label => `a right “${label}”`, more: n => `and ${n} more`, gone: name => `${name} is no longer in the folder`,
+
+  // Live
+  source: "Source", sources: { replay: "Recording", camera: "Camera", stream: "Network" }, start: "Start", notStarted: "Press Start.", watching: "Watching", filling: "Waiting for enough movement …", counts: "Counts", lately: "The last 15 seconds", noneYet: "none yet",
+  meters: { delay: "Delay", rate: "Frames", window: "Window" }, noneOfThese: "None of these", probability: p => `${percent(p)} sure`, nearest: (label, p) => `nearest: ${label}, ${percent(p)}`, seen: label => label,
+  colorJoints: "Colour joints by what they contribute", speaksFor: "for the label", speaksAgainst: "against it",
+  noPoseTitle: "Cameras and videos need the pose package", noPose: "The pose package is not installed. Fetch it once with this command, then reload:", noPoseText: "It is checked against a known checksum and kept on this machine. Everything else works without it.", onlyJoints: "Poses are estimated in this page. Pictures never leave it: only joints are sent, and only to this machine.",
+  noCamera: "The camera cannot be used.", heard: n => n ? `${many(n, "frame")} received` : "Waiting for frames from another program.", streamHow: "How to send frames",
+  streamCode: origin => `import json, time, urllib.request\n\ndef frames():                      # your sensor: rows of x, y, z in metres, y up\n    while True:\n        joints = ...\n        line = {"time": time.time(), "joints": joints, "layout": "kinect20"}\n        yield json.dumps(line).encode() + b"\\n"\n\nurllib.request.urlopen(urllib.request.Request(\n    "${origin}/api/stream", data=frames(), method="POST",\n    headers={"X-Kerneton-Token": "THE TOKEN", "Content-Type": "application/x-ndjson"}))`,
+
+  // Recording
+  close: "Close", openingCamera: "Opening the camera …", cameraReady: "Ready.", nobodySeen: "Nobody is in sight.", mode: "Start and stop", fixed: "Fixed length", handsFree: "Hands-free", seconds: "Seconds", takes: "Takes", countdown: "Countdown", startRecording: "Record",
+  handsFreeText: "Hands-free: after the countdown, move, then stand still; every movement becomes a recording.", getReady: (s, n, all) => `${s} … take ${n} of ${all}`, phases: { record: "Recording", wait: "Move when you are ready", done: "All takes are kept" }, takeKept: n => `Take ${n} kept`, tooShort: "Too short: nothing was kept.",
+  estimating: n => `Estimating poses in ${many(n, "video")} …`, nobody: path => `${path}: nobody was found in it`, noVideo: name => `${name}: this browser cannot play it`,
+
+  // Share
+  shareModel: "The model", shareModelText: m => `Trained ${m.date} on ${many(m.recordings, "recording")} of ${Object.keys(m.labels).join(", ")}; ${(m.bytes / 1e6).toFixed(1)} MB. It cannot run code.`,
+  shareReport: "The report", shareReportText: "One page with accuracy, mistakes that play, and what matters; it needs nothing else.", shareData: "The data set", shareDataText: n => `${many(n, "labelled recording")} as one file.`,
+  download: file => `Save ${file}`, savedFile: file => `${file} saved`, formatsOut: { npz: "NumPy .npz", pkl: "Pickle (PYSKL)", csv: "CSV tables (.zip)" }, copy: "Copy", copied: "Copied",
+  how: "Use it without this page", howText: folder => `Everything is in ${folder}, as LABEL/SUBJECT/FILE. The command line understands the folder, and what it adds appears here.`, fromPython: "From Python", fromShell: "From the command line",
+  pythonCode: file => `import kerneton\n\nmodel = kerneton.load(${JSON.stringify(file)})\nrecordings = kerneton.read("new.csv")\nprint(model.predict(recordings))`,
+  shellCode: (file, folder) => `kerneton predict '${file}' new.csv\nkerneton evaluate '${folder}' --html report.html\nkerneton fit '${folder}' -o model.kern`,
+
+  tour: {
+    name: "Tour", next: "Next", done: "Finish", leave: "Leave the tour", count: (i, n) => `Step ${i} of ${n}`,
+    steps: [
+      ["Clips", "These are generated: three actions by five people, and four takes without a label. Click one to see it move; drag to turn it."],
+      ["Labels", "Unlabelled takes wait here. Press 1, 2 or 3 to label one, or go on: the model will suggest labels later."],
+      ["Training", "One button. People are held out in turn, so the accuracy is that for somebody new."],
+      ["What came of it", "When the bar is full you see the accuracy with its interval, what was confused, and what to record next."],
+      ["Live", "A long take is replayed and labelled as it runs. The colours on the body show which joints contribute. A camera works the same way."],
+    ],
+  },
+};

@@ -1,0 +1,185 @@
+// Live: camera, replayed recording or network stream in; label, probability, timeline, counts and colours out.
+import { h, button, clear, announce } from "./dom.js";
+import { Stage } from "./body3d.js";
+import { LiveChart } from "./livechart.js";
+import { motionOf } from "./player.js";
+import { poseBody, Camera } from "./pose.js";
+import { texts } from "./en.js";
+import { complain, labelColor, name, on, seconds, store } from "./store.js";
+import * as api from "./api.js";
+
+const median = values => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
+
+export class Live {
+  constructor() {
+    this.source = "replay"; this.running = false; this.sent = new Map(); this.delays = []; this.rates = []; this.joints = null; this.colored = true;
+    this.canvas = h("canvas.stage.tall", { role: "img", tabindex: 0, "aria-label": texts.stageLabel });
+    this.stage = new Stage(this.canvas);
+    this.chart = new LiveChart();
+    this.tabs = h("div.segmented", { role: "radiogroup", "aria-label": texts.source }, ["replay", "camera", "stream"].map(s => h("label", {}, h("input", { type: "radio", name: "source", value: s, checked: s === this.source, onchange: () => this.choose(s) }), h("span", {}, texts.sources[s]))));
+    this.setup = h("div.live-setup");
+    this.word = h("p.live-word", {}, "–");
+    this.sure = h("p.live-sure.quiet", {}, texts.notStarted);
+    this.ranked = h("ul.bars");
+    this.counts = h("div.chips", { "aria-label": texts.counts });
+    this.meters = h("dl.meters", {}, ["delay", "rate", "window"].map(k => h("div", {}, h("dt", {}, texts.meters[k]), h("dd", { "data-k": k }, "–"))));
+    this.color = h("label.check", {}, h("input", { type: "checkbox", checked: true, onchange: e => { this.colored = e.target.checked; this.tell({ why: this.colored }); if (!this.colored) this.joints = null; } }), texts.colorJoints);
+    this.legend = h("p.quiet", {}, h("span.key.for", {}, texts.speaksFor), " ", h("span.key.against", {}, texts.speaksAgainst));
+    this.no = h("div");
+    this.node = h("div.live", {}, h("div.live-head", {}, h("h1", {}, texts.tabs.live), this.tabs, this.setup), this.no,
+      h("div.live-main", {}, h("div.stage-box", {}, this.canvas), h("div.live-side", {}, h("div.live-now", {}, this.word, this.sure, this.ranked), h("h2", {}, texts.counts), this.counts, this.meters, this.color, this.legend)),
+      h("h2", {}, texts.lately), this.chart.node);
+    on("models", () => { if (this.node.isConnected) this.connect(); });
+    on("recordings", () => { if (this.node.isConnected && !this.running) this.renderSetup(); });
+    on("state", before => { if (this.source === "stream" && before.stream !== store.state.stream) this.heard?.replaceChildren(texts.heard(store.state.stream)); });
+  }
+
+  enter() { this.connect(); this.renderSetup(); }
+  leave() { this.stop(); this.socket?.close(); this.socket = null; }
+
+  connect() {
+    this.socket?.close();
+    const socket = this.socket = api.socket("live");
+    socket.onmessage = message => { if (socket === this.socket) this.hear(JSON.parse(message.data)); };
+    socket.onopen = () => { this.tell({ why: this.colored, source: this.source }); };
+  }
+
+  tell(message) { if (this.socket?.readyState === 1) this.socket.send(JSON.stringify(message)); }
+
+  choose(source) {
+    this.stop();
+    this.source = source;
+    this.tell({ source });
+    this.renderSetup();
+  }
+
+  renderSetup() {
+    const start = button(texts.start, () => this.running ? this.stop() : this.start(), { kind: "primary" });
+    this.startButton = start;
+    if (this.source === "replay") {
+      const list = [...store.recordings].sort((a, b) => (a.label !== null) - (b.label !== null) || b.frames - a.frames).slice(0, 500);
+      this.pick = h("select", { "aria-label": texts.recording }, list.map(r => h("option", { value: r.id }, `${name(r.id)} · ${r.label ?? texts.unlabelled} · ${seconds(r).toFixed(1)} s`)));
+      if (this.replayed && store.byId.has(this.replayed)) this.pick.value = this.replayed;
+      clear(this.setup, this.pick, start);
+    } else if (this.source === "camera") {
+      clear(this.setup, store.state.pose ? [start, h("p.quiet", {}, texts.onlyJoints)] : h("div.warning", {}, h("p", {}, texts.noPose), h("pre", {}, store.state.pose_command)));
+    } else {
+      this.heard = h("p.quiet", { role: "status" }, texts.heard(store.state.stream ?? 0));
+      const code = texts.streamCode(location.origin);
+      clear(this.setup, this.heard, h("details", {}, h("summary", {}, texts.streamHow), h("pre", { tabindex: 0 }, code)));
+      this.running = true;
+    }
+  }
+
+  async start() {
+    try {
+      this.chart.clear();
+      this.sent.clear();
+      if (this.source === "replay") await this.replay();
+      else await this.film();
+    } catch (error) { this.stop(); complain(error); }
+  }
+
+  mark(running) {
+    this.running = running;
+    this.startButton?.querySelector("span").replaceChildren(running ? texts.stop : texts.start);
+    if (running) announce(texts.watching);
+  }
+
+  stop() {
+    this.camera?.close();
+    this.camera = null;
+    this.turn = (this.turn ?? 0) + 1;
+    this.mark(false);
+  }
+
+  async replay() {
+    const id = this.pick.value, record = store.byId.get(id);
+    if (!record) return;
+    this.replayed = id;
+    const motion = await motionOf(record), turn = this.turn = (this.turn ?? 0) + 1;
+    this.tell({ replay: id });
+    this.stage.show(motion);
+    this.mark(true);
+    const begin = performance.now();
+    let shown = -1;
+    const tick = now => {
+      if (turn !== this.turn || !this.node.isConnected) return;
+      const at = Math.floor((now - begin) / 1000 * motion.fps);
+      if (at >= motion.frames) { this.stop(); return; }
+      if (at !== shown) {
+        shown = at;
+        this.count(at / motion.fps);
+        this.tell({ at });
+        this.chart.now(at / motion.fps);
+        this.stage.draw(motion.frame(at), this.joints);
+      }
+      requestAnimationFrame(tick);
+    };
+    requestAnimationFrame(tick);
+  }
+
+  async film() {
+    this.mark(true);
+    const body = poseBody();
+    this.stage.show(body);
+    this.camera = new Camera(result => {
+      if (!result) return;
+      const time = result.time;
+      this.count(time);
+      this.tell({ time, joints: result.world, layout: "mediapipe33", axes: "mediapipe" });
+      this.chart.now(time);
+      this.stage.draw(result.points, this.joints);
+    });
+    await this.camera.open();
+  }
+
+  count(time) {
+    const now = performance.now();
+    this.sent.set(time.toFixed(4), now);
+    if (this.sent.size > 300) this.sent.delete(this.sent.keys().next().value);
+    this.rates.push(now);
+    while (this.rates.length && now - this.rates[0] > 2000) this.rates.shift();
+  }
+
+  hear(told) {
+    if (told.no_model) { clear(this.no, h("div.warning", {}, h("p", {}, texts.noModelText), h("a.primary", { href: "#/train" }, texts.tabs.train))); return; }
+    if (told.model) { clear(this.no); this.meter("window", `${told.window.toFixed(1)} s`); return; }
+    if (told.error) { this.sure.textContent = told.error; return; }
+    if (told.frame) { this.streamed(told.frame); return; }
+    if (told.filling !== undefined) { this.sure.textContent = texts.filling; return; }
+    const sent = this.sent.get(told.t.toFixed(4));
+    if (sent) {
+      this.delays.push(performance.now() - sent);
+      if (this.delays.length > 15) this.delays.shift();
+      this.meter("delay", `${Math.round(median(this.delays))} ms`);
+    }
+    this.meter("rate", `${(this.rates.length / 2).toFixed(0)} /s`);
+    const none = told.unknown, label = none ? texts.noneOfThese : told.label;
+    if (label !== this.shown) { this.word.textContent = label; this.shown = label; this.word.style.setProperty("--chip", none ? "var(--middle)" : labelColor(told.label)); }
+    this.sure.textContent = told.probability === null ? "" : none ? texts.nearest(told.label, told.probability) : texts.probability(told.probability);
+    clear(this.ranked, (told.ranked ?? []).map(([l, p]) => h("li", {}, h("span", {}, l), h("span.meter", { style: { "--share": p } }, texts.percent(p)))));
+    const total = Object.entries(told.counts ?? {});
+    clear(this.counts, total.length ? total.map(([l, n]) => h("span.chip", { style: { "--chip": labelColor(l) } }, `${l} ${n}×`)) : h("span.quiet", {}, texts.noneYet));
+    for (const change of told.changes ?? []) if (change.begins) announce(texts.seen(change.begins));
+    this.joints = this.colored ? told.joints ?? null : null;
+    this.chart.push(told.t, none ? null : told.label, told.probability ?? 1, told.present);
+  }
+
+  streamed(frame) {
+    if (frame.names) {
+      this.body = { joints: frame.names, bones: frame.bones, sides: frame.sides, size: 1.8 };
+      this.stage.show(this.body);
+      this.ground = null;
+    }
+    const points = new Float32Array(frame.points.length * 3), low = Math.min(...frame.points.map(p => p[1]));
+    this.ground = this.ground === null ? low : Math.min(this.ground, low);
+    this.middle ??= frame.points[0];
+    frame.points.forEach(([x, y, z, c], j) => { const seen = c > 0; points.set(seen ? [this.middle[0] - x, y - this.ground, this.middle[2] - z] : [NaN, NaN, NaN], j * 3); });
+    this.count(frame.t);
+    this.chart.now(frame.t);
+    this.stage.draw(points, this.joints);
+  }
+
+  meter(key, text) { this.meters.querySelector(`[data-k=${key}]`).textContent = text; }
+}

@@ -1,0 +1,117 @@
+// Record from the camera: countdown, fixed length or hands-free, several takes in a row.
+import { h, button, clear, announce, toast } from "./dom.js";
+import { Stage } from "./body3d.js";
+import { Camera, poseBody } from "./pose.js";
+import { texts } from "./en.js";
+import { complain, emit, reload, store } from "./store.js";
+import * as api from "./api.js";
+
+const MOVES = 0.35, STILL = 0.18, REST = 0.7, BEFORE = 0.3, LONGEST = 60; // m/s, m/s, s, s, s
+
+// How fast the body moves: mean speed of the joints, in metres a second.
+export const speed = (a, b) => {
+  let sum = 0;
+  for (let j = 11; j < a.world.length; j++) sum += Math.hypot(...[0, 1, 2].map(k => b.world[j][k] - a.world[j][k]));
+  return sum / (a.world.length - 11) / Math.max(1e-3, b.time - a.time);
+};
+
+export class Recorder {
+  constructor({ mode, length, takes, countdown, onstate, ontake }) {
+    Object.assign(this, { mode, length, takes, countdown, onstate, ontake, taken: 0, frames: [], slow: 0, quiet: 0 });
+    this.phase("count");
+  }
+  phase(name) { this.now = name; this.from = null; this.onstate(name, this); }
+  // Every frame of the camera goes through here, so that time is the camera's.
+  frame(result) {
+    if (this.now === "done") return;
+    const { time } = result, last = this.frames.at(-1) ?? this.before;
+    this.from ??= time;
+    const fast = last ? speed(last, result) : 0;
+    this.slow = this.slow * 0.6 + fast * 0.4;
+    this.before = result;
+    if (this.now === "count") {
+      this.left = this.countdown - (time - this.from);
+      this.onstate("count", this);
+      if (this.left <= 0) { this.frames = []; this.phase(this.mode === "hands-free" ? "wait" : "record"); }
+    } else if (this.now === "wait") {
+      this.frames.push(result);
+      while (time - this.frames[0].time > BEFORE) this.frames.shift();
+      if (this.slow > MOVES) { this.quiet = 0; this.phase("record"); this.from = time; }
+    } else {
+      this.frames.push(result);
+      const lasted = time - this.from;
+      this.quiet = this.slow < STILL ? (this.quiet || time) : 0;
+      const over = this.mode === "hands-free" ? this.quiet && time - this.quiet > REST && lasted > 0.5 : lasted >= this.length;
+      if (over || lasted > LONGEST) this.finish();
+    }
+  }
+  finish() {
+    const end = this.mode === "hands-free" && this.quiet ? this.quiet + 0.2 : Infinity, frames = this.frames.filter(f => f.time <= end);
+    this.taken++;
+    this.frames = []; this.slow = 0; this.quiet = 0;
+    this.ontake(frames, this.taken);
+    if (this.taken >= this.takes) this.phase("done"); else this.phase(this.mode === "hands-free" ? "wait" : "count");
+  }
+}
+
+export async function open() {
+  if (!store.state.pose) return explain();
+  const canvas = h("canvas.stage", { role: "img", "aria-label": texts.stageLabel }), stage = new Stage(canvas), told = h("p.record-told", { role: "status" }, texts.openingCamera), preview = h("div.preview");
+  const label = h("input", { list: "labels", value: store.labels[0] ?? "", name: "record-label" }), subject = h("input", { list: "subjects", value: localStorage.getItem("kerneton-subject") ?? "", name: "record-subject" });
+  const mode = h("select", {}, h("option", { value: "fixed" }, texts.fixed), h("option", { value: "hands-free" }, texts.handsFree));
+  const number = (value, min, max) => h("input", { type: "number", value, min, max, size: 4 });
+  const length = number(2, 0.5, 60), takes = number(5, 1, 50), countdown = number(3, 0, 20);
+  length.step = 0.5;
+  const field = (text, input) => h("label.field", {}, h("span", {}, text), input);
+  const go = button(texts.startRecording, () => begin(), { kind: "primary", disabled: true }, "camera");
+  let recorder = null, kept = 0, saving = Promise.resolve();
+  const begin = () => {
+    if (recorder && recorder.now !== "done") { recorder = null; go.querySelector("span").textContent = texts.startRecording; told.textContent = ""; return; }
+    localStorage.setItem("kerneton-subject", subject.value);
+    go.querySelector("span").textContent = texts.stop;
+    recorder = new Recorder({
+      mode: mode.value, length: +length.value || 2, takes: +takes.value || 1, countdown: +countdown.value || 0,
+      onstate: (name, r) => {
+        const text = name === "count" ? texts.getReady(Math.max(0, Math.ceil(r.left ?? +countdown.value)), r.taken + 1, r.takes) : texts.phases[name];
+        if (told.textContent !== text) told.textContent = text;
+        told.classList.toggle("recording", name === "record");
+        if (name === "done") go.querySelector("span").textContent = texts.startRecording;
+      },
+      ontake: (frames, n) => { saving = saving.then(() => keep(frames, n)); },
+    });
+  };
+  const keep = async (frames, n) => {
+    if (frames.length < 4) { toast(texts.tooShort, { error: true }); return; }
+    const stamp = new Date().toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
+    try {
+      const answer = await api.post("recorded", { joints: frames.map(f => f.world), times: frames.map(f => f.time), name: `${label.value || "recording"}-${stamp}-${n}`, label: label.value || null, subject: subject.value || null, layout: "mediapipe33" });
+      kept++;
+      announce(texts.takeKept(n));
+      await reload();
+      emit("added", [answer.id]);
+    } catch (error) { complain(error); }
+  };
+  const dialog = h("dialog.record", { "aria-label": texts.record, onclose: () => { camera.close(); recorder = null; dialog.remove(); } },
+    h("header", {}, h("h2", {}, texts.record), button(texts.close, () => dialog.close(), { kind: "quiet" })), h("p.quiet", {}, texts.onlyJoints),
+    h("div.record-main", {}, h("div.record-view", {}, preview, canvas, told), h("div.record-form", {}, h("div.row", {}, field(texts.label, label), field(texts.subject, subject)), field(texts.mode, mode), h("div.row", {}, field(texts.seconds, length), field(texts.takes, takes), field(texts.countdown, countdown)), go, h("p.quiet", {}, texts.handsFreeText))));
+  document.body.append(dialog);
+  dialog.showModal();
+  stage.show(poseBody());
+  let seen = false;
+  const camera = new Camera(result => {
+    if (!seen) { seen = true; go.disabled = false; told.textContent = texts.cameraReady; }
+    if (!result) { if (!recorder) told.textContent = texts.nobodySeen; return; }
+    if (!recorder && told.textContent === texts.nobodySeen) told.textContent = texts.cameraReady;
+    stage.draw(result.points);
+    recorder?.frame(result);
+  });
+  try { clear(preview, await camera.open()); } catch (error) { told.textContent = error.message; }
+  return dialog;
+}
+
+function explain() {
+  const dialog = h("dialog.record", { "aria-label": texts.record, onclose: () => dialog.remove() }, h("h2", {}, texts.noPoseTitle), h("p", {}, texts.noPose), h("pre", {}, store.state.pose_command), h("p.quiet", {}, texts.noPoseText), button(texts.close, () => dialog.close(), { kind: "primary" }));
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}

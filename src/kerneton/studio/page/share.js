@@ -1,0 +1,32 @@
+// Share: the model, the report, the data set, and how to use them without this page.
+import { h, button, clear, save, icon, toast } from "./dom.js";
+import { texts } from "./en.js";
+import { complain, on, store } from "./store.js";
+import * as api from "./api.js";
+
+export class Share {
+  constructor() {
+    this.node = h("div.share");
+    on("models", () => this.render());
+    on("recordings", () => this.render());
+    this.render();
+  }
+
+  async fetch(path, query, file) {
+    try { save(file, await api.blob(path, query)); toast(texts.savedFile(file)); } catch (error) { complain(error); }
+  }
+
+  render() {
+    const model = store.models.find(m => m.name === store.present), folder = store.state.folder ?? "", labelled = store.recordings.filter(r => r.label).length;
+    const card = (mark, title, text, ...content) => h("section.share-card", {}, h("div.way-icon", {}, icon(mark)), h("h2", {}, title), h("p", {}, text), h("div.row", {}, content));
+    const code = (title, text) => h("div.code", {}, h("h3", {}, title), h("pre", { tabindex: 0 }, text), button(texts.copy, event => { navigator.clipboard?.writeText(text).then(() => { event.target.closest("button").querySelector("span").textContent = texts.copied; }).catch(() => {}); }, { kind: "quiet" }));
+    const file = model ? `${folder}/__studio__/models/${model.name}/model.kern` : "model.kern";
+    clear(this.node, h("h1", {}, texts.tabs.share),
+      h("div.share-cards", {},
+        card("spark", texts.shareModel, model ? texts.shareModelText(model) : texts.noModelText,
+          model ? button(texts.download("model.kern"), () => this.fetch(`models/${model.name}/model.kern`, {}, "model.kern"), { kind: "primary" }, "down") : h("a.primary", { href: "#/train" }, texts.tabs.train)),
+        card("check", texts.shareReport, texts.shareReportText, model?.accuracy !== undefined ? button(texts.download("report.html"), () => this.fetch(`models/${model.name}/report.html`, {}, "report.html"), {}, "down") : h("p.quiet", {}, texts.noModelText)),
+        card("folder", texts.shareData, texts.shareDataText(labelled), ["npz", "pkl", "csv"].map(format => button(texts.formatsOut[format], () => this.fetch("export", { format }, `${store.state.name}.${format === "csv" ? "zip" : format}`), { disabled: !labelled }, "down")))),
+      h("section", {}, h("h2", {}, texts.how), h("p", {}, texts.howText(folder)), h("div.codes", {}, code(texts.fromPython, texts.pythonCode(file)), code(texts.fromShell, texts.shellCode(file, folder)))));
+  }
+}

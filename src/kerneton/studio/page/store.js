@@ -1,0 +1,102 @@
+// What the page knows: recordings, models, the training; everything that shows them listens here.
+import * as api from "./api.js";
+import { texts } from "./en.js";
+import { toast, announce } from "./dom.js";
+
+export const store = {
+  ready: false, state: {}, recordings: [], byId: new Map(), broken: {}, models: [], present: null,
+  labels: [], subjects: [], offline: false,
+};
+const listeners = new Map();
+
+export function on(event, listener) {
+  if (!listeners.has(event)) listeners.set(event, new Set());
+  listeners.get(event).add(listener);
+  return () => listeners.get(event).delete(listener);
+}
+export const emit = (event, detail) => listeners.get(event)?.forEach(listener => listener(detail));
+
+export const name = id => id.split("/").pop().replace(/\.[a-z0-9]+(#\d+)?$/i, "$1");
+export const labelColor = label => label === null ? "var(--middle)" : `var(--c${Math.max(0, store.labels.indexOf(label)) % 10})`;
+export const seconds = record => record.frames / (record.fps ?? 30);
+
+let loading = null, again = false;
+export async function reload() {
+  if (loading) { again = true; return loading; }
+  loading = (async () => {
+    do {
+      again = false;
+      const told = await api.get("recordings");
+      store.recordings = told.recordings;
+      store.byId = new Map(told.recordings.map(r => [r.id, r]));
+      store.broken = told.broken;
+      const used = new Set(told.recordings.flatMap(r => [r.label, ...r.segments.map(s => s.label)]).filter(Boolean));
+      store.labels = [...used].sort();
+      store.subjects = [...new Set(told.recordings.map(r => r.subject).filter(Boolean))].sort();
+      store.version = told.version;
+      store.ready = true;
+    } while (again);
+    emit("recordings");
+  })().finally(() => { loading = null; });
+  return loading;
+}
+
+export async function reloadModels() {
+  const told = await api.get("models");
+  store.models = told.models;
+  store.present = told.present;
+  emit("models");
+}
+
+// A change: done by the server, then the list is read again; ids may have moved.
+export async function change(path, body, { silent = false } = {}) {
+  try {
+    const told = await api.post(path, body);
+    if (told.moved) emit("moved", told.moved);
+    await reload();
+    return told;
+  } catch (error) {
+    if (!silent) complain(error);
+    throw error;
+  }
+}
+
+export function complain(error) {
+  if (!(error instanceof api.ApiError)) { console.error(error); }
+  toast(error.status === 0 ? texts.offline : error.status === 401 ? texts.noToken : error.message, { error: true });
+}
+
+export const assign = (ids, fields) => change("assign", { ids, ...fields }).catch(() => null);
+export async function undo() {
+  const told = await change("undo").catch(() => null);
+  announce(told?.moved ? texts.undone : texts.nothingToUndo);
+}
+export async function redo() {
+  const told = await change("redo").catch(() => null);
+  announce(told?.moved ? texts.redone : texts.nothingToRedo);
+}
+
+let wait = 250;
+export function follow() {
+  const news = api.socket("events");
+  news.onopen = () => { wait = 250; store.offline = false; emit("offline"); };
+  news.onmessage = async message => {
+    const before = store.state;
+    store.state = { ...before, ...JSON.parse(message.data) };
+    if (store.state.version !== store.version) reload().catch(complain);
+    if (before.training?.running && !store.state.training.running) await reloadModels().catch(complain);
+    emit("state", before);
+  };
+  news.onclose = event => {
+    store.offline = true;
+    emit("offline");
+    if (event.code === 1006 || event.code < 4000) setTimeout(follow, wait = Math.min(wait * 2, 4000));
+  };
+}
+
+export async function start() {
+  store.state = await api.get("state");
+  store.present = store.state.present;
+  await Promise.all([reload(), reloadModels()]);
+  follow();
+}

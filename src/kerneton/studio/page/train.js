@@ -1,0 +1,116 @@
+// Train: one button, a bar that moves, and what came of it.
+import { h, button, clear, toast } from "./dom.js";
+import { Player, motionOf } from "./player.js";
+import { texts } from "./en.js";
+import { complain, emit, labelColor, name, on, reloadModels, store } from "./store.js";
+import * as api from "./api.js";
+
+export class Train {
+  constructor() {
+    this.go = button(texts.train, () => this.start(), { kind: "primary.large" });
+    this.stop = button(texts.stop, () => api.post("train/stop").catch(complain), { hidden: true }, "stop");
+    this.bar = h("progress.wide", { max: 1, value: 0, "aria-label": texts.trainingProgress, hidden: true });
+    this.stage = h("p.quiet", { role: "status" });
+    this.ready = h("div");
+    this.result = h("div.result");
+    this.models = h("section.models", { "aria-label": texts.models });
+    this.opened = h("div.opened", { "aria-live": "polite" });
+    this.node = h("div.train", {}, h("div.train-top", {}, h("div", {}, h("h1", {}, texts.tabs.train), this.ready), h("div.row", {}, this.go, this.stop)), this.bar, this.stage, this.result, this.models);
+    on("state", before => this.state(before));
+    on("recordings", () => this.renderReady());
+    on("models", () => this.renderModels());
+    this.renderReady(); this.renderModels(); this.state({});
+  }
+
+  async start() {
+    try { this.state({}, await api.post("train")); } catch (error) { complain(error); }
+  }
+
+  renderReady() {
+    const counts = new Map();
+    for (const r of store.recordings) if (r.label) counts.set(r.label, (counts.get(r.label) ?? 0) + 1);
+    const enough = counts.size >= 2 && [...counts.values()].every(n => n >= 2);
+    this.enough = enough;
+    this.go.disabled = !enough || store.state.training?.running;
+    clear(this.ready, counts.size ? h("p.chips", {}, [...counts].sort().map(([label, n]) => h("span.chip", { style: { "--chip": labelColor(label) } }, `${label} ${n}`))) : null,
+      enough ? null : h("p.hint", {}, counts.size < 2 ? texts.needTwoLabels : texts.needTwoEach([...counts].filter(([, n]) => n < 2).map(([l]) => l))));
+  }
+
+  state(before, told) {
+    const now = told ?? store.state.training ?? {};
+    if (told) store.state.training = told;
+    this.go.disabled = !this.enough || !!now.running;
+    this.stop.hidden = !now.running;
+    this.bar.hidden = !now.running;
+    if (now.running) {
+      this.bar.value = now.share ?? 0;
+      this.stage.textContent = texts.stages[now.stage] ?? "";
+    } else if (before?.training?.running) {
+      this.stage.textContent = now.stopped ? texts.stopped : now.error ? "" : texts.trained;
+      if (now.error) toast(now.error, { error: true });
+      if (now.done) { this.chosen = now.done; emit("trained", now.done); }
+    }
+  }
+
+  renderModels() {
+    const { models } = store;
+    const model = models.find(m => m.name === (this.chosen ?? store.present)) ?? models[0];
+    clear(this.result, model ? this.results(model) : h("div.empty", {}, h("h2", {}, texts.noModel), h("p", {}, texts.noModelText)));
+    clear(this.models, models.length ? [h("h2", {}, texts.models), h("div.scroll", { tabindex: 0, role: "region", "aria-label": texts.models }, h("table", {},
+      h("thead", {}, h("tr", {}, texts.modelColumns.map(c => h("th", { scope: "col" }, c)))),
+      h("tbody", {}, models.map(m => h(m.name === model.name ? "tr.active" : "tr", {},
+        h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => { this.chosen = m.name; this.renderModels(); } }, m.date)),
+        h("td.num", {}, m.accuracy === undefined ? "–" : texts.percent(m.accuracy)), h("td.num", {}, m.interval ? texts.interval(m.interval) : "–"),
+        h("td.num", {}, m.recordings), h("td", {}, Object.keys(m.labels).join(", ")), h("td.num", {}, m.subjects), h("td.num", {}, `${m.seconds} s`),
+        h("td", {}, m.name === store.present ? h("b", {}, texts.inUse) : button(texts.use, () => this.use(m.name), { kind: "quiet" }))))))),] : null);
+  }
+
+  async use(name) {
+    try { await api.post("models/present", { name }); await reloadModels(); } catch (error) { complain(error); }
+  }
+
+  results(m) {
+    const out = [];
+    if (m.accuracy !== undefined) out.push(
+      h("div.hero", {}, h("p.headline", {}, h("span.big", {}, texts.percentNumber(m.accuracy), h("small", {}, " %"))),
+        h("div", {}, h("p", {}, h("b", {}, m.people === "subjects" ? texts.heldOutPeople : texts.heldOutRecordings)), h("p.quiet", {}, texts.ofTested(m.right, m.tested, m.interval)), m.people === "subjects" ? null : h("p.hint", {}, texts.onePerson))),
+      h("div.beside", {}, this.confusion(m), h("section", {}, h("h2", {}, texts.next), m.next.length ? h("ul", {}, m.next.map(n => h("li", {}, texts.advice(n)))) : h("p", {}, texts.nothingNext),
+        h("div.row", {}, h("a.primary", { href: "#/live" }, texts.watchLive), h("a.plain", { href: "#/share" }, texts.tabs.share)))),
+      this.opened);
+    if (m.notes?.length) out.push(h("details.warning", {}, h("summary", {}, texts.notes(m.notes.length)), h("ul", {}, m.notes.map(n => h("li", {}, n)))));
+    clear(this.opened);
+    const wrong = (m.predictions ?? []).filter(p => p.true !== p.said);
+    if (wrong.length) this.openCell(m, wrong[0].true, wrong[0].said, false);
+    return out;
+  }
+
+  confusion(m) {
+    const most = Math.max(1, ...m.confusion.flat());
+    return h("section", {}, h("h2", {}, texts.confusion), h("p.quiet", {}, texts.confusionText), h("div.scroll", { tabindex: 0, role: "region", "aria-label": texts.confusion },
+      h("table.matrix", {}, h("thead", {}, h("tr", {}, h("td", {}), m.classes.map(c => h("th", { scope: "col" }, h("span", {}, c))))),
+        h("tbody", {}, m.classes.map((row, i) => h("tr", {}, h("th", { scope: "row" }, row), m.classes.map((col, j) => {
+          const n = m.confusion[i][j];
+          return h("td", {}, n ? h(i === j ? "button.cell.right" : "button.cell.wrong", { type: "button", style: { "--share": n / most }, "aria-label": texts.cell(n, row, col), onclick: () => this.openCell(m, row, col, true) }, n) : h("span.cell", {}, "·"));
+        })))))));
+  }
+
+  find(tested) {
+    return store.recordings.find(r => r.id === tested.name || r.id.replace(/\.[a-z0-9]+$/i, "") === tested.name);
+  }
+
+  openCell(m, row, col, focus) {
+    const there = (m.predictions ?? []).filter(p => p.true === row && p.said === col), rights = (m.predictions ?? []).filter(p => p.true === col && p.said === col);
+    const show = (p, caption) => {
+      const record = this.find(p);
+      if (!record) return h("div.small-player", {}, h("p.quiet", {}, texts.gone(p.name)));
+      const player = new Player();
+      motionOf(record).then(motion => player.set(motion)).catch(complain);
+      return h("figure.small-player", {}, h("figcaption", {}, h("span.chip", { style: { "--chip": labelColor(p.true) } }, caption), " ", name(record.id)), player.node,
+        h("button.link", { type: "button", onclick: () => emit("label", record.id) }, texts.openTimeline));
+    };
+    clear(this.opened, h("h2", { tabindex: -1 }, row === col ? texts.rightOnes(row) : texts.mistakes(row, col)),
+      h("div.players", {}, there.slice(0, 4).map(p => show(p, row)), row !== col && rights.length ? show(rights[0], texts.example(col)) : null),
+      there.length > 4 ? h("p.quiet", {}, texts.more(there.length - 4)) : null);
+    if (focus) this.opened.querySelector("h2").focus();
+  }
+}
