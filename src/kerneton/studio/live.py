@@ -1,6 +1,8 @@
 """Labels while somebody moves: a window that slides over the newest frames, and what was recognised in it.
 
-The window is as long as a typical training recording. A label begins a segment when it is said three times in a row,
+Windows of three lengths around that of a typical training recording end at the newest frame; the one that is most like
+something seen in training answers. A recording of one action is refused as "none of these" above the model's threshold;
+a window, which seldom begins and ends with the action, only where the score of being unknown is above one half. A label begins a segment when it is said three times in a row,
 and the segment ends when another label, or none of them, is said three times in a row.
 """
 
@@ -23,7 +25,9 @@ Why = Callable[[SkeletonSequence, str], dict[str, float]]
 _CONFIRM = 3  # equal answers in a row that begin or end a segment
 _MOST_JOINTS = 500
 _LONGEST = 60.0  # seconds that a window may hold
-_LEAST = 0.6  # share of the window that must be filled before the first answer
+_LEAST = 0.6  # share of a typical recording that must be there before the first answer
+LENGTHS = (0.7, 1.0, 1.4)  # of windows, in typical recordings
+DOUBT = 0.5  # score of being unknown above which a window shows none of the actions
 
 
 @dataclass
@@ -46,19 +50,22 @@ class Window:
         while self.frames and time - self.frames[0][0] > self.seconds:
             self.frames.popleft()
 
-    def recording(self, fps: float) -> SkeletonSequence | None:
-        """The window as a recording at an even rate; None while it is not filled.
+    @property
+    def filled(self) -> float:
+        """Seconds between the first and the last frame."""
+        return self.frames[-1][0] - self.frames[0][0] if len(self.frames) > 3 else 0.0
+
+    def recording(self, fps: float, seconds: float) -> SkeletonSequence:
+        """The last seconds as a recording at an even rate.
 
         >>> window = Window(seconds=1.0)
         >>> for i in range(30): window.push(i / 25, np.ones((20, 4)))
-        >>> window.recording(30.0).n_frames
-        31
+        >>> window.recording(30.0, 0.5).n_frames
+        16
         """
-        if len(self.frames) < 4 or self.frames[-1][0] - self.frames[0][0] < _LEAST * self.seconds:
-            return None
         times = np.array([time for time, _ in self.frames])
         stack = np.stack([joints for _, joints in self.frames])
-        even = np.arange(times[-1], times[0] - 1e-9, -1 / fps)[::-1]
+        even = np.arange(times[-1], max(times[0], times[-1] - seconds) - 1e-9, -1 / fps)[::-1]
         after = np.clip(np.searchsorted(times, even), 1, len(times) - 1)
         share = ((even - times[after - 1]) / (times[after] - times[after - 1])).clip(0, 1)[:, None, None]
         mixed = stack[after - 1] * (1 - share) + stack[after] * share
@@ -113,7 +120,8 @@ class Watcher:
     def __init__(self, say: Say, why: Why, figures: dict[str, Any]) -> None:
         self._say, self._why = say, why
         self.fps = float(figures.get("fps") or 30.0)
-        self.window = Window(min(max(figures.get("frames", 30) / self.fps, 0.4), _LONGEST))
+        self.typical = min(max(figures.get("frames", 30) / self.fps, 0.4), _LONGEST)
+        self.window = Window(self.typical * max(LENGTHS))
         self.segments = Segments()
 
     def push(self, time: float, joints: np.ndarray, layout: Layout | None) -> None:
@@ -128,16 +136,23 @@ class Watcher:
         frames = list(self.window.frames)
         if not frames:
             return None
-        recording = self.window.recording(self.fps)
         time = frames[-1][0]
-        if recording is None:
-            return {"t": time, "filling": (time - frames[0][0]) / (_LEAST * self.window.seconds)}
-        out = {"t": time, **self._say([recording])[0]}
+        if self.window.filled < _LEAST * self.typical:
+            return {"t": time, "filling": self.window.filled / (_LEAST * self.typical)}
+        lengths = [share * self.typical for share in LENGTHS]
+        recordings = [
+            self.window.recording(self.fps, seconds)
+            for seconds in lengths
+            if seconds <= max(self.window.filled, lengths[0]) + 1e-6
+        ]
+        found = self._say(recordings)
+        best = min(range(len(found)), key=lambda i: found[i]["doubt"])
+        out: dict[str, Any] = {**found[best], "t": time, "unknown": found[best]["doubt"] > DOUBT}
         out["changes"] = self.segments.say(None if out["unknown"] else out["label"], time)
         out["counts"] = self.segments.counts
         out["present"] = None if self.segments.present is None else self.segments.present[0]
         if why:
-            out["joints"] = self._why(recording, out["label"])
+            out["joints"] = self._why(recordings[best], out["label"])
         return out
 
 

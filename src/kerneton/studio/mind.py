@@ -25,9 +25,11 @@ Answers = list[dict[str, Any]]
 class Mind:
     """Questions about recordings to a model's file; one at a time, from any thread.
 
-    >>> Mind().answers(Path("none.kern"), [])
-    Traceback (most recent call last):
-    kerneton.exceptions.MissingDataError: none.kern: no such file
+    >>> mind = Mind()
+    >>> try: mind.answers(Path("none.kern"), [])
+    ... except KernetonError as error: print(error)
+    none.kern: no such file
+    >>> mind.close()
     """
 
     def __init__(self) -> None:

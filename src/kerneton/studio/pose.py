@@ -54,6 +54,16 @@ def pose_folder() -> Path | None:
     return folder if all((folder / name).is_file() for name in FILES) else None
 
 
+def media_type(name: str) -> str:
+    """What a browser must be told about a file of the package.
+
+    >>> media_type("pose.js"), media_type("x.wasm")
+    ('text/javascript', 'application/wasm')
+    """
+    known = {".js": "text/javascript", ".wasm": "application/wasm"}
+    return known.get(Path(name).suffix, "application/octet-stream")
+
+
 def get_pose(archive: str | None = None) -> Path:
     """Fetch the package with npm, or take it from a file that was fetched elsewhere; check it, and keep it."""
     with tempfile.TemporaryDirectory() as work:

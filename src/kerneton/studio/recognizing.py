@@ -53,7 +53,13 @@ def answers(model: Any, sequences: list[SkeletonSequence]) -> list[dict[str, Any
     """Label, probability, doubt and the likeliest labels of each recording, for JSON."""
     adapted = adapt(model, sequences)
     if not hasattr(model, "predictions"):
-        nothing: dict[str, Any] = {"probability": None, "unknown": False, "ranked": [], "margin": 0.0}
+        nothing: dict[str, Any] = {
+            "probability": None,
+            "unknown": False,
+            "doubt": 0.0,
+            "ranked": [],
+            "margin": 0.0,
+        }
         return [{"label": str(label), **nothing} for label in model.predict(adapted)]
     out = []
     for found in model.predictions(adapted):
@@ -64,6 +70,7 @@ def answers(model: Any, sequences: list[SkeletonSequence]) -> list[dict[str, Any
                 "label": found.label,
                 "probability": found.probability,
                 "unknown": found.unknown,
+                "doubt": found.unknown_score,
                 "ranked": ranked[:4],
                 "margin": ranked[0][1] - second,
             }

@@ -237,7 +237,7 @@ def _why(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _export(studio: Studio, told: dict[str, Any]) -> Response:
-    ending = str(told.get("format"))
+    ending = share.check_format(told.get("format"))
     suffix = "zip" if ending == "csv" else ending
     handle, name = tempfile.mkstemp(suffix=f".{suffix}")
     os.close(handle)

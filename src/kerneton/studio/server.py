@@ -28,12 +28,12 @@ _TICK = 0.1  # seconds between two looks at what has changed
 class Studio:
     """What the handlers share: the folder, its models, the training, and who is listening."""
 
-    def __init__(self, folder: Path, *, max_upload: int = MAX_FILE) -> None:
+    def __init__(self, folder: Path, *, max_upload: int = MAX_FILE, eager: bool = True) -> None:
         self.library = Library(folder)
         self.models = Models(self.library.root)
         self.mind = Mind()
         self.training = Training(self.library.root)
-        self.max_upload = max_upload
+        self.max_upload, self.eager = max_upload, eager  # eager: processes start before they are needed
         self.listeners: set[asyncio.Queue[dict[str, Any]]] = set()
         self.streams: set[Callable[[dict[str, Any]], None]] = set()
         self.stream_seen = 0
@@ -80,8 +80,8 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
     import_extra("starlette", extra="studio", purpose="the studio")
     from starlette.applications import Starlette
     from starlette.requests import Request
-    from starlette.responses import JSONResponse
-    from starlette.routing import Mount
+    from starlette.responses import FileResponse, JSONResponse, Response
+    from starlette.routing import Mount, Route
     from starlette.staticfiles import StaticFiles
 
     from kerneton.studio import pose
@@ -91,7 +91,8 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
     async def lifespan(_: Any) -> AsyncIterator[None]:
         task = asyncio.create_task(studio.follow())
         threading.Thread(target=studio.library.scan, daemon=True).start()
-        threading.Thread(target=studio.get_ready, daemon=True).start()
+        if studio.eager:
+            threading.Thread(target=studio.get_ready, daemon=True).start()
         yield
         task.cancel()
         studio.close()
@@ -103,10 +104,16 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
     async def too_large(*_: Any) -> JSONResponse:
         return JSONResponse({"error": f"at most {studio.max_upload >> 20} MiB are accepted"}, 413)
 
+    async def pose_file(request: Request) -> Response:
+        folder, name = pose.pose_folder(), request.path_params["name"]
+        if folder is None or name not in pose.FILES:
+            raise MissingDataError(f"the pose package is not here: {pose.COMMAND}")
+        return FileResponse(folder / name, media_type=pose.media_type(name))
+
     app = Starlette(
         routes=[
             *routes(studio),
-            Mount("/pose", StaticFiles(directory=pose.cache_folder(), check_dir=False)),
+            Route("/pose/{name}", pose_file),
             Mount("/", StaticFiles(directory=PAGE, html=True)),
         ],
         lifespan=lifespan,

@@ -14,10 +14,20 @@ from kerneton.studio.library import Library
 FORMATS = ("npz", "pkl", "csv")
 
 
+def check_format(ending: object) -> str:
+    """A format that there is.
+
+    >>> check_format("npz")
+    'npz'
+    """
+    if ending not in FORMATS:
+        raise ParameterError(f"no export {str(ending)[:20]!r}; there are {', '.join(FORMATS)}")
+    return str(ending)
+
+
 def export(library: Library, ending: str, path: Path) -> None:
     """Write all labelled recordings: one ``.npz`` or ``.pkl``, or a zip archive with a table per recording."""
-    if ending not in FORMATS:
-        raise ParameterError(f"no export {ending!r}; there are {', '.join(FORMATS)}")
+    check_format(ending)
     ids = sorted(record.id for record in library.records.values() if record.label is not None)
     if not ids:
         raise DataError("there are no labelled recordings to export")

@@ -175,7 +175,7 @@ class _Session:
             model, figures = await run_in_threadpool(self.studio.models.figures)
             mind = self.studio.mind
             self.watcher = Watcher(partial(mind.answers, model), partial(mind.contributions, model), figures)
-            window = self.watcher.window.seconds
+            window = self.watcher.typical
             facts = {"model": model.parent.name, "window": window, "labels": list(figures["labels"])}
             await self.socket.send_json(facts)
         except KernetonError as error:

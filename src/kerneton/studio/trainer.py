@@ -1,7 +1,7 @@
 """The program that trains, in a process of its own: ``python -m kerneton.studio.trainer`` waits for a job on its input.
 
-A job is a line of JSON, ``{"folder": ..., "name": ...}``; progress and the result are lines of JSON on the output. The
-process is started before it is needed, so that the seconds of importing are over when somebody presses the button.
+A job is a line of JSON, ``{"folder": ..., "name": ...}``; progress and the result are lines of JSON on the output. With
+``--warm`` it imports and compiles first, so that those seconds are over when somebody presses the button.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kerneton.studio.recognizing import fit_model, new_model, save_model, warm_u
 Tell = Callable[..., None]
 
 
-def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
+def wilson(right: int, n: int, z: float = 1.959964) -> tuple[float, float]:
     """Wilson's interval of a share, (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n).
 
     >>> low, high = wilson(9, 10)
@@ -216,7 +216,8 @@ def main() -> None:
         out.write(json.dumps(message, ensure_ascii=False) + "\n")
         out.flush()
 
-    warm_up()
+    if "--warm" in sys.argv:
+        warm_up()
     tell(ready=True)
     line = sys.stdin.readline()
     if not line:

@@ -24,22 +24,22 @@ class Training:
         self._lock = threading.Lock()
         self._spare: subprocess.Popen[str] | None = None
         self._process: subprocess.Popen[str] | None = None
+        self._eager = False
         self.state: dict[str, Any] = {"running": False}
 
     def prepare(self) -> None:
-        """Start the process that the next training will use."""
+        """Start the process that the next training will use, and have it get ready; trainings to come, too."""
         with self._lock:
+            self._eager = True
             if self._spare is None or self._spare.poll() is not None:
-                self._spare = self._spawn()
+                self._spare = self._spawn("--warm")
 
     def start(self) -> dict[str, Any]:
         """Begin a training; an error where one is running."""
-        self.prepare()
         with self._lock:
             if self.state["running"]:
                 raise ParameterError("a training is running; stop it first")
-            process, self._spare = self._spare, None
-            assert process is not None
+            process, self._spare = self._spare or self._spawn(), None
             assert process.stdin is not None
             name = time.strftime("%Y-%m-%d_%H%M%S")
             self._process = process
@@ -51,7 +51,7 @@ class Training:
                 "started": time.time(),
             }
             process.stdin.write(json.dumps({"folder": str(self.root), "name": name}) + "\n")
-            process.stdin.flush()
+            process.stdin.close()
         threading.Thread(target=self._watch, args=(process, name), daemon=True).start()
         return self.state
 
@@ -76,9 +76,9 @@ class Training:
                         with contextlib.suppress(OSError):
                             pipe.close()
 
-    def _spawn(self) -> subprocess.Popen[str]:
+    def _spawn(self, *options: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "kerneton.studio.trainer"],
+            [sys.executable, "-m", "kerneton.studio.trainer", *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -95,8 +95,11 @@ class Training:
             if "share" in told:
                 self.state = {**self.state, "share": told["share"], "stage": told["stage"]}
         process.wait()
+        process.stdout.close()
         if done is None:
             shutil.rmtree(self.root / places.MODELS / name, ignore_errors=True)
             if error is None and not self.state.get("stopped"):
                 error = f"the training ended without a result (exit status {process.returncode})"
         self.state = {**self.state, "running": False, "done": done, "error": error}
+        if self._eager:
+            self.prepare()

@@ -1,0 +1,274 @@
+"""From clips to a model and live labels, with the processes that really do it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from studios import TOKEN, running
+from websockets.sync.client import connect
+
+import kerneton
+from kerneton.exceptions import DataError, MissingDataError, ParameterError
+from kerneton.studio import pose
+from kerneton.studio.live import Segments, Watcher, Window, frame_of
+from kerneton.studio.server import Studio
+from kerneton.studio.suggest import segments
+from kerneton.studio.trainer import read_folder, record_next, wilson
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A studio on the generated actions, after a training; the server runs for all tests of this file."""
+    studio = Studio(tmp_path_factory.mktemp("demo"), eager=False)
+    with running(studio) as server:
+        server.post("demo")
+        with connect(f"ws://127.0.0.1:{server.port}/api/events?token={TOKEN}") as news:
+            server.post("train")
+            server.told = []
+            while True:
+                told = json.loads(news.recv(timeout=300))
+                server.told.append(told)
+                if told["training"].get("done") or told["training"].get("error"):
+                    break
+        yield server
+
+
+def test_the_bar_moves_and_ends(trained):
+    shares = [t["training"]["share"] for t in trained.told if t["training"].get("running")]
+    assert shares == sorted(shares)
+    assert len(set(shares)) > 3
+    assert trained.told[-1]["training"]["error"] is None
+
+
+def test_the_figures_are_those_of_people_held_out(trained):
+    (model,) = trained.get("models")["models"]
+    assert model["people"] == "subjects"
+    assert model["tested"] == 15
+    assert np.sum(model["confusion"]) == 15
+    assert np.trace(model["confusion"]) == model["right"]
+    assert model["interval"] == pytest.approx(wilson(model["right"], 15))
+    ids = {row["id"] for row in trained.get("recordings")["recordings"]}
+    assert {row["name"] for row in model["predictions"]} <= ids
+
+
+def test_the_model_is_one_that_kerneton_loads_and_the_report_is_a_page(trained):
+    (model,) = trained.get("models")["models"]
+    home = trained.studio.library.root / "__studio__" / "models" / model["name"]
+    loaded = kerneton.load(home / "model.kern")
+    data = kerneton.load_folder(trained.studio.library.root)
+    assert (loaded.predict(data) == data.labels).mean() > 0.9
+    status, body, headers = trained.ask(f"/api/models/{model['name']}/model.kern")
+    assert (status, body) == (200, (home / "model.kern").read_bytes())
+    assert "attachment" in headers["content-disposition"]
+    status, body, headers = trained.ask(f"/api/models/{model['name']}/report.html")
+    assert status == 200
+    assert body.lower().startswith(b"<!doctype html>")
+    assert "attachment" in headers["content-disposition"]
+
+
+def test_suggestions_are_right_and_the_least_certain_come_first(trained):
+    ids = [row["id"] for row in trained.get("recordings")["recordings"] if row["label"] is None]
+    told = trained.post("suggest", ids=ids)
+    assert {s["id"].rsplit("/")[-1]: s["label"] for s in told["suggestions"]} == {
+        "clip-1.npz": "wave",
+        "clip-2.npz": "clap",
+        "clip-3.npz": "kick",
+    }
+    margins = [s["margin"] for s in told["suggestions"] if not s["unknown"]]
+    assert margins == sorted(margins)
+    assert [id.rsplit("/")[-1] for id in told["long"]] == ["long-take.npz"]
+
+
+def test_segments_of_the_long_take_are_found_in_order(trained):
+    (long,) = [row for row in trained.get("recordings")["recordings"] if row["id"].endswith("long-take.npz")]
+    found = trained.post("segments", id=long["id"])["segments"]
+    order = [s["label"] for s in found if s["stop"] - s["start"] > 60]
+    assert [label for i, label in enumerate(order) if i == 0 or order[i - 1] != label] == [
+        "wave",
+        "clap",
+        "kick",
+    ]
+    assert all(a["stop"] <= b["start"] for a, b in itertools.pairwise(found))
+    assert found[-1]["stop"] <= long["frames"]
+
+
+def test_reasons_name_the_joints(trained):
+    (row,) = [r for r in trained.get("recordings")["recordings"] if r["id"] == "kick/ann/kick-ann.npz"]
+    told = trained.post("why", id=row["id"])
+    assert told["label"] == "kick"
+    assert max(abs(v) for v in told["joints"].values()) == 1
+    assert len(told["joints"]) == row["joints"]
+
+
+def test_a_replayed_recording_gets_its_label_live(trained):
+    with connect(f"ws://127.0.0.1:{trained.port}/api/live?token={TOKEN}") as page:
+        assert json.loads(page.recv(timeout=60))["labels"] == ["clap", "kick", "wave"]
+        page.send(json.dumps({"replay": "kick/bob/kick-bob.npz"}))
+        n = trained.studio.library.record("kick/bob/kick-bob.npz").facts.n_frames
+        for at in range(n):
+            page.send(json.dumps({"at": at}))
+        while "label" not in (told := json.loads(page.recv(timeout=60))) or told["t"] < (n - 1) / 30 - 1e-6:
+            assert "error" not in told
+        assert told["label"] == "kick"
+        assert not told["unknown"]
+        assert set(told["joints"]) == set(trained.get("motion?id=kick/bob/kick-bob.npz")["joints"])
+
+
+def test_a_training_can_be_stopped_and_leaves_nothing(trained):
+    before = trained.get("models")
+    trained.post("train")
+    status, answer, _ = trained.ask("/api/train", {})
+    assert status == 400
+    assert "running" in answer["error"]
+    trained.post("train/stop")
+    with connect(f"ws://127.0.0.1:{trained.port}/api/events?token={TOKEN}") as news:
+        while json.loads(news.recv(timeout=60))["training"]["running"]:
+            pass
+    assert trained.get("models") == before
+    assert len(list((trained.studio.library.root / "__studio__" / "models").glob("2*"))) == 1
+
+
+def test_too_little_to_train_is_said(tmp_path):
+    studio = Studio(tmp_path / "few", eager=False)
+    with running(studio) as server:
+        kerneton.write(
+            tmp_path / "few" / "wave" / "1.npz", kerneton.make_actions(["wave"], n_subjects=1, n_takes=1)
+        )
+        with connect(f"ws://127.0.0.1:{server.port}/api/events?token={TOKEN}") as news:
+            server.post("train")
+            while not (told := json.loads(news.recv(timeout=120))["training"]).get("error"):
+                pass
+        assert told["error"] == "two labels are needed to tell apart; this folder has wave (1)"
+
+
+def test_recordings_to_train_on_are_those_of_the_command_line(folder):
+    notes: list[str] = []
+    (folder / "wave" / "bad.csv").write_text("a,b\nc,d\n")
+    mine = read_folder(folder, notes, lambda items, **_: items)
+    with pytest.warns(UserWarning, match="bad.csv"):
+        theirs = kerneton.load_folder(folder, skip_broken=True)
+    assert mine.labels.tolist() == theirs.labels.tolist()
+    assert mine.subjects.tolist() == theirs.subjects.tolist()
+    assert len(notes) == 1
+    assert "bad.csv" in notes[0]
+
+
+def test_wilson_is_the_interval_of_the_textbook():
+    assert wilson(0, 0) == (0.0, 1.0)
+    assert wilson(8, 10) == pytest.approx((0.4901625, 0.9433178), abs=1e-6)
+    assert wilson(10, 10)[1] == pytest.approx(1.0)
+
+
+def test_advice_names_what_is_missing(toy):
+    few = [s for s in toy if s.subject == "s1"]
+    codes = [row["code"] for row in record_next(few, [{"true": "bow", "said": "clap", "n": 2}])]
+    assert codes == ["second-person", "more", "more", "more", "confused"]
+    assert record_next(toy, []) == []
+
+
+def test_a_window_forgets_jumps_and_old_frames():
+    window = Window(seconds=1.0)
+    for t in np.arange(0, 3, 0.125):
+        window.push(float(t), np.full((5, 4), t))
+    assert window.frames[0][0] == 1.875
+    assert window.recording(8.0, 0.5).joints[-1, 0, 0] == 2.875
+    window.push(0.5, np.ones((5, 4)))  # the source began anew
+    assert len(window.frames) == 1
+
+
+def test_resampling_a_window_is_linear():
+    window = Window(seconds=2.0)
+    for t in (0.0, 0.3, 0.35, 1.0, 1.4):
+        window.push(t, np.full((2, 4), t))
+    times = window.recording(25.0, 5.0).joints[:, 0, 0]
+    np.testing.assert_allclose(np.diff(times), 0.04, atol=1e-6)
+
+
+def test_labels_are_confirmed_before_they_count():
+    said = Segments()
+    for i, label in enumerate(["a", "b", "a", "a", "a", None, "a", "b", "b", "b"]):
+        said.say(label, float(i))
+    assert said.counts == {"a": 1, "b": 1}
+    assert said.present == ("b", 7.0)
+
+
+def test_the_window_most_like_something_seen_answers():
+    asked: list[int] = []
+
+    def say(recordings):
+        asked.append(len(recordings))
+        return [
+            {"label": f"l{i}", "doubt": d, "probability": 1.0}
+            for i, d in enumerate((0.9, 0.2, 0.4)[: len(recordings)])
+        ]
+
+    watcher = Watcher(say, lambda *_: {}, {"frames": 30, "fps": 30.0, "labels": {}})
+    answers = []
+    for i in range(60):
+        watcher.push(i / 30, np.ones((20, 4)), None)
+        answers.append(watcher.answer())
+    assert "filling" in answers[5]
+    assert answers[-1]["label"] == "l1"
+    assert not answers[-1]["unknown"]
+    assert answers[18]["unknown"]  # one short window only, and that in doubt
+    assert max(asked) == 3
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{}, {"time": 0}, {"time": "x", "joints": [[0, 0, 0]]}, {"time": 0, "joints": [[0, 0]]}, {"time": 0, "joints": []},
+     {"time": float("nan"), "joints": [[0, 0, 0]]}, {"time": 0, "joints": [[0, 0, 0]], "layout": "kinect20"}],
+)  # fmt: skip
+def test_wrong_frames_are_refused(told):
+    with pytest.raises(ParameterError):
+        frame_of(told)
+
+
+def test_segments_of_a_recording_are_where_the_answers_are(toy):
+    long = toy[0].replace(joints=np.zeros((200, 15, 3)))
+
+    def say(windows):
+        return [{"label": "bow", "doubt": 0.9} for _ in windows]
+
+    assert segments(say, long, {"frames": 40, "fps": 30}) == []
+
+
+def test_the_pose_package_is_checked_before_it_is_used(tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNETON_CACHE", str(tmp_path / "cache"))
+    assert pose.pose_folder() is None
+    wrong = tmp_path / "pose.tgz"
+    wrong.write_bytes(b"something else")
+    with pytest.raises(DataError, match="SHA-512"):
+        pose.get_pose(str(wrong))
+    with pytest.raises(MissingDataError, match="no such file"):
+        pose.get_pose(str(tmp_path / "none.tgz"))
+    assert not (tmp_path / "cache").exists()
+
+
+def test_without_npm_the_command_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNETON_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingDataError, match=r"npm pack @mediapipe/pose@0\.5\.1675469404"):
+        pose.get_pose()
+
+
+def test_the_package_is_unpacked_by_name(tmp_path, monkeypatch):
+    """An archive with the right names and a path that wants out: only the names are taken."""
+    import io
+    import tarfile
+
+    monkeypatch.setenv("KERNETON_CACHE", str(tmp_path / "cache"))
+    archive = tmp_path / "package.tgz"
+    with tarfile.open(archive, "w:gz") as tar:
+        for name in [*(f"package/{n}" for n in pose.FILES), "../../evil.js"]:
+            info = tarfile.TarInfo(name)
+            info.size = len(name)
+            tar.addfile(info, io.BytesIO(name.encode()))
+    folder = pose._unpack(archive)
+    assert pose.pose_folder() == folder
+    assert sorted(p.name for p in folder.iterdir()) == sorted(pose.FILES)
+    assert not list(Path(tmp_path).rglob("evil.js"))
