@@ -24,7 +24,7 @@ _EXAMPLES = """\
 """
 _PUBLISHED = ("florence3d", "utkinect", "msr_action3d", "utd_mhad")
 _SHOWN = 20  # recordings of a file that are listed one by one
-_EXTRAS = {"fast": "numba", "plot": "matplotlib", "frame": "pandas", "torch": "torch"}
+_EXTRAS = {"fast": "numba", "plot": "matplotlib", "frame": "pandas", "studio": "starlette", "torch": "torch"}
 
 
 def add_parser(subparsers: Any) -> None:
