@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -87,7 +89,8 @@ def test_gaps_are_filled_or_told(x, data):
     try:
         (filled,) = Preprocess(center=False, bones=None).fit_transform([holed])
     except DataError as error:
-        assert "1 of 1 recordings cannot be used" in str(error) or "holds no pose" in str(error)  # noqa: PT017 (an error is allowed, not expected)
+        said = str(error)
+        assert re.search("recordings cannot be used|holds no pose|never shows", said)
         return
     assert np.isfinite(filled.joints).all()
     (again,) = Preprocess(center=False, bones=None).fit_transform([holed])

@@ -19,6 +19,8 @@ from kerneton.kernels.feature_maps import gaussian_features
 from kerneton.kernels.power_norm import hosvd_power
 from kerneton.kernels.signals import SCALED, SIGNALS, learn_scale
 
+_LIFTING = 0.75  # a power under which sums in single precision would be seen in the features
+
 
 class DCK(BlockTransformer):
     """Dynamics compatibility kernel as features: how pairs of joints move with respect to each other.
@@ -53,7 +55,8 @@ class DCK(BlockTransformer):
     method : {"harmonics", "direct"}
         Time linear or quadratic in the frames; equal within ``tol``.
     tol : float
-        Largest error of the harmonics, relative to the sum with every φ at its peak.
+        Largest error of the harmonics, relative to the sum with every φ at its peak. Powers turn an error ε into
+        ε^power, so that the sums are found to tol^(1/power), as far as the precision goes.
     batch_size, n_jobs, device
         Recordings encoded at a time; threads; "cuda" for the GPU. None of them changes an answer.
 
@@ -138,6 +141,13 @@ class DCK(BlockTransformer):
     def _encode(self, x: Any, n_frames: Any, n_threads: int = 1) -> Any:  # noqa: ARG002
         if self.joints_ != tuple(range(x.shape[2])):
             x = x[:, :, index_like(self.joints_, x)]
+        xp = namespace_of(x)
+        if self.power < _LIFTING and x.dtype == xp.float32:
+            double = as_dtype_of(x, xp.ones(1, dtype=xp.float64))
+            return as_dtype_of(self._encode_chosen(double, n_frames), x)
+        return self._encode_chosen(x, n_frames)
+
+    def _encode_chosen(self, x: Any, n_frames: Any) -> Any:
         tensors = self._fused_sums(x, n_frames)  # (B, n_pairs, 3Z₂, Z₃, Z₃)
         if tensors is None:
             x = _centred(x, n_frames)
@@ -152,7 +162,6 @@ class DCK(BlockTransformer):
         """The sums in one kernel, where there is a GPU; else None."""
         if self.method == "direct" or not is_torch(x) or not x.is_cuda:
             return None
-        self._check_tolerance(x)
         return _cuda.dck_sums(
             x,
             n_frames,
@@ -164,7 +173,7 @@ class DCK(BlockTransformer):
             sigma_time=self.sigma_time,
             n_times=self.n_pivots_time,
             reach_time=self.pivot_margin * self.sigma_time,
-            tol=self.tol,
+            tol=self._tolerance(x),
         )
 
     def _times(self, x: Any, n_frames: Any) -> Any:
@@ -194,17 +203,14 @@ class DCK(BlockTransformer):
 
     def _harmonics(self, x: Any, z: Any, same: dict[str, Any]) -> Any:
         """Sums by harmonics, each recording's plan its own whatever it shares a batch with."""
-        self._check_tolerance(x)
-        extents = _extents(x)
+        tol, extents = self._tolerance(x), _extents(x)
         for extent in np.unique(extents):
-            plan_harmonics(
-                float(extent), self.sigma_joint, self.tol, self._reach()
-            )  # or says that it is too wide
-        if (found := banded_sums(x, z, self._local_pairs, tol=self.tol, **same)) is not None:
+            plan_harmonics(float(extent), self.sigma_joint, tol, self._reach())  # or says that it is too wide
+        if (found := banded_sums(x, z, self._local_pairs, tol=tol, **same)) is not None:
             return found
 
         def sums(rows: Any, extent: float) -> Any:
-            return harmonic_sums(x[rows], z[rows], self._local_pairs, extent=extent, tol=self.tol, **same)
+            return harmonic_sums(x[rows], z[rows], self._local_pairs, extent=extent, tol=tol, **same)
 
         if (extents == extents[0]).all():
             return sums(slice(None), float(extents[0]))
@@ -213,13 +219,15 @@ class DCK(BlockTransformer):
         back = np.argsort(np.concatenate(groups))
         return namespace_of(x).concatenate(parts, 0)[index_like(back, x)]
 
-    def _check_tolerance(self, x: Any) -> None:
+    def _tolerance(self, x: Any) -> float:
+        """What the sums must keep to, so that the features keep to ``tol``; at most what the precision can."""
         eps = float(namespace_of(x).finfo(x.dtype).eps)
         if self.tol < 32 * eps:
             raise ParameterError(
                 f"tol={self.tol:g} cannot be met in {x.dtype}; ask for {32 * eps:.0e} or more, "
                 "or use float64 recordings or method='direct'"
             )
+        return max(self.tol ** (1 / self.power), 32 * eps)
 
     def _symmetrize(self, tensors: Any) -> Any:
         """Average each pair's tensor with its mirror image and keep one of each two, √2-fold."""

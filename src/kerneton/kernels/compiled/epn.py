@@ -24,8 +24,10 @@ from kerneton.kernels.compiled.cache import cached_jit
 from kerneton.kernels.compiled.eigen import diagonalize, reflect, rotate, tridiagonalize, unit_reflections
 from kerneton.kernels.compiled.lanes import (
     EPS,
+    exp2,
     groups_of,
     is_tame,
+    least_square,
     part,
     positive_power,
     sum_of_squares,
@@ -98,7 +100,7 @@ def _read(source, offset, n, A):
 
 
 @jit
-def _start(d, shift, n, power, G, rows, blocks):
+def _start(d, n, power, G, rows, blocks):
     """G = diag(λ^power), where λ below the rank's floor counts as zero."""
     w = columns(G)
     zero, top = full(0.0), full(0.0)
@@ -110,7 +112,7 @@ def _start(d, shift, n, power, G, rows, blocks):
     for i in range(n):
         x = load(d, i)
         kept = x > top * (2.0 * math.sqrt(n) * EPS)
-        x = positive_power(where(kept, x, full(1.0)), shift, power)
+        x = positive_power(where(kept, x, full(1.0)), power)
         j = i + blocks * w - n
         store(G, (j // w * rows + i) * w + j % w, like(G, where(kept, x, zero)))
 
@@ -171,23 +173,27 @@ def powered(A, n, power, doubles, own, starts):
     G = part(own, at, rows * blocks * columns(own))
     rotations = part(own, at + rows * blocks * columns(own), 2 * len(starts))
     total = sum_of_squares(A, n_packed)
-    usual = is_tame(total)
+    least = least_square(own)
+    usual = is_tame(total, least)
     shift = poison = full(0.0)
     if not usual:
-        shift, poison = tame(A, n_packed, total)
+        shift, poison = tame(A, n_packed, total, least)
         total = sum_of_squares(A, n_packed)
     tridiagonalize(A, n, d, e, p, q, inverse)
     sweeps = diagonalize(d, e, n, sqrt(total) * EPS, rotations, starts, len(starts))
     if sweeps < 0:
         return False
-    _start(d, shift, n, 0.5 * power, G, rows, blocks)
+    _start(d, n, 0.5 * power, G, rows, blocks)
     rotate(G, n, rows, blocks, rotations, starts, sweeps)
     unit_reflections(A, inverse, n, V, cross)
     reflect(G, n, rows, blocks, V, cross)
     _multiply(G, rows, blocks, F)
     if not usual:
+        factor = like(
+            F, exp2(shift * (0.5 * power))
+        )  # by halves, which never vanish: what is tiny is rounded once
         for k in range(n_packed):
-            store(F, k, load(F, k) + like(F, poison))
+            store(F, k, load(F, k) * factor * factor + like(F, poison))
     return True
 
 

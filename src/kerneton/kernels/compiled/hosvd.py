@@ -16,6 +16,7 @@ from kerneton.kernels.compiled import simd as _simd
 from kerneton.kernels.compiled.cache import cached_jit
 from kerneton.kernels.compiled.lanes import (
     EPS,
+    exp2,
     groups_of,
     is_tame,
     part,
@@ -238,8 +239,8 @@ def _contract(X, outer, k, inner, U, across, along, n_out, Y):
 
 
 @jit
-def _signed_power(X, size, relative_floor, shift, power):
-    """x ← sgn(x)·|x·2^shift|^power; entries under a share of the largest count as zero."""
+def _signed_power(X, size, relative_floor, power):
+    """x ← sgn(x)·|x|^power; entries under a share of the largest count as zero."""
     top = full(0.0)
     for k in range(size):
         x = absolute(load(X, k))
@@ -248,7 +249,7 @@ def _signed_power(X, size, relative_floor, shift, power):
     for k in range(size):
         x = load(X, k)
         kept = absolute(x) > floor
-        y = positive_power(where(kept, absolute(x), full(1.0)), shift, power)
+        y = positive_power(where(kept, absolute(x), full(1.0)), power)
         store(X, k, where(kept, copysign(y, x), full(0.0)))
 
 
@@ -274,10 +275,10 @@ def _compile(sources):
             for k in range(0, size, LANES):
                 gather(source, offset + k, size, X, k)
             total = sum_of_squares(X, size)
-            usual = is_tame(total)
+            usual = is_tame(total, 1e-200)
             shift = poison = full(0.0)
             if not usual:
-                shift, poison = tame(X, size, total)
+                shift, poison = tame(X, size, total, 1e-200)
                 total = sum_of_squares(X, size)
             for mode in range(3):
                 outer, m, inner = modes[mode]
@@ -294,7 +295,7 @@ def _compile(sources):
                 _contract(now, outer, m, inner, U, m, 1, ranks[mode], then)
                 now, then = then, M if mode == 2 else now
                 inner *= ranks[mode]
-            _signed_power(now, inner, side * EPS, shift, power)
+            _signed_power(now, inner, side * EPS, power)
             for mode in range(3):
                 outer, m, _ = modes[mode]
                 U = part(factors, mode * side * side, side * side)
@@ -302,9 +303,10 @@ def _compile(sources):
                 _contract(now, outer, ranks[mode], inner, U, 1, m, m, then)
                 now, then = then, now
             if entry_power != 1:
-                _signed_power(now, size, 0.0, full(0.0), entry_power)
+                _signed_power(now, size, 0.0, entry_power)
+            factor = exp2(shift * (0.5 * power * entry_power))
             for k in range(size):
-                store(own, k, like(own, load(now, k) + poison))
+                store(own, k, like(own, load(now, k) * factor * factor + poison))
             for k in range(0, size - LANES + 1, LANES):
                 scatter(own, order, k, target, offset, size)
             scatter(own, order, size - LANES, target, offset, size)

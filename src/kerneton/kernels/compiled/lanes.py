@@ -38,9 +38,9 @@ def exp2(x):
 
 
 @jit
-def positive_power(x, shift, power):
-    """(x·2^shift)^power of positive normal numbers, to some 1e-15."""
-    m, e = mantissa(x), exponent(x) + shift
+def positive_power(x, power):
+    """x^power of positive normal numbers, to some 1e-15."""
+    m, e = mantissa(x), exponent(x)
     upper = m > 1.4142135623730951
     m = where(upper, m * 0.5, m)
     e = where(upper, e + 1.0, e)
@@ -63,13 +63,19 @@ def sum_of_squares(S, n_vectors):
 
 
 @jit
-def is_tame(total):
-    """Whether no lane with this sum of squares can overflow or vanish when squared; nor is it zero or NaN."""
-    return not any_lane(~((total > 1e-200) & (total < 1e200)))
+def least_square(own):
+    """The sum of squares from which on products in the precision of a buffer keep all their digits."""
+    return 1e-200 if own.itemsize == 8 else 1e-50
 
 
 @jit
-def tame(S, n_vectors, total):
+def is_tame(total, least):
+    """Whether no lane with this sum of squares can overflow or vanish when squared; nor is it zero or NaN."""
+    return not any_lane(~((total > least) & (total < 1e200)))
+
+
+@jit
+def tame(S, n_vectors, total, least):
     """Scale the lanes that need it, see `is_tame`, by 2^-shift to entries about 1; those with NaN or infinity become zero.
 
     Lanes that do not need it stay as they are: no result depends on what stands beside it. Returns the shift and a poison
@@ -84,7 +90,7 @@ def tame(S, n_vectors, total):
     usable = sound & (top > 0.0)
     shift = exponent(where(usable, top, full(1.0)))
     shift = where(shift > 1000.0, full(1000.0), where(shift < -1000.0, full(-1000.0), shift))
-    shift = where((total > 1e-200) & (total < 1e200), full(0.0), shift)
+    shift = where((total > least) & (total < 1e200), full(0.0), shift)
     factor = exp2_whole(-shift)
     for k in range(n_vectors):
         store(S, k, where(usable, load(S, k) * factor, full(0.0)))
