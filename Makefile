@@ -17,7 +17,7 @@ demo: $(STAMP)  ## generate actions, train, evaluate across subjects, draw (kern
 	$(BIN)/kerneton demo -o kerneton-demo
 
 test: lint  ## linting, formatting, types, layers, tests
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --durations=15
 
 lint: $(STAMP)  ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -7,7 +7,6 @@ import io
 import random
 import re
 import shutil
-import time
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,6 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import KernetonError
 from kerneton.files import readers
 
-TIME_LIMIT = 5.0  # seconds a file
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
 _NUMBERS = [b"0", b"-1", b"1", b"2", b"nan", b"inf", b"-inf", b"1e308", b"1e-320", b"99999999999999999999"]
 _NUMBERS += [b"2147483647", b"4294967296", b"1000000000", b"", b"x", b"1_0", b"1e999", b"0x10", b"9" * 5000]
@@ -42,11 +40,10 @@ _TEXTS += [b"\xff\xfe", b"NaN", b"null", b"true", b"-", b"\\", b"\\x", "é\ud7ff
 
 @dataclass
 class Outcome:
-    """How many files were read, how many refused, and the slowest."""
+    """How many files were read, how many refused."""
 
     n_read: int = 0
     n_refused: int = 0
-    slowest: float = 0.0
     failures: list[str] = field(default_factory=list)
 
 
@@ -165,7 +162,6 @@ def fuzz(format: str, n: int, folder: Path, *, seed: int = 0, start: int = 0) ->
         rng = random.Random(f"{format} {seed} {case}")
         place = folder / f"case_{case}"
         path = damaged(rng.choice(SAMPLES[format])(), rng).place(place)
-        begin = time.perf_counter()
         try:
             sequences = (readers.read if rng.random() < 0.5 else module.read)(path)
             if not sequences or not all(isinstance(s, SkeletonSequence) for s in sequences):
@@ -178,9 +174,5 @@ def fuzz(format: str, n: int, folder: Path, *, seed: int = 0, start: int = 0) ->
             outcome.failures.append(
                 f"{format} seed {seed} case {case}: {type(error).__name__}: {error!s:.200}"
             )
-        took = time.perf_counter() - begin
-        outcome.slowest = max(outcome.slowest, took)
-        if took > TIME_LIMIT:
-            outcome.failures.append(f"{format} seed {seed} case {case}: took {took:.1f} s")
         shutil.rmtree(place)
     return outcome

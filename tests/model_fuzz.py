@@ -9,7 +9,6 @@ import hashlib
 import io
 import json
 import random
-import time
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -20,7 +19,6 @@ from fuzz import mutate
 from kerneton.exceptions import KernetonError, ModelFileError
 from kerneton.recognize.model_file import load
 
-TIME_LIMIT = 5.0  # seconds a file
 _VALUES = [
     *(None, True, False, 0, 1, -1, 2, 3, 7, 1000, 10**6, 10**9, 2**63, 0.0, -0.5, 0.5, 1e-300, 1e300),
     *(
@@ -166,7 +164,6 @@ def try_files(contents: list[bytes], recordings: list, folder: Path, n: int, see
     file = folder / "damaged.kern"
     for i in range(n):
         file.write_bytes(damage(contents[i % len(contents)], rng))
-        start = time.perf_counter()
         try:
             model = load(file)
         except ModelFileError as error:
@@ -179,6 +176,4 @@ def try_files(contents: list[bytes], recordings: list, folder: Path, n: int, see
                 found["works"] += 1
             except KernetonError:  # a sound model for other recordings
                 found["works elsewhere"] += 1
-        took = time.perf_counter() - start
-        assert took < TIME_LIMIT, f"seed {seed}, file {i}: {took:.1f} s"
     return found

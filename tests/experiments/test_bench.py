@@ -16,19 +16,11 @@ from kerneton.data.sequence import SkeletonDataset
 from kerneton.exceptions import MissingDataError, MissingExtraError, ParameterError
 from kerneton.experiments import bench
 from kerneton.experiments.bench import dck_frames, gpu, gpu_parts, growth, linear_svm, memory, msr, workloads
-from kerneton.experiments.bench._table import BARS, RATE, Bar
+from kerneton.experiments.bench._table import BARS, RATE
 from kerneton.experiments.bench._timing import Settings, median_seconds
 
-REQUIRED = {
-    "sck_dck_vs_numpy": Bar("", "", 10),
-    "epn_vs_eigh_f32": Bar("", "", 4),
-    "epn_vs_eigh_f64": Bar("", "", 2.5),
-    "dck_growth_200_400": Bar("", "", 2.3, at_least=False),
-    "dck_growth_400_800": Bar("", "", 2.3, at_least=False),
-    "dck_800_vs_direct": Bar("", "", 50),
-    "msr_vs_multirockethydra": Bar("", "", 1, at_least=False),
-    "memory_10000_vs_1000": Bar("", "", 1.2, at_least=False),
-}
+# Ratios with a limit; those without one are told, not judged.
+JUDGED = [key for key, bar in BARS.items() if not np.isnan(bar.limit)]
 
 
 @pytest.fixture(autouse=True)
@@ -98,9 +90,8 @@ def test_kept_results_meet_the_bars_and_are_quoted():
     results = Path(__file__).parents[2] / "benchmarks" / "results"
     page = (results.parent.parent / "docs" / "performance.md").read_text(encoding="utf-8")
     cpu = json.loads((results / "cpu.json").read_text())
-    assert set(REQUIRED) <= set(cpu["cpu"])
-    for key, bar in REQUIRED.items():
-        assert bar.met(cpu["cpu"][key]), key
+    for key in JUDGED:
+        assert BARS[key].met(cpu["cpu"][key]), key
         rounded = {f"{cpu['cpu'][key]:.{n}f}" for n in range(3)}
         assert any(f"| {figure} |" in page for figure in rounded), key
     gpu_result = json.loads((results / "h200.json").read_text())["gpu"]
@@ -108,23 +99,15 @@ def test_kept_results_meet_the_bars_and_are_quoted():
     assert f"**{round(gpu_result['sequences_per_second'], -2):,.0f}**" in page
 
 
-def test_every_required_ratio_has_its_bar():
-    for key, required in REQUIRED.items():
-        assert (BARS[key].limit, BARS[key].at_least) == (required.limit, required.at_least)
-    assert RATE.limit == 20_000
-
-
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """All parts but those that take long even on small sizes."""
+    """All parts, on small sizes, as on a machine without a GPU."""
     pytest.importorskip("matplotlib")
     folder = tmp_path_factory.mktemp("pictures")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("KERNETON_DATA", raising=False)
-        patch.setattr(memory, "_in_own_process", lambda n: {"peak_mb": 100.0 + n / 10, "before_mb": 90.0})
         patch.setattr(gpu, "torch_for", _no_torch)
         patch.setattr(dck_frames, "N_SEQUENCES", 1)
-        patch.setattr(linear_svm, "compare", lambda *_, repeats: _svm_figures())
         return bench.bench(repeats=1, quick=True, output=folder), folder
 
 
@@ -132,19 +115,19 @@ def _no_torch(device):
     raise MissingExtraError(f"no torch for {device}")
 
 
-def _svm_figures():
-    return {"linear_svm_squared_hinge": {"fit_s": 0.1}, "linear_svc_squared_hinge": {"fit_s": 2.0}}
-
-
 def test_figures_are_plain_data_under_the_required_keys(found):
     result, _ = found
     assert json.loads(json.dumps(result, allow_nan=False)) == result
-    assert set(REQUIRED) <= set(result["cpu"]) <= set(BARS)
+    assert set(result["cpu"]) == set(BARS)
     assert set(result["details"]) == set(bench.PARTS) - {"gpu"}
     for key, value in result["cpu"].items():
         assert value is None if key.startswith("msr") else value > 0
-    assert_allclose(result["cpu"]["memory_10000_vs_1000"], 120 / 110)
-    assert_allclose(result["cpu"]["linear_svm_vs_linear_svc"], 20)
+    memory_of = result["details"]["memory"]
+    for n in ("100", "200"):  # really measured: an interpreter with NumPy, and features on top
+        assert 20 < memory_of[n]["before_mb"] < memory_of[n]["peak_mb"] < 4000
+    assert_allclose(
+        result["cpu"]["memory_10000_vs_1000"], memory_of["200"]["peak_mb"] / memory_of["100"]["peak_mb"]
+    )
     assert result["gpu"] is None
     assert result["machine"]["numpy"] == np.__version__
 
@@ -182,7 +165,8 @@ def test_table_shows_every_ratio_and_that_there_is_no_gpu(found):
     for key in found[0]["cpu"]:
         assert BARS[key].what in text
     assert re.search(r"all of MSR-Action3D +- +- +MultiRocketHydra +not measured +≤ 1", text)
-    assert re.search(r"memory, 10,000 recordings +120 MB +110 MB +1,000 recordings +1.09 +≤ 1.2: met", text)
+    many, few = (f"{found[0]['details']['memory'][n]['peak_mb']:.0f} MB" for n in ("200", "100"))
+    assert re.search(rf"memory, 10,000 recordings +{many} +{few} +1,000 recordings +[0-9.]+ +≤ 1.2: ", text)
     assert re.search(r"GPU .*no GPU here", text)
     assert "MSR-Action3D is not here" in text
 
@@ -204,11 +188,6 @@ def test_medians_take_turns():
     seconds = median_seconds(calls, Settings(repeats=2))
     assert order == ["a", "b"] * 3
     assert set(seconds) == {"a", "b"}
-
-
-def test_memory_in_a_process_of_its_own():
-    result = memory._in_own_process(8)
-    assert 20 < result["before_mb"] <= result["peak_mb"]
 
 
 def test_mapped_files_hold_what_was_written(tmp_path):

@@ -145,7 +145,11 @@ def test_contact_sheet_skips_missing_frames(tmp_path):
     assert scene.clock(4) == "0.20 s, missing"
     assert scene.clock(3) == "0.15 s"
     assert Scene.of(standing(fps=None)).clock(3) == "frame 3"
-    contact_sheet(gaps, tmp_path / "a.png", 9)
+    sizes = []
+    for sequence in (gaps, body):
+        with Image.open(contact_sheet(sequence, tmp_path / "a.png", 9)) as picture:
+            sizes.append(picture.height)
+    assert 1.5 * sizes[0] < sizes[1]  # seven poses need one row, nine need two
 
 
 def test_gif_plays_at_the_recordings_speed(tmp_path):
@@ -176,10 +180,18 @@ def test_long_recordings_are_thinned(tmp_path):
 
 
 def test_layouts_without_head_and_recordings_without_layout(tmp_path):
+    """Bones in three colours where there are sides, dots where there are no bones."""
     rng = np.random.default_rng(0)
-    animate(SkeletonSequence(rng.normal(size=(2, 17, 3)), layout=COCO_17), tmp_path / "a.gif", title="")
-    animate(SkeletonSequence(rng.normal(size=(2, 5, 3))), tmp_path / "b.gif")
-    animate(SkeletonSequence(np.ones((2, 1, 3))), tmp_path / "c.gif")
+    still = rng.normal(size=(1, 17, 3)).repeat(2, axis=0)
+    coco, _ = open_frames(animate(SkeletonSequence(still, layout=COCO_17), tmp_path / "a.gif", title=""))
+    assert min(len(pixels(coco[0], LEFT)), len(pixels(coco[0], RIGHT))) > 100
+    for name, n_joints in (("b.gif", 5), ("c.gif", 1)):
+        bare = SkeletonSequence(rng.normal(size=(2, n_joints, 3)) + 3)
+        frames, _ = open_frames(animate(bare, tmp_path / name, title=""))
+        assert len(frames) == 2
+        dots = pixels(frames[0].crop((0, 60, frames[0].width, frames[0].height - 40)), (0x44, 0x44, 0x44))
+        assert len(dots) >= 4 * n_joints
+        assert len(pixels(frames[0], LEFT)) == len(pixels(frames[0], RIGHT)) == 0
 
 
 def test_errors(tmp_path, monkeypatch):

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import os
+import shutil
+import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kerneton.cli._common import Output, add_command, all_cores, progress_of
+
+if TYPE_CHECKING:
+    from kerneton.data.sequence import SkeletonDataset
 
 _EXAMPLES = """\
   kerneton demo
   kerneton demo -o pictures --json demo.json
 """
 _SHOWN = ("draw circle", "draw X", "sit down", "bow", "drink", "answer phone")
+_KEPT = ("clap", "drink", "kick", "sit down", "wave")  # actions of the folders to go on with
+_STRANGERS = 3  # people who are tested
+_NEXT = """\
+where to go from here
+  open {page} in a browser
+  {program} info {folder}/recordings
+  {program} evaluate {folder}/recordings --html report.html
+  {program} fit {folder}/recordings -o model.kern
+  {program} predict model.kern {folder}/new-person
+  {program} explain model.kern {folder}/new-person/{file} -o why.png
+then the same with a folder of yours: LABEL/SUBJECT/FILE, in any format that kerneton reads"""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -22,7 +40,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "demo",
         run,
-        help="generate actions, train on some subjects, test on the others, draw the result",
+        help="generate actions, train on some people, test on others, draw the result, say what to do next",
         examples=_EXAMPLES,
     )
     parser.add_argument(
@@ -31,31 +49,34 @@ def add_parser(subparsers: Any) -> None:
         metavar="FOLDER",
         type=Path,
         default=Path("kerneton-demo"),
-        help="where the pictures go (default: kerneton-demo)",
+        help="where pictures and recordings go (default: kerneton-demo)",
     )
     parser.add_argument(
-        "--subjects", metavar="N", type=int, default=6, help="people to generate (default: 6)"
+        "--subjects", metavar="N", type=int, default=6, help="people to train on (default: 6)"
     )
     parser.add_argument("--takes", metavar="N", type=int, default=2, help="times each acts (default: 2)")
 
 
 def run(args: argparse.Namespace) -> Output:
     """Generate, train, test, draw."""
+    from kerneton.data.sequence import SkeletonDataset
     from kerneton.datasets import make_actions
-    from kerneton.datasets.protocols import SubjectKFold
     from kerneton.files.output import replacing
     from kerneton.recognize.presets import make_recognizer
     from kerneton.report.evaluation import evaluate
     from kerneton.report.pictures import plot_skeleton
 
     start = time.perf_counter()
-    data = make_actions(n_subjects=args.subjects, n_takes=args.takes)
+    known = make_actions(n_subjects=args.subjects, n_takes=args.takes)
+    new = strangers(args.takes)
+    data = SkeletonDataset([*known, *new], name="synthetic")
+    split = (range(len(known)), range(len(known), len(data)))
     with all_cores():
-        report = evaluate(
-            make_recognizer(), data, SubjectKFold(n_splits=3), progress=progress_of(args), n_jobs=1
-        )
-    one_subject = {s.label: s for s in reversed(data) if s.subject == data[0].subject}
-    shown = [one_subject[label] for label in _SHOWN if label in one_subject]
+        report = evaluate(make_recognizer(), data, [split], progress=progress_of(args), n_jobs=1)
+    told = f"trained on {args.subjects} people, tested on {_STRANGERS} others"
+    report = dataclasses.replace(report, protocol=told)
+    first = {s.label: s for s in reversed(known) if s.subject == known[0].subject}
+    shown = [first[label] for label in _SHOWN]
     figures = {
         "confusion.png": report.plot(),
         "skeletons.png": plot_skeleton(
@@ -65,7 +86,51 @@ def run(args: argparse.Namespace) -> Output:
     for name, figure in figures.items():
         with replacing(args.output / name) as temporary:
             figure.savefig(temporary, dpi=150)
-    files = [str(args.output / name) for name in figures]
+    report.to_html(args.output / "report.html", data)
+    file = _write_recordings(args.output, known, new)
+    files = [str(args.output / name) for name in (*figures, "report.html", "recordings", "new-person")]
     seconds = time.perf_counter() - start
-    text = f"{report}\n\nwrote {' and '.join(files)} in {seconds:.1f} s"
+    then = _NEXT.format(page=args.output / "report.html", program=_program(), folder=args.output, file=file)
+    text = f"{report}\n\nwrote {', '.join(files[:-1])} and {files[-1]} in {seconds:.1f} s\n\n{then}"
     return Output(text, {**report.to_dict(), "files": files, "seconds": seconds})
+
+
+def strangers(n_takes: int) -> SkeletonDataset:
+    """People of another seed than those trained on: they take part in no training and in no choice.
+
+    >>> strangers(1).subjects[0], strangers(1)[0].name
+    ('new-1', 'new_draw_X_s01_t1')
+    """
+    from kerneton.data.sequence import SkeletonDataset
+    from kerneton.datasets import make_actions
+
+    return SkeletonDataset(
+        s.replace(subject=f"new-{s.subject}", name=f"new_{s.label}_{s.name[:3]}_{s.name[-2:]}".replace(" ", "_"))
+        for s in make_actions(n_subjects=_STRANGERS, n_takes=n_takes, random_state=1)
+    )  # fmt: skip
+
+
+def _write_recordings(folder: Path, known: SkeletonDataset, new: SkeletonDataset) -> str:
+    """A folder to train on, LABEL/SUBJECT/FILE, and one of a new person; the name of a file of the second."""
+    from kerneton.files.readers import write
+
+    files = []
+    for recording in known:
+        if recording.label in _KEPT:
+            place = folder / "recordings" / recording.label / f"subject-{recording.subject}"
+            place.mkdir(parents=True, exist_ok=True)
+            write(place / f"{recording.name}.csv", [recording.replace(label=None, subject=None)])
+    (folder / "new-person").mkdir(parents=True, exist_ok=True)
+    for recording in new:
+        if recording.label in _KEPT and recording.subject == "new-1":
+            files.append(f"{recording.name}.csv")
+            write(folder / "new-person" / files[-1], [recording.replace(label=None, subject=None)])
+    return next(file for file in files if "kick" in file)
+
+
+def _program() -> str:
+    """How to call this program: by its name, or by its path where the shell would not find it."""
+    here = Path(sys.executable).with_name("kerneton")
+    if shutil.which("kerneton") or not here.exists():
+        return "kerneton"
+    return str(here) if os.path.relpath(here).startswith("..") else os.path.relpath(here)

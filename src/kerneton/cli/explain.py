@@ -46,6 +46,8 @@ def run(args: argparse.Namespace) -> Output:
     with all_cores():
         why = explain(model, recording, args.label, versus=args.versus)
     text = str(why)
+    if why.probability is not None and model.predictions([recording])[0].unknown:
+        text += "\n  remark   unlike anything seen in training"
     if args.output:
         with replacing(args.output) as temporary:
             try:

@@ -35,7 +35,7 @@ def next_steps(report: Report) -> list[Step]:
     ...     print(step.kind, "|", step.text.partition(". ")[0])
     confusion | Look at wave and bow side by side: taken for each other 6 times in 12 tests
     label | Record more of wave (0 of 6 right).
-    people | Add people: with 3, the accuracy for new ones is known only as 11.1 to 88.9 %
+    people | Add people: with 3 tested, the accuracy for new ones is known only as 11.1 to 88.9 %
     """
     found = [*_data(report), *_confusions(report), *_labels(report), *_persons(report), *_people(report)]
     if report.accuracy >= _FOUND:
@@ -114,5 +114,5 @@ def _people(report: Report) -> Iterator[Step]:
         return
     known = report.interval()
     if known.high - known.low > _WIDE:
-        text = f"Add people: with {len(subjects)}, the accuracy for new ones is known only as {known} %. "
+        text = f"Add people: with {len(report.subject_table())} tested, the accuracy for new ones is known only as {known} %. "
         yield Step("people", text + "A new person tells more than new takes of the same ones.")

@@ -179,7 +179,7 @@ class Explanation:
             f"{self.sequence.name or 'recording'}: {self.label}{against}, decision value {self.value:+.3f}{chance}",
             f"  for      {_listed(r for r in joints if r['value'] > _SHOWN)}",
             f"  against  {_listed(r for r in joints if r['value'] < -_SHOWN)}",
-            f"  intercept {self.intercept:+.3f}",
+            f"  intercept {self.intercept:+.3f}, where every recording starts, whatever its joints do",
         ]
         pairs = self.summed_table("pair")
         if pairs:
@@ -187,8 +187,18 @@ class Explanation:
             lines.insert(3, f"  pairs    {_listed(rows)}")
         if self.moments:
             best = max(self.moments, key=lambda m: m.value)
-            lines.append(f"  moments  strongest {self._when(best)}, {best.value:+.3f} by occlusion")
+            lines.append(
+                f"  moments  strongest {self._when(best)}: without it the value would be {best.value:.3f} lower"
+            )
+        lines.append(f"  {self.in_words}")
         return "\n".join(lines)
+
+    @property
+    def in_words(self) -> str:
+        """What the decision value is, in a sentence."""
+        if self.versus is None:
+            return "decision value: the sum of the intercept and of what all joints and pairs add; the label with the largest is predicted"
+        return f"decision value: that of {self.label} less that of {self.versus}; above zero, {self.label} is the likelier one"
 
     def _when(self, moment: Moment) -> str:
         fps = self.sequence.fps

@@ -45,6 +45,7 @@ def plot_explanation(why: Explanation) -> Figure:
         f"{why.sequence.name or 'recording'}: {why.label}{against}, decision value {why.value:+.2f}{chance}"
     )
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+    figure.supxlabel(why.in_words, x=0.01, ha="left", fontsize=8, color=_QUIET)
     draw_legend(figure, Body(why.sequence.layout, why.sequence.n_joints), top=0.16)
     return figure
 
@@ -118,7 +119,11 @@ def _draw_bars(ax: Axes, why: Explanation) -> None:
     ax.tick_params(axis="y", length=0)
     ax.tick_params(axis="x", labelsize=8)
     _bare(ax, "top", "right", "left")
-    ax.set_title(f"parts; they sum to {why.value:+.3f}", loc="left", fontsize=9, color=_QUIET)
+    ax.set_title(
+        f"parts; they sum to the decision value, {why.value:+.3f}", loc="left", fontsize=9, color=_QUIET
+    )
+    told = "against  ·  for;  intercept: where every recording starts, whatever its joints do"
+    ax.set_xlabel(told, fontsize=8, color=_QUIET)
 
 
 def _draw_strip(ax: Axes, why: Explanation, shown: int) -> None:

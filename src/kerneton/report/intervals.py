@@ -60,9 +60,10 @@ def interval(right: Any, subjects: Any = None, share: float | None = None) -> In
     names who was recorded. Recordings of one person resemble each other, so n of them say less than n independent
     ones. As Korn and Graubard do for clustered samples, Wilson's interval is taken for the effective number of tests
 
-        n' = n · min(1, p(1-p)/n / v) · (z / t)²
+        n' = max(n²/Σm², n · min(1, p(1-p)/n / v) · (z / t)²)
 
-    with v the variance of the accuracy over people and t the quantile of Student's distribution for as many people.
+    with v the variance of the accuracy over people, t the quantile of Student's distribution for as many people, and m
+    the recordings of each: if all recordings of a person were alike, they would still tell as much as one.
     ``share`` is the accuracy to put the interval around, by default the mean of ``right``.
 
     >>> right = [0, 0, 0, *[1] * 27]
@@ -79,7 +80,9 @@ def interval(right: Any, subjects: Any = None, share: float | None = None) -> In
     variance = k / (k - 1) * float(error @ error)
     chance = float(right.mean() * (1 - right.mean())) / n
     kept = min(1.0, chance / variance) if variance > 0 else 1.0
-    return Interval(*wilson(p, n * kept * (_Z / _student(k - 1)) ** 2), n_tests=n, n_subjects=k)
+    alike = n**2 / float((np.bincount(names[1]) ** 2).sum())
+    effective = max(alike, n * kept * (_Z / _student(k - 1)) ** 2)
+    return Interval(*wilson(p, effective), n_tests=n, n_subjects=k)
 
 
 def _student(degrees: int) -> float:
