@@ -75,7 +75,7 @@ def test_every_command_has_help_with_examples_and_common_options(command, capsys
 @pytest.mark.parametrize("command", sorted(subcommands()))
 def test_examples_in_help_parse(command):
     for line in subcommands()[command].epilog.splitlines()[1:]:
-        words = line.strip().split("   ")[0].split()  # what follows is a remark
+        words = line.strip().split("  ")[0].split()  # what follows is a remark
         assert words[0] == "kerneton"
         build_parser().parse_args(words[1:])
 

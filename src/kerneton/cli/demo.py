@@ -98,8 +98,8 @@ def run(args: argparse.Namespace) -> Output:
 def strangers(n_takes: int) -> SkeletonDataset:
     """People of another seed than those trained on: they take part in no training and in no choice.
 
-    >>> strangers(1).subjects[0], strangers(1)[0].name
-    ('new-1', 'new_draw_X_s01_t1')
+    >>> strangers(1)[0].subject, strangers(1)[0].name
+    ('new-1', 'new_wave_s01_t1')
     """
     from kerneton.data.sequence import SkeletonDataset
     from kerneton.datasets import make_actions

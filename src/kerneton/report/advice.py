@@ -35,7 +35,7 @@ def next_steps(report: Report) -> list[Step]:
     ...     print(step.kind, "|", step.text.partition(". ")[0])
     confusion | Look at wave and bow side by side: taken for each other 6 times in 12 tests
     label | Record more of wave (0 of 6 right).
-    people | Add people: with 3 tested, the accuracy for new ones is known only as 11.1 to 88.9 %
+    people | Add people: with 3 tested, the accuracy for new ones is known only as 12.5 to 87.5 %
     """
     found = [*_data(report), *_confusions(report), *_labels(report), *_persons(report), *_people(report)]
     if report.accuracy >= _FOUND:

@@ -68,7 +68,7 @@ def interval(right: Any, subjects: Any = None, share: float | None = None) -> In
 
     >>> right = [0, 0, 0, *[1] * 27]
     >>> str(interval(right)), str(interval(right, ["ann"] * 10 + ["bob"] * 10 + ["cid"] * 10))
-    ('74.4 to 96.5', '26.6 to 99.6')
+    ('74.4 to 96.5', '35.8 to 99.3')
     """
     right = np.asarray(right, dtype=float)
     n, p = len(right), float(right.mean()) if share is None else float(share)
