@@ -3,12 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.ndimage import gaussian_filter1d
 from walks import people, walk
 
 from kerneton.data.layouts import FLORENCE_15, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError
-from kerneton.kernels.signals import SCALED, SIGNALS, learn_scale, relative
+from kerneton.kernels.signals import SCALED, SIGNALS, learn_scale, pair_signal, relative
 from kerneton.prepare.poses import mirror
 
 
@@ -108,3 +109,26 @@ def test_relative(person):
     pseudo = relative(person, pairs)
     assert_allclose(pseudo.joints[:, 1], person.joints[:, 7] - person.joints[:, 1])
     assert (pseudo.layout, pseudo.fps, pseudo.n_joints) == (None, 30.0, 2)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("n_frames", [2, 5, 9, 63, 64, 65, 130, 200])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_derivatives_are_those_of_the_filter(n_frames, order, dtype):
+    x = walk(n_frames, dtype=dtype)
+    expected = gaussian_filter1d(x - x[:1], 1.0, axis=0, order=order, mode="nearest")
+    answer = SIGNALS["velocity" if order == 1 else "acceleration"](SkeletonSequence(x))
+    assert_allclose(answer, expected, rtol=0, atol=8 * np.finfo(dtype).eps * np.abs(x - x[:1]).max())
+
+
+@pytest.mark.parametrize("name", sorted(set(SIGNALS) - {"bone"}))
+def test_signals_of_pairs_are_those_of_the_difference(person, name):
+    pairs = np.array([[0, 1], [4, 2], [3, 14]])
+    assert_allclose(
+        pair_signal(name, person, pairs), SIGNALS[name](relative(person, pairs)), rtol=0, atol=1e-11
+    )
+
+
+def test_pairs_compare_the_directions_of_their_bones(person):
+    bones = SIGNALS["bone"](person)
+    assert_allclose(pair_signal("bone", person, np.array([[4, 2]]))[:, 0], bones[:, 4] - bones[:, 2])

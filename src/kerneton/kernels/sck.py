@@ -21,7 +21,7 @@ from kerneton.kernels.blocks import BlockTransformer, resolve_joints
 from kerneton.kernels.cuda import launch as _cuda
 from kerneton.kernels.feature_maps import gaussian_features, pivot_scale, pivots
 from kerneton.kernels.power_norm import hosvd_power, psd_power, slice_power
-from kerneton.kernels.signals import SIGNALS, learn_scale, relative
+from kerneton.kernels.signals import SIGNALS, learn_scale, pair_signal
 from kerneton.kernels.vectorize import entry_table, n_entries, permuted_entries, unique_entries
 
 log = logging.getLogger(__name__)
@@ -341,10 +341,8 @@ class SCK(BlockTransformer):
         """The chosen signals side by side, (T, J, 3 * n_signals)."""
         parts = []
         for name, *_ in self._parts:
-            if self.pairs and name != "bone":
-                signal = SIGNALS[name](relative(sequence, self.pairs_))
-            elif self.pairs:
-                signal = relative(sequence.replace(joints=SIGNALS[name](sequence)), self.pairs_).joints
+            if self.pairs:
+                signal = pair_signal(name, sequence, self.pairs_)
             else:
                 signal = SIGNALS[name](sequence)
                 if not self._all_joints:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from kerneton.data.layouts import Layout
@@ -18,6 +20,9 @@ def missing_joints(sequence: SkeletonSequence) -> np.ndarray:
     >>> missing_joints(SkeletonSequence(walk)).any(axis=1).tolist()
     [False, True, False]
     """
+    poses = sequence.joints.reshape(sequence.n_frames, -1)
+    if sequence.confidence is None and np.einsum("ij,ij->i", poses, poses).min() > 0:  # NaN compares as false
+        return np.zeros(sequence.joints.shape[:2], dtype=bool)
     missing = np.isnan(sequence.joints).any(axis=2)
     if sequence.n_joints > 1:
         missing |= (sequence.joints == 0).all(axis=(1, 2))[:, None]
@@ -73,8 +78,23 @@ def bone_lengths(joints: np.ndarray, layout: Layout) -> np.ndarray:
     >>> bone_lengths(np.zeros((4, 15, 3)), FLORENCE_15).shape
     (14,)
     """
-    parents, children = np.asarray(layout.bones, dtype=int).reshape(-1, 2).T
-    return np.median(np.linalg.norm(joints[:, children] - joints[:, parents], axis=2), axis=0)
+    parents, children = _ends(layout.bones)
+    bones = joints.take(children, axis=1) - joints.take(parents, axis=1)
+    return _median(np.sqrt(np.einsum("tjk,tjk->tj", bones, bones)))
+
+
+@functools.lru_cache(maxsize=64)
+def _ends(bones: tuple[tuple[int, int], ...]) -> np.ndarray:
+    """Parents and children, (2, n_bones)."""
+    return np.asarray(bones, dtype=int).reshape(-1, 2).T
+
+
+def _median(x: np.ndarray) -> np.ndarray:
+    """``np.median(x, axis=0)`` without its checks, which take longer than the medians of a recording."""
+    half = len(x) // 2
+    low = half if len(x) % 2 else half - 1
+    middle = np.partition(x, (low, half), axis=0)
+    return (middle[low] + middle[half]) / 2
 
 
 def equal_bones(joints: np.ndarray, layout: Layout, lengths: np.ndarray) -> np.ndarray:
@@ -130,10 +150,9 @@ def turn(joints: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
     >>> turn(np.array([[[1.0, 5.0, 0.0]]]), np.pi / 2).round(6).tolist()
     [[[0.0, 5.0, -1.0]]]
     """
-    c, s = np.cos(angle), np.sin(angle)
-    zero, one = np.zeros_like(c), np.ones_like(c)
-    rotation = np.stack([c, zero, s, zero, one, zero, -s, zero, c], axis=-1).reshape(*np.shape(c), 3, 3)
-    return joints @ np.swapaxes(rotation, -1, -2).astype(joints.dtype)
+    c, s = (np.asarray(f(angle), dtype=joints.dtype)[..., None] for f in (np.cos, np.sin))
+    x, z = joints[..., 0], joints[..., 2]
+    return np.stack([c * x + s * z, joints[..., 1], c * z - s * x], axis=-1)
 
 
 def facing_lines(layout: Layout) -> list[tuple[int, int]]:
@@ -202,13 +221,19 @@ def facing(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np
 
 
 def _geometric_median(points: np.ndarray, n_iter: int = 20) -> np.ndarray:
-    """Weiszfeld's iteration from the mean; (n, d) → (d,)."""
-    median = points.mean(axis=0)
+    """Weiszfeld's iteration from the mean; (n, 2) → (2,)."""
+    rows = np.ones((3, len(points)))  # x, y and 1: one product gives the weighted sums and the sum of weights
+    rows[:2] = points.T
+    median = rows.mean(axis=1)
     for _ in range(n_iter):
-        apart = points - median
-        weight = 1 / np.maximum(np.sqrt((apart * apart).sum(axis=1)), 1e-6)
-        median = weight @ points / weight.sum()
-    return median
+        apart = rows - median[:, None]
+        apart *= apart
+        weight = apart[0]
+        weight += apart[1]
+        np.maximum(np.sqrt(weight, out=weight), 1e-6, out=weight)
+        median = rows @ np.reciprocal(weight, out=weight)
+        median /= median[2]
+    return median[:2].astype(points.dtype)
 
 
 def face_front(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np.ndarray:
