@@ -7,7 +7,7 @@ from walks import walks
 
 from kerneton import DCK, SCK
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine.alignment import alignment_weights, block_grams, center_gram
+from kerneton.machine.alignment import alignment_weights, block_grams, fold_weights
 
 
 @pytest.fixture
@@ -71,10 +71,27 @@ def test_one_label_or_all_different():
     assert np.isfinite(alignment_weights(grams, np.array(list("abcd")))).all()
 
 
-def test_center_gram():
-    X = np.random.default_rng(2).normal(size=(5, 3))
-    centred = X - X.mean(axis=0)
-    assert_allclose(center_gram(X @ X.T), centred @ centred.T, atol=1e-14)
+@pytest.mark.parametrize("rows", [18, 25])
+def test_several_training_sides_at_once(labelled, rows):
+    """As blocks that were cut out for each side; rows beyond the labelled ones are not looked at."""
+    features, sizes, y = labelled
+    features = np.concatenate([features, np.random.default_rng(3).normal(size=(rows - 18, 9))])
+    grams = block_grams(features, sizes)[:, :, :18]
+    trains = [np.arange(18), np.arange(0, 18, 2), np.array([0, 1, 2]), np.array([3, 9, 17, 4])]
+    answer = fold_weights(grams, y, trains)
+    assert answer.shape == (4, 3)
+    for weights, train in zip(answer, trains, strict=True):
+        assert_allclose(
+            weights, alignment_weights(grams[:, train][:, :, train], y[train]), rtol=1e-9, atol=1e-12
+        )
+
+
+def test_nearly_parallel_features_lose_no_digits(labelled):
+    """Features far from the origin, as those of SCK are: inner products are large, what varies in them is small."""
+    features, sizes, y = labelled
+    weights = alignment_weights(block_grams(features, sizes), y)
+    far = alignment_weights(block_grams(features + 1e3, sizes), y)
+    assert_allclose(far, weights, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kernel", [SCK(order=2), DCK(joints=[0, 1, 2], n_pivots_time=3)])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import dsyrk, dtrsm
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from kerneton.data.arrays import index_like, is_torch, namespace_of
 from kerneton.machine.threads import one_blas_thread
@@ -91,41 +94,80 @@ def center_normalize_gram(
     return blocks[0], blocks[1] if test is not None else None
 
 
-def scatter_penalty(K: np.ndarray, codes: np.ndarray, strength: float) -> np.ndarray:
-    """How to change Gram matrices so that directions in which recordings of one class differ cost more.
+def penalised_gram(
+    K: np.ndarray, codes: np.ndarray, strength: float
+) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """Gram matrix (n, n) in which directions in which recordings of one class differ cost more, and the way back.
 
     With the scatter within classes ``S = Σ_i (x_i - μ_{y_i})(x_i - μ_{y_i})ᵀ`` of n recordings and ``t = tr S / n``, a
     linear machine that pays ``wᵀ(I + strength S / t)w`` instead of ``wᵀw`` is an ordinary one with the inner products
-    ``xᵀ(I + strength S / t)⁻¹z``. From ``K`` (n, n) alone, A taking away class means, these are ``k_x M``, with
+    ``xᵀ(I + strength S / t)⁻¹z``. From ``K`` alone, A taking away class means,
 
-        M = c (I - A (A K A + t / strength I)⁻¹ A K)
+        K' = c (K - K A P A K),   P = (A K A + t / strength I)⁻¹
 
-    for any x whose inner products with the n are k_x. c makes the mean of the new diagonal that of the old one, so
-    that C keeps its meaning. Duals β of the new problem are M β in the old one: prediction costs nothing more.
+    c makes the mean of the new diagonal that of the old one, so that C keeps its meaning. Duals β (k, n) of the new problem
+    are ``c (β - β K A P A)`` in the old one, which the second answer gives: prediction costs nothing more.
 
     >>> X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])  # the second feature is noise
-    >>> K = X @ X.T
-    >>> np.round(K @ scatter_penalty(K, np.array([0, 0, 1, 1]), 3.0), 1)
+    >>> new, duals = penalised_gram(X @ X.T, np.array([0, 0, 1, 1]), 3.0)
+    >>> new.round(1)
     array([[ 2. ,  1.7, -1.7, -2. ],
            [ 1.7,  2. , -2. , -1.7],
            [-1.7, -2. ,  2. ,  1.7],
            [-2. , -1.7,  1.7,  2. ]])
+    >>> (duals(np.eye(4)) @ X @ X.T).round(1)[0].tolist()
+    [2.0, 1.7, -1.7, -2.0]
     """
     n = len(K)
-    if strength == 0:
-        return np.eye(n)
-    same = codes[:, None] == codes
-    means = same / same.sum(axis=1)
-    inside = K - means @ K  # A K
-    scatter = inside - inside @ means  # A K A
+    trace = float(np.trace(K))
+    order, starts, sizes = _classes(codes)
+    inside = _less_class_means(K, order, starts, sizes)  # A K
+    scatter = _less_class_means(inside.T, order, starts, sizes)  # A K A
     size = float(np.trace(scatter)) / n
-    if size <= 1e-12 * float(np.trace(K)) / n:  # no class has two recordings that differ
-        return np.eye(n)
+    if strength == 0 or size <= 1e-12 * trace / n:  # or no class has two recordings that differ
+        return K, lambda beta: beta
     scatter.reshape(-1)[:: n + 1] += size / strength
     with one_blas_thread():
-        taken = np.linalg.solve(scatter, inside)
-    M = np.eye(n) - (taken - means @ taken)
-    return M * (np.trace(K) / np.einsum("ij,ji->", K, M))
+        # These matrices are symmetric: their transposes are in LAPACK's order, and so is that of A K.
+        factor, _ = dpotrf(scatter.T, lower=True, overwrite_a=True)
+        half = dtrsm(1.0, factor, inside.T, side=1, lower=True, trans_a=True)  # K A P½
+        taken = dsyrk(1.0, half, lower=True)  # lower triangle of K A P A K
+    taken = np.tril(taken) + np.tril(taken, -1).T
+    new = K - taken
+    scale = trace / float(np.trace(new))
+
+    def duals(beta: np.ndarray) -> np.ndarray:
+        with one_blas_thread():
+            solved, _ = dpotrs(factor, inside @ beta.T, lower=True)
+        return scale * (beta - _less_class_means(solved, order, starts, sizes).T)
+
+    return scale * new, duals
+
+
+def scatter_penalty(K: np.ndarray, codes: np.ndarray, strength: float) -> np.ndarray:
+    """M (n, n) such that the Gram matrix of `penalised_gram` is ``K M``, and duals β (k, n) of it are ``β Mᵀ`` in the old one.
+
+    >>> K = np.array([[2.0, 0.0], [0.0, 2.0]])
+    >>> scatter_penalty(K, np.array([0, 1]), 3.0)  # a recording each: nothing differs within a class
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return penalised_gram(K, codes, strength)[1](np.eye(len(K))).T
+
+
+def _classes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions sorted by class, where each class starts among them, and its size."""
+    order = np.argsort(codes, kind="stable")
+    _, starts, sizes = np.unique(codes[order], return_index=True, return_counts=True)
+    return order, starts, sizes
+
+
+def _less_class_means(X: np.ndarray, order: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """A X: rows less the mean row of their class."""
+    means = np.add.reduceat(X.take(order, axis=0), starts, axis=0) / sizes[:, None]
+    of_row = np.empty(len(order), dtype=np.int64)
+    of_row[order] = np.repeat(np.arange(len(sizes)), sizes)
+    return X - means.take(of_row, axis=0)
 
 
 def _take(K: Any, rows: Any, columns: Any) -> Any:

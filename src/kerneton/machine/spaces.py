@@ -28,6 +28,7 @@ class GramSpace:
     def __init__(self, K: Any) -> None:
         self.K = self.like = K
         self.inverse: Any = None
+        self.drops_examples = not is_torch(K)  # one factorisation a class: smaller systems are what counts
         self._kept: tuple[float, np.ndarray] | None = None
 
     def start(self, n_classes: int) -> Any:
@@ -100,18 +101,15 @@ def _solve_bound(P: np.ndarray, rhs: np.ndarray, free: np.ndarray) -> np.ndarray
 
 
 def _solve_free(K: np.ndarray, rhs: np.ndarray, D: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Solve each class's system; classes with the same free set (all of them at first) share a factorisation."""
+    """Solve each class's system; where all have the same free set, as at first, they share a factorisation."""
     out = np.zeros_like(rhs)
-    groups: dict[bytes, list[int]] = {}
-    for row in range(len(rhs)):
-        groups.setdefault(free[row].tobytes() + D[row].tobytes(), []).append(row)
-    for rows in groups.values():
-        F = np.flatnonzero(free[rows[0]])
+    together = bool((free == free[0]).all() and (D == D[0]).all())
+    for rows in [slice(None)] if together else [slice(row, row + 1) for row in range(len(rhs))]:
+        F = np.flatnonzero(free[rows][0])
         if len(F):
-            A = K.take(F, 0).take(F, 1) if len(F) < len(K) else K.copy()
-            A.ravel()[:: len(F) + 1] += D[rows[0], F]
-            at = np.ix_(np.array(rows), F)
-            out[at] = solve_positive(A, rhs[at].T).T
+            A = K.take(F[:, None] * len(K) + F) if len(F) < len(K) else K.copy()
+            A.reshape(-1)[:: len(F) + 1] += D[rows][0, F]
+            out[rows, F] = solve_positive(A, rhs[rows, F].T).T
     return out
 
 
@@ -145,6 +143,7 @@ class PrimalSpace:
 
     def __init__(self, X: Any, scaling: float) -> None:
         self.X, self.scaling = X, scaling
+        self.drops_examples = False
         self.like = X[:1].double() if is_torch(X) else X[:1].astype(np.float64)
         self.inverse: Any = None
         self.n_features = X.shape[1] + 1
