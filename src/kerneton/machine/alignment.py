@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.machine.gram import gram
+from kerneton.machine.gram import add_gram
 from kerneton.machine.threads import one_blas_thread
 
 _ROUNDING = 1e-13  # of a sum of squares: what is left of less is no variation
@@ -20,10 +20,11 @@ def block_grams(features: Any, block_sizes: np.ndarray) -> np.ndarray:
     >>> block_grams(np.array([[1.0, 2.0, 3.0]]), np.array([1, 2])).tolist()
     [[[1.0]], [[13.0]]]
     """
-    ends = np.cumsum(block_sizes)
-    return np.stack(
-        [gram(features[:, end - size : end]) for end, size in zip(ends, block_sizes, strict=True)]
-    )
+    out = np.zeros((len(block_sizes), len(features), len(features)))
+    with one_blas_thread():
+        for K, end, size in zip(out, np.cumsum(block_sizes), block_sizes, strict=True):
+            add_gram(K, features[:, end - size : end])
+    return out
 
 
 def alignment_weights(grams: np.ndarray, y: np.ndarray) -> np.ndarray:

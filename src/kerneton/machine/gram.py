@@ -23,21 +23,30 @@ def gram(X: Any, Y: Any = None) -> Any:
     array([[ 5., 11.],
            [11., 25.]])
     """
-    with one_blas_thread():
-        return _gram(X, Y)
-
-
-def _gram(X: Any, Y: Any) -> Any:
     out = filled((len(X), len(X if Y is None else Y)), 0.0, like=X)
+    with one_blas_thread():
+        add_gram(out, X, Y)
+    return out
+
+
+def add_gram(out: Any, X: Any, Y: Any = None) -> None:
+    """``out += X Yᵀ``, or ``X Xᵀ`` without Y, for a float64 array ``out``.
+
+    >>> out = np.ones((2, 2))
+    >>> add_gram(out, np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> out.tolist()
+    [[6.0, 12.0], [12.0, 26.0]]
+    """
     for i in range(0, out.shape[0], BLOCK_ROWS):
         for j in range(0 if Y is not None else i, out.shape[1], BLOCK_ROWS):
             A, B = X[i : i + BLOCK_ROWS], (X if Y is None else Y)[j : j + BLOCK_ROWS]
             block = out[i : i + BLOCK_ROWS, j : j + BLOCK_ROWS]
+            mirrored = out[j : j + BLOCK_ROWS, i : i + BLOCK_ROWS].T if Y is None and j > i else None
             for k in range(0, X.shape[1], BLOCK_FEATURES):
-                block += A[:, k : k + BLOCK_FEATURES] @ B[:, k : k + BLOCK_FEATURES].T
-            if Y is None and j > i:
-                out[j : j + BLOCK_ROWS, i : i + BLOCK_ROWS] = block.T
-    return out
+                product = A[:, k : k + BLOCK_FEATURES] @ B[:, k : k + BLOCK_FEATURES].T
+                block += product
+                if mirrored is not None:
+                    mirrored += product
 
 
 def combine(beta: Any, X: Any) -> Any:

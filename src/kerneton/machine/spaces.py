@@ -103,7 +103,7 @@ def _solve_bound(P: np.ndarray, rhs: np.ndarray, free: np.ndarray) -> np.ndarray
 def _solve_free(K: np.ndarray, rhs: np.ndarray, D: np.ndarray, free: np.ndarray) -> np.ndarray:
     """Solve each class's system; where all have the same free set, as at first, they share a factorisation."""
     out = np.zeros_like(rhs)
-    together = bool((free == free[0]).all() and (D == D[0]).all())
+    together = bool((free == free[0]).all() and (D[0] == D).all())
     for rows in [slice(None)] if together else [slice(row, row + 1) for row in range(len(rhs))]:
         F = np.flatnonzero(free[rows][0])
         if len(F):

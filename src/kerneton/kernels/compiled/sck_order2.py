@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import threading
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def features(signals, n_frames, table, power, n_threads=1):
     lengths = np.asarray(n_frames, np.int64)
 
     def work(groups):
-        room = _workspace(d, signals.dtype)
+        room = _workspace(d, signals.dtype, threading.get_ident())
         _kernel(signals, lengths, times, shares, runs, factors, d, power, *room, *groups, out, failed)
 
     n_threads = max(1, min(n_threads, n_groups))
@@ -103,8 +104,9 @@ def _times(n_frames, T, table):
     return out
 
 
-def _workspace(d, dtype):
-    """Room in float64 and in the precision of the data, starts of sweeps, places of the entries among packed ones."""
+@functools.lru_cache(maxsize=16)  # fresh memory costs more than the work on a single recording
+def _workspace(d, dtype, _thread):
+    """A thread's room in float64 and in the precision of the data, starts of sweeps, places of entries among packed ones."""
     wide, limit = _padded(d), 2 * d * d
     doubles = aligned(
         wide * wide + d * (d + 1) // 2 + LANES + 5 * d + _CHUNK * wide + 3 * d + LANES, np.float64
