@@ -22,7 +22,7 @@ from kerneton.exceptions import ParameterError
 COUNTS = {
     **{"florence15": 15, "kinect20": 20, "msr20": 20, "utd20": 20, "kinect25": 25, "azure32": 32},
     **{"mediapipe33": 33, "coco17": 17, "openpose25": 25, "kard15": 15, "smpl24": 24, "hdm31": 31},
-    **{"hand21": 21, "hand20": 20},
+    **{"openni15": 15, "jhmdb15": 15, "hand21": 21, "hand20": 20},
 }
 BODIES = {name: layout for name, layout in LAYOUTS.items() if not name.startswith("hand")}
 
@@ -138,6 +138,8 @@ def test_roots():
         (OPENPOSE_25, 4, "right_wrist"),
         (OPENPOSE_25, 8, "hip_center"),
         (OPENPOSE_25, 24, "right_heel"),
+        (LAYOUTS["openni15"], 11, "left_foot"),
+        (LAYOUTS["jhmdb15"], 12, "left_wrist"),
         (KARD_15, 8, "spine"),
         (KARD_15, 14, "left_foot"),
         (SMPL_24, 9, "chest"),

@@ -128,7 +128,7 @@ OPENPOSE25_BONES = chains(
     "*_ankle *_big_toe *_small_toe",
 )
 
-# OpenNI's fifteen joints in the order of KARD; its torso is the spine of other layouts.
+# OpenNI's fifteen joints in the orders of KARD and of SBU; its torso is the spine of other layouts.
 _OPENNI_ARM, _OPENNI_LEG = ("shoulder", "elbow", "hand"), ("hip", "knee", "foot")
 KARD15_JOINTS = (
     ["head", "neck"]
@@ -138,7 +138,22 @@ KARD15_JOINTS = (
     + limb("right", _OPENNI_LEG)
     + limb("left", _OPENNI_LEG)
 )
+OPENNI15_JOINTS = (
+    ["head", "neck", "spine"]
+    + limb("left", _OPENNI_ARM)
+    + limb("right", _OPENNI_ARM)
+    + limb("left", _OPENNI_LEG)
+    + limb("right", _OPENNI_LEG)
+)
 KARD15_BONES = chains("spine neck head", "neck *_shoulder *_elbow *_hand", "spine *_hip *_knee *_foot")
+
+# JHMDB's puppets; its belly is the spine of other layouts, its face their head.
+JHMDB15_JOINTS = ["neck", "spine", "head"] + [
+    f"{side}_{part}"
+    for part in ("shoulder", "hip", "elbow", "knee", "wrist", "ankle")
+    for side in ("right", "left")
+]
+JHMDB15_BONES = chains("spine neck head", "neck *_shoulder *_elbow *_wrist", "spine *_hip *_knee *_ankle")
 
 SMPL24_JOINTS = [
     *("hip_center", "left_hip", "right_hip", "spine_lower", "left_knee", "right_knee"),

@@ -263,6 +263,8 @@ MEDIAPIPE_33 = _sensor("mediapipe33", tables.MEDIAPIPE33_JOINTS, tables.MEDIAPIP
 COCO_17 = _sensor("coco17", tables.COCO17_JOINTS, tables.COCO17_BONES, "nose")
 OPENPOSE_25 = _sensor("openpose25", tables.OPENPOSE25_JOINTS, tables.OPENPOSE25_BONES, "hip_center")
 KARD_15 = _sensor("kard15", tables.KARD15_JOINTS, tables.KARD15_BONES, "spine")
+OPENNI_15 = _sensor("openni15", tables.OPENNI15_JOINTS, tables.KARD15_BONES, "spine")
+JHMDB_15 = _sensor("jhmdb15", tables.JHMDB15_JOINTS, tables.JHMDB15_BONES, "spine")
 SMPL_24 = _sensor("smpl24", tables.SMPL24_JOINTS, tables.SMPL24_BONES, "hip_center")
 HDM_31 = _sensor("hdm31", tables.HDM31_JOINTS, tables.HDM31_BONES, "hip_center")
 HAND_21 = Layout("hand21", tables.HAND21_JOINTS, tables.HAND21_BONES, "wrist")
@@ -273,6 +275,6 @@ LAYOUTS = {
     for layout in (
         *(FLORENCE_15, KINECT_20, MSR_20, UTD_20, KINECT_25, AZURE_32),
         *(MEDIAPIPE_33, COCO_17, OPENPOSE_25, KARD_15, SMPL_24, HDM_31),
-        *(HAND_21, HAND_20),
+        *(OPENNI_15, JHMDB_15, HAND_21, HAND_20),
     )
 }

@@ -9,7 +9,10 @@ from typing import Any
 from kerneton.data.sequence import SkeletonDataset
 from kerneton.data.validation import check_choice
 from kerneton.datasets.florence3d import load_florence3d
+from kerneton.datasets.jhmdb import load_jhmdb
 from kerneton.datasets.msr_action3d import load_msr_action3d
+from kerneton.datasets.sbu import load_sbu
+from kerneton.datasets.sfinge3d import load_sfinge3d
 from kerneton.datasets.synthetic import make_actions
 from kerneton.datasets.utd_mhad import load_utd_mhad
 from kerneton.datasets.utkinect import load_utkinect
@@ -18,7 +21,10 @@ __all__ = [
     "LOADERS",
     "load_dataset",
     "load_florence3d",
+    "load_jhmdb",
     "load_msr_action3d",
+    "load_sbu",
+    "load_sfinge3d",
     "load_utd_mhad",
     "load_utkinect",
     "make_actions",
@@ -34,6 +40,9 @@ LOADERS: dict[str, Callable[..., SkeletonDataset]] = {
     "utkinect": load_utkinect,
     "msr_action3d": load_msr_action3d,
     "utd_mhad": load_utd_mhad,
+    "sbu": load_sbu,
+    "jhmdb": load_jhmdb,
+    "sfinge3d": load_sfinge3d,
     "synthetic": _synthetic,
 }
 
@@ -41,7 +50,7 @@ LOADERS: dict[str, Callable[..., SkeletonDataset]] = {
 def load_dataset(
     name: str, data_home: str | os.PathLike[str] | None = None, **options: Any
 ) -> SkeletonDataset:
-    """A data set by name: florence3d, utkinect, msr_action3d, utd_mhad, synthetic.
+    """A data set by name: florence3d, utkinect, msr_action3d, utd_mhad, sbu, jhmdb, sfinge3d, synthetic.
 
     ``options`` go to the data set's own loader; synthetic is `make_actions` and needs no data home.
 

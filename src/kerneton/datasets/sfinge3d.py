@@ -1,0 +1,60 @@
+"""SFINGE 3D: thirteen gestures of one hand, twenty joints."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from kerneton.data.layouts import HAND_20
+from kerneton.data.sequence import SkeletonDataset
+from kerneton.datasets._home import Source
+from kerneton.exceptions import FormatError
+from kerneton.files.readers import read
+
+SOURCE = Source(
+    title="SFINGE 3D",
+    publisher="University of Verona (Caputo et al. 2020)",
+    download="the gestures of takes 1 to 18 as sfinge3d_takes_01_18.npz",
+    folder="hands",
+)
+FILE = "sfinge3d_takes_01_18.npz"
+FPS = 20.0
+N_SEQUENCES = 234
+_NAME = re.compile(r"g\d\d_t(\d\d)")
+
+
+def load_sfinge3d(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset:
+    """Read SFINGE 3D: 234 recordings of a hand, 13 gestures in 18 takes; who made them is not published.
+
+    Names end in the take, such as "g01_t18". F. M. Caputo et al., "SFINGE 3D: A novel benchmark for online detection and
+    recognition of heterogeneous hand gestures from 3D fingers' trajectories", Computers & Graphics 2020.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Folder that holds ``hands/sfinge3d_takes_01_18.npz``; by default KERNETON_DATA.
+
+    Examples
+    --------
+    >>> load_sfinge3d("/data")  # doctest: +SKIP
+    SkeletonDataset(sfinge3d: 234 recordings, 13 labels, 1 subjects)
+    """
+    (path,) = SOURCE.locate(data_home, [FILE])
+    found = [s.replace(layout=HAND_20, fps=FPS) for s in read(path)]
+    odd = [s.name for s in found if not _NAME.fullmatch(s.name)]
+    if len(found) != N_SEQUENCES or odd:
+        told = f", one of them named {odd[0]!r}" if odd else ""
+        raise FormatError(f"{path}: expected {N_SEQUENCES} recordings, got {len(found)}{told}")
+    return SkeletonDataset(found, name="sfinge3d")
+
+
+def take(name: str) -> int:
+    """The take that a recording's name ends in.
+
+    >>> take("g01_t18")
+    18
+    """
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise FormatError(f"{name!r} names no take; expected a name such as 'g01_t18'")
+    return int(found[1])
