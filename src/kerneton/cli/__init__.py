@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kerneton.cli._common import Output, deliver
+from kerneton.cli._outputs import check_arguments
 from kerneton.cli._terminal import printable
 from kerneton.exceptions import KernetonError
 
@@ -63,6 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]
+            check_arguments(args)
             output: Output = args.run(args)
         deliver(replace(output, text=printable(output.text, sys.stdout)), args)
     except KernetonError as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kerneton.cli._reading import add_reading, reading_options, tell_conversion
 from kerneton.data.progress import Progress, bar, silent
 from kerneton.exceptions import MissingDataError, ParameterError
 from kerneton.files.output import write_text
@@ -26,6 +27,7 @@ class Output:
 
     text: str
     data: Any = field(default_factory=dict)
+    then: Callable[[], None] | None = None  # writes files, after the text is printed
 
 
 def add_command(
@@ -54,7 +56,9 @@ def add_data_home(parser: argparse.ArgumentParser) -> None:
 
 def add_data(parser: argparse.ArgumentParser) -> None:
     """A data set by name, or a folder of recordings; `load_data` loads it."""
-    parser.add_argument("data", metavar="DATA", help="a data set's name, or a folder of recordings")
+    parser.add_argument(
+        "data", metavar="DATA", help="a data set's name, a folder of recordings, or a file of many"
+    )
     add_data_home(parser)
     add_folder_options(parser)
 
@@ -65,9 +69,13 @@ def load_data(args: argparse.Namespace) -> SkeletonDataset:
 
     if args.data in LOADERS:
         return load_dataset(args.data, args.data_home)
-    if not Path(args.data).is_dir():
-        raise MissingDataError(f"{args.data!r} is neither a folder nor a data set ({', '.join(LOADERS)})")
-    return load_recordings(args.data, args)
+    if not Path(args.data).exists():
+        raise MissingDataError(
+            f"{args.data!r} is neither a folder, nor a file, nor a data set ({', '.join(LOADERS)})"
+        )
+    data = load_recordings(args.data, args)
+    tell_conversion(data.conversion, args)
+    return data
 
 
 def add_folder_options(parser: argparse.ArgumentParser) -> None:
@@ -77,19 +85,15 @@ def add_folder_options(parser: argparse.ArgumentParser) -> None:
         "--pattern", metavar="TEXT", help="what file names say, such as 'a{label}_s{subject}_e{take}'"
     )
     group.add_argument("--index", metavar="FILE", help="a table with the columns file, label and subject")
-    group.add_argument("--layout", metavar="NAME", help="joints of files that do not name them")
-    group.add_argument("--fps", metavar="N", type=float, help="frames a second, in place of what files say")
-    group.add_argument(
-        "--skip-broken", action="store_true", help="leave out files that cannot be read, with a warning"
-    )
+    add_reading(group)
 
 
-def load_recordings(folder: str, args: argparse.Namespace) -> SkeletonDataset:
-    """The recordings of a folder, as `add_folder_options` asked for."""
+def load_recordings(path: str, args: argparse.Namespace) -> SkeletonDataset:
+    """The recordings of a folder, or of one file, as `add_folder_options` asked for."""
     from kerneton.files.folder import load_folder
 
-    options = {name: getattr(args, name) for name in ("pattern", "index", "layout", "fps", "skip_broken")}
-    return load_folder(folder, progress=progress_of(args), **options)
+    options = {name: getattr(args, name) for name in ("pattern", "index", "skip_broken")}
+    return load_folder(path, progress=progress_of(args), **options, **reading_options(args))
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -160,6 +164,9 @@ def deliver(output: Output, args: argparse.Namespace) -> None:
     to_screen = args.json == "-"
     if output.text and not args.quiet and not to_screen:
         print(output.text)
+    sys.stdout.flush()
+    if output.then is not None:
+        output.then()
     if args.json:
         text = json.dumps(output.data, indent=2, allow_nan=False) + "\n"
         if to_screen:

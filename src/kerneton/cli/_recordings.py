@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kerneton.cli._common import progress_of
+from kerneton.cli._reading import add_reading, reading_options, tell_conversion
 from kerneton.exceptions import DataError, KernetonError, ParameterError
 
 if TYPE_CHECKING:
@@ -17,34 +18,57 @@ if TYPE_CHECKING:
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """How files are to be understood; `read_recordings` does it."""
-    group = parser.add_argument_group("recordings")
-    group.add_argument("--layout", metavar="NAME", help="joints of files that do not name them")
-    group.add_argument("--fps", metavar="N", type=float, help="frames a second, in place of what files say")
-    group.add_argument(
-        "--skip-broken", action="store_true", help="leave out files that cannot be read, with a warning"
-    )
+    add_reading(parser.add_argument_group("recordings"))
 
 
 def read_recordings(paths: Sequence[str], args: argparse.Namespace) -> list[tuple[str, SkeletonSequence]]:
     """Every recording in files, and in folders of files, with the path it comes from; all broken files in one error."""
-    from kerneton.files.readers import read
+    from kerneton.data.validation import grouped
+    from kerneton.files.folder import file_problem, read_entry, settle
 
     files = [file for path in paths for file in _files(Path(path))]
+    options = reading_options(args)
+    axes = {name: options.pop(name) for name in ("unit", "up", "flip")}
     found, broken = [], []
     for file in progress_of(args)(files, total=len(files), desc="reading"):
         try:
-            found += [(str(file), s) for s in read(file, layout=args.layout, fps=args.fps)]
+            found += [(file, s) for s in read_entry(file, options)]
         except KernetonError as error:
             if len(files) == 1:
                 raise
-            told = str(error)
-            broken.append(told if str(file) in told else f"{file}: {told}")
+            broken.append(file_problem(file, error))
     if broken:
-        message = f"{len(broken)} of {len(files)} files cannot be read: {'; '.join(broken)}"
+        message = f"{len(broken)} of {len(files)} files cannot be read: {grouped(broken)}"
         if not args.skip_broken or not found:
             raise DataError(message)
         warnings.warn(message, stacklevel=2)
-    return found
+    sequences, conversion = settle(found, **axes)
+    tell_conversion(conversion, args)
+    return [(str(file), sequence) for (file, _), sequence in zip(found, sequences, strict=True)]
+
+
+def usable(
+    found: list[tuple[str, SkeletonSequence]],
+    adapt: Callable[[list[SkeletonSequence]], list[SkeletonSequence]],
+    args: argparse.Namespace,
+) -> list[tuple[str, SkeletonSequence]]:
+    """Recordings as a model wants them; those that lack one of its joints are left out where ``--skip-broken`` says so."""
+    from kerneton.data.validation import grouped
+
+    if not args.skip_broken:
+        return [(file, s) for (file, _), s in zip(found, adapt([s for _, s in found]), strict=True)]
+    kept, broken = [], []
+    for file, sequence in found:
+        try:
+            kept += [(file, s) for s in adapt([sequence])]
+        except KernetonError as error:
+            broken.append((f"{file}:", str(error)))
+    if broken:
+        message = f"{len(broken)} of {len(found)} recordings cannot be used: {grouped(broken)}"
+        if not kept:
+            raise DataError(message)
+        warnings.warn(message, stacklevel=2)
+    return kept
 
 
 def read_one(path: str, which: str | None, args: argparse.Namespace) -> SkeletonSequence:

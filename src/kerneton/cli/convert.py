@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kerneton.cli._common import Output, add_command, add_folder_options, load_recordings
+from kerneton.cli._reading import tell_conversion
+from kerneton.cli._recordings import usable
 from kerneton.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ _EXAMPLES = """\
   kerneton convert my-recordings tables --to csv    a folder to a folder, LABEL/SUBJECT/FILE
   kerneton convert take.skeleton take.npz --map kinect20
 """
-_FORMATS = ("csv", "tsv", "npz", "pkl")
+_FORMATS = ("csv", "tsv", "npz", "pkl", "bvh", "trc")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -30,7 +32,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "convert",
         run,
-        help="write recordings in another format: .csv, .tsv, .npz, or the .pkl of PYSKL and MMAction2",
+        help="write recordings in another format: .csv, .tsv, .npz, .bvh, .trc, or the .pkl of PYSKL and MMAction2",
         examples=_EXAMPLES,
     )
     parser.add_argument("source", metavar="IN", help="a recording, or a folder of recordings")
@@ -44,22 +46,21 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, map, write."""
-    from kerneton.files.readers import detect_format, read, write
+    from kerneton.files.readers import writable, write
 
-    source = Path(args.source)
-    if source.is_dir() and detect_format(source) is None:
-        recordings = list(load_recordings(args.source, args))
-    else:
-        recordings = read(source, layout=args.layout, fps=args.fps)
-    if args.map:
-        recordings = [_mapped(recording, args.map) for recording in recordings]
-    if args.target.suffix.lower().lstrip(".") in _FORMATS and not args.target.is_dir():
-        files = {args.target: recordings}
-    elif args.target.suffix and not args.target.is_dir():
-        endings = ", ".join(f".{name}" for name in _FORMATS)
+    ending = args.target.suffix.lower()
+    one_file = ending in writable() and not args.target.is_dir()
+    if ending and not one_file and not args.target.is_dir():
         raise ParameterError(
-            f"{args.target}: cannot write {args.target.suffix!r}; choose {endings}, or a folder"
+            f"{args.target}: cannot write {ending!r}; choose {', '.join(writable())}, or a folder"
         )
+    data = load_recordings(args.source, args)
+    tell_conversion(data.conversion, args)
+    recordings = list(data)
+    if args.map:
+        recordings = _mapped(recordings, args)
+    if one_file:
+        files = {args.target: recordings}
     else:
         files = {
             args.target / place: [recording] for place, recording in _places(recordings, args.to or "npz")
@@ -77,13 +78,15 @@ def run(args: argparse.Namespace) -> Output:
     )
 
 
-def _mapped(recording: SkeletonSequence, name: str) -> SkeletonSequence:
-    from kerneton.data.layouts import LAYOUTS
+def _mapped(recordings: list[SkeletonSequence], args: argparse.Namespace) -> list[SkeletonSequence]:
+    """The recordings with the joints of one layout; those that lack some are left out with ``--skip-broken``."""
     from kerneton.data.mapping import map_layout
+    from kerneton.files.readers._layouts import named_layout
 
-    if name not in LAYOUTS:
-        raise ParameterError(f"no layout {name!r}; there are {', '.join(LAYOUTS)}")
-    return map_layout(recording, LAYOUTS[name])
+    layout = named_layout(args.map)
+    assert layout is not None  # --map was given
+    found = [(recording.name, recording) for recording in recordings]
+    return [s for _, s in usable(found, lambda some: [map_layout(s, layout) for s in some], args)]
 
 
 def _places(recordings: list[SkeletonSequence], ending: str) -> list[tuple[Path, SkeletonSequence]]:

@@ -57,12 +57,17 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Load, evaluate, report."""
-    from kerneton.files.output import replacing
-
     data, model = load_data(args), make_model(args)
     # Splits that run at once share the cores already.
     with all_cores() if args.jobs == 1 else contextlib.nullcontext():
         report = _evaluate_for_page(args, model, data) if args.html else _evaluate(args, model, data)
+    return Output(str(report), report.to_dict(), lambda: _write(report, data, args))
+
+
+def _write(report: Report, data: SkeletonDataset, args: argparse.Namespace) -> None:
+    """The files that were asked for."""
+    from kerneton.files.output import replacing
+
     if args.html:
         report.to_html(args.html, data, command=args.command_line)
     if args.markdown:
@@ -70,7 +75,6 @@ def run(args: argparse.Namespace) -> Output:
     if args.plot:
         with replacing(args.plot) as temporary:
             report.plot().savefig(temporary, dpi=150)
-    return Output(str(report), report.to_dict())
 
 
 def _evaluate(args: argparse.Namespace, model: Any, data: SkeletonDataset, **options: Any) -> Report:

@@ -87,9 +87,11 @@ def describe_installation(data_home: str | None = None) -> Output:
 
 def describe_file(args: argparse.Namespace) -> Output:
     """The recordings of one file."""
-    from kerneton.files.readers import detect_format, read
+    from kerneton.files.readers import detect_format
+    from kerneton.files.summary import describe_axes
     from kerneton.report.tables import aligned
 
+    data = load_recordings(args.path, args)
     recordings = [
         {
             "name": s.name,
@@ -100,14 +102,28 @@ def describe_file(args: argparse.Namespace) -> Output:
             "layout": None if s.layout is None else s.layout.name,
             "fps": s.fps,
         }
-        for s in read(args.path, layout=args.layout, fps=args.fps)
+        for s in data
     ]
     kind, n = detect_format(args.path), len(recordings)
+    names = [] if data.layout is None else list(data.layout.joints)
+    axes, notes = describe_axes(data), data.conversion.notes if data.conversion else []
     rows = [list(recordings[0])]
-    rows += [["-" if v is None else f"{v}" for v in row.values()] for row in recordings[:_SHOWN]]
+    rows += [
+        ["-" if v is None else f"{v:g}" if isinstance(v, float) else f"{v}" for v in row.values()]
+        for row in recordings[:_SHOWN]
+    ]
     more = f"\n... and {n - _SHOWN} more" if n > _SHOWN else ""
-    text = f"{args.path}: {kind}, {n} recording{'s' if n > 1 else ''}\n\n{aligned(rows)}{more}"
-    return Output(text, {"path": args.path, "format": kind, "recordings": recordings})
+    lines = [f"{args.path}: {kind}, {n} recording{'s' if n > 1 else ''}", "", f"{aligned(rows)}{more}", ""]
+    lines += [f"joints  {', '.join(names)}"] * bool(names) + [f"axes    {axes}"] * bool(axes)
+    lines += [f"note    {note}" for note in notes]
+    found = {s.label for recording in data for s in recording.segments}
+    if found:
+        count = sum(len(s.segments) for s in data)
+        lines.append(f"parts   {count} segments of {', '.join(sorted(found))}")
+    facts = {"joint_names": names, "axes": axes, "notes": notes}
+    return Output(
+        "\n".join(lines).rstrip(), {"path": args.path, "format": kind, "recordings": recordings, **facts}
+    )
 
 
 def describe_model(path: str) -> Output:

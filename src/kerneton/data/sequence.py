@@ -6,13 +6,16 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from kerneton.data.layouts import Layout
 from kerneton.data.segments import Segment, as_segments
 from kerneton.exceptions import DataError
+
+if TYPE_CHECKING:
+    from kerneton.data.units import Conversion
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +155,12 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
     (4, [np.str_('a'), np.str_('a'), np.str_('b'), np.str_('b')], [np.str_('1'), np.str_('2')])
     """
 
-    def __init__(self, sequences: Iterable[SkeletonSequence], *, name: str = "") -> None:
+    def __init__(
+        self, sequences: Iterable[SkeletonSequence], *, name: str = "", conversion: Conversion | None = None
+    ) -> None:
         self._sequences = tuple(sequences)
         self.name = name
+        self.conversion = conversion  # what was done to unit and axes when the recordings were read
 
     @overload
     def __getitem__(self, index: int) -> SkeletonSequence: ...
@@ -162,7 +168,7 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
     def __getitem__(self, index: slice) -> SkeletonDataset: ...
     def __getitem__(self, index: int | slice) -> SkeletonSequence | SkeletonDataset:
         if isinstance(index, slice):
-            return SkeletonDataset(self._sequences[index], name=self.name)
+            return SkeletonDataset(self._sequences[index], name=self.name, conversion=self.conversion)
         return self._sequences[index]
 
     def __len__(self) -> int:
@@ -185,7 +191,8 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
 
     def select(self, indices: Iterable[int]) -> SkeletonDataset:
         """The recordings at these positions, in this order."""
-        return SkeletonDataset([self._sequences[i] for i in indices], name=self.name)
+        chosen = [self._sequences[i] for i in indices]
+        return SkeletonDataset(chosen, name=self.name, conversion=self.conversion)
 
     def __repr__(self) -> str:
         labels = Counter(s.label for s in self._sequences)

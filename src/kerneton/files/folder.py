@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
 import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from kerneton.data.layouts import Layout
 from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.data.units import Conversion, check_convention, to_convention
+from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
 from kerneton.files.readers._csv_rows import rows
+from kerneton.files.readers._values import is_folder
 from kerneton.files.summary import Summary, summarize
 
 __all__ = ["Entry", "Summary", "find_entries", "load_folder", "summarize"]
 
 _INDEX = "index.csv"
-_SUFFIXES = {
-    *(".csv", ".tsv", ".txt", ".npz", ".npy", ".pkl", ".pickle", ".json"),
-    *(".skeleton", ".bvh", ".c3d", ".trc", ".amc"),
-}
 # Never recordings of joints, whatever their first bytes look like.
 _OTHERS = {
     *(".md", ".rst", ".pdf", ".html", ".py", ".ipynb", ".m", ".ini", ".yaml", ".yml", ".toml", ".log"),
     *(".avi", ".mp4", ".mov", ".mkv", ".png", ".jpg", ".jpeg", ".gif", ".bmp", ".wav", ".mp3"),
     *(".zip", ".gz", ".tar", ".7z", ".rar", ".kern", ".asf"),
 }
-_DEEPEST = 8  # folders below folders; links may go round in circles
+_DEEPEST = 8  # folders below folders
 _NOTES = ("readme", "license", "licence", "copying", "notes", "changelog")
+Columns = Sequence[str] | Mapping[str, str] | None
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,15 @@ def load_folder(
     index: str | os.PathLike[str] | None = None,
     layout: Layout | str | None = None,
     fps: float | None = None,
-    columns: Sequence[str] | Mapping[str, str] | None = None,
+    columns: Columns = None,
+    rename: Mapping[str, str] | None = None,
+    unit: str | None = None,
+    up: str | None = None,
+    flip: bool | None = None,
     skip_broken: bool = False,
     progress: Progress | None = None,
 ) -> SkeletonDataset:
-    """Read every recording below a folder, with labels and subjects.
+    """Read every recording below a folder, or in one file of many, with labels and subjects.
 
     Without ``pattern`` and ``index``, folders name labels and subjects: ``label/subject/file`` or ``label/file``. A
     file that holds recordings of several labels keeps its own. An ``index.csv`` in the folder is used unasked.
@@ -62,14 +69,18 @@ def load_folder(
     Parameters
     ----------
     path : path
-        The folder.
+        The folder, or a file that holds many recordings.
     pattern : str, optional
         What file names say, without their ending: ``"a{label}_s{subject}_e{take}"``; ``*`` is anything. With a
         ``/`` it describes the path below the folder. What it does not name still comes from the tree.
     index : path, optional
         A table with the columns ``file`` (below the folder), ``label`` and ``subject``; only its files are read.
-    layout, fps, columns : optional
+    layout, fps, columns, rename : optional
         As in `kerneton.files.readers.read`, for every file.
+    unit, up, flip : optional
+        Unit, vertical axis and handedness of the coordinates, as in `kerneton.data.units.to_convention`. What is not
+        given is found in all recordings together; the attribute ``conversion`` of the result says what was done.
+        Formats that state these, such as C3D, are left alone.
     skip_broken : bool, default=False
         Whether files that cannot be read are left out with a warning that lists them; else they are an error
         that lists them.
@@ -87,47 +98,101 @@ def load_folder(
     (['bow', 'wave', 'wave'], ['ann', 'ann', 'bob'])
     """
     root = Path(path)
-    if not root.is_dir():
-        raise MissingDataError(f"{root}: no such folder")
+    if not is_folder(root) and not root.exists():
+        raise MissingDataError(f"{root}: no such file or folder")
     if pattern is not None and index is not None:
         raise ParameterError("give a pattern or an index, not both")
     if pattern is None and index is None and (root / _INDEX).is_file():
         index = root / _INDEX
-    entries = list(find_entries(root) if index is None else _indexed(root, Path(index)))
+    fits = None if pattern is None else _compile(pattern)
+    if is_folder(root):
+        entries = list(find_entries(root) if index is None else _indexed(root, Path(index)))
+    else:
+        root, entries = root.parent, [Entry(root)]
     if not entries:
         raise MissingDataError(f"{root}: no recordings in this folder")
-    fits = None if pattern is None else _compile(pattern)
-    sequences: list[SkeletonSequence] = []
-    broken: list[str] = []
+    options = {"layout": layout, "fps": fps, "columns": columns, "rename": rename}
+    found, broken = [], []
     for entry in (progress or silent)(entries, total=len(entries), desc="reading"):
         try:
             if fits is not None:
                 entry = _matched(entry, root, fits, pattern or "")
-            found = readers.read(entry.path, layout=layout, fps=fps, columns=_columns(entry.path, columns))
+            found += [(entry, s) for s in _named(read_entry(entry.path, options), entry, root)]
         except KernetonError as error:
-            told = str(error)
-            broken.append(told if str(entry.path) in told else f"{entry.path}: {told}")
-            continue
-        sequences.extend(_named(found, entry, root))
+            if len(entries) == 1 and not skip_broken:
+                raise
+            broken.append(file_problem(entry.path, error))
     if broken:
-        message = f"{len(broken)} of {len(entries)} files cannot be used:\n  " + "\n  ".join(broken)
-        if not skip_broken or not sequences:
+        message = f"{len(broken)} of {len(entries)} files cannot be used: {grouped(broken)}"
+        if not skip_broken or not found:
             raise DataError(message)
         warnings.warn(message, stacklevel=2)
-    return SkeletonDataset(sequences, name=root.resolve().name)
+    _check_renamed(rename, [s for _, s in found])
+    sequences, conversion = settle([(e.path, s) for e, s in found], unit=unit, up=up, flip=flip)
+    name = root.resolve().name if is_folder(Path(path)) else Path(path).stem
+    return SkeletonDataset(sequences, name=name, conversion=conversion)
 
 
-def _columns(
-    path: Path, columns: Sequence[str] | Mapping[str, str] | None
-) -> Sequence[str] | Mapping[str, str] | None:
-    """Columns are meant for the tables of a folder, not for the other files beside them."""
-    return columns if columns is None or readers.detect_format(path) == "csv_table" else None
+def file_problem(path: Path, error: KernetonError) -> tuple[str, str]:
+    """Who and what, for `kerneton.data.validation.grouped`: the file, and what is wrong with it.
+
+    >>> file_problem(Path("a.csv"), FormatError("a.csv, line 3: no number"))
+    ('a.csv:', 'line 3: no number')
+    """
+    return f"{path}:", str(error).removeprefix(f"{path}: ").removeprefix(f"{path}, ")
 
 
-def find_entries(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Entry]:
+def read_entry(path: Path, options: Mapping[str, Any]) -> list[SkeletonSequence]:
+    """The recordings of one file among others: columns are for the tables, not for the files beside them."""
+    if options.get("columns") is not None and readers.detect_format(path) != "csv_table":
+        options = {**options, "columns": None}
+    return readers.read(path, **options)
+
+
+def settle(
+    found: Sequence[tuple[Path, SkeletonSequence]], *, unit: str | None, up: str | None, flip: bool | None
+) -> tuple[list[SkeletonSequence], Conversion]:
+    """Recordings of files in metres, y up and right-handed, and what was done.
+
+    Recordings of formats that state unit and axis are looked at, and not turned or scaled; of formats that state the axis
+    alone, the unit is left as well, since they count pixels. The others are taken together.
+    """
+    stated: dict[Path, bool] = {}
+    for path, _ in found:
+        if path not in stated:
+            name = readers.detect_format(path)
+            stated[path] = name is not None and bool(getattr(readers.formats()[name], "STATES", ()))
+    free = [i for i, (path, _) in enumerate(found) if not stated[path]]
+    sequences = [sequence for _, sequence in found]
+    if not free:
+        check_convention(unit, up)
+        if flip:
+            sequences, _ = to_convention(sequences, flip=True, find=False)
+        _, seen = to_convention(sequences, unit="m", up="y", flip=False)
+        return sequences, replace(seen, flip=bool(flip), said=("flip",) if flip is not None else ())
+    turned, conversion = to_convention([sequences[i] for i in free], unit=unit, up=up, flip=flip)
+    for i, sequence in zip(free, turned, strict=True):
+        sequences[i] = sequence
+    return sequences, conversion
+
+
+def _check_renamed(rename: Mapping[str, str] | None, sequences: Sequence[SkeletonSequence]) -> None:
+    """Refuse a new name that no recording got: its old one is misspelt itself."""
+    there = {joint for s in sequences if s.layout is not None for joint in s.layout.joints}
+    unused = [old for old, new in (rename or {}).items() if new not in there]
+    if unused:
+        near = difflib.get_close_matches(unused[0], sorted(there), n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ParameterError(f"no recording has a joint {unused[0]!r} that could be renamed{hint}")
+
+
+def find_entries(
+    folder: Path, above: tuple[str, ...] = (), *, seen: frozenset[str] = frozenset()
+) -> Iterator[Entry]:
     """Recordings below a folder in alphabetical order; the first two folders above are label and subject.
 
-    Names that begin with a dot or with two underscores are left out. The content is not read.
+    Names that begin with a dot or with two underscores are left out, and links to a folder above. The content is not
+    read.
 
     >>> import tempfile
     >>> root = Path(tempfile.mkdtemp())
@@ -141,11 +206,13 @@ def find_entries(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Entry]:
         outer = (*above[:-1], None, None)[:2]
         yield Entry(folder, *outer)
         return
+    seen = seen | {os.path.realpath(folder)}
     for path in sorted(folder.iterdir()):
         if path.name.startswith((".", "__")):
             continue
-        if path.is_dir() and len(above) < _DEEPEST:
-            yield from find_entries(path, (*above, path.name))
+        if path.is_dir():
+            if len(above) < _DEEPEST and os.path.realpath(path) not in seen:
+                yield from find_entries(path, (*above, path.name), seen=seen)
         elif path.is_file() and _may_be_recording(path):
             yield Entry(path, label, subject)
 
@@ -153,9 +220,14 @@ def find_entries(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Entry]:
 def _may_be_recording(path: Path) -> bool:
     """By name, so that a recording too broken to be recognised is reported, else by content."""
     suffix = path.suffix.lower()
-    if suffix in _SUFFIXES:
+    if suffix in _usual_suffixes():
         return not path.stem.lower().startswith(_NOTES)
     return suffix not in _OTHERS and readers.detect_format(path) is not None
+
+
+@functools.cache
+def _usual_suffixes() -> frozenset[str]:
+    return frozenset(s for module in readers.formats().values() for s in getattr(module, "SUFFIXES", ()))
 
 
 def _indexed(root: Path, index: Path) -> Iterator[Entry]:

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.units import find_conventions
+from kerneton.data.validation import common_layout, describe, grouped, layout_difference
 
 _FEW, _SHORT, _SHOWN = 2, 4, 12
 
@@ -28,6 +31,9 @@ class Summary:
     fps: dict[str, int]
     missing: float  # share of joints in all frames
     warnings: list[str] = field(default_factory=list)
+    joints: list[str] = field(default_factory=list)  # of most recordings, in order
+    axes: str = ""  # what the bodies show of unit and axes
+    notes: list[str] = field(default_factory=list)  # what was done to unit and axes
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, for JSON."""
@@ -43,6 +49,11 @@ class Summary:
             f"  rate      {_counts(self.fps, self.n_recordings)}",
             f"  missing   {self.missing:.1%} of joints",
         ]
+        if self.joints:
+            lines.insert(3, f"  names     {', '.join(self.joints)}")
+        if self.axes:
+            lines.append(f"  axes      {self.axes}")
+        lines += [f"  note      {note}" for note in self.notes]
         if self.labels:
             lines.append(f"  labels    {_counts(self.labels)}")
         if self.subjects:
@@ -54,7 +65,7 @@ def summarize(data: Iterable[SkeletonSequence]) -> Summary:
     """Count what is in a set of recordings and warn of what may mislead.
 
     Warnings: labels with two recordings or fewer or by one subject, subjects with one label, the same recording
-    twice, mixed layouts or frame rates, recordings without label, of a few frames, or mostly missing.
+    twice, other joints than most, mixed frame rates, recordings without label, of a few frames, or mostly missing.
 
     >>> import numpy as np
     >>> from kerneton.data.sequence import SkeletonDataset
@@ -77,6 +88,8 @@ def summarize(data: Iterable[SkeletonSequence]) -> Summary:
     labels = _tally(s.label for s in sequences)
     subjects = _tally(s.subject for s in sequences)
     layouts = _tally(s.layout.name if s.layout else f"{s.n_joints}, unnamed" for s in sequences)
+    layout = common_layout(sequences)
+    conversion = getattr(data, "conversion", None)
     fps = _tally("unknown" if s.fps is None else f"{s.fps:g} fps" for s in sequences)
     return Summary(
         name=getattr(data, "name", ""),
@@ -87,9 +100,12 @@ def summarize(data: Iterable[SkeletonSequence]) -> Summary:
         layouts=layouts,
         fps=fps,
         missing=sum(missing) / total if total else 0.0,
+        joints=[] if layout is None else list(layout.joints),
+        axes=describe_axes(sequences),
+        notes=[] if conversion is None else conversion.notes,
         warnings=[
             *_balance_warnings(sequences, labels, subjects),
-            *_mixture_warnings(layouts, fps),
+            *_mixture_warnings(sequences, layout, fps),
             *_duplicate_warnings(sequences),
             *_quality_warnings(sequences, missing),
         ],
@@ -126,13 +142,44 @@ def _balance_warnings(
     return warnings
 
 
-def _mixture_warnings(layouts: dict[str, int], fps: dict[str, int]) -> list[str]:
-    warnings = []
-    if len(layouts) > 1:
-        warnings.append(f"mixed joints: {_counts(layouts)}; kerneton.map_layout makes them one")
+def _mixture_warnings(
+    sequences: list[SkeletonSequence], layout: Layout | None, fps: dict[str, int]
+) -> list[str]:
+    warnings, odd = [], []
+    for i, sequence in enumerate(sequences):
+        difference = None
+        if layout is not None and sequence.layout is None:
+            difference = f"has {sequence.n_joints} joints without names"
+        elif layout is not None and sequence.layout is not None:
+            difference = layout_difference(sequence.layout, layout)
+        if difference is not None:
+            odd.append((describe(sequence, i), difference))
+    if odd:
+        warnings.append(f"{len(odd)} of {len(sequences)} recordings have other joints: {grouped(odd)}")
+    counts = {f"{n} joints": k for n, k in Counter(s.n_joints for s in sequences).items()}
+    if layout is None and len(counts) > 1:
+        warnings.append(f"mixed numbers of joints: {_counts(counts)}")
     if len(fps) > 1:
         warnings.append(f"mixed frame rates: {_counts(fps)}")
     return warnings
+
+
+def describe_axes(sequences: Iterable[SkeletonSequence]) -> str:
+    """What the bodies in recordings show of unit, vertical axis and handedness; empty where they show nothing.
+
+    >>> from kerneton.datasets.synthetic import make_actions
+    >>> describe_axes(make_actions(["wave"], n_subjects=1, n_takes=1))
+    'y up, right-handed; 1.48 m from the feet to the head'
+    """
+    found = find_conventions(sequences)
+    sides = {True: "left and right seem exchanged (left-handed axes?)", False: "right-handed", None: ""}
+    told = [f"{found.up} up" if found.up else "", sides[found.mirrored]]
+    height = "" if found.height is None else f"{found.height:.3g} {found.unit or 'of unknown unit'}"
+    parts = [
+        ", ".join(word for word in told if word),
+        f"{height} from the feet to the head" if height else "",
+    ]
+    return "; ".join(part for part in parts if part)
 
 
 def _duplicate_warnings(sequences: list[SkeletonSequence]) -> list[str]:

@@ -111,7 +111,7 @@ def _check_joints(columns: Columns, where: str, cells: Sequence[str]) -> None:
     if not columns.joints:
         raise FormatError(
             f"{where}: no columns like left_wrist_x, left_wrist_y, left_wrist_z, nor frame, joint, x, y, z; "
-            f"found {shorten(', '.join(cells), 120)}; give columns= to rename them"
+            f"found {shorten(', '.join(cells), 120)}; other names can be given for the columns"
         )
     if len(columns.joints) > MAX_JOINTS:
         raise FormatError(f"{where}: {len(columns.joints)} joints; at most {MAX_JOINTS} are read")

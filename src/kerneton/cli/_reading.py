@@ -1,0 +1,98 @@
+"""How files are to be understood: the options that every command has that reads recordings."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from typing import TYPE_CHECKING, Any
+
+from kerneton.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from kerneton.data.units import Conversion
+
+_UNITS = ("m", "cm", "mm", "in", "ft")
+_AXES = ("x", "y", "z", "-x", "-y", "-z")
+
+
+def add_reading(group: Any) -> None:
+    """The options, added to a parser or to a group of one; `reading_options` takes them back."""
+    group.add_argument(
+        "--layout",
+        metavar="NAME",
+        help="joints of files that do not name them: a layout's name, or joints with commas between",
+    )
+    group.add_argument(
+        "--rename", metavar="OLD=NEW", action="append", help="another name for a joint; may repeat"
+    )
+    group.add_argument(
+        "--columns",
+        metavar="NAMES",
+        help="names for all columns of a table, with commas between, or OLD=NEW,... for some",
+    )
+    group.add_argument(
+        "--fps", metavar="N", type=_positive, help="frames per second, in place of what files say"
+    )
+    group.add_argument(
+        "--unit",
+        choices=_UNITS,
+        help="unit of coordinates, where files do not state it (default: found in the data)",
+    )
+    group.add_argument(
+        "--up",
+        choices=_AXES,
+        metavar="AXIS",
+        help="axis that points up, where files do not state it: y, z, x or --up=-y ... (default: found in the data)",
+    )
+    group.add_argument(
+        "--flip",
+        action=argparse.BooleanOptionalAction,
+        help="axes are left-handed, or left and right exchanged (default: found in the data)",
+    )
+    group.add_argument(
+        "--skip-broken", action="store_true", help="leave out files that cannot be used, with a warning"
+    )
+
+
+def reading_options(args: argparse.Namespace) -> dict[str, Any]:
+    """What `add_reading` took, as keywords of `kerneton.load_folder`, but for ``skip_broken``."""
+    return {
+        "layout": args.layout,
+        "fps": args.fps,
+        "columns": _columns(args.columns),
+        "rename": dict(_pair(text, "--rename") for text in args.rename or ()) or None,
+        "unit": args.unit,
+        "up": args.up,
+        "flip": args.flip,
+    }
+
+
+def tell_conversion(conversion: Conversion | None, args: argparse.Namespace) -> None:
+    """Say once, beside the result, what was done to units and axes."""
+    if conversion is not None and conversion.notes and not args.quiet:
+        print("kerneton: note:", "; ".join(conversion.notes), file=sys.stderr)
+
+
+def _columns(text: str | None) -> list[str] | dict[str, str] | None:
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    return dict(_pair(name, "--columns") for name in names) if "=" in text else names
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    old, equals, new = text.partition("=")
+    if not equals or not old.strip() or not new.strip():
+        raise ParameterError(f"{option} takes OLD=NEW, such as RigthHand=right_hand, got {text!r}")
+    return old.strip(), new.strip()
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
+    return value

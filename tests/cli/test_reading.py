@@ -1,0 +1,114 @@
+"""The options of every command that reads recordings, and outputs that are checked before the work."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from kerneton.cli import build_parser, main
+from kerneton.datasets.synthetic import make_actions
+from kerneton.files import readers
+
+READING = ("--layout", "--rename", "--columns", "--fps", "--unit", "--up", "--flip", "--skip-broken")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Six recordings in millimetres, z up, left-handed, as tables."""
+    for r in make_actions(["wave", "bow"], n_subjects=3, n_takes=1):
+        x, y, z = np.moveaxis(r.joints, -1, 0)
+        place = tmp_path / "data" / r.label / r.subject
+        place.mkdir(parents=True)
+        readers.write(place / "take.csv", [r.replace(joints=1000 * np.stack([-x, -z, y], axis=-1))])
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize(
+    "command", ["info", "show", "convert", "fit", "predict", "explain", "evaluate", "cut"]
+)
+def test_every_command_that_reads_has_the_same_options(command):
+    (action,) = [a for a in build_parser()._actions if isinstance(a.choices, dict)]
+    options = action.choices[command]._option_string_actions
+    assert [option for option in READING if option not in options] == []
+
+
+@pytest.mark.parametrize("fps", ["0", "-3", "many", "nan"])
+def test_no_frames_per_second_is_wrong_usage(folder, capsys, fps):
+    with pytest.raises(SystemExit) as caught:
+        main(["info", str(folder), f"--fps={fps}"])
+    assert caught.value.code == 2
+    assert "expected a positive number" in capsys.readouterr().err
+
+
+def test_info_says_what_was_done_and_names_the_joints(folder, capsys):
+    assert main(["info", str(folder)]) == 0
+    told = capsys.readouterr().out
+    assert "coordinates were millimetres and became metres (found in the data; --unit says otherwise)" in told
+    assert "z was up and became y" in told
+    assert "axes were left-handed and became right-handed" in told
+    assert "left_wrist" in told
+    assert main(["info", str(folder / "wave"), "--unit", "m", "--up=-z", "--no-flip"]) == 0
+    assert "-z was up and became y (--up)" in capsys.readouterr().out
+
+
+def test_convert_notes_it_once_and_writes_all_that_can_be_written(folder, tmp_path, capsys):
+    (one, *_) = sorted((folder / "wave").rglob("*.csv"))
+    for ending in readers.writable():
+        assert main(["convert", str(one), str(tmp_path / f"one{ending}")]) == 0
+        err = capsys.readouterr().err
+        assert err.count("kerneton: note:") == 1
+        assert readers.read(tmp_path / f"one{ending}")[0].joints.shape[1:] == (20, 3)
+    assert main(["convert", str(folder), str(tmp_path / "out"), "--to", "bvh", "-q"]) == 0
+    assert len(list((tmp_path / "out").rglob("*.bvh"))) == 6
+    assert main(["convert", str(one), str(tmp_path / "one.docx")]) == 1
+    assert "choose .npz, .pkl" in capsys.readouterr().err
+
+
+def test_rename_and_columns(tmp_path, capsys):
+    table = tmp_path / "a.csv"
+    table.write_text("LWX,LWY,LWZ,RigthHand_x,RigthHand_y,RigthHand_z\n1,2,3,4,5,6\n1,2,3,4,5,7\n")
+    columns = "LWX=left_wrist_x,LWY=left_wrist_y,LWZ=left_wrist_z"
+    command = ["info", str(table), "--columns", columns, "--rename", "RigthHand=right_hand", "--json", "-"]
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["joint_names"] == ["left_wrist", "right_hand"]
+    assert main(["info", str(table), "--rename", "RigthHand"]) == 1
+    assert "--rename takes OLD=NEW" in capsys.readouterr().err
+
+
+def test_no_python_words_in_messages(tmp_path, capsys):
+    (tmp_path / "bare.csv").write_text("1,2,3,4,5\n")
+    (tmp_path / "rows.txt").write_text("1 2 3\n" * 6)
+    (tmp_path / "odd.csv").write_text("a,b\n1,2\n")
+    for name in ("bare.csv", "rows.txt", "odd.csv", ""):
+        assert main(["info", str(tmp_path / name)]) == 1
+        error = capsys.readouterr().err
+        assert not any(word in error for word in ("layout=", "columns=", "kerneton.", "load_folder", "True"))
+
+
+@pytest.mark.parametrize("where", ["folder", "input", "file-in-file"])
+def test_outputs_are_checked_before_the_work(folder, tmp_path, capsys, monkeypatch, where):
+    (one, *_) = sorted(folder.rglob("*.csv"))
+    monkeypatch.setattr("kerneton.files.folder.load_folder", lambda *_, **__: pytest.fail("work has begun"))
+    output = {"folder": folder, "input": one, "file-in-file": one / "x.npz"}[where]
+    told = {
+        "folder": "a folder; name a file",
+        "input": "would overwrite what is read",
+        "file-in-file": "is not a folder",
+    }
+    assert main(["info", str(one), "--json", str(output)]) == 1
+    assert told[where] in capsys.readouterr().err
+
+
+def test_results_are_printed_before_files_are_written(capsys):
+    from argparse import Namespace
+
+    from kerneton.cli._common import Output, deliver
+
+    def fail():
+        raise OSError(28, "No space left on device", "report.html")
+
+    with pytest.raises(OSError, match="No space"):
+        deliver(Output("accuracy 93 %", {}, fail), Namespace(quiet=False, json=None))
+    assert "accuracy 93 %" in capsys.readouterr().out

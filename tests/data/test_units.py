@@ -1,0 +1,100 @@
+"""Unit, vertical axis and handedness: found in bodies whose coordinates were changed on purpose."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from kerneton.data.layouts import Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.units import AXES, UNITS, find_conventions, to_convention, turn_up
+from kerneton.datasets.synthetic import make_actions
+from kerneton.exceptions import ParameterError
+
+
+@pytest.fixture(scope="module")
+def people():
+    return list(make_actions(["wave", "bow", "kick"], n_subjects=3, n_takes=1))
+
+
+def changed(recordings, *, factor=1.0, up="y", flip=False):
+    """The recordings as a sensor with another convention would have written them."""
+    matrix = turn_up(np.eye(3)[None], up)[0]  # row i: where axis i goes
+    out = []
+    for r in recordings:
+        joints = r.joints * ([-1, 1, 1] if flip else [1, 1, 1])
+        out.append(r.replace(joints=(joints @ np.linalg.inv(matrix)) * factor))
+    return out
+
+
+@pytest.mark.parametrize("flip", [False, True])
+@pytest.mark.parametrize("up", AXES)
+@pytest.mark.parametrize("unit", ["m", "cm", "mm"])
+def test_every_convention_is_found_and_undone(people, unit, up, flip):
+    strange = changed(people, factor=1 / UNITS[unit], up=up, flip=flip)
+    found = find_conventions(strange)
+    assert (found.unit, found.up, found.mirrored) == (unit, up, flip)
+    back, done = to_convention(strange)
+    assert (done.unit, done.up, done.flip, done.said) == (unit, up, flip, ())
+    for a, b in zip(people, back, strict=True):
+        assert_allclose(a.joints, b.joints, atol=1e-6)
+    assert len(done.notes) == (unit != "m") + (up != "y") + flip
+    assert 1.2 < done.height < 1.8
+
+
+def test_what_is_said_wins(people):
+    back, done = to_convention(people, unit="cm", up="z", flip=True)
+    assert done.said == ("unit", "up", "flip")
+    expected = turn_up(people[0].joints, "z") * [-0.01, 0.01, 0.01]
+    assert_allclose(back[0].joints, expected, atol=1e-9)
+    same, done = to_convention(people, flip=False)
+    assert same[0] is people[0]
+    assert done.notes == []
+
+
+def test_one_lying_recording_does_not_turn_the_others(people):
+    lying = people[0].replace(joints=turn_up(people[0].joints, "z"), name="asleep")
+    back, done = to_convention([lying, *people[1:]])
+    assert done.up == "y"
+    assert back[0] is lying
+
+
+def test_flat_unnamed_and_headless_recordings_stay(people):
+    flat = [p.replace(joints=p.joints * [300, -300, 0]) for p in people]
+    unnamed = [p.replace(layout=None, joints=1000 * p.joints) for p in people]
+    rng = np.random.default_rng(0)
+    hand = SkeletonSequence(80 * rng.normal(size=(9, 2, 3)), layout=Layout("hand", ["palm", "thumb"]))
+    for recordings in (flat, unnamed, [hand]):
+        back, done = to_convention(recordings)
+        assert all(a is b for a, b in zip(recordings, back, strict=True))
+        assert done.notes == []
+
+
+def test_single_precision_stays(people):
+    single = [p.replace(joints=p.joints.astype(np.float32)) for p in changed(people, factor=1000, up="z")]
+    back, _ = to_convention(single)
+    assert back[0].joints.dtype == np.float32
+
+
+def test_slanted_bodies_have_no_axis(people):
+    turn = np.array([[1, 0, 0], [0, 1, 1], [0, -1, 1]]) / np.sqrt([[1], [2], [2]])
+    slanted = [p.replace(joints=p.joints @ turn) for p in people]
+    assert find_conventions(slanted).up is None
+
+
+def test_unknown_words_are_refused(people):
+    with pytest.raises(ParameterError, match="unit must be one of m, cm, mm, in, ft, got 'feet'"):
+        to_convention(people, unit="feet")
+    with pytest.raises(ParameterError, match="the axis that points up must be one of"):
+        to_convention(people, up="w")
+
+
+@pytest.mark.parametrize("name", ["florence3d", "utkinect", "msr_action3d", "utd_mhad"])
+def test_published_recordings_are_what_they_say(data_home, name):
+    """y up, metres, and nobody with left and right exchanged; Florence3D has no feet that could tell."""
+    from kerneton.datasets import load_dataset
+
+    found = find_conventions(load_dataset(name, data_home))
+    assert (found.unit, found.up) == ("m", "y")
+    assert found.mirrored is (None if name == "florence3d" else False)

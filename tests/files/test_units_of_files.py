@@ -1,0 +1,209 @@
+"""Folders and files in other units and axes, with joints named wrongly, in links that go round in circles."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from samples import florence_text, motion, msr_text
+
+from kerneton.data.layouts import FLORENCE_15, KARD_15, Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.units import turn_up
+from kerneton.datasets.synthetic import make_actions
+from kerneton.exceptions import DataError, FormatError, ParameterError
+from kerneton.files import readers
+from kerneton.files.folder import load_folder
+from kerneton.files.summary import summarize
+
+
+@pytest.fixture(scope="module")
+def people():
+    return list(make_actions(["wave", "bow"], n_subjects=2, n_takes=1))
+
+
+def save(folder, recordings, *, ending="csv"):
+    for r in recordings:
+        place = folder / r.label / r.subject
+        place.mkdir(parents=True, exist_ok=True)
+        readers.write(place / f"take.{ending}", [r])
+
+
+def strange(recording):
+    """Millimetres, z up, left-handed."""
+    x, y, z = np.moveaxis(recording.joints, -1, 0)
+    return recording.replace(joints=1000 * np.stack([-x, -z, y], axis=-1))
+
+
+def test_a_folder_in_millimetres_z_up_left_handed(tmp_path, people):
+    save(tmp_path, [strange(p) for p in people])
+    data = load_folder(tmp_path)
+    assert (data.conversion.unit, data.conversion.up, data.conversion.flip) == ("mm", "z", True)
+    by_place = {(p.label, p.subject): p for p in people}
+    for recording in data:
+        assert_allclose(recording.joints, by_place[recording.label, recording.subject].joints, atol=1e-9)
+    told = str(summarize(data))
+    assert "note      coordinates were millimetres and became metres (found in the data" in told
+    assert "axes      y up, right-handed; 1.4" in told
+    assert data[:1].conversion is data.select([0]).conversion is data.conversion
+
+
+def test_what_is_said_is_done(tmp_path, people):
+    save(tmp_path, people)
+    data = load_folder(tmp_path, unit="cm", up="z", flip=True)
+    expected = {p.label + p.subject: turn_up(p.joints, "z") * [-0.01, 0.01, 0.01] for p in people}
+    for recording in data:
+        assert_allclose(recording.joints, expected[recording.label + recording.subject], atol=1e-9)
+
+
+def test_formats_that_state_their_unit_are_left_alone(tmp_path):
+    path = tmp_path / "florence.txt"
+    path.write_bytes(florence_text())
+    plain = readers.read(path)
+    for other in (readers.read(path, unit="mm", up="z"), load_folder(path, unit="mm", up="z")):
+        assert_allclose(other[0].joints, plain[0].joints)
+
+
+def test_reading_one_file_guesses_nothing(tmp_path, people):
+    readers.write(tmp_path / "a.csv", [strange(people[0])])
+    (recording,) = readers.read(tmp_path / "a.csv")
+    assert_allclose(recording.joints, strange(people[0]).joints)
+    (metres,) = readers.read(tmp_path / "a.csv", unit="mm", up="z", flip=True)
+    assert_allclose(metres.joints, people[0].joints, atol=1e-9)
+
+
+@pytest.mark.parametrize("fps", [0, -1, float("nan"), 1e9])
+def test_frame_rates_are_positive(tmp_path, people, fps):
+    readers.write(tmp_path / "a.csv", [people[0]])
+    with pytest.raises(ParameterError, match="frames per second must be a positive number"):
+        readers.read(tmp_path / "a.csv", fps=fps)
+
+
+def test_one_file_of_many_recordings_is_a_data_set(tmp_path, people):
+    for ending in ("npz", "pkl"):
+        readers.write(tmp_path / f"all.{ending}", people)
+        data = load_folder(tmp_path / f"all.{ending}")
+        assert data.name == "all"
+        assert sorted(data.labels) == sorted(p.label for p in people)
+        assert sorted(data.subjects) == sorted(p.subject for p in people)
+
+
+def test_a_misspelt_joint_can_be_renamed(tmp_path, people):
+    save(tmp_path, people)
+    odd = tmp_path / "wave" / people[0].subject / "take.csv"
+    odd.write_text(odd.read_text().replace("right_wrist", "rigth_wrist"))
+    warnings = "\n".join(summarize(load_folder(tmp_path)).warnings)
+    assert "1 of 4 recordings have other joints" in warnings
+    assert "has a joint 'rigth_wrist' where 'right_wrist' is expected: misspelt?" in warnings
+    data = load_folder(tmp_path, rename={"rigth_wrist": "right_wrist"})
+    assert len({s.layout for s in data}) == 1
+    with pytest.raises(
+        ParameterError, match=r"no recording has a joint 'rgth_wrst' .*did you mean 'rigth_wrist'"
+    ):
+        load_folder(tmp_path, rename={"rgth_wrst": "rightwrist"})
+
+
+def test_renaming_takes_the_spelling_of_the_file(tmp_path):
+    (tmp_path / "a.csv").write_text("Head_x,Head_y,Head_z,RigthHand_x,RigthHand_y,RigthHand_z\n1,2,3,4,5,6\n")
+    (recording,) = readers.read(tmp_path / "a.csv", rename={"RigthHand": "right_hand"})
+    assert recording.layout.joints == ("head", "right_hand")
+    with pytest.raises(DataError, match="two joints are called 'head'"):
+        readers.read(tmp_path / "a.csv", rename={"RigthHand": "head"})
+
+
+def test_many_broken_files_are_one_sentence(tmp_path):
+    for i in range(7):
+        (tmp_path / f"t{i}.csv").write_text(f"head_x,head_y,head_z\n1,2,oops{i}\n")
+    with pytest.raises(DataError) as caught:
+        load_folder(tmp_path)
+    message = str(caught.value)
+    assert message.startswith("7 of 7 files cannot be used: ")
+    assert message.count("expected a number") == 1
+    assert "t0.csv, " in message
+    assert message.endswith("t2.csv and 4 more)")
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
+def test_links_that_go_round_add_no_recordings(tmp_path, people):
+    save(tmp_path, people)
+    (tmp_path / "wave" / "again").symlink_to(tmp_path)
+    (tmp_path / "bow" / "me").symlink_to(tmp_path / "bow")
+    data = load_folder(tmp_path)
+    assert len(data) == len(people)
+    assert set(data.labels) == {"wave", "bow"}
+
+
+def rows(joints, end=""):
+    return "".join(" ".join(f"{v:.6f}" for v in row) + end + "\n" for row in joints.reshape(-1, 3))
+
+
+def test_a_joint_per_row_with_a_layout(tmp_path):
+    joints = motion(4, 15)
+    path = tmp_path / "take.txt"
+    path.write_text(rows(joints))
+    (recording,) = readers.read(path, layout="kard15")
+    assert recording.layout == KARD_15
+    assert_allclose(recording.joints, joints, atol=1e-6)
+    with pytest.raises(FormatError, match="a joint per row; say which joints make a frame"):
+        readers.read(path)
+    with pytest.raises(
+        FormatError, match=r"60 rows are no whole number of frames; the last has 10 of the 25"
+    ):
+        readers.read(path, layout="kinect25")
+
+
+@pytest.mark.parametrize(
+    "change", [lambda t: t.replace(" ", ","), lambda t: "4 15\n" + t, lambda t: t.replace("\n", "\n\n")]
+)
+def test_joint_rows_as_others_write_them(tmp_path, change):
+    joints = motion(4, 15)
+    (tmp_path / "take.txt").write_text(change(rows(joints)))
+    (recording,) = readers.read(tmp_path / "take.txt", layout="florence15")
+    assert_allclose(recording.joints, joints, atol=1e-6)
+
+
+def test_joint_rows_with_confidence_and_another_layout(tmp_path):
+    joints = motion(4, 15)
+    joints[2] = 0
+    (tmp_path / "take.txt").write_text(rows(joints, " 1.0"))
+    (recording,) = readers.read(tmp_path / "take.txt", layout=FLORENCE_15)
+    assert recording.confidence[:, 0].tolist() == [1, 1, 0, 1]
+    (tmp_path / "msr.txt").write_bytes(msr_text())
+    assert readers.read(tmp_path / "msr.txt")[0].layout.name == "msr20"
+
+
+def test_joints_by_name_in_place_of_a_layout(tmp_path):
+    (tmp_path / "take.txt").write_text(rows(motion(5, 3)))
+    (recording,) = readers.read(tmp_path / "take.txt", layout="Head, LeftHand, RightHand")
+    assert recording.layout.joints == ("head", "left_wrist", "right_wrist")
+
+
+@pytest.mark.parametrize("n", [15, 16, 20])
+def test_tables_without_header_with_a_layout(tmp_path, n):
+    """Sixteen joints and no frame number are as many columns as a row of Florence3D."""
+    joints = motion(4, n)
+    layout = Layout("mine", [f"part{chr(97 + i)}" for i in range(n)])
+    numbered = np.column_stack([np.arange(4), joints.reshape(4, -1)])
+    for table in (joints.reshape(4, -1), numbered):
+        np.savetxt(tmp_path / "t.txt", table, fmt="%.8f")
+        (recording,) = readers.read(tmp_path / "t.txt", layout=layout)
+        assert recording.layout == layout
+        assert_allclose(recording.joints, joints, atol=1e-7)
+
+
+def test_every_reader_says_what_it_needs():
+    """A new reader is its module and its name in FORMATS."""
+    for name, module in readers.formats().items():
+        assert module.SUFFIXES, name
+        assert set(getattr(module, "STATES", ())) <= {"unit", "up"}
+        assert set(getattr(module, "TAKES", ())) <= {"layout", "columns"}
+        assert bool(getattr(module, "WRITES", ())) == hasattr(module, "write"), name
+
+
+def test_a_reader_that_writes_is_asked(tmp_path):
+    one = SkeletonSequence(motion(4, 15), layout=FLORENCE_15, fps=25.0, label="wave", name="a")
+    for ending in readers.writable():
+        readers.write(tmp_path / f"a{ending}", [one])
+        assert readers.read(tmp_path / f"a{ending}")[0].n_frames == 4
