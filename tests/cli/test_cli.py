@@ -236,9 +236,9 @@ def test_info_of_a_long_file(capsys, tmp_path, toy):
     kerneton.write(tmp_path / "toy.npz", toy)
     main(["info", str(tmp_path / "toy.npz"), "--fps", "15"])
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2 + 1 + 20 + 1
-    assert lines[3].split()[-1] == "15.0"
-    assert lines[-1] == "... and 16 more"
+    assert lines[3].split()[-1] == "15"
+    assert lines[2 + 1 + 20] == "... and 16 more"
+    assert lines[2 + 1 + 20 + 2].startswith("joints  head, neck, spine")
 
 
 @pytest.fixture

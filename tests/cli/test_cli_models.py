@@ -388,10 +388,13 @@ def test_convert_maps_layouts(new, tmp_path, capsys):
 
 
 def test_convert_says_what_it_cannot_do(new, tmp_path, capsys):
-    assert main(["convert", str(new / "wave.npz"), str(tmp_path / "wave.bvh")]) == 1
-    assert "cannot write '.bvh'; choose .csv, .tsv, .npz, .pkl, or a folder" in capsys.readouterr().err
+    assert main(["convert", str(new / "wave.npz"), str(tmp_path / "wave.docx")]) == 1
+    assert (
+        "cannot write '.docx'; choose .npz, .pkl, .pickle, .bvh, .trc, .csv, .tsv, or a folder"
+        in capsys.readouterr().err
+    )
     assert main(["convert", str(tmp_path / "none.bvh"), str(tmp_path / "x.csv")]) == 1
-    assert "none.bvh: no such file" in capsys.readouterr().err
+    assert "none.bvh: no such file or folder" in capsys.readouterr().err
 
 
 def test_convert_stays_within_its_folder(new, tmp_path):

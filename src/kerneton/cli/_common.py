@@ -71,7 +71,7 @@ def load_data(args: argparse.Namespace) -> SkeletonDataset:
         return load_dataset(args.data, args.data_home)
     if not Path(args.data).exists():
         raise MissingDataError(
-            f"{args.data!r} is neither a folder, nor a file, nor a data set ({', '.join(LOADERS)})"
+            f"{args.data!r} is neither a folder nor a data set ({', '.join(LOADERS)}), nor a file of recordings"
         )
     data = load_recordings(args.data, args)
     tell_conversion(data.conversion, args)
