@@ -32,6 +32,7 @@ def test_plain_formulas(person):
     assert_allclose(SIGNALS["acceleration"](person), 900 * acceleration, atol=1e-10)
     assert_allclose(SIGNALS["from_first"](person), x - x[0])
     assert_allclose(SIGNALS["from_mean"](person), x - x.mean(axis=0))
+    assert_allclose(SIGNALS["travel"](person), x - x.mean(axis=(0, 1)))
     norm = np.linalg.norm(x, axis=2, keepdims=True)
     assert_allclose(SIGNALS["direction"](person) * norm, x, atol=1e-12)
     assert_allclose(SIGNALS["direction"](person.replace(joints=np.zeros_like(x))), 0)
@@ -51,7 +52,7 @@ def test_few_frames_and_precision(name, n_frames, dtype):
     assert signal.shape == (n_frames, 15, 3)
     assert signal.dtype == dtype
     assert np.isfinite(signal).all()
-    if n_frames == 1 and name not in ("position", "bone", "direction"):
+    if n_frames == 1 and name not in ("position", "bone", "direction", "travel"):
         assert_allclose(signal, 0)
 
 

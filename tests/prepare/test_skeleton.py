@@ -12,6 +12,7 @@ from walks import people, walk
 from kerneton import Preprocess, make_actions, pair
 from kerneton.data.layouts import COCO_17, HAND_20, HAND_21, KINECT_20, Layout
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import ParameterError
 from kerneton.prepare.poses import can_turn, face_front, facing, mirror, turn
 from kerneton.prepare.skeleton import SkeletonKind, complete_layout, find_bones, skeleton_kind
 
@@ -128,3 +129,24 @@ def test_a_side_alone_is_no_front():
     assert not can_turn(Layout("arm", ["left_elbow", "left_hand"]))
     both = two_people()
     assert np.shape(facing(both.joints, both.layout)) == ()
+
+
+@pytest.mark.parametrize("bones", ["size", "reference"])
+@pytest.mark.parametrize("factor", [1.0, 640.0])
+def test_reach_makes_pixels_and_hands_as_large_as_bodies(bones, factor):
+    X = [SkeletonSequence(walk(6, 21, seed=i) * factor, layout=HAND_21) for i in range(3)]
+    out = Preprocess(bones=bones, reach=0.9).fit_transform(X)
+    assert_allclose(np.median([np.abs(s.joints).max() for s in out]), 0.9)
+    moved = [s.replace(joints=s.joints + 1000 * factor) for s in X]
+    out = Preprocess(bones="size", reach=0.9, center=False).fit_transform(moved)
+    found = [np.abs(s.joints - s.joints.mean(axis=(0, 1))).max() for s in out]
+    assert_allclose(np.median(found), 0.9, rtol=1e-6)
+
+
+def test_reach_needs_bones():
+    with pytest.raises(ParameterError, match="reach scales the reference skeleton: it needs bones"):
+        Preprocess(bones=None, reach=1.0).fit([SkeletonSequence(walk(6, 21), layout=HAND_21)])
+    with pytest.raises(ParameterError, match="reach must be a positive number"):
+        Preprocess(reach=0).fit([SkeletonSequence(walk(6, 21), layout=HAND_21)])
+    still = SkeletonSequence(np.ones((4, 21, 3)), layout=HAND_21)
+    assert np.isfinite(Preprocess(reach=1.0).fit_transform([still])[0].joints).all()

@@ -106,6 +106,11 @@ def from_mean(sequence: SkeletonSequence) -> np.ndarray:
     return sequence.joints - sequence.joints.mean(axis=0, keepdims=True)
 
 
+def travel(sequence: SkeletonSequence) -> np.ndarray:
+    """Where joints go in space, about the middle of the whole recording, (T, J, 3); for poses that are not centred."""
+    return sequence.joints - sequence.joints.mean(axis=(0, 1), keepdims=True)
+
+
 SIGNALS: dict[str, Callable[[SkeletonSequence], np.ndarray]] = {
     "position": position,
     "velocity": velocity,
@@ -114,11 +119,12 @@ SIGNALS: dict[str, Callable[[SkeletonSequence], np.ndarray]] = {
     "direction": direction,
     "from_first": from_first,
     "from_mean": from_mean,
+    "travel": travel,
 }
 
 # Metres and unit vectors fit the pivots' interval as they are; the size of a velocity depends on the frame rate
-# and the action, so its scale is learnt from the training recordings.
-SCALED = frozenset({"velocity", "acceleration"})
+# and the action, and how far things travel on what they are, so their scale is learnt from the training recordings.
+SCALED = frozenset({"velocity", "acceleration", "travel"})
 
 # Signals of x_i - x_j that are the signal of x_i less that of x_j, and so computed once a joint instead of once a pair.
 DIFFERENCES = frozenset({"position", "velocity", "acceleration", "from_first", "from_mean", "bone"})

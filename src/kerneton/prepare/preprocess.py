@@ -46,6 +46,10 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         found in the training recordings, see `find_bones`.
     reference : array of shape (n_bones,), optional
         Bone lengths in metres; by default the median over the training recordings.
+    reach : float, optional
+        Choose the unit so that the training recordings reach this far: the median over recordings of their largest
+        coordinate, from the origin or, without centring, from their middle. For hands, pixels and whatever else is not a
+        body in metres; needs ``bones``.
     facing : {"sequence", "frame", None}
         Turn each recording, or each frame, to face the camera. Two bodies are turned until the first faces it when it
         looks at the second. Layouts without left and right, and 2D recordings, stay as they are.
@@ -78,6 +82,7 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         center: bool | str | int = True,
         bones: str | None = "reference",
         reference: np.ndarray | None = None,
+        reach: float | None = None,
         facing: str | None = None,
         n_frames: int | None = None,
         dtype: str | None = None,
@@ -86,6 +91,7 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.center = center
         self.bones = bones
         self.reference = reference
+        self.reach = reach
         self.facing = facing
         self.n_frames = n_frames
         self.dtype = dtype
@@ -98,6 +104,10 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         check_choice("dtype", self.dtype, ["float32", "float64", None])
         if self.n_frames is not None:
             check_positive("n_frames", self.n_frames, integer=True)
+        if self.reach is not None:
+            check_positive("reach", self.reach)
+            if not self.bones:
+                raise ParameterError("reach scales the reference skeleton: it needs bones, got bones=None")
         sequences = check_sequences(X, allow_missing=True)
         self.n_joints_in_ = sequences[0].n_joints
         poses = _Poses(sequences, self.gaps)
@@ -112,6 +122,9 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                     raise ParameterError(
                         f"reference must hold {n_bones} bone lengths, got shape {self.reference_.shape}"
                     )
+            if self.reach is not None:
+                found = np.median([self._farthest(self._placed(x)) for x in poses])
+                self.reference_ = self.reference_ * (self.reach / found if found > 0 else 1.0)
         return self
 
     def transform(self, X: Iterable[Any]) -> list[SkeletonSequence]:
@@ -121,8 +134,12 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         sequences = check_sequences(X, n_joints=self.n_joints_in_, layout=layout, allow_missing=True)
         return [self._poses(sequence, i) for i, sequence in enumerate(sequences)]
 
-    def _poses(self, sequence: SkeletonSequence, position: int) -> SkeletonSequence:
-        joints, fps = _without_gaps(sequence, self.gaps, position), sequence.fps
+    def _farthest(self, joints: np.ndarray) -> float:
+        middle = joints.mean(axis=(0, 1)) if self.center is False else 0.0
+        return float(np.abs(joints - middle).max())
+
+    def _placed(self, joints: np.ndarray) -> np.ndarray:
+        """Poses of one size around the origin."""
         if self.bones:
             scale = equal_bones if self.bones == "reference" else equal_size
             joints = scale(joints, self.layout_, self.reference_)
@@ -130,6 +147,11 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             joints = center(joints, origin(self.layout_))
         elif self.center is not False:
             joints = center(joints, self.layout_.index(self.center))
+        return joints
+
+    def _poses(self, sequence: SkeletonSequence, position: int) -> SkeletonSequence:
+        joints, fps = _without_gaps(sequence, self.gaps, position), sequence.fps
+        joints = self._placed(joints)
         if self.facing and can_turn(self.layout_) and not is_flat(joints):
             joints = face_front(joints, self.layout_, per_frame=self.facing == "frame")
         if self.n_frames is not None:
