@@ -7,7 +7,7 @@ EXTRA ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test lint format docs clean
+.PHONY: help demo test lint format docs dist fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## say what can be made
@@ -33,8 +33,25 @@ docs: $(STAMP)  ## bring the generated pages up to date and build the site (docs
 	$(BIN)/python docs/generate.py
 	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 
+# LOWEST=1 tries them with the lowest versions that pyproject.toml names; PYTHON=python3.10 with another Python.
+dist: $(STAMP)  ## build the wheel and the sdist (dist/) and try each in an empty environment
+	rm -rf dist .venv-dist
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv .venv-dist
+	$(BIN)/python .ci/lowest.py > .venv-dist/lowest.txt
+	.venv-dist/bin/pip install --quiet --disable-pip-version-check $(if $(LOWEST),-c .venv-dist/lowest.txt) dist/*.whl
+	cd .venv-dist && env -u PYTHONPATH bin/python ../tests/smoke.py
+	.venv-dist/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps dist/*.tar.gz
+	cd .venv-dist && env -u PYTHONPATH bin/python ../tests/smoke.py
+
+# Readers and model files under a coverage-guided fuzzer; SECONDS=3600 for an hour. What it finds worth keeping lies in .fuzz/.
+SECONDS ?= 60
+fuzz: $(STAMP)  ## feed mutated files to readers and models for SECONDS=60
+	$(BIN)/pip install --quiet --disable-pip-version-check atheris || true
+	PYTHONPATH=tests $(BIN)/python tests/coverage_fuzz.py --seconds $(SECONDS) --corpus .fuzz
+
 clean:  ## remove the environment, caches and the demo's output
-	rm -rf $(VENV) .venv-tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis kerneton-demo \
+	rm -rf $(VENV) .venv-tools .venv-dist dist .fuzz .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis kerneton-demo \
 	  examples-out docs/_build docs/_generated docs/gallery
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
