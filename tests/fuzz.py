@@ -10,9 +10,11 @@ import shutil
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 
 from samples import SAMPLES, Sample
 
+from kerneton.data.layouts import FLORENCE_15, KINECT_20, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import KernetonError
 from kerneton.files import readers
@@ -151,6 +153,13 @@ def damaged(sample: Sample, rng: random.Random) -> Sample:
     return Sample(sample.files | {name: mutate(sample.files[name], rng)}, sample.target)
 
 
+def _options(module: ModuleType, rng: random.Random) -> dict[str, Layout]:
+    """Now and then a layout, for formats that are read with one."""
+    if "layout" not in getattr(module, "TAKES", ()) or rng.random() < 0.6:
+        return {}
+    return {"layout": rng.choice((KINECT_20, FLORENCE_15))}
+
+
 def fuzz(format: str, n: int, folder: Path, *, seed: int = 0, start: int = 0) -> Outcome:
     """Read ``n`` damaged files of a format, half by the dispatch, half by the format's own reader.
 
@@ -163,7 +172,8 @@ def fuzz(format: str, n: int, folder: Path, *, seed: int = 0, start: int = 0) ->
         place = folder / f"case_{case}"
         path = damaged(rng.choice(SAMPLES[format])(), rng).place(place)
         try:
-            sequences = (readers.read if rng.random() < 0.5 else module.read)(path)
+            options = _options(module, rng)
+            sequences = (readers.read if rng.random() < 0.5 else module.read)(path, **options)
             if not sequences or not all(isinstance(s, SkeletonSequence) for s in sequences):
                 raise AssertionError(f"gave {sequences!r:.100}")
             outcome.n_read += 1

@@ -6,6 +6,7 @@ import functools
 import io
 import json
 import pickle
+import struct
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -147,6 +148,67 @@ def c3d_bytes() -> bytes:
     return out.getvalue()
 
 
+def c3d_by_hand(processor: int = 86, scale: float = 0.001) -> bytes:
+    """A small C3D file of any processor type, whose header and parameters contradict each other."""
+    order = ">" if processor == 86 else "<"
+
+    def real(value: float) -> bytes:
+        if processor != 85:
+            return struct.pack(order + "f", value)
+        halves = struct.pack("<f", 4 * value)
+        return halves[2:] + halves[:2]
+
+    def whole(value: int) -> bytes:
+        return struct.pack(order + "h", value)
+
+    def entry(group: int, name: bytes, body: bytes) -> bytes:
+        return struct.pack("bb", len(name), group) + name + whole(2 + len(body)) + body
+
+    def parameter(group: int, name: bytes, kind: int, sizes: list[int], content: bytes) -> bytes:
+        return entry(group, name, struct.pack("bB", kind, len(sizes)) + bytes(sizes) + content + b"\0")
+
+    points = motion(5, 6)
+    labels = b"LSHORSHOLELBRELBLANKRANK"
+    parameters = bytes([0, 0, 1, processor]) + b"".join(
+        [
+            entry(-1, b"POINT", b"\0"),
+            parameter(1, b"USED", 2, [], whole(6)),
+            parameter(1, b"SCALE", 4, [], real(2 * scale)),
+            parameter(1, b"LABELS", -1, [4, 6], labels),
+            parameter(1, b"UNITS", -1, [4], b"mete"),
+            entry(-2, b"ANALOG", b"\0"),
+            parameter(2, b"USED", 2, [], whole(2)),
+        ]
+    )
+    header = bytes([2, 0x50]) + b"".join(whole(v) for v in (6, 4, 1, 5, 0)) + real(scale)
+    header += whole(3) + whole(2) + real(50.0)
+    frames = b""
+    for frame in points:
+        for point in frame:
+            values = [*point, 0.0] if scale < 0 else [*(point / scale), 0]
+            frames += b"".join(real(v) if scale < 0 else whole(round(v)) for v in values)
+        frames += (real(7.0) if scale < 0 else whole(7)) * 4
+    return header.ljust(512, b"\0") + parameters.ljust(512, b"\0") + frames
+
+
+def crowdpose_json() -> bytes:
+    points = np.concatenate([600 * motion(4, 14)[..., :2], np.full((4, 14, 1), 0.7)], -1).round(2)
+    return json.dumps(
+        [{"image_id": t, "keypoints": p.ravel().tolist()} for t, p in enumerate(points)]
+    ).encode()
+
+
+def labelled_csv() -> bytes:
+    """A label per frame, one of them of two lines."""
+    segments = [("wave", 1, 3), ("sit\ndown", 3, 5)]
+    return written("x.csv", sequence(label=None, segments=segments), sequence(name="b"))
+
+
+def trc_with_unnamed_points() -> bytes:
+    lines = written("wave.trc", sequence()).decode().splitlines()
+    return "\n".join(lines[:6] + [f"{line}\t1\t2\t3\t\t\t" for line in lines[6:]]).encode()
+
+
 ASF = """:version 1.10
 :name small
 :units
@@ -235,7 +297,10 @@ def _one(name: str, make: Callable[[], bytes]) -> Callable[[], Sample]:
 
 
 SAMPLES: dict[str, list[Callable[[], Sample]]] = {
-    "joint_rows": [_one("a01_s01_e01.txt", msr_text)],
+    "joint_rows": [
+        _one("a01_s01_e01.txt", msr_text),
+        _one("counts.txt", lambda: b"6 20\n" + msr_text().replace(b" ", b",")),
+    ],
     "florence_text": [_one("florence.txt", florence_text)],
     "utkinect_text": [_one("joints_s01_e01.txt", utkinect_text)],
     "ntu": [_one("S001C002P003R002A013.skeleton", ntu_text)],
@@ -246,19 +311,31 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     ],
     "pyskl": [
         _one("new.pkl", lambda: written("new.pkl", sequence(KINECT_25), sequence(KINECT_25, name="b"))),
+        _one("own.pkl", lambda: written("own.pkl", sequence(Layout("own", ["palm", "thumb"])))),
         *(_one(f"p{p}.pkl", lambda p=p: pickle.dumps(pyskl_data(), protocol=p)) for p in range(6)),
     ],
     "csv_table": [
         _one("wave.csv", wide_csv),
         _one("wave.tsv", lambda: wide_csv("\t")),
         _one("long.csv", long_csv),
+        _one("labelled.csv", labelled_csv),
         _one("out.csv", lambda: written("out.csv", sequence(), sequence(name="b"))),
     ],
     "bvh": [_one("wave.bvh", lambda: written("wave.bvh", sequence()))],
-    "trc": [_one("wave.trc", lambda: written("wave.trc", sequence()))],
-    "c3d": [_one("wave.c3d", c3d_bytes)],
+    "trc": [
+        _one("wave.trc", lambda: written("wave.trc", sequence())),
+        _one("more.trc", trc_with_unnamed_points),
+    ],
+    "c3d": [
+        _one("wave.c3d", c3d_bytes),
+        *(
+            _one(f"{kind}{scale}.c3d", lambda kind=kind, scale=scale: c3d_by_hand(kind, scale))
+            for kind in (84, 85, 86)
+            for scale in (-1.0, 0.001)
+        ),
+    ],
     "amc": [lambda: Sample({"01.asf": ASF.encode(), "01_02.amc": AMC.encode()}, "01_02.amc")],
     "openpose": [lambda: Sample(openpose_files(), ".")],
     "mediapipe": [_one("pose.json", mediapipe_json), _one("pose.csv", mediapipe_csv)],
-    "coco": [_one("coco.json", coco_json)],
+    "coco": [_one("coco.json", coco_json), _one("crowd.json", crowdpose_json)],
 }

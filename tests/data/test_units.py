@@ -8,7 +8,14 @@ from numpy.testing import assert_allclose
 
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.units import AXES, UNITS, find_conventions, to_convention, turn_up
+from kerneton.data.training_facts import differences, recording_facts
+from kerneton.data.units import (
+    AXES,
+    UNITS,
+    find_conventions,
+    to_convention,
+    turn_up,
+)
 from kerneton.datasets.synthetic import make_actions
 from kerneton.exceptions import ParameterError
 
@@ -98,3 +105,20 @@ def test_published_recordings_are_what_they_say(data_home, name):
     found = find_conventions(load_dataset(name, data_home))
     assert (found.unit, found.up) == ("m", "y")
     assert found.mirrored is (None if name == "florence3d" else False)
+
+
+def test_recordings_that_differ_from_training_are_told(people):
+    facts = recording_facts(people)
+    assert facts["fps"] == 30
+    assert differences(facts, people) == []
+    odd = [p.replace(fps=None) for p in people[:2]] + [people[2].replace(fps=120)]
+    told = differences(facts, [*odd, *people[3:]])
+    assert told[0].startswith(
+        f"2 of {len(people)} recordings have no frame rate, the training recordings have 30"
+    )
+    assert told[1].startswith(
+        f"1 of {len(people)} recordings differ by more than a factor of two in frame rate"
+    )
+    (size,) = differences(facts, changed(people[:1], factor=1000))
+    assert "is the unit right (--unit)?" in size
+    assert differences({}, odd) == []

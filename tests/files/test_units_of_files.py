@@ -207,3 +207,40 @@ def test_a_reader_that_writes_is_asked(tmp_path):
     for ending in readers.writable():
         readers.write(tmp_path / f"a{ending}", [one])
         assert readers.read(tmp_path / f"a{ending}")[0].n_frames == 4
+
+
+@pytest.mark.parametrize("fps", [30, 29.97, 25, 65.0533, 120])
+def test_times_of_few_digits_give_the_frame_rate(tmp_path, fps):
+    rows = [f"{t / fps:.5f},0,1,2" for t in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(["time,head_x,head_y,head_z", *rows]))
+    assert readers.read(tmp_path / "a.csv")[0].fps == pytest.approx(fps, abs=0.005)
+    if fps != 65.0533:
+        assert readers.read(tmp_path / "a.csv")[0].fps == fps
+
+
+def test_folders_of_several_conventions_are_told_apart(tmp_path, people):
+    """Half of the recordings in millimetres with z up, half as they should be: each is taken for what it is."""
+    save(tmp_path / "a", people)
+    save(tmp_path / "b", [strange(p) for p in people])
+    data = load_folder(tmp_path)
+    wanted = {(p.label, p.subject): p.joints for p in people}
+    for recording in data:
+        _, label, subject, _ = (
+            recording.name.split("/")
+            if recording.name.count("/") == 3
+            else ("", *recording.name.split("/")[1:], "")
+        )
+        assert_allclose(recording.joints, wanted[label, subject], atol=1e-9)
+    assert any(
+        note.startswith("in 4 recordings coordinates were millimetres") for note in data.conversion.notes
+    )
+    assert data.conversion.count == 4
+
+
+def test_formats_beside_each_other(tmp_path, people):
+    save(tmp_path, [strange(p) for p in people])
+    (tmp_path / "wave" / "x").mkdir()
+    readers.write(tmp_path / "wave" / "x" / "take.trc", [people[0]])
+    (trc,) = [s for s in load_folder(tmp_path) if s.subject == "x"]
+    order = [trc.layout.index(joint) for joint in people[0].layout.joints]
+    assert_allclose(trc.joints[:, order], people[0].joints, atol=1e-6)

@@ -24,7 +24,8 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
 def read_recordings(paths: Sequence[str], args: argparse.Namespace) -> list[tuple[str, SkeletonSequence]]:
     """Every recording in files, and in folders of files, with the path it comes from; all broken files in one error."""
     from kerneton.data.validation import grouped
-    from kerneton.files.folder import file_problem, read_entry, settle
+    from kerneton.files.conventions import settle
+    from kerneton.files.folder import file_problem, read_entry
 
     files = [file for path in paths for file in _files(Path(path))]
     options = reading_options(args)

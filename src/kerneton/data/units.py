@@ -59,14 +59,24 @@ class Conversion:
     flip: bool = False
     said: tuple[str, ...] = ()  # which of the three the user stated
     height: float | None = None  # of the body, in metres
+    count: int = 0  # recordings
+    others: tuple[Conversion, ...] = ()  # of recordings of other kinds in the same set
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, for JSON."""
-        return asdict(self) | {"said": list(self.said)}
+        """All fields but those of other kinds, for JSON."""
+        fields = asdict(self) | {"said": list(self.said)}
+        del fields["others"]
+        return fields
 
     @property
     def notes(self) -> list[str]:
         """What was done, a sentence each; empty where nothing was."""
+        if not self.others:
+            return self._own_notes()
+        kinds = (self, *self.others)
+        return [f"in {kind.count} recordings {note}" for kind in kinds for note in kind._own_notes()]
+
+    def _own_notes(self) -> list[str]:
         told = []
         if self.unit not in (None, "m"):
             how = _how("unit" in self.said, "--unit")
@@ -148,7 +158,8 @@ def to_convention(
         flip = bool(turned.mirrored) if turned is not None else bool(_mirrored(list(recordings), up))
     flip = bool(flip)
     factor = UNITS[unit] if unit is not None else 1.0
-    done = Conversion(unit, up, flip, said, None if found.height is None else found.height * factor)
+    height = None if found.height is None else found.height * factor
+    done = Conversion(unit, up, flip, said, height, len(recordings))
     if factor == 1.0 and up in (None, "y") and not flip:
         return list(recordings), done
     return [_converted(r, factor, up or "y", flip) for r in recordings], done

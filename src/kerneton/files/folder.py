@@ -8,17 +8,17 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kerneton.data.layouts import Layout
 from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.units import Conversion, check_convention, to_convention
 from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
+from kerneton.files.conventions import settle
 from kerneton.files.readers._csv_rows import rows
 from kerneton.files.readers._values import is_folder
 from kerneton.files.summary import Summary, summarize
@@ -147,33 +147,6 @@ def read_entry(path: Path, options: Mapping[str, Any]) -> list[SkeletonSequence]
     if options.get("columns") is not None and readers.detect_format(path) != "csv_table":
         options = {**options, "columns": None}
     return readers.read(path, **options)
-
-
-def settle(
-    found: Sequence[tuple[Path, SkeletonSequence]], *, unit: str | None, up: str | None, flip: bool | None
-) -> tuple[list[SkeletonSequence], Conversion]:
-    """Recordings of files in metres, y up and right-handed, and what was done.
-
-    Recordings of formats that state unit and axis are looked at, and not turned or scaled; of formats that state the axis
-    alone, the unit is left as well, since they count pixels. The others are taken together.
-    """
-    stated: dict[Path, bool] = {}
-    for path, _ in found:
-        if path not in stated:
-            name = readers.detect_format(path)
-            stated[path] = name is not None and bool(getattr(readers.formats()[name], "STATES", ()))
-    free = [i for i, (path, _) in enumerate(found) if not stated[path]]
-    sequences = [sequence for _, sequence in found]
-    if not free:
-        check_convention(unit, up)
-        if flip:
-            sequences, _ = to_convention(sequences, flip=True, find=False)
-        _, seen = to_convention(sequences, unit="m", up="y", flip=False)
-        return sequences, replace(seen, flip=bool(flip), said=("flip",) if flip is not None else ())
-    turned, conversion = to_convention([sequences[i] for i in free], unit=unit, up=up, flip=flip)
-    for i, sequence in zip(free, turned, strict=True):
-        sequences[i] = sequence
-    return sequences, conversion
 
 
 def _check_renamed(rename: Mapping[str, str] | None, sequences: Sequence[SkeletonSequence]) -> None:

@@ -1,0 +1,53 @@
+"""What a model remembers of its training recordings, and how others differ from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.units import find_conventions
+
+
+def recording_facts(recordings: Sequence[SkeletonSequence]) -> dict[str, Any]:
+    """What a model should remember of its training recordings, to tell when others differ: frame rate and height.
+
+    >>> from kerneton.datasets.synthetic import make_actions
+    >>> recording_facts(make_actions(["wave"], n_subjects=2, n_takes=1))
+    {'fps': 30.0, 'height': 1.48...}
+    """
+    rates = [r.fps for r in recordings if r.fps is not None]
+    fps = float(np.median(rates)) if 2 * len(rates) > len(recordings) else None
+    return {"fps": fps, "height": find_conventions(recordings).height}
+
+
+def differences(facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence]) -> list[str]:
+    """How recordings differ from those that a model was trained on, by `recording_facts`; a sentence each.
+
+    >>> from kerneton.datasets.synthetic import make_actions
+    >>> data = make_actions(["wave"], n_subjects=2, n_takes=1)
+    >>> differences(recording_facts(data), [data[0].replace(fps=None)])
+    ['1 of 1 recordings has no frame rate, the training recordings have 30 frames per second: give it with --fps']
+    """
+    told = []
+    fps, height = facts.get("fps"), facts.get("height")
+    total = f"of {len(recordings)} recordings"
+    if fps:
+        without = sum(r.fps is None for r in recordings)
+        other = sum(r.fps is not None and not 0.5 <= r.fps / fps <= 2 for r in recordings)
+        trained = f"the training recordings have {fps:g} frames per second"
+        if without:
+            verb = "has" if without == 1 else "have"
+            told.append(f"{without} {total} {verb} no frame rate, {trained}: give it with --fps")
+        if other:
+            told.append(f"{other} {total} differ by more than a factor of two in frame rate: {trained}")
+    if height:
+        sizes = [find_conventions([r]).height for r in recordings]
+        odd = sum(size is not None and not 0.5 <= size / height <= 2 for size in sizes)
+        if odd:
+            told.append(
+                f"{odd} {total} show bodies of another size than the {height:.3g} m of training: is the unit right (--unit)?"
+            )
+    return told
