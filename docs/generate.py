@@ -34,7 +34,10 @@ FORMATS = """\
 {py:func}`kerneton.read` recognises a file by its content, not by its name, and returns recordings in one convention:
 right-handed axes, y up, z away from the camera, metres wherever the format has a unit. Two-dimensional formats have z = 0.
 A joint that was not seen is NaN, or has zero confidence. `kerneton info FILE` says what a file was taken for and what is
-in it.
+in it; [Units and axes](units-and-axes.md) says what is done about files in millimetres, with z up, or left-handed.
+
+No file runs code, and none costs more memory than 64 MiB and a hundred times its size: one that would is refused. Devices and
+pipes are not read.
 
 ## Formats
 
