@@ -1,0 +1,130 @@
+"""Largest differences between answers that should be one: python benchmarks/sameness.py [--frames 60] [--json FILE].
+
+Each kernel encodes the same recordings twice, as the row says, and a column holds the largest difference of two features as a part
+of the largest feature. The last column is the bar that a row has to keep to; the program ends with 1 where one does not. Powers lift
+rounding errors ε to ε^power, so that bars for float32 are far above its rounding.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kerneton import DCK, SCK, Preprocess, make_actions
+from kerneton.report.tables import aligned
+
+JOINTS = (3, 6, 10, 14, 18)
+KERNELS: dict[str, Any] = {
+    "SCK order 2": SCK(order=2),
+    "SCK": SCK(),
+    "DCK": DCK(joints=JOINTS),
+    "DCK window": DCK(joints=JOINTS, sigma_span=5.0),
+    "DCK power 0.3": DCK(joints=JOINTS, power=0.3),
+}
+WITHOUT_NUMBA = "--features"  # how the program calls itself
+Features = dict[str, np.ndarray]
+
+
+def recordings(n_frames: int, dtype: Any) -> list[Any]:
+    """A few generated actions of different lengths, cut to so many frames; values that float32 can hold."""
+    data = Preprocess().fit_transform(make_actions(["wave", "clap", "kick"], n_subjects=3, n_takes=1))
+    lengths = [max(2, n_frames - 7 * i) for i in range(len(data))]
+    cut = [s.joints[:n].astype(np.float64) for s, n in zip(data, lengths, strict=True)]
+    return [(x - x.mean((0, 1))).astype(np.float32).astype(dtype) for x in cut]
+
+
+def features(X: list[Any], **options: Any) -> Features:
+    """Features of every kernel with other options."""
+    found = {}
+    for name, kernel in KERNELS.items():
+        own = {k: v for k, v in options.items() if k in kernel.get_params()}
+        found[name] = type(kernel)(**{**kernel.get_params(), **own}).fit_transform(X)
+    return found
+
+
+def without_numba(n_frames: int) -> Features:
+    """The same by a process that Numba compiles nothing for."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "features.npz")
+        command = [sys.executable, __file__, WITHOUT_NUMBA, str(file), "--frames", str(n_frames)]
+        subprocess.run(command, check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
+        with np.load(file) as held:
+            return {name: held[name] for name in KERNELS}
+
+
+def table(n_frames: int) -> list[dict[str, Any]]:
+    """One row per comparison: what was compared, the largest difference of each kernel, the bar."""
+    X, single = recordings(n_frames, np.float64), recordings(n_frames, np.float32)
+    plain = features(X)
+    rows = []
+
+    def compare(name: str, bar: float, found: Features, low_power: float | None = None) -> None:
+        gaps = {k: gap(found[k], plain[k]) for k in KERNELS if k in found}
+        bars = {k: low_power if low_power and "0.3" in k else bar for k in gaps}
+        rows.append(
+            {
+                "comparison": name,
+                "differences": gaps,
+                "bar": bar,
+                "kept": all(gaps[k] <= bars[k] for k in gaps),
+            }
+        )
+
+    for size in (1, 7, 64):
+        compare(f"batches of {size} and of 32", 1e-12, features(X, batch_size=size))
+    compare("1 thread and 8", 1e-12, features(X, n_jobs=8))
+    compare("float32 and float64", 1e-4, features(single))
+    compare(
+        "harmonics and direct sum",
+        1e-5,
+        {k: v for k, v in features(X, method="direct").items() if "DCK" in k},
+        1e-4,
+    )
+    if importlib.util.find_spec("numba"):
+        compare("Numba and NumPy", 1e-5, without_numba(n_frames), 1e-4)
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        compare("NumPy and torch on the CPU", 1e-5, features(X, device="cpu"), 1e-4)
+        if torch.cuda.is_available():
+            compare("CPU and GPU, float64", 1e-5, features(X, device="cuda"), 1e-4)
+            compare("CPU float64 and GPU float32", 1e-3, features(single, device="cuda"))
+    return rows
+
+
+def gap(found: np.ndarray, expected: np.ndarray) -> float:
+    """Largest difference as a part of the largest feature."""
+    return float(np.abs(np.float64(found) - expected).max() / np.abs(expected).max())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--frames", type=int, default=60, help="frames of the longest recording")
+    parser.add_argument("--json", type=Path, help="write the table to this file as well")
+    parser.add_argument(WITHOUT_NUMBA, type=Path, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.features:
+        np.savez(args.features, **features(recordings(args.frames, np.float64)))
+        return 0
+    rows = table(args.frames)
+    shown = [["largest difference between", *KERNELS, "bar", ""]]
+    for row in rows:
+        cells = [f"{row['differences'][k]:.0e}" if k in row["differences"] else "-" for k in KERNELS]
+        shown.append([row["comparison"], *cells, f"{row['bar']:.0e}", "kept" if row["kept"] else "BROKEN"])
+    print(aligned(shown))
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    return 0 if all(row["kept"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
