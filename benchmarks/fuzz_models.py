@@ -14,7 +14,6 @@ from model_fuzz import try_files
 from recognizers import MODELS, dck, sck, union
 
 from kerneton import make_actions
-from kerneton.recognize.calibration import CalibratedRecognizer
 from kerneton.recognize.model_file import save
 
 
@@ -25,8 +24,8 @@ def main(count: int = 10_000) -> None:
     models = [
         MODELS[name]().fit(actions, actions.labels) for name in ("sck, order 3", "both, weighed", "dck")
     ]
-    machine = union(sck(weighting="alignment"), dck(mirror=True))
-    models.append(CalibratedRecognizer(machine).fit(actions, actions.labels))
+    calibrated = union(sck(weighting="alignment"), dck(mirror=True), calibrate=True)
+    models.append(calibrated.fit(actions, actions.labels))
     contents = [save(model, folder / "sound.kern", data=actions).read_bytes() for model in models]
     start = time.perf_counter()
     found = try_files(contents, list(actions[:2]), folder, count, seed=0)

@@ -14,12 +14,13 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from kerneton import load_dataset, make_recognizer
-from kerneton.recognize.calibration import CalibratedRecognizer, expected_calibration_error
+from kerneton.report.reliability import expected_calibration_error
 
 
 def fit(preset, recordings):
     start = time.perf_counter()
-    model = CalibratedRecognizer(make_recognizer(preset)).fit(recordings, [s.label for s in recordings])
+    model = make_recognizer(None if preset == "default" else preset, calibrate=True)
+    model.fit(recordings, [s.label for s in recordings])
     return model, time.perf_counter() - start
 
 
@@ -38,7 +39,7 @@ def measure(preset: str, train: list, test: list, n_draws: int = 5) -> None:
         gone = np.random.default_rng(seed).choice(sorted(set(labels)), 3, replace=False)
         model, _ = fit(preset, [s for s in train if s.label not in gone])
         strange, scores = np.isin(labels, gone), model.unknown_score(test)
-        refused = scores > model.recognizer_[-1].threshold_
+        refused = scores > model.calibration_.threshold_
         areas.append(roc_auc_score(strange, scores))
         print(
             f"  without {', '.join(gone)}: area {areas[-1]:.3f}, refused {refused[~strange].mean():.1%} of known "
@@ -52,7 +53,7 @@ def main() -> None:
     data = load_dataset("utd_mhad")
     data = [s.replace(joints=s.joints.astype(np.float32)) for s in data]
     train, test = ([s for s in data if int(s.subject) % 2 == odd] for odd in (1, 0))
-    for preset in sys.argv[1:] or ["fast", "paper"]:
+    for preset in sys.argv[1:] or ["default", "paper"]:
         measure(preset, train, test)
 
 

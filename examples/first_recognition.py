@@ -43,7 +43,7 @@ new = data.select(is_new.nonzero()[0])
 # training subjects whether left and right are one, and whether it matters how people stand to the camera.
 
 model = make_recognizer()
-model.fit(known, known.labels, groups=known.subjects)
+model.fit(known, known.labels)
 print(model.summary())
 
 # %%
@@ -66,6 +66,6 @@ plot_skeleton(named, title="One take of each action by the fifth person").savefi
 )
 
 # %%
-# What was fitted is a plain scikit-learn pipeline: features, then a linear support vector machine.
+# What was fitted: branches of features, and one linear support vector machine.
 
-print([name for name, _ in model.recognizer_.steps])
+print(model.summary())

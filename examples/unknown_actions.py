@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from sklearn.metrics import roc_auc_score
 
-from kerneton import CalibratedRecognizer, make_actions, make_recognizer
+from kerneton import make_actions, make_recognizer
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
@@ -42,10 +42,10 @@ train, known, unknown = (
 # Probabilities and the threshold are learnt from training subjects held out in turn; for "none of these", classes are
 # left out besides. ``false_alarm`` is the share of recordings of known actions that may be refused.
 
-recognizer = make_recognizer(kernel="sck").set_params(sck__joints="key")
-model = CalibratedRecognizer(recognizer, false_alarm=0.1, reject=True)
-model.fit(train, train.labels, groups=train.subjects)
-for name, value in model.held_out_.items():
+model = make_recognizer(kernel="sck", calibrate=True, false_alarm=0.1, reject=True)
+model.set_params(sck__kernel__joints="key")
+model.fit(train, train.labels)
+for name, value in model.calibration_.held_out_.items():
     print(f"training subjects held out, {name}: {value:.3g}")
 
 # %%
@@ -67,7 +67,7 @@ for said, recording in list(zip(model.predictions(unknown), unknown, strict=True
 scores = model.unknown_score(known), model.unknown_score(unknown)
 truth = np.repeat([0, 1], [len(known), len(unknown)])
 auc = roc_auc_score(truth, np.concatenate(scores))
-threshold = model.recognizer_[-1].threshold_
+threshold = model.calibration_.threshold_
 print(f"area under the ROC curve {auc:.2f}")
 print(
     f"refused: {np.mean(scores[0] > threshold):.0%} of known, {np.mean(scores[1] > threshold):.0%} of unknown actions"

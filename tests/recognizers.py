@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from sklearn.pipeline import FeatureUnion, Pipeline
-
-from kerneton import DCK, SCK, CenterNormalize, LinearSVM, Preprocess
+from kerneton import DCK, SCK, Branch, CenterNormalize, LinearSVM, Preprocess, Recognizer
 
 ARMS = ["left_shoulder", "right_shoulder", "left_wrist", "right_wrist", "head"]
 
 
-def steps(kernel):
-    return [("preprocess", Preprocess()), ("kernel", kernel), ("scale", CenterNormalize())]
+def branch(kernel, **options):
+    return Branch(Preprocess(), kernel, CenterNormalize(), **options)
 
 
 def sck(**options):
@@ -21,27 +19,31 @@ def dck(**options):
     return DCK(**{"joints": ARMS, "n_pivots_joint": 3, "n_pivots_time": 3, **options})
 
 
-def union(*kernels, **options):
-    branches = [(f"cue {i}", Pipeline(steps(kernel))) for i, kernel in enumerate(kernels)]
-    return Pipeline([("features", FeatureUnion(branches, **options)), ("svm", LinearSVM(C=10))])
+def union(*kernels, weights=None, **options):
+    weights = weights or [1.0] * len(kernels)
+    branches = [
+        (f"cue {i}", branch(kernel, weight=weight))
+        for i, (kernel, weight) in enumerate(zip(kernels, weights, strict=True))
+    ]
+    return Recognizer(branches, machine=LinearSVM(C=10), **options)
 
 
-def single(kernel):
-    return Pipeline([*steps(kernel), ("svm", LinearSVM(C=10))])
+def single(kernel, **options):
+    return Recognizer([("kernel", branch(kernel))], machine=LinearSVM(C=10), **options)
 
 
 MODELS = {
-    "sck": lambda: single(sck()),
-    "sck, order 3": lambda: single(sck(order=3, joints="key")),
-    "sck, mirrored": lambda: single(sck(mirror=True)),
-    "sck, pairs": lambda: single(sck(joints=ARMS, pairs=True)),
-    "sck, mirrored pairs, weighted": lambda: single(
-        sck(joints=ARMS, pairs=True, mirror=True, weighting="alignment")
+    "sck": lambda **o: single(sck(), **o),
+    "sck, order 3": lambda **o: single(sck(order=3, joints="key"), **o),
+    "sck, mirrored": lambda **o: single(sck(mirror=True), **o),
+    "sck, pairs": lambda **o: single(sck(joints=ARMS, pairs=True), **o),
+    "sck, mirrored pairs, weighted": lambda **o: single(
+        sck(joints=ARMS, pairs=True, mirror=True, weighting="alignment"), **o
     ),
-    "dck": lambda: single(dck()),
-    "dck, mirrored": lambda: single(dck(mirror=True)),
-    "dck, weighted, different joints": lambda: single(dck(weighting="alignment", same_joint=False)),
-    "both": lambda: union(sck(signals=("position", "velocity"), joint_weight=0.3), dck()),
-    "both, weighed": lambda: union(sck(mirror=True), dck(), transformer_weights={"cue 0": 0.5, "cue 1": 2.0}),
-    "not centred": lambda: Pipeline([*steps(sck())[:2], ("svm", LinearSVM())]),
+    "dck": lambda **o: single(dck(), **o),
+    "dck, mirrored": lambda **o: single(dck(mirror=True), **o),
+    "dck, weighted, different joints": lambda **o: single(dck(weighting="alignment", same_joint=False), **o),
+    "both": lambda **o: union(sck(signals=("position", "velocity"), joint_weight=0.3), dck(), **o),
+    "both, weighed": lambda **o: union(sck(mirror=True), dck(), weights=[0.5, 2.0], **o),
+    "not centred": lambda **o: Recognizer([("kernel", Branch(Preprocess(), sck()))], **o),
 }

@@ -28,12 +28,13 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.machine.normalize import CenterNormalize
     from kerneton.machine.svm import LinearSVM
     from kerneton.prepare.preprocess import Preprocess
-    from kerneton.recognize.calibration import CalibratedRecognizer
+    from kerneton.recognize.branch import Branch
     from kerneton.recognize.contributions import explain
     from kerneton.recognize.cues import standard_cues
     from kerneton.recognize.model_file import load, save
     from kerneton.recognize.presets import make_recognizer
-    from kerneton.recognize.search import KernelSearch
+    from kerneton.recognize.recognizer import Recognizer
+    from kerneton.recognize.search import Search
     from kerneton.report.evaluation import evaluate
     from kerneton.report.results import Report
 
@@ -42,13 +43,14 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
 __all__ = [
     "DCK",
     "SCK",
-    "CalibratedRecognizer",
+    "Branch",
     "CenterNormalize",
-    "KernelSearch",
     "Layout",
     "LinearSVM",
     "Preprocess",
+    "Recognizer",
     "Report",
+    "Search",
     "Segment",
     "SkeletonDataset",
     "SkeletonSequence",
@@ -72,16 +74,17 @@ __all__ = [
 ]
 
 _PUBLIC = {
-    "CalibratedRecognizer": "recognize.calibration",
+    "Branch": "recognize.branch",
     "CenterNormalize": "machine.normalize",
     "DCK": "kernels.dck",
-    "KernelSearch": "recognize.search",
     "Layout": "data.layouts",
     "LinearSVM": "machine.svm",
     "Preprocess": "prepare.preprocess",
+    "Recognizer": "recognize.recognizer",
     "Report": "report.results",
     "SCK": "kernels.sck",
     "Segment": "data.segments",
+    "Search": "recognize.search",
     "SkeletonDataset": "data.sequence",
     "SkeletonSequence": "data.sequence",
     "dck_kernel": "kernels.exact",

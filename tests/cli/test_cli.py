@@ -179,14 +179,14 @@ def test_parse_settings():
 
 
 def test_find_parameter():
-    known = ["features__sck__sck__power", "features__dck__dck__power", "svm__C", "C"]
-    assert find_parameter("sck__power", known) == "features__sck__sck__power"
-    assert find_parameter("svm__C", known) == "svm__C"
+    known = ["sck__kernel__power", "dck__kernel__power", "machine__C", "C"]
+    assert find_parameter("sck__power", known) == "sck__kernel__power"
+    assert find_parameter("machine__C", known) == "machine__C"
     assert find_parameter("C", known) == "C"
-    with pytest.raises(ParameterError, match="'power' is one of features__sck__sck__power, features__dck"):
+    with pytest.raises(ParameterError, match="'power' is one of sck__kernel__power, dck__kernel"):
         find_parameter("power", known)
-    with pytest.raises(ParameterError, match=r"no parameter 'svm__Q'; did you mean svm__C"):
-        find_parameter("svm__Q", known)
+    with pytest.raises(ParameterError, match=r"no parameter 'machine__Q'; did you mean machine__C"):
+        find_parameter("machine__Q", known)
     with pytest.raises(ParameterError, match=r"no parameter '!'$"):
         find_parameter("!", known)
 
@@ -333,14 +333,14 @@ def test_no_jobs(toy_loader, capsys):
 def test_evaluate_equals_the_library_call(toy_loader, tmp_path, capsys):
     json_path, markdown_path, plot_path = (tmp_path / f"report.{kind}" for kind in ("json", "md", "png"))
     argv = ["evaluate", "toy", "--protocol", "leave-one-subject-out", "--preset", "paper", "--kernel", "sck"]
-    argv += ["--set", "svm__C=0.5", *SMALL]
+    argv += ["--set", "machine__C=0.5", *SMALL]
     argv += ["--json", str(json_path), "--markdown", str(markdown_path), "--plot", str(plot_path)]
     assert main(argv) == 0
     model = make_recognizer(preset="paper", kernel="sck")
-    model.set_params(svm__C=0.5, sck__n_pivots_joint=2, sck__n_pivots_time=3)
+    model.set_params(machine__C=0.5, sck__kernel__n_pivots_joint=2, sck__kernel__n_pivots_time=3)
     expected = kerneton.evaluate(model, toy_loader, "leave-one-subject-out")
     assert without_times(json.loads(json_path.read_text())) == without_times(json.loads(expected.to_json()))
-    assert json.loads(json_path.read_text())["parameters"]["svm__C"] == 0.5
+    assert json.loads(json_path.read_text())["parameters"]["machine__C"] == 0.5
     printed = capsys.readouterr().out
     assert printed.splitlines()[:-1] == str(expected).splitlines()[:-1]  # the last line tells the time
     assert markdown_path.read_text(encoding="utf-8").startswith("# toy, leave-one-subject-out")
@@ -358,9 +358,9 @@ def test_evaluate_chooses_the_protocol(toy_loader, capsys):
         (["--protocol", "thirds"], "protocol must be one of"),
         (["--preset", "secret"], "preset must be one of"),
         (["--kernel", "rbf"], "kernel must be one of"),
-        (["--set", "svm__Q=1"], "no parameter 'svm__Q'; did you mean"),
-        (["--set", "svm__C"], "--set takes NAME=VALUE"),
-        (["--set", "svm__C=-1"], "C must be"),
+        (["--set", "machine__Q=1"], "no parameter 'machine__Q'; did you mean"),
+        (["--set", "machine__C"], "--set takes NAME=VALUE"),
+        (["--set", "machine__C=-1"], "C must be"),
     ],
 )
 def test_evaluate_says_what_is_wrong(toy_loader, capsys, more, message):

@@ -17,7 +17,6 @@ from kerneton.data.layouts import COCO_17, KINECT_20, KINECT_25, Layout
 from kerneton.data.mapping import map_layout
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.files.folder import load_folder
-from kerneton.recognize.calibration import CalibratedRecognizer
 from kerneton.recognize.contributions import explain
 
 LABELS = ["wave", "clap", "bow"]
@@ -70,21 +69,19 @@ def test_fit_equals_the_library_call(folder, tmp_path, capsys):
     text = printed(capsys)
     data = load_folder(folder)
     data = SkeletonDataset([s.replace(joints=s.joints.astype(np.float32)) for s in data], name=data.name)
-    expected = CalibratedRecognizer(
-        make_recognizer("paper", kernel="sck").set_params(sck__order=2, sck__joints="key")
-    )
-    expected.fit(data, data.labels, groups=data.subjects)
+    expected = make_recognizer("paper", kernel="sck", calibrate=True)
+    expected.set_params(sck__kernel__order=2, sck__kernel__joints="key").fit(data, data.labels)
     found = load(path)
     assert_allclose(found.decision_function(data), expected.decision_function(data), rtol=0, atol=0)
-    assert found.recognizer_[-1].coef_.dtype == np.float32
+    assert found.machine_.coef_.dtype == np.float32
     assert found.training_["labels"] == {"bow": 3, "clap": 3, "wave": 3}
     told = json.loads((tmp_path / "fit.json").read_text())
-    assert told["held_out"] == expected.held_out_
+    assert told["held_out"] == expected.calibration_.held_out_
     assert told["bytes"] == path.stat().st_size
     assert told["data"]["n_recordings"] == 9
     first, second, third = text.splitlines()
     assert first.endswith("9 recordings, 3 labels, 3 subjects")
-    assert second.startswith(f"subjects held out: accuracy {expected.held_out_['accuracy']:.1%}")
+    assert second.startswith(f"subjects held out: accuracy {expected.calibration_.held_out_['accuracy']:.1%}")
     assert third.startswith(f"wrote {path} (")
 
 

@@ -14,16 +14,17 @@ from kerneton.cli import main
 from kerneton.exceptions import ParameterError
 from kerneton.experiments.compare_markdown import to_markdown
 from kerneton.experiments.compare_presets import Task, ablations, beyond, confused, turned_copies
-from kerneton.experiments.split_grams import SplitGrams, SplitSearch
+from kerneton.experiments.split_grams import SplitGrams
 from kerneton.prepare.preprocess import Preprocess
 from kerneton.recognize.cues import standard_cues
-from kerneton.recognize.selection import with_parameters
+from kerneton.recognize.search import with_parameters
 
+# The rows of the comparison, with matrices throughout.
 ROWS = {
-    "default": ("fast", "fixed"),
-    "auto": ("fast", "fixed"),
-    "free": ("fast", "free"),
-    "fast": ("fast", "fixed"),
+    "tensor": (None, "fixed"),
+    "auto": (None, "fixed"),
+    "free": (None, "free"),
+    "default": (None, "fixed"),
 }
 
 
@@ -46,33 +47,37 @@ def split_of(data, labels):
 
 
 def cheap(preset, **options):
-    """A search with three of the cues in order 2."""
+    """A search with three of the cues."""
     model = make_recognizer(preset, **options)
-    cues = standard_cues(order=2)
-    model.set_params(cues={name: cues[name] for name in ("joints", "pairs", "bones_front")})
-    return model
+    cues = standard_cues()
+    return model.set_params(branches=[(name, cues[name]) for name in ("joints", "pairs", "bones_front")])
 
 
-@pytest.mark.parametrize("preset", ["fast", "auto"])
+def chosen(split, model):
+    """What a split's Gram matrices choose, and the labels that they predict."""
+    found = split.choose(model.search, dict(model.branches))
+    return found, split.predict(found.mixtures, found.branches)["test"].tolist()
+
+
+@pytest.mark.parametrize("preset", [None, "auto"])
 @pytest.mark.parametrize("view", ["fixed", "free", "auto"])
 def test_a_split_answers_as_the_recogniser_does(data, split, preset, view):
     model = cheap(preset, view=view)
-    search = SplitSearch(**model.get_params(deep=False)).choose(split)
-    model.fit(split.train, split.labels, groups=split.subjects)
-    assert search.variant_ == model.variant_
-    assert_allclose([t.accuracy for t in search.trials_], [t.accuracy for t in model.trials_], atol=1e-12)
-    assert [t.cues for t in search.chosen_] == [t.cues for t in model.chosen_]
-    assert search.predict_tests()["test"].tolist() == model.predict(split.tests["test"]).tolist()
+    found, labels = chosen(split, model)
+    model.fit(split.train, split.labels)
+    assert found.variant == model.variant_
+    assert_allclose([t.accuracy for t in found.trials], [t.accuracy for t in model.trials_], atol=1e-12)
+    assert [t.cues for t in found.chosen] == [t.cues for t in model.chosen_]
+    assert labels == model.predict(split.tests["test"]).tolist()
 
 
-def test_labels_of_test_subjects_cannot_speak(data):
+def test_labels_of_test_subjects_change_nothing(data):
     poisoned = np.where(np.isin(data.subjects, ["2", "4"]), "wave", data.labels)
-    searches = [
-        SplitSearch(**cheap("auto").get_params(deep=False)).choose(split_of(data, y))
-        for y in (data.labels, poisoned)
-    ]
-    assert searches[0].trials_ == searches[1].trials_
-    assert searches[0].predict_tests()["test"].tolist() == searches[1].predict_tests()["test"].tolist()
+    (first, labels), (second, again) = (
+        chosen(split_of(data, y), cheap("auto")) for y in (data.labels, poisoned)
+    )
+    assert first.trials == second.trials
+    assert labels == again
 
 
 def test_the_skeleton_is_learnt_from_the_training_recordings(split, monkeypatch):
@@ -84,32 +89,34 @@ def test_the_skeleton_is_learnt_from_the_training_recordings(split, monkeypatch)
         return fit(self, X, y)
 
     monkeypatch.setattr(Preprocess, "fit", spy)
-    split.of(standard_cues(order=2)["joints"])
+    split.grams(standard_cues()["joints"])
     assert fitted == [{"1", "3"}]
 
 
-def test_cues_are_encoded_once(split, monkeypatch):
-    calls = []
-    encode = SplitGrams._encode
-    monkeypatch.setattr(SplitGrams, "_encode", lambda self, cue: (calls.append(cue), encode(self, cue)))
-    cue = with_parameters(standard_cues(order=2)["bones_front"], {"preprocess__facing": None})
-    weighted = split.of(cue)
-    plain = split.of(with_parameters(cue, {"kernel__weighting": None}))
-    assert len(calls) == 1
-    assert cue["kernel"].weighting == "alignment"
-    assert not np.allclose(weighted[1][0][0], plain[1][0][0])
-    split.of(standard_cues(order=2)["bones_front"])
-    split.of(with_parameters(cue, {"preprocess__facing": "sequence"}))  # the same by another name
-    assert len(calls) == 2
+def test_cues_are_encoded_once(split):
+    cue = with_parameters(standard_cues()["bones_front"], {"preprocess__facing": None})
+    weighted = split.grams(cue)
+    plain = split.grams(with_parameters(cue, {"kernel__weighting": None}))
+    assert split.encoder.n_encoded == 1
+    assert cue.kernel.weighting == "alignment"
+    every = np.arange(len(split.codes))
+    assert not np.allclose(
+        weighted.fold(split.codes, every, every)[0], plain.fold(split.codes, every, every)[0]
+    )
+    split.grams(with_parameters(cue, {"kernel__mirror": True}))
+    assert split.encoder.n_encoded == 1
+    split.grams(standard_cues()["bones_front"])
+    split.grams(with_parameters(cue, {"preprocess__facing": "sequence"}))  # the same by another name
+    assert split.encoder.n_encoded == 2
 
 
 def test_two_classes(data):
     two = data.select(np.flatnonzero(data.labels != "wave"))
     split = split_of(two, two.labels)
-    model = cheap("fast", view="fixed")
-    search = SplitSearch(**model.get_params(deep=False)).choose(split)
-    model.fit(split.train, split.labels, groups=split.subjects)
-    assert search.predict_tests()["test"].tolist() == model.predict(split.tests["test"]).tolist()
+    model = cheap(None, view="fixed")
+    _, labels = chosen(split, model)
+    model.fit(split.train, split.labels)
+    assert labels == model.predict(split.tests["test"]).tolist()
 
 
 def test_turned_copies(data):
@@ -132,22 +139,22 @@ def test_turned_copies(data):
 def test_ablations_change_one_thing():
     every = ablations(mirror=True)
     cues = every["nothing"]
-    assert all(cue["kernel"].mirror and cue["kernel"].order == 2 for cue in cues.values())
+    assert all(cue.kernel.mirror and cue.kernel.order == 2 for cue in cues.values())
     for name in standard_cues():
         assert set(every[name]) == set(cues) - {name}
     for name, cue in every["pairs of joints"].items():
-        assert not cue["kernel"].pairs, name
-    assert not any({"bone", "direction"} & set(c["kernel"].signals) for c in every["directions"].values())
+        assert not cue.kernel.pairs, name
+    assert not any({"bone", "direction"} & set(c.kernel.signals) for c in every["directions"].values())
     for name, cue in every["velocity"].items():
-        assert "velocity" not in cue["kernel"].signals
-        assert_allclose(sum(cue["kernel"].joint_weight), sum(cues[name]["kernel"].joint_weight))
-    assert {c["kernel"].weighting for c in every["joint weights"].values()} == {None}
-    assert {c["preprocess"].bones for c in every["equal size"].values()} == {None}
-    assert {c["preprocess"].bones for c in every["equal size, each bone instead"].values()} == {"reference"}
-    assert {c["kernel"].power for c in every["power normalisation"].values()} == {1.0}
-    assert {c["kernel"].mirror for c in every["mirroring, never"].values()} == {False}
-    assert {c["kernel"].mirror for c in every["mirroring, always"].values()} == {True}
-    assert {c["kernel"].weighting for c in cues.values()} == {"alignment"}
+        assert "velocity" not in cue.kernel.signals
+        assert_allclose(sum(cue.kernel.joint_weight), sum(cues[name].kernel.joint_weight))
+    assert {c.kernel.weighting for c in every["joint weights"].values()} == {None}
+    assert {c.preprocess.bones for c in every["equal size"].values()} == {None}
+    assert {c.preprocess.bones for c in every["equal size, each bone instead"].values()} == {"reference"}
+    assert {c.kernel.power for c in every["power normalisation"].values()} == {1.0}
+    assert {c.kernel.mirror for c in every["mirroring, never"].values()} == {False}
+    assert {c.kernel.mirror for c in every["mirroring, always"].values()} == {True}
+    assert {c.kernel.weighting for c in cues.values()} == {"alignment"}
 
 
 @pytest.fixture(scope="module")
@@ -171,12 +178,12 @@ def done(data, tmp_path_factory):
 def test_rows(done, data):
     part = done[0]["beyond"]["utkinect"]
     assert part["paper_printed"] == 0.982
-    rows = ["paper", "default", "auto", "free", "fast", "free_turned", "fixed_turned"]
+    rows = ["paper", "default", "tensor", "auto", "free", "free_turned", "fixed_turned"]
     assert all(0 <= part[row] <= 1 for row in rows)
-    report = evaluate(make_recognizer("fast", view="fixed"), data, "odd-even")
-    assert_allclose(part["fast"], report.accuracy)
-    assert_allclose(part["ablation"]["nothing"]["test"], part["fast"])
-    assert_allclose(part["ablation"]["nothing"]["validation"], part["validation"]["fast"])
+    report = evaluate(make_recognizer(view="fixed"), data, "odd-even")
+    assert_allclose(part["default"], report.accuracy)
+    assert_allclose(part["ablation"]["nothing"]["test"], part["default"])
+    assert_allclose(part["ablation"]["nothing"]["validation"], part["validation"]["default"])
     assert abs(part["free_turned"] - part["free"]) <= 0.1
     assert sum(part["choices"]["auto"].values()) == 1
     errors = part["errors"]
@@ -197,7 +204,7 @@ def test_markdown_names_every_part(done):
     text = to_markdown(done[0])
     for words in (
         "the paper, SCK+DCK | 98.20",
-        "default, free view, turned",
+        "tensor, free view, turned",
         "| joint weights |",
         "Choices",
         "Mistakes",

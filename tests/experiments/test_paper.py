@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kerneton import CenterNormalize, KernelSearch, LinearSVM, Preprocess, make_actions
+from kerneton import Branch, CenterNormalize, LinearSVM, Preprocess, Recognizer, Search, make_actions
 from kerneton.data.layouts import FLORENCE_15, KINECT_20, MSR_20
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.datasets import protocols
@@ -88,15 +88,16 @@ def test_ties_go_to_the_first_level():
     assert choose(accuracy, [Factor("letter", ("a", "b"))], n=10) == (("a",), 0)
 
 
-def test_validation_is_that_of_kernel_search(task):
+def test_validation_is_that_of_a_search(task):
     family = sck_family(20)
     encoder, _ = next(family.encoders())
     split = task.splits[0]
     train = task.data.select(split[0])
     features = encoder.fit(train).transform(task.data)
     K = features.astype(np.float64) @ features.T.astype(np.float64)
-    search = KernelSearch({"sck": encoder.set_params(kernel__n_jobs=None)}, Cs=sorted(CS))
-    search.fit(train, train.labels, groups=train.subjects)
+    branch = Branch(encoder["preprocess"], encoder["kernel"], CenterNormalize())
+    search = Recognizer([("sck", branch)], search=Search(Cs=sorted(CS)))
+    search.fit(train, train.labels)
     found = {trial.C: trial.accuracy for trial in search.trials_}
     assert_allclose(task.validation([(K, 1.0)], split), [found[C] for C in CS])
 

@@ -15,9 +15,12 @@ from walks import people, walk, walks
 from kerneton import (
     DCK,
     SCK,
+    Branch,
     CenterNormalize,
     LinearSVM,
     Preprocess,
+    Recognizer,
+    Search,
     SkeletonSequence,
     dck_kernel,
     make_recognizer,
@@ -25,10 +28,13 @@ from kerneton import (
 )
 from kerneton.data.layouts import FLORENCE_15, KINECT_20, MSR_20
 from kerneton.exceptions import DataError, KernetonError, MissingExtraError, ParameterError
-from kerneton.recognize.search import KernelSearch
 
 LABELS = list("aabb")
-CUE = Pipeline([("preprocess", Preprocess()), ("kernel", SCK(order=1))])
+CUE = Branch(Preprocess(), SCK(order=1), CenterNormalize())
+
+
+def searching(**options):
+    return Recognizer([("one", CUE)], search=Search(**options))
 
 
 def recogniser(**options):
@@ -126,7 +132,7 @@ def test_empty_sequences_and_empty_lists():
         SkeletonSequence(np.empty((0, 15, 3)))
     with pytest.raises(DataError, match=r"1 of 2 recordings cannot be used: #1: .*0 frames"):
         SCK().fit([walk(4), np.empty((0, 15, 3))])
-    for model in (recogniser(), KernelSearch({"one": CUE}), SCK(), DCK()):
+    for model in (recogniser(), searching(), SCK(), DCK()):
         with pytest.raises(KernetonError, match="at least one recording, got none"):
             model.fit([], [])
 
@@ -310,5 +316,5 @@ def test_nothing_is_warned_about():
 
 def test_one_subject_is_told(caplog):
     with caplog.at_level(logging.WARNING, logger="kerneton"):
-        KernelSearch({"one": CUE}, Cs=[1.0]).fit(four(), LABELS, groups=["ann"] * 4)
+        searching(Cs=[1.0]).fit(four(), LABELS, groups=["ann"] * 4)
     assert caplog.messages == ["one subject: folds hold out recordings, not people"]

@@ -146,7 +146,7 @@ def test_sck(compiled, entries, dtype, tol):
     )
     expected = kernel.fit_transform([x.astype(float) for x in X]).reshape(3, 2, -1)
     padded, lengths = pad([kernel._signal(SkeletonSequence(x)) for x in X], dtype)
-    table = np.ascontiguousarray(kernel._vector_table())
+    table = np.ascontiguousarray(kernel._map.table())
     assert table.shape == (4, 12)
     library = compiled(12)
     function = library.sck_float if dtype == np.float32 else library.sck_double

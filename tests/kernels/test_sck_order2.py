@@ -83,7 +83,7 @@ def path(request, monkeypatch):
     if request.param == "compiled":
         pytest.importorskip("numba")
     else:
-        monkeypatch.setattr(sck, "_compiled_order2", lambda: None)
+        monkeypatch.setattr(sck, "_compiled", lambda name: None)
     return request.param
 
 
@@ -143,7 +143,7 @@ def test_what_does_not_converge_takes_the_plain_path(monkeypatch):
 
     monkeypatch.setattr(known, "features", failing)
     answer = kernel.transform(X)
-    monkeypatch.setattr(sck, "_compiled_order2", lambda: None)
+    monkeypatch.setattr(sck, "_compiled", lambda name: None)
     assert_array_equal(answer, kernel.transform(X))
 
 
@@ -153,8 +153,8 @@ def test_a_row_of_nan_harms_no_other():
     signals = rng.uniform(-1, 1, size=(3, 9, 20, 3))
     signals[1] = np.nan
     kernel = SCK(order=2).fit(walks((9,), 20))
-    features, _ = known.features(signals, np.array([9, 9, 9]), kernel._vector_table(), 0.3)
+    features, _ = known.features(signals, np.array([9, 9, 9]), kernel._map.table(), 0.3)
     assert np.isnan(features[1]).all()
-    sound, failed = known.features(signals[[0, 2]], np.array([9, 9]), kernel._vector_table(), 0.3)
+    sound, failed = known.features(signals[[0, 2]], np.array([9, 9]), kernel._map.table(), 0.3)
     assert not failed.any()
     assert_array_equal(features[[0, 2]], sound)  # whatever stands beside them

@@ -5,25 +5,18 @@ import logging
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from recognizers import MODELS, dck, sck, single, steps, union
+from recognizers import MODELS, branch, dck, sck, single, union
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
-from kerneton import KernelSearch, LinearSVM, evaluate, load_dataset, make_actions
+from kerneton import Recognizer, Search, evaluate, load_dataset, make_actions
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.recognize.calibrated_svm import learn_sharpness
-from kerneton.recognize.calibration import (
-    CalibratedRecognizer,
-    CalibratedSVM,
-    expected_calibration_error,
-    reliability,
-)
-from kerneton.recognize.contributions import explain
-from kerneton.recognize.fitted import plain_pipeline
-from kerneton.recognize.held_out import take_apart
+from kerneton.recognize.calibration import Machines, learn_sharpness
+from kerneton.recognize.encoding import Encoder
+from kerneton.recognize.training import machine_options
+from kerneton.report.reliability import expected_calibration_error, reliability
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +26,7 @@ def actions():
 
 @pytest.fixture(scope="module")
 def model(actions):
-    return CalibratedRecognizer(single(sck())).fit(actions, actions.labels, groups=actions.subjects)
+    return single(sck(), calibrate=True).fit(actions, actions.labels, groups=actions.subjects)
 
 
 def without(subject, data):
@@ -101,61 +94,62 @@ def test_sharpness_where_a_class_was_absent():
 # folds
 
 
-@pytest.mark.parametrize("name", [n for n in MODELS if n != "not centred"] + ["not centred"])
+def held_out(fitted, data, train, valid):
+    """Decision values from Gram matrices, as calibration computes them."""
+    _, codes = np.unique(data.labels, return_inverse=True)
+    encoder = Encoder(list(data))
+    grams = [encoder.grams(b).fold(codes, train, valid) for b in fitted.branches_.values()]
+    inside, across = (np.stack([g[side] for g in grams]) for side in (0, 1))
+    shares = [
+        (np.array([m.shares.get(name, 0.0) for name in fitted.branches_]), m.C, m.penalty)
+        for m in fitted.mixtures_
+    ]
+    machines = Machines(shares, machine_options(fitted.machine_, fitted.classes_))
+    return machines.decide(inside, across, codes[train], len(fitted.classes_))
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_held_out_decisions_are_those_of_a_refit(name, actions):
-    """From Gram matrices, and by fitting the whole pipeline without a subject."""
+    """From Gram matrices, and by fitting the whole recogniser without a subject."""
     fitted = MODELS[name]().fit(actions, actions.labels)
     known, unknown = without(actions.subjects[0], actions)
-    _, codes = np.unique(actions.labels, return_inverse=True)
-    branches, machine = take_apart(fitted, fitted, list(actions), codes)
-    if "preprocess" in fitted.named_steps:  # the skeleton is shared: so does the refit
-        reference = fitted["preprocess"].reference_
-        again = clone(fitted).set_params(preprocess__reference=reference)
-    else:
-        again = clone(fitted)
-        for _, branch in again["features"].transformer_list:
-            branch.set_params(preprocess__reference=fitted["features"].transformer_list[0][1][0].reference_)
+    again = clone(fitted)
+    for key, b in fitted.branches_.items():  # the skeleton is shared: so does the refit
+        again.set_params(**{f"{key}__preprocess__reference": b.preprocess_.reference_})
     again.fit(known, known.labels)
     mine = actions.subjects == actions.subjects[0]
-    train, valid = np.flatnonzero(~mine), np.flatnonzero(mine)
-    grams = [branch.grams(codes, train, valid) for branch in branches]
-    inside, across = (np.stack([g[side] for g in grams]) for side in (0, 1))
-    decisions = machine.decide(inside, across, codes[train], 4)
+    decisions = held_out(fitted, actions, np.flatnonzero(~mine), np.flatnonzero(mine))
     expected = again.decision_function(unknown)
     # A velocity's scale is shared as well, so that model is near and not equal.
     assert_allclose(decisions, expected, atol=0.2 if name == "both" else 2e-3)
 
 
 def test_held_out_decisions_of_a_search(actions):
-    cue = {"a": Pipeline(steps(sck())[:2]), "b": Pipeline(steps(dck())[:2])}
-    search = KernelSearch(cue, sums=[{"a": 1, "b": 2}, {"b": 1}], Cs=[1.0, 10.0], average=2)
-    search.fit(actions, actions.labels, groups=actions.subjects)
-    _, codes = np.unique(actions.labels, return_inverse=True)
-    branches, machine = take_apart(search, search.recognizer_, list(actions), codes)
-    everything = np.arange(len(actions))
-    grams = [branch.grams(actions.labels, everything, everything) for branch in branches]
-    inside, across = (np.stack([g[side] for g in grams]) for side in (0, 1))
-    decisions = machine.decide(inside, across, codes, 4)  # nothing held out: the search's own machine
-    assert_allclose(decisions, search.decision_function(actions), atol=2e-3)
+    search = Search(sums=[{"a": 1, "b": 2}, {"b": 1}], Cs=[1.0, 10.0], average=2)
+    model = Recognizer([("a", branch(sck())), ("b", branch(dck()))], search=search)
+    model.fit(actions, actions.labels)
+    every = np.arange(len(actions))
+    decisions = held_out(model, actions, every, every)  # nothing held out: the search's own machine
+    assert_allclose(decisions, model.decision_function(actions), atol=2e-3)
 
 
 def test_two_classes_and_absent_ones(actions):
     fitted = single(sck()).fit(actions, actions.labels)
     _, codes = np.unique(actions.labels, return_inverse=True)
-    branches, machine = take_apart(fitted, fitted, list(actions), codes)
-    train = np.flatnonzero(codes < 2)
-    inside, across = branches[0].grams(codes, train, np.arange(16))
-    decisions = machine.decide(inside[None], across[None], codes[train], 4)
+    decisions = held_out(fitted, actions, np.flatnonzero(codes < 2), np.arange(16))
     assert (decisions[:, 2:] == -np.inf).all()
     assert_allclose(decisions[:, 0], -decisions[:, 1])
 
 
 def test_class_weights_reach_the_folds(actions):
     plain, weighted = (
-        CalibratedRecognizer(single(sck()).set_params(svm__class_weight=w)).fit(actions, actions.labels)
+        single(sck(), calibrate=True)
+        .set_params(machine__class_weight=w)
+        .fit(actions, actions.labels)
+        .calibration_
         for w in (None, {"wave": 20.0})
     )
-    assert plain.recognizer_[-1].sharpness_ != weighted.recognizer_[-1].sharpness_
+    assert plain.sharpness_ != weighted.sharpness_
 
 
 # the recogniser
@@ -166,16 +160,15 @@ def test_probabilities_agree_with_labels_and_sum_to_one(model, actions):
     assert_allclose(proba.sum(axis=1), 1)
     assert_array_equal(model.classes_[proba.argmax(axis=1)], model.predict(actions))
     scores = model.decision_function(actions)
-    s = model.recognizer_[-1].sharpness_
+    s = model.calibration_.sharpness_
     assert_allclose(np.log(proba[:, 0] / proba[:, 1]), s * (scores[:, 0] - scores[:, 1]), atol=1e-6)
 
 
 def test_decisions_are_those_of_the_recogniser_alone(model, actions):
     alone = single(sck()).fit(actions, actions.labels)
     assert_array_equal(model.decision_function(actions), alone.decision_function(actions))
-    assert isinstance(model.recognizer_[-1], CalibratedSVM)
-    assert type(model.estimator[-1]) is LinearSVM
-    assert plain_pipeline(model) is model.recognizer_
+    assert alone.calibration_ is None
+    assert not hasattr(alone, "predict_proba")
 
 
 def test_predictions_tell_all(model, actions):
@@ -191,39 +184,41 @@ def test_predictions_tell_all(model, actions):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_recogniser_can_be_calibrated(name, actions):
-    model = CalibratedRecognizer(MODELS[name]()).fit(actions, actions.labels)
+    model = MODELS[name](calibrate=True).fit(actions, actions.labels)
     assert_allclose(model.predict_proba(actions[:3]).sum(axis=1), 1)
     assert np.isfinite(model.unknown_score(actions[:3])).all()
-    assert model.held_out_["n_folds"] == 4
-    assert 0 <= model.held_out_["accuracy"] <= 1
+    assert model.calibration_.held_out_["n_folds"] == 4
+    assert 0 <= model.calibration_.held_out_["accuracy"] <= 1
 
 
 def test_single_precision(actions):
     data = [s.replace(joints=s.joints.astype(np.float32)) for s in actions]
-    model = CalibratedRecognizer(single(sck())).fit(data, actions.labels)
+    model = single(sck(), calibrate=True).fit(data, actions.labels)
     assert model.decision_function(data).dtype == np.float32
-    assert model.recognizer_[-1].class_means_.dtype == np.float32
+    assert model.calibration_.class_means_.dtype == np.float32
     assert_allclose(model.predict_proba(data).sum(axis=1), 1)
 
 
 def test_two_labels(actions):
     two = [s for s in actions if s.label in ("wave", "bow")]
     labels = [s.label for s in two]
-    model = CalibratedRecognizer(single(sck())).fit(two, labels)
+    model = single(sck(), calibrate=True).fit(two, labels)
     proba = model.predict_proba(two)
     assert proba.shape == (8, 2)
     assert_allclose(proba.sum(axis=1), 1)
     assert_array_equal(model.classes_[proba.argmax(axis=1)], model.predict(two))
-    assert model.held_out_["unknown_auc"] == 0.5  # there was no class to leave out
+    assert model.calibration_.held_out_["unknown_auc"] == 0.5  # there was no class to leave out
     assert np.isfinite(model.unknown_score(two)).all()
 
 
 def test_subjects_are_those_of_the_recordings_unless_given(actions, model):
-    own = CalibratedRecognizer(single(sck())).fit(actions, actions.labels)
-    assert own.held_out_ == model.held_out_
+    own = single(sck(), calibrate=True).fit(actions, actions.labels)
+    assert own.calibration_.held_out_ == model.calibration_.held_out_
     halves = np.where(np.isin(actions.subjects, np.unique(actions.subjects)[:2]), "x", "y")
     assert (
-        CalibratedRecognizer(single(sck())).fit(actions, actions.labels, groups=halves).held_out_["n_folds"]
+        single(sck(), calibrate=True)
+        .fit(actions, actions.labels, groups=halves)
+        .calibration_.held_out_["n_folds"]
         == 2
     )
 
@@ -231,14 +226,14 @@ def test_subjects_are_those_of_the_recordings_unless_given(actions, model):
 def test_without_subjects_recordings_are_held_out(actions, caplog):
     data = [s.replace(subject=None) for s in actions]
     with caplog.at_level(logging.WARNING):
-        model = CalibratedRecognizer(single(sck())).fit(data, actions.labels)
+        model = single(sck(), calibrate=True).fit(data, actions.labels)
     assert "folds hold out recordings, not people" in caplog.text
-    assert model.held_out_["n_folds"] == 4
+    assert model.calibration_.held_out_["n_folds"] == 4
 
 
 def test_a_class_that_one_person_does(actions):
     some = [s for s in actions if s.label != "drink" or s.subject == actions.subjects[0]]
-    model = CalibratedRecognizer(single(sck())).fit(some, [s.label for s in some])
+    model = single(sck(), calibrate=True).fit(some, [s.label for s in some])
     assert model.predict_proba(some).shape == (13, 4)
     alone = [
         s
@@ -246,40 +241,36 @@ def test_a_class_that_one_person_does(actions):
         if (s.label, s.subject) in set(zip(actions.labels, sorted(set(actions.subjects)), strict=False))
     ]
     with pytest.raises(DataError, match="every label is done by one subject only"):
-        CalibratedRecognizer(single(sck())).fit(alone, [s.label for s in alone])
+        single(sck(), calibrate=True).fit(alone, [s.label for s in alone])
 
 
 def test_searches(actions):
-    search = KernelSearch({"a": Pipeline(steps(sck())[:2])}, Cs=[1.0, 10.0])
-    model = CalibratedRecognizer(search).fit(actions, actions.labels, groups=actions.subjects)
-    assert_allclose(model.predict_proba(actions).sum(axis=1), 1)
-    grid = GridSearchCV(single(sck()), {"svm__C": [1, 10]}, cv=2)
-    model = CalibratedRecognizer(grid).fit(list(actions), actions.labels)
-    assert_allclose(model.predict_proba(actions).sum(axis=1), 1)
+    model = Recognizer([("a", branch(sck()))], search=Search(Cs=[1.0, 10.0]), calibrate=True)
+    assert_allclose(model.fit(actions, actions.labels).predict_proba(actions).sum(axis=1), 1)
+    grid = GridSearchCV(single(sck(), calibrate=True), {"machine__C": [1, 10]}, cv=2)
+    assert_allclose(grid.fit(list(actions), actions.labels).predict_proba(actions).sum(axis=1), 1)
 
 
 def test_scikit_learn_conventions(model, actions):
-    params = model.get_params(deep=False)
-    assert set(params) == {"estimator", "false_alarm", "reject", "unknown_label"}
     copy = clone(model)
-    assert not hasattr(copy, "recognizer_")
-    assert copy.get_params()["estimator__svm__C"] == 10
+    assert not hasattr(copy, "machine_")
+    assert copy.get_params()["machine__C"] == 10
     with pytest.raises(NotFittedError):
         copy.predict(actions)
     with pytest.raises(NotFittedError):
-        CalibratedSVM().fit(np.eye(4), ["a", "a", "b", "b"]).predict_proba(np.eye(4))
+        copy.predict_proba(actions)
     assert model.score(actions, actions.labels) == (model.predict(actions) == actions.labels).mean()
 
 
 def test_evaluation_sees_probabilities(actions):
-    report = evaluate(CalibratedRecognizer(single(sck())), actions, "leave-one-subject-out")
+    report = evaluate(single(sck(), calibrate=True), actions, "leave-one-subject-out")
     for split in report.splits:
         assert split.probabilities.shape == (4, 4)
         assert_allclose(split.probabilities.sum(axis=1), 1)
 
 
 def test_explanation_tells_the_probability(model, actions):
-    why = explain(model, actions[0], "bow", moments=False)
+    why = model.explain(actions[0], "bow", moments=False)
     column = model.classes_.tolist().index("bow")
     assert_allclose(why.probability, model.predict_proba(actions[:1])[0, column])
     assert_allclose(why.value, model.decision_function(actions[:1])[0, column], atol=1e-9)
@@ -288,20 +279,19 @@ def test_explanation_tells_the_probability(model, actions):
 
 
 def test_errors(actions):
-    make = CalibratedRecognizer
     with pytest.raises(ParameterError, match=r"false_alarm must be a number in \[0, 1\)"):
-        make(single(sck()), false_alarm=1.0).fit(actions, actions.labels)
-    with pytest.raises(DataError, match="16 recordings but 3 labels"):
-        make(single(sck())).fit(actions, ["a", "b", "c"])
-    with pytest.raises(DataError, match="two classes"):
-        make(single(sck())).fit(actions, ["a"] * 16)
+        single(sck(), calibrate=True, false_alarm=1.0).fit(actions, actions.labels)
+    model = single(sck(), calibrate=True)
+    with pytest.raises(DataError, match=r"16 recordings but labels of shape \(3,\)"):
+        model.fit(actions, ["a", "b", "c"])
+    with pytest.raises(DataError, match="at least two labels"):
+        model.fit(actions, ["a"] * 16)
     with pytest.raises(DataError, match="16 recordings but 2 subjects"):
-        make(single(sck())).fit(actions, actions.labels, groups=["x", "y"])
-    with pytest.raises(ParameterError, match="ends in LinearSVM, got SCK"):
-        make(Pipeline(steps(sck())[:2])).fit(actions, actions.labels)
-    odd = Pipeline([*steps(sck()), ("more", StandardScaler()), ("svm", LinearSVM())])
-    with pytest.raises(ParameterError, match="got Preprocess, SCK, CenterNormalize, StandardScaler"):
-        make(odd).fit(actions, actions.labels)
+        model.fit(actions, actions.labels, groups=["x", "y"])
+    with pytest.raises(DataError, match="pass y"):
+        model.fit(actions, None)
+    with pytest.raises(ParameterError, match="need a LinearSVM, got LogisticRegression"):
+        model.set_params(machine=LogisticRegression()).fit(actions, actions.labels)
 
 
 # the bar
@@ -313,7 +303,7 @@ def test_probabilities_hold_for_people_not_seen(data_home):
     data = [s.replace(joints=s.joints.astype(np.float32)) for s in data]
     train, test = ([s for s in data if int(s.subject) % 2 == odd] for odd in (1, 0))
     kernel = sck(n_pivots_joint=5, n_pivots_time=8, sigma_time=0.25, joint_weight=0.7)
-    model = CalibratedRecognizer(single(kernel)).fit(train, [s.label for s in train])
+    model = single(kernel, calibrate=True).fit(train, [s.label for s in train])
     labels = np.array([s.label for s in test])
     proba = model.predict_proba(test)
     assert (model.classes_[proba.argmax(axis=1)] == labels).mean() > 0.9
@@ -321,20 +311,20 @@ def test_probabilities_hold_for_people_not_seen(data_home):
     assert error < 0.08
     vain = proba**4 / (proba**4).sum(axis=1, keepdims=True)
     assert expected_calibration_error(vain, labels, model.classes_) > error
-    assert abs(model.held_out_["accuracy"] - (model.predict(test) == labels).mean()) < 0.05
+    assert abs(model.calibration_.held_out_["accuracy"] - (model.predict(test) == labels).mean()) < 0.05
 
 
 def test_union_is_calibrated_from_both(actions):
-    both = CalibratedRecognizer(union(sck(), dck())).fit(actions, actions.labels)
-    assert both.recognizer_[-1].class_means_.shape == both.recognizer_[-1].coef_.shape
-    means = both.recognizer_[-1].class_means_
+    both = union(sck(), dck(), calibrate=True).fit(actions, actions.labels)
+    means = both.calibration_.class_means_
+    assert means.shape == both.machine_.coef_.shape
     assert_allclose(np.linalg.norm(means, axis=1), 1, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_means_of_classes(name, actions):
-    model = CalibratedRecognizer(MODELS[name]()).fit(actions, actions.labels)
-    features = model.recognizer_[:-1].transform(actions)
+    model = MODELS[name](calibrate=True).fit(actions, actions.labels)
+    features = model.features(actions)
     means = np.array([features[actions.labels == c].mean(axis=0) for c in model.classes_])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
-    assert_allclose(model.recognizer_[-1].class_means_, means, atol=1e-3)
+    assert_allclose(model.calibration_.class_means_, means, atol=1e-3)

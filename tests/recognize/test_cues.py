@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from kerneton import make_actions, standard_cues
 from kerneton.prepare.poses import mirror, turn
 from kerneton.recognize.cues import VIEWS, variants
-from kerneton.recognize.selection import with_parameters
+from kerneton.recognize.search import with_parameters
 
 
 @pytest.fixture(scope="module")
@@ -18,22 +18,21 @@ def data():
 
 
 def features(cue, train, test, **parameters):
-    cue = with_parameters(cue, {"kernel__weighting": None, **parameters})
+    cue = with_parameters(cue, {"kernel__weighting": None, "scale": None, **parameters})
     return cue.fit(train).transform(test)
 
 
 def test_small_enough_for_the_fast_solver():
     """Eigenvalues of matrices up to 32 wide are several times faster than of larger ones."""
     for cue in standard_cues().values():
-        kernel = cue["kernel"]
+        kernel = cue.kernel
         assert 3 * sum(kernel.n_pivots_joint) + kernel.n_pivots_time <= 32
         assert_allclose(1 - sum(kernel.joint_weight), 0.25)  # what time has
 
 
 @pytest.mark.parametrize("order", [2, 3])
 def test_order(order):
-    assert {cue["kernel"].order for cue in standard_cues(order=order).values()} == {order}
-    assert {cue["kernel"].n_jobs for cue in standard_cues(n_jobs=2).values()} == {2}
+    assert {cue.kernel.order for cue in standard_cues(order=order).values()} == {order}
 
 
 @pytest.mark.parametrize("name", standard_cues())
@@ -41,7 +40,7 @@ def test_single_precision_and_weights_from_labels(data, name):
     cue = standard_cues(order=2)[name]
     out = cue.fit_transform(data, data.labels)
     assert out.dtype == np.float32
-    assert_allclose(cue["kernel"].weights_.mean(), 1)
+    assert_allclose(cue.kernel_.weights_.mean(), 1)
 
 
 @pytest.mark.parametrize("name", standard_cues())

@@ -5,25 +5,23 @@ import json
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from recognizers import ARMS, MODELS, dck, sck, single, steps, union
+from recognizers import ARMS, MODELS, branch, dck, sck, single, union
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.linear_model import LogisticRegression
 
 from kerneton import (
     DCK,
-    KernelSearch,
-    LinearSVM,
+    Branch,
     Preprocess,
+    Recognizer,
+    Search,
     load_dataset,
     make_actions,
 )
 from kerneton.data.layouts import FLORENCE_15
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.recognize.contributions import class_importance, explain, occlude
-from kerneton.recognize.fitted import block_tokens, blocks, cues, plain_pipeline
+from kerneton.recognize.contributions import blocks, class_importance, explain, occlude
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +49,7 @@ def test_parts_and_intercept_sum_to_the_decision_value(name, dtype, actions):
     scores = model.decision_function(data[:2])
     assert scores.dtype == dtype
     for recording, row in zip(data[:2], scores, strict=True):
-        for label, score in zip(model[-1].classes_, row, strict=True):
+        for label, score in zip(model.classes_, row, strict=True):
             why = explain(model, recording, str(label), moments=False)
             assert_allclose(why.value, score, atol=1e-6)
             assert_allclose(why.intercept + sum(p.value for p in why.parts), score, atol=1e-6)
@@ -60,13 +58,14 @@ def test_parts_and_intercept_sum_to_the_decision_value(name, dtype, actions):
 
 def test_parts_are_those_of_the_formula(fitted, actions):
     """By hand: the weights of a block times its centred features over the whole length."""
-    features = fitted[:2].transform(actions[:1])[0]
-    centred = features - fitted["scale"].mean_
+    steps = fitted.branches_["kernel"]
+    features = steps.kernel_.transform(steps.preprocess_.transform(actions[:1]))[0]
+    centred = features - steps.scale_.mean_
     centred /= np.linalg.norm(centred)
     why = explain(fitted, actions[0], "clap", moments=False)
-    size = fitted["kernel"].block_sizes_[0]
-    row = list(fitted[-1].classes_).index("clap")
-    expected = (fitted[-1].coef_[row] * centred).reshape(-1, size).sum(axis=1)
+    size = steps.kernel_.block_sizes_[0]
+    row = list(fitted.classes_).index("clap")
+    expected = (fitted.machine_.coef_[row] * centred).reshape(-1, size).sum(axis=1)
     assert_allclose([p.value for p in why.parts], expected, atol=1e-12)
     assert [p.joints for p in why.parts] == [((name,),) for name in actions.layout.joints]
 
@@ -81,7 +80,7 @@ def test_two_classes_speak_against_each_other(actions):
 
 
 def test_versus_is_the_difference(fitted, actions):
-    scores = dict(zip(fitted[-1].classes_, fitted.decision_function(actions[:1])[0], strict=True))
+    scores = dict(zip(fitted.classes_, fitted.decision_function(actions[:1])[0], strict=True))
     why = explain(fitted, actions[0], "wave", versus="bow", moments=False)
     assert_allclose(why.value, scores["wave"] - scores["bow"], atol=1e-9)
     assert_allclose(why.intercept + sum(why.joints.values()), why.value, atol=1e-9)
@@ -92,23 +91,16 @@ def test_default_label_is_the_predicted_one(fitted, actions):
     assert explain(fitted, actions[0], moments=False).label == fitted.predict(actions[:1])[0]
 
 
-def test_searches_are_seen_through(actions):
+def test_a_search_is_explained_by_its_branches(actions):
     data, labels = list(actions), actions.labels
-    search = KernelSearch(
-        {"a": Pipeline(steps(sck())[:2]), "b": Pipeline(steps(dck())[:2])}, sums=[{"a": 1, "b": 2}]
-    )
-    search.fit(data, labels, groups=actions.subjects)
-    why = explain(search, data[0], "bow", moments=False)
-    column = list(search.classes_).index("bow")
-    assert_allclose(why.value, search.decision_function(data[:1])[0, column], atol=1e-6)
+    model = Recognizer(
+        [("a", branch(sck())), ("b", branch(dck()))], search=Search(sums=[{"a": 1, "b": 2}])
+    ).fit(data, labels)
+    why = model.explain(data[0], "bow", moments=False)
+    column = list(model.classes_).index("bow")
+    assert_allclose(why.value, model.decision_function(data[:1])[0, column], atol=1e-6)
     assert {p.cue for p in why.parts} == {"a", "b"}
     assert {p.kind for p in why.parts} == {"joint", "pair"}
-    grid = GridSearchCV(single(sck()), {"svm__C": [1, 10]}, cv=3).fit(data, labels)
-    assert_allclose(
-        explain(grid, data[0], "bow", moments=False).value,
-        grid.decision_function(data[:1])[0, column],
-        atol=1e-9,
-    )
 
 
 # what blocks stand for
@@ -139,14 +131,14 @@ def test_pairs_are_shared_by_their_joints(actions):
 @pytest.mark.parametrize("name", MODELS)
 def test_blocks_cover_the_features(name, actions):
     model = MODELS[name]().fit(actions, actions.labels)
-    covered = np.zeros(model[-1].coef_.shape[1], dtype=int)
+    covered = np.zeros(model.machine_.coef_.shape[1], dtype=int)
     for block in blocks(model):
         covered[block.columns] += 1
     assert (covered == 1).all()
-    for cue in cues(model):
-        assert len(block_tokens(cue.kernel)) == len(cue.kernel.block_sizes_)
-        used = {joint for tokens in block_tokens(cue.kernel) for token in tokens for joint in token}
-        assert used == set(cue.kernel.joints_)
+    for kernel in (b.kernel_ for b in model.branches_.values()):
+        assert len(kernel.block_joints()) == len(kernel.block_sizes_)
+        used = {joint for tokens in kernel.block_joints() for token in tokens for joint in token}
+        assert used == set(kernel.joints_)
 
 
 def test_mirrored_tokens_are_mirror_images(actions):
@@ -154,7 +146,7 @@ def test_mirrored_tokens_are_mirror_images(actions):
         Preprocess().fit_transform(actions)
     )
     other = actions.layout.mirror
-    for tokens in block_tokens(kernel):
+    for tokens in kernel.block_joints():
         image = {int(other[j]) for j in tokens[0]}
         assert image == set(tokens[-1])
 
@@ -264,7 +256,7 @@ def test_plot(fitted, actions, moments):
 
 def test_plot_without_layout(actions):
     data = [s.joints for s in Preprocess().fit_transform(actions)]
-    model = Pipeline([("kernel", sck()), ("svm", LinearSVM())]).fit(data, actions.labels)
+    model = Recognizer([("bare", Branch(None, sck()))]).fit(data, actions.labels)
     why = explain(model, data[0])
     assert why.joint_table()[0]["joint"].startswith("joint ")
     why.plot().draw_without_rendering()
@@ -307,19 +299,14 @@ def test_errors(fitted, actions):
         explain(fitted, actions[0], "bow", versus="bow")
     with pytest.raises(ParameterError, match="window must be a positive whole number"):
         explain(fitted, actions[0], window=0)
-    with pytest.raises(DataError, match="has 15 joints, expected 20"):
+    with pytest.raises(DataError, match="lacks hip_center"):
         explain(fitted, SkeletonSequence(np.ones((4, 15, 3)), layout=FLORENCE_15))
-    with pytest.raises(ParameterError, match="expected a recogniser"):
+    with pytest.raises(ParameterError, match="expected a Recognizer"):
         explain("model", actions[0])
     with pytest.raises(NotFittedError):
         explain(single(sck()), actions[0])
-    with pytest.raises(NotFittedError):
-        explain(KernelSearch({"a": Pipeline(steps(sck())[:2])}), actions[0])
-    with pytest.raises(ParameterError, match="ends in LinearSVM, got StandardScaler"):
-        plain_pipeline(Pipeline([("scale", StandardScaler())]))
-    odd = Pipeline([*steps(sck())[:2], ("scale", StandardScaler()), ("svm", LinearSVM())])
-    with pytest.raises(ParameterError, match="StandardScaler is not a step"):
-        explain(odd.fit(actions, actions.labels), actions[0])
+    other = Recognizer([("a", branch(sck()))], machine=LogisticRegression().set_params(C=1.0))
+    assert explain(other.fit(actions, actions.labels), actions[0], "bow").label == "bow"  # linear as well
 
 
 # do the joints it names matter?
@@ -344,7 +331,7 @@ def test_joints_named_important_matter_more_than_others(name, kernel, data_home)
     model = single(sck(n_pivots_time=5) if kernel == "sck" else dck(joints="key", sigma_joint=0.3))
     model.fit(train, train.labels)
     rng = np.random.default_rng(0)
-    used = cues(model)[0].kernel.joints_
+    used = model.branches_["kernel"].kernel_.joints_
     named, drawn = [], []
     for recording in test:
         why = explain(model, recording, moments=False)
@@ -352,7 +339,7 @@ def test_joints_named_important_matter_more_than_others(name, kernel, data_home)
         best = [j for j in np.argsort(-part) if j in used][:3]
         variants = [recording, freeze(recording, best)]
         variants += [freeze(recording, rng.choice(used, 3, replace=False)) for _ in range(3)]
-        scores = model.decision_function(variants)[:, list(model[-1].classes_).index(why.label)]
+        scores = model.decision_function(variants)[:, list(model.classes_).index(why.label)]
         named.append(scores[0] - scores[1])
         drawn.append(scores[0] - scores[2:].mean())
     difference = np.array(named) - np.array(drawn)

@@ -11,14 +11,25 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 from sklearn.utils.validation import check_is_fitted
 from walks import people, walks
 
-from kerneton import DCK, SCK, CenterNormalize, LinearSVM, Preprocess, make_recognizer
+from kerneton import (
+    DCK,
+    SCK,
+    Branch,
+    CenterNormalize,
+    LinearSVM,
+    Preprocess,
+    Recognizer,
+    Search,
+    load,
+    make_actions,
+    make_recognizer,
+)
 from kerneton.exceptions import ParameterError
-from kerneton.recognize.search import KernelSearch
 
 WITHOUT_DATA = [
     "check_do_not_raise_errors_in_init_or_set_params",
@@ -34,8 +45,8 @@ WITHOUT_DATA = [
     "check_valid_tag_types",
 ]
 SMALL = {
-    "sck": {"sck__joints": "A", "sck__order": 2},
-    "dck": {"dck__joints": "A", "dck__n_pivots_time": 3},
+    "sck": {"sck__kernel__joints": "A", "sck__kernel__order": 2},
+    "dck": {"dck__kernel__joints": "A", "dck__kernel__n_pivots_time": 3},
 }
 
 
@@ -117,11 +128,9 @@ class TestSequenceContract:
 @pytest.mark.parametrize("kernel", ["sck", "dck", "sck+dck"])
 def test_the_papers_recogniser(toy, kernel):
     model = make_recognizer("paper", kernel=kernel)
-    assert isinstance(model, Pipeline)
+    assert isinstance(model, Recognizer)
+    assert [name for name, _ in model.branches] == kernel.split("+")
     small = {k: v for name in kernel.split("+") for k, v in SMALL[name].items()}
-    if kernel == "sck+dck":
-        assert isinstance(model["features"], FeatureUnion)
-        small = {f"features__{k.partition('_')[0]}__{k}": v for k, v in small.items()}
     model.set_params(**small)
     X, y = list(toy), toy.labels
     for x in X:
@@ -134,8 +143,7 @@ def test_the_papers_recogniser(toy, kernel):
 
 def test_parameters_of_the_paper():
     model = make_recognizer("paper", n_jobs=2)
-    sck = model.get_params()["features__sck__sck"]
-    dck = model.get_params()["features__dck__dck"]
+    sck, dck = (branch.kernel for _, branch in model.branches)
     assert (sck.sigma_joint, sck.sigma_time, sck.n_pivots_joint, sck.n_pivots_time, sck.power) == (
         0.6,
         0.5,
@@ -144,17 +152,18 @@ def test_parameters_of_the_paper():
         0.36,
     )
     assert (dck.joints, dck.n_pivots_joint, dck.n_pivots_time, dck.power) == ("E", 5, 6, 0.85)
-    assert (sck.order, sck.entries, dck.same_joint, sck.n_jobs, dck.n_jobs) == (3, "upper", True, 2, 2)
+    assert (sck.order, sck.entries, dck.same_joint) == (3, "upper", True)
     X = people((5, 7))
-    sizes = [len(b[1].fit(X).transform(X)[0]) for b in model["features"].transformer_list]
-    assert sizes == [26_565, 16_920]
-    assert model["features"].fit(X).transform(X).shape == (2, 43_485)
+    model.fit(X, ["a", "b"])
+    assert [branch.kernel_.n_jobs for branch in model.branches_.values()] == [2, 2]
+    assert [branch.transform(X).shape[1] for branch in model.branches_.values()] == [26_565, 16_920]
+    assert model.features(X).shape == (2, 43_485)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"preset": "mine"}, "preset must be one of 'fast', 'default', 'auto', 'paper'.*got 'mine'"),
+        ({"preset": "mine"}, "preset must be one of None, 'tensor', 'auto', 'paper'.*got 'mine'"),
         ({"kernel": "rbf"}, "kernel must be one of 'sck', 'dck', 'sck\\+dck', got 'rbf'"),
     ],
 )
@@ -163,48 +172,47 @@ def test_unknown_presets(options, message):
         make_recognizer(**options)
 
 
-def pipeline(**options):
-    return make_pipeline(Preprocess(), SCK(joints="A", order=1, **options), CenterNormalize(), LinearSVM())
+def small(**options):
+    branch = Branch(Preprocess(), SCK(joints="A", order=1, **options), CenterNormalize())
+    return Recognizer([("sck", branch)], machine=LinearSVM())
 
 
 def test_grid_search_with_groups(toy):
     grid = {
-        "sck__order": np.array([1, 2]),
-        "sck__entries": np.array(["simplex", "slices"]),
-        "linearsvm__C": [1, 10],
+        "sck__kernel__order": np.array([1, 2]),
+        "sck__kernel__entries": np.array(["simplex", "slices"]),
+        "machine__C": [1, 10],
     }
-    search = GridSearchCV(pipeline(), grid, cv=GroupKFold(2)).fit(list(toy), toy.labels, groups=toy.subjects)
+    search = GridSearchCV(small(), grid, cv=GroupKFold(2)).fit(list(toy), toy.labels, groups=toy.subjects)
     assert len(search.cv_results_["params"]) == 8
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert set(search.predict(toy[:3])) <= set(toy.labels)
 
 
 def test_cross_validation_takes_data_sets(toy):
-    scores = cross_validate(pipeline(), toy, toy.labels, groups=toy.subjects, cv=GroupKFold(4))
+    scores = cross_validate(small(), toy, toy.labels, groups=toy.subjects, cv=GroupKFold(4))
     assert len(scores["test_score"]) == 4
-    again = cross_val_score(pipeline(n_jobs=2), list(toy), toy.labels, groups=toy.subjects, cv=GroupKFold(4))
+    again = cross_val_score(small(n_jobs=2), list(toy), toy.labels, groups=toy.subjects, cv=GroupKFold(4))
     assert_allclose(scores["test_score"], again)
 
 
 def test_weighting_sees_the_training_labels_of_each_fold(toy):
-    scores = cross_val_score(
-        pipeline(weighting="alignment"), list(toy), toy.labels, groups=toy.subjects, cv=GroupKFold(2)
-    )
-    assert np.isfinite(scores).all()
-
-
-@pytest.mark.parametrize("kernel", ["sck", "sck+dck"])
-def test_tables_come_out(kernel):
-    pandas = pytest.importorskip("pandas")
-    X, y = people((5, 7, 6, 8)), list("abab")
-    model = make_recognizer(kernel=kernel)
-    arrays = clone(model).fit(X, y)[:-1].transform(X)
-    frame = model.set_output(transform="pandas").fit(X, y)[:-1].transform(X)
-    assert isinstance(frame, pandas.DataFrame)
-    assert_allclose(frame.to_numpy(), arrays, atol=1e-12)
-    first = "sck0_0" if kernel == "sck" else "sck__sck0_0"
-    assert frame.columns[0] == first
-    assert list(model.predict(X)) == list(clone(model).fit(X, y).predict(X))
+    """Labels of the held-out subjects, however wrong, change no weight and no decision."""
+    X, y = list(toy), toy.labels
+    train, test = next(GroupKFold(2).split(X, y, toy.subjects))
+    poisoned = y.copy()
+    poisoned[test] = np.roll(y[test], 1)
+    models = [
+        cross_validate(small(weighting="alignment"), X, labels, cv=[(train, test)], return_estimator=True)
+        for labels in (y, poisoned)
+    ]
+    honest, other = (m["estimator"][0] for m in models)
+    assert_allclose(honest.branches_["sck"].kernel_.weights_, other.branches_["sck"].kernel_.weights_, rtol=0)
+    assert_allclose(honest.decision_function(X), other.decision_function(X), rtol=0)
+    swapped = y.copy()
+    swapped[train] = np.roll(y[train], 5)  # these labels were for training
+    third = small(weighting="alignment").fit([X[i] for i in train], swapped[train])
+    assert not np.allclose(honest.branches_["sck"].kernel_.weights_, third.branches_["sck"].kernel_.weights_)
 
 
 def test_set_output_of_one_step():
@@ -228,17 +236,18 @@ def test_set_output_of_one_step():
     ]
 
 
-def test_parameters_reach_through_the_pipeline():
+def test_parameters_reach_through_the_small():
     model = make_recognizer(kernel="sck")
-    copy = clone(model).set_params(sck__power=0.5, preprocess__facing="sequence", svm__C=3)
-    assert (copy["sck"].power, copy["preprocess"].facing, copy["svm"].C) == (0.5, "sequence", 3)
-    assert model["sck"].power == 0.36
+    copy = clone(model).set_params(sck__kernel__power=0.5, sck__preprocess__facing="sequence", machine__C=3)
+    branch = dict(copy.branches)["sck"]
+    assert (branch.kernel.power, branch.preprocess.facing, copy.machine.C) == (0.5, "sequence", 3)
+    assert dict(model.branches)["sck"].kernel.power == 0.36
     with pytest.raises(ValueError, match="Invalid parameter 'gamma'"):
-        model.set_params(sck__gamma=1)
+        model.set_params(sck__kernel__gamma=1)
 
 
 def test_pickled_recogniser(toy):
-    model = pipeline().fit(list(toy), toy.labels)
+    model = small().fit(list(toy), toy.labels)
     revived = pickle.loads(pickle.dumps(model))
     assert_allclose(revived.decision_function(toy), model.decision_function(toy), rtol=0)
 
@@ -246,9 +255,56 @@ def test_pickled_recogniser(toy):
 def test_search_is_a_classifier():
     from sklearn.base import is_classifier
 
-    search = KernelSearch({"one": Pipeline([("kernel", SCK(order=1))])})
-    assert is_classifier(search)
-    assert is_classifier(make_recognizer())
-    estimator_checks.check_mixin_order("KernelSearch", search)
-    estimator_checks.check_no_attributes_set_in_init("KernelSearch", search)
-    estimator_checks.check_valid_tag_types("KernelSearch", search)
+    search = Recognizer([("one", Branch(None, SCK(order=1)))], search=Search())
+    for model in (search, make_recognizer(), make_recognizer("paper")):
+        assert is_classifier(model)
+        estimator_checks.check_mixin_order("Recognizer", model)
+        estimator_checks.check_no_attributes_set_in_init("Recognizer", model)
+        estimator_checks.check_valid_tag_types("Recognizer", model)
+        estimator_checks.check_get_params_invariance("Recognizer", model)
+        estimator_checks.check_estimator_cloneable("Recognizer", model)
+
+
+@pytest.mark.parametrize("preset", [None, "auto", "paper"])
+def test_a_fit_encodes_each_cue_once(preset, monkeypatch):
+    """Selection, final machine and calibration share features; mirrored ones come from those that are not."""
+    encoded = []
+    real = SCK._features
+
+    def count(self, sequences, *rest):
+        encoded.append((self.signals, self.pairs, self.mirror, len(sequences)))
+        return real(self, sequences, *rest)
+
+    monkeypatch.setattr(SCK, "_features", count)
+    data = make_actions(["wave", "clap", "bow"], n_subjects=3, n_takes=1)
+    make_recognizer(preset, calibrate=True).fit(data, data.labels)
+    # Five cues; three of them as the camera sees them and turned to the front; never mirrored by themselves.
+    assert len(encoded) == (1 if preset == "paper" else 8)
+    assert not any(mirror for _, _, mirror, _ in encoded)
+
+
+@pytest.mark.parametrize("preset", [None, "tensor", "auto", "paper"])
+@pytest.mark.parametrize("calibrate", [False, True])
+def test_a_loaded_recogniser_repeats_its_training_to_the_bit(preset, calibrate, tmp_path):
+    data = make_actions(["wave", "clap", "bow"], n_subjects=3, n_takes=1)
+    model = make_recognizer(preset, calibrate=calibrate).fit(data, data.labels)
+    back = load(model.save(tmp_path / "model.kern"))
+    assert np.array_equal(back.decision_function(data), model.decision_function(data))
+    assert (back.mixtures_, back.machine_.C) == (model.mixtures_, model.machine_.C)
+    assert back.machine_.within_class_penalty == (0.0 if preset == "paper" else model.mixtures_[0].penalty)
+    again = clone(back).fit(data, data.labels)
+    assert np.array_equal(again.decision_function(data), model.decision_function(data))
+    assert again.mixtures_ == model.mixtures_
+    if calibrate:
+        assert np.array_equal(again.predict_proba(data), model.predict_proba(data))
+        assert np.array_equal(again.unknown_score(data), model.unknown_score(data))
+    assert again.save(tmp_path / "again.kern").read_bytes() == (tmp_path / "model.kern").read_bytes()
+
+
+def test_subjects_come_from_the_recordings():
+    data = make_actions(["wave", "clap"], n_subjects=3, n_takes=2)
+    own, given = make_recognizer(), make_recognizer()
+    own.fit(data, data.labels)
+    given.fit([s.replace(subject=None) for s in data], data.labels, groups=data.subjects)
+    assert own.trials_ == given.trials_
+    assert np.array_equal(own.decision_function(data), given.decision_function(data))

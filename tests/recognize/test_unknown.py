@@ -11,9 +11,15 @@ from sklearn.metrics import roc_auc_score
 
 from kerneton import load_dataset, make_actions
 from kerneton.exceptions import ParameterError
-from kerneton.recognize.calibrated_svm import _area
-from kerneton.recognize.calibration import CalibratedRecognizer
-from kerneton.recognize.unknown import class_groups, learn_weights, likeness, rounds, signs, usual_likeness
+from kerneton.recognize.calibration import _area
+from kerneton.recognize.novelty import (
+    class_groups,
+    learn_weights,
+    likeness,
+    novelty_features,
+    rounds,
+    usual_likeness,
+)
 
 KNOWN = ["wave", "clap", "bow", "drink", "sit down"]
 
@@ -30,7 +36,7 @@ def known(actions):
 
 @pytest.fixture(scope="module")
 def model(known):
-    return CalibratedRecognizer(single(sck())).fit(known, known.labels)
+    return single(sck(), calibrate=True).fit(known, known.labels)
 
 
 # the parts
@@ -68,7 +74,7 @@ def test_usual_likeness_of_classes_with_one_recording():
 
 def test_signs_ignore_absent_classes():
     decisions = np.array([[0.5, -np.inf, -0.25]])
-    assert_allclose(signs(decisions, np.array([[0.3, -np.inf, 0.1]]), np.zeros(3)), [[0.75, 0.3]])
+    assert_allclose(novelty_features(decisions, np.array([[0.3, -np.inf, 0.1]]), np.zeros(3)), [[0.75, 0.3]])
 
 
 def test_weights_separate_known_from_unknown():
@@ -115,25 +121,23 @@ def test_unknown_recordings_score_higher(model, actions):
     assert scores.min() >= 0
     assert scores.max() <= 1
     assert roc_auc_score(actions.labels == "draw X", scores) > 0.9
-    assert model.held_out_["unknown_auc"] > 0.7
+    assert model.calibration_.held_out_["unknown_auc"] > 0.7
 
 
 def test_score_is_what_the_attributes_say(model, known):
-    svm, features = model.recognizer_[-1], model.recognizer_[:-1].transform(known[:3])
-    top = np.sort(features @ svm.coef_.T + svm.intercept_, axis=1)
-    best = np.argmax(features @ svm.coef_.T + svm.intercept_, axis=1)
+    svm, features = model.calibration_, model.features(known[:3])
+    decisions = features @ model.machine_.coef_.T + model.machine_.intercept_
+    top, best = np.sort(decisions, axis=1), np.argmax(decisions, axis=1)
     alike = (features * svm.class_means_[best]).sum(axis=1) - svm.usual_likeness_[best]
     odds = svm.unknown_weights_[0] * (top[:, -1] - top[:, -2]) + svm.unknown_weights_[1] * alike
     assert_allclose(model.unknown_score(known[:3]), expit(odds + svm.unknown_weights_[2]), atol=1e-9)
-    means = np.array(
-        [model.recognizer_[:-1].transform(known)[known.labels == c].mean(axis=0) for c in svm.classes_]
-    )
+    means = np.array([model.features(known)[known.labels == c].mean(axis=0) for c in model.classes_])
     assert_allclose(svm.class_means_, means / np.linalg.norm(means, axis=1, keepdims=True), atol=1e-3)
 
 
 @pytest.mark.parametrize("reject", [False, True])
 def test_only_those_who_ask_get_unknown(known, actions, reject):
-    model = CalibratedRecognizer(single(sck()), reject=reject, false_alarm=0.1).fit(known, known.labels)
+    model = single(sck(), calibrate=True, reject=reject, false_alarm=0.1).fit(known, known.labels)
     labels, flagged = model.predict(actions), model.is_unknown(actions)
     assert flagged.any()
     assert ((labels == "unknown") == (flagged & reject)).all()
@@ -145,10 +149,7 @@ def test_only_those_who_ask_get_unknown(known, actions, reject):
 
 def test_false_alarms_are_rarer_with_a_smaller_share(known):
     thresholds = [
-        CalibratedRecognizer(single(sck()), false_alarm=share)
-        .fit(known, known.labels)
-        .recognizer_[-1]
-        .threshold_
+        single(sck(), calibrate=True, false_alarm=share).fit(known, known.labels).calibration_.threshold_
         for share in (0.0, 0.05, 0.3)
     ]
     assert thresholds == sorted(thresholds, reverse=True)
@@ -156,12 +157,12 @@ def test_false_alarms_are_rarer_with_a_smaller_share(known):
 
 
 def test_name_of_the_unknown(known):
-    named = CalibratedRecognizer(single(sck()), reject=True, unknown_label="none of these", false_alarm=0.5)
+    named = single(sck(), calibrate=True, reject=True, unknown_label="none of these", false_alarm=0.5)
     assert "none of these" in named.fit(known, known.labels).predict(known)
-    clash = CalibratedRecognizer(single(sck()), reject=True, unknown_label="wave")
+    clash = single(sck(), calibrate=True, reject=True, unknown_label="wave")
     with pytest.raises(ParameterError, match="unknown_label='wave' is the label of some recordings"):
         clash.fit(known, known.labels)
-    CalibratedRecognizer(single(sck()), unknown_label="wave").fit(known, known.labels)  # it will not be said
+    single(sck(), calibrate=True, unknown_label="wave").fit(known, known.labels)  # it will not be said
 
 
 # the bar
@@ -179,10 +180,10 @@ def test_left_out_classes_of_utd_mhad(data_home):
     for seed in range(5):
         gone = np.random.default_rng(seed).choice(labels, 3, replace=False)
         kept = [s for s in train if s.label not in gone]
-        model = CalibratedRecognizer(single(kernel)).fit(kept, [s.label for s in kept])
+        model = single(kernel, calibrate=True).fit(kept, [s.label for s in kept])
         strange = np.array([s.label in gone for s in test])
         scores = model.unknown_score(test)
         areas.append(roc_auc_score(strange, scores))
-        alarms.append((scores > model.recognizer_[-1].threshold_)[~strange].mean())
+        alarms.append((scores > model.calibration_.threshold_)[~strange].mean())
     assert np.mean(areas) >= 0.8
     assert np.mean(alarms) < 0.1  # five per cent were asked for

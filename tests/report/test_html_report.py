@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
 from kerneton import SkeletonDataset, SkeletonSequence, evaluate, make_actions, make_recognizer
@@ -22,7 +23,6 @@ from kerneton.cli import main
 from kerneton.data.layouts import KINECT_20
 from kerneton.datasets import LOADERS
 from kerneton.exceptions import DataError
-from kerneton.recognize.calibration import CalibratedRecognizer
 from kerneton.recognize.contributions import class_importance
 from kerneton.report.page import environment, render
 from kerneton.report.page._joints import pooled
@@ -357,7 +357,9 @@ def test_label_that_no_recording_has(report, data):
 
 
 def test_none_of_these_is_a_mistake_like_others(data, model):
-    strict = CalibratedRecognizer(model, reject=True, false_alarm=0.9, unknown_label="none of these")
+    strict = clone(model).set_params(
+        calibrate=True, reject=True, false_alarm=0.9, unknown_label="none of these"
+    )
     refused = evaluate(strict, data, "leave-one-subject-out", importance=True)
     assert "none of these" in refused.classes
     assert "No recording has the label none of these." in Reader(render(refused, data)).text

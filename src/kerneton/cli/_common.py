@@ -19,6 +19,7 @@ from kerneton.files.output import write_text
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonDataset
+    from kerneton.recognize.recognizer import Recognizer
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset",
         metavar="NAME",
-        help="fast, default, auto or paper (without one: fast; paper with --kernel or --set)",
+        help="tensor, auto or paper (default: the default recogniser; paper with --kernel or --set)",
     )
     parser.add_argument("--kernel", metavar="NAME", help="the paper's sck, dck or sck+dck (default: sck+dck)")
     parser.add_argument(
@@ -115,6 +116,12 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="set a parameter, such as sck__power=0.3; may be given several times",
     )
+    add_device(parser)
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Where the kernels run."""
+    parser.add_argument("--device", metavar="NAME", help="cuda for the GPU (default: the CPU)")
 
 
 def all_cores() -> Any:
@@ -124,8 +131,8 @@ def all_cores() -> Any:
     return parallel_config(backend="threading", n_jobs=-1)
 
 
-def make_model(args: argparse.Namespace) -> Any:
-    """What `add_model` asked for."""
+def make_model(args: argparse.Namespace, **options: Any) -> Recognizer:
+    """What `add_model` asked for; options go to `make_recognizer`."""
     from kerneton.recognize.presets import make_recognizer
 
     names = ("preset", "kernel", "view")
@@ -133,25 +140,30 @@ def make_model(args: argparse.Namespace) -> Any:
     settings = parse_settings(args.settings)
     if settings and not chosen:
         chosen = {"preset": "paper"}  # whose parameters have names
-    model = make_recognizer(**chosen)
+    model = make_recognizer(**chosen, device=args.device, **options)
     known = model.get_params()
     return model.set_params(**{find_parameter(name, known): value for name, value in settings.items()})
 
 
 def find_parameter(name: str, known: Iterable[str]) -> str:
-    """A parameter by its full name, or by the end of it where that is enough.
+    """A parameter by its full name, or by some of its parts in order, the last among them, where that is enough.
 
-    >>> find_parameter("sck__power", ["features__sck__sck__power", "features__dck__dck__power", "svm__C"])
-    'features__sck__sck__power'
+    >>> find_parameter("sck__power", ["sck__kernel__power", "dck__kernel__power", "machine__C"])
+    'sck__kernel__power'
     """
     known = list(known)
-    found = [full for full in known if full == name or full.endswith(f"__{name}")]
+    found = [full for full in known if _names(name.split("__"), full.split("__"))]
     if name in found or len(found) == 1:
         return name if name in found else found[0]
     if found:
         raise ParameterError(f"parameter {name!r} is one of {', '.join(found)}: say which")
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
     raise ParameterError(f"no parameter {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+
+
+def _names(some: list[str], full: list[str]) -> bool:
+    rest = iter(full)
+    return some[-1] == full[-1] and all(part in rest for part in some)
 
 
 def progress_of(args: argparse.Namespace) -> Progress:

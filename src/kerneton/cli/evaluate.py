@@ -92,11 +92,9 @@ def _evaluate(args: argparse.Namespace, model: Any, data: SkeletonDataset, **opt
 
 def _evaluate_for_page(args: argparse.Namespace, model: Any, data: SkeletonDataset) -> Report:
     """The same labels, and besides which joints matter and probabilities, where there is enough to learn them from."""
-    from kerneton.recognize.calibration import CalibratedRecognizer
-
     try:
-        return _evaluate(args, CalibratedRecognizer(model), data, importance=True)
+        return _evaluate(args, model.set_params(calibrate=True), data, importance=True)
     except DataError as error:
-        report = _evaluate(args, model, data, importance=True)
+        report = _evaluate(args, model.set_params(calibrate=False), data, importance=True)
         warnings.warn(f"the page has no probabilities: {error}", stacklevel=2)
         return report

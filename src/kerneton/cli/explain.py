@@ -37,14 +37,12 @@ def run(args: argparse.Namespace) -> Output:
     """Read, explain, draw."""
     from kerneton.exceptions import ParameterError
     from kerneton.files.output import replacing
-    from kerneton.recognize.contributions import explain
-    from kerneton.recognize.fitted import adapt
     from kerneton.recognize.model_file import load
 
     model = load(args.model)
-    (recording,) = adapt(model, [read_one(args.file, args.recording, args)])
+    (recording,) = model.adapt([read_one(args.file, args.recording, args)])
     with all_cores():
-        why = explain(model, recording, args.label, versus=args.versus)
+        why = model.explain(recording, args.label, versus=args.versus)
     text = str(why)
     if why.probability is not None and model.predictions([recording])[0].unknown:
         text += "\n  remark   unlike anything seen in training"

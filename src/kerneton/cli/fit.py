@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\
   kerneton fit my-recordings -o model.kern
   kerneton fit my-recordings -o model.kern --pattern '{label}_{subject}_{take}'
-  kerneton fit msr_action3d -o msr.kern --preset paper --set svm__C=1
+  kerneton fit msr_action3d -o msr.kern --preset paper --set machine__C=1
 """
 
 
@@ -61,26 +61,22 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> Output:
     """Load, train, write."""
     from kerneton.files.summary import summarize
-    from kerneton.recognize.calibration import CalibratedRecognizer
-    from kerneton.recognize.model_file import save
 
     start = time.perf_counter()
     data = _single_precision(load_data(args))
     summary = summarize(data)
     for warning in summary.warnings:
         warnings.warn(warning, stacklevel=1)
-    estimator = make_model(args)
-    if "progress" in estimator.get_params(deep=False):
-        estimator.set_params(progress=progress_of(args))
+    model = make_model(args, calibrate=True, false_alarm=args.false_alarm, progress=progress_of(args))
     with all_cores():
         try:
-            model = CalibratedRecognizer(estimator, false_alarm=args.false_alarm).fit(data, data.labels)
+            model.fit(data, data.labels)
         except DataError as error:
-            model = estimator.fit(data, data.labels)
+            model.set_params(calibrate=False).fit(data, data.labels)
             warnings.warn(f"the model gives no probabilities: {error}", stacklevel=1)
-    save(model, args.output, data=data)
+    model.save(args.output, data=data)
     seconds, size = time.perf_counter() - start, args.output.stat().st_size
-    held_out = getattr(model, "held_out_", None)
+    held_out = None if model.calibration_ is None else model.calibration_.held_out_
     text = f"{str(summary).splitlines()[0]}\n"
     if held_out is not None:
         who = "subjects" if len(summary.subjects) > 1 else "recordings"

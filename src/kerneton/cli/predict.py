@@ -8,12 +8,13 @@ import io
 import sys
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import Output, add_command, all_cores
+from kerneton.cli._common import Output, add_command, add_device, all_cores
 from kerneton.cli._recordings import add_reading_options, read_recordings
 from kerneton.cli._terminal import encodable, printable
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonSequence
+    from kerneton.recognize.recognizer import Recognizer
 
 _EXAMPLES = """\
   kerneton predict model.kern wave.bvh
@@ -40,6 +41,7 @@ def add_parser(subparsers: Any) -> None:
         "--all", action="store_true", help="tell the probability of every label, not of the best"
     )
     add_reading_options(parser)
+    add_device(parser)
 
 
 def run(args: argparse.Namespace) -> Output:
@@ -48,7 +50,7 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.recognize.model_file import load
     from kerneton.report.tables import aligned, percent
 
-    model = load(args.model)
+    model = load(args.model).set_params(device=args.device)
     found = read_recordings(args.files, args)
     with all_cores():
         rows = _predictions(model, [sequence for _, sequence in found])
@@ -69,11 +71,9 @@ def run(args: argparse.Namespace) -> Output:
     return Output(aligned(table), rows)
 
 
-def _predictions(model: Any, sequences: list[SkeletonSequence]) -> list[dict[str, Any]]:
-    from kerneton.recognize.fitted import adapt
-
-    recordings = adapt(model, sequences)
-    if hasattr(model, "predictions"):
+def _predictions(model: Recognizer, sequences: list[SkeletonSequence]) -> list[dict[str, Any]]:
+    recordings = model.adapt(sequences)
+    if model.calibration_ is not None:
         return [
             {
                 "label": p.label,

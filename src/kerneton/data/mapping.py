@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -151,3 +152,20 @@ def sub_layout(layout: Layout, joints: JointsLike, *, name: str | None = None) -
         if set(chosen) <= set(kept) or (key.startswith("body ") and set(chosen) & set(kept))
     }
     return Layout(name or f"{layout.name}/{len(names)}", names, bones, root, sets)
+
+
+def adapted(sequence: SkeletonSequence, layout: Layout | None, n_joints: int, dtype: Any) -> SkeletonSequence:
+    """A recording with the joints of a layout, in a precision.
+
+    A recording with another layout is mapped by the names of its joints; one without a layout, and with the right number
+    of joints, is taken to have this one.
+
+    >>> from kerneton.data.layouts import KINECT_20, KINECT_25
+    >>> adapted(SkeletonSequence(np.ones((9, 25, 3)), layout=KINECT_25), KINECT_20, 20, np.float32)
+    SkeletonSequence(9 frames, 20 joints, kinect20)
+    """
+    if layout is not None and sequence.layout is None and sequence.n_joints == n_joints:
+        sequence = sequence.replace(layout=layout)
+    elif layout is not None:
+        sequence = map_layout(sequence, layout)
+    return sequence.replace(joints=sequence.joints.astype(dtype, copy=False))

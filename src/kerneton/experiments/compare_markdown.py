@@ -18,11 +18,11 @@ _ROWS = {
     "paper_printed": "the paper, SCK+DCK",
     "paper": "paper",
     "default": "default, fixed view",
+    "tensor": "tensor, fixed view",
     "auto": "auto, fixed view",
-    "fast": "fast, fixed view",
-    "free": "default, free view",
-    "fixed_turned": "default, fixed view, turned",
-    "free_turned": "default, free view, turned",
+    "free": "tensor, free view",
+    "fixed_turned": "tensor, fixed view, turned",
+    "free_turned": "tensor, free view, turned",
 }
 
 

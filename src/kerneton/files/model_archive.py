@@ -30,7 +30,7 @@ from kerneton.exceptions import FormatError, MissingDataError, ModelFileError
 from kerneton.files.output import replacing
 from kerneton.files.readers._npy import read_array
 
-FORMAT, VERSION = "kerneton model", 1
+FORMAT, VERSION = "kerneton model", 2
 MAX_BYTES = 1 << 30
 LARGEST = 1e12
 _MAX_JSON = 1 << 24
@@ -161,7 +161,11 @@ def _check_version(path: Path, header: dict[str, Any]) -> None:
             "upgrade it (pip install --upgrade kerneton)",
         )
     if version < VERSION:
-        refuse(path, f"version {version} of the format never was; fit the model again and save it")
+        refuse(
+            path,
+            f"written in version {version} of the format, by an older Kerneton: fit the model again on its recordings "
+            "(kerneton fit) and save it",
+        )
 
 
 def _array(path: Path, name: str, data: bytes) -> np.ndarray:

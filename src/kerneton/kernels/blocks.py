@@ -1,7 +1,8 @@
-"""What SCK and DCK share: features in blocks, one a joint or a pair, that training labels may weight."""
+"""Base class of SCK and DCK: one block of features per joint or pair, optionally weighted by labels."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -12,18 +13,27 @@ from sklearn.utils.validation import check_is_fitted
 from kerneton.data.layouts import JointsLike, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice, check_sequences
-from kerneton.exceptions import DataError, ParameterError
+from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.kernels.batches import map_batches
+from kerneton.kernels.mirroring import Mirror, Token
 from kerneton.machine.alignment import alignment_weights, block_grams
 
 
-class BlockTransformer(TransformerMixin, BaseEstimator):
-    """Recordings to features in blocks; the kernel says how to prepare, take signals and encode."""
+class BlockKernel(TransformerMixin, BaseEstimator):
+    """Recordings to features in blocks; a kernel says how to prepare, take signals and encode.
+
+    A subclass has the parameters ``mirror``, ``weighting``, ``batch_size``, ``n_jobs`` and ``device``, and defines
+    ``_prepare(sequences)`` (check the parameters, learn scales), ``_signal(sequence)``, ``_encode(signals, n_frames,
+    n_threads)`` (features without mirroring), ``_tokens()`` (the joint or pair of each block), ``_sizes()`` (features
+    per block) and ``_moved(block, flipped)`` (where a mirrored block's features come from).
+    """
 
     block_sizes_: np.ndarray
     n_joints_in_: int
     layout_: Layout | None
+    weights_: np.ndarray
     device: str | None = None
+    _mirror: Mirror | None
 
     def fit(self, X: Iterable[Any], y: Any = None) -> Any:
         """Check the parameters and learn from the training recordings; with ``weighting`` from labels too."""
@@ -43,8 +53,7 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
             if len(y) != len(sequences):
                 raise DataError(f"{len(sequences)} recordings but {len(y)} labels")
             grams = block_grams(features, self.block_sizes_)
-            self.weights_ = alignment_weights(grams, np.asarray(y))
-            self._weight(features)
+            self.weigh(features, alignment_weights(grams, np.asarray(y)))
         return features
 
     def transform(self, X: Iterable[Any], out: np.ndarray | None = None) -> np.ndarray:
@@ -64,8 +73,65 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
             check()
             features = self._features(sequences, out)
         if self.weighting is not None:
-            self._weight(features)
+            self.weigh(features, self.weights_)
         return features
+
+    def weigh(self, features: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Take over block weights (n_blocks,) and apply them to features, in place."""
+        self.weights_ = weights
+        factors = np.repeat(np.sqrt(weights), self.block_sizes_).astype(features.dtype)
+        for row in features:  # a row at a time: features may be a memory map larger than memory
+            row *= factors
+        return features
+
+    def mirrored(self, features: np.ndarray) -> tuple[Any, np.ndarray] | None:
+        """This fitted kernel with ``mirror=True`` and its features, from those without; None where that cannot be.
+
+        >>> from kerneton import SCK
+        >>> from kerneton.data.layouts import FLORENCE_15
+        >>> poses = [still_recording(FLORENCE_15, 15)]
+        >>> plain = SCK(order=2).fit(poses)
+        >>> twin, features = plain.mirrored(plain.transform(poses))
+        >>> bool(np.array_equal(features, SCK(order=2, mirror=True).fit_transform(poses)))
+        True
+        """
+        if not self._mirrors_features():
+            return None
+        twin = copy.copy(self).set_params(mirror=True)
+        twin._set_mirror()
+        assert twin._mirror is not None
+        return twin, twin._mirror.average(features)
+
+    def block_joints(self) -> list[tuple[Token, ...]]:
+        """What each block stands for: one joint or pair, by position, or it and its mirror image.
+
+        >>> from kerneton import SCK
+        >>> SCK(joints=[4, 2], order=2).fit([np.ones((3, 5, 3))]).block_joints()
+        [((4,),), ((2,),)]
+        """
+        check_is_fitted(self, "block_sizes_")
+        tokens = self._tokens()
+        if self._mirror is None:
+            return [(token,) for token in tokens]
+        pairs = zip(self._mirror.kept.tolist(), self._mirror.image.tolist(), strict=True)
+        return [(tokens[i],) if i == twin else (tokens[i], tokens[twin]) for i, twin in pairs]
+
+    def get_state(self) -> dict[str, Any]:
+        """What was learnt, for a file; the rest follows from it and from the parameters."""
+        weights = self.weights_ if self.weighting is not None else None
+        return {"n_joints": self.n_joints_in_, "layout": self.layout_, "weights": weights}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Become the kernel that ``get_state`` described; what does not fit is refused."""
+        self.n_joints_in_, self.layout_ = state["n_joints"], state["layout"]
+        check_choice("weighting", self.weighting, [None, "alignment"])
+        self._prepare([still_recording(self.layout_, self.n_joints_in_)])
+        self._set_mirror()
+        if self.weighting is not None:
+            weights = np.asarray(state["weights"])
+            if weights.shape != self.block_sizes_.shape or (weights < 0).any():
+                raise ModelFileError(f"weights of shape {weights.shape} for {len(self.block_sizes_)} blocks")
+            self.weights_ = weights
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
         """<kernel><block>_<entry>, in feature order."""
@@ -80,7 +146,21 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
         self.n_joints_in_ = sequences[0].n_joints
         self.layout_ = sequences[0].layout
         self._prepare(sequences)
+        self._set_mirror()
         return sequences
+
+    def _set_mirror(self) -> None:
+        sizes = self._sizes()
+        self._mirror = self._make_mirror(sizes) if self.mirror else None
+        self.block_sizes_ = sizes if self._mirror is None else sizes[self._mirror.kept]
+
+    def _mirrors_features(self) -> bool:
+        """Whether mirrored features follow from those that are not."""
+        return True
+
+    def _encode_mirrored(self, signals: Any, n_frames: Any, n_threads: int = 1) -> Any:
+        features = self._encode(signals, n_frames, n_threads)
+        return features if self._mirror is None else self._mirror.average(features)
 
     def _features(
         self,
@@ -89,7 +169,7 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
         check: Callable[[], None] | None = None,
     ) -> np.ndarray:
         return map_batches(
-            self._encode,
+            self._encode_mirrored,
             _Signals(sequences, self._signal),
             int(self.block_sizes_.sum()),
             batch_size=self.batch_size,
@@ -101,13 +181,18 @@ class BlockTransformer(TransformerMixin, BaseEstimator):
             dtype=np.result_type(*{s.joints.dtype for s in sequences}),
         )
 
-    def _weight(self, features: np.ndarray) -> None:
-        factors = np.repeat(np.sqrt(self.weights_), self.block_sizes_).astype(features.dtype)
-        for row in features:  # a row at a time: features may be a memory map larger than memory
-            row *= factors
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "block_sizes_")
+
+
+def still_recording(layout: Layout | None, n_joints: int) -> SkeletonSequence:
+    """A recording of no particular movement, the same every time, with a metre between its ends.
+
+    >>> still_recording(None, 3)
+    SkeletonSequence(4 frames, 3 joints)
+    """
+    t, joint, axis = np.meshgrid(np.arange(4), np.arange(n_joints), np.arange(3), indexing="ij")
+    return SkeletonSequence(np.cos(1.0 + 1.7 * joint + 0.9 * axis + 0.2 * t) / 2, layout=layout)
 
 
 class _Signals(Sequence[np.ndarray]):

@@ -1,4 +1,4 @@
-"""The dynamics compatibility kernel, linearised: one third-order tensor a pair of joints."""
+"""The dynamics compatibility kernel, linearised: one third-order tensor per pair of joints."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch
 from kerneton.data.layouts import JointsLike
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice, check_feature_count, check_in, check_positive, check_width
-from kerneton.exceptions import ParameterError
-from kerneton.kernels.blocks import BlockTransformer, resolve_joints
-from kerneton.kernels.cuda import launch as _cuda
+from kerneton.exceptions import ModelFileError, ParameterError
+from kerneton.kernels.blocks import BlockKernel, resolve_joints
 from kerneton.kernels.displacement import banded_sums, direct_sums, harmonic_sums, plan_harmonics
 from kerneton.kernels.feature_maps import gaussian_features
+from kerneton.kernels.mirroring import Mirror, Token, mirror_blocks, reversed_pivots
 from kerneton.kernels.power_norm import hosvd_power
 from kerneton.kernels.signals import SCALED, SIGNALS, learn_scale
 
 _LIFTING = 0.75  # a power under which sums in single precision would be seen in the features
 
 
-class DCK(BlockTransformer):
+class DCK(BlockKernel):
     """Dynamics compatibility kernel as features: how pairs of joints move with respect to each other.
 
     ::
@@ -64,7 +64,6 @@ class DCK(BlockTransformer):
     ----------
     joints_ : tuple of int
     pairs_ : ndarray of shape (n_pairs, 2)
-        Pairs of joints in feature order, as positions in the recording.
     block_sizes_ : ndarray of shape (n_pairs,)
         How many features each pair has.
     weights_ : ndarray of shape (n_pairs,), where ``weighting``
@@ -131,12 +130,41 @@ class DCK(BlockTransformer):
         self.scale_ = learn_scale(self.signal, sequences, self.joints_)
         choose = itertools.combinations_with_replacement if self.same_joint else itertools.combinations
         self._local_pairs = np.asarray(list(choose(range(n), 2)))
-        self._twins = self._mirror_table(sequences[0]) if self.mirror else None
-        kept = self._local_pairs if self._twins is None else self._local_pairs[self._twins[0]]
-        self.pairs_ = np.asarray(self.joints_)[kept]
+        self._entries = self._entry_table()
+
+    @property
+    def pairs_(self) -> np.ndarray:
+        """Pairs of joints in feature order, as positions in the recording; (n_pairs, 2)."""
+        pairs = np.asarray(self.joints_)[self._local_pairs]
+        return pairs if self._mirror is None else pairs[self._mirror.kept]
+
+    def _tokens(self) -> list[Token]:
+        return [tuple(pair) for pair in np.asarray(self.joints_)[self._local_pairs].tolist()]
+
+    def _sizes(self) -> np.ndarray:
         z2, z3 = 3 * self.n_pivots_joint, self.n_pivots_time
-        self.block_sizes_ = np.where(kept[:, 0] == kept[:, 1], z2 * z3 * (z3 - 1) // 2, z2 * z3**2)
-        self._entries = self._entry_table(kept)
+        return np.where(self._same(), z2 * z3 * (z3 - 1) // 2, z2 * z3**2)
+
+    def _same(self) -> np.ndarray:
+        """Which pairs are a joint with itself."""
+        return self._local_pairs[:, 0] == self._local_pairs[:, 1]
+
+    def _make_mirror(self, sizes: np.ndarray) -> Mirror:
+        n, z3, same = self.n_pivots_joint, self.n_pivots_time, self._same()
+        kept = [np.flatnonzero(self._entry_mask(bool(s)).ravel()) for s in (False, True)]
+        place = [np.zeros(3 * n * z3**2, dtype=int) for _ in kept]
+        for p, k in zip(place, kept, strict=True):
+            p[k] = np.arange(len(k))
+        whole = np.arange(3 * n * z3**2).reshape(3 * n, z3, z3)
+
+        def moved(block: int, flipped: bool) -> np.ndarray:
+            # A pair in the other order changes the sign of all three axes, and its two times change places.
+            came = whole[reversed_pivots([n], flipped)]
+            came = came.swapaxes(1, 2) if flipped else came
+            kind = int(same[block])
+            return place[kind][came.ravel()[kept[kind]]]
+
+        return mirror_blocks(self.layout_, self._tokens(), sizes, moved)
 
     def _encode(self, x: Any, n_frames: Any, n_threads: int = 1) -> Any:  # noqa: ARG002
         if self.joints_ != tuple(range(x.shape[2])):
@@ -153,8 +181,6 @@ class DCK(BlockTransformer):
             x = _centred(x, n_frames)
             tensors = self._sums(x, self._times(x, n_frames), n_frames)
         tensors = hosvd_power(tensors, self.power, self.entry_power)
-        if self._twins is not None:
-            tensors = self._symmetrize(tensors)
         flat = tensors.reshape(len(tensors), -1)
         return flat[:, index_like(self._entries, flat)] * 2**0.5
 
@@ -162,7 +188,9 @@ class DCK(BlockTransformer):
         """The sums in one kernel, where there is a GPU; else None."""
         if self.method == "direct" or not is_torch(x) or not x.is_cuda:
             return None
-        return _cuda.dck_sums(
+        from kerneton.kernels.cuda import launch
+
+        return launch.dck_sums(
             x,
             n_frames,
             self._local_pairs,
@@ -229,54 +257,35 @@ class DCK(BlockTransformer):
             )
         return max(self.tol ** (1 / self.power), 32 * eps)
 
-    def _symmetrize(self, tensors: Any) -> Any:
-        """Average each pair's tensor with its mirror image and keep one of each two, √2-fold."""
-        xp = namespace_of(tensors)
-        assert self._twins is not None
-        kept, twin, swapped, weight = self._twins
-        image = tensors[:, index_like(twin, tensors)]
-        straight = image[:, :, index_like(self._reversal(False), tensors)]
-        turned = image[:, :, index_like(self._reversal(True), tensors)].swapaxes(-1, -2)
-        choose = index_like(swapped, tensors)[:, None, None, None] > 0
-        image = xp.where(choose, turned, straight)
-        scale = asarray_like(weight / 2, tensors)[:, None, None, None]
-        return (tensors[:, index_like(kept, tensors)] + image) * scale
-
-    def _mirror_table(self, sequence: SkeletonSequence) -> tuple[np.ndarray, ...]:
-        """Pairs to keep, their mirror images, whether these come in the other order, and weights."""
-        if sequence.layout is None:
-            raise ParameterError("mirror=True needs recordings with a layout that knows left and right")
-        other, rank = sequence.layout.mirror, {j: r for r, j in enumerate(self.joints_)}
-        lonely = [sequence.layout.joints[other[j]] for j in self.joints_ if other[j] not in rank]
-        if lonely:
-            raise ParameterError(f"mirror=True needs both sides: {', '.join(lonely)} is not among the joints")
-        twin_of = [rank[other[j]] for j in self.joints_]
-        position = {tuple(p): i for i, p in enumerate(self._local_pairs.tolist())}
-        rows = []
-        for i, (a, b) in enumerate(self._local_pairs.tolist()):
-            image = (twin_of[a], twin_of[b])
-            twin = position[min(image), max(image)]
-            if twin >= i:
-                rows.append((i, twin, image[0] > image[1], 1.0 if twin == i else 2**0.5))
-        kept, twins, swapped, weights = zip(*rows, strict=True)
-        return np.asarray(kept), np.asarray(twins), np.asarray(swapped), np.asarray(weights)
-
-    def _reversal(self, swapped: bool) -> np.ndarray:
-        """Where pivots go under x → -x; a pair in the other order changes the sign of all three axes besides."""
-        n = self.n_pivots_joint
-        axes = [np.arange(a * n, (a + 1) * n) for a in range(3)]
-        return np.concatenate([index[::-1] if (a == 0) != swapped else index for a, index in enumerate(axes)])
-
-    def _entry_table(self, kept: np.ndarray) -> np.ndarray:
-        """Flat positions of the kept entries, p < q for a joint with itself; each stands for two and weighs √2."""
+    def _entry_mask(self, same: bool) -> np.ndarray:
+        """Which entries are kept: p < q for a joint with itself, else all; (3Z₂, Z₃, Z₃)."""
         z2, z3 = 3 * self.n_pivots_joint, self.n_pivots_time
-        mask = np.ones((len(kept), z2, z3, z3), dtype=bool)
-        mask[kept[:, 0] == kept[:, 1]] = np.triu(np.ones((z3, z3), dtype=bool), 1)
-        return np.flatnonzero(mask)
+        mask = np.triu(np.ones((z3, z3), dtype=bool), 1) if same else np.ones((z3, z3), dtype=bool)
+        return np.broadcast_to(mask, (z2, z3, z3))
+
+    def _entry_table(self) -> np.ndarray:
+        """Flat positions of the kept entries of all pairs; each entry stands for two and weighs √2."""
+        masks = [self._entry_mask(bool(same)) for same in self._same()]
+        return np.flatnonzero(np.stack(masks))
 
     def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
         x = SIGNALS[self.signal](sequence)
         return x * x.dtype.type(self.scale_) if self.signal in SCALED else x
+
+    def get_state(self) -> dict[str, Any]:
+        return {**super().get_state(), "scale": self.scale_}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        super().set_state(state)
+        if not 0 < state["scale"] < np.inf:
+            raise ModelFileError(f"a scale of {state['scale']!r}, expected a positive one")
+        self.scale_ = float(state["scale"])
+
+    def size_bound(self, sequence: SkeletonSequence) -> int:
+        """How many numbers features of recordings like this one may take, before anything of that size is made."""
+        self._check_parameters()
+        n = len(resolve_joints(self.joints, sequence))
+        return n * (n + 1) // 2 * 3 * self.n_pivots_joint * self.n_pivots_time**2
 
     def _reach(self) -> float:
         """Where the outermost pivots of displacements sit."""

@@ -1,8 +1,9 @@
-"""The sequence compatibility kernel, linearised: one third-order tensor a joint."""
+"""The sequence compatibility kernel, linearised: one third-order tensor per joint."""
 
 from __future__ import annotations
 
 import functools
+import importlib
 import itertools
 import logging
 from collections.abc import Sequence
@@ -11,24 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of
+from kerneton.data.arrays import as_dtype_of, is_torch, namespace_of
 from kerneton.data.layouts import JointsLike
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_choice, check_feature_count, check_in, check_positive, check_width
-from kerneton.exceptions import ParameterError
+from kerneton.data.validation import check_choice, check_feature_count, check_in
+from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.kernels.aggregate import outer_power_sum
-from kerneton.kernels.blocks import BlockTransformer, resolve_joints
-from kerneton.kernels.cuda import launch as _cuda
-from kerneton.kernels.feature_maps import gaussian_features, pivot_scale, pivots
+from kerneton.kernels.blocks import BlockKernel, resolve_joints
+from kerneton.kernels.mirroring import Mirror, Token, mirror_blocks, reversed_pivots
 from kerneton.kernels.power_norm import hosvd_power, psd_power, slice_power
 from kerneton.kernels.signals import SIGNALS, learn_scale, pair_signal
 from kerneton.kernels.vectorize import entry_table, n_entries, permuted_entries, unique_entries
+from kerneton.kernels.vectors import VectorMap, vector_map
 
 log = logging.getLogger(__name__)
+_LONGEST_VECTOR = 256  # d of a model from a file, whose third power is taken
 _FAR = 0.9  # of the coordinates beyond the pivots: the kernel would see little but time
 
 
-class SCK(BlockTransformer):
+class SCK(BlockKernel):
     """Sequence compatibility kernel as features: how each joint moves through space and time.
 
     ::
@@ -133,34 +135,41 @@ class SCK(BlockTransformer):
         self.device = device
 
     def _prepare(self, sequences: list[SkeletonSequence]) -> None:
-        blocks = self._parts = self._blocks()
+        self._map = self._vector_map()
         check_choice("order", self.order, [1, 2, 3])
         check_choice("epn", self.epn, ["slices", "hosvd"])
         check_choice("entries", self.entries, ["simplex", "upper", "slices"])
         check_in("power", self.power, 0, 1, closed="right")
         check_in("entry_power", self.entry_power, 0, 1, closed="right")
-        check_in("pivot_margin", self.pivot_margin, 0, 10)
         self.joints_ = resolve_joints(self.joints, sequences[0])
         self._all_joints = self.joints_ == tuple(range(sequences[0].n_joints))
         if self.pairs:
             if len(self.joints_) < 2:
                 raise ParameterError(f"pairs=True needs at least two joints, got {len(self.joints_)}")
             self.pairs_ = np.asarray(list(itertools.combinations(self.joints_, 2)))
-        self.scales_ = {name: learn_scale(name, sequences, self.joints_) for name, *_ in blocks}
-        for name, sigma, *_ in blocks:
-            if name == "position":
-                self._check_reach(sequences, 1 + (self.pivot_margin + 2) * sigma)
-        d = sum(3 * n for _, _, n, _ in blocks) + self.n_pivots_time
-        self._twins = self._mirror_table(sequences[0]) if self.mirror else None
-        n_tokens = len(self.pairs_) if self.pairs else len(self.joints_)
-        n_blocks = n_tokens if self._twins is None else len(self._twins[0])
-        size = n_entries(d, self.order, self.entries)
+        self.scales_ = {
+            part.name: learn_scale(part.name, sequences, self.joints_) for part in self._map.parts
+        }
+        for part in self._map.parts:
+            if part.name == "position":
+                self._check_reach(sequences, 1 + (self.pivot_margin + 2) * part.sigma)
+
         check_feature_count(
-            n_blocks * size,
-            f"{n_tokens} {'pairs' if self.pairs else 'joints'}, n_pivots_joint={self.n_pivots_joint}, "
+            len(self._tokens()) * n_entries(self._map.size, self.order, self.entries),
+            f"{len(self._tokens())} {'pairs' if self.pairs else 'joints'}, n_pivots_joint={self.n_pivots_joint}, "
             f"n_pivots_time={self.n_pivots_time} and order={self.order}",
         )
-        self.block_sizes_ = np.full(n_blocks, size)
+
+    def _vector_map(self) -> VectorMap:
+        return vector_map(
+            self.signals,
+            self.sigma_joint,
+            self.n_pivots_joint,
+            self.joint_weight,
+            self.sigma_time,
+            self.n_pivots_time,
+            self.pivot_margin,
+        )
 
     def _check_reach(self, sequences: list[SkeletonSequence], reach: float) -> None:
         joints = [s.joints[:, self.joints_] for s in sequences]
@@ -173,18 +182,49 @@ class SCK(BlockTransformer):
                 reach,
             )
 
+    def _tokens(self) -> list[Token]:
+        return (
+            [tuple(pair) for pair in self.pairs_.tolist()]
+            if self.pairs
+            else [(int(j),) for j in self.joints_]
+        )
+
+    def _sizes(self) -> np.ndarray:
+        return np.full(len(self._tokens()), n_entries(self._map.size, self.order, self.entries))
+
+    def _make_mirror(self, sizes: np.ndarray) -> Mirror:
+        """Of the features, or of whole tensors where features do not keep all that mirroring needs."""
+        entries = self.entries
+        if not self._mirrors_features():
+            entries, sizes = "all", np.full(len(sizes), self._map.size**3)
+        counts = [part.n_pivots for part in self._map.parts]
+        time = np.arange(3 * sum(counts), self._map.size)
+        permutations = [np.append(reversed_pivots(counts, flipped), time) for flipped in (False, True)]
+        moved = [permuted_entries(permutation, self.order, entries) for permutation in permutations]
+        return mirror_blocks(self.layout_, self._tokens(), sizes, lambda _, flipped: moved[flipped])
+
+    def _mirrors_features(self) -> bool:
+        return self.order < 3 or self.entries != "upper"
+
     def _encode(self, signals: Any, n_frames: Any, n_threads: int = 1) -> Any:
         features = self._fused(signals, n_frames, n_threads)
         if features is None:
-            v = self._vectors(signals, n_frames)  # (B, J, T, d)
-            tensors = outer_power_sum(v, self.order)  # (B, J, d, d, d)
-            tensors = self._power(tensors)
-            if self._twins is not None and not self._symmetric_entries():
-                tensors = self._symmetrize(tensors)
+            tensors = self._tensors(signals, n_frames)
             features = unique_entries(tensors, self.order, self.entries)  # (B, J, n_entries)
-        if self._twins is not None and self._symmetric_entries():
-            features = self._symmetrize(features)
         return features.reshape(len(features), -1)
+
+    def _encode_mirrored(self, signals: Any, n_frames: Any, n_threads: int = 1) -> Any:
+        if self._mirror is None or self._mirrors_features():
+            return super()._encode_mirrored(signals, n_frames, n_threads)
+        tensors = self._tensors(signals, n_frames)
+        mean = self._mirror.average(tensors.reshape(len(tensors), -1))
+        mean = mean.reshape(len(tensors), len(self._mirror.kept), *tensors.shape[2:])
+        return unique_entries(mean, self.order, self.entries).reshape(len(tensors), -1)
+
+    def _tensors(self, signals: Any, n_frames: Any) -> Any:
+        """Sums over frames after power normalisation; (B, J, d, d, d)."""
+        v = self._map.vectors(signals, n_frames, self.order)  # (B, J, T, d)
+        return self._power(outer_power_sum(v, self.order))
 
     def _fused(self, signals: Any, n_frames: Any, n_threads: int) -> Any | None:
         """Features (B, J, n_entries) in one kernel, where there is one and the steps are the paper's; else None."""
@@ -193,12 +233,12 @@ class SCK(BlockTransformer):
         if self.order != 3 or self.epn != "slices" or self.power == 1:
             return None
         if is_torch(signals):
-            if not signals.is_cuda or self._twins is not None:
-                return None
-            return _cuda.sck_features(signals, n_frames, self._vector_table(), self.power, self.entries)
-        if (compiled := _compiled()) is None or (self._twins is not None and not self._symmetric_entries()):
+            from kerneton.kernels.cuda import launch
+
+            return launch.sck_features(signals, n_frames, self._map.table(), self.power, self.entries)
+        if (compiled := _compiled("sck_features")) is None:
             return None
-        v = self._vectors(signals, n_frames)
+        v = self._map.vectors(signals, n_frames, self.order)
         B, J, T, d = v.shape
         if not compiled.MIN_SIDE <= d <= compiled.MAX_SIDE:
             return None
@@ -209,72 +249,20 @@ class SCK(BlockTransformer):
 
     def _order2(self, signals: Any, n_frames: Any, n_threads: int) -> Any:
         """Features of order 2, in float64 up to the last step: the power would turn rounding of 1e-7 into 1e-2."""
-        xp, table = namespace_of(signals), self._vector_table()
-        compiled = _compiled_order2() if xp is np else None
+        xp, table = namespace_of(signals), self._map.table()
+        compiled = _compiled("sck_order2") if xp is np else None
         if compiled is not None and compiled.MIN_SIDE <= table.shape[1] <= compiled.MAX_SIDE:
             features, failed = compiled.features(signals, n_frames, table, self.power, n_threads)
             if not failed.any():
                 return features
-        double = signals.astype(np.float64) if xp is np else signals.to(xp.float64)
         if xp is np:  # one recording at a time, without its padding: no sum depends on the batch
-            parts = [
-                self._vectors(double[b : b + 1, :n], n_frames[b : b + 1]) for b, n in enumerate(n_frames)
+            rows = [
+                (signals[b : b + 1, :n].astype(np.float64), n_frames[b : b + 1])
+                for b, n in enumerate(n_frames)
             ]
         else:
-            parts = [self._vectors(double, n_frames)]
-        features = xp.concatenate(
-            [unique_entries(psd_power(outer_power_sum(v, 2), self.power), 2) for v in parts]
-        )
-        return as_dtype_of(features, signals)
-
-    def _symmetric_entries(self) -> bool:
-        """Whether features are entries of a symmetric tensor, which mirroring permutes."""
-        return self.order < 3 or self.entries == "simplex"
-
-    def _vector_table(self) -> np.ndarray:
-        """How each entry of v is made: place among the signals (-1 for time), pivot, 1/σ², amplitude; (4, d)."""
-        rows = []
-        for i, (_, sigma, n_pivots, weight) in enumerate(self._parts):
-            reach = 1.0 + self.pivot_margin * sigma
-            amplitude = weight**0.5 * pivot_scale(n_pivots, -reach, reach, sigma)
-            for axis in range(3):
-                rows += [
-                    (3 * i + axis, zeta, 1 / sigma**2, amplitude) for zeta in pivots(n_pivots, -reach, reach)
-                ]
-        reach = self.pivot_margin * self.sigma_time
-        low, high = -reach, 1.0 + reach
-        amplitude = self._time_weight() ** 0.5 * pivot_scale(self.n_pivots_time, low, high, self.sigma_time)
-        rows += [
-            (-1, zeta, 1 / self.sigma_time**2, amplitude) for zeta in pivots(self.n_pivots_time, low, high)
-        ]
-        return np.asarray(rows).T
-
-    def _time_weight(self) -> float:
-        return max(1 - sum(weight for *_, weight in self._parts), 0.0)
-
-    def _vectors(self, signals: Any, n_frames: Any) -> Any:
-        """v_is = [√β₁ φ(x_is); √β₂ z(s/T)] scaled so that the outer products carry 1/(T√J); (B, J, T, d)."""
-        xp = namespace_of(signals)
-        B, T, J, _ = signals.shape
-        blocks = self._parts
-        frames = asarray_like(np.arange(1, T + 1), signals)
-        lengths = as_dtype_of(n_frames, signals)
-        time = frames / lengths[:, None]  # (B, T)
-        reach = self.pivot_margin * self.sigma_time
-        z = gaussian_features(
-            time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=-reach, high=1.0 + reach
-        )
-        parts = []
-        for i, (_, sigma, n_pivots, weight) in enumerate(blocks):
-            reach = 1.0 + self.pivot_margin * sigma
-            signal = signals[..., 3 * i : 3 * i + 3]
-            phi = gaussian_features(signal, sigma=sigma, n_pivots=n_pivots, low=-reach, high=reach)
-            parts.append(phi.reshape(B, T, J, 3 * n_pivots) * weight**0.5)
-        tail = (z * self._time_weight() ** 0.5)[:, :, None, :]
-        parts.append(xp.broadcast_to(tail, (B, T, J, self.n_pivots_time)))
-        v = xp.concatenate(parts, -1).swapaxes(1, 2)
-        share = (time < 1 + 0.5 / T) / (lengths[:, None] * J**0.5)  # padded frames have no share
-        return v * (share ** (1 / self.order))[:, None, :, None]
+            rows = [(signals.to(xp.float64), n_frames)]
+        return as_dtype_of(xp.concatenate([unique_entries(self._tensors(x, n), 2) for x, n in rows]), signals)
 
     def _power(self, tensors: Any) -> Any:
         if self.power == 1 and (self.entry_power == 1 or self.epn != "hosvd"):
@@ -287,60 +275,10 @@ class SCK(BlockTransformer):
             return hosvd_power(tensors, self.power, self.entry_power)
         return slice_power(tensors, self.power)
 
-    def _symmetrize(self, found: Any) -> Any:
-        """Average each joint's entries or tensor with its mirror image and keep one of each left-right pair, √2-fold."""
-        assert self._twins is not None
-        kept, twin, permutation, weight = self._twins
-        flat = found.reshape(*found.shape[:2], -1)  # (B, J, n)
-        both = flat[:, index_like(twin, found)]
-        for signs in np.unique(permutation, axis=0):
-            at = index_like(np.flatnonzero((permutation == signs).all(axis=1)), found)
-            if self._symmetric_entries():
-                moved = permuted_entries(signs, self.order)
-            else:
-                moved = (
-                    np.arange(len(signs) ** 3).reshape((len(signs),) * 3)[np.ix_(signs, signs, signs)].ravel()
-                )
-            both[:, at] = both[:, at][..., index_like(moved, found)]
-        mean = (flat[:, index_like(kept, found)] + both) * asarray_like(weight / 2, found)[:, None]
-        return mean.reshape(len(mean), len(kept), *found.shape[2:])
-
-    def _mirror_table(self, sequence: SkeletonSequence) -> tuple[np.ndarray, ...]:
-        """Blocks to keep, their mirror images, where each pivot goes, and weights; a row a kept block."""
-        if sequence.layout is None:
-            raise ParameterError("mirror=True needs recordings with a layout that knows left and right")
-        other = sequence.layout.mirror
-        tokens = [tuple(p) for p in self.pairs_] if self.pairs else [(j,) for j in self.joints_]
-        position = {t: i for i, t in enumerate(tokens)}
-        reverse = [self._reversal(flipped) for flipped in (False, True)]
-        rows = []
-        for i, token in enumerate(tokens):
-            image = tuple(int(other[j]) for j in token)
-            flipped = image not in position and image[::-1] in position  # x_j - x_i in place of x_i - x_j
-            if not flipped and image not in position:
-                names = ", ".join(sequence.layout.joints[j] for j in image)
-                raise ParameterError(f"mirror=True needs both sides: {names} is not among the joints")
-            twin = position[image[::-1] if flipped else image]
-            if twin >= i:
-                rows.append((i, twin, reverse[flipped], 1.0 if twin == i else 2**0.5))
-        kept, twins, permutations, weights = zip(*rows, strict=True)
-        return np.asarray(kept), np.asarray(twins), np.asarray(permutations), np.asarray(weights)
-
-    def _reversal(self, flipped: bool) -> np.ndarray:
-        """Where each entry of v goes under x → -x, or (y, z) → -(y, z) for a pair that changes its order; (d,)."""
-        moved, start = [], 0
-        for _, _, n_pivots, _ in self._parts:
-            for axis in range(3):
-                index = np.arange(start, start + n_pivots)
-                moved.append(index[::-1] if (axis == 0) != flipped else index)
-                start += n_pivots
-        moved.append(np.arange(start, start + self.n_pivots_time))
-        return np.concatenate(moved)
-
     def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
         """The chosen signals side by side, (T, J, 3 * n_signals)."""
-        parts = []
-        for name, *_ in self._parts:
+        columns = []
+        for name in (part.name for part in self._map.parts):
             if self.pairs:
                 signal = pair_signal(name, sequence, self.pairs_)
             else:
@@ -348,52 +286,32 @@ class SCK(BlockTransformer):
                 if not self._all_joints:
                     signal = signal.take(self.joints_, axis=1)
             scale = self.scales_[name]
-            parts.append(signal if scale == 1 else signal * signal.dtype.type(scale))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)
+            columns.append(signal if scale == 1 else signal * signal.dtype.type(scale))
+        return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=2)
 
-    def _blocks(self) -> list[tuple[str, float, int, float]]:
-        """(signal, σ, Z, β) of each signal, checked."""
-        names = (self.signals,) if isinstance(self.signals, str) else tuple(self.signals)
-        if not names:
-            raise ParameterError(f"signals is empty; choose from {', '.join(SIGNALS)}")
-        for name in names:
-            check_choice("signals", name, SIGNALS)
-        columns = []
-        for parameter in ("sigma_joint", "n_pivots_joint", "joint_weight"):
-            value = getattr(self, parameter)
-            values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * len(names)
-            if len(values) != len(names):
-                raise ParameterError(f"{parameter} has {len(values)} values for {len(names)} signals")
-            for v in values:
-                if parameter == "joint_weight":
-                    check_in(parameter, v, 0, 1)
-                elif parameter == "sigma_joint":
-                    check_width(parameter, v)
-                else:
-                    check_positive(parameter, v, integer=True)
-            columns.append(values)
-        check_width("sigma_time", self.sigma_time)
-        check_positive("n_pivots_time", self.n_pivots_time, integer=True)
-        if sum(columns[2]) > 1 + 1e-9:
-            raise ParameterError(f"joint_weight must leave a share for time: its sum is {sum(columns[2])}")
-        return list(zip(names, *columns, strict=True))
+    def get_state(self) -> dict[str, Any]:
+        return {**super().get_state(), "scales": dict(self.scales_)}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        super().set_state(state)
+        scales = state["scales"]
+        if set(scales) != set(self.scales_) or not all(0 < scale < np.inf for scale in scales.values()):
+            raise ModelFileError(f"scales {scales!r}, expected positive ones of {', '.join(self.scales_)}")
+        self.scales_ = {name: float(scales[name]) for name in self.scales_}
+
+    def size_bound(self, sequence: SkeletonSequence) -> int:
+        """How many numbers features of recordings like this one may take, before anything of that size is made."""
+        vectors = self._vector_map()
+        n = len(resolve_joints(self.joints, sequence))
+        if vectors.size > _LONGEST_VECTOR:
+            raise ModelFileError(f"{vectors.size} pivots in all, more than {_LONGEST_VECTOR}")
+        return (n * (n - 1) // 2 if self.pairs else n) * vectors.size
 
 
 @functools.cache
-def _compiled_order2() -> ModuleType | None:
-    """Matrices from signals to features, compiled, imported when first used; None without Numba."""
+def _compiled(name: str) -> ModuleType | None:
+    """A compiled form of the steps, imported when first used; None without Numba."""
     try:
-        from kerneton.kernels.compiled import sck_order2
+        return importlib.import_module(f"kerneton.kernels.compiled.{name}")
     except ImportError:
         return None
-    return sck_order2
-
-
-@functools.cache
-def _compiled() -> ModuleType | None:
-    """All that follows the vectors, compiled, imported when first used; None without Numba."""
-    try:
-        from kerneton.kernels.compiled import sck_features as _sck_numba
-    except ImportError:
-        return None
-    return _sck_numba

@@ -1,71 +1,199 @@
-"""Model selection on one Gram matrix: every fold, class and C without going back to the features."""
+"""The engine of everything that is held out: folds of subjects, Gram matrices of folds, decision values of folds.
+
+Features are computed once. Every fold centres and normalises them on its own training side, learns block weights there
+and solves its own machine, all from inner products. Selection of kernels, calibration, the comparison of presets and
+the paper's tables use these functions and no others.
+"""
 
 from __future__ import annotations
 
+import itertools
+import logging
+import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 
-from kerneton.data.arrays import index_like, is_torch, namespace_of
-from kerneton.machine.gram import center_normalize_gram, filled, scatter_penalty
+from kerneton.data.arrays import index_like
+from kerneton.exceptions import DataError
+from kerneton.machine.alignment import block_grams, fold_weights
+from kerneton.machine.classes import class_weights, one_vs_rest, per_class
+from kerneton.machine.gram import center_normalize_gram, filled, gram, penalised_gram
 from kerneton.machine.solver import solve_gram
 
+log = logging.getLogger(__name__)
 
-def one_vs_rest(codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Signs of shape (n_classes, n), one row a class; a single row, that of class 1, for two classes.
+Folds = list[tuple[np.ndarray, np.ndarray]]  # positions to train on, positions to hold out
+_MAX_FOLDS = 10
 
-    >>> one_vs_rest(np.array([0, 2, 1]), 3)
-    array([[ 1., -1., -1.],
-           [-1., -1.,  1.],
-           [-1.,  1., -1.]])
+
+def subject_folds(codes: np.ndarray, groups: Any) -> Folds:
+    """Leave one subject out, ten folds of subjects where there are many, or folds of recordings without subjects.
+
+    >>> [valid.tolist() for _, valid in subject_folds(np.array([0, 1, 0, 1]), ["ann", "ann", "bob", "bob"])]
+    [[0, 1], [2, 3]]
     """
-    rows = [1] if n_classes == 2 else range(n_classes)
-    return np.array([np.where(codes == c, 1.0, -1.0) for c in rows])
+    subjects = None if groups is None else np.asarray(groups).astype(str)
+    if subjects is not None and len(subjects) != len(codes):
+        raise DataError(f"{len(codes)} recordings but {len(subjects)} subjects")
+    n_subjects = 0 if subjects is None else len(np.unique(subjects))
+    if subjects is not None and n_subjects > 1:
+        if n_subjects <= _MAX_FOLDS:
+            return [
+                (np.flatnonzero(subjects != s), np.flatnonzero(subjects == s)) for s in np.unique(subjects)
+            ]
+        return list(GroupKFold(_MAX_FOLDS).split(codes, codes, subjects))
+    counts = np.bincount(codes)
+    if counts.max() < 2:
+        raise DataError(
+            "every label has one recording only: there is none to hold out and none to compare with"
+        )
+    n_folds = max(2, min(5, int(counts.min())))
+    log.warning("%s: folds hold out recordings, not people", "one subject" if n_subjects else "no subjects")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a class smaller than the folds is in some of them only
+        return list(StratifiedKFold(n_folds, shuffle=True, random_state=0).split(codes, codes))
 
 
-def class_weights(
-    codes: np.ndarray, n_classes: int, class_weight: Any = None, sample_weight: np.ndarray | None = None
-) -> np.ndarray | None:
-    """Factors of C, one row a one-against-rest problem, or None where all are 1.
+@dataclass(frozen=True)
+class BlockGrams:
+    """Inner products of the features of one branch, block by block: of all recordings with the first n of them.
 
-    ``class_weight`` is None, "balanced" (``n / (n_classes n_c)``) or one number a class. As in liblinear, a class's
-    weight counts for its own examples in its own problem; two classes share one problem and both weights count.
-
-    >>> class_weights(np.array([0, 0, 1]), 2, "balanced")
-    array([[0.75, 0.75, 1.5 ]])
+    Before weighting, centring and normalising, which each fold does on its own training side. ``squares`` are products of
+    recordings with themselves, for those beyond the first n; ``factor`` multiplies everything.
     """
-    if class_weight is None and sample_weight is None:
-        return None
-    sample_weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-    if class_weight is None:
-        factors = np.ones(n_classes)
-    elif isinstance(class_weight, str):
-        counts = np.bincount(codes, weights=sample_weight, minlength=n_classes)
-        factors = sample_weight.sum() / (n_classes * np.where(counts > 0, counts, 1.0))
-    else:
-        factors = np.asarray(class_weight, dtype=float)
-    if n_classes == 2:
-        return (factors[codes] * sample_weight)[None]
-    return np.array([np.where(codes == c, factors[c], 1.0) * sample_weight for c in range(n_classes)])
+
+    blocks: np.ndarray  # (n_blocks, n_all, n)
+    squares: np.ndarray  # (n_blocks, n_all)
+    weighted: bool = False
+    center: bool = True
+    norm: bool = True
+    factor: float = 1.0
+
+    @classmethod
+    def of(
+        cls, features: Any, sizes: np.ndarray, others: Sequence[Any] = (), *, weighted: bool, **options: Any
+    ) -> BlockGrams:
+        """From features (n, d) whose blocks have ``sizes``, and from those of ``others``, which never train.
+
+        >>> grams = BlockGrams.of(np.eye(3)[:, :2], np.array([1, 1]), weighted=False)
+        >>> grams.fold(np.array([0, 1, 0]), np.array([0, 1]), np.array([2]))[1].round(3).tolist()
+        [[0.0, 0.0]]
+        """
+        if not np.isfinite(features).all():
+            raise DataError("its features are not finite")
+        if not weighted:
+            sizes = np.array([features.shape[1]])
+        if not others:
+            blocks = block_grams(features, sizes)
+            return cls(blocks, np.diagonal(blocks, axis1=1, axis2=2), weighted, **options)
+        every = np.concatenate([features, *others])
+        blocks = np.empty((len(sizes), len(every), len(features)))
+        squares = np.empty((len(sizes), len(every)))
+        for b, (end, size) in enumerate(zip(np.cumsum(sizes), sizes, strict=True)):
+            columns = slice(end - size, end)
+            blocks[b] = gram(every[:, columns], features[:, columns])
+            squares[b] = np.square(every[:, columns], dtype=np.float64).sum(axis=1)
+        return cls(blocks, squares, weighted, **options)
+
+    def weights(self, codes: np.ndarray, trains: Sequence[np.ndarray]) -> np.ndarray:
+        """Weight of each block by its alignment with the labels of each training side, (n_sides, n_blocks)."""
+        if not self.weighted:
+            return np.ones((len(trains), len(self.blocks)))
+        return fold_weights(self.blocks, codes, trains)
+
+    def fold(
+        self, codes: np.ndarray, train: np.ndarray, *tests: np.ndarray, weights: np.ndarray | None = None
+    ) -> tuple[np.ndarray, ...]:
+        """Gram matrices (train, train) and (test, train) of features as a branch fitted on ``train`` gives them.
+
+        ``codes`` are the classes of the first n recordings, among which ``train`` lies; ``weights`` those of the blocks,
+        where they are known already.
+        """
+        weights = self.weights(codes, [train])[0] if weights is None else weights
+        n_all, n = self.blocks.shape[1:]
+        K = np.tensordot(weights, self.blocks, axes=1)
+        if (
+            n_all > n
+        ):  # between two recordings that never train no product is needed, of one with itself it is
+            whole = np.zeros((n_all, n_all))
+            whole[:, :n] = K
+            np.fill_diagonal(whole, weights @ self.squares)
+            K = whole
+        found: list[Any] = []
+        for test in tests:
+            inside, across = center_normalize_gram(K, train, test, center=self.center, norm=self.norm)
+            found = [*(found or [inside]), across]
+        if self.factor != 1:
+            found = [part * self.factor for part in found]
+        return tuple(found)
 
 
-def penalised_machines(
-    K: Any, codes: np.ndarray, Cs: Sequence[float], *, scatter: float, scaling: float = 1.0, **options: Any
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Duals (n_rows, n) and intercepts (n_rows,) for every C, of machines that pay for scatter within classes.
+def machines(
+    K: Any,
+    codes: np.ndarray,
+    Cs: Sequence[float],
+    *,
+    penalty: float = 0.0,
+    scaling: float = 1.0,
+    **options: Any,
+) -> list[tuple[Any, Any]]:
+    """Duals (n_rows, n) and intercepts (n_rows,) for every C, of machines on a Gram matrix (n, n).
 
     ``codes`` are classes 0..k-1, all of them there; decision values of x are ``k_x · duals + intercept``, k_x its inner
-    products with the n recordings of K. ``scaling`` is the square of the intercept's; options go to `solve_gram`.
+    products with the n recordings of K. ``penalty`` is that of what differs within a class, see
+    `kerneton.machine.gram.penalised_gram`; ``scaling`` is the square of the intercept's; options go to `solve_gram`.
 
-    >>> ((duals, intercept),) = penalised_machines(np.diag([1.0, 1.0]), np.array([0, 1]), [10.0], scatter=0.0)
+    >>> ((duals, intercept),) = machines(np.diag([1.0, 1.0]), np.array([0, 1]), [10.0])
     >>> np.round(duals, 2), bool(abs(intercept[0]) < 1e-12)
     (array([[-0.95,  0.95]]), True)
     """
-    penalty = scatter_penalty(K, codes, scatter)
     signs = one_vs_rest(codes, int(codes.max()) + 1)
-    path = solve_gram(K @ penalty + scaling, signs, Cs, **options)
-    return [(beta @ penalty.T, scaling * beta.sum(axis=1)) for beta in path.coef]
+    if penalty == 0:
+        path = solve_gram(K + scaling, signs, Cs, **options)
+        return [(beta, scaling * beta.sum(1)) for beta in path.coef]
+    changed, duals = penalised_gram(K, codes, penalty)
+    path = solve_gram(changed + scaling, signs, Cs, **options)
+    return [(duals(beta), scaling * beta.sum(1)) for beta in path.coef]
+
+
+def held_out_scores(
+    inside: Any,
+    across: Any,
+    codes: np.ndarray,
+    n_classes: int,
+    Cs: Sequence[float],
+    *,
+    class_weight: Any = None,
+    tol: float = 1e-4,
+    **options: Any,
+) -> Any:
+    """Decision values (n_C, n_test, n_classes) of recordings that took no part, from Gram matrices of a fold.
+
+    ``codes`` are the classes of the training side; a class that is absent there gets -inf. ``class_weight`` is as in
+    `class_weights`; options go to `machines`.
+
+    >>> inside, across = np.eye(2), np.array([[0.9, 0.1]])
+    >>> held_out_scores(inside, across, np.array([0, 1]), 3, [1.0]).argmax(-1).tolist()
+    [[0]]
+    """
+    present, local = np.unique(codes, return_inverse=True)
+    out = filled((len(Cs), len(across), n_classes), -np.inf, like=inside)
+    columns = index_like(present, inside)
+    if len(present) == 1:
+        out[:, :, columns] = 0.0
+        return out
+    if class_weight is not None and not isinstance(class_weight, str):
+        class_weight = np.asarray(class_weight)[present]
+    weights = class_weights(local, len(present), class_weight)
+    for row, (duals, intercept) in zip(
+        out, machines(inside, local, Cs, weights=weights, tol=tol, **options), strict=True
+    ):
+        row[:, columns] = per_class(across @ duals.T + intercept)
+    return out
 
 
 def fold_decisions(
@@ -76,46 +204,34 @@ def fold_decisions(
     *,
     center: bool = True,
     norm: bool = True,
-    loss: str = "squared_hinge",
     intercept_scaling: float = 1.0,
-    class_weight: Any = None,
-    tol: float = 1e-4,
-    max_iter: int = 1000,
+    **options: Any,
 ) -> list[Any]:
-    """Decision values of every fold's validation rows for every C, from one Gram matrix of raw features.
+    """Decision values of every fold's held-out rows for every C, from one Gram matrix of raw features.
 
-    ``codes`` are classes 0..k-1, ``folds`` pairs of positions (train, validation) as scikit-learn's splitters yield.
-    Each fold is centred on its own training mean. The answer is one array (n_C, n_validation, k) a fold; a class
-    without training rows gets -inf.
+    Each fold is centred and normalised on its own training side. The answer is one array (n_C, n_held_out, k) per fold;
+    options go to `held_out_scores`. NumPy, or torch on any device.
 
     >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.1, 1.0], [1.0, 0.1]])
     >>> [D.argmax(-1).tolist() for D in fold_decisions(X @ X.T, [0, 1, 0, 1], [([0, 1], [2, 3])], [1.0, 10.0])]
     [[[0, 1], [0, 1]]]
     """
-    K = K.double() if is_torch(K) else np.asarray(K, dtype=np.float64)
-    xp = namespace_of(K)
     codes = np.asarray(codes)
-    n_classes = int(codes.max()) + 1
+    options |= {"scaling": intercept_scaling**2}
     answers = []
-    for train, valid in folds:
-        present, inside = np.unique(codes[np.asarray(train)], return_inverse=True)
-        K_train, K_valid = center_normalize_gram(K, train, valid, center=center, norm=norm)
-        out = [filled((K_valid.shape[0], n_classes), -np.inf, like=K) for _ in Cs]
-        if len(present) == 1:
-            for decision in out:
-                decision[:, present[0]] = 0.0
-        else:
-            beta = solve_gram(
-                K_train + intercept_scaling**2,
-                one_vs_rest(inside, len(present)),
-                Cs,
-                loss=loss,
-                weights=class_weights(inside, len(present), class_weight),
-                tol=tol,
-                max_iter=max_iter,
-            ).coef
-            for decision, b in zip(out, beta, strict=True):
-                f = (K_valid + intercept_scaling**2) @ b.T
-                decision[:, index_like(present, K)] = xp.concatenate([-f, f], 1) if len(present) == 2 else f
-        answers.append(xp.stack(out))
+    for train, test in folds:
+        inside, across = center_normalize_gram(K, train, test, center=center, norm=norm)
+        answers.append(
+            held_out_scores(inside, across, codes[np.asarray(train)], int(codes.max()) + 1, Cs, **options)
+        )
     return answers
+
+
+def split_rows(n: int, sizes: Sequence[int]) -> list[np.ndarray]:
+    """Positions of further sets of recordings that follow the first n.
+
+    >>> [rows.tolist() for rows in split_rows(2, [1, 2])]
+    [[2], [3, 4]]
+    """
+    ends = n + np.cumsum([0, *sizes])
+    return [np.arange(start, end) for start, end in itertools.pairwise(ends)]

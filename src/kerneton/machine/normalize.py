@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kerneton.data.arrays import is_torch, namespace_of
-from kerneton.exceptions import DataError
+from kerneton.data.arrays import is_torch, namespace_of, to_numpy
+from kerneton.exceptions import DataError, ModelFileError
 
 _CHUNK_BYTES = 2**22  # temporaries stay within this, whatever the width of the features
 
@@ -91,6 +91,19 @@ class CenterNormalize(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             eps = namespace_of(X).finfo(X.dtype).eps
             floor = 4 * float(eps) * float(namespace_of(X).linalg.norm(mean))
         return unit_rows(X, floor) if self.norm else X
+
+    def get_state(self) -> dict[str, Any]:
+        """What was learnt, for a file."""
+        mean = None if self.mean_ is None else to_numpy(self.mean_)
+        return {"mean": mean, "n_features": self.n_features_in_}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Become the step that ``get_state`` described; what does not fit is refused."""
+        self.n_features_in_, self.mean_ = state["n_features"], state["mean"]
+        if self.center != (self.mean_ is not None) or not self.n_features_in_ > 0:
+            raise ModelFileError("a mean where none belongs, or none where one does")
+        if self.center and np.shape(self.mean_) != (self.n_features_in_,):
+            raise ModelFileError(f"a mean of shape {np.shape(self.mean_)} for {self.n_features_in_} features")
 
     def _check(self, X: Any, *, reset: bool) -> Any:
         if not is_torch(X):

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kerneton.data.arrays import asarray_like, is_torch, namespace_of, to_numpy
 from kerneton.data.validation import check_choice, check_in, check_positive, check_width
-from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine.folds import class_weights, one_vs_rest
-from kerneton.machine.gram import combine, gram
+from kerneton.exceptions import DataError, ModelFileError, ParameterError
+from kerneton.machine.classes import chosen_codes, class_weights, one_vs_rest
+from kerneton.machine.gram import combine, gram, penalised_gram
 from kerneton.machine.solver import LOSSES, solve_gram, solve_primal
 from kerneton.machine.threads import one_blas_thread
 
@@ -36,6 +36,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     loss : "squared_hinge" or "hinge".
     fit_intercept, intercept_scaling : as in ``LinearSVC``; the intercept is regularised, less so the larger the scaling.
     class_weight : None, "balanced" or a dict from label to a factor of C.
+    within_class_penalty : how strongly directions in which examples of one class differ count against a machine,
+        relative to their mean spread: ``wᵀ(I + penalty S / t)w`` takes the place of ``‖w‖²``, S the scatter within classes,
+        t its share of an example. What differs between performances of one action is mostly the person.
     tol : largest error of a margin, whose scale is 1.
     max_iter : limit of Newton steps for one value of C.
 
@@ -68,6 +71,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
+        within_class_penalty: float = 0.0,
         tol: float = 1e-6,
         max_iter: int = 1000,
     ) -> None:
@@ -76,6 +80,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.within_class_penalty = within_class_penalty
         self.tol = tol
         self.max_iter = max_iter
 
@@ -100,8 +105,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
-        scores = to_numpy(self.decision_function(X))
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
+        codes = chosen_codes(self.decision_function(X))
         return self.classes_[codes]
 
     @one_blas_thread()
@@ -122,10 +126,14 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             "max_iter": self.max_iter,
         }
         signs, Cs = one_vs_rest(codes, len(classes)), [m.C for m in models]
-        if X.shape[0] < X.shape[1]:
-            path = solve_gram(gram(X) + scaling**2, signs, Cs, **options)
-            n_rows = len(Cs) * len(signs)
-            weights = combine(path.coef.reshape(n_rows, -1), X).reshape(len(Cs), len(signs), -1)
+        if X.shape[0] < X.shape[1] or self.within_class_penalty:
+            K, back = gram(X), None
+            if self.within_class_penalty:
+                K, back = penalised_gram(K, codes, self.within_class_penalty)
+            path = solve_gram(K + scaling**2, signs, Cs, **options)
+            duals = path.coef.reshape(len(Cs) * len(signs), -1)
+            duals = duals if back is None else back(duals)
+            weights = combine(duals, X).reshape(len(Cs), len(signs), -1)
             solutions = [(w, scaling**2 * b.sum(1)) for w, b in zip(weights, path.coef, strict=True)]
         else:
             path = solve_primal(X, signs, Cs, intercept_scaling=scaling, **options)
@@ -144,6 +152,21 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
 
+    def get_state(self) -> dict[str, Any]:
+        """What was learnt, for a file."""
+        coef, intercept = to_numpy(self.coef_), to_numpy(self.intercept_)
+        return {"classes": self.classes_, "coef": coef, "intercept": intercept, "n_iter": self.n_iter_}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Become the machine that ``get_state`` described; what does not fit is refused."""
+        self._check_parameters([self.C])
+        self.classes_, self.coef_, self.intercept_ = state["classes"], state["coef"], state["intercept"]
+        k = len(self.classes_)
+        rows = 1 if k == 2 else k
+        if self.coef_.ndim != 2 or len(self.coef_) != rows or self.intercept_.shape != (rows,):
+            raise ModelFileError(f"weights of shape {self.coef_.shape} for {k} labels")
+        self.n_features_in_, self.n_iter_ = self.coef_.shape[1], int(state["n_iter"])
+
     def _factors(self, classes: np.ndarray) -> Any:
         if not isinstance(self.class_weight, dict):
             return self.class_weight
@@ -159,6 +182,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             check_positive("C", C)
         check_choice("loss", self.loss, LOSSES)
         check_width("intercept_scaling", self.intercept_scaling)
+        check_in("within_class_penalty", self.within_class_penalty, 0, 1e6)
         check_positive("tol", self.tol)
         check_positive("max_iter", self.max_iter, integer=True)
         if self.class_weight is not None and not isinstance(self.class_weight, dict):
@@ -170,6 +194,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
                 raise DataError("LinearSVM requires y to be passed, but the target y is None")
             return _validated(self, X, y)
         _check_tensor(X)
+        if self.within_class_penalty:
+            raise ParameterError("within_class_penalty is for NumPy arrays, got a torch tensor")
         y = to_numpy(y)
         if y.shape != (len(X),):
             raise DataError(f"expected one label for each of {len(X)} rows, got labels of shape {y.shape}")

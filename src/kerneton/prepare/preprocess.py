@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from kerneton.data.bodies import plain_layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice, check_positive, check_sequences, describe, joint_name
-from kerneton.exceptions import DataError, ParameterError
+from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.prepare.poses import (
     bone_lengths,
     can_turn,
@@ -27,6 +27,8 @@ from kerneton.prepare.poses import (
     resample,
 )
 from kerneton.prepare.skeleton import complete_layout
+
+_MOST_FRAMES = 10**4  # to which a model from a file may resample recordings
 
 
 class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -133,6 +135,23 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         layout = None if self.layout_.joints == plain_layout(self.n_joints_in_).joints else self.layout_
         sequences = check_sequences(X, n_joints=self.n_joints_in_, layout=layout, allow_missing=True)
         return [self._poses(sequence, i) for i, sequence in enumerate(sequences)]
+
+    def get_state(self) -> dict[str, Any]:
+        """What was learnt, for a file."""
+        reference = self.reference_ if self.bones and len(self.reference_) else None
+        return {"n_joints": self.n_joints_in_, "layout": self.layout_, "reference": reference}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Become the step that ``get_state`` described; what does not fit is refused."""
+        n_joints, layout, reference = state["n_joints"], state["layout"], state["reference"]
+        if isinstance(self.n_frames, int) and self.n_frames > _MOST_FRAMES:
+            raise ModelFileError(f"recordings of {self.n_frames} frames, more than {_MOST_FRAMES}")
+        self.fit([SkeletonSequence(np.ones((1, n_joints, 3)), layout=layout)])
+        self.layout_ = layout
+        if self.bones and layout.bones:
+            if np.shape(reference) != (len(layout.bones),) or not (np.asarray(reference) >= 0).all():
+                raise ModelFileError(f"bone lengths {np.shape(reference)} for {len(layout.bones)} bones")
+            self.reference_ = np.asarray(reference)
 
     def _farthest(self, joints: np.ndarray) -> float:
         middle = joints.mean(axis=(0, 1)) if self.center is False else 0.0

@@ -1,175 +1,230 @@
 """Probabilities that can be believed, and "none of these" for recordings unlike anything seen.
 
-Both are learnt from decision values of people held out: the recogniser is refitted without them, fold by fold, on the
-recordings of the others.
+Both are learnt from decision values of people held out: the machine is refitted without them, fold by fold, from Gram
+matrices. Two things are shared with the recordings held out, neither of which sees a label: the reference skeleton of
+the preprocessing, and the scale of velocities. What a search chose is not chosen anew.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, log_softmax, softmax
+from sklearn.base import BaseEstimator
 
-from kerneton.data.validation import check_in, check_sequences
-from kerneton.exceptions import DataError, ParameterError
-from kerneton.recognize.calibrated_svm import CalibratedSVM, calibrate, calibrated
-from kerneton.recognize.fitted import plain_pipeline
-from kerneton.recognize.held_out import take_apart
-from kerneton.recognize.selection import subject_folds
-from kerneton.report.reliability import Bin, expected_calibration_error, reliability
+from kerneton.exceptions import DataError, ModelFileError
+from kerneton.machine.classes import per_class
+from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
+from kerneton.machine.gram import gram
+from kerneton.recognize.novelty import (
+    class_groups,
+    learn_weights,
+    likeness,
+    novelty_features,
+    rounds,
+    usual_likeness,
+)
+from kerneton.report.reliability import expected_calibration_error
 
-__all__ = [
-    "Bin",
-    "CalibratedRecognizer",
-    "CalibratedSVM",
-    "Prediction",
-    "expected_calibration_error",
-    "reliability",
-]
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What a calibrated recogniser says of one recording."""
-
-    label: str
-    probability: float
-    unknown: bool  # nothing like it was seen: the label is the best of bad ones
-    unknown_score: float
-    probabilities: dict[str, float]  # of every label, the likeliest first
+_SHARPEST = 50.0  # factor of decision values; what is this certain needs no more digits
 
 
-class CalibratedRecognizer(ClassifierMixin, BaseEstimator):
-    """A recogniser with probabilities, and with "none of these" for recordings unlike anything seen.
+class Calibration(BaseEstimator):
+    """What a calibrated recogniser knows beside its machine.
 
-    ``fit`` trains ``estimator`` on all recordings. Then it holds out the training subjects in turn, refits the
-    machine without them (see `kerneton.recognize.held_out`), and learns from the decision values of those held out how sure
-    to be. For "none of these" it leaves out classes besides, and learns how such recordings differ from others; the
-    threshold is set so that ``false_alarm`` of the recordings of known classes, by people held out, are refused.
+    ::
 
-    Without subjects it holds out recordings, and will be too sure of itself with new people.
+        probability of class c = exp(s f_c) / Σ_k exp(s f_k),      f the decision values
+        odds of none of these  = exp(a · [f_1st - f_2nd, x·m_1st - u_1st] + b),      m the means of the classes
 
-    Parameters
-    ----------
-    estimator : recogniser
-        A pipeline as `make_recognizer` makes it, or a `KernelSearch`, which is not searched anew without the
-        subjects held out.
-    false_alarm : float in [0, 1)
-        The share of recordings of known classes that may be refused.
-    reject : bool
-        Whether `predict` answers ``unknown_label`` for recordings above the threshold.
-    unknown_label : str
+    One factor s for all classes: probabilities never contradict the label.
 
     Attributes
     ----------
-    recognizer_ : Pipeline
-        Fitted on all recordings; its last step is a `CalibratedSVM`.
+    sharpness_ : float
+        s.
+    class_means_ : ndarray of shape (n_classes, n_features)
+        m, of unit length.
+    usual_likeness_ : ndarray of shape (n_classes,)
+        u, how alike recordings of people not seen before are to the mean of their class.
+    unknown_weights_ : ndarray of shape (3,)
+        a and b.
+    threshold_ : float
+        The score of unknown recordings above which a recording is taken for none of the classes.
     held_out_ : dict of str to float
         What was found with the training subjects held out: "accuracy", "calibration_error" (on the very recordings
         that it was learnt from), "unknown_auc" (area under the ROC curve, classes left out), "n_folds".
-    classes_ : ndarray
-
-    Examples
-    --------
-    >>> from kerneton import make_actions, make_recognizer
-    >>> data = make_actions(["wave", "clap", "bow"], n_subjects=3, n_takes=1)
-    >>> model = CalibratedRecognizer(make_recognizer(kernel="sck"))
-    >>> model.fit(data, data.labels, groups=data.subjects).predict_proba(data[:2]).shape
-    (2, 3)
-    >>> model.predictions(data[:1])[0].label
-    'wave'
     """
 
-    recognizer_: Pipeline
-    classes_: np.ndarray
+    sharpness_: float
+    class_means_: np.ndarray
+    usual_likeness_: np.ndarray
+    unknown_weights_: np.ndarray
+    threshold_: float
     held_out_: dict[str, float]
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        false_alarm: float = 0.05,
-        reject: bool = False,
-        unknown_label: str = "unknown",
-    ) -> None:
-        self.estimator = estimator
-        self.false_alarm = false_alarm
-        self.reject = reject
-        self.unknown_label = unknown_label
+    def probabilities(self, decisions: np.ndarray) -> np.ndarray:
+        """(n, n_classes), rows sum to one, of decision values as a machine gives them."""
+        return softmax(self.sharpness_ * per_class(decisions).astype(np.float64), axis=1)
 
-    def fit(self, X: Iterable[Any], y: Any, groups: Any = None) -> CalibratedRecognizer:
-        """Train and calibrate; ``groups`` are the subjects, by default the recordings' own where all have one."""
-        check_in("false_alarm", self.false_alarm, 0, 1, closed="left")
-        sequences = check_sequences(X, allow_missing=True)
-        y = np.asarray(y)
-        if len(y) != len(sequences):
-            raise DataError(f"{len(sequences)} recordings but {len(y)} labels")
-        if groups is None and all(s.subject is not None for s in sequences):
-            groups = [s.subject for s in sequences]
-        model = clone(self.estimator)
-        takes_groups = "groups" in inspect.signature(model.fit).parameters
-        model.fit(sequences, y, **({"groups": groups} if takes_groups else {}))
-        pipeline = plain_pipeline(model)
-        classes, codes = np.unique(y, return_inverse=True)
-        if self.reject and self.unknown_label in classes.astype(str).tolist():
-            raise ParameterError(f"unknown_label={self.unknown_label!r} is the label of some recordings")
-        folds = subject_folds(codes, groups)
-        inner = getattr(model, "best_estimator_", model)
-        branches, machine = take_apart(inner, pipeline, sequences, codes)
-        people = np.arange(len(codes)).astype(str) if groups is None else np.asarray(groups).astype(str)
-        svm = calibrated(pipeline[-1])
-        self.held_out_ = calibrate(svm, branches, machine, codes, people, folds, self.false_alarm)
-        self.classes_ = classes
-        self.recognizer_ = Pipeline([*pipeline.steps[:-1], (pipeline.steps[-1][0], svm)])
-        return self
+    def unknown_score(self, decisions: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """(n,) in [0, 1], larger for recordings less like any class."""
+        alike = gram(features, self.class_means_)
+        found = novelty_features(per_class(decisions).astype(np.float64), alike, self.usual_likeness_)
+        return expit(found @ self.unknown_weights_[:2] + self.unknown_weights_[2])
 
-    def predict(self, X: Iterable[Any]) -> np.ndarray:
-        """Labels; with ``reject``, ``unknown_label`` for what is like none of them."""
-        svm, features = self._features(X)
-        labels = svm.predict(features)
-        if not self.reject:
-            return labels
-        return np.where(svm.unknown_score(features) > svm.threshold_, self.unknown_label, labels.astype(str))
+    def get_state(self) -> dict[str, Any]:
+        """What was learnt, for a file."""
+        return {name.rstrip("_"): getattr(self, name) for name in _LEARNT}
 
-    def decision_function(self, X: Iterable[Any]) -> np.ndarray:
-        """(n, n_classes), or (n,) for two classes."""
-        svm, features = self._features(X)
-        return svm.decision_function(features)
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Become what ``get_state`` described; what does not fit is refused."""
+        for name in _LEARNT:
+            setattr(self, name, state[name.rstrip("_")])
+        shapes = [np.shape(self.class_means_)[:1], np.shape(self.usual_likeness_)]
+        if shapes[0] != shapes[1] or np.shape(self.unknown_weights_) != (3,):
+            raise ModelFileError(f"class means and likenesses of shapes {shapes[0]} and {shapes[1]}")
+        if not self.sharpness_ > 0 or not isinstance(self.threshold_, float):
+            raise ModelFileError("a sharpness that is not positive, or no threshold")
+        if not all(isinstance(value, (int, float)) for value in self.held_out_.values()):
+            raise ModelFileError("accuracies that are not numbers")
 
-    def predict_proba(self, X: Iterable[Any]) -> np.ndarray:
-        """(n, n_classes) in the order of ``classes_``; rows sum to one: they say which, given that it is one of them."""
-        svm, features = self._features(X)
-        return svm.predict_proba(features)
 
-    def unknown_score(self, X: Iterable[Any]) -> np.ndarray:
-        """(n,) in [0, 1], larger for recordings less like any class that was trained on."""
-        svm, features = self._features(X)
-        return svm.unknown_score(features)
+_LEARNT = (
+    *("sharpness_", "class_means_", "usual_likeness_", "unknown_weights_", "threshold_"),
+    "held_out_",
+)
 
-    def is_unknown(self, X: Iterable[Any]) -> np.ndarray:
-        """(n,) bool: whether the score of each recording is above the threshold."""
-        svm, features = self._features(X)
-        return svm.unknown_score(features) > svm.threshold_
 
-    def predictions(self, X: Iterable[Any]) -> list[Prediction]:
-        """Label, probability and doubt of each recording, its features computed once."""
-        svm, features = self._features(X)
-        proba, scores = svm.predict_proba(features), svm.unknown_score(features)
-        names = [str(c) for c in svm.classes_]
-        out = []
-        for row, score in zip(proba, scores, strict=True):
-            order = np.argsort(-row, kind="stable")
-            ranked = {names[k]: float(row[k]) for k in order}
-            best = names[order[0]]
-            out.append(Prediction(best, ranked[best], bool(score > svm.threshold_), float(score), ranked))
-        return out
+@dataclass(frozen=True)
+class Machines:
+    """How to get from Gram matrices of branches to decision values: shares, C and penalty of what is averaged."""
 
-    def _features(self, X: Iterable[Any]) -> tuple[CalibratedSVM, np.ndarray]:
-        check_is_fitted(self, "recognizer_")
-        return self.recognizer_[-1], self.recognizer_[:-1].transform(X)
+    mixtures: Sequence[tuple[np.ndarray, float, float]]  # shares (n_branches,), C, penalty
+    options: dict[str, Any]  # of `held_out_scores`
+
+    def decide(self, inside: np.ndarray, across: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
+        """Decision values (n_valid, n_classes) from Gram matrices (n_branches, ...); absent classes get -inf."""
+        scores: Any = 0.0
+        for shares, C, penalty in self.mixtures:
+            (found,) = held_out_scores(
+                np.tensordot(shares, inside, axes=1),
+                np.tensordot(shares, across, axes=1),
+                codes,
+                n_classes,
+                [C],
+                penalty=penalty,
+                **self.options,
+            )
+            scores = scores + found / len(self.mixtures)
+        return scores
+
+
+@dataclass(frozen=True)
+class Held:
+    """Training recordings as folds see them: Gram matrices per branch, classes, people, and the machines."""
+
+    grams: Sequence[BlockGrams]
+    machines: Machines
+    codes: np.ndarray
+    people: np.ndarray
+
+    def out(self, train: np.ndarray, valid: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Decision values (n_valid, n_classes) and novelty features (n_valid, 2) of recordings that took no part."""
+        codes, n_classes = self.codes[train], int(self.codes.max()) + 1
+        if not len(valid) or len(np.unique(codes)) < 2:
+            return None
+        pairs = [grams.fold(self.codes, train, valid) for grams in self.grams]
+        inside, across = (np.stack([pair[side] for pair in pairs]) for side in (0, 1))
+        decisions = self.machines.decide(inside, across, codes, n_classes)
+        total = inside.sum(axis=0)
+        alike = likeness(across.sum(axis=0), total, codes, n_classes)
+        usual = usual_likeness(total, codes, self.people[train], n_classes)
+        return decisions, novelty_features(decisions, alike, usual)
+
+
+def calibrate(held: Held, means: np.ndarray, folds: Folds, false_alarm: float) -> Calibration:
+    """Learn sharpness, weights and threshold from held-out recordings.
+
+    ``means`` (n_classes, n_features) are the classes' mean features; ``false_alarm`` of the recordings of known classes,
+    by people held out, will be taken for unknown ones.
+    """
+    codes, n_classes = held.codes, len(means)
+    decided, known, true = [], [], []
+    for train, valid in folds:
+        found = held.out(train, valid)
+        if found is not None:
+            there = np.isin(
+                codes[valid], codes[train]
+            )  # of a class that nobody else does, nothing can be learnt
+            decided.append(found[0][there])
+            known.append(found[1][there])
+            true.append(codes[valid][there])
+    if not sum(map(len, true)):
+        raise DataError("no subject can be held out: every label is done by one subject only")
+    decisions, truth = np.concatenate(decided), np.concatenate(true)
+    left_out = [np.empty((0, 2))]
+    for fold, group in rounds(len(folds), class_groups(n_classes)):
+        train, valid = folds[fold]
+        found = held.out(train[~np.isin(codes[train], group)], valid[np.isin(codes[valid], group)])
+        if found is not None:
+            left_out.append(found[1])
+    seen, unseen = np.concatenate(known), np.concatenate(left_out)
+    out = Calibration()
+    out.sharpness_ = learn_sharpness(decisions, truth)
+    out.unknown_weights_ = learn_weights(seen, unseen)
+    score = [expit(x @ out.unknown_weights_[:2] + out.unknown_weights_[2]) for x in (seen, unseen)]
+    out.threshold_ = float(np.quantile(score[0], 1 - false_alarm))
+    every = np.arange(len(codes))
+    inside = sum(grams.fold(codes, every, every[:0])[0] for grams in held.grams)
+    out.usual_likeness_ = usual_likeness(np.asarray(inside), codes, held.people, n_classes)
+    length = np.linalg.norm(means, axis=1, keepdims=True)
+    means = np.divide(means, length, out=np.zeros_like(means), where=length > 0)
+    out.class_means_ = means.astype(np.float16).astype(
+        means.dtype
+    )  # fine enough; files hold it in half precision
+    proba = softmax(out.sharpness_ * decisions, axis=1)
+    out.held_out_ = {
+        "n_folds": len(folds),
+        "accuracy": float((decisions.argmax(axis=1) == truth).mean()),
+        "calibration_error": expected_calibration_error(proba, truth, np.arange(n_classes)),
+        "unknown_auc": _area(*score),
+    }
+    return out
+
+
+def learn_sharpness(decisions: np.ndarray, codes: np.ndarray) -> float:
+    """The factor s that makes ``softmax(s f)`` most likely, (n, n_classes) decision values of held-out recordings.
+
+    As in Platt's method the truth is softened, to a probability of (n+1)/(n+2): few recordings, even when all are
+    right, make nobody sure.
+
+    >>> f = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0]])
+    >>> round(learn_sharpness(f, np.array([0, 1, 1])), 2), round(learn_sharpness(f, np.array([0, 1, 0])), 2)
+    (0.2, 0.69)
+    """
+    n, there = len(codes), np.isfinite(decisions)
+    others = there.copy()
+    others[np.arange(n), codes] = False
+    count = np.maximum(others.sum(axis=1, keepdims=True), 1)
+    target = np.where(others, 1 / (n + 2) / count, 0.0)
+    target[np.arange(n), codes] = (n + 1) / (n + 2)
+
+    def loss(log_s: float) -> float:
+        log_p = log_softmax(np.exp(log_s) * decisions, axis=1)
+        return -float((target * np.where(there, log_p, 0.0)).sum())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-5.0, np.log(_SHARPEST)), method="bounded").x))
+
+
+def _area(known: np.ndarray, unknown: np.ndarray) -> float:
+    """The chance that an unknown recording scores higher than a known one; 0.5 without unknown ones."""
+    if not len(unknown):
+        return 0.5
+    order = np.sort(known)
+    below = np.searchsorted(order, unknown, side="left") + np.searchsorted(order, unknown, side="right")
+    return float(below.mean() / (2 * len(order)))

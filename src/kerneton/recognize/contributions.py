@@ -1,6 +1,6 @@
 """Which joints, pairs and moments spoke for a class and against it.
 
-A recogniser is linear in its features, and its features come in blocks, one a joint or a pair of joints. With
+A recogniser is linear in its features, and its features come in blocks, one per joint or pair of joints. With
 features ``f``, training mean ``μ`` and the classifier's weights ``w`` and intercept ``b``,
 
     decision value = b + Σ_blocks w_block · (f_block - μ_block) / ‖f - μ‖
@@ -12,23 +12,27 @@ another matter, since every frame enters every feature: their part is measured, 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.kernels.mirroring import Token
+from kerneton.machine.classes import per_class
 from kerneton.prepare.poses import fill_gaps, missing_joints
-from kerneton.recognize.fitted import Block, blocks, plain_pipeline
+from kerneton.recognize.branch import block_sizes
+from kerneton.recognize.recognizer import Recognizer
 from kerneton.report.explanation import ClassImportance, Explanation, Moment, Part
 
 __all__ = ["ClassImportance", "Explanation", "Moment", "Part", "class_importance", "explain", "occlude"]
 
 
 def explain(
-    model: Any,
+    model: Recognizer,
     sequence: Any,
     label: str | None = None,
     *,
@@ -40,8 +44,8 @@ def explain(
 
     Parameters
     ----------
-    model : fitted recogniser
-        As `make_recognizer` makes it, also within `KernelSearch`, `CalibratedRecognizer` or a grid search.
+    model : Recognizer
+        Fitted, with a linear machine.
     sequence : SkeletonSequence or array of shape (T, J, 3)
     label : str, optional
         The class to explain; by default the one that the model says.
@@ -62,13 +66,13 @@ def explain(
     >>> bool(np.isclose(total, model.decision_function(data[:1])[0, 2], atol=1e-6))
     True
     """
-    pipeline = plain_pipeline(model)
     (sequence,) = check_sequences([sequence], allow_missing=True)
+    stands_for = blocks(model)
+    features = model.features([sequence])
     if label is None:
-        label = str(pipeline.predict([sequence])[0])
-    weights, intercept = _direction(pipeline[-1], label, versus)
-    features = np.asarray(pipeline[:-1].transform([sequence]), dtype=np.float64)
-    stands_for = blocks(pipeline)
+        label = str(model.machine_.predict(features)[0])
+    weights, intercept = _direction(model.machine_, label, versus)
+    features = features.astype(np.float64)
     values = _block_sums(features * weights, stands_for)[0]
     names = _joint_names(sequence)
     parts = tuple(
@@ -84,13 +88,13 @@ def explain(
         intercept=intercept,
         parts=parts,
         joints=dict(zip(names, by_joint.tolist(), strict=True)),
-        moments=_moments(pipeline, sequence, weights, window) if moments else (),
+        moments=_moments(model, sequence, weights, window) if moments else (),
         probability=_probability(model, sequence, label),
     )
 
 
 def class_importance(
-    model: Any, X: Iterable[Any], y: Any = None, *, absolute: bool = False
+    model: Recognizer, X: Iterable[Any], y: Any = None, *, absolute: bool = False
 ) -> ClassImportance:
     """How much each joint speaks for each class, the mean over the recordings of that class.
 
@@ -103,25 +107,57 @@ def class_importance(
     >>> class_importance(model, data).values.shape
     (2, 20)
     """
-    pipeline = plain_pipeline(model)
     sequences = check_sequences(X, allow_missing=True)
     labels = np.asarray([s.label for s in sequences] if y is None else y).astype(str)
     if len(labels) != len(sequences):
         raise DataError(f"{len(sequences)} recordings but {len(labels)} labels")
-    stands_for = blocks(pipeline)
+    stands_for = blocks(model)
     shares = _shares(stands_for, sequences[0].n_joints)
-    features = np.asarray(pipeline[:-1].transform(sequences))
-    known = [str(c) for c in pipeline[-1].classes_]
+    features = model.features(sequences)
+    known = [str(c) for c in model.classes_]
     found = [c for c in known if (labels == c).any()]
     if not found:
         raise DataError(f"no recording has a label of the model, which are {', '.join(known)}")
     rows = []
     for c in found:
-        weights, _ = _direction(pipeline[-1], c, None)
+        weights, _ = _direction(model.machine_, c, None)
         parts = _block_sums(features[labels == c] * weights, stands_for) @ shares
         rows.append((np.abs(parts) if absolute else parts).mean(axis=0))
     counts = tuple(int((labels == c).sum()) for c in found)
     return ClassImportance(tuple(found), tuple(_joint_names(sequences[0])), np.asarray(rows), counts)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Features that belong together: of a joint or of a pair, and of its mirror image where the two are one."""
+
+    cue: str
+    tokens: tuple[Token, ...]
+    columns: slice
+
+    @property
+    def kind(self) -> str:
+        return "joint" if len(self.tokens[0]) == 1 else "pair"
+
+
+def blocks(model: Recognizer) -> list[Block]:
+    """Every block of the feature vector, in order, and the joints that it stands for."""
+    if not isinstance(model, Recognizer):
+        raise ParameterError(
+            f"expected a Recognizer such as make_recognizer gives, got {type(model).__name__}"
+        )
+    check_is_fitted(model)
+    if not hasattr(model.machine_, "coef_"):
+        raise ParameterError(f"only a linear machine can be explained, not {type(model.machine_).__name__}")
+    found, start = [], 0
+    for name, branch in model.branches_.items():
+        kernel = branch.kernel_
+        if not hasattr(kernel, "block_joints"):
+            raise ParameterError(f"what the features of {type(kernel).__name__} stand for is not known")
+        for tokens, size in zip(kernel.block_joints(), block_sizes(kernel), strict=True):
+            found.append(Block(name, tokens, slice(start, start + int(size))))
+            start += int(size)
+    return found
 
 
 def _direction(svm: Any, label: str, versus: str | None) -> tuple[np.ndarray, float]:
@@ -133,9 +169,9 @@ def _direction(svm: Any, label: str, versus: str | None) -> tuple[np.ndarray, fl
     if versus == label:
         raise ParameterError(f"{label!r} is to be told from another label, not from itself")
     row = known.index(label)
-    coef, intercept = np.asarray(svm.coef_, dtype=np.float64), np.asarray(svm.intercept_, dtype=np.float64)
-    if len(known) == 2:  # one row, in favour of the second class
-        coef, intercept = np.concatenate([-coef, coef]), np.concatenate([-intercept, intercept])
+    # Columns are classes in decision values: the weights of each class are what gives its column.
+    coef = per_class(np.asarray(svm.coef_, dtype=np.float64).T).T
+    intercept = per_class(np.asarray(svm.intercept_, dtype=np.float64)[None])[0]
     if versus is None:
         return coef[row], float(intercept[row])
     other = known.index(versus)
@@ -164,7 +200,7 @@ def _joint_names(sequence: SkeletonSequence) -> list[str]:
 
 
 def _moments(
-    pipeline: Pipeline, sequence: SkeletonSequence, weights: np.ndarray, window: int | None
+    model: Recognizer, sequence: SkeletonSequence, weights: np.ndarray, window: int | None
 ) -> tuple[Moment, ...]:
     if window is None:
         window = max(1, round(sequence.n_frames / 6))
@@ -174,7 +210,7 @@ def _moments(
     step = max(1, window // 2)
     starts = [*range(0, sequence.n_frames - window, step), sequence.n_frames - window]
     without = [occlude(sequence, start, start + window) for start in starts]
-    scores = np.asarray(pipeline[:-1].transform([sequence, *without]), dtype=np.float64) @ weights
+    scores = model.features([sequence, *without]).astype(np.float64) @ weights
     return tuple(
         Moment(start, start + window, float(scores[0] - score))
         for start, score in zip(starts, scores[1:], strict=True)
@@ -201,8 +237,8 @@ def occlude(sequence: SkeletonSequence, start: int, stop: int) -> SkeletonSequen
     return sequence.replace(joints=joints)
 
 
-def _probability(model: Any, sequence: SkeletonSequence, label: str) -> float | None:
-    if not hasattr(model, "predict_proba"):
+def _probability(model: Recognizer, sequence: SkeletonSequence, label: str) -> float | None:
+    if model.calibration_ is None:
         return None
     column = [str(c) for c in model.classes_].index(label)
     return float(model.predict_proba([sequence])[0, column])

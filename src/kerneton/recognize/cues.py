@@ -1,13 +1,13 @@
-"""The cues of the default recognisers: five ways of looking at a recording, each an SCK with several signals."""
+"""The cues of the default recogniser: five ways of looking at a recording, each an SCK with several signals."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sklearn.pipeline import Pipeline
-
 from kerneton.kernels.sck import SCK
+from kerneton.machine.normalize import CenterNormalize
 from kerneton.prepare.preprocess import Preprocess
+from kerneton.recognize.branch import Branch
 
 # (σ, pivots, share of the kernel) of each signal, with two signals beside time and with three.
 _TWO: dict[str, Any] = {"sigma_joint": (0.5, 0.7), "n_pivots_joint": (5, 4), "joint_weight": (0.4, 0.35)}
@@ -19,14 +19,14 @@ _THREE: dict[str, Any] = {
 _MOVE: tuple[str, ...] = ("position", "velocity")
 _PAIRS: dict[str, Any] = {"pairs": True, "joints": "key"}
 
-# The machine of the default recognisers: C, and how much what differs between recordings of one class counts
-# against a direction. Accuracy changes little from a third of either to three times it.
+# The machine of the default recogniser: C and the within-class penalty. Accuracy changes little from a third of either
+# to three times it.
 STANDARD_C = 10.0
-STANDARD_SCATTER = 3.0
+STANDARD_PENALTY = 3.0
 
 
-def standard_cues(*, order: int = 3, n_jobs: int | None = None) -> dict[str, Pipeline]:
-    """The five cues of the default recognisers, by name.
+def standard_cues(*, order: int = 2) -> dict[str, Branch]:
+    """The five cues of the default recogniser, by name; order 3 for third-order tensors.
 
     Joints and pairs of joints, where they are and how they move, pairs also with acceleration; directions of bones and
     from joint to joint, the body turned to the front. Every joint is weighted by its alignment with the training
@@ -36,7 +36,7 @@ def standard_cues(*, order: int = 3, n_jobs: int | None = None) -> dict[str, Pip
     ['joints', 'pairs', 'pairs_force', 'bones_front', 'directions_front']
     """
 
-    def cue(signals: tuple[str, ...], facing: str | None = None, **parameters: Any) -> Pipeline:
+    def cue(signals: tuple[str, ...], facing: str | None = None, **parameters: Any) -> Branch:
         kernel = SCK(
             signals=signals,
             sigma_time=0.3,
@@ -44,12 +44,9 @@ def standard_cues(*, order: int = 3, n_jobs: int | None = None) -> dict[str, Pip
             power=0.3,
             order=order,
             weighting="alignment",
-            n_jobs=n_jobs,
             **parameters,
         )
-        return Pipeline(
-            [("preprocess", Preprocess(bones="size", facing=facing, dtype="float32")), ("kernel", kernel)]
-        )
+        return Branch(Preprocess(bones="size", facing=facing, dtype="float32"), kernel, CenterNormalize())
 
     return {
         "joints": cue(_MOVE, **_TWO),

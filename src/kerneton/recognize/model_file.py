@@ -1,9 +1,12 @@
 """Recognisers as files: one file, JSON and arrays, that cannot run code.
 
-A file holds what a recogniser needs to predict, to be explained and to be fitted again: its steps, their parameters,
-what they learnt, skeleton layout, labels, and a summary of the training recordings. What follows from these is computed
-anew. Where it runs (``batch_size``, ``n_jobs``, ``device``) is not part of a model. `kerneton.files.model_archive` describes
-the file.
+A file holds what a recogniser needs to predict, to be explained and to be fitted again to the bit: every parameter, what
+was learnt, skeleton layout, labels, and a summary of the training recordings. What follows from these is computed anew.
+Where it runs (``batch_size``, ``n_jobs``, ``device``) is not part of a model.
+
+An object is ``{"class": name, "parameters": {...}, "state": {...}}``, the state what its ``get_state`` gives. Arrays are
+``{"array": number, "dtype": name}``, in the archive that `kerneton.files.model_archive` describes. There is no way to name
+anything else: a class that is not listed does not exist for a file.
 
 The paper's recogniser of MSR-Action3D (20 labels, 52,340 features, float32) takes 4.4 MB, calibrated 6.5 MB.
 """
@@ -11,35 +14,37 @@ The paper's recogniser of MSR-Action3D (20 labels, 52,340 features, float32) tak
 from __future__ import annotations
 
 import datetime
+import math
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_sequences
-from kerneton.exceptions import ModelFileError
+from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.files.model_archive import FORMAT, MAX_BYTES, VERSION, read_archive, refuse, write_archive
-from kerneton.recognize.calibration import CalibratedRecognizer, CalibratedSVM
-from kerneton.recognize.fitted import layout_of, plain_pipeline
-from kerneton.recognize.model_reader import Reader, made_up
-from kerneton.recognize.model_steps import Writer
+from kerneton.recognize.branch import RUNTIME_PARAMETERS
+from kerneton.recognize.recognizer import Recognizer
 
-__all__ = ["load", "model_info", "save", "training_summary"]
+_NOT_KEPT = (*RUNTIME_PARAMETERS, "progress")
 
 
-def save(model: Any, path: str | os.PathLike[str], *, data: Iterable[SkeletonSequence] | None = None) -> Path:
+def save(
+    model: Recognizer, path: str | os.PathLike[str], *, data: Iterable[SkeletonSequence] | None = None
+) -> Path:
     """Write a fitted recogniser to a file, whole or not at all.
 
     Parameters
     ----------
-    model : fitted recogniser
-        A pipeline as `make_recognizer` makes it, or a `CalibratedRecognizer`. Of a `KernelSearch` or a grid search
-        the pipeline that it found is kept.
+    model : Recognizer
+        Fitted.
     path : path
         By custom with the ending ``.kern``.
     data : recordings, optional
@@ -48,26 +53,31 @@ def save(model: Any, path: str | os.PathLike[str], *, data: Iterable[SkeletonSeq
     Examples
     --------
     >>> import tempfile
-    >>> from kerneton import make_actions, make_recognizer
+    >>> from kerneton import load, make_actions, make_recognizer
     >>> data = make_actions(["wave", "bow"], n_subjects=2, n_takes=1)
     >>> model = make_recognizer(kernel="sck").fit(data, data.labels)
     >>> file = save(model, Path(tempfile.mkdtemp()) / "two.kern", data=data)
     >>> load(file).predict(data[:2])
     array(['wave', 'bow'], dtype='<U4')
     """
-    pipeline = plain_pipeline(model)
-    layout_of(pipeline)  # says what is wrong with a pipeline of other parts
-    kept = model if isinstance(model, CalibratedRecognizer) else pipeline
+    if not isinstance(model, Recognizer):
+        raise ParameterError(
+            f"expected a Recognizer such as make_recognizer gives, got {type(model).__name__}"
+        )
+    check_is_fitted(model)
+    if model.classes_.dtype.kind not in "UiuO":
+        raise ParameterError(
+            f"labels of type {model.classes_.dtype} cannot be kept in a model file; use strings"
+        )
     training = getattr(model, "training_", None) if data is None else training_summary(data)
     writer = Writer()
-    node = writer.step(kept)
     header = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": {name: version(name) for name in ("kerneton", "numpy", "scikit-learn")},
-        "model": node,
+        "model": writer.object(model, learnt=True),
         "layouts": writer.layouts,
-        "labels": [str(label) for label in pipeline[-1].classes_],
+        "labels": [str(label) for label in model.classes_],
         "training": training,
     }
     path = Path(path)
@@ -75,23 +85,28 @@ def save(model: Any, path: str | os.PathLike[str], *, data: Iterable[SkeletonSeq
     return path
 
 
-def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
+def load(
+    path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, classes: Sequence[type] = ()
+) -> Recognizer:
     """Read a recogniser from a file; predictions are those of the one that was saved, to the bit.
 
-    The file's summary of the training recordings becomes the attribute ``training_``. Anything but a sound model file
-    of at most ``max_bytes`` is refused with a `ModelFileError`; see `save` for an example.
+    ``classes`` are kernels and classifiers of your own that the file may hold. The file's summary of the training
+    recordings becomes the attribute ``training_``. Anything but a sound model file of at most ``max_bytes`` is refused
+    with a `ModelFileError`; see `save` for an example.
 
     >>> load("no-such.kern")
     Traceback (most recent call last):
     kerneton.exceptions.MissingDataError: no-such.kern: no such file
     """
+    from kerneton.recognize.model_reader import Reader, try_out
+
     path = Path(path)
     header, arrays = read_archive(path, max_bytes)
     try:
-        reader = Reader(header.get("layouts"), arrays)
-        model = reader.step(header.get("model"), "model")
+        reader = Reader(header.get("layouts"), arrays, classes)
+        model = reader.object(header.get("model"), "model")
         reader.check_all_used()
-        _try_out(model)
+        try_out(model)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
     except Exception as error:  # whatever parts that do not fit together may stumble over
@@ -113,11 +128,16 @@ def model_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     path = Path(path)
     header, arrays = read_archive(path)
-    if not isinstance(header.get("layouts"), list) or not isinstance(header.get("labels"), list):
+    labels, layouts = header.get("labels"), header.get("layouts")
+    if (
+        not isinstance(layouts, list)
+        or not isinstance(labels, list)
+        or not all(isinstance(x, str) for x in labels)
+    ):
         refuse(path, "it does not tell its layouts and labels")
     return {
-        "labels": header["labels"],
-        "layouts": [layout.get("name") for layout in header["layouts"] if isinstance(layout, dict)],
+        "labels": labels,
+        "layouts": [layout.get("name") for layout in layouts if isinstance(layout, dict)],
         "training": header.get("training"),
         "written_by": header.get("written_by"),
         "version": header["version"],
@@ -145,14 +165,68 @@ def training_summary(data: Iterable[SkeletonSequence]) -> dict[str, Any]:
     }
 
 
-def _try_out(model: Any) -> None:
-    """One made-up recording through the whole model: what is broken shall be so here and not at the first use."""
-    pipeline = plain_pipeline(model)
-    recording = made_up(*layout_of(pipeline))
-    with np.errstate(all="ignore"):
-        scores = [np.asarray(model.decision_function([recording]))]
-        if isinstance(pipeline[-1], CalibratedSVM):
-            features = pipeline[:-1].transform([recording])
-            scores += [pipeline[-1].predict_proba(features), pipeline[-1].unknown_score(features)]
-    if not all(np.isfinite(values).all() for values in scores):
-        raise ModelFileError("its decision values are not finite")
+class Writer:
+    """Turns objects into plain data and collects their arrays and layouts."""
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = []
+        self.layouts: list[dict[str, Any]] = []
+
+    def object(self, step: Any, *, learnt: bool) -> dict[str, Any]:
+        """An estimator with its parameters and, where asked for, what it learnt."""
+        if learnt and not hasattr(step, "get_state"):
+            raise ParameterError(
+                f"{type(step).__name__} cannot be kept in a model file: it has no get_state and set_state"
+            )
+        named = step.get_params(deep=False).items()
+        parameters = {name: self.value(value) for name, value in named if name not in _NOT_KEPT}
+        state = None
+        if learnt:
+            state = {name: self.value(value, learnt=True) for name, value in step.get_state().items()}
+        return {"class": type(step).__name__, "parameters": parameters, "state": state}
+
+    def value(self, value: Any, *, learnt: bool = False) -> Any:
+        """A parameter or learnt value as JSON has it."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or isinstance(value, (bool, int, str)):
+            return value
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise ParameterError(f"a model with a parameter of {value} cannot be kept in a file")
+            return value
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if isinstance(value, (list, tuple)):
+            return [self.value(item, learnt=learnt) for item in value]
+        if isinstance(value, dict):
+            pairs = [[self.value(k), self.value(v, learnt=learnt)] for k, v in value.items()]
+            return {"items": pairs}
+        if isinstance(value, Layout):
+            return {"layout": self._layout(value)}
+        if hasattr(value, "get_params"):
+            return {"object": self.object(value, learnt=learnt)}
+        raise ParameterError(f"a parameter of type {type(value).__name__} cannot be kept in a model file")
+
+    def _array(self, value: np.ndarray) -> dict[str, Any]:
+        if value.dtype.kind == "O" and all(isinstance(c, str) for c in value):
+            value = value.astype(str)
+        if value.dtype.kind in "Uiu":
+            return {"labels": value.tolist(), "dtype": value.dtype.newbyteorder("<").str}
+        if value.dtype.kind != "f":
+            raise ParameterError(f"an array of type {value.dtype} cannot be kept in a model file")
+        value = value if value.dtype == np.float32 else value.astype(np.float64)
+        self.arrays.append(value)
+        return {"array": len(self.arrays) - 1, "dtype": value.dtype.name}
+
+    def _layout(self, layout: Layout) -> int:
+        found = {
+            "name": layout.name,
+            "joints": list(layout.joints),
+            "bones": [list(bone) for bone in layout.bones],
+            "root": layout.root,
+            "sets": {name: list(joints) for name, joints in layout.sets.items()},
+        }
+        if found not in self.layouts:
+            self.layouts.append(found)
+        return self.layouts.index(found)

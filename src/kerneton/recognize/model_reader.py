@@ -1,205 +1,169 @@
-"""Plain data that nobody vouches for turned into the steps of a recogniser, or refused.
+"""Plain data that nobody vouches for turned into a recogniser, or refused.
 
-Every size is checked before anything of that size is made, every field for its type, every array for its shape.
+Every size is checked before anything of that size is made, every field for its type; what an object learnt is checked by
+its own ``set_state``, and one made-up recording is sent through the whole model.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import FeatureUnion, Pipeline
 
 from kerneton.data.layouts import LAYOUTS, Layout
-from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_choice, check_in
 from kerneton.exceptions import ModelFileError
 from kerneton.files.model_archive import LARGEST
-from kerneton.kernels.blocks import BlockTransformer, resolve_joints
+from kerneton.kernels.blocks import still_recording
+from kerneton.kernels.dck import DCK
 from kerneton.kernels.sck import SCK
 from kerneton.machine.normalize import CenterNormalize
 from kerneton.machine.svm import LinearSVM
 from kerneton.prepare.preprocess import Preprocess
-from kerneton.recognize.calibrated_svm import CalibratedSVM
-from kerneton.recognize.calibration import CalibratedRecognizer
-from kerneton.recognize.model_steps import ELSEWHERE, PLAIN
+from kerneton.recognize.branch import RUNTIME_PARAMETERS, Branch
+from kerneton.recognize.calibration import Calibration
+from kerneton.recognize.recognizer import Recognizer
+from kerneton.recognize.search import Search
 
-_DEEPEST = 8  # steps within steps
+KNOWN: tuple[Any, ...] = (
+    *(Recognizer, Branch, Search, Calibration),
+    *(Preprocess, SCK, DCK, CenterNormalize, LinearSVM),
+)
+_DEEPEST = 12  # values within values
 _LARGEST_WHOLE = 10**6
-_MOST_FRAMES = 10**4  # to which a model may ask recordings to be resampled
+_MOST_VALUES = 10**5
 _MOST_JOINTS = 1000
-_LONGEST_VECTOR = 256  # v of SCK, whose third power is taken
 
 
 class Reader:
-    """Turns plain data that nobody vouches for into steps, or says what is wrong with it."""
+    """Turns plain data that nobody vouches for into objects, or says what is wrong with it."""
 
-    def __init__(self, layouts: Any, arrays: list[np.ndarray]) -> None:
+    def __init__(self, layouts: Any, arrays: list[np.ndarray], classes: Sequence[type] = ()) -> None:
         self.arrays = arrays
         self.used: set[int] = set()
+        self.classes = {kind.__name__: kind for kind in (*KNOWN, *classes)}
         # Features cannot be more than the numbers at hand: what would be larger is not worth beginning.
         self.most_features = max((array.size for array in arrays), default=0)
         _expect(isinstance(layouts, list) and len(layouts) <= 100, "layouts must be a list of a few")
         self.layouts = [_read_layout(layout) for layout in layouts]
 
-    def step(self, node: Any, where: str, depth: int = 0) -> Any:
-        """One step, with those inside it; ``where`` tells errors apart."""
+    def object(self, node: Any, where: str, depth: int = 0) -> Any:
+        """An estimator, with what it learnt where the file has that; ``where`` tells errors apart."""
         _expect(depth < _DEEPEST, f"{where} is nested too deeply")
-        kind = _field(node, "class", str, where)
-        if kind in ("Pipeline", "FeatureUnion"):
-            steps = self._steps(node, where, depth)
-            if kind == "Pipeline":
-                return Pipeline(steps)
-            weights = None if node.get("weights") is None else self._table(node, "weights", where)
-            return FeatureUnion(steps, n_jobs=1, transformer_weights=_check_weights(weights, steps, where))
-        if kind == "CalibratedRecognizer":
-            return self._recognizer(node, where, depth)
-        _expect(kind in PLAIN, f"{where} is of a class that model files do not hold: {kind[:80]!r}")
-        step = PLAIN[kind](**self._parameters(PLAIN[kind], node, where))
-        if isinstance(step, (Preprocess, BlockTransformer)):
-            self._read_poses(step, node, where)
-        elif isinstance(step, CenterNormalize):
-            step.n_features_in_ = _field(node, "n_features", int, where)
-            _expect(0 < step.n_features_in_ <= self.most_features, f"{where} has a wrong number of features")
-            step.mean_ = self._array(node, "mean", (step.n_features_in_,), where) if step.center else None
-        else:
-            self._read_machine(step, node, where)
-        return step
-
-    def value(self, value: Any, where: str, depth: int = 0) -> Any:
-        """A parameter as Python has it; lists become tuples."""
-        _expect(depth < _DEEPEST, f"{where} has a parameter nested too deeply")
-        if value is None or isinstance(value, (bool, str)):
-            return value
-        if isinstance(value, float):
-            return _number(value, where)
-        if isinstance(value, int):
-            _expect(abs(value) <= _LARGEST_WHOLE, f"{where} has a parameter of {value}")
-            return value
-        if isinstance(value, list):
-            _expect(len(value) <= _MOST_JOINTS, f"{where} has a parameter with {len(value)} values")
-            return tuple(self.value(item, where, depth + 1) for item in value)
-        if "array" in value:
-            number = _field(value, "array", int, where)
-            _expect(0 <= number < len(self.arrays), f"{where} names array {number}, which is not there")
-            dtype = _field(value, "dtype", str, where)
-            _expect(dtype in ("float32", "float64"), f"{where} has numbers of type {dtype[:20]!r}")
-            self.used.add(number)
-            return self.arrays[number].astype(dtype)
-        items = _field(value, "items", list, where)
-        _expect(len(items) <= 10**5, f"{where} has a parameter with {len(items)} values")
+        name = _field(node, "class", str, where)
         _expect(
-            all(isinstance(item, list) and len(item) == 2 for item in items), f"{where} has a broken table"
+            name in self.classes,
+            f"{where} is of a class that model files do not hold: {name[:80]!r}; "
+            "load(path, classes=[...]) takes classes of your own",
         )
-        return {self.value(k, where, depth + 1): self.value(v, where, depth + 1) for k, v in items}
-
-    def check_all_used(self) -> None:
-        """An array that nothing asks for is not ours."""
-        _expect(len(self.used) == len(self.arrays), "it holds arrays that no step uses")
-
-    def _table(self, node: Any, name: str, where: str) -> dict[str, Any]:
-        table = _field(node, name, dict, where)
-        _expect(len(table) <= 1000, f"{where} has {len(table)} {name}")
-        return {key: self.value(value, where) for key, value in table.items()}
-
-    def _steps(self, node: Any, where: str, depth: int) -> list[tuple[str, Any]]:
-        steps = _field(node, "steps", list, where)
-        _expect(0 < len(steps) <= 100, f"{where} has {len(steps)} steps")
-        pairs = [s for s in steps if isinstance(s, list) and len(s) == 2 and isinstance(s[0], str)]
-        names = [name for name, _ in pairs]
-        sound = len(pairs) == len(steps) == len(set(names)) and all(n and "__" not in n for n in names)
-        _expect(sound, f"{where} has steps whose names are missing, double or misspelt")
-        return [(name, self.step(inner, f"{where}.{name}", depth + 1)) for name, inner in pairs]
-
-    def _recognizer(self, node: Any, where: str, depth: int) -> CalibratedRecognizer:
-        chosen, held_out = (self._table(node, name, where) for name in ("parameters", "held_out"))
-        recognizer = self.step(node.get("recognizer"), f"{where}.recognizer", depth + 1)
-        names = {"false_alarm", "reject", "unknown_label"}
-        _expect(set(chosen) <= names, f"{where} has parameters that this version does not know")
-        check_in("false_alarm", chosen.get("false_alarm", 0.0), 0, 1, closed="left")
-        _expect(isinstance(chosen.get("reject", False), bool), f"{where} rejects neither way")
-        _expect(isinstance(chosen.get("unknown_label", ""), str), f"{where} has no name for the unknown")
-        for value in held_out.values():
-            _number(value, where)
-        _expect(
-            isinstance(recognizer, Pipeline) and isinstance(recognizer[-1], CalibratedSVM),
-            f"{where} holds no calibrated pipeline",
-        )
-        svm = recognizer[-1]
-        plain = Pipeline([*recognizer.steps[:-1], (recognizer.steps[-1][0], LinearSVM(**svm.get_params()))])
-        model = CalibratedRecognizer(plain, **chosen)
-        model.recognizer_, model.classes_, model.held_out_ = recognizer, svm.classes_, held_out
-        return model
-
-    def _parameters(self, kind: Any, node: Any, where: str) -> dict[str, Any]:
-        """Parameters by name; those that the file lacks, being older than they are, keep their defaults."""
-        given = self._table(node, "parameters", where)
-        strange = sorted(set(given) - (set(kind().get_params()) - set(ELSEWHERE)))
+        kind: Any = self.classes[name]
+        given = self._table(_field(node, "parameters", dict, where), where, depth)
+        known = set(kind._get_param_names()) - set(RUNTIME_PARAMETERS) - {"progress"}
+        strange = sorted(set(given) - known)
         _expect(
             not strange, f"{where} has parameters that this version does not know: {', '.join(strange)[:80]}"
         )
-        return given
+        if "branches" in given:
+            pairs = given["branches"]
+            sound = isinstance(pairs, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in pairs)
+            _expect(sound and all(isinstance(b, Branch) for _, b in pairs), f"{where} has broken branches")
+            given["branches"] = list(pairs)
+        step = kind(**given)
+        if node.get("state") is not None:
+            state = self._table(_field(node, "state", dict, where), where, depth)
+            self._check_size(step, state, where)
+            try:
+                step.set_state(state)
+            except KeyError as error:
+                raise ModelFileError(f"{where} lacks {error}") from error
+        return step
 
-    def _read_poses(self, step: Any, node: Any, where: str) -> None:
-        """What steps that see recordings learnt; the rest they prepare again."""
-        n_joints = _field(node, "n_joints", int, where)
-        _expect(0 < n_joints <= _MOST_JOINTS, f"{where} has {n_joints} joints")
-        place, layout = node.get("layout"), None
-        if place is not None:
-            _expect(type(place) is int and 0 <= place < len(self.layouts), f"{where} has no layout {place!r}")
-            layout = self.layouts[place]
+    def value(self, value: Any, where: str, depth: int = 0) -> Any:
+        """A value as Python has it; lists become tuples."""
+        _expect(depth < _DEEPEST, f"{where} has a parameter nested too deeply")
+        if value is None or isinstance(value, (bool, str)):
+            return value
+        if isinstance(value, (int, float)):
+            whole = isinstance(value, int)
             _expect(
-                len(layout.joints) == n_joints, f"{where} has {n_joints} joints, its layout another number"
+                abs(value) <= (_LARGEST_WHOLE if whole else LARGEST), f"{where} has a number beyond reason"
             )
-        still = made_up(layout, n_joints)
-        if isinstance(step, Preprocess):
-            frames = step.n_frames if isinstance(step.n_frames, int) else 0
-            _expect(frames <= _MOST_FRAMES, f"{where} asks for {step.n_frames} frames")
-            step.fit([still])
-            if step.bones and layout is not None and layout.bones:
-                step.reference_ = self._array(node, "reference", (len(layout.bones),), where)
-                _expect(bool((step.reference_ >= 0).all()), f"{where} has bones of negative length")
-            return
-        step.n_joints_in_, step.layout_ = n_joints, layout
-        _check_size(step, still, self.most_features, where)
-        check_choice("weighting", step.weighting, [None, "alignment"])
-        step._prepare([still])
-        if isinstance(step, SCK):
-            scales = self._table(node, "scales", where)
-            _expect(set(scales) == set(step.scales_), f"{where} lacks scales")
-            step.scales_ = {name: _positive(scales[name], where) for name in step.scales_}
-        else:
-            step.scale_ = _positive(node.get("scale"), where)
-        if step.weighting is not None:
-            step.weights_ = self._array(node, "weights", step.block_sizes_.shape, where)
-            _expect(bool((step.weights_ >= 0).all()), f"{where} has negative weights")
+            return value
+        if isinstance(value, list):
+            _expect(len(value) <= _MOST_VALUES, f"{where} has a parameter with {len(value)} values")
+            return tuple(self.value(item, where, depth + 1) for item in value)
+        _expect(isinstance(value, dict), f"{where} has a value of type {type(value).__name__}")
+        if "object" in value:
+            return self.object(value["object"], where, depth + 1)
+        if "array" in value:
+            return self._array(value, where)
+        if "labels" in value:
+            return _read_labels(value, where)
+        if "layout" in value:
+            place = _field(value, "layout", int, where)
+            _expect(0 <= place < len(self.layouts), f"{where} has no layout {place}")
+            return self.layouts[place]
+        items = _field(value, "items", list, where)
+        _expect(len(items) <= _MOST_VALUES, f"{where} has a parameter with {len(items)} values")
+        pairs = all(isinstance(item, list) and len(item) == 2 and _is_key(item[0]) for item in items)
+        _expect(pairs, f"{where} has a broken table")
+        return {key: self.value(item, f"{where}.{key}"[:200], depth + 1) for key, item in items}
 
-    def _read_machine(self, svm: Any, node: Any, where: str) -> None:
-        svm._check_parameters([svm.C])
-        svm.classes_ = _read_classes(node, where)
-        k = len(svm.classes_)
-        svm.coef_ = self._array(node, "coef", (1 if k == 2 else k, None), where)
-        svm.n_features_in_ = svm.coef_.shape[1]
-        svm.intercept_ = self._array(node, "intercept", (len(svm.coef_),), where)
-        svm.n_iter_ = _field(node, "n_iter", int, where)
-        if isinstance(svm, CalibratedSVM):
-            svm.sharpness_ = _positive(node.get("sharpness"), where)
-            svm.threshold_ = _number(node.get("threshold"), where)
-            svm.class_means_ = self._array(node, "class_means", (k, svm.n_features_in_), where)
-            svm.usual_likeness_ = self._array(node, "usual_likeness", (k,), where)
-            svm.unknown_weights_ = self._array(node, "unknown_weights", (3,), where)
+    def check_all_used(self) -> None:
+        """An array that nothing asks for is not ours."""
+        _expect(len(self.used) == len(self.arrays), "it holds arrays that nothing uses")
 
-    def _array(self, node: Any, name: str, shape: tuple[int | None, ...], where: str) -> np.ndarray:
-        array = self.value(_field(node, name, dict, where), where)
-        fits = isinstance(array, np.ndarray) and len(array.shape) == len(shape) and array.size > 0
-        fits = fits and all(want in (None, have) for want, have in zip(shape, array.shape, strict=True))
-        _expect(fits, f"{where}: {name} has shape {getattr(array, 'shape', None)}, expected {shape}")
+    def _table(self, table: dict[str, Any], where: str, depth: int) -> dict[str, Any]:
+        _expect(len(table) <= 1000, f"{where} has {len(table)} fields")
+        return {key: self.value(value, f"{where}.{key}"[:200], depth + 1) for key, value in table.items()}
+
+    def _array(self, value: dict[str, Any], where: str) -> np.ndarray:
+        number, dtype = _field(value, "array", int, where), _field(value, "dtype", str, where)
+        _expect(0 <= number < len(self.arrays), f"{where} names array {number}, which is not there")
+        _expect(dtype in ("float32", "float64"), f"{where} has numbers of type {dtype[:20]!r}")
+        # Shared arrays would be copied once per use: a small file could ask for any amount of memory.
+        _expect(number not in self.used, f"{where} names array {number}, which is used already")
+        self.used.add(number)
+        array = self.arrays[number].astype(dtype)
+        _expect(array.size > 0, f"{where} is an empty array")
         return array
+
+    def _check_size(self, step: Any, state: dict[str, Any], where: str) -> None:
+        """Whether a step's parameters fit the numbers in the file, before anything of that size is made."""
+        if "n_joints" in state:
+            n_joints, layout = state["n_joints"], state.get("layout")
+            _expect(
+                type(n_joints) is int and 0 < n_joints <= _MOST_JOINTS, f"{where} has {n_joints!r} joints"
+            )
+            sound = layout is None or (isinstance(layout, Layout) and len(layout.joints) == n_joints)
+            _expect(sound, f"{where} has {n_joints} joints, its layout another number")
+            if hasattr(step, "size_bound"):
+                bound = step.size_bound(still_recording(layout, n_joints))
+                _expect(
+                    bound <= 16 * self.most_features,
+                    f"{where} asks for more features than the file has numbers",
+                )
+
+
+def try_out(model: Any) -> None:
+    """One made-up recording through the whole model: what is broken shall be so here and not at the first use."""
+    _expect(isinstance(model, Recognizer) and hasattr(model, "machine_"), "it holds no fitted recogniser")
+    recording = still_recording(model.layout_, model.n_joints_in_)
+    with np.errstate(all="ignore"):
+        found = model.results([recording])
+    values = [v for v in (found.scores, found.probabilities, found.unknown) if v is not None]
+    _expect(all(np.isfinite(v).all() for v in values), "its decision values are not finite")
 
 
 def _expect(condition: bool, problem: str) -> None:
     if not condition:
         raise ModelFileError(problem)
+
+
+def _is_key(key: Any) -> bool:
+    return (
+        key is None or isinstance(key, (str, bool)) or (isinstance(key, (int, float)) and abs(key) <= LARGEST)
+    )
 
 
 def _field(node: Any, name: str, kind: type, where: str) -> Any:
@@ -211,61 +175,25 @@ def _field(node: Any, name: str, kind: type, where: str) -> Any:
     return value
 
 
-def _number(value: Any, where: str) -> float:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    _expect(number and abs(value) <= LARGEST, f"{where} has {value!r} where a number must be")
-    return float(value)
-
-
-def _positive(value: Any, where: str) -> float:
-    _expect(_number(value, where) > 0, f"{where} has {value!r} where a positive number must be")
-    return float(value)
-
-
-def _check_weights(
-    weights: dict[str, Any] | None, steps: list[tuple[str, Any]], where: str
-) -> dict[str, float] | None:
-    if weights is None:
-        return None
-    _expect(set(weights) <= {name for name, _ in steps}, f"{where} weighs branches that it does not have")
-    return {name: _positive(weight, where) for name, weight in weights.items()}
-
-
-def _check_size(kernel: Any, still: SkeletonSequence, most: int, where: str) -> None:
-    """Whether a kernel's parameters fit the numbers in the file, before anything of that size is made."""
-    counts = kernel.n_pivots_joint if isinstance(kernel.n_pivots_joint, tuple) else (kernel.n_pivots_joint,)
-    counts = (*counts, kernel.n_pivots_time)
-    _expect(all(type(c) is int and 0 < c <= 10**4 for c in counts), f"{where} has pivots of {counts}")
-    n = len(resolve_joints(kernel.joints, still))
-    if isinstance(kernel, SCK):
-        signals = 1 if isinstance(kernel.signals, str) else len(kernel.signals)
-        width = 3 * sum(counts[:-1]) * (signals if len(counts) == 2 else 1) + counts[-1]
-        _expect(width <= _LONGEST_VECTOR, f"{where} asks for {width} pivots in all")
-        cells = (n * (n - 1) // 2 if kernel.pairs else n) * width
-    else:
-        cells = n * (n + 1) // 2 * 3 * counts[0] * counts[1] ** 2
-    _expect(cells <= 16 * most, f"{where} asks for more features than the file has numbers")
-
-
-def _read_classes(node: Any, where: str) -> np.ndarray:
-    labels, kind = _field(node, "classes", list, where), _field(node, "classes_type", str, where)
+def _read_labels(node: dict[str, Any], where: str) -> np.ndarray:
+    labels, kind = _field(node, "labels", list, where), _field(node, "dtype", str, where)
     words = kind[:2] == "<U" and kind[2:].isdecimal() and len(kind) <= 7
     _expect(
         words or kind in ("<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1"),
-        f"{where}: labels of {kind}",
+        f"{where}: labels of {kind[:20]}",
     )
     wanted = str if words else int
-    _expect(2 <= len(labels) <= 10**5, f"{where} has {len(labels)} labels")
+    _expect(2 <= len(labels) <= _MOST_VALUES, f"{where} has {len(labels)} labels")
     _expect(
         all(type(label) is wanted for label in labels), f"{where} has labels that are not {wanted.__name__}"
     )
     # Room for every label is taken at once: a type that is far too long would take far too much.
     _expect(not words or int(kind[2:]) <= 64 + 4 * max(map(len, labels)), f"{where}: labels of {kind}")
-    classes = np.array(labels, dtype=kind)
+    found = np.array(labels, dtype=kind)
     _expect(
-        classes.tolist() == labels and len(set(labels)) == len(labels), f"{where} has labels that are double"
+        found.tolist() == labels and len(set(labels)) == len(labels), f"{where} has labels that are double"
     )
-    return classes
+    return found
 
 
 def _read_layout(found: Any) -> Layout:
@@ -283,9 +211,3 @@ def _read_layout(found: Any) -> Layout:
     layout = Layout(name, joints, [(a, b) for a, b in bones], root, sets)
     known = LAYOUTS.get(name)
     return known if known == layout else layout
-
-
-def made_up(layout: Layout | None, n_joints: int) -> SkeletonSequence:
-    """A recording of no particular movement, the same every time, with a metre between its ends."""
-    t, joint, axis = np.meshgrid(np.arange(4), np.arange(n_joints), np.arange(3), indexing="ij")
-    return SkeletonSequence(np.cos(1.0 + 1.7 * joint + 0.9 * axis + 0.2 * t) / 2, layout=layout)

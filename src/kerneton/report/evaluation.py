@@ -22,7 +22,8 @@ from kerneton.data.validation import check_sequences, describe
 from kerneton.datasets.protocols import get_protocol
 from kerneton.exceptions import DataError, KernetonError, ParameterError
 from kerneton.files.summary import summarize
-from kerneton.recognize.contributions import ClassImportance, class_importance
+from kerneton.machine.classes import per_class
+from kerneton.report.explanation import ClassImportance
 from kerneton.report.results import Report, Split, versions
 
 Indices = tuple[np.ndarray, np.ndarray]  # positions to train on, positions to test on
@@ -41,10 +42,10 @@ def evaluate(
 
     ``data`` are recordings with labels (and subjects, where the protocol splits by them). ``protocol`` is a
     name (see `kerneton.datasets.protocols.get_protocol`), None for what the data set's published results use, a
-    scikit-learn splitter, a number of folds, or a list of (train, test) positions. A model whose ``fit`` takes ``groups`` is given the training subjects, so that
-    it can choose its parameters among them. ``progress`` is called like ``tqdm.tqdm``; ``n_jobs`` splits run
+    scikit-learn splitter, a number of folds, or a list of (train, test) positions. A `Recognizer` finds the subjects in
+    its recordings; another model whose ``fit`` takes ``groups`` is given the training subjects. ``progress`` is called like ``tqdm.tqdm``; ``n_jobs`` splits run
     at once, with the same result. ``importance`` also measures which joints matter for each class, on the tested
-    recordings of every split, for models that `kerneton.explain` can take apart.
+    recordings of every split, where the model can tell.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> from kerneton import SkeletonDataset, SkeletonSequence
@@ -149,10 +150,17 @@ def _run(
     start = time.perf_counter()
     model.fit(known, labels[train], **_fit_params(model, groups))
     fitted = time.perf_counter()
-    classifier, features = _last_step(model, unknown)
-    predicted = classifier.predict(features)
+    model = getattr(model, "best_estimator_", model)  # of a grid search
+    found = model.results(unknown) if hasattr(model, "results") else None
+    predicted = model.predict(unknown) if found is None else found.labels
     predicted_at = time.perf_counter()
-    classes = tuple(str(label) for label in getattr(classifier, "classes_", ()))
+    classes = tuple(str(label) for label in getattr(model, "classes_", ()))
+    if found is None:
+        scores, probabilities = (
+            _by_class(model, m, unknown, classes) for m in ("decision_function", "predict_proba")
+        )
+    else:
+        scores, probabilities = found.scores, found.probabilities
     return Split(
         name=_name(number, None if subjects is None else subjects[test]),
         n_train=len(train),
@@ -162,8 +170,8 @@ def _run(
         fit_seconds=fitted - start,
         predict_seconds=predicted_at - fitted,
         model_classes=classes,
-        scores=_by_class(classifier, "decision_function", features, classes),
-        probabilities=_by_class(classifier, "predict_proba", features, classes),
+        scores=scores,
+        probabilities=probabilities,
         importance=_importance(model, unknown, labels[test]) if importance else None,
         variant=getattr(model, "variant_", None),
         variant_scores=getattr(model, "variant_scores_", None),
@@ -172,32 +180,16 @@ def _run(
 
 def _importance(model: Any, X: list[SkeletonSequence], labels: np.ndarray) -> ClassImportance | None:
     try:
-        return class_importance(model, X, labels)
-    except KernetonError:  # not a model whose features stand for joints
+        return model.class_importance(X, labels)
+    except (KernetonError, AttributeError):  # not a model whose features stand for joints
         return None
-
-
-def _last_step(model: Any, X: list[SkeletonSequence]) -> tuple[Any, Any]:
-    """The classifier and its input: a pipeline's features are computed once for labels and scores.
-
-    A fitted search is looked into for the pipeline that it chose; a model that may say "none of these" is not, for
-    its pipeline would never say so.
-    """
-    if getattr(model, "reject", False):
-        return model, X
-    model = getattr(model, "best_estimator_", getattr(model, "recognizer_", model))
-    if isinstance(model, Pipeline) and len(model.steps) > 1:
-        return model[-1], model[:-1].transform(X)
-    return model, X
 
 
 def _by_class(classifier: Any, method: str, X: Any, classes: tuple[str, ...]) -> np.ndarray | None:
     """(n_sequences, n_classes) values of a method that the classifier may have."""
     if not hasattr(classifier, method):
         return None
-    values = np.asarray(getattr(classifier, method)(X))
-    if values.ndim == 1:  # two classes: one value, in favour of the second
-        values = np.stack([-values, values], axis=1)
+    values = per_class(np.asarray(getattr(classifier, method)(X)))
     return values if values.shape[1:] == (len(classes),) else None
 
 

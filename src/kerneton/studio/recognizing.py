@@ -19,10 +19,8 @@ def new_model() -> Any:
 
 def fit_model(data: SkeletonDataset, notes: list[str]) -> Any:
     """A model with probabilities where there is enough to learn them from, as ``kerneton fit`` makes it."""
-    from kerneton.recognize.calibration import CalibratedRecognizer
-
     try:
-        return CalibratedRecognizer(new_model()).fit(data, data.labels)
+        return new_model().set_params(calibrate=True).fit(data, data.labels)
     except DataError as error:
         notes.append(f"the model gives no probabilities: {error}")
         return new_model().fit(data, data.labels)
@@ -44,9 +42,7 @@ def load_model(path: Path) -> Any:
 
 def adapt(model: Any, sequences: list[SkeletonSequence]) -> list[SkeletonSequence]:
     """Recordings with the joints and the precision of the model."""
-    from kerneton.recognize.fitted import adapt as adapted
-
-    return adapted(model, sequences)
+    return model.adapt(sequences)
 
 
 def answers(model: Any, sequences: list[SkeletonSequence]) -> list[dict[str, Any]]:

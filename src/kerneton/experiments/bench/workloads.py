@@ -86,12 +86,12 @@ def prepared(n: int, data_home: str | os.PathLike[str] | None) -> Prepared:
     """Some of the recordings above, evenly spaced, in float64, and the paper's kernels, fitted."""
     data = msr_action3d(data_home)
     some = data.select(np.linspace(0, len(data) - 1, min(n, len(data))).astype(int))
-    branches = dict(make_recognizer("paper")["features"].transformer_list)
+    branches = dict(make_recognizer("paper").branches)
     ready = {}
     for name, branch in branches.items():
-        ready[name] = branch["preprocess"].fit(data).transform(some)
-        branch[name].fit(ready[name])
-    return Prepared(data.name, ready["sck"], ready["dck"], branches["sck"]["sck"], branches["dck"]["dck"])
+        ready[name] = branch.preprocess.fit(data).transform(some)
+        branch.kernel.fit(ready[name])
+    return Prepared(data.name, ready["sck"], ready["dck"], branches["sck"].kernel, branches["dck"].kernel)
 
 
 def parameters(kernel: SCK | DCK) -> dict[str, Any]:

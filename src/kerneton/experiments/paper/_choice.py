@@ -1,6 +1,6 @@
 """Choosing open points inside the training subjects, from Gram matrices.
 
-The folds, the normalisation and the machine are those of `kerneton.KernelSearch`. What differs is that features are
+The folds, the normalisation and the machine are those of `kerneton.Recognizer`. What differs is that features are
 computed once for all splits of a protocol unless they learn from training recordings, and how a setting is chosen:
 one open point after another, by the accuracy pooled over all points still open, and away from a default only by more
 than one standard error. With a hundred recordings of five people the accuracy of one setting is good to three points, and
@@ -20,9 +20,8 @@ from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset
 from kerneton.datasets.protocols import get_protocol
 from kerneton.experiments.paper._cues import Factor, Family, signed_root
-from kerneton.machine.folds import fold_decisions
+from kerneton.machine.folds import held_out_scores, subject_folds
 from kerneton.machine.gram import center_normalize_gram, gram
-from kerneton.recognize.search import subject_folds
 
 Split = tuple[np.ndarray, np.ndarray]
 Parts = Sequence[tuple[np.ndarray, float]]  # Gram matrices of all recordings, and their weights in a sum
@@ -126,16 +125,14 @@ def recognized(parts: Parts, codes: np.ndarray, train: np.ndarray, test: np.ndar
     >>> recognized([(X @ X.T, 1.0)], np.array([0, 1, 0, 1]), np.array([0, 1]), np.array([2, 3])).all()
     np.True_
     """
-    n, total = len(train), sum(weight for _, weight in parts)
-    K = np.zeros((n + len(test), n + len(test)))
-    for part, weight in parts:
-        inside, across = center_normalize_gram(part, train, test)
-        K[:n, :n] += inside * (weight / total)
-        K[n:, :n] += across * (weight / total)
-    fold = (np.arange(n), np.arange(n, len(K)))
-    both = np.concatenate([codes[train], codes[test]])
-    (decisions,) = fold_decisions(K, both, [fold], CS, center=False, norm=False)
-    return decisions.argmax(-1) == codes[test]
+    total = sum(weight for _, weight in parts)
+    grams = [center_normalize_gram(part, train, test) for part, _ in parts]
+    shares = [weight / total for _, weight in parts]
+    inside, across = (
+        sum(pair[side] * share for pair, share in zip(grams, shares, strict=True)) for side in (0, 1)
+    )
+    scores = held_out_scores(inside, across, codes[train], int(codes.max()) + 1, CS)
+    return scores.argmax(-1) == codes[test]
 
 
 def choose(accuracy: Mapping[Setting, np.ndarray], factors: Iterable[Factor], n: int) -> tuple[Setting, int]:

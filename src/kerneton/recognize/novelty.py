@@ -1,6 +1,6 @@
 """None of these: how a recording that belongs to no known class gives itself away, learnt by leaving classes out.
 
-Two signs are looked at: the margin between the best and the second decision value, and how alike the recording is to
+Two features are looked at: the margin between the best and the second decision value, and how alike the recording is to
 the mean of the class it is taken for, compared with what is usual in that class for people not yet seen. Neither is
 enough: a new action may lie beside one class alone (large margin), or amid others (ordinary likeness).
 """
@@ -57,10 +57,10 @@ def usual_likeness(inside: np.ndarray, codes: np.ndarray, subjects: np.ndarray, 
     return np.array([(sum(values) + _SHRINK * overall) / (len(values) + _SHRINK) for values in found])
 
 
-def signs(decisions: np.ndarray, alike: np.ndarray, usual: np.ndarray) -> np.ndarray:
+def novelty_features(decisions: np.ndarray, alike: np.ndarray, usual: np.ndarray) -> np.ndarray:
     """Margin and relative likeness of each recording, (n, 2), both larger for what is known.
 
-    >>> signs(np.array([[0.9, -0.6]]), np.array([[0.7, 0.1]]), np.array([0.5, 0.5])).round(2).tolist()
+    >>> novelty_features(np.array([[0.9, -0.6]]), np.array([[0.7, 0.1]]), np.array([0.5, 0.5])).round(2).tolist()
     [[1.5, 0.2]]
     """
     best = decisions.argmax(axis=1)
@@ -70,11 +70,11 @@ def signs(decisions: np.ndarray, alike: np.ndarray, usual: np.ndarray) -> np.nda
 
 
 def learn_weights(known: np.ndarray, unknown: np.ndarray) -> np.ndarray:
-    """Weights of the two signs and an offset, (3,): the log-odds that a recording belongs to no class.
+    """Weights of the two features and an offset, (3,): the log-odds that a recording belongs to no class.
 
-    ``known`` and ``unknown`` are signs (n, 2) of held-out recordings whose class was in the training and was not;
+    ``known`` and ``unknown`` are novelty features (n, 2) of held-out recordings whose class was in the training and was not;
     both count the same, whatever their numbers. Without any unknown (two classes: there is none to leave out), both
-    signs weigh the same and the odds are even two standard deviations below the mean of the known.
+    features weigh the same and the odds are even two standard deviations below the mean of the known.
 
     >>> learn_weights(np.array([[2.0, 0.1], [1.0, 0.3]]), np.array([[0.1, -0.2], [0.2, 0.0]])).shape
     (3,)

@@ -1,0 +1,90 @@
+"""An action and its mirror image as the same action: features averaged over both, exactly and without copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.arrays import asarray_like, index_like
+from kerneton.data.layouts import Layout
+from kerneton.exceptions import ParameterError
+
+Token = tuple[int, ...]  # a joint, or a pair of joints, by position
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """Which blocks stay, the blocks of their mirror images, and where every feature comes from.
+
+    Of a joint (or pair) and its mirror image one block is kept, √2-fold, so that dot products count both.
+    """
+
+    kept: np.ndarray  # (n_kept,) positions among the unmirrored blocks
+    image: np.ndarray  # (n_kept,) of their mirror images
+    columns: np.ndarray  # (n_features,) of the kept blocks
+    source: np.ndarray  # (n_features,) of their mirror images
+    factors: np.ndarray  # (n_features,) 1/2, or √2/2 where two blocks become one
+
+    def average(self, features: Any) -> Any:
+        """Mean of each recording's features and those of its mirror image; (n, all) → (n, kept), NumPy or torch."""
+        both = (
+            features[:, index_like(self.columns, features)] + features[:, index_like(self.source, features)]
+        )
+        return both * asarray_like(self.factors, features)
+
+
+def mirror_blocks(
+    layout: Layout | None,
+    tokens: Sequence[Token],
+    sizes: np.ndarray,
+    moved: Callable[[int, bool], np.ndarray],
+) -> Mirror:
+    """The mirror of blocks that stand for joints or pairs.
+
+    ``sizes`` (n_blocks,) are the blocks' numbers of features; ``moved(block, flipped)`` says from where in its image's
+    block each feature of a block comes; flipped is a pair whose image comes in the other order, x_j - x_i for x_i - x_j.
+
+    >>> from kerneton.data.layouts import FLORENCE_15
+    >>> wrists = [(5,), (8,)]
+    >>> mirror = mirror_blocks(FLORENCE_15, wrists, np.array([2, 2]), lambda block, flipped: np.array([1, 0]))
+    >>> mirror.average(np.array([[1.0, 2.0, 5.0, 7.0]])).round(3).tolist()
+    [[5.657, 4.95]]
+    """
+    if layout is None:
+        raise ParameterError("mirror=True needs recordings with a layout that knows left and right")
+    position = {token: i for i, token in enumerate(tokens)}
+    joints = {joint for token in tokens for joint in token}
+    alone = [layout.joints[layout.mirror[j]] for j in sorted(joints) if layout.mirror[j] not in joints]
+    if alone:
+        raise ParameterError(f"mirror=True needs both sides: {', '.join(alone)} is not among the joints")
+    rows = []
+    for i, token in enumerate(tokens):
+        image = tuple(int(layout.mirror[j]) for j in token)
+        flipped = image not in position
+        twin = position[image[::-1] if flipped else image]
+        if twin >= i:
+            rows.append((i, twin, flipped, 1.0 if twin == i else 2**0.5))
+    kept, twins, flips, weights = (np.asarray(column) for column in zip(*rows, strict=True))
+    starts = np.cumsum(sizes) - sizes
+    columns = np.concatenate([starts[i] + np.arange(sizes[i]) for i in kept])
+    pairs = zip(kept, twins, flips, strict=True)
+    source = np.concatenate([starts[twin] + moved(int(i), bool(flip)) for i, twin, flip in pairs])
+    return Mirror(kept, twins, columns, source, np.repeat(weights / 2, sizes[kept]))
+
+
+def reversed_pivots(counts: Sequence[int], flipped: bool) -> np.ndarray:
+    """Where pivots go under x → -x, or (y, z) → -(y, z) for a flipped pair; ``counts`` per axis triple, (3 Σ counts,).
+
+    >>> reversed_pivots([2], flipped=False).tolist()
+    [1, 0, 2, 3, 4, 5]
+    """
+    moved, start = [], 0
+    for n in counts:
+        for axis in range(3):
+            index = np.arange(start, start + n)
+            moved.append(index[::-1] if (axis == 0) != flipped else index)
+            start += n
+    return np.concatenate(moved)

@@ -1,0 +1,132 @@
+"""The vector v of a joint in a frame: Gaussian features of its signals and of time, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kerneton.data.arrays import as_dtype_of, asarray_like, namespace_of
+from kerneton.data.validation import check_choice, check_in, check_positive, check_width
+from kerneton.exceptions import ParameterError
+from kerneton.kernels.feature_maps import gaussian_features, pivot_scale, pivots
+from kerneton.kernels.signals import SIGNALS
+
+
+class Part(NamedTuple):
+    """One signal in v: its name, σ₂, Z₂ and β₁."""
+
+    name: str
+    sigma: float
+    n_pivots: int
+    weight: float
+
+
+class VectorMap(NamedTuple):
+    """How v is made: the signals' parts, time's σ₃ and Z₃, and how many σ pivots reach beyond their interval."""
+
+    parts: tuple[Part, ...]
+    sigma_time: float
+    n_pivots_time: int
+    margin: float
+
+    @property
+    def size(self) -> int:
+        """d, the length of v."""
+        return sum(3 * part.n_pivots for part in self.parts) + self.n_pivots_time
+
+    @property
+    def time_weight(self) -> float:
+        """β₂, what the signals leave of one."""
+        return max(1 - sum(part.weight for part in self.parts), 0.0)
+
+    def reach(self, part: Part) -> float:
+        """Where the outermost pivots of a signal sit."""
+        return 1.0 + self.margin * part.sigma
+
+    def vectors(self, signals: Any, n_frames: Any, order: int) -> Any:
+        """v_is = [√β₁ φ(x_is); √β₂ z(s/T)], scaled so that ``order`` outer products carry 1/(T√J); (B, J, T, d).
+
+        ``signals`` (B, T, J, 3 n_signals) are padded with any numbers beyond ``n_frames`` (B,).
+        """
+        xp = namespace_of(signals)
+        B, T, J, _ = signals.shape
+        lengths = as_dtype_of(n_frames, signals)
+        time = asarray_like(np.arange(1, T + 1), signals) / lengths[:, None]  # (B, T)
+        early = self.margin * self.sigma_time
+        z = gaussian_features(
+            time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=-early, high=1.0 + early
+        )
+        columns = []
+        for i, part in enumerate(self.parts):
+            reach = self.reach(part)
+            signal = signals[..., 3 * i : 3 * i + 3]
+            phi = gaussian_features(signal, sigma=part.sigma, n_pivots=part.n_pivots, low=-reach, high=reach)
+            columns.append(phi.reshape(B, T, J, 3 * part.n_pivots) * part.weight**0.5)
+        tail = (z * self.time_weight**0.5)[:, :, None, :]
+        columns.append(xp.broadcast_to(tail, (B, T, J, self.n_pivots_time)))
+        v = xp.concatenate(columns, -1).swapaxes(1, 2)
+        share = (time < 1 + 0.5 / T) / (lengths[:, None] * J**0.5)  # padded frames have no share
+        return v * (share ** (1 / order))[:, None, :, None]
+
+    def table(self) -> np.ndarray:
+        """How each entry of v is made: place among the signals (-1 for time), pivot, 1/σ², amplitude; (4, d)."""
+        rows = []
+        for i, part in enumerate(self.parts):
+            reach = self.reach(part)
+            amplitude = part.weight**0.5 * pivot_scale(part.n_pivots, -reach, reach, part.sigma)
+            for axis in range(3):
+                rows += [
+                    (3 * i + axis, zeta, 1 / part.sigma**2, amplitude)
+                    for zeta in pivots(part.n_pivots, -reach, reach)
+                ]
+        early = self.margin * self.sigma_time
+        low, high = -early, 1.0 + early
+        amplitude = self.time_weight**0.5 * pivot_scale(self.n_pivots_time, low, high, self.sigma_time)
+        rows += [
+            (-1, zeta, 1 / self.sigma_time**2, amplitude) for zeta in pivots(self.n_pivots_time, low, high)
+        ]
+        return np.asarray(rows).T
+
+
+def vector_map(
+    signals: str | Sequence[str],
+    sigma_joint: Any,
+    n_pivots_joint: Any,
+    joint_weight: Any,
+    sigma_time: float,
+    n_pivots_time: int,
+    margin: float,
+) -> VectorMap:
+    """Checked parameters of v; each of the three joint parameters is one value, or one per signal.
+
+    >>> vector_map(("position", "velocity"), 0.6, 5, (0.4, 0.35), 0.5, 6, 0.0).size
+    36
+    """
+    names = (signals,) if isinstance(signals, str) else tuple(signals)
+    if not names:
+        raise ParameterError(f"signals is empty; choose from {', '.join(SIGNALS)}")
+    for name in names:
+        check_choice("signals", name, SIGNALS)
+    columns = []
+    given = {"sigma_joint": sigma_joint, "n_pivots_joint": n_pivots_joint, "joint_weight": joint_weight}
+    for parameter, value in given.items():
+        values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * len(names)
+        if len(values) != len(names):
+            raise ParameterError(f"{parameter} has {len(values)} values for {len(names)} signals")
+        for v in values:
+            if parameter == "joint_weight":
+                check_in(parameter, v, 0, 1)
+            elif parameter == "sigma_joint":
+                check_width(parameter, v)
+            else:
+                check_positive(parameter, v, integer=True)
+        columns.append(values)
+    check_width("sigma_time", sigma_time)
+    check_positive("n_pivots_time", n_pivots_time, integer=True)
+    check_in("pivot_margin", margin, 0, 10)
+    if sum(columns[2]) > 1 + 1e-9:
+        raise ParameterError(f"joint_weight must leave a share for time: its sum is {sum(columns[2])}")
+    parts = tuple(Part(*values) for values in zip(names, *columns, strict=True))
+    return VectorMap(parts, sigma_time, n_pivots_time, margin)

@@ -1,0 +1,45 @@
+"""What a recogniser says of recordings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a calibrated recogniser says of one recording."""
+
+    label: str
+    probability: float
+    unknown: bool  # nothing like it was seen: the label is the best of bad ones
+    unknown_score: float
+    probabilities: dict[str, float]  # of every label, the likeliest first
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that a recogniser says of some recordings, their features computed once."""
+
+    labels: np.ndarray  # (n,)
+    scores: np.ndarray | None = None  # (n, n_classes) decision values
+    probabilities: np.ndarray | None = None  # (n, n_classes), where it is calibrated
+    unknown: np.ndarray | None = None  # (n,) scores, where it is calibrated
+
+    def predictions(self, classes: np.ndarray, threshold: float) -> list[Prediction]:
+        """Recording by recording, of a calibrated recogniser with these classes and this threshold of the unknown.
+
+        >>> found = Results(np.array(["bow"]), None, np.array([[0.8, 0.2]]), np.array([0.1]))
+        >>> found.predictions(np.array(["bow", "wave"]), 0.5)[0].probabilities
+        {'bow': 0.8, 'wave': 0.2}
+        """
+        assert self.probabilities is not None
+        assert self.unknown is not None
+        names, out = [str(c) for c in classes], []
+        for row, score in zip(self.probabilities, self.unknown, strict=True):
+            order = np.argsort(-row, kind="stable")
+            ranked = {names[k]: float(row[k]) for k in order}
+            label = names[order[0]]
+            out.append(Prediction(label, ranked[label], bool(score > threshold), float(score), ranked))
+        return out

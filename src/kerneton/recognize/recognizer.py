@@ -1,0 +1,314 @@
+"""The one fitted thing: recordings in, labels out, with probabilities, reasons and a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.metaestimators import _BaseComposition, available_if
+from sklearn.utils.validation import check_is_fitted
+
+from kerneton.data.layouts import Layout
+from kerneton.data.mapping import adapted
+from kerneton.data.progress import Progress
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import check_sequences
+from kerneton.exceptions import ModelFileError
+from kerneton.machine.classes import per_class
+from kerneton.machine.folds import subject_folds
+from kerneton.machine.svm import LinearSVM
+from kerneton.recognize.answers import Prediction, Results
+from kerneton.recognize.branch import Branch
+from kerneton.recognize.encoding import Encoder
+from kerneton.recognize.search import Mixture, Search
+from kerneton.recognize.training import average_machines, calibrate_held_out, check_recognizer, check_training
+
+if TYPE_CHECKING:
+    from kerneton.recognize.calibration import Calibration
+    from kerneton.report.explanation import ClassImportance, Explanation
+
+
+class Recognizer(ClassifierMixin, _BaseComposition):
+    """Branches of features and one linear machine; every preset, search and model file is one.
+
+    Parameters
+    ----------
+    branches : list of (str, Branch)
+        Each from recordings to features: preprocessing, kernel, centring, weight.
+    machine : classifier, optional
+        A `LinearSVM` by default. Another classifier with ``fit``, ``predict`` and ``decision_function`` will do, without
+        search, calibration and explanation.
+    search : Search, optional
+        Choose mirroring, view, sums of branches, C and penalty inside the training subjects. Without it all branches are
+        used as they are, side by side.
+    calibrate : bool
+        Also learn probabilities and "none of these": the training subjects are held out in turn, classes besides.
+    false_alarm : float in [0, 1)
+        The share of recordings of known classes that may be taken for unknown.
+    reject : bool
+        Whether `predict` answers ``unknown_label`` for recordings that are taken for unknown.
+    n_jobs, device : int, str, optional
+        Threads and "cuda" for the kernels; None leaves each kernel's own. Neither changes an answer.
+    progress : callable, optional
+        Called like ``tqdm.tqdm``.
+
+    Attributes
+    ----------
+    branches_ : dict of str to Branch
+        Those in use, fitted.
+    machine_ : LinearSVM
+        Fitted on all training recordings, with its true C and within-class penalty (those of the best candidate where
+        several are averaged).
+    mixtures_ : list of Mixture
+        The machines whose decision values are averaged: the share of each branch, C and penalty.
+    classes_ : ndarray
+    variant_, variant_scores_, trials_, chosen_
+        What the search chose, and everything that it tried; see `Search`.
+    calibration_ : Calibration or None
+
+    Examples
+    --------
+    >>> from kerneton import DCK, SCK, CenterNormalize, Preprocess, make_actions
+    >>> data = make_actions(["wave", "clap", "bow"], n_subjects=3, n_takes=1)
+    >>> poses = Branch(Preprocess(), SCK(order=2), CenterNormalize())
+    >>> model = Recognizer([("poses", poses)], machine=LinearSVM(C=10), calibrate=True)
+    >>> model.fit(data, data.labels).predictions(data[:1])[0].label
+    'wave'
+    """
+
+    branches_: dict[str, Branch]
+    machine_: Any
+    mixtures_: list[Mixture]
+    classes_: np.ndarray
+    calibration_: Calibration | None
+    training_: dict[str, Any]
+
+    def __init__(
+        self,
+        branches: Sequence[tuple[str, Branch]],
+        *,
+        machine: Any = None,
+        search: Search | None = None,
+        calibrate: bool = False,
+        false_alarm: float = 0.05,
+        reject: bool = False,
+        unknown_label: str = "unknown",
+        n_jobs: int | None = None,
+        device: str | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.branches = branches
+        self.machine = machine
+        self.search = search
+        self.calibrate = calibrate
+        self.false_alarm = false_alarm
+        self.reject = reject
+        self.unknown_label = unknown_label
+        self.n_jobs = n_jobs
+        self.device = device
+        self.progress = progress
+
+    def fit(self, X: Iterable[Any], y: Any, groups: Any = None) -> Recognizer:
+        """Train; ``groups`` are the subjects, by default the recordings' own where all have one."""
+        check_recognizer(self)
+        sequences, y, classes, codes = check_training(X, y)
+        if groups is None and all(s.subject is not None for s in sequences):
+            groups = [s.subject for s in sequences]
+        branches = {name: clone(branch).run_on(**self._where()) for name, branch in self.branches}
+        machine = LinearSVM() if self.machine is None else clone(self.machine)
+        encoder = Encoder(sequences)
+        folds = subject_folds(codes, groups) if self.search is not None or self.calibrate else []
+        if self.search is None:
+            features = {name: encoder.fit(branch, codes) for name, branch in branches.items()}
+            self.branches_, self.machine_ = branches, machine.fit(_side_by_side(features), y)
+            strength = [float(getattr(machine, name, 0.0)) for name in ("C", "within_class_penalty")]
+            self.mixtures_ = [Mixture(dict.fromkeys(branches, 1.0), *strength)]
+        else:
+            found = self.search.run(branches, encoder.grams, codes, folds, self.progress)
+            self.variant_, self.variant_scores_ = found.variant, found.variant_scores
+            self.trials_, self.chosen_ = found.trials, found.chosen
+            self.branches_, self.mixtures_ = found.branches, found.mixtures
+            features = {name: encoder.fit(branch, codes) for name, branch in self.branches_.items()}
+            self.machine_ = average_machines(machine, features, self.mixtures_, classes, codes)
+        self.classes_, self.calibration_ = classes, None
+        if self.calibrate:
+            grams = [encoder.grams(branch) for branch in self.branches_.values()]
+            blocks = list(features.values())
+            self.calibration_ = calibrate_held_out(self, blocks, grams, codes, groups, folds)
+        return self
+
+    def features(self, X: Iterable[Any]) -> np.ndarray:
+        """(n, n_features), branch after branch: what the machine sees."""
+        check_is_fitted(self)
+        sequences = check_sequences(X, allow_missing=True)
+        where = self._where()
+        return _side_by_side({n: b.run_on(**where).transform(sequences) for n, b in self.branches_.items()})
+
+    def predict(self, X: Iterable[Any]) -> np.ndarray:
+        """Labels; with ``reject``, ``unknown_label`` for what is like none of them."""
+        return self.results(X).labels
+
+    def decision_function(self, X: Iterable[Any]) -> np.ndarray:
+        """(n, n_classes), or (n,) for two classes, positive for ``classes_[1]``."""
+        return self.machine_.decision_function(self.features(X))
+
+    @available_if(lambda self: self.calibrate)
+    def predict_proba(self, X: Iterable[Any]) -> np.ndarray:
+        """(n, n_classes) in the order of ``classes_``; rows sum to one: they say which, given that it is one of them."""
+        found = self.results(X).probabilities
+        assert found is not None
+        return found
+
+    @available_if(lambda self: self.calibrate)
+    def unknown_score(self, X: Iterable[Any]) -> np.ndarray:
+        """(n,) in [0, 1], larger for recordings less like any class that was trained on."""
+        found = self.results(X).unknown
+        assert found is not None
+        return found
+
+    @available_if(lambda self: self.calibrate)
+    def is_unknown(self, X: Iterable[Any]) -> np.ndarray:
+        """(n,) bool: whether the score of each recording is above the threshold."""
+        assert self.calibration_ is not None
+        return self.unknown_score(X) > self.calibration_.threshold_
+
+    @available_if(lambda self: self.calibrate)
+    def predictions(self, X: Iterable[Any]) -> list[Prediction]:
+        """Label, probability and doubt of each recording, its features computed once."""
+        assert self.calibration_ is not None
+        return self.results(X).predictions(self.classes_, self.calibration_.threshold_)
+
+    def results(self, X: Iterable[Any]) -> Results:
+        """Labels, decision values and, where calibrated, probabilities, from features computed once."""
+        features = self.features(X)
+        labels = self.machine_.predict(features)
+        scores = probabilities = unknown = None
+        if hasattr(self.machine_, "decision_function"):
+            decisions = self.machine_.decision_function(features)
+            scores = per_class(decisions)
+            if self.calibration_ is not None:
+                probabilities = self.calibration_.probabilities(decisions)
+                unknown = self.calibration_.unknown_score(decisions, features)
+                if self.reject:
+                    refused = unknown > self.calibration_.threshold_
+                    labels = np.where(refused, self.unknown_label, labels.astype(str))
+        return Results(labels, scores, probabilities, unknown)
+
+    def explain(
+        self,
+        sequence: Any,
+        label: str | None = None,
+        *,
+        versus: str | None = None,
+        moments: bool = True,
+        window: int | None = None,
+    ) -> Explanation:
+        """How much each joint, pair and moment of a recording speaks for a class; see `kerneton.explain`."""
+        from kerneton.recognize.contributions import explain
+
+        return explain(self, sequence, label, versus=versus, moments=moments, window=window)
+
+    def class_importance(self, X: Iterable[Any], y: Any = None) -> ClassImportance:
+        """How much each joint speaks for each class, the mean over its recordings."""
+        from kerneton.recognize.contributions import class_importance
+
+        return class_importance(self, X, y)
+
+    def save(self, path: str | os.PathLike[str], *, data: Iterable[SkeletonSequence] | None = None) -> Path:
+        """Write the recogniser to a file, whole or not at all; ``data`` is what it was trained on, for a summary."""
+        from kerneton.recognize.model_file import save
+
+        return save(self, path, data=data)
+
+    def adapt(self, X: Iterable[SkeletonSequence]) -> list[SkeletonSequence]:
+        """Recordings as this recogniser wants them: with the joints of its layout, in its precision.
+
+        A recording with another layout is mapped by the names of its joints (`map_layout`); one without a layout, and
+        with the right number of joints, is taken to have the recogniser's.
+        """
+        check_is_fitted(self)
+        dtype = getattr(getattr(self.machine_, "coef_", None), "dtype", np.dtype(np.float64))
+        return [adapted(sequence, self.layout_, self.n_joints_in_, dtype) for sequence in X]
+
+    def summary(self) -> str:
+        """What the search tried and why this was chosen, as text."""
+        check_is_fitted(self)
+        lines = []
+        if hasattr(self, "variant_scores_"):
+            pooled = ", ".join(f"{n or 'as given'} {score:.1%}" for n, score in self.variant_scores_.items())
+            lines = [f"accuracy on held-out training subjects, pooled over candidates: {pooled}"]
+            lines += [f"chosen: {self.variant_ or 'as given'}"]
+        lines += [f"{len(self.mixtures_)} candidate(s) averaged:" if len(self.mixtures_) > 1 else "machine:"]
+        lines += [f"  C={m.C:g}  penalty={m.penalty:g}  {' + '.join(m.shares)}" for m in self.mixtures_]
+        return "\n".join(lines)
+
+    @property
+    def layout_(self) -> Layout | None:
+        """The skeleton layout that it was fitted on."""
+        return self._first_kernel().layout_
+
+    @property
+    def n_joints_in_(self) -> int:
+        """How many joints recordings have."""
+        return self._first_kernel().n_joints_in_
+
+    def get_state(self) -> dict[str, Any]:
+        """What was learnt, for a file."""
+        chosen = (
+            {"variant": self.variant_, "scores": self.variant_scores_} if self.search is not None else None
+        )
+        return {
+            "classes": self.classes_,
+            "branches": self.branches_,
+            "machine": self.machine_,
+            "mixtures": [[m.shares, m.C, m.penalty] for m in self.mixtures_],
+            "chosen": chosen,
+            "calibration": self.calibration_,
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Become the recogniser that ``get_state`` described; what does not fit is refused."""
+        self.classes_, self.branches_, self.machine_ = (state[k] for k in ("classes", "branches", "machine"))
+        self.mixtures_ = [
+            Mixture(dict(shares), float(C), float(penalty)) for shares, C, penalty in state["mixtures"]
+        ]
+        self.calibration_ = state["calibration"]
+        if state["chosen"] is not None:
+            self.variant_, self.variant_scores_ = state["chosen"]["variant"], state["chosen"]["scores"]
+        known = {name for name, _ in self.branches}
+        if (
+            not self.branches_
+            or not known >= set(self.branches_)
+            or len(self.machine_.classes_) != len(self.classes_)
+        ):
+            raise ModelFileError("branches or labels that do not belong together")
+        if any(not set(m.shares) <= set(self.branches_) for m in self.mixtures_):
+            raise ModelFileError("shares of branches that it does not have")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; those of a branch as ``<branch>__<step>__<parameter>``."""
+        return self._get_params("branches", deep=deep)
+
+    def set_params(self, **parameters: Any) -> Recognizer:
+        """Set parameters by name, or replace a whole branch by its name."""
+        self._set_params("branches", **parameters)
+        return self
+
+    def _where(self) -> dict[str, Any]:
+        return {"n_jobs": self.n_jobs, "device": self.device}
+
+    def _first_kernel(self) -> Any:
+        check_is_fitted(self)
+        return next(iter(self.branches_.values())).kernel_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "machine_")
+
+
+def _side_by_side(features: dict[str, np.ndarray]) -> np.ndarray:
+    blocks = list(features.values())
+    return blocks[0] if len(blocks) == 1 else np.hstack(blocks)

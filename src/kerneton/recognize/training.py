@@ -1,0 +1,115 @@
+"""Training a recogniser from features and Gram matrices: checks, averaged machines, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import check_in, check_sequences
+from kerneton.exceptions import DataError, ParameterError
+from kerneton.machine.classes import class_weights
+from kerneton.machine.folds import BlockGrams, Folds, machines
+from kerneton.machine.gram import combine, gram
+from kerneton.recognize.search import Mixture
+
+
+def check_training(
+    X: Iterable[Any], y: Any
+) -> tuple[list[SkeletonSequence], np.ndarray, np.ndarray, np.ndarray]:
+    """Recordings, labels, the labels that there are, and each recording's place among them."""
+    sequences = check_sequences(X, allow_missing=True)
+    if y is None:
+        raise DataError("a recogniser learns from labels: pass y, such as data.labels")
+    y = np.asarray(y)
+    if y.shape != (len(sequences),):
+        raise DataError(f"{len(sequences)} recordings but labels of shape {y.shape}")
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(f"expected at least two labels, got {classes.tolist()} alone")
+    return sequences, y, classes, codes
+
+
+def check_recognizer(model: Any) -> None:
+    """Parameters that do not depend on recordings."""
+    if not len(model.branches):
+        raise ParameterError("a recogniser needs at least one branch")
+    model._validate_names([name for name, _ in model.branches])
+    check_in("false_alarm", model.false_alarm, 0, 1, closed="left")
+    linear = model.machine is None or "within_class_penalty" in model.machine.get_params(deep=False)
+    if not linear and (model.search is not None or model.calibrate):
+        raise ParameterError(f"search and calibration need a LinearSVM, got {type(model.machine).__name__}")
+
+
+def machine_options(machine: Any, classes: np.ndarray) -> dict[str, Any]:
+    """What a `LinearSVM` asks of the machines that are solved from Gram matrices."""
+    factors = machine.class_weight
+    if isinstance(factors, dict):
+        factors = [factors.get(label, 1.0) for label in classes.tolist()]
+    scaling = float(machine.intercept_scaling) ** 2 if machine.fit_intercept else 0.0
+    return {
+        "scaling": scaling,
+        "loss": machine.loss,
+        "class_weight": factors,
+        "max_iter": machine.max_iter,
+    }
+
+
+def average_machines(
+    machine: Any,
+    features: dict[str, np.ndarray],
+    mixtures: Sequence[Mixture],
+    classes: np.ndarray,
+    codes: np.ndarray,
+) -> Any:
+    """A fitted `LinearSVM` whose decision values are the mean of those of the mixtures' machines.
+
+    A mean of linear machines is linear: weights are averaged. The parameters are those of the first mixture.
+    """
+    machine = clone(machine).set_params(C=mixtures[0].C, within_class_penalty=mixtures[0].penalty)
+    options = machine_options(machine, classes)
+    weights = class_weights(codes, len(classes), options.pop("class_weight"))
+    grams = {name: gram(block) for name, block in features.items()}
+    duals: dict[str, Any] = dict.fromkeys(features, 0.0)
+    intercept: Any = 0.0
+    for mixture in mixtures:
+        K = sum(grams[name] * share for name, share in mixture.shares.items())
+        solved = machines(
+            K, codes, [mixture.C], penalty=mixture.penalty, weights=weights, tol=machine.tol, **options
+        )
+        ((beta, constant),) = solved
+        intercept = intercept + constant / len(mixtures)
+        for name, share in mixture.shares.items():
+            duals[name] = duals[name] + beta * (share / len(mixtures))
+    coef = np.hstack([combine(duals[name], block) for name, block in features.items()])
+    machine.set_state(
+        {"classes": classes, "coef": coef, "intercept": intercept.astype(coef.dtype), "n_iter": 1}
+    )
+    return machine
+
+
+def calibrate_held_out(
+    model: Any,
+    features: Sequence[np.ndarray],
+    grams: Sequence[BlockGrams],
+    codes: np.ndarray,
+    groups: Any,
+    folds: Folds,
+) -> Any:
+    """The calibration of a recogniser that has its branches, mixtures and machine."""
+    from kerneton.recognize.calibration import Held, Machines, calibrate
+
+    if model.reject and model.unknown_label in model.machine_.classes_.astype(str).tolist():
+        raise ParameterError(f"unknown_label={model.unknown_label!r} is the label of some recordings")
+    names = list(model.branches_)
+    mixtures = [
+        (np.array([m.shares.get(name, 0.0) for name in names]), m.C, m.penalty) for m in model.mixtures_
+    ]
+    options = machine_options(model.machine_, model.machine_.classes_)
+    people = np.arange(len(codes)).astype(str) if groups is None else np.asarray(groups).astype(str)
+    average = np.stack([(codes == c) / (codes == c).sum() for c in range(codes.max() + 1)])
+    means = np.hstack([combine(average, block) for block in features])
+    return calibrate(Held(grams, Machines(mixtures, options), codes, people), means, folds, model.false_alarm)
