@@ -295,7 +295,7 @@ def test_short_recordings_and_long_lists():
     warnings = summarize(data).warnings
     assert any("r11 (3) and 8 more" in w for w in warnings)
     twins = [s.replace(name=f"{s.name}{k}") for s in data for k in "ab"]
-    assert "8 more recordings come more than once" in summarize(twins).warnings
+    assert "20 recordings come more than once: r0a, r1a, r2a and 17 more" in summarize(twins).warnings
 
 
 def test_an_empty_set_has_a_summary():

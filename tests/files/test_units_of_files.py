@@ -102,7 +102,7 @@ def test_a_misspelt_joint_can_be_renamed(tmp_path, people):
     with pytest.raises(
         ParameterError, match=r"no recording has a joint 'rgth_wrst' .*did you mean 'rigth_wrist'"
     ):
-        load_folder(tmp_path, rename={"rgth_wrst": "rightwrist"})
+        load_folder(tmp_path, rename={"rgth_wrst": "right_wrist"})
 
 
 def test_renaming_takes_the_spelling_of_the_file(tmp_path):
@@ -244,3 +244,20 @@ def test_formats_beside_each_other(tmp_path, people):
     (trc,) = [s for s in load_folder(tmp_path) if s.subject == "x"]
     order = [trc.layout.index(joint) for joint in people[0].layout.joints]
     assert_allclose(trc.joints[:, order], people[0].joints, atol=1e-6)
+
+
+def test_letters_that_count_are_no_sides(tmp_path):
+    names = [f"Finger{chr(65 + i)}" for i in range(20)]
+    (tmp_path / "a.csv").write_text(
+        ",".join(f"{n}_{a}" for n in names for a in "xyz") + "\n" + ",".join("1" * 60)
+    )
+    joints = readers.read(tmp_path / "a.csv")[0].layout.joints
+    assert joints == tuple(f"finger_{chr(97 + i)}" for i in range(20))
+    (tmp_path / "b.csv").write_text("Hand.L_x,Hand.L_y,Hand.L_z,Hand.R_x,Hand.R_y,Hand.R_z\n1,2,3,4,5,6\n")
+    assert readers.read(tmp_path / "b.csv")[0].layout.joints == ("left_wrist", "right_wrist")
+
+
+def test_many_copies_are_one_warning(people):
+    many = [p.replace(name=f"{name}{i}") for i, p in enumerate(people) for name in ("a", "b")]
+    told = [w for w in summarize(many).warnings if "more than once" in w or "the same recording" in w]
+    assert told == ["4 recordings come more than once: a0, a1, a2 and 1 more"]

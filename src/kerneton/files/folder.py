@@ -20,6 +20,7 @@ from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDa
 from kerneton.files import readers
 from kerneton.files.conventions import settle
 from kerneton.files.readers._csv_rows import rows
+from kerneton.files.readers._layouts import Renaming, spellings
 from kerneton.files.readers._values import is_folder
 from kerneton.files.summary import Summary, summarize
 
@@ -111,7 +112,8 @@ def load_folder(
         root, entries = root.parent, [Entry(root)]
     if not entries:
         raise MissingDataError(f"{root}: no recordings in this folder")
-    options = {"layout": layout, "fps": fps, "columns": columns, "rename": rename}
+    names = Renaming(rename or {})
+    options = {"layout": layout, "fps": fps, "columns": columns, "rename": names}
     found, broken = [], []
     for entry in (progress or silent)(entries, total=len(entries), desc="reading"):
         try:
@@ -127,7 +129,7 @@ def load_folder(
         if not skip_broken or not found:
             raise DataError(message)
         warnings.warn(message, stacklevel=2)
-    _check_renamed(rename, [s for _, s in found])
+    _check_renamed(names, [s for _, s in found])
     sequences, conversion = settle([(e.path, s) for e, s in found], unit=unit, up=up, flip=flip)
     name = root.resolve().name if is_folder(Path(path)) else Path(path).stem
     return SkeletonDataset(sequences, name=name, conversion=conversion)
@@ -149,12 +151,12 @@ def read_entry(path: Path, options: Mapping[str, Any]) -> list[SkeletonSequence]
     return readers.read(path, **options)
 
 
-def _check_renamed(rename: Mapping[str, str] | None, sequences: Sequence[SkeletonSequence]) -> None:
+def _check_renamed(names: Renaming, sequences: Sequence[SkeletonSequence]) -> None:
     """Refuse a new name that no recording got: its old one is misspelt itself."""
-    there = {joint for s in sequences if s.layout is not None for joint in s.layout.joints}
-    unused = [old for old, new in (rename or {}).items() if new not in there]
+    unused = [old for old in names if old not in names.met]
     if unused:
-        near = difflib.get_close_matches(unused[0], sorted(there), n=1, cutoff=0.5)
+        there = sorted({joint for s in sequences if s.layout is not None for joint in s.layout.joints})
+        near = difflib.get_close_matches(spellings(unused[0])[-1], there, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ParameterError(f"no recording has a joint {unused[0]!r} that could be renamed{hint}")
 

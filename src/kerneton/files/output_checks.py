@@ -12,6 +12,7 @@ from pathlib import Path
 from kerneton.exceptions import MissingExtraError, ParameterError
 
 PICTURES = (".png", ".svg", ".pdf", ".gif", ".mp4", ".jpg", ".jpeg")
+RECORDINGS = (".npz", ".npy", ".csv", ".tsv", ".txt", ".pkl", ".pickle", ".json", ".bvh", ".trc")
 _LEAST = 1 << 20  # bytes that must be free where something is to be written
 
 
@@ -43,18 +44,28 @@ def check_outputs(
             problems.append(f"{path}: would overwrite what is read; name another file")
         elif (problem := _blocked(path)) is not None:
             problems.append(f"{path}: {problem}")
+        elif Path(path).suffix.lower() in RECORDINGS and (inside := _within(path, read)) is not None:
+            problems.append(f"{path}: would be taken for a recording of {inside}; write outside of it")
     for folder in folders:
         path = os.fspath(folder)
         if os.path.lexists(path) and not os.path.isdir(path):
             problems.append(f"{path}: not a folder; name a folder to write to")
         elif (problem := _blocked(os.path.join(path, "x"))) is not None:
             problems.append(f"{path}: {problem}")
+        elif (inside := _within(os.path.join(path, "x"), read)) is not None:
+            problems.append(f"{path}: would be taken for recordings of {inside}; write outside of it")
     twice = {path for path in files if files.count(path) > 1 and not _is_stream(path)}
     problems += [f"{path}: named for two results" for path in sorted(twice)]
     if problems:
         raise ParameterError("; ".join(problems))
     if any(Path(path).suffix.lower() in PICTURES for path in files) and find_spec("matplotlib") is None:
         raise MissingExtraError("pictures need matplotlib: pip install 'kerneton[plot]'")
+
+
+def _within(path: str, read: set[str]) -> str | None:
+    """The folder that is read in which a path lies."""
+    real = os.path.realpath(path)
+    return next((f for f in sorted(read) if os.path.isdir(f) and real.startswith(os.path.join(f, ""))), None)
 
 
 def _blocked(path: str) -> str | None:
@@ -70,7 +81,8 @@ def _blocked(path: str) -> str | None:
             return f"{place} is not a folder"
         if not os.access(place, os.W_OK | os.X_OK):
             return f"the folder {place} cannot be written to"
-        if shutil.disk_usage(place).free < _LEAST:
+        usage = shutil.disk_usage(place)
+        if usage.total and usage.free < _LEAST:  # what is no disk has no size
             return f"no space left in {place}"
         longest = os.pathconf(place, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255
     except OSError as error:

@@ -15,7 +15,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import find_conventions
 from kerneton.data.validation import common_layout, describe, grouped, layout_difference
 
-_FEW, _SHORT, _SHOWN = 2, 4, 12
+_FEW, _SHORT, _SHOWN, _KINDS = 2, 4, 12, 3
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,10 @@ def _duplicate_warnings(sequences: list[SkeletonSequence]) -> list[str]:
             warnings.append(
                 f"the same recording {len(group)} times: {_some([_name(s) for s in group])}{told}"
             )
-    if len(warnings) > _SHOWN:
-        warnings = [*warnings[:_SHOWN], f"{len(warnings) - _SHOWN} more recordings come more than once"]
+    if len(warnings) > _KINDS:
+        first = [_name(group[0]) for group in groups.values() if len(group) > 1]
+        contradicting = [warning for warning in warnings if ", with the labels " in warning][:_KINDS]
+        warnings = [*contradicting, f"{len(first)} recordings come more than once: {_some(first, _KINDS)}"]
     return warnings
 
 
@@ -238,9 +240,9 @@ def _counts(counts: dict[str, int], total: int | None = None) -> str:
     return _some([f"{key} {n}" for key, n in counts.items()])
 
 
-def _some(items: list[str]) -> str:
-    shown = ", ".join(items[:_SHOWN])
-    return shown if len(items) <= _SHOWN else f"{shown} and {len(items) - _SHOWN} more"
+def _some(items: list[str], most: int = _SHOWN) -> str:
+    shown = ", ".join(items[:most])
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
 
 
 def _many(n: int, word: str) -> str:

@@ -84,6 +84,14 @@ def layout_of_names(name: str, joints: Sequence[str]) -> Layout:
     return sub_layout(min(holders, key=lambda layout: len(layout.joints)), joints, name=name)
 
 
+class Renaming(dict[str, str]):
+    """New names of joints by old ones, which remembers the old ones that were met."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        super().__init__(names)
+        self.met: set[str] = set()
+
+
 def rename_joints(sequence: SkeletonSequence, names: Mapping[str, str]) -> SkeletonSequence:
     """A recording with some joints renamed; names that it does not have are passed over.
 
@@ -94,7 +102,12 @@ def rename_joints(sequence: SkeletonSequence, names: Mapping[str, str]) -> Skele
     """
     if sequence.layout is None:
         return sequence
-    wanted = {spelling: new for old, new in names.items() for spelling in spellings(old)}
+    wanted = {}
+    for old, new in names.items():
+        found = set(spellings(old)) & set(sequence.layout.joints)
+        wanted.update(dict.fromkeys(found, new))
+        if found and isinstance(names, Renaming):
+            names.met.add(old)
     joints = [wanted.get(joint, joint) for joint in sequence.layout.joints]
     if joints == list(sequence.layout.joints):
         return sequence
@@ -103,8 +116,8 @@ def rename_joints(sequence: SkeletonSequence, names: Mapping[str, str]) -> Skele
         raise DataError(f"recording {sequence.name!r}: after renaming, two joints are called {twice!r}")
     layout = layout_of_names(sequence.layout.name, joints)
     if not layout.bones and sequence.layout.bones:
-        old = sequence.layout
-        layout = Layout(old.name, joints, old.bones, old.root)
+        was = sequence.layout
+        layout = Layout(was.name, joints, was.bones, was.root)
     return sequence.replace(layout=layout)
 
 

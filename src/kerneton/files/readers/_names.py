@@ -123,7 +123,7 @@ def _sides(names: Sequence[list[str]]) -> list[tuple[str, list[str]]]:
         twin = {"l": "r", "r": "l"}.get(joined[:1], "") + joined[1:]
         if len(tokens) > 1 and tokens[0] in _SIDE:
             split.append((_SIDE[tokens[0]], tokens[1:]))
-        elif len(tokens) > 1 and tokens[-1] in _SIDE:
+        elif len(tokens) > 1 and tokens[-1] in _SIDE and not _lettered(tokens, names):
             split.append((_SIDE[tokens[-1]], tokens[:-1]))
         elif joined.startswith(("left", "right")) and joined not in _SIDE:
             side = "left" if joined.startswith("left") else "right"
@@ -133,6 +133,14 @@ def _sides(names: Sequence[list[str]]) -> list[tuple[str, list[str]]]:
         else:
             split.append(("", tokens))
     return split
+
+
+def _lettered(tokens: list[str], names: Sequence[list[str]]) -> bool:
+    """Whether the last letter of a name counts, as in FingerA to FingerT, and is no side."""
+    if len(tokens[-1]) > 1:
+        return False
+    last = {name[-1] for name in names if name[:-1] == tokens[:-1] and len(name[-1]) == 1}
+    return bool(last - {"l", "r"})
 
 
 def _words(tokens: Iterable[str]) -> list[str]:
