@@ -112,3 +112,60 @@ def test_results_are_printed_before_files_are_written(capsys):
     with pytest.raises(OSError, match="No space"):
         deliver(Output("accuracy 93 %", {}, fail), Namespace(quiet=False, json=None))
     assert "accuracy 93 %" in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Trained on the recordings of three people at 30 frames per second."""
+    root = tmp_path_factory.mktemp("model")
+    readers.write(root / "all.npz", make_actions(["wave", "bow"], n_subjects=3, n_takes=1))
+    assert main(["fit", str(root / "all.npz"), "-o", str(root / "m.kern"), "-q", "--kernel", "sck"]) == 0
+    return root / "m.kern"
+
+
+@pytest.mark.filterwarnings("default")
+def test_prediction_warns_of_recordings_that_differ(model, tmp_path, capsys):
+    wave = make_actions(["wave"], n_subjects=1, n_takes=1, random_state=3)[0]
+    readers.write(tmp_path / "same.npz", [wave])
+    assert main(["predict", str(model), str(tmp_path / "same.npz")]) == 0
+    assert capsys.readouterr().err == ""
+    readers.write(tmp_path / "timeless.npz", [wave.replace(fps=None)])
+    assert main(["predict", str(model), str(tmp_path / "timeless.npz")]) == 0
+    assert "has no frame rate, the training recordings have 30 frames per second: give it with --fps" in (
+        capsys.readouterr().err
+    )
+    assert main(["predict", str(model), str(tmp_path / "timeless.npz"), "--fps", "30"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["predict", str(model), str(tmp_path / "same.npz"), "--unit", "mm"]) == 0
+    assert "is the unit right (--unit)?" in capsys.readouterr().err
+    assert main(["explain", str(model), str(tmp_path / "timeless.npz")]) == 0
+    assert "has no frame rate" in capsys.readouterr().err
+
+
+def test_the_model_knows_what_its_recordings_were(model, capsys):
+    assert main(["info", str(model), "--json", "-"]) == 0
+    facts = json.loads(capsys.readouterr().out)["training"]["conventions"]
+    assert facts["fps"] == 30
+    assert 1.2 < facts["height"] < 1.8
+    assert facts["conversion"]["up"] == "y"
+
+
+@pytest.mark.filterwarnings("default")
+def test_skip_broken_skips_recordings_that_lack_a_joint(model, tmp_path, capsys):
+    wave = make_actions(["wave"], n_subjects=1, n_takes=1, random_state=3)[0]
+    readers.write(tmp_path / "good.npz", [wave])
+    (tmp_path / "lacks.csv").write_text("head_x,head_y,head_z\n0,1.7,2\n0,1.6,2\n")
+    command = ["predict", str(model), str(tmp_path / "good.npz"), str(tmp_path / "lacks.csv"), "--json", "-"]
+    assert main(command) == 1
+    assert "lacks" in capsys.readouterr().err
+    assert main([*command, "--skip-broken"]) == 0
+    captured = capsys.readouterr()
+    assert [row["recording"] for row in json.loads(captured.out)] == [wave.name]
+    assert "1 of 2 recordings cannot be used" in captured.err
+    assert main(["predict", str(model), str(tmp_path / "lacks.csv"), "--skip-broken"]) == 1
+
+
+def test_fit_takes_one_file_of_many_recordings(tmp_path, capsys):
+    readers.write(tmp_path / "all.pkl", make_actions(["wave", "bow"], n_subjects=3, n_takes=1))
+    assert main(["fit", str(tmp_path / "all.pkl"), "-o", str(tmp_path / "m.kern"), "--kernel", "sck"]) == 0
+    assert "all: 6 recordings, 2 labels, 3 subjects" in capsys.readouterr().out

@@ -14,6 +14,7 @@ from kerneton.exceptions import DataError, KernetonError, ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonSequence
+    from kerneton.recognize.recognizer import Recognizer
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +71,16 @@ def usable(
             raise DataError(message)
         warnings.warn(message, stacklevel=2)
     return kept
+
+
+def warn_differences(model: Recognizer, recordings: list[SkeletonSequence]) -> None:
+    """Warn where recordings have another frame rate or size than those that the model was trained on."""
+    from kerneton.data.training_facts import differences
+
+    training = getattr(model, "training_", None)
+    facts = training.get("conventions") if isinstance(training, dict) else None
+    for difference in differences(facts, recordings) if isinstance(facts, dict) else ():
+        warnings.warn(difference, stacklevel=2)
 
 
 def read_one(path: str, which: str | None, args: argparse.Namespace) -> SkeletonSequence:

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from kerneton.cli._common import Output, add_command, all_cores
-from kerneton.cli._recordings import add_choice, add_reading_options, read_one
+from kerneton.cli._recordings import add_choice, add_reading_options, read_one, warn_differences
 
 _EXAMPLES = """\
   kerneton explain model.kern wave.bvh
@@ -41,6 +41,7 @@ def run(args: argparse.Namespace) -> Output:
 
     model = load(args.model)
     (recording,) = model.adapt([read_one(args.file, args.recording, args)])
+    warn_differences(model, [recording])
     with all_cores():
         why = model.explain(recording, args.label, versus=args.versus)
     text = str(why)

@@ -60,7 +60,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Load, train, write."""
+    from kerneton.data.training_facts import recording_facts
     from kerneton.files.summary import summarize
+    from kerneton.recognize.model_file import training_summary
 
     start = time.perf_counter()
     data = _single_precision(load_data(args))
@@ -74,7 +76,9 @@ def run(args: argparse.Namespace) -> Output:
         except DataError as error:
             model.set_params(calibrate=False).fit(data, data.labels)
             warnings.warn(f"the model gives no probabilities: {error}", stacklevel=1)
-    model.save(args.output, data=data)
+    done = None if data.conversion is None else data.conversion.to_dict()
+    model.training_ = training_summary(data) | {"conventions": recording_facts(data) | {"conversion": done}}
+    model.save(args.output)
     seconds, size = time.perf_counter() - start, args.output.stat().st_size
     held_out = None if model.calibration_ is None else model.calibration_.held_out_
     text = f"{str(summary).splitlines()[0]}\n"
@@ -97,5 +101,7 @@ def _single_precision(data: SkeletonDataset) -> SkeletonDataset:
     from kerneton.data.sequence import SkeletonDataset
 
     return SkeletonDataset(
-        (s.replace(joints=s.joints.astype(np.float32, copy=False)) for s in data), name=data.name
+        (s.replace(joints=s.joints.astype(np.float32, copy=False)) for s in data),
+        name=data.name,
+        conversion=data.conversion,
     )

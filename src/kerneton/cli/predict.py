@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from kerneton.cli._common import Output, add_command, add_device, all_cores
-from kerneton.cli._recordings import add_reading_options, read_recordings
+from kerneton.cli._recordings import add_reading_options, read_recordings, usable, warn_differences
 from kerneton.cli._terminal import encodable, printable
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.report.tables import aligned, percent
 
     model = load(args.model).set_params(device=args.device)
-    found = read_recordings(args.files, args)
+    found = usable(read_recordings(args.files, args), model.adapt, args)
+    warn_differences(model, [sequence for _, sequence in found])
     with all_cores():
         rows = _predictions(model, [sequence for _, sequence in found])
     for row, (file, sequence) in zip(rows, found, strict=True):
@@ -71,8 +72,7 @@ def run(args: argparse.Namespace) -> Output:
     return Output(aligned(table), rows)
 
 
-def _predictions(model: Recognizer, sequences: list[SkeletonSequence]) -> list[dict[str, Any]]:
-    recordings = model.adapt(sequences)
+def _predictions(model: Recognizer, recordings: list[SkeletonSequence]) -> list[dict[str, Any]]:
     if model.calibration_ is not None:
         return [
             {

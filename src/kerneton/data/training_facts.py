@@ -32,7 +32,7 @@ def differences(facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence]
     ['1 of 1 recordings has no frame rate, the training recordings have 30 frames per second: give it with --fps']
     """
     told = []
-    fps, height = facts.get("fps"), facts.get("height")
+    fps, height = (_known(facts.get(key)) for key in ("fps", "height"))
     total = f"of {len(recordings)} recordings"
     if fps:
         without = sum(r.fps is None for r in recordings)
@@ -51,3 +51,9 @@ def differences(facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence]
                 f"{odd} {total} show bodies of another size than the {height:.3g} m of training: is the unit right (--unit)?"
             )
     return told
+
+
+def _known(value: Any) -> float | None:
+    """A positive number; None for anything else that a file may hold in its place."""
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1e9
+    return float(value) if good else None
