@@ -6,7 +6,14 @@ from pathlib import Path
 OUTPUT = Path(__file__).parent / "_generated" / "examples"
 ORDER = [  # from first steps to the mathematics
     *("first_recognition", "own_csv", "folder_of_bvh", "cross_subject_report", "explanation"),
-    *("own_kernel", "unknown_actions", "what_sck_sees", "exact_against_linearised", "what_epn_does", "choosing_joints"),
+    *(
+        "own_kernel",
+        "unknown_actions",
+        "what_sck_sees",
+        "exact_against_linearised",
+        "what_epn_does",
+        "choosing_joints",
+    ),
 ]
 
 
