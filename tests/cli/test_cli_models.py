@@ -193,7 +193,7 @@ def test_predict_reads_folders_and_writes_tables_to_the_screen(model, new, capsy
 
 def test_predict_tells_what_is_unknown(model, folder, tmp_path, capsys):
     rng = np.random.default_rng(0)
-    noise = SkeletonSequence(rng.normal(size=(40, 20, 3)), layout=KINECT_20, name="noise")
+    noise = SkeletonSequence(rng.normal(size=(40, 20, 3)), layout=KINECT_20, name="noise", fps=15)
     write(tmp_path / "noise.npz", [noise])
     assert main(["predict", str(model), str(tmp_path / "noise.npz"), "--json", "-"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
@@ -204,7 +204,7 @@ def test_predict_tells_what_is_unknown(model, folder, tmp_path, capsys):
 
 def test_predict_maps_other_layouts(model, new, tmp_path, capsys):
     (wave,) = read(new / "wave.npz")
-    rich = SkeletonSequence(np.zeros((wave.n_frames, 25, 3)), layout=KINECT_25, name="wave25")
+    rich = SkeletonSequence(np.zeros((wave.n_frames, 25, 3)), layout=KINECT_25, name="wave25", fps=15)
     joints = rich.joints
     for i, joint in enumerate(KINECT_25.joints):
         joints[:, i] = wave.joints[:, KINECT_20.index(joint if joint in KINECT_20.joints else "head")]
