@@ -1,0 +1,233 @@
+"""Model files with right checksums and wrong content: refused with a `ModelFileError` that names the file, or harmless.
+
+Cases in ``BROKEN`` do something else today and are expected to fail; whoever repairs one takes it off the list.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+from model_fuzz import members, npy, seal
+
+import kerneton
+from kerneton import make_actions, make_recognizer
+from kerneton.cli import main
+from kerneton.exceptions import KernetonError, ModelFileError
+
+LONE = "\ud800"  # half of a character: cannot be printed or written as UTF-8
+VALUES = {
+    "null": None,
+    "number": 5,
+    "text": "x",
+    "list": [],
+    "object": {},
+    "nested list": [[1, [2]], {"a": [None]}],
+    "surrogate": LONE,
+    "surrogates": [LONE, LONE, LONE],
+    "escapes": ["\x1b[2J", "b", "c"],
+    "huge float": 1e308,
+    "object of odd things": {
+        "labels": 5,
+        "frames": "x",
+        "subjects": {},
+        "date": [],
+        "kerneton": None,
+        "name": 3,
+    },
+    "object of lists": {
+        k: [] for k in ("labels", "frames", "subjects", "date", "kerneton", "recordings", "name")
+    },
+    "object of surrogates": dict.fromkeys(("labels", "frames", "subjects", "date", "kerneton", "name"), LONE),
+    "deep counts": {"labels": {"wave": "many", LONE: -1}, "frames": {"min": None, "max": "x", "median": []}},
+}
+PLACES = ("training", "written_by", "labels", "layouts")
+CASES = [f"{place}: {kind}" for place in PLACES for kind in VALUES]
+_ODD_TRAINING = ("number", "text", "nested list", "surrogate", "surrogates", "escapes", "huge float")
+_ODD_TRAINING += ("object of odd things", "object of surrogates", "deep counts")
+_ODD_WRITER = ("number", "text", "nested list", "surrogate", "surrogates", "escapes", "huge float")
+BROKEN = {
+    **{
+        f"training: {k}": "kerneton info takes the summary for sound: TypeError, KeyError"
+        for k in _ODD_TRAINING
+    },
+    **{
+        f"written_by: {k}": "kerneton info takes the versions for a table: AttributeError"
+        for k in _ODD_WRITER
+    },
+    "labels: nested list": "kerneton info joins labels that are no text: TypeError",
+    "a\0b.kern": "load lets ValueError (embedded null byte) through",
+    "x" * 5000: "load lets OSError (File name too long) through",
+    "y" * 300 + ".kern": "load lets OSError (File name too long) through",
+    "steps that share one array": "the reader copies an array for every step that names it: 19 times the file",
+}
+
+
+@pytest.fixture(scope="module")
+def actions():
+    return make_actions(["wave", "clap", "bow"], n_subjects=2, n_takes=1)
+
+
+@pytest.fixture(scope="module")
+def model(actions, tmp_path_factory):
+    """The parts of a small model's file."""
+    fitted = make_recognizer("paper", kernel="sck").fit(actions, actions.labels)
+    file = tmp_path_factory.mktemp("models") / "sound.kern"
+    if hasattr(fitted, "save"):
+        fitted.save(file, data=actions)
+    else:
+        kerneton.save(fitted, file, data=actions)
+    return members(file.read_bytes())
+
+
+def changed(model, path, change):
+    """A file with a changed header and right checksums."""
+    header = json.loads(model["model.json"])
+    change(header)
+    path.write_bytes(seal({**model, "model.json": json.dumps(header).encode()}))
+    return path
+
+
+def attempt(path, recordings, capsys):
+    """Load, predict, describe, by the library and by the commands; anything but a clear error is raised."""
+    try:
+        loaded = kerneton.load(path)
+    except ModelFileError as error:
+        said = str(error)
+        assert str(path) in said
+        said.encode()
+    else:
+        assert len(loaded.predict(recordings)) == len(recordings)
+        repr(loaded)
+    recording = path.with_name("one.npz")
+    kerneton.write(recording, recordings[:1])
+    for command in (
+        ["info", str(path)],
+        ["predict", str(path), str(recording), "--json", "-"],
+        ["explain", str(path), str(recording)],
+    ):
+        assert main(command) in (0, 1)
+    said = capsys.readouterr()
+    (said.out + said.err).encode()
+    assert "\x1b" not in said.err
+    assert "Traceback" not in said.err
+
+
+def marked(cases):
+    return [
+        pytest.param(case, marks=pytest.mark.xfail(strict=True, reason=BROKEN[case]))
+        if case in BROKEN
+        else case
+        for case in cases
+    ]
+
+
+@pytest.mark.parametrize("case", marked(CASES))
+def test_odd_json(case, model, actions, tmp_path, capsys):
+    place, kind = case.split(": ")
+
+    def change(header):
+        header[place] = VALUES[kind]
+
+    attempt(changed(model, tmp_path / "odd.kern", change), list(actions), capsys)
+
+
+@pytest.mark.parametrize(
+    "place", marked(["no training", "no written_by", "no labels", "no layouts", "no model"])
+)
+def test_missing_parts(place, model, actions, tmp_path, capsys):
+    path = changed(model, tmp_path / "odd.kern", lambda header: header.pop(place.split()[1]))
+    attempt(path, list(actions), capsys)
+
+
+NUMBERS = {"digits": "1" + "0" * 5000, "infinite": "1e999", "not a number": "NaN", "negative zero": "-0"}
+
+
+@pytest.mark.parametrize("kind", marked(NUMBERS))
+def test_numbers_that_json_allows(kind, model, actions, tmp_path, capsys):
+    text = model["model.json"].decode()
+    for key in ("n_joints", "max_iter", "tol", "root", "median"):
+        start = text.find(f'"{key}":')
+        if start < 0:
+            continue
+        start += len(key) + 3
+        end = min(i for i in (text.find(c, start) for c in ",}\n") if i > 0)
+        path = tmp_path / f"{key}.kern"
+        path.write_bytes(seal({**model, "model.json": (text[:start] + NUMBERS[kind] + text[end:]).encode()}))
+        attempt(path, list(actions), capsys)
+
+
+@pytest.mark.parametrize("name", marked(["a\0b.kern", "x" * 5000, "y" * 300 + ".kern"]))
+def test_names_that_no_file_can_have(name, tmp_path):
+    with pytest.raises(KernetonError):
+        kerneton.load(os.path.join(tmp_path, name))
+
+
+@pytest.mark.parametrize("case", marked(["steps that share one array"]))
+def test_steps_that_share_one_array(case, model, tmp_path):
+    """A file of n bytes unpacks to a few n, however often its steps name the same array."""
+    unpacked = sum(len(part) for part in model.values())
+    path, largest = tmp_path / "sharing.kern", 0
+    for copies in (10, 60, 250, 1000):
+        header = json.loads(model["model.json"])
+        assert repeated(header["model"], copies), (
+            "no list of objects with arrays: find another way to repeat one"
+        )
+        path.write_bytes(seal({**model, "model.json": json.dumps(header).encode()}))
+        tracemalloc.start()
+        try:
+            kerneton.load(path)
+        except ModelFileError:
+            pass
+        finally:
+            largest = max(largest, tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert largest < 8 * unpacked, f"{largest / unpacked:.0f} times the size of the file"
+
+
+def repeated(value, copies):
+    """Repeat the items of the first list whose items name arrays; whether there was one."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, list):
+        named = [
+            item
+            for item in value
+            if isinstance(item, list) and len(item) == 2 and '"mean"' in json.dumps(item)
+        ]
+        named += [item for item in value if isinstance(item, dict) and '"array"' in json.dumps(item)]
+        if named:
+            item = named[0]
+            at = value.index(item)
+            if isinstance(item, dict):
+                value[at:at] = [item] * copies
+            else:
+                value[at:at] = [[f"{item[0]}{i}", item[1]] for i in range(copies)]
+            return True
+    return any(repeated(item, copies) for item in inner)
+
+
+def test_arrays_that_say_they_are_larger(model, tmp_path):
+    """The header of an array promises more than the file holds."""
+    name = next(n for n in model if n.startswith("arrays/"))
+    content = npy(np.zeros(4))
+    huge = content.replace(b"(4,), ", b"(4000000000000,), ", 1)
+    path = tmp_path / "huge.kern"
+    path.write_bytes(seal({**model, name: huge}))
+    with pytest.raises(ModelFileError, match=r"huge\.kern"):
+        kerneton.load(path)
+
+
+def test_an_archive_that_unpacks_without_end(model, tmp_path):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in model.items():
+            archive.writestr(name, part if name != "model.json" else b" " * 200_000_000 + part)
+    path = tmp_path / "bomb.kern"
+    path.write_bytes(out.getvalue())
+    with pytest.raises(ModelFileError, match=r"bomb\.kern"):
+        kerneton.load(path)
