@@ -60,7 +60,6 @@ BROKEN = {
         f"written_by: {k}": "kerneton info takes the versions for a table: AttributeError"
         for k in _ODD_WRITER
     },
-    "labels: nested list": "kerneton info joins labels that are no text: TypeError",
     "a\0b.kern": "load lets ValueError (embedded null byte) through",
     "x" * 5000: "load lets OSError (File name too long) through",
     "y" * 300 + ".kern": "load lets OSError (File name too long) through",
