@@ -24,9 +24,10 @@ from numba import njit
 from threadpoolctl import threadpool_limits
 
 from kerneton.kernels import power_norm
-from kerneton.kernels.compiled.hosvd import _rotate
 from kerneton.kernels.compiled.lanes import EPS, groups_of, part, positive_power, sum_of_squares
-from kerneton.kernels.compiled.simd import LANES, aligned, full, gather, like, load, scatter, store, where
+from kerneton.kernels.compiled.simd import LANES, aligned, full, like, load, store, where
+from kerneton.kernels.compiled.singular import _rotate
+from kerneton.kernels.compiled.transpose import gather, scatter
 
 POWER = 0.36
 

@@ -12,9 +12,7 @@ import math
 
 import numpy as np
 
-from kerneton.kernels.compiled import lanes as _lanes
-from kerneton.kernels.compiled import simd as _simd
-from kerneton.kernels.compiled.cache import cached_jit
+from kerneton.kernels.compiled.cache import cached_jit, source_number
 from kerneton.kernels.compiled.lanes import exp2
 from kerneton.kernels.compiled.simd import (
     LANES,
@@ -23,7 +21,6 @@ from kerneton.kernels.compiled.simd import (
     jit,
     like,
     load,
-    source_number,
     store,
     where,
 )
@@ -197,4 +194,4 @@ def _compile(sources):
     return kernel
 
 
-_kernel = _compile(source_number(_simd, _lanes))
+_kernel = _compile(source_number())

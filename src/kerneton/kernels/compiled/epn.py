@@ -17,10 +17,7 @@ import math
 
 import numpy as np
 
-from kerneton.kernels.compiled import eigen as _lanes_eigen
-from kerneton.kernels.compiled import lanes as _lanes
-from kerneton.kernels.compiled import simd as _simd
-from kerneton.kernels.compiled.cache import cached_jit
+from kerneton.kernels.compiled.cache import cached_jit, source_number
 from kerneton.kernels.compiled.eigen import diagonalize, reflect, rotate, tridiagonalize, unit_reflections
 from kerneton.kernels.compiled.lanes import (
     EPS,
@@ -40,16 +37,14 @@ from kerneton.kernels.compiled.simd import (
     aligned,
     columns,
     full,
-    gather,
     jit,
     like,
     load,
-    scatter,
-    source_number,
     sqrt,
     store,
     where,
 )
+from kerneton.kernels.compiled.transpose import gather, scatter
 
 MIN_ORDER, MAX_ORDER = 4, 128  # outside of these LAPACK does no worse
 
@@ -225,4 +220,4 @@ def _compile(sources):
     return kernel
 
 
-_kernel = _compile(source_number(_simd, _lanes, _lanes_eigen))
+_kernel = _compile(source_number())

@@ -1,8 +1,6 @@
 """Power normalisation of tensor cores, `LANES` tensors side by side, compiled by Numba.
 
-The left singular vectors of an unfolding M come from ``M = L Q`` (Householder) and one-sided Jacobi on the columns
-of L, which become ``uᵢ σᵢ``. The eigenvectors of ``M Mᵀ`` would be cheaper, but know nothing of singular values under
-1e-8 of the largest, whose core entries still count after the power: DCK's tensors came out wrong by 1e-3.
+The factors are the left singular vectors of the three unfoldings, see `singular`.
 """
 
 from __future__ import annotations
@@ -11,9 +9,7 @@ import functools
 
 import numpy as np
 
-from kerneton.kernels.compiled import lanes as _lanes
-from kerneton.kernels.compiled import simd as _simd
-from kerneton.kernels.compiled.cache import cached_jit
+from kerneton.kernels.compiled.cache import cached_jit, source_number
 from kerneton.kernels.compiled.lanes import (
     EPS,
     exp2,
@@ -28,22 +24,18 @@ from kerneton.kernels.compiled.simd import (
     LANES,
     absolute,
     aligned,
-    any_lane,
     copysign,
     full,
-    gather,
     jit,
     like,
     load,
-    scatter,
-    source_number,
-    sqrt,
     store,
     where,
 )
+from kerneton.kernels.compiled.singular import left_vectors
+from kerneton.kernels.compiled.transpose import gather, scatter
 
 MIN_SIZE, MAX_SIZE = 16, 16384  # of a tensor; larger ones leave the caches
-_TINY = 1e-280  # a squared length that counts as zero; tensors come scaled to norms 1e-100..1e100
 
 
 def hosvd_power(X, power, entry_power, max_sweeps=40):
@@ -76,136 +68,6 @@ def _unfold(X, outer, m, inner, M):
         for r in range(m):
             for i in range(inner):
                 store(M, r * outer * inner + o * inner + i, load(X, (o * m + r) * inner + i))
-
-
-@jit
-def _left_vectors(M, m, k, total, U, T, S, inverses, max_sweeps):
-    """Left singular vectors of M (m, k) as columns of U, end to end; M is lost.
-
-    Returns their number, negative without convergence. ``M = L Q``, ``L = Q₂ R``, ``R = L₃ Q₃``, ``U = Q₂ U₃``: the
-    second and third step bring L nearer to a diagonal for a third of the price of the sweeps of Jacobi that they save.
-    """
-    n = _triangularize(
-        M, m, k, T, inverses
-    )  # columns of L are rows of its transpose, which the next step takes
-    _triangularize(T, n, m, S, inverses)
-    for i in range(n):
-        store(U, i, load(inverses, i))  # of the reflections that make up Q₂, and stay in T
-    _triangularize(S, n, n, M, inverses)
-    converged = _orthogonalize(M, n, total, inverses, max_sweeps)
-    for i in range(n):
-        store(inverses, i, load(U, i))
-    for j in range(n):
-        for r in range(m):
-            store(U, j * m + r, load(M, j * n + r) if r < n else full(0.0))
-    for i in range(n - 1, -1, -1):
-        for j in range(n):
-            dot = full(0.0)
-            for r in range(i, m):
-                dot = dot + load(T, i * m + r) * load(U, j * m + r)
-            dot = dot * load(inverses, i)
-            for r in range(i, m):
-                store(U, j * m + r, load(U, j * m + r) - dot * load(T, i * m + r))
-    return n if converged else -1
-
-
-@jit
-def _triangularize(M, m, k, L, inverses):
-    """``M = L Q``: columns of L, each of length m and end to end; row i of M becomes reflection vᵢ.
-
-    ``Q = Hₙ₋₁ ... H₀`` with ``Hᵢ = I - vᵢ vᵢᵀ · inverses[i]``. Returns n, the number of columns.
-    """
-    n = min(m, k)
-    for i in range(n):
-        row = i * k
-        square = full(0.0)
-        for q in range(i, k):
-            x = load(M, row + q)
-            square = square + x * x
-        x = load(M, row + i)
-        folded = -copysign(sqrt(square), x)
-        nothing = square < _TINY
-        inverse = where(nothing, full(0.0), 1.0 / (square - x * folded))
-        store(inverses, i, inverse)
-        store(M, row + i, x - folded)
-        for r in range(i):
-            store(L, i * m + r, full(0.0))
-        store(L, i * m + i, where(nothing, full(0.0), folded))
-        for r in range(i + 1, m - 2, 3):
-            r0, r1, r2 = r * k, (r + 1) * k, (r + 2) * k
-            y0 = y1 = y2 = full(0.0)
-            for q in range(i, k):
-                v = load(M, row + q)
-                y0, y1, y2 = y0 + v * load(M, r0 + q), y1 + v * load(M, r1 + q), y2 + v * load(M, r2 + q)
-            y0, y1, y2 = y0 * inverse, y1 * inverse, y2 * inverse
-            for q in range(i, k):
-                v = load(M, row + q)
-                store(M, r0 + q, load(M, r0 + q) - v * y0)
-                store(M, r1 + q, load(M, r1 + q) - v * y1)
-                store(M, r2 + q, load(M, r2 + q) - v * y2)
-        for r in range(m - (m - i - 1) % 3, m):
-            y = full(0.0)
-            for q in range(i, k):
-                y = y + load(M, row + q) * load(M, r * k + q)
-            y = y * inverse
-            for q in range(i, k):
-                store(M, r * k + q, load(M, r * k + q) - load(M, row + q) * y)
-        for r in range(i + 1, m):
-            store(L, i * m + r, load(M, r * k + i))
-    return n
-
-
-@jit
-def _orthogonalize(L, n, total, squares, max_sweeps):
-    """One-sided Jacobi on n columns of length n, then unit length; what is only noise becomes zero.
-
-    Returns whether it converged.
-    """
-    noise = total * (EPS * EPS)
-    converged = n == 1
-    for _ in range(max_sweeps):
-        if converged:
-            break
-        converged = True
-        for j in range(n):
-            store(squares, j, sum_of_squares(part(L, j * n, n), n))
-        for i in range(n - 1):
-            for j in range(i + 1, n):
-                converged &= _rotate(L, n, i, j, noise, squares)
-    for j in range(n):
-        square = sum_of_squares(part(L, j * n, n), n)
-        factor = where(square > noise, 1.0 / sqrt(square), full(0.0))
-        for r in range(n):
-            store(L, j * n + r, load(L, j * n + r) * factor)
-    return converged
-
-
-@jit
-def _rotate(L, n, i, j, noise, squares):
-    """Make columns i and j orthogonal where they are not; whether they were very nearly so in every lane.
-
-    Convergence is quadratic: after a sweep whose largest cosine was 1e-12 there is nothing left to do.
-    """
-    dot = full(0.0)
-    for r in range(n):
-        dot = dot + load(L, i * n + r) * load(L, j * n + r)
-    a, b = load(squares, i), load(squares, j)
-    due = (dot * dot > a * b * (n * EPS) ** 2) & (a > noise) & (b > noise)
-    if not any_lane(due):
-        return True
-    nearly = not any_lane(due & (dot * dot > a * b * 1e-24))
-    twice, gap = dot + dot, b - a
-    t = copysign(twice, twice * gap) / (absolute(gap) + sqrt(gap * gap + twice * twice))
-    t = where(due, t, full(0.0))
-    c = 1.0 / sqrt(t * t + 1.0)
-    s = t * c
-    for r in range(n):
-        x, y = load(L, i * n + r), load(L, j * n + r)
-        store(L, i * n + r, c * x - s * y)
-        store(L, j * n + r, s * x + c * y)
-    store(squares, i, a - t * dot)
-    store(squares, j, b + t * dot)
-    return nearly
 
 
 @jit
@@ -284,7 +146,7 @@ def _compile(sources):
                 outer, m, inner = modes[mode]
                 U = part(factors, mode * side * side, side * side)
                 _unfold(X, outer, m, inner, M)
-                ranks[mode] = _left_vectors(M, m, outer * inner, total, U, S, T, inverses, max_sweeps)
+                ranks[mode] = left_vectors(M, m, outer * inner, total, U, S, T, inverses, max_sweeps)
             if ranks.min() < 0:
                 failed[group] = True
                 continue
@@ -314,4 +176,4 @@ def _compile(sources):
     return kernel
 
 
-_kernel = _compile(source_number(_simd, _lanes))
+_kernel = _compile(source_number())

@@ -16,25 +16,19 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numba import njit
 
-from kerneton.kernels.compiled import eigen as _lanes_eigen
-from kerneton.kernels.compiled import epn as _epn_numba
-from kerneton.kernels.compiled import lanes as _lanes
-from kerneton.kernels.compiled import simd as _simd
-from kerneton.kernels.compiled.cache import cached_jit
+from kerneton.kernels.compiled.cache import cached_jit, source_number
 from kerneton.kernels.compiled.epn import own_room, powered
 from kerneton.kernels.compiled.lanes import part
 from kerneton.kernels.compiled.simd import (
     LANES,
     aligned,
     full,
-    gather,
     jit,
     like,
     load,
-    scatter,
-    source_number,
     store,
 )
+from kerneton.kernels.compiled.transpose import gather, scatter
 
 MIN_SIDE, MAX_SIDE = 6, 48
 _CHUNK = 8  # frames whose vectors stay in the first cache
@@ -250,4 +244,4 @@ def _compile(sources):
     return kernel
 
 
-_kernel = _compile(source_number(_simd, _lanes, _lanes_eigen, _epn_numba))
+_kernel = _compile(source_number())

@@ -16,11 +16,7 @@ import threading
 
 import numpy as np
 
-from kerneton.kernels.compiled import eigen as _eigen
-from kerneton.kernels.compiled import epn as _epn
-from kerneton.kernels.compiled import lanes as _lanes
-from kerneton.kernels.compiled import simd as _simd
-from kerneton.kernels.compiled.cache import cached_jit
+from kerneton.kernels.compiled.cache import cached_jit, source_number
 from kerneton.kernels.compiled.epn import own_room, powered
 from kerneton.kernels.compiled.lanes import exp2, part
 from kerneton.kernels.compiled.simd import (
@@ -31,11 +27,10 @@ from kerneton.kernels.compiled.simd import (
     full,
     jit,
     load,
-    scatter,
-    source_number,
     store,
     where,
 )
+from kerneton.kernels.compiled.transpose import scatter
 from kerneton.machine.threads import in_threads
 
 MIN_SIDE, MAX_SIDE = 6, 96
@@ -292,4 +287,4 @@ def _compile(sources):
     return kernel
 
 
-_kernel = _compile(source_number(_simd, _lanes, _eigen, _epn))
+_kernel = _compile(source_number())

@@ -10,10 +10,7 @@ that the processor has.
 # ruff: noqa: ARG001, ARG005 (Numba prescribes the arguments)
 from __future__ import annotations
 
-import hashlib
-import math
 import operator
-from pathlib import Path
 
 import numpy as np
 from llvmlite import binding, ir
@@ -58,16 +55,6 @@ def aligned(n_vectors, dtype):
     raw = np.empty(n_vectors * LANES + _CACHE_LINE // itemsize, dtype)
     start = -raw.ctypes.data % _CACHE_LINE // itemsize
     return raw[start : start + n_vectors * LANES]
-
-
-def source_number(*modules):
-    """A number that stands for the source of modules.
-
-    Numba's cache on disk looks at the file of the function it keeps and at the values that this closes over, not at
-    the functions it calls. A kernel that closes over this number is compiled anew when these change.
-    """
-    digest = hashlib.sha256(b"".join(Path(module.__file__).read_bytes() for module in modules))
-    return int.from_bytes(digest.digest()[:6], "big") + 1
 
 
 # --- arithmetic -------------------------------------------------------------------------------------------
@@ -257,60 +244,6 @@ def columns(typingctx, buffer):
     """How many vectors a block has: a constant to the compiler."""
     count = ir.Constant(_I64, COLUMNS[buffer.dtype.name])
     return types.int64(buffer), lambda context, builder, sig, args: count
-
-
-def _transposed(builder, rows):
-    """Square of vectors to its transpose: log2(LANES) rounds of interleaving a row with the one half-way on."""
-    n = len(rows)
-    kind = ir.VectorType(_I32, n)
-    low = ir.Constant(kind, [k // 2 + k % 2 * n for k in range(n)])
-    high = ir.Constant(kind, [n // 2 + k // 2 + k % 2 * n for k in range(n)])
-    for _ in range(int(math.log2(n))):
-        pairs = zip(rows[: n // 2], rows[n // 2 :], strict=True)
-        rows = [builder.shuffle_vector(a, b, order) for a, b in pairs for order in (low, high)]
-    return rows
-
-
-@intrinsic
-def gather(typingctx, source, offset, stride, buffer, position):
-    """Vectors position + k ← lane q from source[offset + q·stride + k], k < LANES."""
-    vec, wide = _VECTORS[source.dtype.name], _VECTORS[buffer.dtype.name]
-
-    def emit(context, builder, sig, args):
-        data, start, step, target, place = args
-        rows = []
-        for _ in range(LANES):
-            pointer = _pointer(context, builder, source, data, start, vec)
-            rows.append(builder.load(pointer, align=_itemsize(source)))
-            start = builder.add(start, step)
-        for x in _transposed(builder, rows):
-            x = x if vec is wide else builder.fpext(x, wide.llvm)
-            pointer = _vector_pointer(context, builder, buffer, target, place, wide)
-            builder.store(x, pointer, align=_access(buffer))
-            place = builder.add(place, ir.Constant(_I64, 1))
-
-    return types.void(source, types.int64, types.int64, buffer, types.int64), emit
-
-
-@intrinsic
-def scatter(typingctx, buffer, table, first, target, offset, stride):
-    """target[offset + q·stride + k] ← lane q of vector table[k], first ≤ k < first + LANES."""
-    vec = _VECTORS[buffer.dtype.name]
-
-    def emit(context, builder, sig, args):
-        data, places, k, out, start, step = args
-        start = builder.add(start, k)
-        rows = []
-        for _ in range(LANES):
-            place = builder.load(builder.gep(context.make_array(table)(context, builder, places).data, [k]))
-            pointer = _vector_pointer(context, builder, buffer, data, place, vec)
-            rows.append(builder.load(pointer, align=_access(buffer)))
-            k = builder.add(k, ir.Constant(_I64, 1))
-        for x in _transposed(builder, rows):
-            builder.store(x, _pointer(context, builder, target, out, start, vec), align=_itemsize(target))
-            start = builder.add(start, step)
-
-    return types.void(buffer, table, types.int64, target, types.int64, types.int64), emit
 
 
 # --- exponents ---------------------------------------------------------------------------------------------
