@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from walks import walk
 
-from kerneton import SkeletonSequence
+from kerneton import SkeletonSequence, make_actions, make_recognizer
 from kerneton.cli import main
 from kerneton.cli._terminal import printable
 from kerneton.files.readers import write
@@ -77,6 +77,26 @@ def test_folder_names_that_are_no_text(tmp_path):
     assert done.returncode == 1
     assert rb"caf\udce9/none" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+@posix
+def test_predictions_in_a_folder_whose_name_is_no_text(tmp_path):
+    folder, actions = (
+        os.path.join(os.fsencode(tmp_path), b"caf\xe9"),
+        make_actions(["bow", "wave"], n_subjects=2, n_takes=1),
+    )
+    try:
+        os.mkdir(folder)
+    except OSError:
+        pytest.skip("names here are text")
+    model, table = tmp_path / "model.kern", tmp_path / "out.csv"
+    make_recognizer("paper", kernel="sck").fit(actions, actions.labels).save(model)
+    write(tmp_path / "one.npz", [actions[0]])
+    (tmp_path / "one.npz").rename(os.fsdecode(os.path.join(folder, b"one.npz")))
+    done = kerneton("predict", str(model), os.fsdecode(folder), "--csv", str(table))
+    assert done.returncode == 0, done.stderr
+    assert r"caf\udce9" in table.read_text(encoding="utf-8")
+    assert rb"caf\udce9" in kerneton("predict", str(model), os.fsdecode(folder), "--csv", "-").stdout
 
 
 def test_screens_that_lack_letters(tmp_path):
