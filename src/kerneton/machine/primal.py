@@ -11,6 +11,7 @@ may come from memory, from disk or be computed anew; only numbers of the size of
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -175,11 +176,11 @@ class _Problem:
             if converged or n_iter == max_iter:
                 break
             n_iter += 1
-            active = self.signs * f < 1
+            weights = 2 * self.C * (self.signs * f < 1)
             # The nearer to the end, the more exactly a step is solved for: convergence is then faster than linear.
             forcing = min(0.1, float((norms / np.maximum(first, 1e-300)).max()) ** 0.5)
             step = -conjugate_gradients(
-                lambda V, active=active: self._pass(V, lambda g, at: 2 * self.C * active[:, at] * g)[1],
+                functools.partial(self._hessian, weights),
                 gradient,
                 np.zeros_like(gradient),
                 1.0,
@@ -188,6 +189,9 @@ class _Problem:
             along, bent = self._pass(step, lambda f, _: np.zeros_like(f))
             W = W + self._length(W, step, f, along, bent)[:, None] * step
         return PrimalMachine(W[:, :-1], self.rho * W[:, -1], n_iter, self.n_passes, converged)
+
+    def _hessian(self, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+        return self._pass(V, lambda f, at: weights[:, at] * f)[1]
 
     @staticmethod
     def _short(f: np.ndarray, signs: np.ndarray) -> np.ndarray:
