@@ -19,7 +19,7 @@ from kerneton.files.readers._values import check_values, read_bytes
 
 LOG = logging.getLogger("kerneton.files.readers")
 _JSON_LIMIT = 1 << 27  # bytes; as Python objects JSON takes about ten times its size
-_JSON_FACTOR = 12  # and no more than this, beside the budget's floor
+_JSON_FACTOR = 16  # and no more than this, beside the budget's floor
 
 
 def is_json(head: bytes) -> bool:
