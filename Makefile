@@ -7,7 +7,7 @@ EXTRA ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test lint format docs dist fuzz clean
+.PHONY: help demo test lint format docs pictures dist fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## say what can be made
@@ -32,6 +32,9 @@ format: $(STAMP)  ## put the code into shape
 docs: $(STAMP)  ## bring the generated pages up to date and build the site (docs/_build/html/index.html)
 	$(BIN)/python docs/generate.py
 	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+
+pictures: $(STAMP)  ## draw the pictures of the first page again (needs Chromium)
+	$(BIN)/python docs/front_pictures.py docs/front
 
 # LOWEST=1 tries them with the lowest versions that pyproject.toml names; PYTHON=python3.10 with another Python.
 dist: $(STAMP)  ## build the wheel and the sdist (dist/) and try each in an empty environment

@@ -101,9 +101,18 @@ def _persons(report: Report) -> Iterator[Step]:
         rest = tests - row["n_test"]
         others = (right - row["n_test"] * row["accuracy"]) / rest if rest else 0.0
         if row["accuracy_high"] < others:
-            text = f"Look at subject {row['subject']}: {percent(row['accuracy'])} % right against {percent(others)} % "
+            text = f"Look at {named(row['subject'])}: {percent(row['accuracy'])} % right against {percent(others)} % "
             text += "for the others. Check left and right, camera and labels; or add people who move alike."
             yield Step("person", text)
+
+
+def named(subject: str) -> str:
+    """A subject in a sentence; many are called so already.
+
+    >>> named("3"), named("subject-3")
+    ('subject 3', 'subject-3')
+    """
+    return subject if subject.lower().startswith(("subject", "person")) else f"subject {subject}"
 
 
 def _people(report: Report) -> Iterator[Step]:

@@ -45,7 +45,8 @@ def plot_explanation(why: Explanation) -> Figure:
         f"{why.sequence.name or 'recording'}: {why.label}{against}, decision value {why.value:+.2f}{chance}"
     )
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    figure.supxlabel(why.in_words, x=0.01, ha="left", fontsize=8, color=_QUIET)
+    told = f"{why.in_words};\nintercept: where every recording starts, whatever its joints do"
+    figure.supxlabel(told, x=0.01, ha="left", fontsize=8, color=_QUIET)
     draw_legend(figure, Body(why.sequence.layout, why.sequence.n_joints), top=0.16)
     return figure
 
@@ -95,6 +96,8 @@ def _draw_body(ax: Axes, why: Explanation, strongest: float) -> int:
     ax.set_axis_off()
     ax.set_title(f"joints ({_times(why.sequence, numbers[[at]])[0]})", loc="left", fontsize=9, color=_QUIET)
     bar = ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.7, aspect=30)
+    bar.set_ticks([-strongest, 0, strongest], labels=[f"{v:+.3f}" for v in (-strongest, 0, strongest)])
+    bar.ax.tick_params(labelsize=8)
     bar.set_label("against  ·  part of the decision value  ·  for", fontsize=8)
     bar.ax.tick_params(labelsize=7)
     return int(numbers[at])
@@ -122,8 +125,7 @@ def _draw_bars(ax: Axes, why: Explanation) -> None:
     ax.set_title(
         f"parts; they sum to the decision value, {why.value:+.3f}", loc="left", fontsize=9, color=_QUIET
     )
-    told = "against  ·  for;  intercept: where every recording starts, whatever its joints do"
-    ax.set_xlabel(told, fontsize=8, color=_QUIET)
+    ax.set_xlabel("against  ·  for", fontsize=8, color=_QUIET)
 
 
 def _draw_strip(ax: Axes, why: Explanation, shown: int) -> None:

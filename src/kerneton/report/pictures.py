@@ -219,6 +219,7 @@ def draw_pose(ax: Axes, pose: np.ndarray, body: Body, *, width: float = 2.0, alp
             alpha=alpha,
             solid_capstyle="round",
             zorder=1,
+            clip_on=False,
         )
     middle = COLOURS["middle"]
     ax.plot(*pose[body.heads].T, "o", color=middle, markersize=3 * width, alpha=alpha, zorder=1)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kerneton.data.sequence import SkeletonDataset
+from kerneton.report.advice import named
 from kerneton.report.page._cells import per_cent, signed
 from kerneton.report.page._motion import Motion
 from kerneton.report.page._verdicts import Pair, Verdict, anchor
@@ -27,7 +28,7 @@ def mistake_cards(data: SkeletonDataset, pairs: Sequence[Pair]) -> dict[str, Any
         name = sequence.name or f"recording {index}"
         return {
             "name": name,
-            "source": name if sequence.subject is None else f"{name}, subject {sequence.subject}",
+            "source": name if sequence.subject is None else f"{name}, {named(sequence.subject)}",
             "label": sequence.label if verdict is None else verdict.label,
             "verdict": verdict,
             "said": None if verdict is None or verdict.said is None else _sure(verdict),
