@@ -80,7 +80,9 @@ def data():
 
 @pytest.fixture(scope="module")
 def model():
-    return make_recognizer(kernel="sck").set_params(sck__order=2, sck__n_pivots_joint=3, sck__n_pivots_time=3)
+    return make_recognizer(kernel="sck").set_params(
+        sck__kernel__order=2, sck__kernel__n_pivots_joint=3, sck__kernel__n_pivots_time=3
+    )
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +179,7 @@ def test_every_part_is_there(page, report):
         report.protocol,
         *report.versions,
         *report.versions.values(),
-        "sck__order",
+        "sck__kernel__order",
     ):
         assert value in text
     assert "mean and standard deviation over 3 splits" in text

@@ -151,13 +151,18 @@ def _run(
     model.fit(known, labels[train], **_fit_params(model, groups))
     fitted = time.perf_counter()
     model = getattr(model, "best_estimator_", model)  # of a grid search
-    found = model.results(unknown) if hasattr(model, "results") else None
-    predicted = model.predict(unknown) if found is None else found.labels
+    given: Any = unknown
+    if (
+        isinstance(model, Pipeline) and len(model.steps) > 1
+    ):  # features are computed once for labels and scores
+        model, given = model[-1], model[:-1].transform(unknown)
+    found = model.results(given) if hasattr(model, "results") else None
+    predicted = model.predict(given) if found is None else found.labels
     predicted_at = time.perf_counter()
     classes = tuple(str(label) for label in getattr(model, "classes_", ()))
     if found is None:
         scores, probabilities = (
-            _by_class(model, m, unknown, classes) for m in ("decision_function", "predict_proba")
+            _by_class(model, m, given, classes) for m in ("decision_function", "predict_proba")
         )
     else:
         scores, probabilities = found.scores, found.probabilities
