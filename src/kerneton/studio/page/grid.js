@@ -4,7 +4,7 @@ import { texts } from "./en.js";
 import { labelColor, name, seconds, emit } from "./store.js";
 import * as api from "./api.js";
 
-const CARD = 158, HEIGHT = 186, GAP = 12, KEPT = 600, PERIOD = 90;
+const CARD = 158, HEIGHT = 196, GAP = 12, KEPT = 600, PERIOD = 90;
 const thumbs = new Map();
 let wanted = new Set(), asking = false;
 
@@ -97,8 +97,7 @@ export class Grid {
     },
       canvas, item.warnings.length ? h("span.badge", { title: item.warnings.map(w => texts.warnings[w]).join("\n") }, icon("warn")) : null,
       item.source ? h("span.cut", { title: texts.segmentOf(name(item.source)) }, "✂") : null,
-      h("span.chip", { style: { "--chip": labelColor(item.label) } }, label),
-      h("span.who", {}, h("b", {}, name(item.id)), h("span", {}, `${item.subject ?? "–"} · ${seconds(item).toFixed(1)} s`)));
+      h("span.who", {}, h("span.line", {}, h("span.chip", { style: { "--chip": labelColor(item.label) } }, label), h("span", {}, `${seconds(item).toFixed(1)} s`)), h("span.line", {}, h("b", {}, name(item.id)), h("span", {}, item.subject ?? "–"))));
     if (item.id === this.active) node.classList.add("active");
     this.space.append(node);
     if (!thumbs.has(item.id)) wanted.add(item.id);

@@ -30,7 +30,7 @@ export class Label {
     this.side = h("aside.label-side", {}, this.queueHead, this.queue);
     this.empty = h("div.empty", {}, h("h2", {}, texts.nothingToLabel), h("p", {}, texts.nothingToLabelText), h("a.primary", { href: "#/collect" }, texts.tabs.collect));
     this.node = h("div.label", {}, this.side, this.main);
-    on("moved", map => { if (map[this.id]) this.id = map[this.id]; for (const [old, now] of Object.entries(map)) if (this.suggestions.has(old)) this.suggestions.set(now, this.suggestions.get(old)); });
+    on("moved", map => { if (map[this.id]) { this.id = map[this.id]; this.remember(); } for (const [old, now] of Object.entries(map)) if (this.suggestions.has(old)) this.suggestions.set(now, this.suggestions.get(old)); });
     on("recordings", () => this.refresh());
     on("models", () => this.renderHead());
     addEventListener("keydown", event => this.keys(event));
@@ -38,7 +38,7 @@ export class Label {
 
   get record() { return store.byId.get(this.id); }
   get segments() { return this.record?.segments ?? []; }
-  enter(id) { this.refresh(); const first = id ?? this.id ?? this.list()[0]?.id ?? store.recordings[0]?.id; if (first) this.open(first); }
+  enter(id) { this.refresh(); const first = (store.byId.has(id) ? id : null) ?? this.id ?? this.list()[0]?.id ?? store.recordings[0]?.id; if (first) this.open(first); }
 
   list() {
     const own = store.recordings.filter(r => !r.source && (!this.onlyOpen || (r.label === null && !r.segments.length) || r.id === this.id));
@@ -93,6 +93,7 @@ export class Label {
     const record = this.record;
     if (!record) return;
     this.renderQueue(); this.renderLabels(); this.renderTitle();
+    this.remember();
     try {
       const motion = await motionOf(record);
       if (this.id !== id) return;
@@ -102,6 +103,9 @@ export class Label {
       announce(texts.opened(name(id), seconds(record)));
     } catch (error) { complain(error); }
   }
+
+  // The address names what is open, so that a reload opens it again.
+  remember() { if (this.node.isConnected) history.replaceState(null, "", `#/label/${encodeURIComponent(this.id)}`); }
 
   go(by) {
     const list = this.list(), at = list.findIndex(r => r.id === this.id), next = list[Math.max(0, Math.min(list.length - 1, at + by))];
@@ -186,6 +190,7 @@ export class Label {
       this.suggestions = new Map(told.suggestions.map(s => [s.id, s]));
       this.order = [...told.suggestions.map(s => s.id), ...told.long];
       this.renderQueue();
+      document.activeElement?.blur(); // so that Enter confirms the suggestion
       if (this.order.length) this.open(this.order[0]);
       announce(texts.suggestionsReady(told.suggestions.length));
     } catch (error) { complain(error); }

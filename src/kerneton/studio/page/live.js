@@ -21,7 +21,7 @@ export class Live {
     this.word = h("p.live-word", {}, "–");
     this.sure = h("p.live-sure.quiet", {}, texts.notStarted);
     this.ranked = h("ul.bars");
-    this.counts = h("div.chips", { "aria-label": texts.counts });
+    this.counts = h("div.chips", { role: "group", "aria-label": texts.counts });
     this.meters = h("dl.meters", {}, ["delay", "rate", "window"].map(k => h("div", {}, h("dt", {}, texts.meters[k]), h("dd", { "data-k": k }, "–"))));
     this.color = h("label.check", {}, h("input", { type: "checkbox", checked: true, onchange: e => { this.colored = e.target.checked; this.tell({ why: this.colored }); if (!this.colored) this.joints = null; } }), texts.colorJoints);
     this.legend = h("p.quiet", {}, h("span.key.for", {}, texts.speaksFor), " ", h("span.key.against", {}, texts.speaksAgainst));

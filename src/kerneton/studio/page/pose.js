@@ -4,7 +4,10 @@ import { store } from "./store.js";
 
 let loading = null;
 
-export function estimator(complexity = 1) {
+export const QUALITIES = ["lite", "full", "heavy"];
+export const quality = () => Math.max(0, QUALITIES.indexOf(localStorage.getItem("kerneton-pose") ?? "full"));
+
+export function estimator(complexity = quality()) {
   loading ??= (async () => {
     if (!store.state.pose) throw new Error(texts.noPose);
     await new Promise((ok, no) => {
@@ -45,7 +48,7 @@ export function standing(world) {
 
 // The camera, estimated as fast as the machine can; every result, or null for a frame without a body.
 export class Camera {
-  constructor(onresult, { complexity = 1 } = {}) { this.onresult = onresult; this.complexity = complexity; }
+  constructor(onresult) { this.onresult = onresult; }
   async open() {
     if (!navigator.mediaDevices?.getUserMedia) throw new Error(texts.noCamera);
     try {
@@ -53,7 +56,7 @@ export class Camera {
     } catch (error) { throw new Error(`${texts.noCamera} (${error.message})`); }
     this.video = Object.assign(document.createElement("video"), { muted: true, playsInline: true, srcObject: this.stream });
     await this.video.play();
-    const pose = await estimator(this.complexity);
+    const pose = await estimator();
     pose.reset();
     this.begin = performance.now();
     this.run(pose);

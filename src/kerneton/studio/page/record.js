@@ -1,7 +1,7 @@
 // Record from the camera: countdown, fixed length or hands-free, several takes in a row.
 import { h, button, clear, announce, toast } from "./dom.js";
 import { Stage } from "./body3d.js";
-import { Camera, poseBody } from "./pose.js";
+import { Camera, poseBody, quality, QUALITIES } from "./pose.js";
 import { texts } from "./en.js";
 import { complain, emit, reload, store } from "./store.js";
 import * as api from "./api.js";
@@ -59,6 +59,7 @@ export async function open() {
   const canvas = h("canvas.stage", { role: "img", "aria-label": texts.stageLabel }), stage = new Stage(canvas), told = h("p.record-told", { role: "status" }, texts.openingCamera), preview = h("div.preview");
   const label = h("input", { list: "labels", value: store.labels[0] ?? "", name: "record-label" }), subject = h("input", { list: "subjects", value: localStorage.getItem("kerneton-subject") ?? "", name: "record-subject" });
   const mode = h("select", {}, h("option", { value: "fixed" }, texts.fixed), h("option", { value: "hands-free" }, texts.handsFree));
+  const fine = h("select", { onchange: () => localStorage.setItem("kerneton-pose", fine.value) }, QUALITIES.map((q, i) => h("option", { value: q, ...(i === quality() ? { selected: true } : {}) }, texts.qualities[q])));
   const number = (value, min, max) => h("input", { type: "number", value, min, max, size: 4 });
   const length = number(2, 0.5, 60), takes = number(5, 1, 50), countdown = number(3, 0, 20);
   length.step = 0.5;
@@ -93,7 +94,7 @@ export async function open() {
   };
   const dialog = h("dialog.record", { "aria-label": texts.record, onclose: () => { camera.close(); recorder = null; dialog.remove(); } },
     h("header", {}, h("h2", {}, texts.record), button(texts.close, () => dialog.close(), { kind: "quiet" })), h("p.quiet", {}, texts.onlyJoints),
-    h("div.record-main", {}, h("div.record-view", {}, preview, canvas, told), h("div.record-form", {}, h("div.row", {}, field(texts.label, label), field(texts.subject, subject)), field(texts.mode, mode), h("div.row", {}, field(texts.seconds, length), field(texts.takes, takes), field(texts.countdown, countdown)), go, h("p.quiet", {}, texts.handsFreeText))));
+    h("div.record-main", {}, h("div.record-view", {}, preview, canvas, told), h("div.record-form", {}, h("div.row", {}, field(texts.label, label), field(texts.subject, subject)), field(texts.mode, mode), h("div.row", {}, field(texts.seconds, length), field(texts.takes, takes), field(texts.countdown, countdown)), field(texts.poseQuality, fine), go, h("p.quiet", {}, texts.handsFreeText))));
   document.body.append(dialog);
   dialog.showModal();
   stage.show(poseBody());

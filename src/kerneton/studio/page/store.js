@@ -48,17 +48,38 @@ export async function reloadModels() {
   emit("models");
 }
 
-// A change: done by the server, then the list is read again; ids may have moved.
-export async function change(path, body, { silent = false } = {}) {
-  try {
-    const told = await api.post(path, body);
-    if (told.moved) emit("moved", told.moved);
-    await reload();
+// A change: done by the server, then the list is read again. Changes go one after another, in the order in which they were
+// made; ids may move by one change and are looked up when the next is sent. The list is read when the last is done, so that
+// what the page shows already is not taken back in between.
+let last = Promise.resolve(), pending = 0;
+const renamed = new Map();
+function present(id) {
+  for (let n = 0; n < 50 && !store.byId.has(id) && renamed.has(id); n++) id = renamed.get(id);
+  return id;
+}
+
+export function change(path, body = {}) {
+  pending++;
+  const done = last.then(async () => {
+    const now = { ...body };
+    if (now.id !== undefined) now.id = present(now.id);
+    if (now.ids !== undefined) now.ids = now.ids.map(present);
+    let told = null;
+    try {
+      told = await api.post(path, now);
+      for (const [from, to] of Object.entries(told.moved ?? {})) if (from !== to) { renamed.set(from, to); renamed.delete(to); }
+      if (told.moved) emit("moved", told.moved);
+    } catch (error) {
+      complain(error);
+      throw error;
+    } finally {
+      pending--;
+      if (!pending) await reload();
+    }
     return told;
-  } catch (error) {
-    if (!silent) complain(error);
-    throw error;
-  }
+  });
+  last = done.catch(() => {});
+  return done;
 }
 
 export function complain(error) {
@@ -83,7 +104,7 @@ export function follow() {
   news.onmessage = async message => {
     const before = store.state;
     store.state = { ...before, ...JSON.parse(message.data) };
-    if (store.state.version !== store.version) reload().catch(complain);
+    if (store.state.version !== store.version && !pending) reload().catch(complain);
     if (before.training?.running && !store.state.training.running) await reloadModels().catch(complain);
     emit("state", before);
   };
