@@ -13,11 +13,12 @@ from websockets.sync.client import connect
 
 import kerneton
 from kerneton.exceptions import DataError, MissingDataError, ParameterError
+from kerneton.report.intervals import interval
 from kerneton.studio import pose
 from kerneton.studio.live import Segments, Watcher, Window, frame_of
 from kerneton.studio.server import Studio
 from kerneton.studio.suggest import segments
-from kerneton.studio.trainer import read_folder, record_next, wilson
+from kerneton.studio.trainer import read_folder, record_next
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,10 @@ def test_the_figures_are_those_of_people_held_out(trained):
     assert model["tested"] == 15
     assert np.sum(model["confusion"]) == 15
     assert np.trace(model["confusion"]) == model["right"]
-    assert model["interval"] == pytest.approx(wilson(model["right"], 15))
+    right = [row["true"] == row["said"] for row in model["predictions"]]
+    known = interval(right, [row["name"].split("/")[1] for row in model["predictions"]])
+    assert model["interval"] == pytest.approx([known.low, known.high])
+    assert model["over_people"] == 5
     ids = {row["id"] for row in trained.get("recordings")["recordings"]}
     assert {row["name"] for row in model["predictions"]} <= ids
 
@@ -155,12 +159,6 @@ def test_recordings_to_train_on_are_those_of_the_command_line(folder):
     assert mine.subjects.tolist() == theirs.subjects.tolist()
     assert len(notes) == 1
     assert "bad.csv" in notes[0]
-
-
-def test_wilson_is_the_interval_of_the_textbook():
-    assert wilson(0, 0) == (0.0, 1.0)
-    assert wilson(8, 10) == pytest.approx((0.4901625, 0.9433178), abs=1e-6)
-    assert wilson(10, 10)[1] == pytest.approx(1.0)
 
 
 def test_advice_names_what_is_missing(toy):

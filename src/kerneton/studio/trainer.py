@@ -7,7 +7,6 @@ A job is a line of JSON, ``{"folder": ..., "name": ...}``; progress and the resu
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import time
@@ -22,22 +21,6 @@ from kerneton.studio.places import MODELS, named
 from kerneton.studio.recognizing import fit_model, new_model, save_model, warm_up
 
 Tell = Callable[..., None]
-
-
-def wilson(right: int, n: int, z: float = 1.959964) -> tuple[float, float]:
-    """Wilson's interval of a share, (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n).
-
-    >>> low, high = wilson(9, 10)
-    >>> round(low, 3), round(high, 3)
-    (0.596, 0.982)
-    """
-    if n == 0:
-        return 0.0, 1.0
-    p = right / n
-    middle = p + z * z / (2 * n)
-    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    scale = 1 + z * z / n
-    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
 def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
@@ -171,6 +154,8 @@ def _protocol(data: Any) -> tuple[Any, str]:
 
 
 def _held_out(report: Any, data: Any) -> dict[str, Any]:
+    from kerneton.report.intervals import interval
+
     names = [s.name for s in data]
     tested = [
         {"name": names[i], "true": str(true), "said": str(said)}
@@ -178,13 +163,17 @@ def _held_out(report: Any, data: Any) -> dict[str, Any]:
         for i, true, said in zip(split.indices, split.true, split.predicted, strict=True)
     ]
     right = sum(row["true"] == row["said"] for row in tested)
-    low, high = wilson(right, len(tested))
+    subjects = (
+        None if report.subjects is None else [report.subjects[i] for s in report.splits for i in s.indices]
+    )
+    known = interval([row["true"] == row["said"] for row in tested], subjects)
     pairs = Counter((row["true"], row["said"]) for row in tested if row["true"] != row["said"])
     return {
         "right": right,
         "tested": len(tested),
         "accuracy": right / len(tested),
-        "interval": [low, high],
+        "interval": [known.low, known.high],
+        "over_people": known.n_subjects,
         "classes": list(report.classes),
         "confusion": report.confusion.tolist(),
         "predictions": tested,

@@ -58,7 +58,7 @@ export const texts = {
   train: "Train", stop: "Stop", trainingProgress: "Progress of the training", stages: { start: "Getting ready …", read: "Reading the recordings …", test: "Testing on people held out …", fit: "Training on everybody …", save: "Saving …", done: "Done" },
   trained: "Training is done.", stopped: "Stopped. Nothing was kept.", needTwoLabels: "Two labels with two recordings each are needed.", needTwoEach: labels => `Two recordings are needed of each label; one more of: ${labels.join(", ")}.`,
   noModel: "No model yet", noModelText: "There is no model yet. Training takes seconds.", models: "Models", modelColumns: ["Date", "Accuracy", "95 % interval", "Recordings", "Labels", "Subjects", "Time", ""], inUse: "in use", use: "Use",
-  heldOutPeople: "accuracy on people held out", heldOutRecordings: "accuracy on recordings held out", ofTested: (right, n, [low, high]) => `${right} of ${n} right; 95 % interval ${percent(low)} to ${percent(high)} (Wilson)`,
+  heldOutPeople: "accuracy on people held out", heldOutRecordings: "accuracy on recordings held out", ofTested: (right, n, [low, high], people) => `${right} of ${n} right; 95 % interval ${percent(low)} to ${percent(high)} (Wilson${people ? `, over ${people} people` : ""})`,
   onePerson: "The same people are in training and test, so this says nothing about new people. Record a second person.",
   confusion: "What was taken for what", confusionText: "Rows are true labels, columns what the model said. Press a number to see its recordings.", cell: (n, row, col) => row === col ? `${n} × ${row}, right` : `${n} × ${row} taken for ${col}`,
   next: "What to record next", nothingNext: "Nothing stands out. More people help most.",

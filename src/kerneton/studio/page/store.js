@@ -58,6 +58,17 @@ function present(id) {
   return id;
 }
 
+// The list knows a moved recording by its new id at once, before it is read again.
+function move(from, to) {
+  renamed.set(from, to);
+  renamed.delete(to);
+  const record = store.byId.get(from);
+  if (!record) return;
+  store.byId.delete(from);
+  record.id = to;
+  store.byId.set(to, record);
+}
+
 export function change(path, body = {}) {
   pending++;
   const done = last.then(async () => {
@@ -67,7 +78,7 @@ export function change(path, body = {}) {
     let told = null;
     try {
       told = await api.post(path, now);
-      for (const [from, to] of Object.entries(told.moved ?? {})) if (from !== to) { renamed.set(from, to); renamed.delete(to); }
+      for (const [from, to] of Object.entries(told.moved ?? {})) if (from !== to) move(from, to);
       if (told.moved) emit("moved", told.moved);
     } catch (error) {
       complain(error);
@@ -105,7 +116,8 @@ export function follow() {
     const before = store.state;
     store.state = { ...before, ...JSON.parse(message.data) };
     if (store.state.version !== store.version && !pending) reload().catch(complain);
-    if (before.training?.running && !store.state.training.running) await reloadModels().catch(complain);
+    const { done } = store.state.training; // whichever news were missed, a finished model is fetched
+    if (done && !store.models.some(model => model.name === done)) await reloadModels().catch(complain);
     emit("state", before);
   };
   news.onclose = event => {

@@ -73,7 +73,7 @@ export class Train {
     const out = [];
     if (m.accuracy !== undefined) out.push(
       h("div.hero", {}, h("p.headline", {}, h("span.big", {}, texts.percentNumber(m.accuracy), h("small", {}, " %"))),
-        h("div", {}, h("p", {}, h("b", {}, m.people === "subjects" ? texts.heldOutPeople : texts.heldOutRecordings)), h("p.quiet", {}, texts.ofTested(m.right, m.tested, m.interval)), m.people === "subjects" ? null : h("p.hint", {}, texts.onePerson))),
+        h("div", {}, h("p", {}, h("b", {}, m.people === "subjects" ? texts.heldOutPeople : texts.heldOutRecordings)), h("p.quiet", {}, texts.ofTested(m.right, m.tested, m.interval, m.over_people)), m.people === "subjects" ? null : h("p.hint", {}, texts.onePerson))),
       h("div.beside", {}, this.confusion(m), h("section", {}, h("h2", {}, texts.next), m.next.length ? h("ul", {}, m.next.map(n => h("li", {}, texts.advice(n)))) : h("p", {}, texts.nothingNext),
         h("div.row", {}, h("a.primary", { href: "#/live" }, texts.watchLive), h("a.plain", { href: "#/share" }, texts.tabs.share)))),
       this.opened);

@@ -1,0 +1,112 @@
+"""How quick the studio is: from clips to a live label, answers while a training runs, the list's frames a second.
+
+    python benchmarks/studio.py [--recordings 2000]
+
+It starts the command on generated actions and drives Chromium through Playwright. Run it on an idle machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+from playwright.sync_api import Page, sync_playwright
+
+from kerneton import SkeletonSequence, make_actions, write
+
+SCROLL = """async () => {
+    const grid = document.querySelector('.grid'), times = [];
+    for (let i = 0; i < 240; i++) {
+        grid.scrollTop += 60;
+        times.push(await new Promise(requestAnimationFrame));
+    }
+    return times;
+}"""
+
+
+def start(folder: Path) -> tuple[subprocess.Popen[str], str]:
+    command = [sys.executable, "-m", "kerneton", "studio", str(folder), "--no-browser"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    found = re.search(r"http://\S+", process.stdout.readline())
+    return process, found[0]
+
+
+def clips_to_live(page: Page, url: str) -> dict[str, float]:
+    """Seconds from pressing Train to the first live label, and of answers to a click meanwhile."""
+    base, token = url.split("/?token=")
+    page.goto(url)
+    page.get_by_role("button", name="Only the clips").click()
+    page.wait_for_selector(".card")
+    time.sleep(20)  # the processes that train and recognise get ready, as they do while people collect
+    page.goto(f"{base}/#/train")
+    begin = time.perf_counter()
+    page.get_by_role("button", name="Train", exact=True).click()
+    answers = []
+    while not page.locator(".hero").count():
+        body = json.dumps({"id": "wave/ann/wave-ann.npz", "note": str(len(answers))}).encode()
+        headers = {"X-Kerneton-Token": token, "Content-Type": "application/json"}
+        asked = time.perf_counter()
+        urllib.request.urlopen(urllib.request.Request(f"{base}/api/annotate", body, headers)).read()
+        answers.append(time.perf_counter() - asked)
+        page.wait_for_timeout(50)
+    trained = time.perf_counter()
+    page.get_by_role("link", name="See it live").click()
+    page.get_by_role("button", name="Start").click()
+    page.locator(".live-now .bars li").first.wait_for()
+    shown = time.perf_counter()
+    page.wait_for_timeout(8000)
+    return {
+        "train_seconds": trained - begin,
+        "label_seconds": shown - begin,
+        "answer_ms_median": 1000 * statistics.median(answers),
+        "answer_ms_largest": 1000 * max(answers),
+        "live_delay_ms": float(page.locator("[data-k=delay]").inner_text().removesuffix(" ms")),
+    }
+
+
+def list_of(page: Page, url: str, n: int) -> dict[str, float]:
+    """Frames a second while a long list scrolls."""
+    page.goto(url)
+    page.get_by_text(f"{n:,} recordings").wait_for(timeout=120_000)
+    times = np.diff(page.evaluate(SCROLL))
+    return {"scroll_fps_median": 1000 / float(np.median(times)), "scroll_fps_low": 1000 / float(np.quantile(times, 0.95))}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--recordings", type=int, default=2000)
+    n = parser.parse_args().recordings
+    results: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as work, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        page.set_default_timeout(120_000)
+        process, url = start(Path(work) / "clips")
+        results |= clips_to_live(page, url)
+        process.terminate()
+        process.wait()
+        layout = make_actions(["wave"], n_subjects=1, n_takes=1)[0].layout
+        rng = np.random.default_rng(0)
+        for i in range(n):
+            one = SkeletonSequence(rng.normal(size=(30, 20, 3)).astype(np.float32), layout=layout, fps=30)
+            write(Path(work) / "many" / f"label {i % 20}" / f"p{i % 7}" / f"{i:05d}.npz", [one])
+        process, url = start(Path(work) / "many")
+        results |= list_of(page, url, n)
+        process.terminate()
+        process.wait()
+        browser.close()
+    print(json.dumps({key: round(value, 2) for key, value in results.items()}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
