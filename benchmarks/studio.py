@@ -79,7 +79,10 @@ def list_of(page: Page, url: str, n: int) -> dict[str, float]:
     page.goto(url)
     page.get_by_text(f"{n:,} recordings").wait_for(timeout=120_000)
     times = np.diff(page.evaluate(SCROLL))
-    return {"scroll_fps_median": 1000 / float(np.median(times)), "scroll_fps_low": 1000 / float(np.quantile(times, 0.95))}
+    return {
+        "scroll_fps_median": 1000 / float(np.median(times)),
+        "scroll_fps_low": 1000 / float(np.quantile(times, 0.95)),
+    }
 
 
 def main() -> None:

@@ -43,7 +43,11 @@ def context(browser):
     found.problems = problems
     yield found
     found.close()
-    gone = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "Connection closed")  # servers end before their pages
+    gone = (
+        "ERR_CONNECTION_REFUSED",
+        "ERR_CONNECTION_RESET",
+        "Connection closed",
+    )  # servers end before their pages
     assert [text for text in problems if not any(word in text for word in gone)] == []
 
 

@@ -252,7 +252,10 @@ def test_motion_and_thumbs_are_the_recording(server, folder):
 
 
 def test_a_recording_of_the_page_is_a_file_that_the_command_line_reads(server, folder):
-    frame = [[0.1 * j, -0.5, 0.2, 1.0] for j in range(33)]
+    down = (
+        [-0.6] * 11 + [-0.45] * 2 + [-0.2] * 2 + [0.05] * 8 + [0.0] * 2 + [0.4] * 2 + [0.8] * 6
+    )  # y of a person who stands
+    frame = [[0.15 if j % 2 else -0.15, y, 0.02, 1.0] for j, y in enumerate(down)]
     told = server.post(
         "recorded",
         joints=[frame] * 30,
@@ -266,7 +269,7 @@ def test_a_recording_of_the_page_is_a_file_that_the_command_line_reads(server, f
     assert len(data) == 1
     assert data[0].layout.name == "mediapipe33"
     assert data[0].fps == 15
-    np.testing.assert_allclose(data[0].joints[0, 1], [-0.1, 0.5, 0.2], atol=1e-6)  # y up, x to the left
+    np.testing.assert_allclose(data[0].joints[0, 25], [-0.15, -0.4, 0.02], atol=1e-6)  # y up, x to the left
 
 
 @pytest.mark.parametrize("path", ["events", "live"])
