@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib
 import os
 import random
 import sys
@@ -26,6 +27,9 @@ with nullcontext() if atheris is None else atheris.instrument_imports(include=["
     from kerneton.exceptions import KernetonError
     from kerneton.files.readers import formats, read
     from kerneton.recognize.model_file import load
+
+    for name in formats():  # readers are imported when first used, which would be too late to be looked at
+        importlib.import_module(f"kerneton.files.readers.{name}")
 
 import numpy as np
 from fuzz import mutate
