@@ -45,9 +45,9 @@ choices = {
 protocol = SubjectKFold(n_splits=2)
 accuracies = []
 for name, joints in choices.items():
-    model = make_recognizer(kernel="dck").set_params(dck__joints=joints)
+    model = make_recognizer(kernel="dck").set_params(dck__kernel__joints=joints)
     report = evaluate(model, data, protocol)
-    n_features = model.fit(data, data.labels)["dck"].block_sizes_.sum()
+    n_features = model.fit(data, data.labels).features(data[:1]).shape[1]
     accuracies.append(100 * report.accuracy)
     print(f"{name:10} {len(layout.indices(joints)):2} joints {n_features:6,} features: {report.accuracy:.1%}")
 
@@ -81,7 +81,7 @@ right.invert_yaxis()
 figure.savefig(out / "choosing_joints.png", dpi=110)
 
 # %%
-# Which choice is best is for the training subjects to say: put ``dck__joints`` or ``sck__weighting`` into a
+# Which choice is best is for the training subjects to say: put ``dck__kernel__joints`` or ``sck__kernel__weighting`` into a
 # ``GridSearchCV`` with a splitter by subject, as in the example on EPN.
 
 print(sorted(p for p in make_recognizer("paper").get_params() if p.endswith(("__joints", "__weighting"))))

@@ -56,8 +56,8 @@ figure.savefig(out / "what_epn_does_spectrum.png", dpi=110)
 # twenty joints, the set called "key", make it quick.
 
 protocol = SubjectKFold(n_splits=2)
-recognizer = make_recognizer(kernel="sck").set_params(sck__joints="key")
-reports = [evaluate(recognizer.set_params(sck__power=power), data, protocol) for power in powers]
+recognizer = make_recognizer(kernel="sck").set_params(sck__kernel__joints="key")
+reports = [evaluate(recognizer.set_params(sck__kernel__power=power), data, protocol) for power in powers]
 for power, report in zip(powers, reports, strict=True):
     print(f"γ {power:4}: {report!r}")
 figure = plot_sweep(
@@ -75,6 +75,6 @@ figure.savefig(out / "what_epn_does_accuracy.png", dpi=110)
 # by people again, is an honest way.
 
 training = data.select(np.flatnonzero(data.subjects < "5"))
-search = GridSearchCV(recognizer, {"sck__power": [1.0, 0.36]}, cv=SubjectKFold(n_splits=2))
+search = GridSearchCV(recognizer, {"sck__kernel__power": [1.0, 0.36]}, cv=SubjectKFold(n_splits=2))
 search.fit(training, training.labels)
 print("chosen inside the training subjects:", search.best_params_)
