@@ -112,13 +112,12 @@ def test_two_bodies_are_centred_between_them_and_keep_their_distance():
 
 def test_kinds():
     body = SkeletonSequence(walk(5, 20), layout=KINECT_20)
-    assert skeleton_kind([body]) == SkeletonKind(20, flat=False, turns=True, bodies=1)
-    assert skeleton_kind([body]).plain
+    assert skeleton_kind([body]) == SkeletonKind(20)
     flat = body.replace(joints=body.joints * [1, 1, 0])
-    assert skeleton_kind([flat]) == SkeletonKind(20, flat=True, turns=False, bodies=1)
+    assert skeleton_kind([flat]) == SkeletonKind(20, flat=True, turns=False)
     assert not skeleton_kind([flat, body]).flat
     assert skeleton_kind([SkeletonSequence(walk(5, 20), layout=HAND_20)]).turns is False
-    assert skeleton_kind([SkeletonSequence(walk(5, 39))]) == SkeletonKind(39, False, False, 1)
+    assert skeleton_kind([SkeletonSequence(walk(5, 39))]) == SkeletonKind(39, turns=False, sides=False)
     assert skeleton_kind([two_people()]).bodies == 2
     lost = flat.joints.copy()
     lost[0, 3] = np.nan

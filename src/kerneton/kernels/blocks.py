@@ -17,6 +17,7 @@ from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.kernels.batches import map_batches
 from kerneton.kernels.mirroring import Mirror, Token
 from kerneton.machine.alignment import alignment_weights, block_grams
+from kerneton.prepare.poses import is_flat
 
 
 class BlockKernel(TransformerMixin, BaseEstimator):
@@ -30,6 +31,7 @@ class BlockKernel(TransformerMixin, BaseEstimator):
 
     block_sizes_: np.ndarray
     n_joints_in_: int
+    n_axes_: int = 3  # 2 where z is zero throughout the training recordings
     layout_: Layout | None
     weights_: np.ndarray
     device: str | None = None
@@ -84,8 +86,8 @@ class BlockKernel(TransformerMixin, BaseEstimator):
             row *= factors
         return features
 
-    def mirrored(self, features: np.ndarray) -> tuple[Any, np.ndarray] | None:
-        """This fitted kernel with ``mirror=True`` and its features, from those without; None where that cannot be.
+    def mirrored(self, features: np.ndarray, mirror: bool | str = True) -> tuple[Any, np.ndarray] | None:
+        """This fitted kernel with ``mirror`` and its features, from those without; None where that cannot be.
 
         >>> from kerneton import SCK
         >>> from kerneton.data.layouts import FLORENCE_15
@@ -97,7 +99,7 @@ class BlockKernel(TransformerMixin, BaseEstimator):
         """
         if not self._mirrors_features():
             return None
-        twin = copy.copy(self).set_params(mirror=True)
+        twin = copy.copy(self).set_params(mirror=mirror)
         twin._set_mirror()
         assert twin._mirror is not None
         return twin, twin._mirror.average(features)
@@ -119,11 +121,19 @@ class BlockKernel(TransformerMixin, BaseEstimator):
     def get_state(self) -> dict[str, Any]:
         """What was learnt, for a file; the rest follows from it and from the parameters."""
         weights = self.weights_ if self.weighting is not None else None
-        return {"n_joints": self.n_joints_in_, "layout": self.layout_, "weights": weights}
+        return {
+            "n_joints": self.n_joints_in_,
+            "n_axes": self.n_axes_,
+            "layout": self.layout_,
+            "weights": weights,
+        }
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Become the kernel that ``get_state`` described; what does not fit is refused."""
         self.n_joints_in_, self.layout_ = state["n_joints"], state["layout"]
+        self.n_axes_ = state["n_axes"]
+        if self.n_axes_ not in (2, 3):
+            raise ModelFileError(f"a kernel of {self.n_axes_!r} axes, expected 2 or 3")
         check_choice("weighting", self.weighting, [None, "alignment"])
         self._prepare([still_recording(self.layout_, self.n_joints_in_)])
         self._set_mirror()
@@ -145,11 +155,13 @@ class BlockKernel(TransformerMixin, BaseEstimator):
         sequences = check_sequences(X)
         self.n_joints_in_ = sequences[0].n_joints
         self.layout_ = sequences[0].layout
+        self.n_axes_ = 2 if all(is_flat(s.joints) for s in sequences) else 3
         self._prepare(sequences)
         self._set_mirror()
         return sequences
 
     def _set_mirror(self) -> None:
+        check_choice("mirror", self.mirror, [False, True, "bodies"])
         sizes = self._sizes()
         self._mirror = self._make_mirror(sizes) if self.mirror else None
         self.block_sizes_ = sizes if self._mirror is None else sizes[self._mirror.kept]

@@ -15,7 +15,7 @@ from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.kernels.blocks import BlockKernel, resolve_joints
 from kerneton.kernels.displacement import banded_sums, direct_sums, harmonic_sums, plan_harmonics
 from kerneton.kernels.feature_maps import gaussian_features
-from kerneton.kernels.mirroring import Mirror, Token, mirror_blocks, reversed_pivots
+from kerneton.kernels.mirroring import Mirror, Token, image_joints, mirror_blocks, reversed_pivots
 from kerneton.kernels.power_norm import hosvd_power
 from kerneton.kernels.signals import SCALED, SIGNALS, learn_scale
 
@@ -48,8 +48,8 @@ class DCK(BlockKernel):
         γ of the core tensor and γ* of the entries; 1 for none.
     same_joint : bool
         Also pair a joint with itself at two times, which the paper's sizes count and its sum leaves out.
-    mirror : bool
-        Average the features of a recording and of its mirror image.
+    mirror : {False, True, "bodies"}
+        Average the features of a recording and of its mirror image, or over the two orders of two persons.
     weighting : {"alignment", None}
         Weight each pair by how well it tells the training labels apart, see `alignment_weights`.
     method : {"harmonics", "direct"}
@@ -90,7 +90,7 @@ class DCK(BlockKernel):
         power: float = 0.85,
         entry_power: float = 1.0,
         same_joint: bool = True,
-        mirror: bool = False,
+        mirror: bool | str = False,
         weighting: str | None = None,
         method: str = "harmonics",
         tol: float = 1e-5,
@@ -142,7 +142,7 @@ class DCK(BlockKernel):
         return [tuple(pair) for pair in np.asarray(self.joints_)[self._local_pairs].tolist()]
 
     def _sizes(self) -> np.ndarray:
-        z2, z3 = 3 * self.n_pivots_joint, self.n_pivots_time
+        z2, z3 = self.n_axes_ * self.n_pivots_joint, self.n_pivots_time
         return np.where(self._same(), z2 * z3 * (z3 - 1) // 2, z2 * z3**2)
 
     def _same(self) -> np.ndarray:
@@ -152,19 +152,21 @@ class DCK(BlockKernel):
     def _make_mirror(self, sizes: np.ndarray) -> Mirror:
         n, z3, same = self.n_pivots_joint, self.n_pivots_time, self._same()
         kept = [np.flatnonzero(self._entry_mask(bool(s)).ravel()) for s in (False, True)]
-        place = [np.zeros(3 * n * z3**2, dtype=int) for _ in kept]
+        n_axes = self.n_axes_
+        image_of, axes = image_joints(self.layout_, self.mirror)
+        place = [np.zeros(n_axes * n * z3**2, dtype=int) for _ in kept]
         for p, k in zip(place, kept, strict=True):
             p[k] = np.arange(len(k))
-        whole = np.arange(3 * n * z3**2).reshape(3 * n, z3, z3)
+        whole = np.arange(n_axes * n * z3**2).reshape(n_axes * n, z3, z3)
 
         def moved(block: int, flipped: bool) -> np.ndarray:
             # A pair in the other order changes the sign of all three axes, and its two times change places.
-            came = whole[reversed_pivots([n], flipped)]
+            came = whole[reversed_pivots([n], flipped, axes, n_axes)]
             came = came.swapaxes(1, 2) if flipped else came
             kind = int(same[block])
             return place[kind][came.ravel()[kept[kind]]]
 
-        return mirror_blocks(self.layout_, self._tokens(), sizes, moved)
+        return mirror_blocks(self.layout_, image_of, self._tokens(), sizes, moved)
 
     def _encode(self, x: Any, n_frames: Any, n_threads: int = 1) -> Any:  # noqa: ARG002
         if self.joints_ != tuple(range(x.shape[2])):
@@ -180,6 +182,8 @@ class DCK(BlockKernel):
         if tensors is None:
             x = _centred(x, n_frames)
             tensors = self._sums(x, self._times(x, n_frames), n_frames)
+        if self.n_axes_ < 3:  # z is zero throughout
+            tensors = tensors[:, :, : self.n_axes_ * self.n_pivots_joint]
         tensors = hosvd_power(tensors, self.power, self.entry_power)
         flat = tensors.reshape(len(tensors), -1)
         return flat[:, index_like(self._entries, flat)] * 2**0.5
@@ -259,7 +263,7 @@ class DCK(BlockKernel):
 
     def _entry_mask(self, same: bool) -> np.ndarray:
         """Which entries are kept: p < q for a joint with itself, else all; (3Z₂, Z₃, Z₃)."""
-        z2, z3 = 3 * self.n_pivots_joint, self.n_pivots_time
+        z2, z3 = self.n_axes_ * self.n_pivots_joint, self.n_pivots_time
         mask = np.triu(np.ones((z3, z3), dtype=bool), 1) if same else np.ones((z3, z3), dtype=bool)
         return np.broadcast_to(mask, (z2, z3, z3))
 

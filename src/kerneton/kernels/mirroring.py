@@ -1,4 +1,5 @@
-"""An action and its mirror image as the same action: features averaged over both, exactly and without copies."""
+"""An action and its mirror image, or with its persons exchanged, as the same action: features averaged over both, exactly
+and without copies."""
 
 from __future__ import annotations
 
@@ -36,33 +37,57 @@ class Mirror:
         return both * asarray_like(self.factors, features)
 
 
+def image_joints(layout: Layout | None, mirror: bool | str) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The joint that each joint becomes, (J,), and the axes that change sign.
+
+    In a mirror left and right joints change places, and x its sign. Two bodies that are exchanged change places by half a
+    turn about the vertical between them: x and z change their signs.
+
+    >>> from kerneton.data.layouts import Layout
+    >>> image_joints(Layout("wrists", ["left_wrist", "right_wrist"]), True)
+    (array([1, 0]), (0,))
+    """
+    if layout is None:
+        raise ParameterError("mirror=True needs recordings with a layout that knows left and right")
+    if mirror is True:
+        return layout.mirror, (0,)
+    bodies = layout.bodies
+    if len(bodies) != 2 or len(bodies[0]) != len(bodies[1]):
+        raise ParameterError(
+            f"mirror='bodies' needs two bodies of the same joints; layout {layout.name!r} has none"
+        )
+    image = np.arange(len(layout.joints))
+    image[list(bodies[0])], image[list(bodies[1])] = bodies[1], bodies[0]
+    return image, (0, 2)
+
+
 def mirror_blocks(
     layout: Layout | None,
+    image_of: np.ndarray,
     tokens: Sequence[Token],
     sizes: np.ndarray,
     moved: Callable[[int, bool], np.ndarray],
 ) -> Mirror:
-    """The mirror of blocks that stand for joints or pairs.
+    """The mirror of blocks that stand for joints or pairs; ``image_of`` as `image_joints` gives it.
 
     ``sizes`` (n_blocks,) are the blocks' numbers of features; ``moved(block, flipped)`` says from where in its image's
     block each feature of a block comes; flipped is a pair whose image comes in the other order, x_j - x_i for x_i - x_j.
 
     >>> from kerneton.data.layouts import FLORENCE_15
     >>> wrists = [(5,), (8,)]
-    >>> mirror = mirror_blocks(FLORENCE_15, wrists, np.array([2, 2]), lambda block, flipped: np.array([1, 0]))
+    >>> mirror = mirror_blocks(FLORENCE_15, FLORENCE_15.mirror, wrists, np.array([2, 2]), lambda block, flipped: np.array([1, 0]))
     >>> mirror.average(np.array([[1.0, 2.0, 5.0, 7.0]])).round(3).tolist()
     [[5.657, 4.95]]
     """
-    if layout is None:
-        raise ParameterError("mirror=True needs recordings with a layout that knows left and right")
+    assert layout is not None
     position = {token: i for i, token in enumerate(tokens)}
     joints = {joint for token in tokens for joint in token}
-    alone = [layout.joints[layout.mirror[j]] for j in sorted(joints) if layout.mirror[j] not in joints]
+    alone = [layout.joints[image_of[j]] for j in sorted(joints) if image_of[j] not in joints]
     if alone:
         raise ParameterError(f"mirror=True needs both sides: {', '.join(alone)} is not among the joints")
     rows = []
     for i, token in enumerate(tokens):
-        image = tuple(int(layout.mirror[j]) for j in token)
+        image = tuple(int(image_of[j]) for j in token)
         flipped = image not in position
         twin = position[image[::-1] if flipped else image]
         if twin >= i:
@@ -75,16 +100,18 @@ def mirror_blocks(
     return Mirror(kept, twins, columns, source, np.repeat(weights / 2, sizes[kept]))
 
 
-def reversed_pivots(counts: Sequence[int], flipped: bool) -> np.ndarray:
-    """Where pivots go under x → -x, or (y, z) → -(y, z) for a flipped pair; ``counts`` per axis triple, (3 Σ counts,).
+def reversed_pivots(
+    counts: Sequence[int], flipped: bool, axes: tuple[int, ...] = (0,), n_axes: int = 3
+) -> np.ndarray:
+    """Where pivots go when ``axes`` change sign, or all others for a flipped pair; (n_axes Σ counts,).
 
     >>> reversed_pivots([2], flipped=False).tolist()
     [1, 0, 2, 3, 4, 5]
     """
     moved, start = [], 0
     for n in counts:
-        for axis in range(3):
+        for axis in range(n_axes):
             index = np.arange(start, start + n)
-            moved.append(index[::-1] if (axis == 0) != flipped else index)
+            moved.append(index[::-1] if (axis in axes) != flipped else index)
             start += n
     return np.concatenate(moved)

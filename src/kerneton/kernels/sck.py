@@ -19,7 +19,7 @@ from kerneton.data.validation import check_choice, check_feature_count, check_in
 from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.kernels.aggregate import outer_power_sum
 from kerneton.kernels.blocks import BlockKernel, resolve_joints
-from kerneton.kernels.mirroring import Mirror, Token, mirror_blocks, reversed_pivots
+from kerneton.kernels.mirroring import Mirror, Token, image_joints, mirror_blocks, reversed_pivots
 from kerneton.kernels.power_norm import hosvd_power, psd_power, slice_power
 from kerneton.kernels.signals import SIGNALS, learn_scale, pair_signal
 from kerneton.kernels.vectorize import entry_table, n_entries, permuted_entries, unique_entries
@@ -65,9 +65,10 @@ class SCK(BlockKernel):
     entries : {"simplex", "upper", "slices"}
         Slice-wise EPN makes slices differ. Entries of the tensor's symmetric part; as many (the paper's sizes)
         from its upper simplex as it stands, i ≤ j ≤ slice; or all of every slice.
-    mirror : bool
-        Average the features of a recording and of its mirror image: left- and right-handed actions become one.
-        Exact and without copies, since mirroring permutes joints and pivots.
+    mirror : {False, True, "bodies"}
+        True averages the features of a recording and of its mirror image: left- and right-handed actions become one.
+        "bodies" averages over the two orders of two persons: who does it and to whom becomes one. Exact and without
+        copies, since both permute joints and pivots.
     weighting : {"alignment", None}
         Weight each joint by how well it tells the training labels apart, see `alignment_weights`.
     batch_size, n_jobs, device
@@ -108,7 +109,7 @@ class SCK(BlockKernel):
         entry_power: float = 1.0,
         epn: str = "slices",
         entries: str = "simplex",
-        mirror: bool = False,
+        mirror: bool | str = False,
         weighting: str | None = None,
         batch_size: int = 32,
         n_jobs: int | None = None,
@@ -169,6 +170,7 @@ class SCK(BlockKernel):
             self.sigma_time,
             self.n_pivots_time,
             self.pivot_margin,
+            self.n_axes_,
         )
 
     def _check_reach(self, sequences: list[SkeletonSequence], reach: float) -> None:
@@ -198,10 +200,14 @@ class SCK(BlockKernel):
         if not self._mirrors_features():
             entries, sizes = "all", np.full(len(sizes), self._map.size**3)
         counts = [part.n_pivots for part in self._map.parts]
-        time = np.arange(3 * sum(counts), self._map.size)
-        permutations = [np.append(reversed_pivots(counts, flipped), time) for flipped in (False, True)]
+        n_axes = self._map.n_axes
+        time = np.arange(n_axes * sum(counts), self._map.size)
+        image_of, axes = image_joints(self.layout_, self.mirror)
+        permutations = [
+            np.append(reversed_pivots(counts, flipped, axes, n_axes), time) for flipped in (False, True)
+        ]
         moved = [permuted_entries(permutation, self.order, entries) for permutation in permutations]
-        return mirror_blocks(self.layout_, self._tokens(), sizes, lambda _, flipped: moved[flipped])
+        return mirror_blocks(self.layout_, image_of, self._tokens(), sizes, lambda _, flipped: moved[flipped])
 
     def _mirrors_features(self) -> bool:
         return self.order < 3 or self.entries != "upper"
@@ -276,7 +282,7 @@ class SCK(BlockKernel):
         return slice_power(tensors, self.power)
 
     def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
-        """The chosen signals side by side, (T, J, 3 * n_signals)."""
+        """The chosen signals side by side, (T, J, n_axes * n_signals)."""
         columns = []
         for name in (part.name for part in self._map.parts):
             if self.pairs:
@@ -285,6 +291,8 @@ class SCK(BlockKernel):
                 signal = SIGNALS[name](sequence)
                 if not self._all_joints:
                     signal = signal.take(self.joints_, axis=1)
+            if self.n_axes_ < 3:
+                signal = signal[..., : self.n_axes_]
             scale = self.scales_[name]
             columns.append(signal if scale == 1 else signal * signal.dtype.type(scale))
         return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=2)

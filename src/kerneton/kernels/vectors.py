@@ -30,11 +30,12 @@ class VectorMap(NamedTuple):
     sigma_time: float
     n_pivots_time: int
     margin: float
+    n_axes: int = 3  # 2 where z is zero throughout
 
     @property
     def size(self) -> int:
         """d, the length of v."""
-        return sum(3 * part.n_pivots for part in self.parts) + self.n_pivots_time
+        return sum(self.n_axes * part.n_pivots for part in self.parts) + self.n_pivots_time
 
     @property
     def time_weight(self) -> float:
@@ -48,7 +49,7 @@ class VectorMap(NamedTuple):
     def vectors(self, signals: Any, n_frames: Any, order: int) -> Any:
         """v_is = [√β₁ φ(x_is); √β₂ z(s/T)], scaled so that ``order`` outer products carry 1/(T√J); (B, J, T, d).
 
-        ``signals`` (B, T, J, 3 n_signals) are padded with any numbers beyond ``n_frames`` (B,).
+        ``signals`` (B, T, J, n_axes n_signals) are padded with any numbers beyond ``n_frames`` (B,).
         """
         xp = namespace_of(signals)
         B, T, J, _ = signals.shape
@@ -61,9 +62,9 @@ class VectorMap(NamedTuple):
         columns = []
         for i, part in enumerate(self.parts):
             reach = self.reach(part)
-            signal = signals[..., 3 * i : 3 * i + 3]
+            signal = signals[..., self.n_axes * i : self.n_axes * (i + 1)]
             phi = gaussian_features(signal, sigma=part.sigma, n_pivots=part.n_pivots, low=-reach, high=reach)
-            columns.append(phi.reshape(B, T, J, 3 * part.n_pivots) * part.weight**0.5)
+            columns.append(phi.reshape(B, T, J, self.n_axes * part.n_pivots) * part.weight**0.5)
         tail = (z * self.time_weight**0.5)[:, :, None, :]
         columns.append(xp.broadcast_to(tail, (B, T, J, self.n_pivots_time)))
         v = xp.concatenate(columns, -1).swapaxes(1, 2)
@@ -76,9 +77,9 @@ class VectorMap(NamedTuple):
         for i, part in enumerate(self.parts):
             reach = self.reach(part)
             amplitude = part.weight**0.5 * pivot_scale(part.n_pivots, -reach, reach, part.sigma)
-            for axis in range(3):
+            for axis in range(self.n_axes):
                 rows += [
-                    (3 * i + axis, zeta, 1 / part.sigma**2, amplitude)
+                    (self.n_axes * i + axis, zeta, 1 / part.sigma**2, amplitude)
                     for zeta in pivots(part.n_pivots, -reach, reach)
                 ]
         early = self.margin * self.sigma_time
@@ -98,6 +99,7 @@ def vector_map(
     sigma_time: float,
     n_pivots_time: int,
     margin: float,
+    n_axes: int = 3,
 ) -> VectorMap:
     """Checked parameters of v; each of the three joint parameters is one value, or one per signal.
 
@@ -129,4 +131,4 @@ def vector_map(
     if sum(columns[2]) > 1 + 1e-9:
         raise ParameterError(f"joint_weight must leave a share for time: its sum is {sum(columns[2])}")
     parts = tuple(Part(*values) for values in zip(names, *columns, strict=True))
-    return VectorMap(parts, sigma_time, n_pivots_time, margin)
+    return VectorMap(parts, sigma_time, n_pivots_time, margin, n_axes)

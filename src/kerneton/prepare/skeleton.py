@@ -76,12 +76,8 @@ class SkeletonKind:
     n_joints: int = 20
     flat: bool = False  # 2D: z is zero throughout
     turns: bool = True  # there is a front to turn to
+    sides: bool = True  # left and right are known: people, in metres
     bodies: int = 1
-
-    @property
-    def plain(self) -> bool:
-        """One body in space that has a front: what most sensors record."""
-        return self.turns and not self.flat and self.bodies == 1
 
 
 def skeleton_kind(sequences: Sequence[SkeletonSequence]) -> SkeletonKind:
@@ -89,13 +85,14 @@ def skeleton_kind(sequences: Sequence[SkeletonSequence]) -> SkeletonKind:
 
     >>> from kerneton.data.layouts import HAND_21
     >>> skeleton_kind([SkeletonSequence(np.ones((4, 21, 3)), layout=HAND_21)])
-    SkeletonKind(n_joints=21, flat=False, turns=False, bodies=1)
+    SkeletonKind(n_joints=21, flat=False, turns=False, sides=False, bodies=1)
     """
     layout = next((s.layout for s in sequences if s.layout is not None), None)
     flat = all(is_flat(s.joints) for s in sequences)
     turns = layout is not None and not flat and can_turn(layout)
+    sides = layout is not None and bool(layout.sides.any())
     bodies = 1 if layout is None else len(layout.bodies)
-    return SkeletonKind(sequences[0].n_joints, flat, turns, bodies)
+    return SkeletonKind(sequences[0].n_joints, flat, turns, sides, bodies)
 
 
 @functools.cache  # once per layout is enough

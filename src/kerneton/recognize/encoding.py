@@ -81,7 +81,7 @@ class Encoder:
         if getattr(kernel, "mirror", False) and hasattr(kernel, "mirrored"):
             twin = Branch(branch.preprocess, clone(kernel).set_params(mirror=False))
             plain = self.encoded(twin)
-            found = plain.kernel.mirrored(plain.features)
+            found = plain.kernel.mirrored(plain.features, kernel.mirror)
             if found is not None:
                 return Encoded(plain.preprocess, *found)
         preprocess, poses = self._posed(branch.preprocess)

@@ -46,8 +46,9 @@ def make_recognizer(
     view : {"auto", "free", "fixed"}
         "free" turns every recording to the front, so that people may stand anywhere; "fixed" uses the camera's frame.
         "auto" is "free" unless the training subjects show that this costs more than two points.
-    mirror : {"auto", True, False}
-        Whether an action and its mirror image count as the same action; "auto" decides by the training subjects.
+    mirror : {"auto", True, False, "bodies"}
+        Whether an action and its mirror image count as the same action; "auto" decides by the training subjects. Of two
+        persons (`pair`), "bodies" says that it does not matter who is the first; "auto" tries that too.
     calibrate, false_alarm, reject, n_jobs, device, progress
         As in `Recognizer`: probabilities and "none of these"; threads; "cuda" for the GPU; a progress bar.
 
@@ -69,7 +70,7 @@ def make_recognizer(
             f"kernel={kernel!r} goes with preset='paper'; {preset!r} chooses its kernels itself"
         )
     check_choice("view", view, ["auto", "free", "fixed"])
-    check_choice("mirror", mirror, ["auto", True, False])
+    check_choice("mirror", mirror, ["auto", True, False, "bodies"])
     if preset == "paper":
         branches, search = _paper(kernel or "sck+dck"), None
     else:
@@ -79,6 +80,7 @@ def make_recognizer(
         branches,
         machine=LinearSVM(C=STANDARD_C),
         search=search,
+        any_skeleton=True,
         calibrate=calibrate,
         false_alarm=false_alarm,
         reject=reject,

@@ -21,8 +21,10 @@ from kerneton.exceptions import ModelFileError
 from kerneton.machine.classes import per_class
 from kerneton.machine.folds import subject_folds
 from kerneton.machine.svm import LinearSVM
+from kerneton.prepare.skeleton import skeleton_kind
 from kerneton.recognize.answers import Prediction, Results
 from kerneton.recognize.branch import Branch
+from kerneton.recognize.cues import suited
 from kerneton.recognize.encoding import Encoder
 from kerneton.recognize.search import Mixture, Search
 from kerneton.recognize.training import average_machines, calibrate_held_out, check_recognizer, check_training
@@ -45,6 +47,9 @@ class Recognizer(ClassifierMixin, _BaseComposition):
     search : Search, optional
         Choose mirroring, view, sums of branches, C and penalty inside the training subjects. Without it all branches are
         used as they are, side by side.
+    any_skeleton : bool
+        Change branches and search as the recordings need it where these are hands, 2D, of two persons, or of a skeleton
+        without left and right, see `kerneton.recognize.cues.suited`; the ready-made recognisers do.
     calibrate : bool
         Also learn probabilities and "none of these": the training subjects are held out in turn, classes besides.
     false_alarm : float in [0, 1)
@@ -93,6 +98,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         *,
         machine: Any = None,
         search: Search | None = None,
+        any_skeleton: bool = False,
         calibrate: bool = False,
         false_alarm: float = 0.05,
         reject: bool = False,
@@ -104,6 +110,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         self.branches = branches
         self.machine = machine
         self.search = search
+        self.any_skeleton = any_skeleton
         self.calibrate = calibrate
         self.false_alarm = false_alarm
         self.reject = reject
@@ -118,17 +125,20 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         sequences, y, classes, codes = check_training(X, y)
         if groups is None and all(s.subject is not None for s in sequences):
             groups = [s.subject for s in sequences]
-        branches = {name: clone(branch).run_on(**self._where()) for name, branch in self.branches}
+        named, search = {name: clone(branch) for name, branch in self.branches}, self.search
+        if self.any_skeleton:
+            named, search = suited(named, search, skeleton_kind(sequences))
+        branches = {name: branch.run_on(**self._where()) for name, branch in named.items()}
         machine = LinearSVM() if self.machine is None else clone(self.machine)
         encoder = Encoder(sequences)
-        folds = subject_folds(codes, groups) if self.search is not None or self.calibrate else []
-        if self.search is None:
+        folds = subject_folds(codes, groups) if search is not None or self.calibrate else []
+        if search is None:
             features = {name: encoder.fit(branch, codes) for name, branch in branches.items()}
             self.branches_, self.machine_ = branches, machine.fit(_side_by_side(features), y)
             strength = [float(getattr(machine, name, 0.0)) for name in ("C", "within_class_penalty")]
             self.mixtures_ = [Mixture(dict.fromkeys(branches, 1.0), *strength)]
         else:
-            found = self.search.run(branches, encoder.grams, codes, folds, self.progress)
+            found = search.run(branches, encoder.grams, codes, folds, self.progress)
             self.variant_, self.variant_scores_ = found.variant, found.variant_scores
             self.trials_, self.chosen_ = found.trials, found.chosen
             self.branches_, self.mixtures_ = found.branches, found.mixtures
@@ -279,7 +289,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         self.calibration_ = state["calibration"]
         if state["chosen"] is not None:
             self.variant_, self.variant_scores_ = state["chosen"]["variant"], state["chosen"]["scores"]
-        known = {name for name, _ in self.branches}
+        known = {name for name, _ in self.branches} | ({"travel"} if self.any_skeleton else set())
         if (
             not self.branches_
             or not known >= set(self.branches_)
