@@ -71,7 +71,8 @@ export class Label {
       return h("li", {}, h(r.id === this.id ? "button.queue-item.active" : "button.queue-item", { type: "button", "aria-current": r.id === this.id ? "true" : null, onclick: () => this.open(r.id) },
         h("b", {}, name(r.id)), h("span.chip", { style: { "--chip": labelColor(r.label ?? said?.label ?? null) } }, label), h("span.quiet", {}, `${r.subject ?? "–"} · ${seconds(r).toFixed(1)} s`)));
     }), list.length ? null : h("li.quiet", {}, texts.allLabelled));
-    this.queue.querySelector(".active")?.scrollIntoView({ block: "nearest" });
+    const active = this.queue.querySelector(".active"), top = active ? active.offsetTop - this.queue.offsetTop : 0; // scrolls the list, never the page
+    if (active && (top < this.queue.scrollTop || top + active.offsetHeight > this.queue.scrollTop + this.queue.clientHeight)) this.queue.scrollTop = top - 40;
   }
 
   renderTitle() {
