@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from samples import florence_text, motion, msr_text, ntu_text, utkinect_text
 
+from kerneton.data.bodies import split_bodies
 from kerneton.data.layouts import FLORENCE_15, KINECT_20, KINECT_25, MSR_20
 from kerneton.datasets import load_dataset
 from kerneton.exceptions import FormatError, MissingDataError
@@ -100,6 +101,20 @@ def test_ntu_bodies_and_gaps(tmp_path):
     assert np.isnan(one.joints[2]).all()
     assert_allclose(one.confidence.max(1), [1, 1, 0, 1])
     assert_allclose(two.joints, motion(4, 25)[1:] + 2, atol=1e-6)
+
+
+def test_ntu_two_persons_are_one_recording(tmp_path):
+    path = put(tmp_path, ntu_text(((1,), (1, 2), (2, 3), (1, 2), (2,))), "S001C002P003R002A058.skeleton")
+    both = ntu.read_pair(path)
+    assert (both.n_frames, both.n_joints, both.label, both.subject) == (5, 50, "A058", "P003")
+    one, two = split_bodies(both)
+    seen = [(body.confidence > 0).all(axis=1).tolist() for body in (one, two)]
+    assert seen == [[True, True, False, True, False], [False, True, True, True, True]]
+    alone = ntu.read(path)
+    np.testing.assert_array_equal(one.joints[:4], alone[0].joints)
+    np.testing.assert_array_equal(two.joints[1:], alone[1].joints)
+    with pytest.raises(FormatError, match="expected two bodies, got one"):
+        ntu.read_pair(put(tmp_path, ntu_text(((1,),)), "one.skeleton"))
 
 
 @pytest.mark.parametrize(("state", "confidence"), [(" 2", 1.0), (" 1", 0.5), (" 0", 0.0), ("", 1.0)])

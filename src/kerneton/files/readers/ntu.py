@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kerneton.data.bodies import pair
 from kerneton.data.layouts import KINECT_25
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
@@ -60,6 +61,49 @@ def read(path: Path) -> list[SkeletonSequence]:
     >>> read(file)
     [SkeletonSequence(1 frames, 25 joints, kinect25, label='A013', subject='P003', name='S001C002P003R002A013')]
     """
+    bodies = _bodies(path)
+    subject, label = subject_and_label(path.stem)
+    return [
+        SkeletonSequence(
+            *_arrays(body),
+            layout=KINECT_25,
+            label=label,
+            subject=subject,
+            name=path.stem if len(bodies) == 1 else f"{path.stem}_body{i + 1}",
+            fps=FPS,
+        )
+        for i, body in enumerate(bodies.values())
+    ]
+
+
+def read_pair(path: Path) -> SkeletonSequence:
+    """The two bodies that are seen longest as one recording of two persons, see `kerneton.pair`.
+
+    Persons come in the order in which they appear; frames in which one is not seen are NaN with no confidence.
+
+    >>> import tempfile
+    >>> body = " 0 1 1 1 1 0 0.02 0.1 2\\n25\\n" + ("0.1 0.5 3.2 " + "0 " * 8 + "2\\n") * 25
+    >>> file = Path(tempfile.mkdtemp()) / "S001C002P003R002A058.skeleton"
+    >>> _ = file.write_text("1\\n2\\n72057" + body + "72058" + body)
+    >>> read_pair(file).layout.name
+    'kinect25+kinect25'
+    """
+    bodies = _bodies(path)
+    if len(bodies) < 2:
+        raise FormatError(f"{path}: expected two bodies, got one")
+    longest = sorted(bodies, key=lambda name: -len(bodies[name].frames))[:2]
+    chosen = [bodies[name] for name in bodies if name in longest]
+    span = min(body.frames[0] for body in chosen), max(body.frames[-1] for body in chosen)
+    subject, label = subject_and_label(path.stem)
+    people = [
+        SkeletonSequence(*_arrays(body, span), layout=KINECT_25, label=label, name=path.stem, fps=FPS)
+        for body in chosen
+    ]
+    return pair(*people).replace(subject=subject)
+
+
+def _bodies(path: Path) -> dict[str, _Body]:
+    """What the file says of each body, in the order in which they appear."""
     rows = ((line, text.split()) for line, text in lines(path))
     bodies: dict[str, _Body] = {}
     n_frames = _count(rows, path, "frames")
@@ -74,18 +118,7 @@ def read(path: Path) -> list[SkeletonSequence]:
     size = sum(8 * 4 * _N_JOINTS * (body.frames[-1] - body.frames[0] + 1) for body in bodies.values())
     if size > MAX_BYTES:
         raise FormatError(f"{path}: {len(bodies)} bodies need {size >> 20} MiB; at most {MAX_BYTES >> 20}")
-    subject, label = subject_and_label(path.stem)
-    return [
-        SkeletonSequence(
-            *_arrays(body),
-            layout=KINECT_25,
-            label=label,
-            subject=subject,
-            name=path.stem if len(bodies) == 1 else f"{path.stem}_body{i + 1}",
-            fps=FPS,
-        )
-        for i, body in enumerate(bodies.values())
-    ]
+    return bodies
 
 
 def _read_body(
@@ -112,10 +145,12 @@ def _read_body(
         body.values.extend((*values[:3], state))
 
 
-def _arrays(body: _Body) -> tuple[np.ndarray, np.ndarray]:
+def _arrays(body: _Body, span: tuple[int, int] | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Joints and confidence from the first frame of a span, by default the body's own, to its last."""
     values = np.frombuffer(body.values).reshape(-1, _N_JOINTS, 4)
-    present = np.asarray(body.frames) - body.frames[0]
-    joints = np.full((present[-1] + 1, _N_JOINTS, 3), np.nan)
+    first, last = span or (body.frames[0], body.frames[-1])
+    present = np.asarray(body.frames) - first
+    joints = np.full((last - first + 1, _N_JOINTS, 3), np.nan)
     confidence = np.zeros(joints.shape[:2])
     joints[present] = values[:, :, :3]
     confidence[present] = _TRACKING[values[:, :, 3].astype(np.intp)]
