@@ -15,8 +15,18 @@ from kerneton.cli import main
 from kerneton.data.sequence import SkeletonDataset
 from kerneton.exceptions import MissingDataError, MissingExtraError, ParameterError
 from kerneton.experiments import bench
-from kerneton.experiments.bench import dck_frames, gpu, gpu_parts, growth, linear_svm, memory, msr, workloads
-from kerneton.experiments.bench._table import BARS, RATE
+from kerneton.experiments.bench import (
+    dck_frames,
+    gpu,
+    gpu_parts,
+    growth,
+    linear_svm,
+    memory,
+    msr,
+    scale,
+    workloads,
+)
+from kerneton.experiments.bench._table import BARS, RATE, SCALE_BARS
 from kerneton.experiments.bench._timing import Settings, median_seconds
 
 # Ratios with a limit; those without one are told, not judged.
@@ -290,6 +300,22 @@ def test_pictures_need_matplotlib(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match="kerneton\\[plot\\]"):
         bench.bench(only=["growth"], output=tmp_path)
+
+
+def test_scale_is_told_beside_the_other_ratios(found):
+    result, _ = found
+    assert set(result["scale"]) == set(SCALE_BARS)
+    line = result["details"]["scale"]["comparisons"]["fit_growth_2000_4000"]
+    assert line["ours"] == result["details"]["scale"]["growth"]["80"]["fit_s"]
+    assert_allclose(result["scale"]["fit_growth_2000_4000"], line["ours"] / line["yardstick"])
+    assert result["scale"]["fit_vs_before"] is None
+    text = bench.to_text(result)
+    assert re.search(r"the default fit +- +- +the checkout before +not measured +≥ 5", text)
+
+
+def test_a_checkout_that_is_none(tmp_path):
+    with pytest.raises(ParameterError, match="has no src/kerneton: it must be a checkout"):
+        scale._against(tmp_path, tmp_path, Settings(), 1)
 
 
 def test_unknown_part():

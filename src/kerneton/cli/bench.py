@@ -12,6 +12,7 @@ _EXAMPLES = """\
   kerneton bench --only epn dck
   kerneton bench --only growth --out pictures
   kerneton bench --only gpu --json gpu.json
+  kerneton bench --only scale --before ../kerneton-0.1
 """
 
 
@@ -27,6 +28,9 @@ def add_parser(subparsers: Any) -> None:
     add_data_home(parser)
     parser.add_argument("--out", metavar="FOLDER", help="draw how times grow, as pictures in this folder")
     parser.add_argument("--only", metavar="NAME", nargs="+", help="these parts alone (default: all)")
+    parser.add_argument(
+        "--before", metavar="FOLDER", help="a checkout of an older version, to compare fits with (part scale)"
+    )
     parser.add_argument(
         "--repeats", metavar="N", type=int, default=7, help="runs a median is taken of (default: 7)"
     )
@@ -48,5 +52,6 @@ def run(args: argparse.Namespace) -> Output:
         data_home=args.data_home,
         output=args.out,
         progress=progress_of(args),
+        before=args.before,
     )
     return Output(to_text(result), result)

@@ -31,6 +31,7 @@ PARTS = {
     "memory": "kerneton.experiments.bench.memory",
     "msr": "kerneton.experiments.bench.msr",
     "svm": "kerneton.experiments.bench.linear_svm",
+    "scale": "kerneton.experiments.bench.scale",
     "gpu": "kerneton.experiments.bench.gpu",
 }
 _THREADS = {"msr": 2, "gpu": None}  # all others use one
@@ -44,11 +45,12 @@ def bench(
     data_home: str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    before: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
     """Measure everything, or ``only`` some of `PARTS`.
 
     ``"cpu"`` holds ratios of medians, None where something is not installed or not there; ``"gpu"`` the figures of the
-    GPU, None without one; ``"details"`` what each part found besides. ``quick`` takes smaller workloads, which the bars
+    GPU, None without one; ``"scale"`` ratios of fits, those beside the checkout ``before`` where it is named; ``"details"`` what each part found besides. ``quick`` takes smaller workloads, which the bars
     are not meant for; ``output`` is a folder for pictures of how times grow.
 
     >>> bench(only=["gpu"], quick=True)["cpu"]  # doctest: +SKIP
@@ -59,7 +61,7 @@ def bench(
     check_positive("repeats", repeats, integer=True)
     for name in only or ():
         check_choice("only", name, PARTS)
-    settings = Settings(repeats, quick, data_home, progress or silent)
+    settings = Settings(repeats, quick, data_home, progress or silent, before)
     result: dict[str, Any] = {"machine": machine(), "quick": quick, "cpu": {}, "details": {}}
     for name, module in PARTS.items():
         if only and name not in only:
@@ -74,7 +76,8 @@ def bench(
             from kerneton.experiments.bench.growth import draw
 
             draw(found, output)
-        result["cpu"] |= {key: line and line["ratio"] for key, line in found.get("comparisons", {}).items()}
+        ratios = result.setdefault("scale", {}) if name == "scale" else result["cpu"]
+        ratios |= {key: line and line["ratio"] for key, line in found.get("comparisons", {}).items()}
     return result
 
 

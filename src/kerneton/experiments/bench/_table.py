@@ -45,6 +45,11 @@ BARS = {
     "msr_vs_minirocket": Bar("all of MSR-Action3D", "MiniRocket", NONE),
     "memory_10000_vs_1000": Bar("memory, 10,000 recordings", "1,000 recordings", 1.2, at_least=False),
 }
+SCALE_BARS = {
+    "fit_growth_2000_4000": Bar("a fit of 4,000 recordings", "2,000 recordings", 2.4, at_least=False),
+    "fit_vs_before": Bar("the default fit", "the checkout before", 5),
+    "predict_one_vs_before": Bar("one recording recognised", "the checkout before", 3),
+}
 _UNITS = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"))
 RATE = Bar("SCK + DCK, sequences a second", "torch's own operations", 20_000)
 
@@ -53,10 +58,11 @@ def to_text(result: Mapping[str, Any]) -> str:
     """What was measured, ours, the yardstick, their ratio and the bar, a line each."""
     rows = [["what", "ours", "yardstick", "", "ratio", "bar"]]
     lines = {key: c for part in result["details"].values() for key, c in part.get("comparisons", {}).items()}
-    for key, bar in BARS.items():
-        if key not in result["cpu"]:
+    ratios = {**result["cpu"], **result.get("scale", {})}
+    for key, bar in {**BARS, **SCALE_BARS}.items():
+        if key not in ratios:
             continue
-        line, ratio = lines.get(key), result["cpu"][key]
+        line, ratio = lines.get(key), ratios[key]
         if line is None or ratio is None:
             rows.append([bar.what, "-", "-", bar.yardstick, "not measured", _limit(bar)])
             continue

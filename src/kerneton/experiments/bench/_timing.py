@@ -14,12 +14,13 @@ from kerneton.data.progress import Progress, silent
 
 @dataclass(frozen=True)
 class Settings:
-    """How much to measure, where the published recordings lie, and how to show progress."""
+    """How much to measure, where the published recordings and an older checkout lie, and how to show progress."""
 
     repeats: int = 7
     quick: bool = False
     data_home: str | os.PathLike[str] | None = None
     progress: Progress = silent
+    before: str | os.PathLike[str] | None = None
 
 
 def compared(ours: float, yardstick: float, ratio: float, unit: str) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def _rows(given: Prepared, peak: float, settings: Settings) -> dict[str, Any]:
     slices, tensors = _slices(given), _tensors(given.dck, y, n_y)
     calls = {
         "sck": partial(given.sck._encode, x, n_x),
-        "sck_vectors": partial(given.sck._vectors, x, n_x),
+        "sck_vectors": partial(given.sck._map.vectors, x, n_x, given.sck.order),
         "epn_alone": partial(psd_power, slices, given.sck.power),
         "dck_sums": partial(_tensors, given.dck, y, n_y),
         "dck_hosvd": partial(hosvd_power, tensors, given.dck.power),
