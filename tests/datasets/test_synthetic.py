@@ -11,10 +11,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from kerneton.data.layouts import KINECT_20
+from kerneton.data.segments import segment_problems
 from kerneton.datasets import load_dataset, make_actions
 from kerneton.datasets._body import bend, keys
 from kerneton.datasets.protocols import LeaveOneSubjectOut
 from kerneton.datasets.synthetic import ACTIONS, make_subject, sense
+from kerneton.datasets.uncut import make_background
 from kerneton.exceptions import ParameterError
 
 JOINT = {name: i for i, name in enumerate(KINECT_20.joints)}
@@ -255,3 +257,30 @@ def test_limbs_reach_what_they_can():
     along = (end - start) / np.linalg.norm(end - start, axis=1, keepdims=True)
     aside = middle - start - ((middle - start) * along).sum(1, keepdims=True) * along
     assert np.all((aside * pole).sum(1) > 0)
+
+
+def test_uncut_recordings_hold_each_action_once_and_background():
+    takes = make_actions(["wave", "kick", "bow"], n_subjects=2, n_takes=2, uncut=True, random_state=3)
+    assert len(takes) == 4
+    for take in takes:
+        assert sorted(s.label for s in take.segments) == ["bow", "kick", "wave"]
+        assert segment_problems(take.segments, take.n_frames) == []
+        share = sum(s.n_frames for s in take.segments) / take.n_frames
+        assert 0.2 < share < 0.7
+        steps = np.linalg.norm(np.diff(take.joints, axis=0), axis=2)
+        assert np.nanmax(steps) < 0.6  # metres per frame: no leaps where pieces join
+    assert [s.label for s in takes[0].segments] != [s.label for s in takes[1].segments]
+
+
+def test_asking_for_more_uncut_recordings_leaves_the_others_as_they_are():
+    few = make_actions(["wave", "kick"], n_subjects=1, n_takes=1, uncut=True)
+    more = make_actions(["wave", "kick"], n_subjects=2, n_takes=2, uncut=True)
+    np.testing.assert_array_equal(few[0].joints, more[0].joints)
+    assert few[0].segments == more[0].segments
+
+
+def test_background_has_the_length_that_was_asked_for():
+    quiet = make_background(120.0, n_subjects=2)
+    total = sum(take.duration for take in quiet)
+    assert 80 < total < 170
+    assert all(take.segments == () for take in quiet)

@@ -234,6 +234,29 @@ def stand_up(phase: np.ndarray, style: Style) -> Motion:
     return sit_down(1.0 - phase, style)
 
 
+def wander(phase: np.ndarray, style: Style) -> Motion:
+    """None of the actions: hands, trunk and feet go to places of chance, at rest at both ends."""
+    motion, chance = Motion(len(phase)), style.chance
+    n = int(chance.integers(2, 6))
+    times = [0.0, *np.linspace(0.1, 0.9, n), 1.0]
+    for side in ("left", "right"):
+        if chance.uniform() < 0.75:
+            places = chance.uniform([-0.3, -0.9, -0.2], [0.6, 0.5, 0.7], (n, 3))
+            motion.hands[side] = keys(phase, times, [ARM_AT_REST, *places, ARM_AT_REST])
+        if chance.uniform() < 0.3:
+            steps = chance.uniform([-0.1, 0.0, -0.25], [0.15, 0.15, 0.25], (n, 3))
+            motion.feet[side] = keys(phase, times, [np.zeros(3), *steps, np.zeros(3)])
+    for name, most in (("pitch", 0.3), ("roll", 0.15), ("twist", 0.4), ("nod", 0.3), ("tilt", 0.2)):
+        if chance.uniform() < 0.5:
+            setattr(motion, name, keys(phase, times, [0.0, *chance.uniform(-most, most, n), 0.0]))
+    return motion
+
+
+def rest(phase: np.ndarray, style: Style) -> Motion:  # noqa: ARG001
+    """Stand, arms hanging."""
+    return Motion(len(phase))
+
+
 ACTIONS: dict[str, tuple[Callable[[np.ndarray, Style], Motion], float]] = {  # and their usual seconds
     "wave": (wave, 2.7),
     "draw circle": (draw_circle, 2.6),

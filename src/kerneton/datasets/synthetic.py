@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +47,7 @@ def make_actions(
     noise: float = 0.01,
     dropout: float = 0.01,
     fps: float = 30.0,
+    uncut: bool = False,
     random_state: int | np.random.Generator | None = 0,
 ) -> SkeletonDataset:
     """Generate recordings of fourteen actions by people who all move in their own way.
@@ -70,7 +71,10 @@ def make_actions(
     dropout : float
         Share of joint readings that are lost, in runs of several frames: NaN, with confidence 0.
     fps : float
-        Frames a second.
+        Frames per second.
+    uncut : bool
+        Generate one long recording per subject and take, with ``segments``: the actions in an order of chance, rests,
+        motions that are none of them, and transitions.
     random_state : int, Generator or None
         Seed; None gives other recordings every time.
 
@@ -89,6 +93,15 @@ def make_actions(
     check_in("noise", noise, 0, 1)
     check_in("dropout", dropout, 0, 0.5)
     seed = _seed(random_state)
+    if uncut:
+        from kerneton.datasets.uncut import make_long
+
+        takes = [
+            make_long(chosen, s, take, seed, noise, dropout, fps)
+            for s in range(n_subjects)
+            for take in range(n_takes)
+        ]
+        return SkeletonDataset(takes, name="synthetic")
     sequences = []
     for s in range(n_subjects):
         subject = make_subject(np.random.default_rng([seed, s]))
@@ -138,6 +151,14 @@ def perform(action: str, subject: Subject, style: Style, fps: float) -> np.ndarr
     """One take of an action as the body does it, (T, 20, 3) in metres from the camera, before any sensor."""
     check_choice("action", action, ACTIONS)
     script, usual = ACTIONS[action]
+    joints, _, _ = play(script, usual, subject, style, fps)
+    return joints
+
+
+def play(
+    script: Callable[[np.ndarray, Style], Motion], usual: float, subject: Subject, style: Style, fps: float
+) -> tuple[np.ndarray, int, int]:
+    """A script as a body plays it, (T, 20, 3), with a moment of rest around it, and the frames of the script itself."""
     chance = style.chance
     seconds = usual * subject.tempo * chance.lognormal(0, 0.07)
     before, after = chance.uniform(0.0, 0.4, 2)
@@ -153,7 +174,9 @@ def perform(action: str, subject: Subject, style: Style, fps: float) -> np.ndarr
         joints = joints[:, KINECT_20.mirror] * [-1.0, 1.0, 1.0]
     yaw = subject.facing + np.deg2rad(chance.normal(0, 6))
     turn = np.array([[np.cos(yaw), 0, np.sin(yaw)], [0, 1, 0], [-np.sin(yaw), 0, np.cos(yaw)]])
-    return joints @ turn.T + subject.place + chance.normal(0, 0.08, 3) * [1.0, 0.0, 1.0]
+    joints = joints @ turn.T + subject.place + chance.normal(0, 0.08, 3) * [1.0, 0.0, 1.0]
+    start = min(round(before * fps), n_frames - 1)
+    return joints, start, max(start + 1, min(round((before + seconds) * fps), n_frames))
 
 
 def sense(

@@ -1,4 +1,4 @@
-"""What a spotter reports: a segment with its decision value, its probability and when it was known."""
+"""What a spotter reports: a segment with its score, its probability and when it was known."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ class Detection(Segment):
     (0.5, 12)
     """
 
-    score: float = 0.0  # decision value: how far above the background
+    score: float = 0.0  # log odds that an action with this label is here
     probability: float | None = None  # that an action with this label is here
     decided: int | None = None  # frames that had been seen when it was reported
+    decision: float | None = None  # the recogniser's decision value, which its explanation sums to
 
     @property
     def delay(self) -> int | None:

@@ -1,0 +1,166 @@
+"""How well a spotter does on people it has not seen: every figure that is customary, per class, and timelines."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.progress import Progress, silent
+from kerneton.data.segments import Segment
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import check_sequences
+from kerneton.exceptions import DataError
+from kerneton.report.tables import aligned
+from kerneton.stream.detection import Detection
+from kerneton.stream.engine import Engine
+from kerneton.stream.frames import raw_joints
+from kerneton.stream.metrics import (
+    THRESHOLDS,
+    action_point_f1,
+    action_points,
+    frame_scores,
+    latencies,
+    mean_average_precision,
+    segment_counts,
+)
+from kerneton.stream.shrec import shrec_scores
+
+
+@dataclass
+class SpottingReport:
+    """Truth and detections of test recordings, and what follows from them."""
+
+    names: list[str]
+    truth: list[tuple[Segment, ...]]
+    found: list[list[Detection]]
+    n_frames: list[int]
+    fps: float | None
+    n_splits: int = 1
+    notes: list[str] = field(default_factory=list)
+
+    def figures(self) -> dict[str, float | None]:
+        """Segments, points, frames, false alarms and latency; None where the frame rate is needed and unknown."""
+        out: dict[str, float | None] = {}
+        for t in THRESHOLDS:
+            counts = segment_counts(self.truth, self.found, t)
+            name = f"{round(100 * t):d}"
+            out |= {
+                f"f1_{name}": counts.f1,
+                f"precision_{name}": counts.precision,
+                f"recall_{name}": counts.recall,
+            }
+            out[f"map_{name}"] = mean_average_precision(self.truth, self.found, t)
+        out["frame_accuracy"], out["frame_f1"] = frame_scores(self.truth, self.found, self.n_frames)
+        shrec = shrec_scores(self.truth, self.found)
+        out |= {
+            "detection_rate": shrec.detection_rate,
+            "false_positives": shrec.false_positives,
+            "jaccard": shrec.jaccard,
+        }
+        if self.fps is None:
+            return out | dict.fromkeys(
+                ("action_point_f1", "false_alarms_per_hour", "delay_ms", "delay_from_start_ms")
+            )
+        points = [[(s.label, s.stop / self.fps) for s in true] for true in self.truth]
+        fired = [[(d.label, d.stop / self.fps) for d in found] for found in self.found]
+        out["action_point_f1"] = action_point_f1(action_points(points, fired))
+        counts = segment_counts(self.truth, self.found)
+        out["false_alarms_per_hour"] = (counts.found - counts.right) / (sum(self.n_frames) / self.fps / 3600)
+        from_start, from_stop = latencies(self.truth, self.found)
+        for name, values in (("delay_ms", from_stop), ("delay_from_start_ms", from_start)):
+            out[name] = 1000 * float(np.mean(values)) / self.fps if len(values) else None
+        return out
+
+    def per_class(self) -> list[dict[str, Any]]:
+        """Counts and F1 at an overlap of one half, per label."""
+        labels = sorted({s.label for true in self.truth for s in true})
+        rows = []
+        for label in labels:
+            c = segment_counts(self.truth, self.found, 0.5, label)
+            rows.append({"label": label, "true": c.true, "found": c.found, "right": c.right, "f1": c.f1})
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        takes = [
+            {
+                "name": name,
+                "frames": n,
+                "truth": [[s.label, s.start, s.stop] for s in true],
+                "found": [[d.label, d.start, d.stop, d.probability] for d in found],
+            }
+            for name, n, true, found in zip(self.names, self.n_frames, self.truth, self.found, strict=True)
+        ]
+        return {
+            "figures": self.figures(),
+            "per_class": self.per_class(),
+            "recordings": takes,
+            "notes": self.notes,
+        }
+
+    def __str__(self) -> str:
+        rows = [["figure", "value"]]
+        rows += [[name, "unknown" if v is None else f"{v:.3f}"] for name, v in self.figures().items()]
+        classes = [["label", "true", "found", "right", "F1"]]
+        classes += [
+            [str(r["label"]), str(r["true"]), str(r["found"]), str(r["right"]), f"{r['f1']:.2f}"]
+            for r in self.per_class()
+        ]
+        return f"{aligned(rows)}\n\n{aligned(classes)}"
+
+
+def evaluate_spotting(
+    model: Any,
+    recordings: Sequence[SkeletonSequence],
+    protocol: Any = None,
+    *,
+    training: Any = None,
+    delay: int | None = None,
+    fps: float | None = None,
+    progress: Progress | None = None,
+) -> SpottingReport:
+    """Train on some people and spot in the recordings of others, for every split of a protocol.
+
+    Parameters
+    ----------
+    model : Spotter
+        Fitted anew for each split; without ``protocol`` it is fitted already and used as it is.
+    recordings : long recordings with segments
+    protocol : splitter, optional
+        As in scikit-learn: ``split(X, y, groups)``; subjects are the recordings' own.
+    training : callable, optional
+        From the training recordings of a split to what is fitted on; `lambda takes: cut recordings`, say.
+    delay : int, optional
+        Frames; by default segments are settled when nothing can change any more.
+    fps : float, optional
+        Where recordings do not know it.
+    """
+    takes = check_sequences(recordings, allow_missing=True)
+    if not all(t.segments for t in takes):
+        raise DataError("evaluation needs recordings that all have segments")
+    subjects = np.asarray([t.subject or "" for t in takes])
+    if protocol is None:
+        splits: list[Any] = [(None, range(len(takes)))]
+    else:
+        splits = list(protocol.split(takes, None, subjects))
+    rates = {t.fps for t in takes if t.fps is not None}
+    report = SpottingReport([], [], [], [], fps or (rates.pop() if len(rates) == 1 else None), len(splits))
+    for train, test in (progress or silent)(splits, total=len(splits), desc="splits"):
+        fitted = model
+        if train is not None:
+            chosen = [takes[i] for i in train]
+            fitted = copy.copy(model).fit(chosen if training is None else training(chosen))
+        for i in test:
+            engine = Engine(fitted.parts_, delay)
+            joints = raw_joints(takes[i])
+            # One frame at a time, as a camera gives them: so that it is known when each segment was settled.
+            found = [d for t in range(len(joints)) for d in engine.push(joints[t : t + 1])] + engine.close()
+            report.names.append(takes[i].name)
+            report.truth.append(takes[i].segments)
+            report.found.append(sorted(found, key=lambda d: d.start))
+            report.n_frames.append(takes[i].n_frames)
+    return report

@@ -1,0 +1,179 @@
+"""From frames as they come to features per frame: gaps held, size and facing followed, nothing from the far future."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.layouts import Layout
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import DataError
+from kerneton.prepare.poses import missing_joints
+
+AHEAD = 3  # frames after a frame that its features look at
+_SPAN = 2  # half of the frames over which velocity is taken
+_SIZE_FRAMES = 150  # over which a body's size is averaged
+_PIVOTS = {"position": 5, "velocity": 5, "root": 5, "pairs": 3}  # of each signal's coordinates
+
+
+class Cleaner:
+    """Frames of one body, in order, without gaps: a missing joint stays where it was last seen.
+
+    A joint that was never seen is put where the mean pose has it. Sizes are running means of the bones' mean length, so
+    that the answer for a frame never depends on frames after it, nor on how frames are grouped.
+
+    >>> pose = Cleaner(np.zeros((2, 3)), bones=((0, 1),))
+    >>> joints, _ = pose.clean(np.array([[[0, 0, 0], [0, 1, 0]], [[0, 0, 0], [np.nan] * 3]]))
+    >>> joints[1, 1].tolist()
+    [0.0, 1.0, 0.0]
+    """
+
+    def __init__(self, mean_pose: np.ndarray, bones: Sequence[tuple[int, int]], root: int = 0) -> None:
+        self._mean, self._root = np.asarray(mean_pose, dtype=float), root
+        ends = np.asarray(bones or [(root, j) for j in range(len(mean_pose)) if j != root], dtype=int)
+        self._near, self._far = ends.reshape(-1, 2).T
+        self._last: np.ndarray | None = None
+        self._seen = np.zeros(len(mean_pose), dtype=bool)
+        self._size, self._count = 0.0, 0
+
+    def clean(self, joints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(n, J, 3) with NaN for what is missing → (n, J, 3) without, and sizes (n,)."""
+        out = np.array(joints, dtype=float)
+        lost = ~np.isfinite(out).all(axis=2)
+        if lost.any() or self._last is None:
+            for t in range(len(out)):
+                gaps = lost[t]
+                if gaps.any():
+                    root = out[t, self._root] if not gaps[self._root] else None
+                    held = self._mean if self._last is None else self._last
+                    if root is None:
+                        root = held[self._root]
+                    filled = np.where(self._seen[:, None], held, self._mean + root)
+                    out[t, gaps] = filled[gaps]
+                self._seen |= ~gaps
+                self._last = out[t]
+        self._last = out[-1]
+        lengths = np.linalg.norm(out[:, self._far] - out[:, self._near], axis=2).mean(axis=1)
+        sizes = np.empty(len(out))
+        for t, length in enumerate(lengths):
+            self._count = min(self._count + 1, _SIZE_FRAMES)
+            self._size += (length - self._size) / self._count
+            sizes[t] = self._size
+        return out, np.maximum(sizes, 1e-6)
+
+
+def raw_joints(sequence: SkeletonSequence) -> np.ndarray:
+    """(T, J, 3) float64, NaN where a joint is missing."""
+    joints = np.array(sequence.joints, dtype=float)
+    joints[missing_joints(sequence)] = np.nan
+    return joints
+
+
+class FrameFeatures:
+    """Features per frame: where joints and pairs of joints are and how they move, as smooth histograms.
+
+    Coordinates x of the body, centred, turned to the front and in units of its size, become exp(-(x - ζ)²/2σ²) for a few
+    pivots ζ; means over frames of such features are what windows are scored by.
+    """
+
+    def __init__(self, layout: Layout | None, n_joints: int) -> None:
+        self.layout, self.n_joints = layout, n_joints
+        self.root = 0 if layout is None or layout.root is None else layout.root
+        self.bones = () if layout is None else tuple((int(a), int(b)) for a, b in layout.bones)
+        sides = np.zeros(n_joints) if layout is None else layout.sides
+        twins = np.arange(n_joints) if layout is None else layout.mirror
+        self._right = np.flatnonzero(sides > 0)
+        self._left = twins[self._right].astype(int)
+        key = range(n_joints) if layout is None else layout.sets.get("key", range(n_joints))
+        chosen = np.asarray(list(key), dtype=int)
+        self._pairs = np.array([(a, b) for i, a in enumerate(chosen) for b in chosen[:i]]).reshape(-1, 2)
+        self.mean_pose = np.zeros((n_joints, 3))
+        self.stats: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+
+    def cleaner(self) -> Cleaner:
+        """A fresh one, for the start of a stream."""
+        return Cleaner(self.mean_pose, self.bones, self.root)
+
+    def fit(self, takes: Sequence[SkeletonSequence]) -> FrameFeatures:
+        """Learn the mean pose, and centre and spread of every signal, from recordings without regard to labels."""
+        poses = [raw_joints(take) for take in takes]
+        centred = np.concatenate([p - p[:, [self.root]] for p in poses])
+        seen = np.isfinite(centred).any(axis=0)
+        if not seen.all():
+            raise DataError(
+                f"joint {int(np.argmin(seen.all(axis=1)))} is never seen in the training recordings"
+            )
+        self.mean_pose = np.nanmean(centred, axis=0)
+        found: dict[str, list[np.ndarray]] = {name: [] for name in _PIVOTS}
+        for pose in poses:
+            joints, sizes = self.cleaner().clean(pose)
+            for name, values in self._signals(joints, sizes, 0, len(joints)).items():
+                found[name].append(values)
+        for name, parts in found.items():
+            values = np.concatenate(parts)
+            middle = values.mean(axis=0) if name in ("position", "pairs") else np.zeros(values.shape[1])
+            spread = (
+                values.std(axis=0) if name == "root" else np.full(values.shape[1], values.std(axis=0).mean())
+            )
+            self.stats[name] = (middle, np.maximum(spread, 1e-9))
+        return self
+
+    def encode(self, joints: np.ndarray, sizes: np.ndarray, start: int, stop: int) -> np.ndarray:
+        """(stop - start, D) features of these frames of an array; frames beyond its ends repeat the end."""
+        parts = []
+        for name, values in self._signals(joints, sizes, start, stop).items():
+            middle, spread = self.stats[name]
+            n = _PIVOTS[name]
+            pivots = np.linspace(-2, 2, n)
+            width = 0.9 * 4 / (n - 1)
+            z = (values - middle) / spread
+            phi = np.exp(-((z[:, :, None] - pivots) ** 2) / (2 * width**2)).reshape(len(z), -1)
+            parts.append(phi / np.sqrt(max(z.shape[1], 1) * len(_PIVOTS)))
+        return np.concatenate(parts, axis=1)
+
+    def _signals(self, joints: np.ndarray, sizes: np.ndarray, start: int, stop: int) -> dict[str, np.ndarray]:
+        at = np.clip(np.arange(start - AHEAD, stop + AHEAD), 0, len(joints) - 1)
+        x, n = joints[at], stop - start
+        smooth = (x[:-2] + x[1:-1] + x[2:]) / 3  # frames start - AHEAD + 1, ...
+        now = smooth[AHEAD - 1 : AHEAD - 1 + n]
+        across = (x[:, self._right] - x[:, self._left]).sum(axis=1)[:, [0, 2]]
+        total = np.concatenate([np.zeros((1, 2)), np.cumsum(across, axis=0)])
+        side = total[2 * AHEAD + 1 :] - total[: -2 * AHEAD - 1]  # over frames t - AHEAD ... t + AHEAD
+        norm = np.linalg.norm(side, axis=1)
+        c, s = (np.divide(side[:, i], norm, out=np.full(n, 1.0 - i), where=norm > 0) for i in (0, 1))
+        scale = 1 / (2.5 * sizes[np.clip(np.arange(start, stop), 0, len(joints) - 1)])
+
+        def turned(v: np.ndarray) -> np.ndarray:
+            """(n, m, 3) in the frame of the body, in units of its size."""
+            right = c[:, None] * v[..., 0] + s[:, None] * v[..., 2]
+            back = c[:, None] * v[..., 2] - s[:, None] * v[..., 0]
+            return np.stack([right, v[..., 1], back], axis=-1) * scale[:, None, None]
+
+        later, earlier = smooth[AHEAD - 1 + _SPAN :][:n], smooth[AHEAD - 1 - _SPAN :][:n]
+        step = later - earlier
+        root = step[:, [self.root]]
+        near, far = self._pairs.T if len(self._pairs) else (np.zeros(0, int), np.zeros(0, int))
+        return {
+            "position": turned(now - now[:, [self.root]]).reshape(n, -1),
+            "velocity": turned(step - root).reshape(n, -1),
+            "root": turned(root).reshape(n, -1),
+            "pairs": turned(now[:, near] - now[:, far]).reshape(n, -1),
+        }
+
+    def get_state(self) -> dict[str, Any]:
+        """Arrays from which `set_state` restores it."""
+        return {
+            "mean_pose": self.mean_pose,
+            **{f"middle_{k}": v[0] for k, v in self.stats.items()},
+            **{f"spread_{k}": v[1] for k, v in self.stats.items()},
+        }
+
+    def set_state(self, state: dict[str, Any]) -> FrameFeatures:
+        """Restore what `get_state` gave."""
+        self.mean_pose = np.asarray(state["mean_pose"])
+        self.stats = {
+            k: (np.asarray(state[f"middle_{k}"]), np.asarray(state[f"spread_{k}"])) for k in _PIVOTS
+        }
+        return self

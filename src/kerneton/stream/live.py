@@ -1,0 +1,299 @@
+"""Live streams: frames in as they come, events out; what cannot be used is counted and said, and the stream goes on."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kerneton.data.validation import LARGEST_COORDINATE, check_positive
+from kerneton.exceptions import ParameterError
+from kerneton.stream.detection import Detection
+from kerneton.stream.engine import SOONEST, Engine
+from kerneton.stream.repetitions import Repetitions, count_repetitions
+
+if TYPE_CHECKING:
+    from kerneton.stream.spotter import Spotter
+
+_GAP = 1.0  # seconds without frames after which a body is taken for gone
+_NEAR = 0.8  # metres that a body's root may move between frames to be the same body, in bodies without id
+_MAX_BODIES = 64
+_FILL = 0.5  # seconds of missing frames that are bridged by interpolation
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a stream says.
+
+    ``kind`` is "segment" (final), "provisional" (what seems to go on), "body" (one appears or leaves) or "dropped" (input
+    that could not be used, with the reason; said once per reason until something else arrives).
+    """
+
+    kind: str
+    body: str
+    time: float  # seconds, of the stream's own clock
+    label: str | None = None
+    start: float | None = None  # seconds
+    stop: float | None = None
+    probability: float | None = None
+    reason: str | None = None
+    detection: Detection | None = None
+    repetitions: Repetitions | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; what is None is left out.
+
+        >>> Event("dropped", "0", 1.5, reason="time runs backwards").to_dict()
+        {'event': 'dropped', 'body': '0', 'time': 1.5, 'reason': 'time runs backwards'}
+        """
+        out: dict[str, Any] = {"event": self.kind, "body": self.body, "time": round(self.time, 4)}
+        for name in ("label", "start", "stop", "probability", "reason"):
+            if (value := getattr(self, name)) is not None:
+                out[name] = round(value, 4) if isinstance(value, float) else value
+        if self.repetitions is not None:
+            out["repetitions"] = self.repetitions.to_dict()
+        return out
+
+
+class LiveStream:
+    """Frames of one or several bodies in, events out.
+
+    Parameters
+    ----------
+    spotter : Spotter
+        Fitted.
+    fps : float, optional
+        Frames per second of the source, where frames come without times. Times are brought to the rate of training.
+    delay : float, optional
+        Seconds from the end of an action to its final event, at most; None waits until nothing can change any more, as
+        `Spotter.spot` does.
+    repetitions : bool
+        Count the repetitions inside each final segment.
+    """
+
+    def __init__(
+        self,
+        spotter: Spotter,
+        *,
+        fps: float | None = None,
+        delay: float | None = None,
+        repetitions: bool = False,
+    ) -> None:
+        parts = spotter.parts_
+        if fps is not None:
+            check_positive("fps", fps)
+        self._own = parts.fps or fps or 30.0  # the rate of training, at which everything is computed
+        self._fps = fps or self._own
+        if delay is not None:
+            if not isinstance(delay, (int, float)) or not 0 <= delay < math.inf:
+                raise ParameterError(f"delay must be a number of seconds, got {delay!r}")
+            delay = max(round(delay * self._own), SOONEST)
+        self._parts, self._delay, self._repetitions = parts, delay, repetitions
+        self._bodies: dict[str, _Body] = {}
+        self._time = -1 / self._fps
+        self._n_named = 0
+        self._told: dict[str, str] = {}
+        self.counters: Counter[str] = Counter()
+
+    def push(self, frame: Any, time: float | None = None, body: str | int | None = None) -> list[Event]:
+        """One frame (J, 3), or several bodies' (N, J, 3) told apart by nearness; its time in seconds; a body's id."""
+        if time is not None and not _is_number(time):
+            return self._drop("", "the time is not a number")
+        now = self._time + 1 / self._fps if time is None else float(time)
+        joints = _as_frame(frame, self._parts.features.n_joints)
+        if isinstance(joints, str):
+            return self._drop("" if body is None else str(body), joints)
+        if now < self._time - 1e-9:
+            return self._drop("" if body is None else str(body), "time runs backwards")
+        events = self._leave(now)
+        self._time = max(self._time, now)
+        self.counters["frames"] += len(joints)
+        names = [str(body)] if body is not None and len(joints) == 1 else self._track(joints, now)
+        for name, pose in zip(names, joints, strict=True):
+            if name not in self._bodies:
+                if len(self._bodies) >= _MAX_BODIES:
+                    events += self._drop(name, f"more than {_MAX_BODIES} bodies at a time")
+                    continue
+                self._bodies[name] = _Body(name, self._parts, self._own, self._delay, self._repetitions, now)
+                events.append(Event("body", name, now, reason="appears"))
+            events += self._say(self._bodies[name].push(pose, now))
+        return events
+
+    def drop(self, reason: str) -> list[Event]:
+        """Count input that never became a frame: a line that is no JSON, a packet that is too large."""
+        return self._drop("", reason)
+
+    def close(self) -> list[Event]:
+        """End all bodies' streams; what is still open is settled."""
+        events = []
+        for name in list(self._bodies):
+            events += self._say(self._bodies.pop(name).close())
+        return events
+
+    def summary(self) -> dict[str, int]:
+        """Counters: frames, segments, and what was dropped for which reason."""
+        return dict(sorted(self.counters.items()))
+
+    def _say(self, events: list[Event]) -> list[Event]:
+        for event in events:
+            if event.kind == "segment":
+                self.counters["segments"] += 1
+            self._told.pop(event.body, None)
+        return events
+
+    def _drop(self, body: str, reason: str) -> list[Event]:
+        self.counters[f"dropped: {reason}"] += 1
+        if self._told.get(body) == reason:  # ten thousand broken frames are one event, and a counter
+            return []
+        if len(self._told) > 4 * _MAX_BODIES:
+            self._told.clear()
+        self._told[body] = reason
+        return [Event("dropped", body, max(self._time, 0.0), reason=reason)]
+
+    def _leave(self, now: float) -> list[Event]:
+        events = []
+        for name in [n for n, b in self._bodies.items() if now - b.last > _GAP]:
+            events += [*self._say(self._bodies.pop(name).close()), Event("body", name, now, reason="leaves")]
+        return events
+
+    def _track(self, joints: np.ndarray, now: float) -> list[str]:
+        """The known body nearest to each skeleton, each taken once; new names for those near none."""
+        free = {name: b.place for name, b in self._bodies.items() if b.last < now}
+        names = []
+        for pose in joints:
+            seen = pose[np.isfinite(pose).all(axis=1)]
+            place = seen.mean(axis=0) if len(seen) else None
+            if place is None and len(joints) == 1 and len(free) == 1:
+                near = next(iter(free))
+            elif place is None:
+                near = None
+            else:
+                near = min(free, key=lambda n: np.linalg.norm(free[n] - place), default=None)
+                if near is not None and len(joints) + len(self._bodies) > 2:
+                    near = near if np.linalg.norm(free[near] - place) <= _NEAR else None
+            if near is None:
+                near, self._n_named = str(self._n_named), self._n_named + 1
+            free.pop(near, None)
+            names.append(near)
+        return names
+
+
+class _Body:
+    """One body's frames on the grid of training times, and its engine."""
+
+    def __init__(
+        self, name: str, parts: Any, rate: float, delay: int | None, repetitions: bool, now: float
+    ) -> None:
+        self.name, self.last, self.place = name, now, np.zeros(3)
+        self._engine = Engine(parts, delay)
+        self._rate, self._begin, self._n = rate, now, 0
+        self._previous: tuple[float, np.ndarray] | None = None
+        self._shown: str | None = None
+        self._history: list[np.ndarray] | None = [] if repetitions else None
+        self._dropped = 0  # frames of history that are gone
+
+    def push(self, pose: np.ndarray, now: float) -> list[Event]:
+        seen = np.isfinite(pose).all(axis=1)
+        if seen.any():
+            self.place = pose[seen].mean(axis=0)
+        frames = self._on_grid(pose, now)
+        self.last = now
+        if not frames:
+            return []
+        if self._history is not None:
+            self._history += frames
+            longest = 4096
+            if len(self._history) > 2 * longest:
+                self._dropped += len(self._history) - longest
+                self._history = self._history[-longest:]
+        events = [self._final(d) for d in self._engine.push(np.stack(frames))]
+        going = self._engine.provisional()
+        label = None if going is None else going.label
+        if going is not None and label != self._shown:
+            events.append(
+                Event(
+                    "provisional",
+                    self.name,
+                    now,
+                    label=label,
+                    start=self._seconds(going.start),
+                    probability=going.probability,
+                    detection=going,
+                )
+            )
+        self._shown = label
+        return events
+
+    def close(self) -> list[Event]:
+        return [self._final(d) for d in self._engine.close()]
+
+    def _on_grid(self, pose: np.ndarray, now: float) -> list[np.ndarray]:
+        """Poses at the times of training frames up to now, by interpolation; a longer gap is left missing."""
+        frames: list[np.ndarray] = []
+        previous, self._previous = self._previous, (now, pose)
+        while (at := self._begin + self._n / self._rate) <= now + 1e-6:
+            self._n += 1
+            if previous is None or now - previous[0] <= 0 or now - at < 1e-6:
+                frames.append(pose)
+                continue
+            if now - previous[0] > _FILL:
+                frames.append(np.full_like(pose, np.nan))
+                continue
+            s = (at - previous[0]) / (now - previous[0])
+            frames.append(previous[1] * (1 - s) + pose * s)
+        return frames
+
+    def _final(self, d: Detection) -> Event:
+        counted = None
+        if self._history is not None:
+            start = max(0, d.start - self._dropped)
+            part = self._history[start : d.stop - self._dropped]
+            counted = count_repetitions(np.stack(part), self._rate) if len(part) else None
+        return Event(
+            "segment",
+            self.name,
+            self.last,
+            label=d.label,
+            start=self._seconds(d.start),
+            stop=self._seconds(d.stop),
+            probability=d.probability,
+            detection=d,
+            repetitions=counted,
+        )
+
+    def _seconds(self, frame: int) -> float:
+        return self._begin + frame / self._rate
+
+
+def _as_frame(frame: Any, n_joints: int) -> np.ndarray | str:
+    """(N, J, 3) float64 with NaN for what is missing, or why it is no frame."""
+    try:
+        joints = np.asarray(frame, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        return "the frame is not an array of numbers"
+    if joints.ndim == 2:
+        joints = joints[None]
+    if joints.ndim != 3 or joints.shape[2] not in (2, 3) or not len(joints):
+        return "the frame is not (joints, 3)"
+    if joints.shape[1] != n_joints:
+        return f"a skeleton of {joints.shape[1]} joints, expected {n_joints}"
+    if joints.shape[2] == 2:
+        joints = np.concatenate([joints, np.zeros((*joints.shape[:2], 1))], axis=2)
+    joints = np.where(np.abs(joints) <= LARGEST_COORDINATE, joints, np.nan)
+    joints[~np.isfinite(joints).all(axis=2)] = np.nan
+    return joints
+
+
+def _is_number(value: Any) -> bool:
+    number = float(value) if isinstance(value, (int, float, np.integer, np.floating)) else math.nan
+    return math.isfinite(number) and abs(number) < 1e12
+
+
+def run_stream(stream: LiveStream, frames: Iterable[tuple[Any, float | None, Any]]) -> list[Event]:
+    """All events of a finite source of (frame, time, body), its end included."""
+    events = [event for frame, time, body in frames for event in stream.push(frame, time, body)]
+    return events + stream.close()

@@ -1,0 +1,129 @@
+"""Timelines: truth above detections, one colour per label, as a picture or as a page."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kerneton.data.segments import Segment
+from kerneton.exceptions import import_extra
+from kerneton.files.output import replacing, write_text
+from kerneton.stream.detection import Detection
+
+_COLOURS = (
+    "#4477aa",
+    "#ee6677",
+    "#228833",
+    "#ccbb44",
+    "#66ccee",
+    "#aa3377",
+    "#bbbbbb",
+    "#e08214",
+    "#5aae61",
+    "#8073ac",
+)
+
+
+def colours(labels: Sequence[str]) -> dict[str, str]:
+    """A colour per label, the same for the same labels.
+
+    >>> colours(["wave", "clap"])
+    {'clap': '#4477aa', 'wave': '#ee6677'}
+    """
+    return {label: _COLOURS[i % len(_COLOURS)] for i, label in enumerate(sorted(set(labels)))}
+
+
+def draw_timeline(
+    path: str | os.PathLike[str],
+    rows: Sequence[tuple[str, Sequence[Segment], Sequence[Segment]]],
+    n_frames: Sequence[int],
+    fps: float | None = None,
+) -> None:
+    """Write a picture: per recording (name, truth, found), truth above detections; truth may be empty."""
+    import_extra("matplotlib", extra="plot", purpose="Drawing a timeline")
+    from matplotlib.figure import Figure
+
+    shade = colours([s.label for _, a, b in rows for s in (*a, *b)])
+    figure = Figure(figsize=(12, 0.6 + 0.7 * len(rows)), layout="constrained")
+    axes = figure.add_subplot()
+    scale = 1 / fps if fps else 1.0
+    for y, (_, truth, found) in enumerate(rows):
+        for segments, low in ((truth, 0.05), (found, -0.4)):
+            for s in segments:
+                bar = [(s.start * scale, s.n_frames * scale)]
+                axes.broken_barh(bar, (-y + low, 0.35), color=shade[s.label], linewidth=0)
+    axes.set_yticks([-y for y in range(len(rows))], [name for name, *_ in rows])
+    axes.set_xlim(0, max(n_frames) * scale)
+    axes.set_xlabel("seconds" if fps else "frames")
+    handles = [axes.barh(0, 0, color=c, label=label) for label, c in shade.items()]
+    axes.legend(
+        handles=handles, ncols=min(len(handles), 6) or 1, loc="upper center", bbox_to_anchor=(0.5, -0.2)
+    )
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=110)
+
+
+def timeline_svg(
+    truth: Sequence[Segment], found: Sequence[Detection], n_frames: int, shade: dict[str, str]
+) -> str:
+    """One recording's timeline as SVG; labels are escaped."""
+    parts = ['<svg viewBox="0 0 1000 46" role="img" preserveAspectRatio="none" width="100%" height="46">']
+    for segments, y, what in ((truth, 2, "truth"), (found, 24, "found")):
+        for s in segments:
+            x, w = 1000 * s.start / n_frames, max(1000 * s.n_frames / n_frames, 1)
+            chance = getattr(s, "probability", None)
+            told = f"{what}: {s.label}, frames {s.start} to {s.stop}" + (
+                f", probability {chance:.2f}" if chance is not None else ""
+            )
+            parts.append(
+                f'<rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="20" fill="{shade.get(s.label, "#999")}">'
+                f"<title>{html.escape(told)}</title></rect>"
+            )
+    return "".join(parts) + "</svg>"
+
+
+def write_page(
+    path: str | os.PathLike[str],
+    title: str,
+    rows: Sequence[tuple[str, Sequence[Segment], Sequence[Detection]]],
+    n_frames: Sequence[int],
+    *,
+    fps: float | None = None,
+    figures: dict[str, Any] | None = None,
+) -> Path:
+    """Write one HTML page without scripts or links: timelines, a table of detections, and figures where given."""
+    shade = colours([s.label for _, a, b in rows for s in (*a, *b)])
+    legend = " ".join(
+        f'<span style="border-left:1em solid {c};padding:0 .8em 0 .4em">{html.escape(k)}</span>'
+        for k, c in shade.items()
+    )
+    body = [f"<h1>{html.escape(title)}</h1><p>Truth above, detections below. {legend}</p>"]
+    if figures:
+        cells = "".join(
+            f"<tr><td>{html.escape(k)}</td><td>{'unknown' if v is None else f'{v:.3f}'}</td></tr>"
+            for k, v in figures.items()
+        )
+        body.append(f"<table>{cells}</table>")
+    for (name, truth, found), n in zip(rows, n_frames, strict=True):
+        body.append(f"<h2>{html.escape(name)}</h2>{timeline_svg(truth, found, n, shade)}")
+        lines = []
+        for d in found:
+            start, stop = (
+                (d.start, d.stop) if fps is None else (f"{d.start / fps:.2f} s", f"{d.stop / fps:.2f} s")
+            )
+            chance = "" if d.probability is None else f"{d.probability:.2f}"
+            lines.append(
+                f"<tr><td>{html.escape(d.label)}</td><td>{start}</td><td>{stop}</td><td>{chance}</td></tr>"
+            )
+        head = "<tr><th>label</th><th>start</th><th>stop</th><th>probability</th></tr>"
+        body.append(f"<table>{head}{''.join(lines)}</table>")
+    style = "body{font-family:sans-serif;max-width:70em;margin:2em auto;padding:0 1em}td,th{padding:.1em .8em;text-align:left}"
+    page = (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f"<style>{style}</style></head><body>{''.join(body)}</body></html>\n"
+    )
+    write_text(path, page)
+    return Path(path)

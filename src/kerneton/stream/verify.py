@@ -1,0 +1,133 @@
+"""From the scores of a candidate to the probability that it is right: logistic regression on held-out people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+_STRENGTH = 0.1  # C of the regression: few held-out people, many coefficients
+_SPREAD = 0.15  # added to the spread of log durations: few examples make it look too narrow
+
+
+@dataclass
+class Candidates:
+    """Windows of one recording with the scores of both stages, the background last."""
+
+    windows: np.ndarray  # (n, 2)
+    light: np.ndarray  # (n, n_classes + 1) of the window scorer
+    deep: np.ndarray  # (n, n_classes + 1) of the recogniser
+
+    def labels(self) -> np.ndarray:
+        """(n,) the class of each, without the background."""
+        return (self.light + self.deep)[:, :-1].argmax(axis=1)
+
+
+@dataclass
+class Verifier:
+    """Log odds that a candidate is an action with its label."""
+
+    durations: np.ndarray  # (n_classes, 2) mean and spread of log lengths
+    mean: np.ndarray
+    scale: np.ndarray
+    coef: np.ndarray
+    intercept: float
+
+    def log_odds(self, candidates: Candidates) -> np.ndarray:
+        """(n,) from scores and durations."""
+        evidence = _evidence(candidates, self.durations)
+        return ((evidence - self.mean) / self.scale) @ self.coef + self.intercept
+
+    def get_state(self) -> dict[str, Any]:
+        """Arrays from which it can be made again."""
+        return {name: np.asarray(getattr(self, name)) for name in Verifier.__dataclass_fields__}
+
+
+def fit_durations(lengths: Sequence[Sequence[int]]) -> np.ndarray:
+    """(n_classes, 2) mean and spread of the logarithm of each class's lengths.
+
+    >>> fit_durations([[10, 10], [5, 20]]).round(2).tolist()
+    [[2.3, 0.15], [2.3, 0.84]]
+    """
+    logs = [np.log(np.asarray(n, dtype=float)) for n in lengths]
+    return np.array([(n.mean(), n.std() + _SPREAD) for n in logs])
+
+
+def fit_verifier(
+    candidates: Sequence[Candidates], right: Sequence[np.ndarray], durations: np.ndarray
+) -> Verifier:
+    """Learn from candidates of held-out people, and which of them are right."""
+    from sklearn.linear_model import LogisticRegression
+
+    X = np.concatenate([_evidence(c, durations) for c in candidates])
+    y = np.concatenate(right)
+    mean, scale = X.mean(axis=0), X.std(axis=0) + 1e-6
+    scale[_PLAIN:] = 1.0  # of indicators: a rare class must not look strong
+    if len(np.unique(y)) < 2:  # nothing to learn from: the margins alone decide
+        coef = np.zeros(X.shape[1])
+        coef[[0, 3]], coef[[1, 4]] = 1.0, -1.0
+        return Verifier(durations, np.zeros_like(mean), np.ones_like(scale), coef, 0.0)
+    machine = LogisticRegression(C=_STRENGTH, max_iter=5000).fit((X - mean) / scale, y)
+    return Verifier(durations, mean, scale, machine.coef_[0], float(machine.intercept_[0]))
+
+
+_PLAIN = 7  # entries of evidence before those of single classes
+
+
+def _evidence(c: Candidates, durations: np.ndarray) -> np.ndarray:
+    """Per candidate: both stages' scores of its label, of the background and against the runner-up; how unusual its
+    length is; and, per class, whether it is the label and by how much it beats the background."""
+    n, k = len(c.windows), c.light.shape[1] - 1
+    rows, label = np.arange(n), c.labels()
+    columns = []
+    for scores in (c.deep, c.light):
+        own = scores[rows, label]
+        others = scores[:, :k].copy()
+        others[rows, label] = -np.inf
+        rival = others.max(axis=1, initial=-1.0) if k > 1 else np.full(n, -1.0)
+        columns += [own, scores[:, k], own - rival]
+    length = np.log(np.maximum(c.windows[:, 1] - c.windows[:, 0], 1))
+    columns.append(-(((length - durations[label, 0]) / durations[label, 1]) ** 2))
+    chosen = np.eye(k)[label]
+    margin = 0.5 * (c.deep[rows, label] - c.deep[:, k])
+    return np.column_stack([*columns, chosen, chosen * margin[:, None]])
+
+
+def threshold_for_f1(scores: np.ndarray, right: np.ndarray, n_true: int) -> float:
+    """The threshold at which 2 right / (found + true) is largest; scores of detections, and which are right.
+
+    >>> threshold_for_f1(np.array([3.0, 2.0, 1.0]), np.array([True, True, False]), 2)
+    1.5
+    """
+    if not len(scores):
+        return 0.0
+    order = np.argsort(-scores, kind="stable")
+    hits = np.cumsum(right[order])
+    f1 = 2 * hits / (np.arange(1, len(hits) + 1) + n_true)
+    best = int(np.argmax(f1))
+    below = scores[order[best + 1]] if best + 1 < len(order) else scores[order[best]] - 1.0
+    return float((scores[order[best]] + below) / 2)
+
+
+def threshold_for_alarms(false: np.ndarray, hours: float, rate: float) -> float:
+    """The threshold above which false alarms come at ``rate`` per hour, from the scores of those in ``hours``.
+
+    Where the recordings are too short to show so rare an event, the tail is taken as exponential:
+    N(z > θ) = n exp(-(θ - u) / s), with u and s from the upper half of the scores.
+
+    >>> threshold_for_alarms(np.linspace(0, 1, 101), hours=1.0, rate=10.0).__round__(2)
+    0.9
+    """
+    false = np.sort(np.asarray(false, dtype=float))[::-1]
+    allowed = rate * hours
+    if len(false) < 2:
+        return float(false[0]) + 1.0 if len(false) else 0.0
+    if allowed >= 1:
+        at = min(int(allowed), len(false) - 1)
+        return float(false[at])
+    upper = false[: max(2, min(len(false) // 2, 50))]
+    start = float(upper[-1])
+    spread = max(float(np.mean(upper - start)), 1e-3)
+    return max(start + spread * float(np.log(len(upper) / max(allowed, 1e-12))), float(false[0]))

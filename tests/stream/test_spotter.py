@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kerneton import make_actions
+from kerneton.data.segments import segment_problems
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import DataError, ParameterError
+from kerneton.stream.compose import compose_takes
+from kerneton.stream.metrics import segment_counts
+from kerneton.stream.spotter import Spotter
+
+
+def test_actions_of_a_new_person_are_found(spotter, takes):
+    found = spotter.spot(takes[3])
+    assert segment_counts([takes[3].segments], [found]).f1 >= 0.8
+    assert segment_problems(found, takes[3].n_frames) == []
+    assert all(0 <= d.probability <= 1 for d in found)
+    assert [d.start for d in found] == sorted(d.start for d in found)
+
+
+def test_the_explanation_of_a_segment_sums_to_its_decision_value(spotter, takes):
+    (first, *_) = spotter.spot(takes[3])
+    explanation = spotter.explain(takes[3], first)
+    total = explanation.intercept + sum(part.value for part in explanation.parts)
+    assert explanation.label == first.label
+    assert total == pytest.approx(first.decision, rel=1e-4, abs=1e-4)
+    assert explanation.value == pytest.approx(first.decision, rel=1e-4, abs=1e-4)
+
+
+def test_held_out_people_set_the_threshold(spotter):
+    told = spotter.held_out_
+    assert 0 < told["f1"] <= 1
+    assert set(told) == {"precision", "recall", "f1", "false_alarms_per_hour"}
+
+
+def test_a_recording_in_pieces_of_any_size_gives_the_same(spotter, takes):
+    from kerneton.stream.engine import Engine
+    from kerneton.stream.frames import raw_joints
+
+    joints = raw_joints(takes[3])
+    whole = spotter.spot(takes[3])
+    for size in (1, 7, 100):
+        engine = Engine(spotter.parts_)
+        found = [d for i in range(0, len(joints), size) for d in engine.push(joints[i : i + size])]
+        found += engine.close()
+        assert [(d.label, d.start, d.stop) for d in found] == [(d.label, d.start, d.stop) for d in whole]
+        np.testing.assert_allclose([d.score for d in found], [d.score for d in whole], rtol=1e-6)
+
+
+def test_short_recordings_and_one_frame(spotter, takes):
+    assert spotter.spot(takes[3].cut(0, 1)) == []
+    assert isinstance(spotter.spot(takes[3].cut(0, 6)), list)
+
+
+def test_cut_recordings_alone_are_composed_into_long_ones():
+    data = make_actions(["wave", "kick", "bow"], n_subjects=3, n_takes=2, random_state=1)
+    composed = compose_takes(data)
+    assert len(composed) == 6
+    for take in composed:
+        assert segment_problems(take.segments, take.n_frames) == []
+        assert np.isfinite(take.joints).all()
+        labelled = sum(s.n_frames for s in take.segments)
+        assert 0.3 < labelled / take.n_frames < 0.9
+    total = sorted(s.label for take in composed for s in take.segments)
+    assert total == sorted(data.labels)
+
+
+def test_training_from_cut_recordings_finds_actions_in_long_ones(takes):
+    data = make_actions(["wave", "kick", "bow"], n_subjects=3, n_takes=2, random_state=1)
+    spotter = Spotter().fit(data)
+    assert segment_counts([takes[3].segments], [spotter.spot(takes[3])]).f1 >= 0.5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda t: [t[0], t[1].replace(segments=())],
+            "1 of 2 recordings have no segments, first s02_long_t1",
+        ),
+        (lambda t: [t[0].replace(segments=()), t[1].replace(segments=())], "neither segments nor a label"),
+        (lambda t: [t[0].replace(segments=[("background", 5, 50)])], "stands for frames without a segment"),
+    ],
+)
+def test_what_cannot_be_learnt_from(takes, change, message):
+    with pytest.raises(DataError, match=message):
+        Spotter().fit(change(takes))
+
+
+def test_mistakes(spotter, takes):
+    with pytest.raises(ParameterError, match="not fitted yet"):
+        Spotter().spot(takes[0])
+    with pytest.raises(ParameterError, match="false_alarms must be a positive number"):
+        Spotter(false_alarms=-1).fit(takes[:2])
+    with pytest.raises(DataError, match="has 5 joints, the spotter was trained with 20"):
+        spotter.spot(SkeletonSequence(np.ones((50, 5, 3)), name="odd"))
