@@ -23,6 +23,7 @@ from kerneton.exceptions import KernetonError
 
 COMMANDS = (
     *("demo", "studio", "info", "show", "convert", "cut"),
+    *("spot", "watch"),
     *("fit", "predict", "explain", "evaluate", "reproduce", "bench"),
 )  # modules of this package, in the order in which help lists them
 

@@ -12,6 +12,7 @@ from kerneton.exceptions import ParameterError
 _EXAMPLES = """\
   kerneton reproduce tables --data-home ~/skeletons
   kerneton reproduce figures -o figures
+  kerneton reproduce spotting --json spotting.json
   kerneton reproduce beyond --only utkinect --only utd_mhad
 """
 
@@ -26,7 +27,7 @@ def add_parser(subparsers: Any) -> None:
         examples=_EXAMPLES,
     )
     parser.add_argument(
-        "what", choices=["tables", "figures", "timing", "complexity", "beyond"], help="which part"
+        "what", choices=["tables", "figures", "timing", "complexity", "beyond", "spotting"], help="which part"
     )
     add_data_home(parser)
     parser.add_argument(
@@ -57,6 +58,11 @@ def run(args: argparse.Namespace) -> Output:
         return Output(compare_presets.to_markdown(result), result)
     if args.only:
         raise ParameterError(f"--only goes with beyond; {args.what} has no choice of data sets")
+    if args.what == "spotting":
+        from kerneton.experiments import spotting
+
+        result = spotting.spotting(data_home=args.data_home, output=args.output, progress=progress_of(args))
+        return Output(spotting.to_markdown(result), result)
     from kerneton.experiments import paper
 
     experiments = {

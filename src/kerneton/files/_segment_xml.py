@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.parsers import expat
 
+from kerneton.data.segments import Segment
 from kerneton.exceptions import FormatError
 from kerneton.files._segment_text import MAX_INTERVALS, Interval, is_background
 
@@ -126,3 +128,36 @@ def _limited(intervals: list[Interval], path: Path) -> list[Interval]:
     if len(intervals) > MAX_INTERVALS:
         raise FormatError(f"{path}: {len(intervals)} segments; at most {MAX_INTERVALS} are read")
     return intervals
+
+
+def eaf_text(segments: Iterable[Segment], fps: float, tier: str = "actions") -> str:
+    """An ELAN file with one tier.
+
+    >>> root = parse_xml(eaf_text([Segment("wave", 30, 75)], fps=30).encode(), Path("a.eaf"))
+    >>> [(i.label, i.start, i.stop) for i in eaf_intervals(root, Path("a.eaf"), None)]
+    [('wave', 1.0, 2.5)]
+    """
+    root = ElementTree.Element(
+        "ANNOTATION_DOCUMENT", AUTHOR="", DATE="2000-01-01T00:00:00+00:00", FORMAT="3.0", VERSION="3.0"
+    )
+    ElementTree.SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
+    order = ElementTree.SubElement(root, "TIME_ORDER")
+    layer = ElementTree.SubElement(root, "TIER", LINGUISTIC_TYPE_REF="default-lt", TIER_ID=tier)
+    for i, s in enumerate(segments):
+        for k, seconds in enumerate(s.seconds(fps)):
+            value = str(round(1000 * seconds))
+            ElementTree.SubElement(order, "TIME_SLOT", TIME_SLOT_ID=f"ts{2 * i + k + 1}", TIME_VALUE=value)
+        slots = {f"TIME_SLOT_REF{k + 1}": f"ts{2 * i + k + 1}" for k in range(2)}
+        outer = ElementTree.SubElement(layer, "ANNOTATION")
+        inner = ElementTree.SubElement(outer, "ALIGNABLE_ANNOTATION", {"ANNOTATION_ID": f"a{i + 1}", **slots})
+        printable = "".join(c for c in s.label if c >= " " and c not in "\ufffe\uffff")
+        ElementTree.SubElement(inner, "ANNOTATION_VALUE").text = printable
+    ElementTree.SubElement(
+        root,
+        "LINGUISTIC_TYPE",
+        GRAPHIC_REFERENCES="false",
+        LINGUISTIC_TYPE_ID="default-lt",
+        TIME_ALIGNABLE="true",
+    )
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"

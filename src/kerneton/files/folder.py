@@ -22,6 +22,7 @@ from kerneton.files.conventions import settle
 from kerneton.files.readers._csv_rows import rows
 from kerneton.files.readers._layouts import Renaming, spellings
 from kerneton.files.readers._values import is_folder
+from kerneton.files.segments import beside_segments, is_segment_file
 from kerneton.files.summary import Summary, summarize
 
 __all__ = ["Entry", "Summary", "find_entries", "load_folder", "summarize"]
@@ -148,7 +149,7 @@ def read_entry(path: Path, options: Mapping[str, Any]) -> list[SkeletonSequence]
     """The recordings of one file among others: columns are for the tables, not for the files beside them."""
     if options.get("columns") is not None and readers.detect_format(path) != "csv_table":
         options = {**options, "columns": None}
-    return readers.read(path, **options)
+    return beside_segments(readers.read(path, **options), path)
 
 
 def _check_renamed(names: Renaming, sequences: Sequence[SkeletonSequence]) -> None:
@@ -196,8 +197,8 @@ def _may_be_recording(path: Path) -> bool:
     """By name, so that a recording too broken to be recognised is reported, else by content."""
     suffix = path.suffix.lower()
     if suffix in _usual_suffixes():
-        return not path.stem.lower().startswith(_NOTES)
-    return suffix not in _OTHERS and readers.detect_format(path) is not None
+        return not path.stem.lower().startswith(_NOTES) and not is_segment_file(path)
+    return suffix not in _OTHERS and not is_segment_file(path) and readers.detect_format(path) is not None
 
 
 @functools.cache

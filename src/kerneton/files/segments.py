@@ -162,6 +162,33 @@ def segments_beside(path: str | os.PathLike[str]) -> Path | None:
     return None
 
 
+def is_segment_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file's name says that it holds segments and no recording.
+
+    >>> is_segment_file("a/long.segments.csv"), is_segment_file("a/long.csv")
+    (True, False)
+    """
+    name = Path(path).name.lower()
+    return name == _FOLDER_TABLE or name.endswith(tuple(suffix.lower() for suffix in _BESIDE))
+
+
+def beside_segments(
+    recordings: Sequence[SkeletonSequence], path: str | os.PathLike[str]
+) -> list[SkeletonSequence]:
+    """The recordings of a file, with the segments of the file beside it where they have none themselves.
+
+    Segments are about the file's first recording: annotation tools know one timeline.
+    """
+    if not recordings or any(r.segments for r in recordings) or (beside := segments_beside(path)) is None:
+        return list(recordings)
+    first = recordings[0]
+    if beside.name.lower() == _FOLDER_TABLE:
+        found = read_segments(beside, fps=first.fps).get(_stem(Path(path).name), ())
+    else:
+        found = next(iter(read_segments(beside, fps=first.fps).values()), ())
+    return [first.replace(segments=found), *recordings[1:]]
+
+
 def read_segment_names(path: Path) -> set[str]:
     """The recordings that a table of segments names."""
     with path.open("rb") as file:

@@ -41,6 +41,7 @@ class SpottingReport:
     fps: float | None
     n_splits: int = 1
     notes: list[str] = field(default_factory=list)
+    models: list[Any] = field(default_factory=list, repr=False)  # the fitted spotter of each split
 
     def figures(self) -> dict[str, float | None]:
         """Segments, points, frames, false alarms and latency; None where the frame rate is needed and unknown."""
@@ -128,7 +129,8 @@ def evaluate_spotting(
     Parameters
     ----------
     model : Spotter
-        Fitted anew for each split; without ``protocol`` it is fitted already and used as it is.
+        Fitted anew for each split; without ``protocol`` it is fitted already and used as it is. A list holds one that is
+        fitted already per split, such as another report's ``models``.
     recordings : long recordings with segments
     protocol : splitter, optional
         As in scikit-learn: ``split(X, y, groups)``; subjects are the recordings' own.
@@ -149,11 +151,12 @@ def evaluate_spotting(
         splits = list(protocol.split(takes, None, subjects))
     rates = {t.fps for t in takes if t.fps is not None}
     report = SpottingReport([], [], [], [], fps or (rates.pop() if len(rates) == 1 else None), len(splits))
-    for train, test in (progress or silent)(splits, total=len(splits), desc="splits"):
-        fitted = model
-        if train is not None:
+    for number, (train, test) in enumerate((progress or silent)(splits, total=len(splits), desc="splits")):
+        fitted = model[number] if isinstance(model, list) else model
+        if train is not None and not isinstance(model, list):
             chosen = [takes[i] for i in train]
             fitted = copy.copy(model).fit(chosen if training is None else training(chosen))
+        report.models.append(fitted)
         for i in test:
             engine = Engine(fitted.parts_, delay)
             joints = raw_joints(takes[i])

@@ -49,7 +49,7 @@ def count_repetitions(joints: np.ndarray, fps: float) -> Repetitions:
     if len(x) < 4 or not np.abs(flat).max() > 0:
         return Repetitions(0, None, None)
     _, _, directions = np.linalg.svd(flat, full_matrices=False)
-    curve = gaussian_filter1d(flat @ directions[0], max(fps / 10, 0.5))
+    curve = gaussian_filter1d(flat @ directions[0], max(fps / 20, 0.5), mode="nearest")
     swing = float(curve.max() - curve.min())
     best = np.zeros(0, dtype=int)
     for sign in (

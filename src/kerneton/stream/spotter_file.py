@@ -126,7 +126,7 @@ def _parts(info: dict[str, Any], arrays: list[np.ndarray], recognizer: Any) -> P
         raise ValueError("windows of impossible lengths")
     verifier = Verifier(
         **{k: v for k, v in state["verifier"].items() if k != "intercept"},
-        intercept=float(state["verifier"]["intercept"]),
+        intercept=float(np.ravel(state["verifier"]["intercept"])[0]),
     )
     if verifier.durations.shape != (len(classes), 2):
         raise ValueError("durations of other classes")

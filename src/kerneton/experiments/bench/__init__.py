@@ -32,6 +32,7 @@ PARTS = {
     "msr": "kerneton.experiments.bench.msr",
     "svm": "kerneton.experiments.bench.linear_svm",
     "scale": "kerneton.experiments.bench.scale",
+    "stream": "kerneton.experiments.bench.stream",
     "gpu": "kerneton.experiments.bench.gpu",
 }
 _THREADS = {"msr": 2, "gpu": None}  # all others use one

@@ -43,6 +43,9 @@ BARS = {
     "linear_svm_vs_linear_svc": Bar("LinearSVM's fit", "LinearSVC's fit", 1),
     "msr_vs_multirockethydra": Bar("all of MSR-Action3D", "MultiRocketHydra", 1, at_least=False),
     "msr_vs_minirocket": Bar("all of MSR-Action3D", "MiniRocket", NONE),
+    "stream_bodies": Bar("bodies at 30 frames per second", "8 bodies", 1),
+    "stream_last_vs_first": Bar("an hour of stream, last minute", "first minute", 1.1, at_least=False),
+    "stream_memory": Bar("memory that a day of stream adds", "5 MB", 1, at_least=False),
     "memory_10000_vs_1000": Bar("memory, 10,000 recordings", "1,000 recordings", 1.2, at_least=False),
 }
 SCALE_BARS = {

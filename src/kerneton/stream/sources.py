@@ -1,0 +1,128 @@
+"""Where live frames come from: lines of JSON on the standard input, UDP packets, a WebSocket, a file replayed.
+
+A message is JSON: ``{"joints": [[x, y, z], ...], "time": 1.25, "body": "ann"}``, time and body optional; or the bare
+array of joints. Nothing that a client sends ends the stream: what cannot be used is counted and the next message read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import time as clock
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import ParameterError
+
+MAX_MESSAGE = 1 << 20  # bytes of one message; more than any skeleton needs
+
+
+@dataclass(frozen=True)
+class Message:
+    """One frame, or why there is none."""
+
+    joints: Any = None
+    time: float | None = None
+    body: str | None = None
+    fault: str | None = None
+
+
+def parse_message(data: bytes) -> Message:
+    """A message from its bytes; faults are named, never raised.
+
+    >>> parse_message(b'{"joints": [[0, 1, 2]], "body": 3}')
+    Message(joints=[[0, 1, 2]], time=None, body='3', fault=None)
+    >>> parse_message(b'{"joints"').fault
+    'a message that is not JSON'
+    """
+    if len(data) > MAX_MESSAGE:
+        return Message(fault="a message of more than 1 MiB")
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return Message(fault="a message that is not JSON")
+    if isinstance(value, list):
+        return Message(joints=value)
+    if not isinstance(value, dict) or "joints" not in value:
+        return Message(fault="a message without joints")
+    time, body = value.get("time"), value.get("body")
+    if time is not None and (
+        isinstance(time, bool) or not isinstance(time, (int, float)) or not math.isfinite(time)
+    ):
+        return Message(fault="a time that is not a number")
+    joints = value["joints"]
+    if isinstance(joints, list):
+        joints = [_seen(joint) for joint in joints]
+    return Message(joints, None if time is None else float(time), None if body is None else str(body)[:64])
+
+
+def _seen(joint: Any) -> Any:
+    """JSON knows no NaN: null stands for a joint, or a coordinate, that was not seen."""
+    if joint is None:
+        return [math.nan] * 3
+    return [math.nan if c is None else c for c in joint] if isinstance(joint, list) else joint
+
+
+def from_lines(stream: IO[bytes]) -> Iterator[Message]:
+    """A message per line; a line that is too long is skipped without being held in memory."""
+    while line := stream.readline(MAX_MESSAGE + 1):
+        if len(line) > MAX_MESSAGE and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(MAX_MESSAGE)
+            yield Message(fault="a message of more than 1 MiB")
+        elif line.strip():
+            yield parse_message(line)
+
+
+def from_recording(recording: SkeletonSequence, *, real_time: bool = True) -> Iterator[Message]:
+    """A recording replayed at its own rate, or as fast as it can be read."""
+    fps = recording.fps or 30.0
+    begin = clock.monotonic()
+    for t, joints in enumerate(recording.joints):
+        if real_time:
+            clock.sleep(max(0.0, begin + t / fps - clock.monotonic()))
+        yield Message(joints, t / fps)
+
+
+def address(text: str) -> tuple[str, int]:
+    """Host and port; without a host, this machine alone can connect.
+
+    >>> address("9000"), address("0.0.0.0:9000")
+    (('127.0.0.1', 9000), ('0.0.0.0', 9000))
+    """
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or not 0 <= int(port) < 65536:
+        raise ParameterError(f"expected PORT or HOST:PORT, got {text!r}")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def bind(kind: str, text: str) -> socket.socket:
+    """A socket that listens; port 0 takes any that is free."""
+    host, port = address(text)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM)
+    try:
+        if kind != "udp":
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        if kind != "udp":
+            sock.listen(8)
+    except OSError as error:
+        sock.close()
+        raise ParameterError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+    return sock
+
+
+def from_udp(sock: socket.socket) -> Iterator[Message]:
+    """A message per packet, for as long as the socket is open; an empty packet ends it."""
+    while True:
+        try:
+            data = sock.recv(65536)
+        except OSError:
+            return
+        if not data:
+            return
+        yield parse_message(data)

@@ -1,0 +1,109 @@
+"""kerneton spot and watch, from training to events."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from kerneton import make_actions
+from kerneton.cli import main
+from kerneton.files.readers import write
+from kerneton.files.segments import read_segments, write_segments
+from kerneton.stream.frames import raw_joints
+from kerneton.stream.spotter_file import is_spotter, load_spotter
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A folder of long recordings with segments beside them, a model trained from it, and one more recording."""
+    home = tmp_path_factory.mktemp("spot")
+    takes = make_actions(["wave", "kick"], n_subjects=3, n_takes=1, uncut=True, random_state=2)
+    for take in takes[:2]:
+        write(home / "train" / f"{take.name}.npz", [take.replace(segments=())])
+        write_segments(home / "train" / f"{take.name}.segments.csv", take.segments)
+    write(home / "new.npz", [takes[2].replace(segments=())])
+    assert main(["spot", str(home / "model.kern"), "--train", str(home / "train"), "-q"]) == 0
+    return home
+
+
+def test_the_model_file_finds_what_the_spotter_finds(home, capsys):
+    assert is_spotter(home / "model.kern")
+    spotter = load_spotter(home / "model.kern")
+    take = make_actions(["wave", "kick"], n_subjects=3, n_takes=1, uncut=True, random_state=2)[2]
+    assert main(["spot", str(home / "model.kern"), str(home / "new.npz"), "--json", "-"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(r["label"], r["start"], r["stop"]) for r in rows] == [
+        (d.label, d.start, d.stop) for d in spotter.spot(take)
+    ]
+    assert rows
+
+
+def test_tables_elan_pictures_and_pages(home, tmp_path):
+    table, eaf, page, picture = (tmp_path / n for n in ("found.csv", "found.eaf", "page.html", "line.png"))
+    options = ["--csv", str(table), "--eaf", str(eaf), "--html", str(page), "-o", str(picture)]
+    assert main(["spot", str(home / "model.kern"), str(home / "new.npz"), "-q", *options]) == 0
+    (found,) = read_segments(table).values()
+    assert read_segments(eaf, fps=30)[""] == found
+    assert "<svg" in page.read_text()
+    assert "<script" not in page.read_text()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def lines_of(home, monkeypatch, capsys, data, *options):
+    class Input:
+        buffer = io.BytesIO(data)
+
+    monkeypatch.setattr("sys.stdin", Input)
+    assert main(["watch", str(home / "model.kern"), "--lines", *options]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_watch_standard_input_with_rubbish_in_it(home, monkeypatch, capsys):
+    take = make_actions(["wave", "kick"], n_subjects=3, n_takes=1, uncut=True, random_state=2)[2]
+    messages = []
+    for t, pose in enumerate(raw_joints(take)):
+        joints = [None if np.isnan(j).any() else [float(c) for c in j] for j in pose]
+        messages.append(json.dumps({"joints": joints, "time": t / 30}))
+        if t == 50:
+            messages += ["{broken"] * 1000 + ['{"joints": [[0, 0, 0]]}', '{"joints": [], "time": -4}']
+    events = lines_of(home, monkeypatch, capsys, "\n".join(messages).encode(), "--sure")
+    found = [
+        (e["label"], round(e["start"] * 30), round(e["stop"] * 30)) for e in events if e["event"] == "segment"
+    ]
+    expected = [(d.label, d.start, d.stop) for d in load_spotter(home / "model.kern").spot(take)]
+    assert sorted(found, key=lambda s: s[1]) == expected
+    assert events[-1]["summary"]["dropped: a message that is not JSON"] == 1000
+    assert sum(e["event"] == "dropped" for e in events) == 3
+
+
+def test_watch_replays_a_file_and_runs_a_command(home, tmp_path, capsys):
+    log = tmp_path / "log.txt"
+    command = f"python3 -c \"open({str(log)!r},'a').write('{{label}}\\n')\""
+    arguments = ["--source", str(home / "new.npz"), "--fast", "--sure", "--run", command, "--repetitions"]
+    assert main(["watch", str(home / "model.kern"), *arguments]) == 0
+    out = capsys.readouterr().out
+    assert "end of the stream: frames" in out
+    assert log.read_text().split() == [line.split()[3] for line in out.splitlines() if " from " in line]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["spot", "MODEL"], "which recordings?"),
+        (["spot", "MODEL", "new.npz", "--false-alarms", "1/h"], "--false-alarms goes with --train"),
+        (
+            ["spot", "MODEL", "--train", "TRAIN", "--false-alarms", "often"],
+            "takes a rate such as 1/h, got 'often'",
+        ),
+        (["watch", "MODEL", "--source", "udp:x"], "expected PORT or HOST:PORT"),
+        (["watch", "MODEL", "--source", "http://x"], "known are -, udp:PORT, ws:PORT and files"),
+        (["watch", "none.kern"], "no such file"),
+    ],
+)
+def test_mistakes(home, capsys, arguments, message):
+    places = {"MODEL": str(home / "model.kern"), "TRAIN": str(home / "train")}
+    assert main([places.get(a, a) for a in arguments]) == 1
+    assert message in capsys.readouterr().err

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from kerneton.data.segments import Segment
+from kerneton.exceptions import DataError
+from kerneton.stream.detection import Detection
+from kerneton.stream.evaluation import SpottingReport, evaluate_spotting
+from kerneton.stream.timeline import draw_timeline, write_page
+
+
+def report():
+    truth = [(Segment("wave", 0, 30), Segment("clap", 60, 90))]
+    found = [
+        [
+            Detection("wave", 0, 30, score=1.0, probability=0.9, decided=45),
+            Detection("wave", 60, 90, decided=99),
+        ]
+    ]
+    return SpottingReport(["long"], truth, found, [120], 30.0)
+
+
+def test_figures_by_hand():
+    figures = report().figures()
+    assert figures["f1_50"] == 0.5
+    assert figures["map_50"] == 0.5
+    assert figures["frame_accuracy"] == 0.75
+    assert figures["delay_ms"] == pytest.approx(500)
+    assert figures["delay_from_start_ms"] == pytest.approx(1500)
+    assert figures["false_alarms_per_hour"] == pytest.approx(3600 / 4)
+    assert (figures["detection_rate"], figures["false_positives"], figures["jaccard"]) == (0.5, 0.5, 0.25)
+    assert report().per_class()[1] == {"label": "wave", "true": 1, "found": 2, "right": 1, "f1": 2 / 3}
+
+
+def test_without_a_frame_rate_times_are_unknown_not_invented():
+    bare = report()
+    bare.fps = None
+    assert bare.figures()["delay_ms"] is None
+    assert "unknown" in str(bare)
+
+
+def test_a_fitted_spotter_on_new_recordings(spotter, takes):
+    found = evaluate_spotting(spotter, [takes[3]])
+    assert found.figures()["f1_50"] >= 0.8
+    assert found.figures()["delay_ms"] > 0
+    assert found.to_dict()["recordings"][0]["name"] == takes[3].name
+    with pytest.raises(DataError, match="all have segments"):
+        evaluate_spotting(spotter, [takes[3].replace(segments=())])
+
+
+def test_pictures_and_pages_escape_labels(tmp_path):
+    rows = [("<b>", [Segment("<script>", 0, 30)], [Detection("<script>", 5, 30, probability=0.5)])]
+    write_page(tmp_path / "page.html", "T & <i>", rows, [60], fps=30.0, figures={"f1": 0.5, "delay": None})
+    text = (tmp_path / "page.html").read_text()
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
+    draw_timeline(tmp_path / "line.png", rows, [60])
+    assert (tmp_path / "line.png").stat().st_size > 1000

@@ -1,0 +1,166 @@
+"""Messages from lines, packets and sockets: real sockets on this machine."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import socket
+import struct
+import threading
+
+import numpy as np
+import pytest
+from walks import walk
+
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import ParameterError
+from kerneton.stream.sources import MAX_MESSAGE, bind, from_lines, from_recording, from_udp, parse_message
+from kerneton.stream.websocket import from_websocket
+
+FRAME = json.dumps({"joints": [[0, 1, 2], None], "time": 1.5, "body": "ann"}).encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (b"", "a message that is not JSON"),
+        (b"{", "a message that is not JSON"),
+        (b"\xff\xfe", "a message that is not JSON"),
+        (b"[" * 100_000, "a message that is not JSON"),
+        (b"{}", "a message without joints"),
+        (b"3", "a message without joints"),
+        (b'{"joints": [], "time": "now"}', "a time that is not a number"),
+        (b'{"joints": [], "time": Infinity}', "a time that is not a number"),
+        (b"1" * (MAX_MESSAGE + 1), "a message of more than 1 MiB"),
+    ],
+)
+def test_faults_are_named(data, fault):
+    assert parse_message(data).fault == fault
+
+
+def test_a_message():
+    message = parse_message(FRAME)
+    assert (message.time, message.body, message.fault) == (1.5, "ann", None)
+    assert np.isnan(message.joints[1]).all()
+
+
+def test_lines_with_one_of_ten_megabytes_among_them():
+    lines = io.BytesIO(FRAME + b"\n" + b"x" * 10_000_000 + b"\n\n{broken\n" + FRAME)
+    assert [m.fault for m in from_lines(lines)] == [
+        None,
+        "a message of more than 1 MiB",
+        "a message that is not JSON",
+        None,
+    ]
+
+
+def test_a_recording_as_messages():
+    messages = list(from_recording(SkeletonSequence(walk(5), fps=10), real_time=False))
+    assert [m.time for m in messages] == [0.0, 0.1, 0.2, 0.3, 0.4]
+
+
+def test_udp():
+    with bind("udp", "0") as sock, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        assert sock.getsockname()[0] == "127.0.0.1"
+        for data in (FRAME, b"{broken", FRAME, b""):
+            client.sendto(data, sock.getsockname())
+        assert [m.fault for m in from_udp(sock)] == [None, "a message that is not JSON", None]
+
+
+def websocket_frame(payload, kind=1, last=True):
+    mask = os.urandom(4)
+    n = len(payload)
+    size = bytes([0x80 | n]) if n < 126 else bytes([0x80 | 126]) + struct.pack(">H", n)
+    if n > 65535:
+        size = bytes([0x80 | 127]) + struct.pack(">Q", n)
+    return (
+        bytes([(0x80 if last else 0) | kind])
+        + size
+        + mask
+        + bytes(b ^ mask[i % 4] for i, b in enumerate(payload))
+    )
+
+
+def connect(address):
+    client = socket.create_connection(address)
+    key = base64.b64encode(os.urandom(16))
+    client.sendall(
+        b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nSec-WebSocket-Key: " + key + b"\r\n\r\n"
+    )
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        answer += client.recv(1024)
+    assert answer.startswith(b"HTTP/1.1 101")
+    return client
+
+
+def serve(talk):
+    """What a server yields while ``talk`` runs as its client."""
+    with bind("ws", "0") as sock:
+        client = threading.Thread(target=talk, args=(sock.getsockname(),))
+        client.start()
+        found = list(from_websocket(sock, once=True))
+        client.join()
+    return [m.fault for m in found]
+
+
+def test_websocket_messages_in_one_and_several_frames():
+    def talk(address):
+        with connect(address) as c:
+            c.sendall(websocket_frame(FRAME) + websocket_frame(FRAME[:9], last=False))
+            c.sendall(websocket_frame(b"hello", kind=9))
+            c.sendall(websocket_frame(FRAME[9:], kind=0) + websocket_frame(b"{broken"))
+            c.sendall(websocket_frame(b"", kind=8))
+            while c.recv(1024):
+                pass
+
+    assert serve(talk) == [None, None, "a message that is not JSON"]
+
+
+def test_websocket_accept_key_of_the_standard():
+    def talk(address):
+        with socket.create_connection(address) as c:
+            c.sendall(b"GET / HTTP/1.1\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+            assert b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" in c.recv(4096)
+
+    assert serve(talk) == []
+
+
+def test_a_client_that_leaves_in_mid_message():
+    def talk(address):
+        with connect(address) as c:
+            c.sendall(websocket_frame(FRAME)[:-7])
+
+    assert serve(talk) == ["a client that left in mid-message"]
+
+
+def test_a_message_of_ten_megabytes_is_refused_without_being_read():
+    def talk(address):
+        with connect(address) as c:
+            c.sendall(bytes([0x81, 0xFF]) + struct.pack(">Q", 10_000_000) + b"abcd")
+            while c.recv(1024):
+                pass
+
+    assert serve(talk) == ["a message of more than 1 MiB"]
+
+
+def test_something_that_is_no_websocket():
+    def talk(address):
+        with socket.create_connection(address) as c:
+            c.sendall(b"POST / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert c.recv(1024).startswith(b"HTTP/1.1 400")
+
+    assert serve(talk) == []
+
+
+@pytest.mark.parametrize("text", ["x", "1:2:x", "", "99999"])
+def test_addresses(text):
+    with pytest.raises(ParameterError, match="expected PORT or HOST:PORT"):
+        bind("udp", text)
+
+
+def test_a_port_in_use_is_an_error_of_one_line():
+    with bind("ws", "0") as sock, pytest.raises(ParameterError, match=r"cannot listen on 127\.0\.0\.1"):
+        bind("ws", str(sock.getsockname()[1]))
