@@ -10,8 +10,8 @@ import numpy as np
 
 from kerneton.data.progress import Progress
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.machine.folds import penalised_machines
-from kerneton.recognize.cues import STANDARD_C, STANDARD_SCATTER
+from kerneton.machine.folds import machines
+from kerneton.recognize.cues import STANDARD_C, STANDARD_PENALTY
 from kerneton.stream.spotter import BACKGROUND
 from kerneton.stream.verify import Candidates
 
@@ -64,19 +64,19 @@ def held_out_scores(
     """
     order = [*classes, BACKGROUND]
     codes, of_take = np.array([order.index(k) for k in examples.labels]), np.array(examples.takes)
-    F = features_of(model, examples.recordings)
+    F = model.features(examples.recordings)
     scale = float(np.mean(np.einsum("ij,ij->i", F, F))) or 1.0
     K = (F @ F.T).astype(float) / scale
     across = {
-        i: (features_of(model, takes[i].cut(c.windows)) @ F.T).astype(float) / scale
+        i: (model.features(takes[i].cut(c.windows)) @ F.T).astype(float) / scale
         for i, c in show(proposed.items(), total=len(proposed), desc="candidates")
         if len(c.windows)
     }
     for inside, outside in folds:
         rows = np.flatnonzero(np.isin(of_take, inside))
         present, local = np.unique(codes[rows], return_inverse=True)
-        ((duals, intercept),) = penalised_machines(
-            K[np.ix_(rows, rows)], local, [STANDARD_C], scatter=STANDARD_SCATTER, tol=1e-3
+        ((duals, intercept),) = machines(
+            K[np.ix_(rows, rows)], local, [STANDARD_C], penalty=STANDARD_PENALTY, tol=1e-3
         )
         for i in outside:
             if i not in across:
@@ -86,11 +86,3 @@ def held_out_scores(
                 values = np.hstack([-values, values])
             proposed[i].deep = np.full((len(values), len(order)), -1.0)  # a class nobody else showed
             proposed[i].deep[:, present] = values
-
-
-def features_of(model: Any, recordings: list[SkeletonSequence]) -> np.ndarray:
-    """(n, d) what the machine of a recogniser sees."""
-    if hasattr(model, "features"):
-        return model.features(recordings)
-    inner = getattr(model, "recognizer_", model)
-    return inner[:-1].transform(recordings)

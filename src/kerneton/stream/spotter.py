@@ -149,13 +149,7 @@ class Spotter:
 
     def explain(self, recording: SkeletonSequence, detection: Detection) -> Any:
         """Why these frames have this label: contributions that sum to ``detection.decision``."""
-        part = self.cut(recording, detection)
-        model = self.parts_.recognizer
-        if hasattr(model, "explain"):
-            return model.explain(part, label=detection.label)
-        from kerneton.recognize.contributions import explain
-
-        return explain(model, part, label=detection.label)
+        return self.parts_.recognizer.explain(self.cut(recording, detection), label=detection.label)
 
     def cut(self, recording: SkeletonSequence, detection: Detection) -> SkeletonSequence:
         """The frames of a detection as the recogniser saw them, gaps held."""

@@ -28,12 +28,7 @@ def save_spotter(spotter: Spotter, path: str | os.PathLike[str]) -> Path:
     p = spotter.parts_
     with tempfile.TemporaryDirectory() as folder:
         inner = Path(folder) / "recognizer.kern"
-        if hasattr(p.recognizer, "save"):
-            p.recognizer.save(inner)
-        else:
-            from kerneton.recognize.model_file import save
-
-            save(p.recognizer, inner)
+        p.recognizer.save(inner)
         header, arrays = read_archive(inner)
     states = {
         "features": p.features.get_state(),
