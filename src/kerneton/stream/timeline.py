@@ -43,9 +43,7 @@ def draw_timeline(
     fps: float | None = None,
 ) -> None:
     """Write a picture: per recording (name, truth, found), truth above detections; truth may be empty."""
-    import_extra("matplotlib", extra="plot", purpose="Drawing a timeline")
-    from matplotlib.figure import Figure
-
+    Figure = import_extra("matplotlib.figure", extra="plot", purpose="Drawing a timeline").Figure
     shade = colours([s.label for _, a, b in rows for s in (*a, *b)])
     figure = Figure(figsize=(12, 0.6 + 0.7 * len(rows)), layout="constrained")
     axes = figure.add_subplot()
