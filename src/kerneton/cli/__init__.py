@@ -38,8 +38,8 @@ examples:
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser with every command."""
+def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser with every command, or with some."""
     parser = argparse.ArgumentParser(
         prog="kerneton",
         description="Teach a computer an action from a handful of skeleton recordings.",
@@ -48,7 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in COMMANDS:
+    for name in names:
         importlib.import_module(f"kerneton.cli.{name}").add_parser(subparsers)
     return parser
 
@@ -60,8 +60,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Traceback (most recent call last):
     SystemExit: 0
     """
-    args = build_parser().parse_args(argv)
-    args.command_line = shlex.join(["kerneton", *(sys.argv[1:] if argv is None else argv)])
+    argv = sys.argv[1:] if argv is None else list(argv)
+    # Only the command that runs is imported; what is no command, --help among it, is answered by the parser of all.
+    args = build_parser(argv[:1] if argv[:1] and argv[0] in COMMANDS else COMMANDS).parse_args(argv)
+    args.command_line = shlex.join(["kerneton", *argv])
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]

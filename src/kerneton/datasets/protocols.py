@@ -10,19 +10,18 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice, check_positive
+from kerneton.datasets._splitter import Indices, Protocol, field_of
 from kerneton.datasets.msr_action3d import ACTION_SETS
 from kerneton.datasets.msr_action3d import ACTIONS as MSR_ACTIONS
 from kerneton.exceptions import DataError, ParameterError
-
-Indices = tuple[np.ndarray, np.ndarray]
 
 # Training subjects of the ten splits that came with Vemulapalli, Arrate and Chellappa, CVPR 2014.
 HALF_SPLITS: dict[str, tuple[tuple[int, ...], ...]] = {
@@ -39,56 +38,6 @@ HALF_SPLITS: dict[str, tuple[tuple[int, ...], ...]] = {
         *((2, 3, 5, 6, 10), (2, 3, 5, 7, 8), (2, 3, 5, 7, 9), (2, 3, 5, 8, 10), (2, 3, 5, 9, 10)),
     ),
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Protocol:
-    """Base of the splitters: reads labels and subjects, checks both sides of every split.
-
-    ``allow_unseen`` admits test recordings of a label that the training side lacks.
-    """
-
-    name: ClassVar[str] = ""
-    citation: ClassVar[str] = ""
-    allow_unseen: bool = False
-
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Indices]:
-        """Yield (train, test) positions into X."""
-        labels = _field(X, y, "label")
-        for train, test in self._sides(X, labels, groups):
-            self._check(train, test, labels)
-            yield train, test
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """The number of splits."""
-        return sum(1 for _ in self._sides(X, _field(X, y, "label"), groups))
-
-    def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:
-        raise NotImplementedError
-
-    def _subjects(self, X: Any, groups: Any) -> np.ndarray:
-        subjects = _field(X, groups, "subject")
-        if subjects is None:
-            raise DataError(
-                f"protocol {self.name!r} splits by subject and no subjects are known: pass groups=, "
-                "or recordings that carry a subject"
-            )
-        return subjects
-
-    def _check(self, train: np.ndarray, test: np.ndarray, labels: np.ndarray | None) -> None:
-        for side, indices in (("train", train), ("test", test)):
-            if not len(indices):
-                raise DataError(f"protocol {self.name!r} leaves nothing to {side} on")
-        if labels is None or self.allow_unseen:
-            return
-        counts = Counter(labels.tolist())
-        unseen = sorted(set(labels[test].tolist()) - set(labels[train].tolist()))
-        if unseen:
-            named = ", ".join(f"{u!r} ({counts[u]} in all)" for u in unseen)
-            raise DataError(
-                f"protocol {self.name!r} tests on labels it never trained on: {named}; "
-                "record more of them, leave them out, or set allow_unseen=True"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,7 +242,7 @@ def get_protocol(name: str | Any | None, data: Sequence[SkeletonSequence]) -> An
         if not hasattr(name, "split"):
             raise ParameterError(f"protocol must be a name or a splitter, got {name!r}")
         return name
-    subjects = _field(data, None, "subject")
+    subjects = field_of(data, None, "subject")
     n_subjects = 0 if subjects is None else len(set(subjects))
     dataset = getattr(data, "name", "")
     if name is None:
@@ -304,25 +253,6 @@ def get_protocol(name: str | Any | None, data: Sequence[SkeletonSequence]) -> An
     if name == "k-fold":
         return SubjectKFold(n_splits=min(5, n_subjects)) if n_subjects > 1 else RecordingKFold()
     return PROTOCOLS[name]()
-
-
-def _field(X: Any, given: Any, field: str) -> np.ndarray | None:
-    """Labels or subjects as strings: as given, else from the recordings, else None."""
-    values: list[Any]
-    if given is not None:
-        values = list(given)
-        if X is not None and len(values) != len(X):
-            raise DataError(f"expected a {field} for each of {len(X)} recordings, got {len(values)}")
-    elif isinstance(X, Iterable) and not (isinstance(X, np.ndarray) and X.dtype != object):
-        values = [getattr(x, field, None) for x in X]
-    else:
-        return None
-    absent = [i for i, value in enumerate(values) if value is None]
-    if len(absent) == len(values) and given is None:
-        return None
-    if absent:
-        raise DataError(f"{len(absent)} of {len(values)} recordings have no {field}, first #{absent[0]}")
-    return np.asarray([str(value) for value in values])
 
 
 def _in_order(subjects: np.ndarray) -> list[str]:

@@ -7,15 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
+from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of
 from kerneton.data.layouts import JointsLike
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice, check_feature_count, check_in, check_positive, check_width
 from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.kernels.blocks import BlockKernel, resolve_joints
-from kerneton.kernels.displacement import banded_sums, direct_sums, harmonic_sums, plan_harmonics
+from kerneton.kernels.displacement import (
+    banded_sums,
+    centred,
+    direct_sums,
+    extents_of,
+    harmonic_sums,
+    plan_harmonics,
+)
 from kerneton.kernels.feature_maps import gaussian_features
-from kerneton.kernels.mirroring import Mirror, Token, image_joints, mirror_blocks, reversed_pivots
+from kerneton.kernels.mirroring import Mirror, Token, image_joints, mirror_blocks, moved_entries
 from kerneton.kernels.power_norm import hosvd_power
 from kerneton.kernels.signals import SCALED, SIGNALS, learn_scale
 
@@ -150,28 +157,16 @@ class DCK(BlockKernel):
         return self._local_pairs[:, 0] == self._local_pairs[:, 1]
 
     def _make_mirror(self, sizes: np.ndarray) -> Mirror:
-        n, z3, same = self.n_pivots_joint, self.n_pivots_time, self._same()
-        kept = [np.flatnonzero(self._entry_mask(bool(s)).ravel()) for s in (False, True)]
-        n_axes = self.n_axes_
+        masks, at = [self._entry_mask(s) for s in (False, True)], self._same().astype(int).tolist()
         image_of, axes = image_joints(self.layout_, self.mirror)
-        place = [np.zeros(n_axes * n * z3**2, dtype=int) for _ in kept]
-        for p, k in zip(place, kept, strict=True):
-            p[k] = np.arange(len(k))
-        whole = np.arange(n_axes * n * z3**2).reshape(n_axes * n, z3, z3)
-
-        def moved(block: int, flipped: bool) -> np.ndarray:
-            # A pair in the other order changes the sign of all three axes, and its two times change places.
-            came = whole[reversed_pivots([n], flipped, axes, n_axes)]
-            came = came.swapaxes(1, 2) if flipped else came
-            kind = int(same[block])
-            return place[kind][came.ravel()[kept[kind]]]
-
-        return mirror_blocks(self.layout_, image_of, self._tokens(), sizes, moved)
+        moved = [[moved_entries(mask, flip, axes, self.n_axes_) for flip in (False, True)] for mask in masks]
+        tokens = self._tokens()
+        return mirror_blocks(self.layout_, image_of, tokens, sizes, lambda b, flip: moved[at[b]][flip])
 
     def _encode(self, x: Any, n_frames: Any, n_threads: int = 1) -> Any:  # noqa: ARG002
+        xp = namespace_of(x)
         if self.joints_ != tuple(range(x.shape[2])):
             x = x[:, :, index_like(self.joints_, x)]
-        xp = namespace_of(x)
         if self.power < _LIFTING and x.dtype == xp.float32:
             double = as_dtype_of(x, xp.ones(1, dtype=xp.float64))
             return as_dtype_of(self._encode_chosen(double, n_frames), x)
@@ -180,7 +175,7 @@ class DCK(BlockKernel):
     def _encode_chosen(self, x: Any, n_frames: Any) -> Any:
         tensors = self._fused_sums(x, n_frames)  # (B, n_pairs, 3Z₂, Z₃, Z₃)
         if tensors is None:
-            x = _centred(x, n_frames)
+            x = centred(x, n_frames)
             tensors = self._sums(x, self._times(x, n_frames), n_frames)
         if self.n_axes_ < 3:  # z is zero throughout
             tensors = tensors[:, :, : self.n_axes_ * self.n_pivots_joint]
@@ -235,7 +230,7 @@ class DCK(BlockKernel):
 
     def _harmonics(self, x: Any, z: Any, same: dict[str, Any]) -> Any:
         """Sums by harmonics, each recording's plan its own whatever it shares a batch with."""
-        tol, extents = self._tolerance(x), _extents(x)
+        tol, extents = self._tolerance(x), extents_of(x)
         for extent in np.unique(extents):
             plan_harmonics(float(extent), self.sigma_joint, tol, self._reach())  # or says that it is too wide
         if (found := banded_sums(x, z, self._local_pairs, tol=tol, **same)) is not None:
@@ -264,13 +259,11 @@ class DCK(BlockKernel):
     def _entry_mask(self, same: bool) -> np.ndarray:
         """Which entries are kept: p < q for a joint with itself, else all; (3Z₂, Z₃, Z₃)."""
         z2, z3 = self.n_axes_ * self.n_pivots_joint, self.n_pivots_time
-        mask = np.triu(np.ones((z3, z3), dtype=bool), 1) if same else np.ones((z3, z3), dtype=bool)
-        return np.broadcast_to(mask, (z2, z3, z3))
+        return np.broadcast_to(np.triu(np.ones((z3, z3), dtype=bool), 1 if same else -z3), (z2, z3, z3))
 
     def _entry_table(self) -> np.ndarray:
         """Flat positions of the kept entries of all pairs; each entry stands for two and weighs √2."""
-        masks = [self._entry_mask(bool(same)) for same in self._same()]
-        return np.flatnonzero(np.stack(masks))
+        return np.flatnonzero(np.stack([self._entry_mask(bool(same)) for same in self._same()]))
 
     def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
         x = SIGNALS[self.signal](sequence)
@@ -308,23 +301,3 @@ class DCK(BlockKernel):
         check_in("power", self.power, 0, 1, closed="right")
         check_in("entry_power", self.entry_power, 0, 1, closed="right")
         check_in("pivot_margin", self.pivot_margin, 0, 10)
-
-
-def _centred(x: Any, n_frames: Any) -> Any:
-    """Recordings around the origin, padding at it; (B, T, J, 3).
-
-    Displacements do not see where the body stands. Around the origin angles stay small, and padding lies within the
-    extent of every recording.
-    """
-    xp = namespace_of(x)
-    held = (index_like(np.arange(x.shape[1]), x) < n_frames[:, None])[:, :, None, None]
-    low = xp.amin(xp.where(held, x, xp.full_like(x, np.inf)), (1, 2))
-    high = xp.amax(xp.where(held, x, xp.full_like(x, -np.inf)), (1, 2))
-    return xp.where(held, x - (low / 2 + high / 2)[:, None, None], xp.zeros_like(x))
-
-
-def _extents(x: Any) -> np.ndarray:
-    """A bound on every displacement of recordings around the origin, rounded up to a quarter; (B, T, J, 3) → (B,)."""
-    xp = namespace_of(x)
-    spans = 2 * to_numpy(xp.amax(xp.abs(x), (1, 2, 3))).astype(float)
-    return np.ceil(spans * 4 + 1e-9) / 4

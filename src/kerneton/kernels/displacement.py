@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import as_dtype_of, asarray_like, is_torch, namespace_of
+from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton.exceptions import DataError
 from kerneton.kernels.feature_maps import gaussian, gaussian_features, pivot_scale, pivots
 
@@ -246,3 +246,23 @@ def plan_harmonics(extent: float, sigma: float, tol: float, reach: float = 1.0) 
             f"(at most {MAX_HARMONICS}): are the coordinates in millimetres? DCK expects metres"
         )
     return period, n_harmonics
+
+
+def centred(x: Any, n_frames: Any) -> Any:
+    """Recordings around the origin, padding at it; (B, T, J, 3).
+
+    Displacements do not see where the body stands. Around the origin angles stay small, and padding lies within the
+    extent of every recording.
+    """
+    xp = namespace_of(x)
+    held = (index_like(np.arange(x.shape[1]), x) < n_frames[:, None])[:, :, None, None]
+    low = xp.amin(xp.where(held, x, xp.full_like(x, np.inf)), (1, 2))
+    high = xp.amax(xp.where(held, x, xp.full_like(x, -np.inf)), (1, 2))
+    return xp.where(held, x - (low / 2 + high / 2)[:, None, None], xp.zeros_like(x))
+
+
+def extents_of(x: Any) -> np.ndarray:
+    """A bound on every displacement of recordings around the origin, rounded up to a quarter; (B, T, J, 3) → (B,)."""
+    xp = namespace_of(x)
+    spans = 2 * to_numpy(xp.amax(xp.abs(x), (1, 2, 3))).astype(float)
+    return np.ceil(spans * 4 + 1e-9) / 4

@@ -115,3 +115,21 @@ def reversed_pivots(
             moved.append(index[::-1] if (axis in axes) != flipped else index)
             start += n
     return np.concatenate(moved)
+
+
+def moved_entries(
+    mask: np.ndarray, flipped: bool, axes: tuple[int, ...] = (0,), n_axes: int = 3
+) -> np.ndarray:
+    """Where the kept entries of a pair's tensor (n_axes Z, T, T) come from in its mirror image; ``mask`` says which are kept.
+
+    A pair in the other order changes the sign of all axes besides, and its two times change places.
+
+    >>> moved_entries(np.ones((3, 1, 2), dtype=bool), flipped=False).tolist()
+    [0, 1, 2, 3, 4, 5]
+    """
+    place = np.cumsum(mask.ravel()) - 1
+    came = np.arange(mask.size).reshape(mask.shape)[
+        reversed_pivots([len(mask) // n_axes], flipped, axes, n_axes)
+    ]
+    came = came.swapaxes(1, 2) if flipped else came
+    return place[came.ravel()[mask.ravel()]]

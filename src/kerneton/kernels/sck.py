@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
-import logging
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -23,11 +22,9 @@ from kerneton.kernels.mirroring import Mirror, Token, image_joints, mirror_block
 from kerneton.kernels.power_norm import hosvd_power, psd_power, slice_power
 from kerneton.kernels.signals import SIGNALS, learn_scale, pair_signal
 from kerneton.kernels.vectorize import entry_table, n_entries, permuted_entries, unique_entries
-from kerneton.kernels.vectors import VectorMap, vector_map
+from kerneton.kernels.vectors import VectorMap, vector_map, warn_of_far_joints
 
-log = logging.getLogger(__name__)
 _LONGEST_VECTOR = 256  # d of a model from a file, whose third power is taken
-_FAR = 0.9  # of the coordinates beyond the pivots: the kernel would see little but time
 
 
 class SCK(BlockKernel):
@@ -153,7 +150,7 @@ class SCK(BlockKernel):
         }
         for part in self._map.parts:
             if part.name == "position":
-                self._check_reach(sequences, 1 + (self.pivot_margin + 2) * part.sigma)
+                warn_of_far_joints(sequences, self.joints_, 1 + (self.pivot_margin + 2) * part.sigma)
 
         check_feature_count(
             len(self._tokens()) * n_entries(self._map.size, self.order, self.entries),
@@ -162,27 +159,9 @@ class SCK(BlockKernel):
         )
 
     def _vector_map(self) -> VectorMap:
-        return vector_map(
-            self.signals,
-            self.sigma_joint,
-            self.n_pivots_joint,
-            self.joint_weight,
-            self.sigma_time,
-            self.n_pivots_time,
-            self.pivot_margin,
-            self.n_axes_,
-        )
-
-    def _check_reach(self, sequences: list[SkeletonSequence], reach: float) -> None:
-        joints = [s.joints[:, self.joints_] for s in sequences]
-        far = sum(int((np.abs(x) > reach).sum()) for x in joints) / sum(x.size for x in joints)
-        if far > _FAR:
-            log.warning(
-                "%.0f%% of the coordinates lie more than %.3g from the origin, beyond the pivots: are they in "
-                "millimetres, or not centred (Preprocess)? SCK expects metres around the body's root",
-                100 * far,
-                reach,
-            )
+        joint = self.sigma_joint, self.n_pivots_joint, self.joint_weight
+        time = self.sigma_time, self.n_pivots_time
+        return vector_map(self.signals, *joint, *time, self.pivot_margin, self.n_axes_)
 
     def _tokens(self) -> list[Token]:
         return (

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kerneton.data.arrays import as_dtype_of, asarray_like, namespace_of
+from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice, check_in, check_positive, check_width
 from kerneton.exceptions import ParameterError
 from kerneton.kernels.feature_maps import gaussian_features, pivot_scale, pivots
 from kerneton.kernels.signals import SIGNALS
+
+log = logging.getLogger(__name__)
+_FAR = 0.9  # of the coordinates beyond the pivots: the kernel would see little but time
 
 
 class Part(NamedTuple):
@@ -132,3 +137,16 @@ def vector_map(
         raise ParameterError(f"joint_weight must leave a share for time: its sum is {sum(columns[2])}")
     parts = tuple(Part(*values) for values in zip(names, *columns, strict=True))
     return VectorMap(parts, sigma_time, n_pivots_time, margin, n_axes)
+
+
+def warn_of_far_joints(sequences: Sequence[SkeletonSequence], joints: Sequence[int], reach: float) -> None:
+    """Warn where nearly all coordinates lie beyond the pivots, as those in millimetres do."""
+    chosen = [s.joints[:, joints] for s in sequences]
+    far = sum(int((np.abs(x) > reach).sum()) for x in chosen) / sum(x.size for x in chosen)
+    if far > _FAR:
+        log.warning(
+            "%.0f%% of the coordinates lie more than %.3g from the origin, beyond the pivots: are they in "
+            "millimetres, or not centred (Preprocess)? SCK expects metres around the body's root",
+            100 * far,
+            reach,
+        )

@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.layouts import Layout
-from kerneton.data.mapping import adapted
 from kerneton.data.progress import Progress
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_sequences
@@ -147,8 +146,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         self.classes_, self.calibration_ = classes, None
         if self.calibrate:
             grams = [encoder.grams(branch) for branch in self.branches_.values()]
-            blocks = list(features.values())
-            self.calibration_ = calibrate_held_out(self, blocks, grams, codes, groups, folds)
+            self.calibration_ = calibrate_held_out(self, [*features.values()], grams, codes, groups, folds)
         return self
 
     def features(self, X: Iterable[Any]) -> np.ndarray:
@@ -235,23 +233,21 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         return save(self, path, data=data)
 
     def adapt(self, X: Iterable[SkeletonSequence]) -> list[SkeletonSequence]:
-        """Recordings as this recogniser wants them: with the joints of its layout, in its precision.
+        """Recordings as this recogniser wants them: with the joints of its layout (`map_layout`), in its precision."""
+        from kerneton.data.mapping import adapted
 
-        A recording with another layout is mapped by the names of its joints (`map_layout`); one without a layout, and
-        with the right number of joints, is taken to have the recogniser's.
-        """
         check_is_fitted(self)
         dtype = getattr(getattr(self.machine_, "coef_", None), "dtype", np.dtype(np.float64))
         return [adapted(sequence, self.layout_, self.n_joints_in_, dtype) for sequence in X]
 
     def summary(self) -> str:
-        """What the search tried and why this was chosen, as text."""
+        """What the search chose, as text."""
         check_is_fitted(self)
         lines = []
         if hasattr(self, "variant_scores_"):
             pooled = ", ".join(f"{n or 'as given'} {score:.1%}" for n, score in self.variant_scores_.items())
             lines = [f"accuracy on held-out training subjects, pooled over candidates: {pooled}"]
-            lines += [f"chosen: {self.variant_ or 'as given'}"]
+            lines.append(f"chosen: {self.variant_ or 'as given'}")
         lines += [f"{len(self.mixtures_)} candidate(s) averaged:" if len(self.mixtures_) > 1 else "machine:"]
         lines += [f"  C={m.C:g}  penalty={m.penalty:g}  {' + '.join(m.shares)}" for m in self.mixtures_]
         return "\n".join(lines)
@@ -268,35 +264,26 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
     def get_state(self) -> dict[str, Any]:
         """What was learnt, for a file."""
-        chosen = (
-            {"variant": self.variant_, "scores": self.variant_scores_} if self.search is not None else None
-        )
-        return {
-            "classes": self.classes_,
-            "branches": self.branches_,
-            "machine": self.machine_,
-            "mixtures": [[m.shares, m.C, m.penalty] for m in self.mixtures_],
-            "chosen": chosen,
-            "calibration": self.calibration_,
+        state = {
+            name: getattr(self, f"{name}_") for name in ("classes", "branches", "machine", "calibration")
         }
+        state["mixtures"] = [[m.shares, m.C, m.penalty] for m in self.mixtures_]
+        searched = self.search is not None
+        state["chosen"] = {"variant": self.variant_, "scores": self.variant_scores_} if searched else None
+        return state
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Become the recogniser that ``get_state`` described; what does not fit is refused."""
         self.classes_, self.branches_, self.machine_ = (state[k] for k in ("classes", "branches", "machine"))
-        self.mixtures_ = [
-            Mixture(dict(shares), float(C), float(penalty)) for shares, C, penalty in state["mixtures"]
-        ]
+        self.mixtures_ = [Mixture(dict(shares), float(C), float(p)) for shares, C, p in state["mixtures"]]
         self.calibration_ = state["calibration"]
         if state["chosen"] is not None:
             self.variant_, self.variant_scores_ = state["chosen"]["variant"], state["chosen"]["scores"]
         known = {name for name, _ in self.branches} | ({"travel"} if self.any_skeleton else set())
-        if (
-            not self.branches_
-            or not known >= set(self.branches_)
-            or len(self.machine_.classes_) != len(self.classes_)
-        ):
+        used = set(self.branches_)
+        if not used or not known >= used or len(self.machine_.classes_) != len(self.classes_):
             raise ModelFileError("branches or labels that do not belong together")
-        if any(not set(m.shares) <= set(self.branches_) for m in self.mixtures_):
+        if any(not used >= set(m.shares) for m in self.mixtures_):
             raise ModelFileError("shares of branches that it does not have")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -16,7 +16,8 @@ import numpy as np
 from kerneton.experiments.bench._timing import Settings, median_seconds
 from kerneton.experiments.bench.workloads import Prepared, numpy_reference, parameters, prepared
 from kerneton.kernels.batches import pad
-from kerneton.kernels.dck import DCK, _centred
+from kerneton.kernels.dck import DCK
+from kerneton.kernels.displacement import centred
 from kerneton.kernels.power_norm import hosvd_power, psd_power
 from kerneton.kernels.sck import SCK
 
@@ -93,7 +94,7 @@ def _slices(given: Prepared) -> np.ndarray:
 
 
 def _tensors(dck: DCK, y: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    return dck._sums(_centred(y, lengths), dck._times(y, lengths), lengths)
+    return dck._sums(centred(y, lengths), dck._times(y, lengths), lengths)
 
 
 def _operations(given: Prepared, n_frames: float, d: int) -> dict[str, float]:

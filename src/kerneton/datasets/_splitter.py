@@ -1,0 +1,87 @@
+"""What all protocols share: labels and subjects read from recordings, and both sides of every split checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kerneton.exceptions import DataError
+
+Indices = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """Base of the splitters: reads labels and subjects, checks both sides of every split.
+
+    ``allow_unseen`` admits test recordings of a label that the training side lacks.
+    """
+
+    name: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
+    allow_unseen: bool = False
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Indices]:
+        """Yield (train, test) positions into X."""
+        labels = field_of(X, y, "label")
+        for train, test in self._sides(X, labels, groups):
+            self._check(train, test, labels)
+            yield train, test
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """The number of splits."""
+        return sum(1 for _ in self._sides(X, field_of(X, y, "label"), groups))
+
+    def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:
+        raise NotImplementedError
+
+    def _subjects(self, X: Any, groups: Any) -> np.ndarray:
+        subjects = field_of(X, groups, "subject")
+        if subjects is None:
+            raise DataError(
+                f"protocol {self.name!r} splits by subject and no subjects are known: pass groups=, "
+                "or recordings that carry a subject"
+            )
+        return subjects
+
+    def _check(self, train: np.ndarray, test: np.ndarray, labels: np.ndarray | None) -> None:
+        for side, indices in (("train", train), ("test", test)):
+            if not len(indices):
+                raise DataError(f"protocol {self.name!r} leaves nothing to {side} on")
+        if labels is None or self.allow_unseen:
+            return
+        counts = Counter(labels.tolist())
+        unseen = sorted(set(labels[test].tolist()) - set(labels[train].tolist()))
+        if unseen:
+            named = ", ".join(f"{u!r} ({counts[u]} in all)" for u in unseen)
+            raise DataError(
+                f"protocol {self.name!r} tests on labels it never trained on: {named}; "
+                "record more of them, leave them out, or set allow_unseen=True"
+            )
+
+
+def field_of(X: Any, given: Any, field: str) -> np.ndarray | None:
+    """Labels or subjects as strings: as given, else from the recordings, else None.
+
+    >>> field_of(None, [3, 1], "subject").tolist()
+    ['3', '1']
+    """
+    values: list[Any]
+    if given is not None:
+        values = list(given)
+        if X is not None and len(values) != len(X):
+            raise DataError(f"expected a {field} for each of {len(X)} recordings, got {len(values)}")
+    elif isinstance(X, Iterable) and not (isinstance(X, np.ndarray) and X.dtype != object):
+        values = [getattr(x, field, None) for x in X]
+    else:
+        return None
+    absent = [i for i, value in enumerate(values) if value is None]
+    if len(absent) == len(values) and given is None:
+        return None
+    if absent:
+        raise DataError(f"{len(absent)} of {len(values)} recordings have no {field}, first #{absent[0]}")
+    return np.asarray([str(value) for value in values])
