@@ -47,8 +47,7 @@ class DCK(BlockKernel):
         What displacements are taken of, see `kerneton.kernels.signals.SIGNALS`; the paper uses "position".
     sigma_joint, n_pivots_joint, sigma_time, n_pivots_time : float, int, float, int
         σ₂', Z₂', σ₃', Z₃'.
-    pivot_margin : float
-        How many σ the pivots reach beyond [-1, 1] and [0, 1], see `SCK`.
+    pivot_margin : float, how many σ the pivots reach beyond [-1, 1] and [0, 1], see `SCK`
     sigma_span : float, optional
         σ₄' in frames: how far apart two frames may be; None for any distance.
     power, entry_power : float in (0, 1]
@@ -71,8 +70,7 @@ class DCK(BlockKernel):
     ----------
     joints_ : tuple of int
     pairs_ : ndarray of shape (n_pairs, 2)
-    block_sizes_ : ndarray of shape (n_pairs,)
-        How many features each pair has.
+    block_sizes_ : ndarray of shape (n_pairs,), features per pair
     weights_ : ndarray of shape (n_pairs,), where ``weighting``
     n_joints_in_ : int
 

@@ -47,14 +47,13 @@ class SCK(BlockKernel):
     sigma_time, n_pivots_time : float, int
         σ₃ and Z₃.
     pivot_margin : float
-        How many σ the pivots reach beyond [-1, 1] and [0, 1]. The paper's 0 cuts the kernels' tails at the ends;
-        with 2 or so kernel values converge to the exact ones as pivots grow.
+        How many σ the pivots reach beyond [-1, 1] and [0, 1]. The paper's 0 cuts the kernels' tails; with 2 or so
+        kernel values converge to the exact ones as pivots grow.
     joints : joint set's name, joints' names or positions, optional
         The joints to use; all by default.
     pairs : bool
         Use all pairs of ``joints`` as pseudo-joints, x_i - x_j in place of x_i.
-    order : {1, 2, 3}
-        r.
+    order : {1, 2, 3}, r
     power, entry_power : float in (0, 1]
         γ of EPN, 1 for none; γ* of the entries, for ``epn="hosvd"`` only.
     epn : {"slices", "hosvd"}
@@ -75,10 +74,8 @@ class SCK(BlockKernel):
     ----------
     joints_ : tuple of int
     pairs_ : ndarray of shape (n_pairs, 2), where ``pairs``
-    scales_ : dict of str to float
-        Learnt size of the signals that have no natural one.
-    block_sizes_ : ndarray of shape (n_blocks,)
-        How many features each joint or pair has.
+    scales_ : dict of str to float, learnt size of the signals that have no natural one
+    block_sizes_ : ndarray of shape (n_blocks,), features per joint or pair
     weights_ : ndarray of shape (n_blocks,), where ``weighting``
     n_joints_in_ : int
 

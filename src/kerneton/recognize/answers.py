@@ -1,8 +1,10 @@
-"""What a recogniser says of recordings."""
+"""What a recogniser says: of recordings, and of how it was chosen."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -43,3 +45,15 @@ class Results:
             label = names[order[0]]
             out.append(Prediction(label, ranked[label], bool(score > threshold), float(score), ranked))
         return out
+
+
+def described_choice(variant: str | None, scores: Mapping[str, float], mixtures: Sequence[Any]) -> str:
+    """What a search chose, as text: the variant (None without a search), accuracies of all, and the machines in use."""
+    lines = []
+    if variant is not None:
+        pooled = ", ".join(f"{name or 'as given'} {score:.1%}" for name, score in scores.items())
+        lines.append(f"accuracy on held-out training subjects, pooled over candidates: {pooled}")
+        lines.append(f"chosen: {variant or 'as given'}")
+    lines.append(f"{len(mixtures)} candidates averaged:" if len(mixtures) > 1 else "machine:")
+    lines += [f"  C={m.C:g}  penalty={m.penalty:g}  {' + '.join(m.shares)}" for m in mixtures]
+    return "\n".join(lines)

@@ -105,3 +105,13 @@ def block_sizes(kernel: Any, features: np.ndarray | None = None) -> np.ndarray:
         assert features is not None
         found = [features.shape[1]]
     return np.asarray(found)
+
+
+def side_by_side(features: dict[str, np.ndarray]) -> np.ndarray:
+    """Features of branches, one branch after the other, (n, Σ n_features).
+
+    >>> side_by_side({"a": np.ones((1, 2)), "b": np.zeros((1, 1))}).tolist()
+    [[1.0, 1.0, 0.0]]
+    """
+    blocks = list(features.values())
+    return blocks[0] if len(blocks) == 1 else np.hstack(blocks)

@@ -20,9 +20,10 @@ from kerneton.exceptions import ModelFileError
 from kerneton.machine.classes import per_class
 from kerneton.machine.folds import subject_folds
 from kerneton.machine.svm import LinearSVM
+from kerneton.machine.threads import one_blas_thread
 from kerneton.prepare.skeleton import skeleton_kind
-from kerneton.recognize.answers import Prediction, Results
-from kerneton.recognize.branch import Branch
+from kerneton.recognize.answers import Prediction, Results, described_choice
+from kerneton.recognize.branch import Branch, side_by_side
 from kerneton.recognize.cues import suited
 from kerneton.recognize.encoding import Encoder
 from kerneton.recognize.search import Mixture, Search
@@ -51,10 +52,9 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         without left and right, see `kerneton.recognize.cues.suited`; the ready-made recognisers do.
     calibrate : bool
         Also learn probabilities and "none of these": the training subjects are held out in turn, classes besides.
-    false_alarm : float in [0, 1)
-        The share of recordings of known classes that may be taken for unknown.
-    reject : bool
-        Whether `predict` answers ``unknown_label`` for recordings that are taken for unknown.
+    false_alarm, reject : float in [0, 1), bool
+        The share of recordings of known classes that may be taken for unknown, and whether `predict` answers
+        ``unknown_label`` for recordings that are taken for unknown.
     n_jobs, device : int, str, optional
         Threads and "cuda" for the kernels; None leaves each kernel's own. Neither changes an answer.
     progress : callable, optional
@@ -65,13 +65,11 @@ class Recognizer(ClassifierMixin, _BaseComposition):
     branches_ : dict of str to Branch
         Those in use, fitted.
     machine_ : LinearSVM
-        Fitted on all training recordings, with its true C and within-class penalty (those of the best candidate where
-        several are averaged).
+        With its true C and within-class penalty (those of the best candidate where several are averaged).
     mixtures_ : list of Mixture
         The machines whose decision values are averaged: the share of each branch, C and penalty.
     classes_ : ndarray
-    variant_, variant_scores_, trials_, chosen_
-        What the search chose, and everything that it tried; see `Search`.
+    variant_, variant_scores_, trials_, chosen_ : what the search chose, and everything that it tried; see `Search`
     calibration_ : Calibration or None
 
     Examples
@@ -120,6 +118,10 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
     def fit(self, X: Iterable[Any], y: Any, groups: Any = None) -> Recognizer:
         """Train; ``groups`` are the subjects, by default the recordings' own where all have one."""
+        with one_blas_thread():
+            return self._fit(X, y, groups)
+
+    def _fit(self, X: Iterable[Any], y: Any, groups: Any) -> Recognizer:
         check_recognizer(self)
         sequences, y, classes, codes = check_training(X, y)
         if groups is None and all(s.subject is not None for s in sequences):
@@ -133,7 +135,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         folds = subject_folds(codes, groups) if search is not None or self.calibrate else []
         if search is None:
             features = {name: encoder.fit(branch, codes) for name, branch in branches.items()}
-            self.branches_, self.machine_ = branches, machine.fit(_side_by_side(features), y)
+            self.branches_, self.machine_ = branches, machine.fit(side_by_side(features), y)
             strength = [float(getattr(machine, name, 0.0)) for name in ("C", "within_class_penalty")]
             self.mixtures_ = [Mixture(dict.fromkeys(branches, 1.0), *strength)]
         else:
@@ -154,7 +156,10 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         check_is_fitted(self)
         sequences = check_sequences(X, allow_missing=True)
         where = self._where()
-        return _side_by_side({n: b.run_on(**where).transform(sequences) for n, b in self.branches_.items()})
+        with one_blas_thread():
+            return side_by_side(
+                {n: b.run_on(**where).transform(sequences) for n, b in self.branches_.items()}
+            )
 
     def predict(self, X: Iterable[Any]) -> np.ndarray:
         """Labels; with ``reject``, ``unknown_label`` for what is like none of them."""
@@ -167,16 +172,12 @@ class Recognizer(ClassifierMixin, _BaseComposition):
     @available_if(lambda self: self.calibrate)
     def predict_proba(self, X: Iterable[Any]) -> np.ndarray:
         """(n, n_classes) in the order of ``classes_``; rows sum to one: they say which, given that it is one of them."""
-        found = self.results(X).probabilities
-        assert found is not None
-        return found
+        return np.asarray(self.results(X).probabilities)
 
     @available_if(lambda self: self.calibrate)
     def unknown_score(self, X: Iterable[Any]) -> np.ndarray:
         """(n,) in [0, 1], larger for recordings less like any class that was trained on."""
-        found = self.results(X).unknown
-        assert found is not None
-        return found
+        return np.asarray(self.results(X).unknown)
 
     @available_if(lambda self: self.calibrate)
     def is_unknown(self, X: Iterable[Any]) -> np.ndarray:
@@ -243,24 +244,19 @@ class Recognizer(ClassifierMixin, _BaseComposition):
     def summary(self) -> str:
         """What the search chose, as text."""
         check_is_fitted(self)
-        lines = []
-        if hasattr(self, "variant_scores_"):
-            pooled = ", ".join(f"{n or 'as given'} {score:.1%}" for n, score in self.variant_scores_.items())
-            lines = [f"accuracy on held-out training subjects, pooled over candidates: {pooled}"]
-            lines.append(f"chosen: {self.variant_ or 'as given'}")
-        lines += [f"{len(self.mixtures_)} candidate(s) averaged:" if len(self.mixtures_) > 1 else "machine:"]
-        lines += [f"  C={m.C:g}  penalty={m.penalty:g}  {' + '.join(m.shares)}" for m in self.mixtures_]
-        return "\n".join(lines)
+        return described_choice(
+            getattr(self, "variant_", None), getattr(self, "variant_scores_", {}), self.mixtures_
+        )
 
     @property
     def layout_(self) -> Layout | None:
         """The skeleton layout that it was fitted on."""
-        return self._first_kernel().layout_
+        return next(iter(self.branches_.values())).kernel_.layout_
 
     @property
     def n_joints_in_(self) -> int:
         """How many joints recordings have."""
-        return self._first_kernel().n_joints_in_
+        return next(iter(self.branches_.values())).kernel_.n_joints_in_
 
     def get_state(self) -> dict[str, Any]:
         """What was learnt, for a file."""
@@ -298,14 +294,5 @@ class Recognizer(ClassifierMixin, _BaseComposition):
     def _where(self) -> dict[str, Any]:
         return {"n_jobs": self.n_jobs, "device": self.device}
 
-    def _first_kernel(self) -> Any:
-        check_is_fitted(self)
-        return next(iter(self.branches_.values())).kernel_
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "machine_")
-
-
-def _side_by_side(features: dict[str, np.ndarray]) -> np.ndarray:
-    blocks = list(features.values())
-    return blocks[0] if len(blocks) == 1 else np.hstack(blocks)
