@@ -142,6 +142,7 @@ def test_what_is_tried_on_two_persons():
         ("free, either order", "bodies"),
     ]
     assert len(search.variants) == 6
+    assert set(search.required_gain) == {name for name in search.variants if name.startswith("fixed")}
     _, search = suited(standard_cues(), _search(None, "free", False), SkeletonKind(30, bodies=2))
     assert list(search.variants) == ["free"]
     assert variants("fixed", "bodies") == {"fixed, either order": {"kernel__mirror": "bodies"}}

@@ -96,9 +96,13 @@ def suited(
         tried = {name: dict(overrides) for name, overrides in search.variants.items()}
         if not kind.turns:
             tried = _unturned(tried)
+        gain = dict(search.required_gain or {})
         if kind.bodies == 2:
-            tried |= _exchanged(tried)
-        search = clone(search).set_params(variants=tried)
+            for name, (like, overrides) in _exchanged(tried).items():
+                tried[name] = overrides
+                if like in gain:
+                    gain[name] = gain[like]
+        search = clone(search).set_params(variants=tried, required_gain=gain)
     return out, search
 
 
@@ -123,13 +127,13 @@ def _unturned(tried: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return out
 
 
-def _exchanged(tried: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """For each view in which mirroring is tried, the two persons exchanged."""
+def _exchanged(tried: dict[str, dict[str, Any]]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """For each view in which mirroring is tried, that variant's name, and the same with the two persons exchanged."""
     out = {}
     for name, overrides in tried.items():
         plain = {**overrides, "kernel__mirror": False}
         if overrides.get("kernel__mirror") is True and plain in tried.values():
-            out[name.replace("mirrored", "either order")] = {**overrides, "kernel__mirror": "bodies"}
+            out[name.replace("mirrored", "either order")] = name, {**overrides, "kernel__mirror": "bodies"}
     return out
 
 
