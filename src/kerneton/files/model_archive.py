@@ -67,12 +67,18 @@ def read_archive(
 ) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Header and arrays of a file that is what it should be; `ModelFileError` otherwise."""
     path = Path(path)
-    if path.is_dir():
-        refuse(path, "a folder, not a model file")
     try:
+        if path.is_dir():
+            refuse(path, "a folder, not a model file")
+        if path.exists() and not path.is_file():
+            refuse(path, "a device or a pipe, not a model file")
         file = path.open("rb")
     except FileNotFoundError as error:
         raise MissingDataError(f"{path}: no such file") from error
+    except (OSError, ValueError) as error:  # a name that no file can have, or a file that may not be read
+        if isinstance(error, ModelFileError):
+            raise
+        raise MissingDataError(f"{str(path)[:200]!r}: cannot be opened: {error}") from error
     with file:
         size = os.fstat(file.fileno()).st_size
         if size > max_bytes:

@@ -14,6 +14,7 @@ The paper's recogniser of MSR-Action3D (20 labels, 52,340 features, float32) tak
 from __future__ import annotations
 
 import datetime
+import json
 import math
 import os
 from collections import Counter
@@ -102,6 +103,7 @@ def load(
 
     path = Path(path)
     header, arrays = read_archive(path, max_bytes)
+    _check_facts(path, header)
     try:
         reader = Reader(header.get("layouts"), arrays, classes)
         model = reader.object(header.get("model"), "model")
@@ -128,6 +130,7 @@ def model_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     path = Path(path)
     header, arrays = read_archive(path)
+    _check_facts(path, header)
     labels, layouts = header.get("labels"), header.get("layouts")
     if (
         not isinstance(layouts, list)
@@ -163,6 +166,27 @@ def training_summary(data: Iterable[SkeletonSequence]) -> dict[str, Any]:
         "subjects": dict(sorted(Counter(s.subject for s in sequences if s.subject is not None).items())),
         "frames": {"min": min(frames), "median": float(np.median(frames)), "max": max(frames)},
     }
+
+
+def _check_facts(path: Path, header: dict[str, Any]) -> None:
+    """What a file tells of its making is shown to people: it must be what `save` writes, and text that can be printed."""
+
+    def table(value: Any, kind: Any) -> bool:
+        return isinstance(value, dict) and all(type(v) in kind for v in value.values())
+
+    told, made = header.get("training"), header.get("written_by")
+    sound = made is None or table(made, (str,))
+    if told is not None:
+        sound = sound and isinstance(told, dict) and type(told.get("recordings")) is int
+        sound = sound and all(type(told.get(name)) is str for name in ("name", "date"))
+        sound = sound and all(table(told.get(name), (int,)) for name in ("labels", "subjects"))
+        sound = sound and table(told.get("frames"), (int, float))
+    try:
+        json.dumps([told, made, header.get("labels"), header.get("layouts")], ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        sound = False
+    if not sound:
+        refuse(path, "what it tells of its training or its writer is not what a model file holds")
 
 
 class Writer:
