@@ -50,8 +50,7 @@ class DCK(BlockKernel):
     pivot_margin : float, how many σ the pivots reach beyond [-1, 1] and [0, 1], see `SCK`
     sigma_span : float, optional
         σ₄' in frames: how far apart two frames may be; None for any distance.
-    power, entry_power : float in (0, 1]
-        γ of the core tensor and γ* of the entries; 1 for none.
+    power, entry_power : float in (0, 1], γ of the core tensor and γ* of the entries; 1 for none
     same_joint : bool
         Also pair a joint with itself at two times, which the paper's sizes count and its sum leaves out.
     mirror : {False, True, "bodies"}

@@ -49,8 +49,7 @@ class SCK(BlockKernel):
     pivot_margin : float
         How many σ the pivots reach beyond [-1, 1] and [0, 1]. The paper's 0 cuts the kernels' tails; with 2 or so
         kernel values converge to the exact ones as pivots grow.
-    joints : joint set's name, joints' names or positions, optional
-        The joints to use; all by default.
+    joints : joint set's name, joints' names or positions, optional; all by default
     pairs : bool
         Use all pairs of ``joints`` as pseudo-joints, x_i - x_j in place of x_i.
     order : {1, 2, 3}, r
