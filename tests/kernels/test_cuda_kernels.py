@@ -96,7 +96,7 @@ def test_powers_of_nearly_singular_slices(compiled, dtype):
     v = (
         SCK(n_pivots_joint=2, n_pivots_time=15)
         .fit(walks((30,), 4))
-        ._vectors(np.stack(walks((30,), 4)), np.array([30]))
+        ._map.vectors(np.stack(walks((30,), 4)), np.array([30]), 3)
     )
     A = outer_power_sum(v, 3).reshape(-1, 21, 21)[:24].astype(dtype)
     assert np.linalg.eigvalsh(A.astype(float))[:, 0].min() < 1e-9

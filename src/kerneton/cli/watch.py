@@ -15,11 +15,11 @@ from kerneton.cli._recordings import add_reading_options
 from kerneton.exceptions import ParameterError
 
 _EXAMPLES = """\
-  camera-program | kerneton watch model.kern             a JSON line per frame, {"joints": [[x, y, z], ...]}
+  kerneton watch model.kern                              a JSON line per frame on the standard input, {"joints": [[x, y, z], ...]}
   kerneton watch model.kern --source udp:9000            a packet per frame, from this machine
   kerneton watch model.kern --source ws:0.0.0.0:9000     a WebSocket that other machines may reach
   kerneton watch model.kern --source long.bvh            a file replayed in real time
-  kerneton watch model.kern --delay 0.5 --lines --run "notify-send {label}"
+  kerneton watch model.kern --delay 0.5 --lines --run notify-send
 """
 
 
