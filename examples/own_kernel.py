@@ -71,7 +71,9 @@ print(evaluate(model, data, "leave-one-subject-out"))
 # ----------
 
 model.fit(data, data.labels)
-print(model.explain(data[0], moments=False))
+why = model.explain(data[0], moments=False)
+print(why)
+why.plot().savefig(out / "own_kernel.png", dpi=110)
 
 # %%
 # Keep it

@@ -26,7 +26,7 @@ from kerneton.experiments.bench import (
     scale,
     workloads,
 )
-from kerneton.experiments.bench._table import BARS, RATE, SCALE_BARS
+from kerneton.experiments.bench._table import BARS, RATE, SCALE_BARS, STREAM_BARS
 from kerneton.experiments.bench._timing import Settings, median_seconds
 
 # Ratios with a limit; those without one are told, not judged.
@@ -144,7 +144,8 @@ def test_figures_are_plain_data_under_the_required_keys(found):
 
 def test_ratios_are_those_of_the_figures_beside_them(found):
     result, _ = found
-    bars = BARS | SCALE_BARS
+    bars = BARS | SCALE_BARS | STREAM_BARS
+    assert set(result["stream"]) == set(STREAM_BARS)
     for part in result["details"].values():
         for key, line in part.get("comparisons", {}).items():
             if line is not None:

@@ -168,7 +168,7 @@ def test_one_frame():
     assert np.isfinite(recogniser().fit(X, LABELS).decision_function(X)).all()
     features = DCK(joints="A").fit_transform(X)
     assert_allclose(features, 0, atol=0)
-    model = make_recognizer(kernel="dck").set_params(dck__joints="A").fit(X, LABELS)
+    model = make_recognizer(kernel="dck").set_params(dck__kernel__joints="A").fit(X, LABELS)
     assert np.isfinite(model.decision_function(X)).all()
 
 

@@ -14,6 +14,7 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 GALLERY = {
     "first_recognition",
     "own_csv",
+    "own_kernel",
     "folder_of_bvh",
     "what_sck_sees",
     "exact_against_linearised",

@@ -51,8 +51,9 @@ def bench(
     """Measure everything, or ``only`` some of `PARTS`.
 
     ``"cpu"`` holds ratios of medians, None where something is not installed or not there; ``"gpu"`` the figures of the
-    GPU, None without one; ``"scale"`` ratios of fits, those beside the checkout ``before`` where it is named; ``"details"`` what each part found besides. ``quick`` takes smaller workloads, which the bars
-    are not meant for; ``output`` is a folder for pictures of how times grow.
+    GPU, None without one; ``"scale"`` ratios of fits, those beside the checkout ``before`` where it is named; ``"stream"``
+    those of live recognition; ``"details"`` what each part found besides. ``quick`` takes smaller workloads, to which the
+    targets do not apply; ``output`` is a folder for pictures of how times grow.
 
     >>> bench(only=["gpu"], quick=True)["cpu"]  # doctest: +SKIP
     {}
@@ -77,7 +78,7 @@ def bench(
             from kerneton.experiments.bench.growth import draw
 
             draw(found, output)
-        ratios = result.setdefault("scale", {}) if name == "scale" else result["cpu"]
+        ratios = result.setdefault(name, {}) if name in ("scale", "stream") else result["cpu"]
         ratios |= {key: line and line["ratio"] for key, line in found.get("comparisons", {}).items()}
     return result
 
