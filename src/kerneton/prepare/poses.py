@@ -145,7 +145,7 @@ def mirror(sequence: SkeletonSequence) -> SkeletonSequence:
 
 
 def turn(joints: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
-    """Rotate about the vertical by an angle in radians, one for all frames or one a frame.
+    """Rotate about the vertical by an angle in radians, one for all frames or one per frame.
 
     >>> turn(np.array([[[1.0, 5.0, 0.0]]]), np.pi / 2).round(6).tolist()
     [[[0.0, 5.0, -1.0]]]

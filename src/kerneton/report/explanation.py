@@ -223,7 +223,7 @@ class ClassImportance:
         return [(self.joints[j], float(row[j])) for j in np.argsort(-row, kind="stable")[:n]]
 
     def frame(self) -> DataFrame:
-        """A pandas table, a row a class and a column a joint."""
+        """A pandas table, a row per class and a column per joint."""
         pandas = import_extra("pandas", extra="frame", purpose="ClassImportance.frame")
         return pandas.DataFrame(self.values, index=list(self.labels), columns=list(self.joints))
 

@@ -1,6 +1,6 @@
 """Tables: comma, semicolon, tab or space between columns, with or without a header.
 
-Wide tables have a row a frame and columns like ``left_wrist_x``, ``left_wrist.y``, ``LeftWristZ``; long ones have a
+Wide tables have a row per frame and columns like ``left_wrist_x``, ``left_wrist.y``, ``LeftWristZ``; long ones have a
 row a joint and columns ``frame, joint, x, y, z``. Both may have confidences, ``time`` (from which the frame rate is
 taken), ``label``, ``subject`` and ``recording``, which tells the recordings of one file apart. A label that changes from
 frame to frame makes a long recording with segments; frames with an empty label belong to none. Without z, z = 0. Empty

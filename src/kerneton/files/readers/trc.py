@@ -1,6 +1,6 @@
 """TRC marker trajectories, as Motion Analysis, OpenSim and Pose2Sim write them.
 
-Five header lines, then a row a frame: number, time, three coordinates a marker. Coordinates become metres. Markers
+Five header lines, then a row per frame: number, time, three coordinates per marker. Coordinates become metres. Markers
 carry the file's labels, put into the package's vocabulary where they are recognised. A blank or NaN field, or a point
 exactly at the origin, is a missing point: NaN with confidence 0. Points without a name, which some suites append to the
 rows, are left out. OpenSim's files have y up; where the labels show that the body stands along z instead, it is turned up.
