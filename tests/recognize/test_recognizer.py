@@ -29,7 +29,7 @@ from kerneton import (
     make_actions,
     make_recognizer,
 )
-from kerneton.exceptions import ParameterError
+from kerneton.exceptions import DataError, ParameterError
 
 WITHOUT_DATA = [
     "check_do_not_raise_errors_in_init_or_set_params",
@@ -299,6 +299,15 @@ def test_a_loaded_recogniser_repeats_its_training_to_the_bit(preset, calibrate, 
         assert np.array_equal(again.predict_proba(data), model.predict_proba(data))
         assert np.array_equal(again.unknown_score(data), model.unknown_score(data))
     assert again.save(tmp_path / "again.kern").read_bytes() == (tmp_path / "model.kern").read_bytes()
+
+
+def test_labels_and_subjects_are_checked():
+    data = make_actions(["wave", "clap"], n_subjects=2, n_takes=1)
+    model = make_recognizer(kernel="sck")
+    with pytest.raises(DataError, match="labels must be of one type, got int, str"):
+        model.fit(data, np.array(["a", 1, "b", 2], dtype=object))
+    with pytest.raises(DataError, match="4 recordings but 1 subjects"):
+        model.fit(data, data.labels, groups=["ann"])
 
 
 def test_subjects_come_from_the_recordings():

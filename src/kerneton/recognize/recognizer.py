@@ -123,7 +123,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
     def _fit(self, X: Iterable[Any], y: Any, groups: Any) -> Recognizer:
         check_recognizer(self)
-        sequences, y, classes, codes = check_training(X, y)
+        sequences, y, classes, codes = check_training(X, y, groups)
         if groups is None and all(s.subject is not None for s in sequences):
             groups = [s.subject for s in sequences]
         named, search = {name: clone(branch) for name, branch in self.branches}, self.search

@@ -18,7 +18,7 @@ from kerneton.recognize.search import Mixture
 
 
 def check_training(
-    X: Iterable[Any], y: Any
+    X: Iterable[Any], y: Any, groups: Any = None
 ) -> tuple[list[SkeletonSequence], np.ndarray, np.ndarray, np.ndarray]:
     """Recordings, labels, the labels that there are, and each recording's place among them."""
     sequences = check_sequences(X, allow_missing=True)
@@ -27,7 +27,13 @@ def check_training(
     y = np.asarray(y)
     if y.shape != (len(sequences),):
         raise DataError(f"{len(sequences)} recordings but labels of shape {y.shape}")
-    classes, codes = np.unique(y, return_inverse=True)
+    try:
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
+        raise DataError(f"labels must be of one type, got {kinds}") from error
+    if groups is not None and len(groups) != len(sequences):
+        raise DataError(f"{len(sequences)} recordings but {len(groups)} subjects")
     if len(classes) < 2:
         raise DataError(f"expected at least two labels, got {classes.tolist()} alone")
     return sequences, y, classes, codes
