@@ -2,5 +2,5 @@
 
 from numba import config
 
-if config.DISABLE_JIT:  # vectors exist in compiled code only
+if getattr(config, "DISABLE_JIT", False):  # vectors exist in compiled code only
     raise ImportError("NUMBA_DISABLE_JIT is set: Kerneton takes its plain paths")
