@@ -73,10 +73,6 @@ class Encoder:
             features = kernel.weigh(features.copy(), self.grams(branch).weights(y, [np.arange(len(y))])[0])
         return branch.take(encoded.preprocess, kernel, features)
 
-    def forget(self) -> None:
-        """Give back the memory of features; fitted branches keep what they need."""
-        self._poses, self._encoded = {}, {}
-
     def _encode(self, branch: Branch, kernel: Any) -> Encoded:
         if getattr(kernel, "mirror", False) and hasattr(kernel, "mirrored"):
             twin = Branch(branch.preprocess, clone(kernel).set_params(mirror=False))
