@@ -8,7 +8,7 @@ import * as api from "./api.js";
 
 export class Label {
   constructor() {
-    this.id = null; this.suggestions = new Map(); this.order = null; this.pendingLabel = null; this.onlyOpen = true;
+    this.id = null; this.loaded = Promise.resolve(); this.suggestions = new Map(); this.order = null; this.pendingLabel = null; this.onlyOpen = true;
     this.player = new Player({ tall: true, onframe: frame => this.timeline?.at(frame) });
     this.player.loop = false;
     this.timeline = new Timeline({
@@ -95,6 +95,12 @@ export class Label {
     if (!record) return;
     this.renderQueue(); this.renderLabels(); this.renderTitle();
     this.remember();
+    this.loaded = this.load(record);
+    await this.loaded;
+  }
+
+  async load(record) {
+    const { id } = record;
     try {
       const motion = await motionOf(record);
       if (this.id !== id) return;
@@ -127,9 +133,11 @@ export class Label {
     if (player.playing) { this.begin(player.frame, label); return; }
     if (segments.length) { announce(texts.markFirst); return; }
     const before = this.list(), at = before.findIndex(r => r.id === this.id), following = before[at + 1]?.id ?? before[at - 1]?.id;
-    await assign([this.id], { label });
-    announce(texts.labelled(label));
+    const done = assign([this.id], { label });
+    this.record.label = label; // shown at once, so that the next key is for the next recording
     if ((next || this.onlyOpen) && following && store.byId.has(following)) this.open(following);
+    else { this.renderQueue(); this.renderTitle(); }
+    if (await done) announce(texts.labelled(label));
   }
 
   begin(frame, label = null) { this.timeline.mark = frame; this.pendingLabel = label; this.timeline.at(this.player.frame); announce(texts.marking(label)); }
@@ -218,6 +226,6 @@ export class Label {
     const digit = /^[1-9]$/.test(key) ? store.labels[+key - 1] : null;
     if (!actions[key] && !digit) return;
     event.preventDefault();
-    if (digit) this.use(digit); else actions[key]();
+    this.loaded.then(() => { if (digit) this.use(digit); else actions[key](); }); // keys wait for a recording that is being opened
   }
 }

@@ -20,6 +20,8 @@ export const name = id => id.split("/").pop().replace(/\.[a-z0-9]+(#\d+)?$/i, "$
 export const labelColor = label => label === null ? "var(--middle)" : `var(--c${Math.max(0, store.labels.indexOf(label)) % 10})`;
 export const seconds = record => record.frames / (record.fps ?? 30);
 
+// An answer that was asked for before a change is older than what the page shows: it is dropped, and the change reads the list
+// again when it is done. Applied, it would take the newest segment away for a moment, and with it what was chosen.
 let loading = null, again = false;
 export async function reload() {
   if (loading) { again = true; return loading; }
@@ -27,6 +29,7 @@ export async function reload() {
     do {
       again = false;
       const told = await api.get("recordings");
+      if (pending) return;
       store.recordings = told.recordings;
       store.byId = new Map(told.recordings.map(r => [r.id, r]));
       store.broken = told.broken;
