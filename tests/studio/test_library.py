@@ -186,10 +186,46 @@ def test_files_with_several_recordings_are_taken_apart_on_the_first_edit(folder)
     np.testing.assert_array_equal(library.sequence(found[0].id).joints, several[1].joints)
 
 
-def test_a_folder_with_an_index_says_what_to_do(folder):
-    (folder / "index.csv").write_text("file,label\n")
-    with pytest.raises(ParameterError, match="kerneton convert"):
-        Library(folder)
+def with_index(root: Path) -> dict[str, bytes]:
+    """Files side by side, labels and subjects in an index; two of its files are not there."""
+    data = make_actions(["wave", "clap"], n_subjects=2, n_takes=1)
+    for sequence in data:
+        write(root / "all" / f"{sequence.name}.npz", [sequence.replace(label=None, subject=None)])
+    lines = [f"all/{s.name}.npz,{s.label},p{s.subject}" for s in data]
+    (root / "index.csv").write_text("\n".join(["file,label,subject", *lines, "all/gone.npz,wave,p9", ""]))
+    return {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def test_a_folder_with_an_index_is_sorted_by_the_first_change_and_back(tmp_path):
+    root = tmp_path / "indexed"
+    before = with_index(root)
+    library = Library(root)
+    library.scan()
+    one = library.record("all/s01_wave_t1.npz")
+    assert (one.label, one.subject) == ("wave", "p1")
+    assert len(library.records) == 4
+    assert list(library.broken) == ["all/gone.npz"]
+    assert {path: (root / path).read_bytes() for path in before} == before  # looking changes nothing
+    moved = library.assign(["all/s01_wave_t1.npz"], label="greet")
+    assert moved == {"all/s01_wave_t1.npz": "greet/p1/s01_wave_t1.npz"}
+    data = load_folder(root)
+    assert sorted(zip(data.labels, data.subjects, strict=True)) == [
+        ("clap", "p1"), ("clap", "p2"), ("greet", "p1"), ("wave", "p2"),
+    ]  # fmt: skip
+    library.undo()
+    library.undo()
+    assert {path: (root / path).read_bytes() for path in before} == before
+    assert library.record("all/s01_wave_t1.npz").label == "wave"
+
+
+def test_a_dropped_folder_with_an_index_brings_its_labels(tmp_path):
+    library = Library(tmp_path / "new")
+    upload(library, "batch0004", {f"moves/{p}": d for p, d in with_index(tmp_path / "old").items()})
+    told = take_in(library, "batch0004")
+    assert sorted(told["added"])[0] == "clap/p1/s01_clap_t1.npz"
+    assert len(told["added"]) == 4
+    assert len(told["broken"]) == 1
+    assert "gone.npz" in told["broken"][0]
 
 
 def test_broken_files_are_named(library, folder):

@@ -104,11 +104,10 @@ def load_folder(
         raise MissingDataError(f"{root}: no such file or folder")
     if pattern is not None and index is not None:
         raise ParameterError("give a pattern or an index, not both")
-    if pattern is None and index is None and (root / _INDEX).is_file():
-        index = root / _INDEX
     fits = None if pattern is None else _compile(pattern)
     if is_folder(root):
-        entries = list(find_entries(root) if index is None else _indexed(root, Path(index)))
+        by_place = find_entries if pattern is not None else listed_entries
+        entries = list(by_place(root) if index is None else _indexed(root, Path(index)))
     else:
         root, entries = root.parent, [Entry(root)]
     if not entries:
@@ -191,6 +190,12 @@ def find_entries(
                 yield from find_entries(path, (*above, path.name), seen=seen)
         elif path.is_file() and _may_be_recording(path):
             yield Entry(path, label, subject)
+
+
+def listed_entries(folder: Path) -> Iterator[Entry]:
+    """Recordings by the folder's ``index.csv`` where there is one, else by its tree."""
+    index = folder / _INDEX
+    return _indexed(folder, index) if index.is_file() else find_entries(folder)
 
 
 def _may_be_recording(path: Path) -> bool:

@@ -16,10 +16,11 @@ from typing import Any
 
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import KernetonError, MissingDataError, ParameterError
-from kerneton.files.folder import find_entries
+from kerneton.files.folder import find_entries, listed_entries
 from kerneton.files.readers import read, write
 from kerneton.studio import clips, places
 from kerneton.studio.facts import Facts, read_facts
+from kerneton.studio.index import INDEX, sorting_steps
 from kerneton.studio.journal import Journal, Step
 
 _KEPT_OPEN = 8  # recordings whose joints stay in memory
@@ -54,11 +55,6 @@ class Library:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
-        if (self.root / "index.csv").exists():
-            raise ParameterError(
-                f"{root}: its labels are in index.csv, and the studio keeps labels in folders; "
-                f"'kerneton convert {root} NEW-FOLDER' writes LABEL/SUBJECT/FILE"
-            )
         self.root.mkdir(parents=True, exist_ok=True)
         self.lock = threading.RLock()
         self.journal = Journal(self.root / places.STUDIO, self.root)
@@ -83,9 +79,12 @@ class Library:
         self._collect(found)
 
     def _entries(self) -> Iterator[tuple[str, str | None, str | None]]:
-        for entry in find_entries(self.root):
-            if entry.path.resolve().is_relative_to(self.root):  # links must not lead out of the folder
-                yield entry.path.relative_to(self.root).as_posix(), entry.label, entry.subject
+        try:
+            for entry in listed_entries(self.root):
+                if entry.path.resolve().is_relative_to(self.root):  # links must not lead out of the folder
+                    yield entry.path.relative_to(self.root).as_posix(), entry.label, entry.subject
+        except MissingDataError:
+            pass  # an index that names files that are not there: each of them is said to be broken
         unlabelled = self.root / places.UNLABELLED
         if unlabelled.is_dir():
             for entry in find_entries(unlabelled):
@@ -215,6 +214,7 @@ class Library:
     def add(self, staged: Iterable[tuple[str, str]], what: str = "add") -> list[str]:
         """Take in files from below ``__studio__`` at the places wanted; returns where they are."""
         with self.lock:
+            self._sort_by_index()
             taken: set[str] = set()
             steps: list[Step] = [{"move": [path, self._free(target, taken)]} for path, target in staged]
             if steps:
@@ -252,8 +252,10 @@ class Library:
 
     def _own_files(self, ids: Iterable[str]) -> dict[str, str]:
         """Ids of recordings with files of their own: files with several, or that need another file, are taken apart."""
+        ids = list(ids)
+        sorted_ids = self._sort_by_index()
         renamed: dict[str, str] = {}
-        for id in ids:
+        for id in (sorted_ids.get(id, id) for id in ids):
             record = self.record(id) if id not in renamed else None
             if record is None or (record.part is None and not record.path.lower().endswith(".amc")):
                 renamed.setdefault(id, id)
@@ -270,7 +272,16 @@ class Library:
             (self.root / record.path).rename(self.root / kept)
             places.remove_empty_folders(self.root, (self.root / record.path).parent)
             self._collect()
-        return {id: renamed[id] for id in dict.fromkeys(ids) if id in renamed}
+        return {id: renamed[sorted_ids.get(id, id)] for id in ids}
+
+    def _sort_by_index(self) -> dict[str, str]:
+        """Labels of an ``index.csv`` become places, as one change that can be undone; ids, old to new."""
+        if not (self.root / INDEX).is_file():
+            return {}
+        steps, ids = sorting_steps(self._entries(), self.records.values(), self._free)
+        self.journal.do("sort by index.csv", steps)
+        self._collect()
+        return ids
 
 
 def _stamp(path: Path) -> tuple[int, int]:

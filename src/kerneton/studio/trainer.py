@@ -69,11 +69,11 @@ def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
 def read_folder(folder: Path, notes: list[str], progress: Callable[..., Any]) -> Any:
     """The folder's recordings, as `kerneton.load_folder` reads them, named by the studio's ids."""
     from kerneton.data.sequence import SkeletonDataset
-    from kerneton.files.folder import find_entries
+    from kerneton.files.folder import listed_entries
     from kerneton.files.readers import read
 
     out = []
-    entries = list(find_entries(folder))
+    entries = list(listed_entries(folder))
     for entry in progress(entries, total=len(entries)):
         try:
             found = read(entry.path)

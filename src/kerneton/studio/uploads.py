@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,8 +14,8 @@ import numpy as np
 
 from kerneton.data.layouts import LAYOUTS, MEDIAPIPE_33
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import KernetonError, ParameterError
-from kerneton.files.folder import find_entries
+from kerneton.exceptions import KernetonError, MissingDataError, ParameterError
+from kerneton.files.folder import Entry, listed_entries
 from kerneton.files.readers import detect_format, read, write
 from kerneton.studio import places
 from kerneton.studio.library import Library
@@ -55,7 +57,7 @@ def take_in(
     top = _without_wrapper(folder)
     staged: list[tuple[str, str]] = []
     broken: list[str] = []
-    for entry in list(find_entries(top)):
+    for entry in _entries(top):
         try:
             sequences = read(entry.path)
         except KernetonError as error:
@@ -86,12 +88,21 @@ def take_in(
     return {"added": ids, "broken": broken}
 
 
+def _entries(top: Path) -> Iterator[Entry]:
+    with contextlib.suppress(
+        MissingDataError
+    ):  # files that an index names and nobody sent: each is named by itself
+        yield from listed_entries(top)
+
+
 def _without_wrapper(folder: Path) -> Path:
     """A lone folder around folders of files is the data set's name, not a label."""
+    if (folder / "index.csv").is_file():
+        return folder
     inside = [path for path in folder.iterdir() if not path.name.startswith((".", "__"))]
     if len(inside) == 1 and inside[0].is_dir() and detect_format(inside[0]) is None:
         below = [path for path in inside[0].iterdir() if not path.name.startswith((".", "__"))]
-        if below and any(path.is_dir() for path in below):
+        if below and any(path.is_dir() or path.name == "index.csv" for path in below):
             return inside[0]
     return folder
 
