@@ -30,9 +30,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.prepare.preprocess import Preprocess
     from kerneton.recognize.branch import Branch
     from kerneton.recognize.contributions import explain
-    from kerneton.recognize.cues import standard_cues
     from kerneton.recognize.model_file import load, save
-    from kerneton.recognize.presets import make_recognizer
+    from kerneton.recognize.presets import make_recognizer, standard_cues
     from kerneton.recognize.recognizer import Recognizer
     from kerneton.recognize.search import Search
     from kerneton.report.evaluation import evaluate
@@ -101,7 +100,7 @@ _PUBLIC = {
     "read": "files.readers",
     "save": "recognize.model_file",
     "sck_kernel": "kernels.exact",
-    "standard_cues": "recognize.cues",
+    "standard_cues": "recognize.presets",
     "write": "files.readers",
 }
 _PACKAGES = {

@@ -16,7 +16,7 @@ from kerneton.experiments.compare_markdown import to_markdown
 from kerneton.experiments.compare_presets import Task, ablations, beyond, confused, turned_copies
 from kerneton.experiments.split_grams import SplitGrams
 from kerneton.prepare.preprocess import Preprocess
-from kerneton.recognize.cues import standard_cues
+from kerneton.recognize.presets import standard_cues
 from kerneton.recognize.search import with_parameters
 
 # The rows of the comparison, with matrices throughout.

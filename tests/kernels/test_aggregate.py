@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kerneton.kernels.aggregate import outer_power_sum
+from kerneton.kernels.tensors import outer_power_sum
 
 SUMS = {1: "bjtx->bjx", 2: "bjtx,bjty->bjxy", 3: "bjtx,bjty,bjtz->bjxyz"}
 

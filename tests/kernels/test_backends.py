@@ -10,10 +10,9 @@ from walks import assert_rows_close, people, walks
 from kerneton import DCK, SCK, CenterNormalize, LinearSVM
 from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton.kernels import displacement
-from kerneton.kernels.aggregate import outer_power_sum
 from kerneton.kernels.displacement import direct_sums, harmonic_sums
-from kerneton.kernels.feature_maps import gaussian_features
-from kerneton.kernels.vectorize import unique_entries
+from kerneton.kernels.tensors import outer_power_sum, unique_entries
+from kerneton.kernels.vectors import gaussian_features
 
 torch = pytest.importorskip("torch")
 

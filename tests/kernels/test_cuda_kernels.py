@@ -15,11 +15,11 @@ from walks import walks
 import kerneton
 from kerneton import DCK, SCK
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.kernels.aggregate import outer_power_sum
 from kerneton.kernels.batches import pad
 from kerneton.kernels.cuda.nvrtc import halves
-from kerneton.kernels.feature_maps import pivot_scale
 from kerneton.kernels.power_norm import _eigh_power, _svd_power
+from kerneton.kernels.tensors import outer_power_sum
+from kerneton.kernels.vectors import pivot_scale
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 

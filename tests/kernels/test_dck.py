@@ -10,9 +10,9 @@ from walks import people, walk, walks
 from kerneton import DCK
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.kernels.displacement import direct_sums
-from kerneton.kernels.feature_maps import gaussian_features
 from kerneton.kernels.power_norm import hosvd_power
 from kerneton.kernels.signals import SIGNALS
+from kerneton.kernels.vectors import gaussian_features
 from kerneton.prepare.poses import mirror
 
 SHORT = (9, 14, 6)

@@ -22,7 +22,7 @@ from kerneton.kernels.displacement import (
     plan_harmonics,
     span_window,
 )
-from kerneton.kernels.feature_maps import gaussian_features, pivot_scale
+from kerneton.kernels.vectors import gaussian_features, pivot_scale
 
 PAIRS = np.array([[0, 1], [1, 1], [3, 2]])
 

@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose
 from walks import walks
 
 from kerneton import DCK, SCK, Preprocess
-from kerneton.kernels.aggregate import outer_power_sum
 from kerneton.kernels.displacement import direct_sums
 from kerneton.kernels.exact import dck_kernel, sck_kernel
-from kerneton.kernels.feature_maps import gaussian_features
+from kerneton.kernels.tensors import outer_power_sum
+from kerneton.kernels.vectors import gaussian_features
 
 PIVOTS = (4, 6, 9, 14)
 

@@ -14,9 +14,9 @@ from kerneton.data.layouts import FLORENCE_15, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
 from kerneton.kernels import sck
-from kerneton.kernels.feature_maps import gaussian_features
 from kerneton.kernels.power_norm import hosvd_power
 from kerneton.kernels.signals import SIGNALS
+from kerneton.kernels.vectors import gaussian_features
 from kerneton.prepare.poses import mirror
 
 SHORT = (9, 14, 6)

@@ -7,7 +7,7 @@ from walks import walks
 
 from kerneton import DCK, SCK
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine.alignment import alignment_weights, block_grams, fold_weights
+from kerneton.machine.gram import alignment_weights, block_grams, fold_weights
 
 
 @pytest.fixture

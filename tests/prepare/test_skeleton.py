@@ -13,8 +13,8 @@ from kerneton import Preprocess, make_actions, pair
 from kerneton.data.layouts import COCO_17, HAND_20, HAND_21, KINECT_20, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
-from kerneton.prepare.poses import can_turn, face_front, facing, mirror, turn
-from kerneton.prepare.skeleton import SkeletonKind, complete_layout, find_bones, skeleton_kind
+from kerneton.prepare.poses import SkeletonKind, can_turn, face_front, facing, mirror, skeleton_kind, turn
+from kerneton.prepare.skeleton import complete_layout, find_bones
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from kerneton import make_actions, standard_cues
 from kerneton.prepare.poses import mirror, turn
-from kerneton.recognize.cues import VIEWS, variants
+from kerneton.recognize.presets import VIEWS, variants
 from kerneton.recognize.search import with_parameters
 
 

@@ -15,9 +15,9 @@ from kerneton.data.bodies import split_bodies
 from kerneton.data.layouts import COCO_17, HAND_21, KINECT_20, LAYOUTS, Layout
 from kerneton.exceptions import ParameterError
 from kerneton.prepare import skeleton
-from kerneton.prepare.skeleton import SkeletonKind
-from kerneton.recognize.cues import standard_cues, suited, variants
-from kerneton.recognize.presets import _search
+from kerneton.prepare.poses import SkeletonKind
+from kerneton.recognize.other_skeletons import suited
+from kerneton.recognize.presets import _search, standard_cues, variants
 
 MARKERS = [f"{side}{n:02d}" for n in range(18) for side in "LR"] + ["C7", "T10", "CLAV"]
 FIVE = ["joints", "pairs", "pairs_force", "bones_front", "directions_front"]

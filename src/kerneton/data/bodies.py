@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kerneton.data.layouts import Layout
+from kerneton.data.layouts import Layout, plain_layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError
 
@@ -98,12 +98,3 @@ def split_bodies(sequence: SkeletonSequence) -> list[SkeletonSequence]:
 
 def _layout(sequence: SkeletonSequence) -> Layout:
     return sequence.layout or plain_layout(sequence.n_joints)
-
-
-def plain_layout(n_joints: int) -> Layout:
-    """A layout for recordings that have none: joints by number, no bones.
-
-    >>> plain_layout(3).joints
-    ('joint_0', 'joint_1', 'joint_2')
-    """
-    return Layout(f"{n_joints} joints", [f"joint_{i}" for i in range(n_joints)])

@@ -174,6 +174,15 @@ class Layout:
         return parents
 
 
+def plain_layout(n_joints: int) -> Layout:
+    """A layout for recordings that have none: joints by number, no bones.
+
+    >>> plain_layout(3).joints
+    ('joint_0', 'joint_1', 'joint_2')
+    """
+    return Layout(f"{n_joints} joints", [f"joint_{i}" for i in range(n_joints)])
+
+
 # The paper prints its DCK joint sets as numbers in Florence3D's order and describes D and E in words that
 # name other joints of the published files. Both are offered: D, E by number, D_words, E_words by description.
 _FLORENCE_JOINTS = (

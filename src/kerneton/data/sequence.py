@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from kerneton.data.layouts import Layout
-from kerneton.data.segments import Segment, as_segments
 from kerneton.exceptions import DataError
 
 if TYPE_CHECKING:
+    from kerneton.data.segments import Segment
     from kerneton.data.units import Conversion
 
 
@@ -76,6 +76,8 @@ class SkeletonSequence:
             if value is not None:
                 object.__setattr__(self, field, str(value))
         if self.segments != ():
+            from kerneton.data.segments import as_segments
+
             try:
                 object.__setattr__(self, "segments", as_segments(self.segments))
             except DataError as error:
@@ -109,7 +111,7 @@ class SkeletonSequence:
             where = f"sequence {self.name!r}" if self.name else "sequence"
             raise DataError(f"{where}: cannot cut frames {start} to {stop} out of {self.n_frames}")
         inside = tuple(
-            Segment(s.label, max(s.start, start) - start, min(s.stop, stop) - start)
+            dataclasses.replace(s, start=max(s.start, start) - start, stop=min(s.stop, stop) - start)
             for s in self.segments
             if s.start < stop and s.stop > start
         )

@@ -27,8 +27,7 @@ from kerneton.experiments.split_grams import SplitGrams
 from kerneton.files.output import replacing, write_text
 from kerneton.prepare.poses import turn
 from kerneton.recognize.branch import Branch
-from kerneton.recognize.cues import STANDARD_C, STANDARD_PENALTY, standard_cues
-from kerneton.recognize.presets import make_recognizer
+from kerneton.recognize.presets import STANDARD_C, STANDARD_PENALTY, make_recognizer, standard_cues
 from kerneton.recognize.search import Mixture, with_parameters
 from kerneton.report.evaluation import evaluate
 from kerneton.report.pictures import plot_confusion, plot_skeleton

@@ -19,7 +19,7 @@ import numpy as np
 
 from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton.exceptions import DataError
-from kerneton.kernels.feature_maps import gaussian, gaussian_features, pivot_scale, pivots
+from kerneton.kernels.vectors import gaussian, gaussian_features, pivot_scale, pivots
 
 MAX_HARMONICS = 256
 _DENSE_WINDOW = 160  # frames up to which a dense window matrix beats the Fourier transform

@@ -16,12 +16,11 @@ from kerneton.data.layouts import JointsLike
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice, check_feature_count, check_in
 from kerneton.exceptions import ModelFileError, ParameterError
-from kerneton.kernels.aggregate import outer_power_sum
 from kerneton.kernels.blocks import BlockKernel, resolve_joints
 from kerneton.kernels.mirroring import Mirror, Token, image_joints, mirror_blocks, reversed_pivots
 from kerneton.kernels.power_norm import hosvd_power, psd_power, slice_power
 from kerneton.kernels.signals import SIGNALS, learn_scale, pair_signal
-from kerneton.kernels.vectorize import entry_table, n_entries, permuted_entries, unique_entries
+from kerneton.kernels.tensors import entry_table, n_entries, outer_power_sum, permuted_entries, unique_entries
 from kerneton.kernels.vectors import VectorMap, vector_map, warn_of_far_joints
 
 _LONGEST_VECTOR = 256  # d of a model from a file, whose third power is taken

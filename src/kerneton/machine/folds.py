@@ -19,9 +19,15 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from kerneton.data.arrays import index_like
 from kerneton.exceptions import DataError
-from kerneton.machine.alignment import block_grams, fold_weights
 from kerneton.machine.classes import class_weights, one_vs_rest, per_class
-from kerneton.machine.gram import center_normalize_gram, filled, gram, penalised_gram
+from kerneton.machine.gram import (
+    block_grams,
+    center_normalize_gram,
+    filled,
+    fold_weights,
+    gram,
+    penalised_gram,
+)
 from kerneton.machine.solver import solve_gram
 
 log = logging.getLogger(__name__)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -258,3 +260,34 @@ def resample(joints: np.ndarray, n_frames: int) -> np.ndarray:
     after = np.minimum(before + 1, len(joints) - 1)
     part = (at - before).astype(joints.dtype)[:, None, None]
     return joints[before] * (1 - part) + joints[after] * part
+
+
+@dataclass(frozen=True)
+class SkeletonKind:
+    """What recordings allow a recogniser to look at."""
+
+    n_joints: int = 20
+    flat: bool = False  # 2D: z is zero throughout
+    turns: bool = True  # there is a front to turn to
+    sides: bool = True  # left and right are known: people, in metres
+    bodies: int = 1
+
+    @property
+    def differs(self) -> bool:
+        """Whether this is anything else than one person in space."""
+        return self.flat or not (self.turns and self.sides) or self.bodies > 1 or self.n_joints == 1
+
+
+def skeleton_kind(sequences: Sequence[SkeletonSequence]) -> SkeletonKind:
+    """What kind of skeleton these recordings are of.
+
+    >>> from kerneton.data.layouts import HAND_21
+    >>> skeleton_kind([SkeletonSequence(np.ones((4, 21, 3)), layout=HAND_21)])
+    SkeletonKind(n_joints=21, flat=False, turns=False, sides=False, bodies=1)
+    """
+    layout = next((s.layout for s in sequences if s.layout is not None), None)
+    flat = all(is_flat(s.joints) for s in sequences)
+    turns = layout is not None and not flat and can_turn(layout)
+    sides = layout is not None and bool(layout.sides.any())
+    bodies = 1 if layout is None else len(layout.bodies)
+    return SkeletonKind(sequences[0].n_joints, flat, turns, sides, bodies)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from kerneton.data.bodies import plain_layout
+from kerneton.data.layouts import plain_layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice, check_positive, check_sequences, describe, joint_name
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
@@ -26,7 +26,6 @@ from kerneton.prepare.poses import (
     origin,
     resample,
 )
-from kerneton.prepare.skeleton import complete_layout
 
 _MOST_FRAMES = 10**4  # to which a model from a file may resample recordings
 
@@ -113,7 +112,12 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         sequences = check_sequences(X, allow_missing=True)
         self.n_joints_in_ = sequences[0].n_joints
         poses = _Poses(sequences, self.gaps)
-        self.layout_ = complete_layout(sequences[0].layout, poses, self.n_joints_in_)
+        layout = sequences[0].layout
+        if layout is None or not layout.bones:
+            from kerneton.prepare.skeleton import complete_layout
+
+            layout = complete_layout(layout, poses, self.n_joints_in_)
+        self.layout_ = layout
         if self.bones:
             n_bones = len(self.layout_.bones)
             if self.reference is None:

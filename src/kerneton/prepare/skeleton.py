@@ -5,15 +5,11 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from kerneton.data.bodies import plain_layout
-from kerneton.data.layouts import Layout
-from kerneton.data.sequence import SkeletonSequence
-from kerneton.prepare.poses import can_turn, is_flat
+from kerneton.data.layouts import Layout, plain_layout
 
 log = logging.getLogger(__name__)
 _MOST_DISTANCES = 4_000_000  # looked at when bones are sought
@@ -67,32 +63,6 @@ def complete_layout(layout: Layout | None, poses: Sequence[np.ndarray], n_joints
         full = Layout(full.name, full.joints, find_bones(poses, full), full.root, full.sets)
         _tell(full, layout is None)
     return full
-
-
-@dataclass(frozen=True)
-class SkeletonKind:
-    """What recordings allow a recogniser to look at."""
-
-    n_joints: int = 20
-    flat: bool = False  # 2D: z is zero throughout
-    turns: bool = True  # there is a front to turn to
-    sides: bool = True  # left and right are known: people, in metres
-    bodies: int = 1
-
-
-def skeleton_kind(sequences: Sequence[SkeletonSequence]) -> SkeletonKind:
-    """What kind of skeleton these recordings are of.
-
-    >>> from kerneton.data.layouts import HAND_21
-    >>> skeleton_kind([SkeletonSequence(np.ones((4, 21, 3)), layout=HAND_21)])
-    SkeletonKind(n_joints=21, flat=False, turns=False, sides=False, bodies=1)
-    """
-    layout = next((s.layout for s in sequences if s.layout is not None), None)
-    flat = all(is_flat(s.joints) for s in sequences)
-    turns = layout is not None and not flat and can_turn(layout)
-    sides = layout is not None and bool(layout.sides.any())
-    bodies = 1 if layout is None else len(layout.bodies)
-    return SkeletonKind(sequences[0].n_joints, flat, turns, sides, bodies)
 
 
 @functools.cache  # once per layout is enough

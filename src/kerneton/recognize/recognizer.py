@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.layouts import Layout
-from kerneton.data.progress import Progress
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import ModelFileError
@@ -21,15 +20,14 @@ from kerneton.machine.classes import per_class
 from kerneton.machine.folds import subject_folds
 from kerneton.machine.svm import LinearSVM
 from kerneton.machine.threads import one_blas_thread
-from kerneton.prepare.skeleton import skeleton_kind
-from kerneton.recognize.answers import Prediction, Results, described_choice
-from kerneton.recognize.branch import Branch, side_by_side
-from kerneton.recognize.cues import suited
-from kerneton.recognize.encoding import Encoder
+from kerneton.prepare.poses import skeleton_kind
+from kerneton.recognize.branch import Branch, Encoder, side_by_side
 from kerneton.recognize.search import Mixture, Search
 from kerneton.recognize.training import average_machines, calibrate_held_out, check_recognizer, check_training
 
 if TYPE_CHECKING:
+    from kerneton.data.progress import Progress
+    from kerneton.recognize.answers import Prediction, Results
     from kerneton.recognize.calibration import Calibration
     from kerneton.report.explanation import ClassImportance, Explanation
 
@@ -49,7 +47,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         used as they are, side by side.
     any_skeleton : bool
         Change branches and search as the recordings need it where these are hands, 2D, of two persons, or of a skeleton
-        without left and right, see `kerneton.recognize.cues.suited`; the ready-made recognisers do.
+        without left and right, see `kerneton.recognize.other_skeletons.suited`; the ready-made recognisers do.
     calibrate : bool
         Also learn probabilities and "none of these": the training subjects are held out in turn, classes besides.
     false_alarm, reject : float in [0, 1), bool
@@ -127,8 +125,10 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         if groups is None and all(s.subject is not None for s in sequences):
             groups = [s.subject for s in sequences]
         named, search = {name: clone(branch) for name, branch in self.branches}, self.search
-        if self.any_skeleton:
-            named, search = suited(named, search, skeleton_kind(sequences))
+        if self.any_skeleton and (kind := skeleton_kind(sequences)).differs:
+            from kerneton.recognize.other_skeletons import suited
+
+            named, search = suited(named, search, kind)
         branches = {name: branch.run_on(**self._where()) for name, branch in named.items()}
         machine = LinearSVM() if self.machine is None else clone(self.machine)
         encoder = Encoder(sequences)
@@ -155,11 +155,9 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         """(n, n_features), branch after branch: what the machine sees."""
         check_is_fitted(self)
         sequences = check_sequences(X, allow_missing=True)
-        where = self._where()
         with one_blas_thread():
-            return side_by_side(
-                {n: b.run_on(**where).transform(sequences) for n, b in self.branches_.items()}
-            )
+            branches = {name: branch.run_on(**self._where()) for name, branch in self.branches_.items()}
+            return side_by_side({name: branch.transform(sequences) for name, branch in branches.items()})
 
     def predict(self, X: Iterable[Any]) -> np.ndarray:
         """Labels; with ``reject``, ``unknown_label`` for what is like none of them."""
@@ -193,6 +191,8 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
     def results(self, X: Iterable[Any]) -> Results:
         """Labels, decision values and, where calibrated, probabilities, from features computed once."""
+        from kerneton.recognize.answers import Results
+
         features = self.features(X)
         labels = self.machine_.predict(features)
         scores = probabilities = unknown = None
@@ -243,10 +243,11 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
     def summary(self) -> str:
         """What the search chose, as text."""
+        from kerneton.recognize.answers import described_choice
+
         check_is_fitted(self)
-        return described_choice(
-            getattr(self, "variant_", None), getattr(self, "variant_scores_", {}), self.mixtures_
-        )
+        chosen = getattr(self, "variant_", None), getattr(self, "variant_scores_", {})
+        return described_choice(*chosen, self.mixtures_)
 
     @property
     def layout_(self) -> Layout | None:

@@ -7,17 +7,18 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from kerneton.data.progress import Progress, silent
 from kerneton.data.validation import check_choice, check_in, check_positive
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
-from kerneton.recognize.branch import Branch
-from kerneton.recognize.encoding import branch_key
+from kerneton.recognize.branch import Branch, branch_key
+
+if TYPE_CHECKING:
+    from kerneton.data.progress import Progress
 
 log = logging.getLogger(__name__)
 
@@ -150,12 +151,12 @@ class Search(BaseEstimator):
     ) -> Outcome:
         """Choose; ``grams`` gives the inner products of a branch's features on the training recordings."""
         self.check(list(branches))
-        progress = progress or silent
         variants = dict(self.variants or {"": {}})
         found, failures = self._fold_grams(branches, grams, codes, folds, progress)
         log_failures(failures, len(variants))
         trials: list[Trial] = []
-        for variant in progress(list(variants), desc="candidates"):
+        told = progress(list(variants), desc="candidates") if progress else variants
+        for variant in told:
             available = [name for name in branches if (variant, name) in found]
             for candidate in self._candidates(available) if available else []:
                 parts = [(found[variant, name], weight) for name, weight in candidate.items()]
@@ -174,7 +175,7 @@ class Search(BaseEstimator):
         grams: Callable[[Branch], BlockGrams],
         codes: np.ndarray,
         folds: Folds,
-        progress: Progress,
+        progress: Progress | None,
     ) -> tuple[dict[tuple[str, str], FoldGrams], Failures]:
         """Gram matrices of every branch in every variant, and what could not be computed."""
         variants = dict(self.variants or {"": {}})
@@ -185,7 +186,8 @@ class Search(BaseEstimator):
         found: dict[tuple[str, str], FoldGrams] = {}
         known: dict[str, FoldGrams] = {}
         failures: Failures = {}
-        for variant, name in progress(jobs, total=len(jobs), desc="kernels"):
+        told = progress(jobs, total=len(jobs), desc="kernels") if progress else jobs
+        for variant, name in told:
             try:
                 branch = with_parameters(branches[name], {**variants[variant], **(self.scout or {})})
                 key = branch_key(branch)

@@ -11,7 +11,7 @@ import numpy as np
 from kerneton.data.progress import Progress
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.machine.folds import machines
-from kerneton.recognize.cues import STANDARD_C, STANDARD_PENALTY
+from kerneton.recognize.presets import STANDARD_C, STANDARD_PENALTY
 from kerneton.stream.spotter import BACKGROUND
 from kerneton.stream.verify import Candidates
 

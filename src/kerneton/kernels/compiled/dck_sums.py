@@ -24,7 +24,7 @@ from kerneton.kernels.compiled.simd import (
     store,
     where,
 )
-from kerneton.kernels.feature_maps import pivot_scale, pivots
+from kerneton.kernels.vectors import pivot_scale, pivots
 
 _LOG2E = math.log2(math.e)
 _MAX_EXPONENT = (

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from kerneton.kernels.power_norm import slice_power
-from kerneton.kernels.vectorize import entry_table, n_entries, unique_entries
+from kerneton.kernels.tensors import entry_table, n_entries, unique_entries
 
 
 def tensors(n, d, order, seed=0):
