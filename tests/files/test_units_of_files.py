@@ -196,7 +196,7 @@ def test_tables_without_header_with_a_layout(tmp_path, n):
 def test_every_reader_says_what_it_needs():
     """A new reader is its module and its name in FORMATS."""
     for name, module in readers.formats().items():
-        assert module.SUFFIXES, name
+        assert readers.FORMATS[name].suffixes, name
         assert set(getattr(module, "STATES", ())) <= {"unit", "up"}
         assert set(getattr(module, "TAKES", ())) <= {"layout", "columns"}
         assert bool(getattr(module, "WRITES", ())) == hasattr(module, "write"), name

@@ -16,9 +16,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kerneton.cli._common import Output, deliver
-from kerneton.cli._outputs import check_arguments
-from kerneton.cli._terminal import printable
+from kerneton.cli._common import Output, check_arguments, deliver, printable
 from kerneton.exceptions import KernetonError
 
 COMMANDS = (

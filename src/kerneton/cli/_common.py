@@ -1,4 +1,4 @@
-"""What all commands share: options, output, values given as NAME=VALUE."""
+"""What all commands share: options, checks of outputs, text for the terminal, values given as NAME=VALUE."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ from kerneton.files.output import write_text
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonDataset
     from kerneton.recognize.recognizer import Recognizer
+
+
+import os
+import re
+from typing import TextIO
 
 
 @dataclass(frozen=True)
@@ -204,3 +209,56 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             parsed[name.strip()] = value.strip()
     return parsed
+
+
+_OUTPUTS = ("json", "csv", "output", "target", "html", "markdown", "plot")
+_INPUTS = ("data", "files", "file", "model", "source", "path", "index")
+_FILL_FOLDERS = ("demo", "reproduce", "cut", "convert")  # commands whose output may be a folder
+
+
+def check_arguments(args: argparse.Namespace) -> None:
+    """Refuse outputs that cannot be written, before anything is computed."""
+    given = vars(args)
+    command = args.run.__module__.rpartition(".")[2]
+    outputs: list[str] = []
+    folders: list[str] = []
+    for name in _OUTPUTS:
+        path = given.get(name)
+        if path:
+            fills = command in _FILL_FOLDERS and name in ("output", "target")
+            is_folder = fills and (os.path.isdir(path) or not os.path.splitext(path)[1])
+            (folders if is_folder else outputs).append(path)
+    if outputs or folders:
+        from kerneton.files.output_checks import check_outputs
+
+        check_outputs(outputs, inputs=_paths(given), folders=folders)
+
+
+def _paths(given: dict[str, Any]) -> list[str]:
+    values = [given[name] for name in _INPUTS if given.get(name)]
+    return [os.fspath(path) for value in values for path in (value if isinstance(value, list) else [value])]
+
+
+# Control characters but for tab and newline, marks that turn the direction of text, and bytes that are no text.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str, stream: TextIO | None = None) -> str:
+    r"""Text in which control characters are spelt out, and what the encoding of ``stream`` cannot say.
+
+    Labels and names of recordings may hold escape sequences, which would colour, erase or forge what a terminal shows.
+
+    >>> print(printable("wave\x1b[2J"))
+    wave\x1b[2J
+    """
+    return encodable(_UNSAFE.sub(lambda c: c[0].encode("unicode_escape").decode("ascii"), text), stream)
+
+
+def encodable(text: str, stream: TextIO | None = None) -> str:
+    r"""Text in which characters that the encoding of ``stream`` lacks are spelt out; the others stay, whatever they do.
+
+    >>> print(encodable("caf\udce9"))
+    caf\udce9
+    """
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -8,9 +8,8 @@ import io
 import sys
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import Output, add_command, add_device, all_cores
+from kerneton.cli._common import Output, add_command, add_device, all_cores, encodable, printable
 from kerneton.cli._recordings import add_reading_options, read_recordings, usable, warn_differences
-from kerneton.cli._terminal import encodable, printable
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonSequence

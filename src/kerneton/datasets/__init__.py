@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kerneton.data.sequence import SkeletonDataset
 from kerneton.data.validation import check_choice
-from kerneton.datasets.florence3d import load_florence3d
-from kerneton.datasets.jhmdb import load_jhmdb
-from kerneton.datasets.msr_action3d import load_msr_action3d
-from kerneton.datasets.sbu import load_sbu
-from kerneton.datasets.sfinge3d import load_sfinge3d
-from kerneton.datasets.synthetic import make_actions
-from kerneton.datasets.utd_mhad import load_utd_mhad
-from kerneton.datasets.utkinect import load_utkinect
+
+if TYPE_CHECKING:
+    from kerneton.data.sequence import SkeletonDataset
+    from kerneton.datasets.florence3d import load_florence3d
+    from kerneton.datasets.jhmdb import load_jhmdb
+    from kerneton.datasets.msr_action3d import load_msr_action3d
+    from kerneton.datasets.sbu import load_sbu
+    from kerneton.datasets.sfinge3d import load_sfinge3d
+    from kerneton.datasets.synthetic import make_actions
+    from kerneton.datasets.utd_mhad import load_utd_mhad
+    from kerneton.datasets.utkinect import load_utkinect
 
 __all__ = [
     "LOADERS",
@@ -30,19 +34,27 @@ __all__ = [
     "make_actions",
 ]
 
+_PUBLISHED = ("florence3d", "utkinect", "msr_action3d", "utd_mhad", "sbu", "jhmdb", "sfinge3d")  # modules
+
+
+def __getattr__(name: str) -> Any:
+    """The loaders, each imported when it is first asked for."""
+    module = "synthetic" if name == "make_actions" else name.removeprefix("load_")
+    if name not in __all__ or module == name:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
+
+def _published(name: str, data_home: Any = None, **options: Any) -> SkeletonDataset:
+    return __getattr__(f"load_{name}")(data_home, **options)
+
 
 def _synthetic(data_home: Any = None, **options: Any) -> SkeletonDataset:  # noqa: ARG001
-    return make_actions(**options)
+    return __getattr__("make_actions")(**options)
 
 
 LOADERS: dict[str, Callable[..., SkeletonDataset]] = {
-    "florence3d": load_florence3d,
-    "utkinect": load_utkinect,
-    "msr_action3d": load_msr_action3d,
-    "utd_mhad": load_utd_mhad,
-    "sbu": load_sbu,
-    "jhmdb": load_jhmdb,
-    "sfinge3d": load_sfinge3d,
+    **{name: functools.partial(_published, name) for name in _PUBLISHED},
     "synthetic": _synthetic,
 }
 

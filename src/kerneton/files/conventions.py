@@ -57,7 +57,7 @@ def _kinds(found: Sequence[tuple[Path, SkeletonSequence]]) -> list[tuple[list[in
         groups.setdefault((formats[path], joints), []).append(i)
     kinds = []
     for (name, _), members in groups.items():
-        stated = isinstance(name, str) and bool(getattr(readers.formats()[name], "STATES", ()))
+        stated = isinstance(name, str) and bool(getattr(readers.reader(name), "STATES", ()))
         if stated:
             kinds.append((members, True))
             continue

@@ -208,7 +208,7 @@ def _may_be_recording(path: Path) -> bool:
 
 @functools.cache
 def _usual_suffixes() -> frozenset[str]:
-    return frozenset(s for module in readers.formats().values() for s in getattr(module, "SUFFIXES", ()))
+    return frozenset(suffix for format in readers.FORMATS.values() for suffix in format.suffixes)
 
 
 def _indexed(root: Path, index: Path) -> Iterator[Entry]:

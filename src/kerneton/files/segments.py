@@ -16,11 +16,7 @@ from pathlib import Path, PurePosixPath
 from kerneton.data.segments import Segment, as_segments
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, FormatError, MissingDataError
-from kerneton.files._segment_json import label_studio_intervals
-from kerneton.files._segment_tables import table_intervals
 from kerneton.files._segment_text import MAX_BYTES, Interval, decode
-from kerneton.files._segment_textgrid import textgrid_intervals
-from kerneton.files._segment_xml import cvat_intervals, eaf_intervals, parse_xml
 from kerneton.files.output import write_text
 
 _BESIDE = (
@@ -72,6 +68,8 @@ def _intervals(data: bytes, path: Path, tier: str | None) -> list[Interval]:
     text = decode(data)
     head = text.lstrip()[:256]
     if head.startswith("<"):
+        from kerneton.files._segment_xml import cvat_intervals, eaf_intervals, parse_xml
+
         root = parse_xml(data, path)
         if root.tag == "ANNOTATION_DOCUMENT":
             return eaf_intervals(root, path, tier)
@@ -79,9 +77,15 @@ def _intervals(data: bytes, path: Path, tier: str | None) -> list[Interval]:
             return cvat_intervals(root, path)
         raise FormatError(f"{path}: expected an ELAN or CVAT file, got XML with <{root.tag[:40]}>")
     if "ooTextFile" in head:
+        from kerneton.files._segment_textgrid import textgrid_intervals
+
         return textgrid_intervals(text, path, tier)
     if head.startswith(("[", "{")):
+        from kerneton.files._segment_json import label_studio_intervals
+
         return label_studio_intervals(text, path)
+    from kerneton.files._segment_tables import table_intervals
+
     return table_intervals(text, path)
 
 
@@ -191,6 +195,8 @@ def beside_segments(
 
 def read_segment_names(path: Path) -> set[str]:
     """The recordings that a table of segments names."""
+    from kerneton.files._segment_tables import table_intervals
+
     with path.open("rb") as file:
         return {_stem(i.recording) for i in table_intervals(decode(file.read(MAX_BYTES)), path)}
 

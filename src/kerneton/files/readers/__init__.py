@@ -8,12 +8,12 @@ A format is a module with
   them, ``name`` from the file's stem. Broken content raises `FormatError`, never anything else; sizes that a
   header promises are checked before memory is taken; time and memory grow linearly with the file.
 - ``write(path, sequences)``, where the format can be written, for the endings in ``WRITES``.
-- ``SUFFIXES``: endings that such files usually have, by which a folder knows what should be a recording.
 - ``NAMES_JOINTS = True`` where files name their joints one by one; ``STATES``: which of ``"unit"`` and ``"up"`` the
   format settles by itself; ``TAKES``: which of ``"layout"`` and ``"columns"`` its ``read`` takes as keywords.
 
 Its name goes into `FORMATS`, before the formats whose ``sniff`` would take its files too: signatures come first, rows
-of bare numbers last. Nothing else has to know of it.
+of bare numbers last. Beside it stand the usual endings, and words of which one is in every such file, so that the module is
+imported only for files that may be its own. Nothing else has to know of it.
 
 Coordinates are right-handed with y up and z away from the camera, so x runs to the picture's left: formats in
 picture coordinates, which run right and down, are turned by half. Formats with two coordinates get z = 0.
@@ -27,6 +27,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
@@ -35,10 +36,32 @@ from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.readers._layouts import named_layout, rename_joints
 from kerneton.files.readers._values import is_folder, read_head
 
-FORMATS = (
-    *("npz", "c3d", "pyskl", "bvh", "trc", "amc", "openpose", "mediapipe", "coco", "ntu"),
-    *("florence_text", "utkinect_text", "joint_rows", "csv_table"),
-)
+
+class Format(NamedTuple):
+    """What is known of a format before its module is imported."""
+
+    suffixes: tuple[
+        str, ...
+    ]  # endings that such files usually have, by which a folder knows what should be a recording
+    words: tuple[bytes, ...] = ()  # one of them is among the first bytes of every such file, in small letters
+
+
+FORMATS = {
+    "npz": Format((".npz", ".npy"), (b"numpy", b"pk")),
+    "c3d": Format((".c3d",), (b"\0",)),
+    "pyskl": Format((".pkl", ".pickle"), (b"\x80", b"(", b"]", b"}")),
+    "bvh": Format((".bvh",), (b"hierarchy",)),
+    "trc": Format((".trc",), (b"pathfiletype",)),
+    "amc": Format((".amc",), (b":fully-specified", b":degrees", b":radians", b":version", b":name")),
+    "openpose": Format((".json",), (b"people",)),
+    "mediapipe": Format((".json", ".csv"), (b"landmark", b"v")),
+    "coco": Format((".json",), (b"keypoints", b"instance_info", b"images")),
+    "ntu": Format((".skeleton",)),
+    "florence_text": Format((".txt",)),
+    "utkinect_text": Format((".txt",)),
+    "joint_rows": Format((".txt",)),
+    "csv_table": Format((".csv", ".tsv", ".txt")),
+}
 HEAD = 1 << 16  # bytes that decide what a file is
 _FIXED = (
     "florence_text",
@@ -46,10 +69,15 @@ _FIXED = (
 )  # rows of so many bare numbers, which a layout may explain otherwise
 
 
+def reader(name: str) -> ModuleType:
+    """The module of a format, imported when first needed."""
+    return importlib.import_module(f"kerneton.files.readers.{name}")
+
+
 @functools.cache
 def formats() -> dict[str, ModuleType]:
-    """The modules of `FORMATS` by name, imported when first needed."""
-    return {name: importlib.import_module(f"kerneton.files.readers.{name}") for name in FORMATS}
+    """The modules of all `FORMATS` by name."""
+    return {name: reader(name) for name in FORMATS}
 
 
 def writable() -> dict[str, str]:
@@ -72,9 +100,11 @@ def detect_format(path: str | os.PathLike[str]) -> str | None:
     """
     path = Path(path)
     if is_folder(path):
-        return "openpose" if formats()["openpose"].sniff(b"", path) else None
+        return "openpose" if reader("openpose").sniff(b"", path) else None
     head = read_head(path, HEAD)
-    return next((name for name, module in formats().items() if module.sniff(head, path)), None)
+    small = head.lower()
+    maybe = (name for name, f in FORMATS.items() if not f.words or any(word in small for word in f.words))
+    return next((name for name in maybe if reader(name).sniff(head, path)), None)
 
 
 def read(
@@ -133,9 +163,9 @@ def read(
         raise FormatError(f"{path}: a folder of recordings, not one recording")
     if name is None:
         raise FormatError(f"{path}: no reader knows this format; known are {', '.join(FORMATS)}")
-    if layout is not None and name in _FIXED and len(formats()[name].LAYOUT.joints) != len(layout.joints):
+    if layout is not None and name in _FIXED and len(reader(name).LAYOUT.joints) != len(layout.joints):
         name = "csv_table"
-    module = formats()[name]
+    module = reader(name)
     takes = getattr(module, "TAKES", ())
     if columns is not None and "columns" not in takes:
         raise ParameterError(f"{path}: names of columns are for tables, this is {name}")
@@ -172,7 +202,7 @@ def write(path: str | os.PathLike[str], sequences: Iterable[SkeletonSequence]) -
     name = writable().get(path.suffix.lower())
     if name is None:
         raise ParameterError(f"{path}: cannot write {path.suffix!r}; choose {', '.join(writable())}")
-    formats()[name].write(path, sequences)
+    reader(name).write(path, sequences)
 
 
 def _lay_out(sequence: SkeletonSequence, layout: Layout, *, named: bool) -> SkeletonSequence:

@@ -27,7 +27,6 @@ from kerneton.files.readers._names import joint_names
 from kerneton.files.readers._text import shorten
 from kerneton.files.readers._values import check_room, number, read_head, read_lines
 
-SUFFIXES = (".amc",)
 NAMES_JOINTS, STATES = True, ("unit", "up")
 _BLOCK = 2048  # frames whose rotations are held at once
 

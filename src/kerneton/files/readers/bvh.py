@@ -34,7 +34,7 @@ from kerneton.files.readers._values import (
     whole_number,
 )
 
-SUFFIXES = WRITES = (".bvh",)
+WRITES = (".bvh",)
 NAMES_JOINTS, STATES = True, ("unit", "up")
 _CHANNELS = {
     f"{axis}{kind}": (kind, "xyz".index(axis)) for axis in "xyz" for kind in ("position", "rotation")

@@ -20,7 +20,6 @@ from kerneton.files.readers._markers import marker_sequence, unit_in_metres
 from kerneton.files.readers._names import MAX_JOINTS
 from kerneton.files.readers._values import check_room, read_bytes
 
-SUFFIXES = (".c3d",)
 NAMES_JOINTS, STATES = True, ("unit", "up")
 _NOT_POINTS = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")
 _BODY = 3  # labels that make a prefix a body of its own

@@ -35,7 +35,7 @@ from kerneton.files.readers._names import MAX_JOINTS, joint_names, marker_layout
 from kerneton.files.readers._text import shorten
 from kerneton.files.readers._values import check_room
 
-SUFFIXES, STATES = (".json",), ("up",)
+STATES = ("up",)
 _BEGIN_WITH_COCO = {26, 133, 136}  # numbers of keypoints of Halpe, COCO whole body, Halpe whole body
 _FRAME_KEYS = ("image_id", "frame_id", "frame", "image", "image_name", "file_name")
 _TRACK_KEYS = ("track_id", "person_id", "idx")

@@ -33,7 +33,7 @@ from kerneton.files.readers._values import check_room
 
 __all__ = ["read", "sniff", "write"]
 
-SUFFIXES, WRITES = (".csv", ".tsv", ".txt"), (".csv", ".tsv")
+WRITES = (".csv", ".tsv")
 NAMES_JOINTS, TAKES = True, ("layout", "columns")
 _NUMBERED = re.compile(r"((joint|keypoint|landmark|marker|point|kp|j)[_ ]?)?\d+", re.IGNORECASE)
 

@@ -11,7 +11,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._text import are_numbers, first_rows, table
 
-SUFFIXES, STATES = (".txt",), ("unit", "up")
+STATES = ("unit", "up")
 LAYOUT = FLORENCE_15
 _WIDTH = 3 + 3 * len(LAYOUT.joints)
 

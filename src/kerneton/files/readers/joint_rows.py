@@ -18,7 +18,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._text import MAX_BYTES, are_numbers, decode, lines, numbers
 
-SUFFIXES, TAKES = (".txt",), ("layout",)
+TAKES = ("layout",)
 # The tracker marks inferred joints with 0, which here would mean missing; they get the least trust above it.
 INFERRED = 0.01
 _ROWS = 5  # rows of which the first of a file decide

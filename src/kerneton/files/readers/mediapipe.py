@@ -34,7 +34,7 @@ from kerneton.files.readers._keypoints import (
 from kerneton.files.readers._names import joint_names
 from kerneton.files.readers._values import check_room, read_bytes
 
-SUFFIXES, STATES = (".json", ".csv"), ("unit", "up")
+STATES = ("unit", "up")
 _N = len(MEDIAPIPE_33.joints)
 _WORLD = ("poseworldlandmarks", "worldlandmarks")
 _POSE = (

@@ -32,7 +32,7 @@ from kerneton.files.readers._npy import MAGIC, read_array
 from kerneton.files.readers._text import MAX_BYTES, shorten
 from kerneton.files.readers._values import check_regular
 
-SUFFIXES, WRITES = (".npz", ".npy"), (".npz",)
+WRITES = (".npz",)
 _JOINTS = ("joints", "keypoints", "keypoint", "skeleton", "skeletons", "poses", "pose", "data", "x", "arr")
 _CONFIDENCE = ("confidence", "confidences", "scores", "score", "keypoint_score", "visibility")
 _LABEL, _SUBJECT = ("label", "labels", "y"), ("subject", "subjects")

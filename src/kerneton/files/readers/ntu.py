@@ -20,7 +20,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._text import MAX_BYTES, are_numbers, first_rows, lines, numbers, shorten
 
-SUFFIXES, STATES = (".skeleton",), ("unit", "up")
+STATES = ("unit", "up")
 FPS = 30.0
 _TRACKING = np.array([0.0, 0.5, 1.0])  # not tracked, inferred, tracked
 _N_JOINTS = len(KINECT_25.joints)

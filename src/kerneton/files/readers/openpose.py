@@ -48,7 +48,7 @@ OPENPOSE_18 = Layout(
     ],
     root="neck",
 )
-SUFFIXES, STATES = (".json",), ("up",)
+STATES = ("up",)
 _LAYOUTS = {25: OPENPOSE_25, 18: OPENPOSE_18}
 _ENDING = "_keypoints.json"
 

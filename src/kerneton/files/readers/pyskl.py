@@ -30,7 +30,7 @@ from kerneton.files.readers._pickle_write import dump
 from kerneton.files.readers._text import shorten
 from kerneton.files.readers.ntu import subject_and_label
 
-SUFFIXES = WRITES = (".pkl", ".pickle")
+WRITES = (".pkl", ".pickle")
 STATES = ("up",)
 _LAYOUTS = {(25, 3): KINECT_25, (17, 2): COCO_17, (25, 2): OPENPOSE_25}  # by joints and coordinates
 _PERSON = 4096  # bytes that an annotation costs beside its arrays

@@ -23,7 +23,7 @@ from kerneton.files.readers._names import MAX_JOINTS
 from kerneton.files.readers._text import shorten
 from kerneton.files.readers._values import check_room, number, read_lines, whole_number
 
-SUFFIXES = WRITES = (".trc",)
+WRITES = (".trc",)
 NAMES_JOINTS, STATES = True, ("unit", "up")
 _HEADER = 5  # lines before the first frame
 

@@ -10,7 +10,7 @@ from kerneton.data.layouts import KINECT_20
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.files.readers._text import are_numbers, first_rows, table
 
-SUFFIXES, STATES = (".txt",), ("unit", "up")
+STATES = ("unit", "up")
 LAYOUT = KINECT_20
 _WIDTH = 1 + 3 * len(LAYOUT.joints)
 
