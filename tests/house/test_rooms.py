@@ -59,3 +59,23 @@ def test_a_fit_walks_through_few_modules():
     assert len(found) <= 30, sorted(found)
     packages = {name.split(".")[1] for name in found}
     assert packages == {"data", "exceptions", "kernels", "machine", "prepare", "recognize"}
+
+
+COMMAND = """
+import sys
+from kerneton.cli import main
+main(["fit", {folder!r}, "-o", {model!r}, "--quiet"])
+"""
+
+
+def test_a_command_imports_what_its_files_need(tmp_path):
+    """`kerneton fit` on a folder of tables imports no data set and no reader of binary files."""
+    for i, recording in enumerate(kerneton.make_actions(["bow", "wave"], n_subjects=3, n_takes=1)):
+        place = tmp_path / "data" / recording.label / recording.subject
+        place.mkdir(parents=True, exist_ok=True)
+        kerneton.write(place / f"{i}.csv", [recording])
+    found = modules_after(COMMAND.format(folder=str(tmp_path / "data"), model=str(tmp_path / "model.kern")))
+    readers = {name.rpartition(".")[2] for name in found if name.startswith("kerneton.files.readers.")}
+    assert not readers & {"npz", "c3d", "pyskl", "bvh", "trc", "amc", "coco"}, readers
+    assert not {name.split(".")[1] for name in found} & {"datasets", "stream", "studio", "experiments"}
+    assert len(found) <= 72, sorted(found)
