@@ -11,6 +11,7 @@ from kerneton.exceptions import ParameterError
 
 _EXAMPLES = """\
   kerneton reproduce tables --data-home ~/skeletons
+  kerneton reproduce tables --oracle --only utkinect --cache done --json oracle.json
   kerneton reproduce figures -o figures
   kerneton reproduce spotting --json spotting.json
   kerneton reproduce beyond --only utkinect --only utd_mhad
@@ -42,13 +43,42 @@ def add_parser(subparsers: Any) -> None:
         "--only",
         metavar="DATA",
         action="append",
-        choices=["florence3d", "utkinect", "msr_wang", "msr_li", "utd_mhad"],
-        help="for beyond: this data set alone; may be given several times (default: all five protocols)",
+        choices=["florence3d", "utkinect", "msr_action3d", "msr_wang", "msr_li", "utd_mhad"],
+        help="for beyond and tables --oracle: this data set alone; may be given several times (default: all)",
+    )
+    group = parser.add_argument_group("tables")
+    group.add_argument(
+        "--oracle",
+        action="store_true",
+        help="every setting on the test subjects: what the printed method can give; not a result",
+    )
+    group.add_argument(
+        "--reading",
+        metavar="NAME",
+        action="append",
+        help="with --oracle: a reading of the paper, or all; may be given several times (default: printed)",
+    )
+    group.add_argument(
+        "--cache", metavar="FOLDER", help="with --oracle: keeps what is done, and goes on from there"
     )
 
 
 def run(args: argparse.Namespace) -> Output:
     """Run one part of the paper, or go beyond it."""
+    if args.oracle and args.what == "tables":
+        from kerneton.experiments.paper import _strips, oracle
+
+        result = oracle(
+            data_home=args.data_home,
+            output=args.output,
+            cache=args.cache,
+            only=args.only,
+            readings=args.reading,
+            progress=progress_of(args),
+        )
+        return Output(_strips.to_markdown(result["oracle"]["cells"]), result)
+    if args.oracle or args.reading or args.cache:
+        raise ParameterError("--oracle goes with tables, --reading and --cache with tables --oracle")
     if args.what == "beyond":
         from kerneton.experiments import compare_presets
 
@@ -57,7 +87,9 @@ def run(args: argparse.Namespace) -> Output:
         )
         return Output(compare_presets.to_markdown(result), result)
     if args.only:
-        raise ParameterError(f"--only goes with beyond; {args.what} has no choice of data sets")
+        raise ParameterError(
+            f"--only goes with beyond and tables --oracle; {args.what} has no choice of data sets"
+        )
     if args.what == "spotting":
         from kerneton.experiments import spotting
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -37,6 +38,32 @@ def sck_kernel(
     >>> sck_kernel([A, A[:3]]).shape
     (2, 2)
     """
+    pair = sck_pair(
+        sigma_joint=sigma_joint,
+        sigma_time=sigma_time,
+        joint_weight=joint_weight,
+        order=order,
+        sigma_index=sigma_index,
+        isotropic=isotropic,
+    )
+    return _gram(pair, X, Y)
+
+
+def sck_pair(
+    *,
+    sigma_joint: float,
+    sigma_time: float,
+    joint_weight: float,
+    order: int,
+    sigma_index: float = 0.0,
+    isotropic: bool = False,
+) -> Callable[[np.ndarray, np.ndarray], float]:
+    """The kernel of `sck_kernel` as a function of two recordings (M, J, 3) and (N, J, 3); parameters are checked.
+
+    >>> pair = sck_pair(sigma_joint=0.6, sigma_time=0.5, joint_weight=0.5, order=3)
+    >>> pair(np.zeros((1, 1, 3)), np.zeros((1, 1, 3)))  # (3/2 + 1/2)³
+    8.0
+    """
     check_width("sigma_joint", sigma_joint)
     check_width("sigma_time", sigma_time)
     check_in("joint_weight", joint_weight, 0, 1)
@@ -50,15 +77,16 @@ def sck_kernel(
         in_time = gaussian(_times(len(a))[:, None] - _times(len(b)), sigma_time)  # (M, N)
         total = 0.0
         for i in range(n_joints):
-            for j in range(n_joints):
-                alike = 1.0 * (i == j) if sigma_index == 0 else gaussian(float(i - j), sigma_index)
-                if alike:
-                    in_space = _gaussian3(a[:, None, i] - b[None, :, j], sigma_joint, isotropic)
-                    both = joint_weight * in_space + (1 - joint_weight) * in_time
-                    total += alike * (both**order).sum()
-        return total / (n_joints * len(a) * len(b))
+            for j in range(n_joints) if sigma_index else (i,):
+                alike = 1.0 if sigma_index == 0 else gaussian(float(i - j), sigma_index)
+                steps = a.T[:, i, :, None] - b.T[:, j, None, :]  # (3, M, N)
+                both = joint_weight * _gaussian3(steps, sigma_joint, isotropic, axis=0)
+                both += (1 - joint_weight) * in_time
+                power = functools.reduce(np.multiply, [both] * order)  # several times faster than **
+                total += alike * power.sum()
+        return float(total / (n_joints * len(a) * len(b)))
 
-    return _gram(pair, X, Y)
+    return pair
 
 
 def dck_kernel(
@@ -119,9 +147,9 @@ def dck_kernel(
     return _gram(pair, X, Y)
 
 
-def _gaussian3(differences: np.ndarray, sigma: float, isotropic: bool) -> np.ndarray:
+def _gaussian3(differences: np.ndarray, sigma: float, isotropic: bool, axis: int = -1) -> np.ndarray:
     parts = gaussian(differences, sigma)
-    return parts.prod(axis=-1) if isotropic else parts.sum(axis=-1)
+    return parts.prod(axis=axis) if isotropic else parts.sum(axis=axis)
 
 
 def _times(n_frames: int) -> np.ndarray:

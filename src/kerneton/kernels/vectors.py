@@ -51,6 +51,10 @@ class VectorMap(NamedTuple):
         """Where the outermost pivots of a signal sit."""
         return 1.0 + self.margin * part.sigma
 
+    def times(self, frames: Any, n_frames: Any) -> Any:
+        """Relative times s/T of frames s = 1, 2, ..."""
+        return frames / n_frames
+
     def vectors(self, signals: Any, n_frames: Any, order: int) -> Any:
         """v_is = [√β₁ φ(x_is); √β₂ z(s/T)], scaled so that ``order`` outer products carry 1/(T√J); (B, J, T, d).
 
@@ -59,7 +63,8 @@ class VectorMap(NamedTuple):
         xp = namespace_of(signals)
         B, T, J, _ = signals.shape
         lengths = as_dtype_of(n_frames, signals)
-        time = asarray_like(np.arange(1, T + 1), signals) / lengths[:, None]  # (B, T)
+        frames = asarray_like(np.arange(1, T + 1), signals)
+        time = self.times(frames, lengths[:, None])  # (B, T)
         early = self.margin * self.sigma_time
         z = gaussian_features(
             time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=-early, high=1.0 + early
@@ -73,7 +78,7 @@ class VectorMap(NamedTuple):
         tail = (z * self.time_weight**0.5)[:, :, None, :]
         columns.append(xp.broadcast_to(tail, (B, T, J, self.n_pivots_time)))
         v = xp.concatenate(columns, -1).swapaxes(1, 2)
-        share = (time < 1 + 0.5 / T) / (lengths[:, None] * J**0.5)  # padded frames have no share
+        share = (frames < lengths[:, None] + 0.5) / (lengths[:, None] * J**0.5)  # padded frames have no share
         return v * (share ** (1 / order))[:, None, :, None]
 
     def table(self) -> np.ndarray:

@@ -8,7 +8,8 @@ progress bar, and returns plain data that `to_markdown` makes readable.
 from kerneton.experiments.paper._complexity import complexity
 from kerneton.experiments.paper._figures import figures
 from kerneton.experiments.paper._markdown import to_markdown
+from kerneton.experiments.paper._oracle import oracle
 from kerneton.experiments.paper._tables import tables
 from kerneton.experiments.paper._timing import timing
 
-__all__ = ["complexity", "figures", "tables", "timing", "to_markdown"]
+__all__ = ["complexity", "figures", "oracle", "tables", "timing", "to_markdown"]

@@ -10,7 +10,7 @@ half suits the other less.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,12 +30,19 @@ Setting = tuple[Any, ...]
 CS = (10.0, 1.0, 100.0, 1000.0)
 
 
+def one_against_rest(inside: Any, across: Any, codes: np.ndarray, Cs: Sequence[float]) -> np.ndarray:
+    """Classes (n_C, n_test) by the largest decision value, from Gram matrices of training and of test recordings."""
+    return held_out_scores(inside, across, codes, int(codes.max()) + 1, Cs).argmax(-1)
+
+
 @dataclass
 class Task:
-    """Recordings in single precision, and who trains and who is tested."""
+    """Recordings in single precision, who trains and who is tested, every C tried, and the machine."""
 
     data: SkeletonDataset
     splits: list[Split]
+    Cs: Sequence[float] = CS
+    machine: Callable[..., np.ndarray] = one_against_rest
     codes: np.ndarray = field(init=False)
     subjects: np.ndarray = field(init=False)
 
@@ -53,13 +60,13 @@ class Task:
 
     def recognized(self, parts: Parts, split: Split) -> np.ndarray:
         """Which test recordings of a split are recognised, for every C; (n_C, n_test) bool."""
-        return recognized(parts, self.codes, *split)
+        return recognized(parts, self.codes, *split, self.Cs, self.machine)
 
     def validation(self, parts: Parts, split: Split) -> np.ndarray:
         """Accuracy on the training subjects of a split, each held out in turn, for every C; (n_C,)."""
         train = split[0]
         right = [
-            recognized(parts, self.codes, train[inner], train[held])
+            self.recognized(parts, (train[inner], train[held]))
             for inner, held in subject_folds(self.codes[train], self.subjects[train])
         ]
         return np.concatenate(right, axis=1).mean(axis=1)
@@ -71,7 +78,7 @@ class Task:
         accuracy = {setting: self.validation(parts, split) for setting, parts in candidates.items()}
         setting, c = choose(accuracy, factors, n=len(split[0]))
         right = self.recognized(candidates[setting], split)[c]
-        return Outcome(setting, CS[c], float(accuracy[setting][c]), float(right.mean()))
+        return Outcome(setting, self.Cs[c], float(accuracy[setting][c]), float(right.mean()))
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,9 @@ class Grams:
             learns = encoder["preprocess"].bones is not None
             for number, (train, test) in enumerate(task.splits if learns else task.splits[:1]):
                 rows = np.union1d(train, test) if learns else np.arange(len(task.data))
-                features = encoder.fit(task.data.select(train)).transform(task.data.select(rows))
+                features = encoder.fit(task.data.select(train if learns else rows)).transform(
+                    task.data.select(rows)
+                )
                 self.n_features = features.shape[1]
                 for root, setting in settings.items():
                     K = np.zeros((len(task.data), len(task.data)))
@@ -116,7 +125,14 @@ class Grams:
         return self._known[setting, None] if K is None else K
 
 
-def recognized(parts: Parts, codes: np.ndarray, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+def recognized(
+    parts: Parts,
+    codes: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    Cs: Sequence[float] = CS,
+    machine: Callable[..., np.ndarray] = one_against_rest,
+) -> np.ndarray:
     """Which test recordings a machine on the weighted sum of kernels recognises, for every C; (n_C, n_test) bool.
 
     Each kernel is centred and normalised on the training recordings.
@@ -131,16 +147,17 @@ def recognized(parts: Parts, codes: np.ndarray, train: np.ndarray, test: np.ndar
     inside, across = (
         sum(pair[side] * share for pair, share in zip(grams, shares, strict=True)) for side in (0, 1)
     )
-    scores = held_out_scores(inside, across, codes[train], int(codes.max()) + 1, CS)
-    return scores.argmax(-1) == codes[test]
+    return machine(inside, across, codes[train], Cs) == codes[test]
 
 
-def choose(accuracy: Mapping[Setting, np.ndarray], factors: Iterable[Factor], n: int) -> tuple[Setting, int]:
+def choose(
+    accuracy: Mapping[Setting, np.ndarray], factors: Iterable[Factor], n: int, *, cautious_C: bool = True
+) -> tuple[Setting, int]:
     """The setting and the position of its C, from the accuracy (n_C,) of every setting on n recordings.
 
     First C, then one factor after another, by the mean over everything that is still open. A cautious factor,
-    and C, leave their first level only for one that is better by more than a standard error, √(a (1-a) / n). Earlier
-    levels win ties.
+    and C where ``cautious_C``, leave their first level only for one that is better by more than a standard error,
+    √(a (1-a) / n). Earlier levels win ties.
 
     >>> accuracy = {("a",): np.array([0.90, 0.5, 0.5, 0.5]), ("b",): np.array([0.92, 0.5, 0.5, 0.5])}
     >>> choose(accuracy, [Factor("letter", ("a", "b"))], n=100)
@@ -149,7 +166,8 @@ def choose(accuracy: Mapping[Setting, np.ndarray], factors: Iterable[Factor], n:
     (('a',), 0)
     """
     still = {(c, *setting): a for setting, scores in accuracy.items() for c, a in enumerate(scores)}
-    positions = Factor("C", tuple(range(len(CS))), cautious=True)
+    n_C = len(next(iter(accuracy.values())))
+    positions = Factor("C", tuple(range(n_C)), cautious=cautious_C)
     for at, factor in enumerate([positions, *factors]):
         means = np.array(
             [np.mean([a for s, a in still.items() if s[at] == level]) for level in factor.levels]

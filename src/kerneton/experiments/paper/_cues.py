@@ -49,9 +49,10 @@ class Family:
         names = [factor.name for factor in self.factors]
         at = names.index("root")
         others = [factor for factor in self.factors if factor.name != "root"]
+        roots = self.factors[at].levels
         for levels in itertools.product(*(factor.levels for factor in others)):
             chosen = dict(zip((factor.name for factor in others), levels, strict=True))
-            yield self.build(**chosen), {root: (*levels[:at], root, *levels[at:]) for root in ROOTS}
+            yield self.build(**chosen), {root: (*levels[:at], root, *levels[at:]) for root in roots}
 
 
 def sck_family(n_joints: int) -> Family:

@@ -1,0 +1,269 @@
+"""The exact kernels as features of few recordings: inner products with the training recordings are kernel values."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from kerneton.data.layouts import JointsLike
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import check_sequences, check_width
+from kerneton.exceptions import DataError, ModelFileError, ParameterError
+from kerneton.kernels.blocks import resolve_joints, still_recording
+from kerneton.kernels.displacement import banded_sums, centred, extents_of, harmonic_sums
+from kerneton.kernels.exact import sck_pair
+from kerneton.kernels.feature_maps import gaussian_features
+
+MOST_RECORDINGS = 1000
+MOST_COMPARISONS = 4 * 10**10  # joints × (frames of all recordings)²
+_CHUNK = 2**25  # numbers of dense features at a time
+_SPACING, _MARGIN = 0.6, 2.5  # of dense pivots, in σ: the sum over them is the Gaussian to 1e-5
+
+
+class ExactKernel(TransformerMixin, BaseEstimator):
+    """Recordings to features (n, r + 1) whose inner products with the training recordings are kernel values.
+
+    ::
+
+        K = U diag(λ) Uᵀ        f(x) = [k_x U λ^(-1/2); √(k(x, x) - ‖k_x U λ^(-1/2)‖²)]
+
+    K (n, n) holds the values between the n training recordings, k_x (n,) those of x with them, r is the rank of K. The
+    last feature is zero for training recordings; it gives any other recording its true length, so that centring
+    and unit norm (`CenterNormalize`) and a linear machine do what they would do with the Gram matrix. The training recordings
+    are kept. Time and memory grow with their square: more than MOST_RECORDINGS, or MOST_COMPARISONS of their frames, are
+    refused. A subclass has ``_prepare(sequence)``, which checks the parameters, ``_kernel(A, B)`` and ``_squares(A)``.
+    """
+
+    joints: JointsLike
+    joints_: tuple[int, ...]
+
+    def fit(self, X: Iterable[Any], y: Any = None) -> Any:
+        """Compute all kernel values between the training recordings."""
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Iterable[Any], y: Any = None) -> np.ndarray:  # noqa: ARG002
+        """Fit, and the features of the training recordings."""
+        sequences = check_sequences(X)
+        self.n_joints_in_, self.layout_ = sequences[0].n_joints, sequences[0].layout
+        self._prepare(sequences[0])
+        n_frames = sum(s.n_frames for s in sequences)
+        if len(sequences) > MOST_RECORDINGS or len(self.joints_) * n_frames**2 > MOST_COMPARISONS:
+            raise DataError(
+                f"{len(sequences)} recordings with {n_frames} frames of {len(self.joints_)} joints are too many for an exact "
+                f"kernel, which compares all frames with all frames: at most {MOST_RECORDINGS} recordings, and joints "
+                f"times frames² up to {MOST_COMPARISONS:.0e}; SCK and DCK, the linearised kernels, have no such limit"
+            )
+        self.poses_ = self._poses(sequences)
+        K = self._kernel(self.poses_, None)
+        values, vectors = np.linalg.eigh(K)
+        held = values > len(K) * np.finfo(float).eps * max(values[-1], 0)
+        self.basis_ = vectors[:, held] / np.sqrt(values[held])
+        return np.pad(K @ self.basis_, ((0, 0), (0, 1))).astype(sequences[0].joints.dtype)
+
+    def transform(self, X: Iterable[Any]) -> np.ndarray:
+        """Features, (n, r + 1)."""
+        check_is_fitted(self, "basis_")
+        sequences = check_sequences(X, n_joints=self.n_joints_in_, layout=self.layout_)
+        poses = self._poses(sequences)
+        known = self._kernel(poses, self.poses_) @ self.basis_
+        squares = self._squares(poses)
+        rest = squares - np.square(known).sum(axis=1)
+        rest[rest < 1e-12 * squares] = 0  # a training recording, up to rounding
+        return np.column_stack([known, np.sqrt(rest)]).astype(sequences[0].joints.dtype)
+
+    def get_state(self) -> dict[str, Any]:
+        """The training recordings and what was computed of them, for a file."""
+        return {
+            "n_joints": self.n_joints_in_,
+            "layout": self.layout_,
+            "frames": np.concatenate(self.poses_),
+            "lengths": [len(x) for x in self.poses_],
+            "basis": self.basis_,
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Become the kernel that ``get_state`` described; what does not fit is refused."""
+        self.n_joints_in_, self.layout_ = state["n_joints"], state["layout"]
+        self._prepare(still_recording(self.layout_, self.n_joints_in_))
+        frames, lengths, basis = np.asarray(state["frames"]), state["lengths"], np.asarray(state["basis"])
+        sound = all(type(n) is int and n > 0 for n in lengths) and sum(lengths) == len(frames)
+        if (
+            not sound
+            or frames.shape[1:] != (len(self.joints_), 3)
+            or not 0 < basis.shape[-1] <= len(lengths)
+            or basis.shape != (len(lengths), basis.shape[-1])
+        ):
+            raise ModelFileError(
+                f"{len(lengths)} recordings of frames {frames.shape} with a basis {basis.shape} do not go together"
+            )
+        self.poses_, self.basis_ = np.split(frames, np.cumsum(lengths)[:-1]), basis
+
+    def _poses(self, sequences: Sequence[SkeletonSequence]) -> list[np.ndarray]:
+        return [s.joints[:, self.joints_].astype(np.float64) for s in sequences]
+
+    def _prepare(self, sequence: SkeletonSequence) -> None:
+        raise NotImplementedError
+
+    def _kernel(self, A: list[np.ndarray], B: list[np.ndarray] | None) -> np.ndarray:
+        raise NotImplementedError
+
+    def _squares(self, A: list[np.ndarray]) -> np.ndarray:
+        raise NotImplementedError
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "basis_")
+
+
+class ExactSCK(ExactKernel):
+    """SCK without linearisation and without power normalisation, see `sck_kernel` for the formula and `ExactKernel`.
+
+    Parameters
+    ----------
+    sigma_joint, sigma_time, joint_weight, order : float, float, float, int
+        σ₂, σ₃, β₁ and r, as in `SCK`.
+    joints : joint set's name, joints' names or positions, optional; all by default
+
+    Examples
+    --------
+    >>> from kerneton import sck_kernel
+    >>> X = [np.random.default_rng(i).uniform(-1, 1, size=(5 + i, 4, 3)) for i in range(3)]
+    >>> kernel = ExactSCK().fit(X[:2])
+    >>> features = kernel.transform(X)
+    >>> np.allclose(features @ features[:2].T, sck_kernel(X, X[:2]))
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        sigma_joint: float = 0.6,
+        sigma_time: float = 0.5,
+        joint_weight: float = 0.5,
+        order: int = 3,
+        joints: JointsLike = None,
+    ) -> None:
+        self.sigma_joint = sigma_joint
+        self.sigma_time = sigma_time
+        self.joint_weight = joint_weight
+        self.order = order
+        self.joints = joints
+
+    def _prepare(self, sequence: SkeletonSequence) -> None:
+        self.joints_ = resolve_joints(self.joints, sequence)
+        self._pair = sck_pair(
+            sigma_joint=self.sigma_joint,
+            sigma_time=self.sigma_time,
+            joint_weight=self.joint_weight,
+            order=self.order,
+        )
+
+    def _kernel(self, A: list[np.ndarray], B: list[np.ndarray] | None) -> np.ndarray:
+        if B is not None:
+            return np.array([[self._pair(a, b) for b in B] for a in A])
+        K = np.empty((len(A), len(A)))
+        for i, a in enumerate(A):
+            K[i, : i + 1] = K[: i + 1, i] = [self._pair(a, b) for b in A[: i + 1]]
+        return K
+
+    def _squares(self, A: list[np.ndarray]) -> np.ndarray:
+        return np.array([self._pair(a, a) for a in A])
+
+
+class ExactDCK(ExactKernel):
+    """DCK without power normalisation, its Gaussians to 1e-4, see `dck_kernel` for the formula and `ExactKernel`.
+
+    The sum over pairs of frames of both recordings costs T⁴ as it is written. Here each Gaussian is a sum over pivots so dense
+    that nothing is left of the approximation, and only products of tensors remain.
+
+    Parameters
+    ----------
+    joints : joint set's name, joints' names or positions, optional; all by default
+    sigma_joint, sigma_time, sigma_span : float, float, float or None
+        σ₂', σ₃', σ₄', as in `DCK`.
+    same_joint : bool
+        Also pair a joint with itself at two times.
+
+    Examples
+    --------
+    >>> from kerneton import dck_kernel
+    >>> X = [np.random.default_rng(i).uniform(-1, 1, size=(5 + i, 3, 3)) for i in range(3)]
+    >>> kernel = ExactDCK(sigma_span=3.0).fit(X[:2])
+    >>> features = kernel.transform(X)
+    >>> np.allclose(features @ features[:2].T, dck_kernel(X, X[:2], sigma_span=3.0, same_joint=True), rtol=1e-4)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        joints: JointsLike = None,
+        sigma_joint: float = 0.6,
+        sigma_time: float = 0.5,
+        sigma_span: float | None = None,
+        same_joint: bool = True,
+    ) -> None:
+        self.joints = joints
+        self.sigma_joint = sigma_joint
+        self.sigma_time = sigma_time
+        self.sigma_span = sigma_span
+        self.same_joint = same_joint
+
+    def _prepare(self, sequence: SkeletonSequence) -> None:
+        self.joints_ = resolve_joints(self.joints, sequence)
+        for name in ("sigma_joint", "sigma_time"):
+            check_width(name, getattr(self, name))
+        if self.sigma_span is not None:
+            check_width("sigma_span", self.sigma_span)
+        if len(self.joints_) < 2 and not self.same_joint:
+            raise ParameterError("ExactDCK needs two joints or more to pair, or same_joint=True")
+        choose = itertools.combinations_with_replacement if self.same_joint else itertools.combinations
+        self._pairs = np.asarray(list(choose(range(len(self.joints_)), 2)))
+
+    def _kernel(self, A: list[np.ndarray], B: list[np.ndarray] | None) -> np.ndarray:
+        every = A if B is None else [*A, *B]
+        K = np.zeros((len(A), len(every) if B is None else len(B)))
+        for features in self._dense(every):
+            left = features[: len(A)]
+            K += left @ (left if B is None else features[len(A) :]).T
+        return K
+
+    def _squares(self, A: list[np.ndarray]) -> np.ndarray:
+        return np.asarray(sum(np.square(features).sum(axis=1) for features in self._dense(A)))
+
+    def _dense(self, poses: list[np.ndarray]) -> Iterable[np.ndarray]:
+        """Tensors of all recordings with dense pivots, some pairs of joints at a time; (n, n_entries)."""
+        poses = [centred(x[None], np.array([len(x)])) for x in poses]
+        extents = [float(extents_of(x)[0]) for x in poses]
+        reach = max(extents) + _MARGIN * self.sigma_joint
+        n_pivots = 1 + int(np.ceil(2 * reach / (_SPACING * self.sigma_joint)))
+        early = _MARGIN * self.sigma_time
+        n_times = 1 + int(np.ceil((1 + 2 * early) / (_SPACING * self.sigma_time)))
+        chunk = max(1, _CHUNK // (len(poses) * 3 * n_pivots * n_times**2))
+        same: dict[str, Any] = {
+            "sigma": self.sigma_joint,
+            "n_pivots": n_pivots,
+            "sigma_span": self.sigma_span,
+        }
+        for start in range(0, len(self._pairs), chunk):
+            pairs = self._pairs[start : start + chunk]
+            rows = []
+            for x, extent in zip(poses, extents, strict=True):
+                T = x.shape[1]
+                time = np.arange(1, T + 1)[None] / T
+                z = gaussian_features(
+                    time, sigma=self.sigma_time, n_pivots=n_times, low=-early, high=1 + early
+                )
+                sums = banded_sums(x, z, pairs, reach=reach, tol=1e-9, **same)
+                if sums is None:
+                    sums = harmonic_sums(x, z, pairs, extent=extent, reach=reach, tol=1e-9, **same)
+                rows.append(sums / (len(self.joints_) * T))
+            features = np.concatenate(rows)  # each pair of two joints stands for two
+            twice = np.where(pairs[:, 0] == pairs[:, 1], 1.0, 2.0)
+            features *= np.sqrt(twice)[:, None, None, None]
+            yield features.reshape(len(features), -1)
