@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.files.readers import read, write
     from kerneton.kernels.dck import DCK
     from kerneton.kernels.exact import dck_kernel, sck_kernel
+    from kerneton.kernels.exact_features import ExactDCK, ExactSCK
     from kerneton.kernels.sck import SCK
     from kerneton.machine.normalize import CenterNormalize
     from kerneton.machine.svm import LinearSVM
@@ -44,6 +45,8 @@ __all__ = [
     "SCK",
     "Branch",
     "CenterNormalize",
+    "ExactDCK",
+    "ExactSCK",
     "Layout",
     "LinearSVM",
     "Preprocess",
@@ -76,6 +79,8 @@ _PUBLIC = {
     "Branch": "recognize.branch",
     "CenterNormalize": "machine.normalize",
     "DCK": "kernels.dck",
+    "ExactDCK": "kernels.exact_features",
+    "ExactSCK": "kernels.exact_features",
     "Layout": "data.layouts",
     "LinearSVM": "machine.svm",
     "Preprocess": "prepare.preprocess",

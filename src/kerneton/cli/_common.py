@@ -107,7 +107,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset",
         metavar="NAME",
-        help="tensor, auto or paper (default: the default recogniser; paper with --kernel or --set)",
+        help="tensor, auto, paper or exact (default: the default recogniser; paper with --kernel or --set)",
     )
     parser.add_argument("--kernel", metavar="NAME", help="the paper's sck, dck or sck+dck (default: sck+dck)")
     parser.add_argument(

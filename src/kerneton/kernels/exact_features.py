@@ -17,10 +17,11 @@ from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.kernels.blocks import resolve_joints, still_recording
 from kerneton.kernels.displacement import banded_sums, centred, extents_of, harmonic_sums
 from kerneton.kernels.exact import sck_pair
-from kerneton.kernels.feature_maps import gaussian_features
+from kerneton.kernels.vectors import gaussian_features
 
 MOST_RECORDINGS = 1000
 MOST_COMPARISONS = 4 * 10**10  # joints × (frames of all recordings)²
+_MOST_DENSE = 2 * 10**5  # numbers of dense features per pair of joints
 _CHUNK = 2**25  # numbers of dense features at a time
 _SPACING, _MARGIN = 0.6, 2.5  # of dense pivots, in σ: the sum over them is the Gaussian to 1e-5
 
@@ -244,6 +245,12 @@ class ExactDCK(ExactKernel):
         n_pivots = 1 + int(np.ceil(2 * reach / (_SPACING * self.sigma_joint)))
         early = _MARGIN * self.sigma_time
         n_times = 1 + int(np.ceil((1 + 2 * early) / (_SPACING * self.sigma_time)))
+        if 3 * n_pivots * n_times**2 > _MOST_DENSE:
+            raise DataError(
+                f"displacements of up to {max(extents):g} with sigma_joint={self.sigma_joint:g} and "
+                f"sigma_time={self.sigma_time:g} need {3 * n_pivots * n_times**2} numbers per pair of joints (at most "
+                f"{_MOST_DENSE}): are the coordinates in millimetres? ExactDCK expects metres"
+            )
         chunk = max(1, _CHUNK // (len(poses) * 3 * n_pivots * n_times**2))
         same: dict[str, Any] = {
             "sigma": self.sigma_joint,

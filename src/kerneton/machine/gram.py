@@ -114,7 +114,8 @@ def penalised_gram(
 
         K' = c (K - K A P A K),   P = (A K A + t / strength I)⁻¹
 
-    c makes the mean of the new diagonal that of the old one, so that C keeps its meaning. Duals β (k, n) of the new problem
+    c ≥ 1 makes the mean of the new diagonal that of the old one, so that C keeps its meaning: what is paid in all is
+    ``wᵀ(I + strength S / t)w / c``. Duals β (k, n) of the new problem
     are ``c (β - β K A P A)`` in the old one, which the second answer gives: prediction costs nothing more.
 
     >>> X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])  # the second feature is noise

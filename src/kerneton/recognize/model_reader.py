@@ -41,7 +41,9 @@ class Reader:
     def __init__(self, layouts: Any, arrays: list[np.ndarray], classes: Sequence[type] = ()) -> None:
         self.arrays = arrays
         self.used: set[int] = set()
-        self.classes = {kind.__name__: kind for kind in (*KNOWN, *classes)}
+        from kerneton.kernels.exact_features import ExactDCK, ExactSCK
+
+        self.classes = {kind.__name__: kind for kind in (*KNOWN, ExactSCK, ExactDCK, *classes)}
         # Features cannot be more than the numbers at hand: what would be larger is not worth beginning.
         self.most_features = max((array.size for array in arrays), default=0)
         _expect(isinstance(layouts, list) and len(layouts) <= 100, "layouts must be a list of a few")

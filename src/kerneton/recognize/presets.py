@@ -17,7 +17,7 @@ from kerneton.recognize.search import Search
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
 
-PRESETS = ("tensor", "auto", "paper")
+PRESETS = ("tensor", "auto", "paper", "exact")
 _FIXED_VIEW_MUST_GAIN = 0.02  # accuracy on held-out subjects that gives up freedom of view
 
 
@@ -92,14 +92,16 @@ def make_recognizer(
 
     Parameters
     ----------
-    preset : {None, "tensor", "auto", "paper"}
+    preset : {None, "tensor", "auto", "paper", "exact"}
         None is the default recogniser: one sum of five joint-weighted kernels with matrices. "tensor" is the same sum
         with third-order tensors, as the paper has them, about ten times larger and slower. "auto", with matrices again,
         also selects which kernels to combine: it tries sums that leave one of the five out and weaker and stronger
         within-class penalties, and averages the ten best. These three choose mirroring, view and sums on held-out
-        training subjects. "paper", which ``kernel`` implies, is the method of Koniusz, Cherian and Porikli (2016).
+        training subjects. "paper", which ``kernel`` implies, is the method of Koniusz, Cherian and Porikli (2016). "exact" has
+        their kernels as they are written, neither linearised nor power normalised, from the Gram matrix of all training
+        recordings: for few recordings (`kerneton.kernels.exact_features.ExactKernel` says how many), and less accurate.
     kernel : {"sck", "dck", "sck+dck"}, optional
-        Which of the paper's kernels to use, for ``preset="paper"``; both by default.
+        Which of the paper's kernels to use, for ``preset="paper"`` and ``"exact"``; both by default.
     view : {"auto", "free", "fixed"}
         "free" turns every recording to the front, so that people may stand anywhere; "fixed" uses the camera's frame.
         "auto" is "free" unless the training subjects show that this costs more than two points.
@@ -122,14 +124,19 @@ def make_recognizer(
     check_choice("preset", preset, [None, *PRESETS])
     if kernel is not None:
         check_choice("kernel", kernel, ["sck", "dck", "sck+dck"])
-    if kernel is not None and preset != "paper":
+    if kernel is not None and preset not in ("paper", "exact"):
         raise ParameterError(
-            f"kernel={kernel!r} goes with preset='paper'; {preset!r} chooses its kernels itself"
+            f"kernel={kernel!r} goes with preset='paper' and 'exact'; {preset!r} chooses its kernels itself"
         )
     check_choice("view", view, ["auto", "free", "fixed"])
     check_choice("mirror", mirror, ["auto", True, False, "bodies"])
-    if preset == "paper":
-        branches, search = _paper(kernel or "sck+dck"), None
+    if preset in ("paper", "exact"):
+        made = (
+            {"sck": _paper_sck, "dck": _paper_dck}
+            if preset == "paper"
+            else {"sck": _exact_sck, "dck": _exact_dck}
+        )
+        branches, search = [(name, made[name]()) for name in (kernel or "sck+dck").split("+")], None
     else:
         branches = list(standard_cues(order=3 if preset == "tensor" else 2).items())
         search = _search(preset, view, mirror)
@@ -175,16 +182,6 @@ def _search(preset: str | None, view: str, mirror: str | bool) -> Search:
     )
 
 
-def _paper(kernel: str) -> list[tuple[str, Branch]]:
-    """SCK and DCK as printed, one after the other."""
-    branches = []
-    if kernel != "dck":
-        branches.append(("sck", _paper_sck()))
-    if kernel != "sck":
-        branches.append(("dck", _paper_dck()))
-    return branches
-
-
 def _paper_sck() -> Branch:
     """SCK as printed: σ₂ 0.6, σ₃ 0.5, Z₂ 5, Z₃ 6, γ 0.36; hip-centred, equal bones."""
     return Branch(Preprocess(), SCK(joint_weight=0.3, entries="upper"), CenterNormalize())
@@ -195,4 +192,19 @@ def _paper_dck() -> Branch:
     from kerneton.kernels.dck import DCK
 
     kernel = DCK(joints="E", sigma_joint=0.3, sigma_time=0.25, sigma_span=3.0)
+    return Branch(Preprocess(center=False, bones=None), kernel, CenterNormalize())
+
+
+def _exact_sck() -> Branch:
+    """SCK as it is written, the parameters of `_paper_sck`."""
+    from kerneton.kernels.exact_features import ExactSCK
+
+    return Branch(Preprocess(), ExactSCK(joint_weight=0.3), CenterNormalize())
+
+
+def _exact_dck() -> Branch:
+    """DCK as it is written, the parameters of `_paper_dck`."""
+    from kerneton.kernels.exact_features import ExactDCK
+
+    kernel = ExactDCK(joints="E", sigma_joint=0.3, sigma_time=0.25, sigma_span=3.0)
     return Branch(Preprocess(center=False, bones=None), kernel, CenterNormalize())

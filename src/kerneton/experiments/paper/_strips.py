@@ -83,18 +83,8 @@ def _panel(ax: Any, cells: Sequence[Mapping[str, Any]], names: Sequence[str]) ->
     seen = (("median", "|", "#1f2933"), ("best_setting", "o", "#d9822b"), ("best_per_split", "D", "#d9822b"))
     for key, mark, color in seen:
         x = [100 * cell[SEEN][key] for cell in cells]
-        face = "none" if mark != "|" else color
-        size = 80 if mark == "|" else 28
-        ax.scatter(
-            x,
-            at,
-            marker=mark,
-            s=size,
-            facecolors=face,
-            edgecolors=color,
-            label=f"{_FIELDS[key]} ({SEEN})",
-            zorder=2,
-        )
+        style = {"color": color, "fillstyle": "none", "linestyle": "none", "zorder": 2}
+        ax.plot(x, at, mark, markersize=11 if mark == "|" else 5.5, label=f"{_FIELDS[key]} ({SEEN})", **style)
     ax.scatter(
         [100 * c["chosen"] for c in cells], at, s=30, color="#2166ac", label="ours, chosen honestly", zorder=3
     )
