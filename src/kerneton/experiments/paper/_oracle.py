@@ -60,7 +60,8 @@ def oracle(
         )
     cells: list[dict[str, Any]] = []
     for name in names:
-        task, known = None, {}  # strips that differ in the choice of C alone
+        task: Task | None = None
+        known: dict[Any, Strip] = {}  # strips that differ in the choice of C alone
         for key in chosen:
             if name not in READINGS[key].data:
                 continue
@@ -95,7 +96,8 @@ def _measure(
     task = reading.task(task)
     tables = {"": name} if name != "msr_action3d" else {"wang": "wang", "li": "li"}
     parts = {"": slice(None), "wang": slice(1), "li": slice(1, None)}
-    cells, strips = [], {}
+    cells: list[dict[str, Any]] = []
+    strips: dict[str, Strip] = {}
     for kernel in printed.TABLES[next(iter(tables.values()))]:
         if kernel == "dck_d" and key != "printed":
             continue
@@ -114,7 +116,7 @@ def _measure(
             if kernel in reading.kernels or kernel[:3] in reading.kernels or kernel == "sck+dck":
                 cell = {"data": f"{name} {protocol}".strip(), "kernel": kernel, "reading": key}
                 paper = printed.TABLES[table][kernel][0]
-                cells.append({**cell, "paper": paper, **strip.cell(parts[protocol])})
+                cells.append({**cell, "paper": paper, **strip.cell(parts[protocol], task.Cs)})
     return cells
 
 
@@ -135,7 +137,7 @@ class Strip:
         chosen = _choose(self.settings, self.factors, self.validation, self.test, task, choice)
         return replace(self, chosen=chosen)
 
-    def cell(self, part: slice) -> dict[str, Any]:
+    def cell(self, part: slice, Cs: Sequence[float]) -> dict[str, Any]:
         """Our accuracy and those that are seen on test subjects, over some of the splits."""
         test = self.test[:, :, part].reshape(-1, len(range(self.test.shape[2])[part]))
         means = test.mean(axis=1)
@@ -147,7 +149,7 @@ class Strip:
             SEEN: {
                 "median": float(np.median(means)),
                 "best_setting": float(means.max()),
-                "best_setting_is": [*map(str, self.settings[s]), f"C number {c + 1}"],
+                "best_setting_is": [*map(str, self.settings[s]), f"C = {Cs[c]:g}"],
                 "best_per_split": float(test.max(axis=0).mean()),
                 "percentiles": np.round(np.percentile(means, np.arange(101)), 4).tolist(),
             },

@@ -45,9 +45,7 @@ def to_markdown(cells: Sequence[Mapping[str, Any]]) -> str:
 
 def draw_strips(cells: Sequence[Mapping[str, Any]], folder: Path) -> None:
     """``oracle.png``, a strip per cell with the tables' settings; ``readings.png``, a panel per cell with all readings."""
-    import_extra("matplotlib", extra="plot", purpose="Drawing the strips")
-    from matplotlib.figure import Figure
-
+    Figure = import_extra("matplotlib.figure", extra="plot", purpose="Drawing the strips").Figure
     plain = [cell for cell in cells if cell["reading"] == "printed"]
     if plain:
         figure = Figure(figsize=(9, 0.9 + 0.36 * len(plain)), layout="constrained")
