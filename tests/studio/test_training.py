@@ -15,9 +15,8 @@ import kerneton
 from kerneton.exceptions import DataError, MissingDataError, ParameterError
 from kerneton.report.intervals import interval
 from kerneton.studio import pose
-from kerneton.studio.live import Segments, Watcher, Window, frame_of
+from kerneton.studio.live import Window, frame_of
 from kerneton.studio.server import Studio
-from kerneton.studio.suggest import segments
 from kerneton.studio.trainer import read_folder, record_next
 
 
@@ -33,7 +32,7 @@ def trained(tmp_path_factory):
             while True:
                 told = json.loads(news.recv(timeout=300))
                 server.told.append(told)
-                if told["training"].get("done") or told["training"].get("error"):
+                if "error" in told["training"]:
                     break
         yield server
 
@@ -87,17 +86,77 @@ def test_suggestions_are_right_and_the_least_certain_come_first(trained):
     assert [id.rsplit("/")[-1] for id in told["long"]] == ["long-take.npz"]
 
 
+LONG = ["wave", "wave", "clap", "clap", "kick", "kick"]  # what the long take shows
+
+
+def long_take(server):
+    (row,) = [r for r in server.get("recordings")["recordings"] if r["id"].endswith("long-take.npz")]
+    return row
+
+
 def test_segments_of_the_long_take_are_found_in_order(trained):
-    (long,) = [row for row in trained.get("recordings")["recordings"] if row["id"].endswith("long-take.npz")]
+    long = long_take(trained)
     found = trained.post("segments", id=long["id"])["segments"]
-    order = [s["label"] for s in found if s["stop"] - s["start"] > 60]
-    assert [label for i, label in enumerate(order) if i == 0 or order[i - 1] != label] == [
-        "wave",
-        "clap",
-        "kick",
-    ]
+    assert [s["label"] for s in found] == LONG
     assert all(a["stop"] <= b["start"] for a, b in itertools.pairwise(found))
     assert found[-1]["stop"] <= long["frames"]
+
+
+def test_segments_are_told_in_the_frames_of_the_recording(trained):
+    """Every second frame of it, at half the rate: the same segments, at half the frame numbers."""
+    from kerneton.studio import recognizing
+
+    long = trained.studio.library.sequence(long_take(trained)["id"])
+    model, figures = trained.studio.models.figures()
+    spotter = recognizing.load_spotter(model.with_name("spotter.kern"))
+    half = long.replace(joints=long.joints[::2], confidence=None, fps=long.fps / 2)
+    whole, halved = (recognizing.segments(spotter, s, figures["fps"]) for s in (long, half))
+    assert [s["label"] for s in halved] == [s["label"] for s in whole] == LONG
+    for a, b in zip(whole, halved, strict=True):
+        assert abs(a["start"] - 2 * b["start"]) < 30
+        assert abs(a["stop"] - 2 * b["stop"]) < 30
+
+
+def test_a_long_take_is_watched_live(trained):
+    """Segments, repetitions, none of these and reasons come while the frames do."""
+    long = long_take(trained)
+    segments, last, sure, none = [], {}, set(), 0
+    with connect(f"ws://127.0.0.1:{trained.port}/api/live?token={TOKEN}") as page:
+        assert json.loads(page.recv(timeout=60))["labels"] == ["clap", "kick", "wave"]
+        page.send(json.dumps({"replay": long["id"], "why": True}))
+        for at in [*range(9, long["frames"], 10), long["frames"] - 1]:
+            page.send(json.dumps({"at": at}))
+            told = json.loads(page.recv(timeout=60))
+            assert "error" not in told, told
+            segments += told["segments"]
+            if "label" in told:
+                last = told
+                none += told["unknown"]
+                if told["sure"]:
+                    sure.add(told["label"])
+    assert [s["label"] for s in segments] == LONG[: len(segments)]
+    assert len(segments) >= 5  # the last one ends with the recording
+    assert sure == {"wave", "clap", "kick"}
+    assert none > 3  # between the actions
+    assert all(n >= 2 for n in last["counts"].values())
+    assert sum(s["repetitions"] for s in segments if s["label"] == "clap") == last["counts"]["clap"]
+    assert set(last["joints"]) == set(trained.get(f"motion?id={long['id']}")["joints"])
+
+
+def test_a_source_that_begins_anew_is_watched_anew(trained):
+    from kerneton.studio import recognizing
+    from kerneton.studio.live import Watcher
+
+    path, figures = trained.studio.models.figures()
+    spotter = recognizing.load_spotter(path.with_name("spotter.kern"))
+    watcher = Watcher(recognizing.load_model(path), spotter, figures)
+    kick = trained.studio.library.sequence("kick/bob/kick-bob.npz")
+    rows = np.nan_to_num(np.concatenate([kick.joints, np.isfinite(kick.joints[..., :1])], axis=-1))
+    frames = [(i / kick.fps, row) for i, row in enumerate(rows)]
+    told = watcher.answer(frames, kick.layout, why=False)
+    assert told["label"] == "kick"
+    assert "filling" in watcher.answer(frames[:5], kick.layout, why=False)
+    assert watcher.answer(frames[5:], kick.layout, why=False)["label"] == "kick"
 
 
 def test_reasons_name_the_joints(trained):
@@ -186,36 +245,6 @@ def test_resampling_a_window_is_linear():
     np.testing.assert_allclose(np.diff(times), 0.04, atol=1e-6)
 
 
-def test_labels_are_confirmed_before_they_count():
-    said = Segments()
-    for i, label in enumerate(["a", "b", "a", "a", "a", None, "a", "b", "b", "b"]):
-        said.say(label, float(i))
-    assert said.counts == {"a": 1, "b": 1}
-    assert said.present == ("b", 7.0)
-
-
-def test_the_window_most_like_something_seen_answers():
-    asked: list[int] = []
-
-    def say(recordings):
-        asked.append(len(recordings))
-        return [
-            {"label": f"l{i}", "doubt": d, "probability": 1.0}
-            for i, d in enumerate((0.9, 0.2, 0.4)[: len(recordings)])
-        ]
-
-    watcher = Watcher(say, lambda *_: {}, {"frames": 30, "fps": 30.0, "labels": {}})
-    answers = []
-    for i in range(60):
-        watcher.push(i / 30, np.ones((20, 4)), None)
-        answers.append(watcher.answer())
-    assert "filling" in answers[5]
-    assert answers[-1]["label"] == "l1"
-    assert not answers[-1]["unknown"]
-    assert answers[18]["unknown"]  # one short window only, and that in doubt
-    assert max(asked) == 3
-
-
 @pytest.mark.parametrize(
     "told",
     [{}, {"time": 0}, {"time": "x", "joints": [[0, 0, 0]]}, {"time": 0, "joints": [[0, 0]]}, {"time": 0, "joints": []},
@@ -224,15 +253,6 @@ def test_the_window_most_like_something_seen_answers():
 def test_wrong_frames_are_refused(told):
     with pytest.raises(ParameterError):
         frame_of(told)
-
-
-def test_segments_of_a_recording_are_where_the_answers_are(toy):
-    long = toy[0].replace(joints=np.zeros((200, 15, 3)))
-
-    def say(windows):
-        return [{"label": "bow", "doubt": 0.9} for _ in windows]
-
-    assert segments(say, long, {"frames": 40, "fps": 30}) == []
 
 
 def test_the_pose_package_is_checked_before_it_is_used(tmp_path, monkeypatch):

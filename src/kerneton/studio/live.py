@@ -1,15 +1,14 @@
-"""Labels while somebody moves: a window that slides over the newest frames, and what was recognised in it.
+"""Labels while somebody moves.
 
-Windows of three lengths around that of a typical training recording end at the newest frame; the one that is most like
-something seen in training answers. A recording of one action is refused as "none of these" above the model's threshold;
-a window, which seldom begins and ends with the action, only where the score of being unknown is above one half. A label begins a segment when it is said three times in a row,
-and the segment ends when another label, or none of them, is said three times in a row.
+The spotter of `kerneton.stream` finds segments and counts their repetitions, half a second after they end at the latest;
+what it believes to go on is the label that is shown. Before it knows, the model itself says what the newest frames look
+like: of windows of three lengths around that of a typical training recording, the one that is most like something seen in
+training answers, and none of the actions is shown where its score of being unknown is above one half.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,16 +17,26 @@ import numpy as np
 from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
+from kerneton.stream.frames import raw_joints
+from kerneton.stream.repetitions import count_repetitions
+from kerneton.studio.recognizing import adapt, answers, contributions
 
-Say = Callable[[list[SkeletonSequence]], list[dict[str, Any]]]
-Why = Callable[[SkeletonSequence, str], dict[str, float]]
-
-_CONFIRM = 3  # equal answers in a row that begin or end a segment
 _MOST_JOINTS = 500
-_LONGEST = 60.0  # seconds that a window may hold
+_LONGEST = 60.0  # seconds that a typical recording may have
 _LEAST = 0.6  # share of a typical recording that must be there before the first answer
+_DELAY = 0.5  # seconds from the end of an action until its segment is settled
+_HELD = 0.8  # seconds for which the label of a settled segment stays
 LENGTHS = (0.7, 1.0, 1.4)  # of windows, in typical recordings
 DOUBT = 0.5  # score of being unknown above which a window shows none of the actions
+
+
+def typical_seconds(figures: dict[str, Any]) -> float:
+    """Length of a typical training recording.
+
+    >>> typical_seconds({"frames": 45, "fps": 30.0})
+    1.5
+    """
+    return min(max(figures.get("frames", 30) / float(figures.get("fps") or 30.0), 0.4), _LONGEST)
 
 
 @dataclass
@@ -78,82 +87,85 @@ class Window:
         )
 
 
-@dataclass
-class Segments:
-    """Which labels were confirmed when, and how often."""
+class Watcher:
+    """A model at work on the newest frames of one body: frames in, answers out."""
 
-    counts: dict[str, int] = field(default_factory=dict)
-    present: tuple[str, float] | None = None  # label and beginning
-    _said: deque[str | None] = field(default_factory=lambda: deque(maxlen=_CONFIRM))
-    _times: deque[float] = field(default_factory=lambda: deque(maxlen=_CONFIRM))
+    def __init__(self, model: Any, spotter: Any, figures: dict[str, Any]) -> None:
+        self.model, self.spotter = model, spotter
+        self.fps = float(figures.get("fps") or 30.0)
+        self.typical = typical_seconds(figures)
+        self.window = Window(max(self.typical * max(LENGTHS), 2 * self.typical + _HELD))
+        self.counts: Counter[str] = Counter()
+        self._stream: Any = None
+        self._going: Any = None  # what the spotter believes to go on
+        self._ended: Any = None  # the last segment
 
-    def say(self, label: str | None, time: float) -> list[dict[str, Any]]:
-        """Take in an answer, None for "none of these"; what it begins or ends.
-
-        >>> segments = Segments()
-        >>> [segments.say("bow", t) for t in (0.0, 0.1, 0.2)][-1]
-        [{'begins': 'bow', 'time': 0.0}]
-        >>> [segments.say(None, t) for t in (0.3, 0.4, 0.5)][-1], segments.counts
-        ([{'ends': 'bow', 'time': 0.3}], {'bow': 1})
-        """
-        self._said.append(label)
-        self._times.append(time)
-        if len(self._said) < _CONFIRM or len(set(self._said)) > 1:
-            return []
-        before = None if self.present is None else self.present[0]
-        if label == before:
-            return []
-        out: list[dict[str, Any]] = []
-        if self.present is not None:
-            out.append({"ends": self.present[0], "time": self._times[0]})
-            self.present = None
-        if label is not None:
-            self.present = (label, self._times[0])
-            self.counts[label] = self.counts.get(label, 0) + 1
-            out.append({"begins": label, "time": self._times[0]})
+    def answer(
+        self, frames: list[tuple[float, np.ndarray]], layout: Layout | None, *, why: bool
+    ) -> dict[str, Any]:
+        """What goes on after these frames. With ``why``, what each joint adds, from -1 to 1."""
+        if layout != self.window.layout or (self.window.frames and frames[0][0] < self.window.frames[-1][0]):
+            self.window.frames.clear()
+            self.window.layout, self._stream, self._going, self._ended = layout, None, None, None
+        for time, joints in frames:
+            self.window.push(time, joints)
+        now = frames[-1][0]
+        out: dict[str, Any] = {"t": now, "segments": self._spot(frames, layout)}
+        if self._going is not None and now - self._going.time > self.typical + _DELAY:
+            self._going = None
+        if self.window.filled < _LEAST * self.typical:
+            return {**out, "filling": self.window.filled / (_LEAST * self.typical)}
+        found, seen = self._guess()
+        known = self._going or (
+            self._ended if self._ended is not None and now - self._ended.time < _HELD else None
+        )
+        out |= {**found, "sure": known is not None, "unknown": known is None and found["doubt"] > DOUBT}
+        counts = Counter(self.counts)
+        if known is not None:
+            out |= {"label": known.label, "probability": known.probability}
+        if self._going is not None:
+            counts[self._going.label] += count_repetitions(
+                self.window.recording(self.fps, now - self._going.start).joints, self.fps
+            ).count
+        out |= {"counts": dict(counts), "present": None if self._going is None else self._going.label}
+        if self._going is not None:
+            out["since"] = self._going.start
+        if why:
+            out["joints"] = contributions(self.model, seen, out["label"])
         return out
 
+    def _spot(self, frames: list[tuple[float, np.ndarray]], layout: Layout | None) -> list[dict[str, Any]]:
+        """Segments that are settled by now; what seems to go on is kept."""
+        if self.spotter is None:
+            return []
+        if self._stream is None:
+            self._stream = self.spotter.stream(delay=_DELAY, repetitions=True)
+        stack = np.stack([joints for _, joints in frames])
+        chunk = SkeletonSequence(stack[..., :3], confidence=stack[..., 3].clip(0, 1), layout=layout)
+        out = []
+        for (time, _), pose in zip(frames, raw_joints(adapt(self.model, [chunk])[0]), strict=True):
+            for event in self._stream.push(pose, time, 0):
+                if event.kind == "provisional":
+                    self._going = event
+                elif event.kind == "segment":
+                    self._going, self._ended = None, event
+                    n = max(1, event.repetitions.count) if event.repetitions else 1
+                    self.counts[event.label] += n
+                    names = ("label", "start", "stop", "probability")
+                    out.append({**{name: getattr(event, name) for name in names}, "repetitions": n})
+        return out
 
-class Watcher:
-    """A model at work on a window: frames in, answers out."""
-
-    def __init__(self, say: Say, why: Why, figures: dict[str, Any]) -> None:
-        self._say, self._why = say, why
-        self.fps = float(figures.get("fps") or 30.0)
-        self.typical = min(max(figures.get("frames", 30) / self.fps, 0.4), _LONGEST)
-        self.window = Window(self.typical * max(LENGTHS))
-        self.segments = Segments()
-
-    def push(self, time: float, joints: np.ndarray, layout: Layout | None) -> None:
-        """Add a frame in the convention of recordings."""
-        if layout is not self.window.layout:
-            self.window.frames.clear()
-            self.window.layout = layout
-        self.window.push(time, joints)
-
-    def answer(self, *, why: bool = False) -> dict[str, Any] | None:
-        """What the window shows now; None while it is not filled. With ``why``, what each joint adds, from -1 to 1."""
-        frames = list(self.window.frames)
-        if not frames:
-            return None
-        time = frames[-1][0]
-        if self.window.filled < _LEAST * self.typical:
-            return {"t": time, "filling": self.window.filled / (_LEAST * self.typical)}
+    def _guess(self) -> tuple[dict[str, Any], SkeletonSequence]:
+        """The answer for the window that is most like something seen in training, and that window."""
         lengths = [share * self.typical for share in LENGTHS]
         recordings = [
             self.window.recording(self.fps, seconds)
             for seconds in lengths
             if seconds <= max(self.window.filled, lengths[0]) + 1e-6
         ]
-        found = self._say(recordings)
+        found = answers(self.model, recordings)
         best = min(range(len(found)), key=lambda i: found[i]["doubt"])
-        out: dict[str, Any] = {**found[best], "t": time, "unknown": found[best]["doubt"] > DOUBT}
-        out["changes"] = self.segments.say(None if out["unknown"] else out["label"], time)
-        out["counts"] = self.segments.counts
-        out["present"] = None if self.segments.present is None else self.segments.present[0]
-        if why:
-            out["joints"] = self._why(recordings[best], out["label"])
-        return out
+        return found[best], recordings[best]
 
 
 def frame_of(told: dict[str, Any]) -> tuple[float, np.ndarray, Layout | None]:

@@ -7,18 +7,21 @@ nobody else can reach.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pickle
 import subprocess
 import sys
 import threading
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
 from kerneton import exceptions
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import KernetonError
+from kerneton.exceptions import KernetonError, MissingDataError
 
+_WATCHERS = 16  # that are kept at once
 Answers = list[dict[str, Any]]
 
 
@@ -44,6 +47,16 @@ class Mind:
     def contributions(self, model: Path, sequence: SkeletonSequence, label: str) -> dict[str, float]:
         """See `kerneton.studio.recognizing.contributions`."""
         found: dict[str, float] = self._ask("contributions", model, sequence, label)
+        return found
+
+    def segments(self, model: Path, sequence: SkeletonSequence) -> Answers:
+        """See `kerneton.studio.recognizing.segments`."""
+        found: Answers = self._ask("segments", model, sequence)
+        return found
+
+    def watch(self, model: Path, who: str, frames: Any, layout: Any, why: bool) -> dict[str, Any]:
+        """See `kerneton.studio.live.Watcher.answer`; ``who`` names one of several who watch."""
+        found: dict[str, Any] = self._ask("watch", model, who, frames, layout, why)
         return found
 
     def warm_up(self) -> None:
@@ -86,11 +99,14 @@ class Mind:
 
 
 class _Thinker:
-    """The other side: keeps the last model."""
+    """The other side: keeps the last model, its spotter and figures, and who watches with it."""
 
     def __init__(self) -> None:
-        self.path: tuple[Path, int] | None = None
+        self.key: Any = None
         self.model: Any = None
+        self.spotter: Any = None
+        self.figures: dict[str, Any] = {}
+        self.watchers: OrderedDict[str, Any] = OrderedDict()
 
     def work(self, what: str, path: Path | None, *values: Any) -> Any:
         """Answer one question."""
@@ -99,10 +115,38 @@ class _Thinker:
         if path is None:
             recognizing.warm_up()
             return None
-        key = (path, path.stat().st_mtime_ns if path.exists() else 0)
-        if key != self.path:
-            self.model, self.path = recognizing.load_model(path), key
+        self._load(path)
+        if what == "watch":
+            return self._watch(*values)
+        if what == "segments":
+            if self.spotter is None:
+                raise MissingDataError("this model cannot find segments yet: train again, and let it finish")
+            return recognizing.segments(self.spotter, values[0], self.figures.get("fps"))
         return getattr(recognizing, what)(self.model, *values)
+
+    def _load(self, path: Path) -> None:
+        from kerneton.studio import recognizing
+
+        spots, figures = path.with_name("spotter.kern"), path.with_name("figures.json")
+        key = [(p, p.stat().st_mtime_ns if p.exists() else 0) for p in (path, spots)]
+        if key == self.key:
+            return
+        if self.key is None or key[0] != self.key[0]:
+            self.model = recognizing.load_model(path)
+        self.spotter = recognizing.load_spotter(spots) if spots.exists() else None
+        self.figures = json.loads(figures.read_text(encoding="utf-8")) if figures.exists() else {}
+        self.key = key
+        self.watchers.clear()
+
+    def _watch(self, who: str, frames: Any, layout: Any, why: bool) -> dict[str, Any]:
+        from kerneton.studio.live import Watcher
+
+        if who not in self.watchers:
+            self.watchers[who] = Watcher(self.model, self.spotter, self.figures)
+            while len(self.watchers) > _WATCHERS:
+                self.watchers.popitem(last=False)
+        answer: dict[str, Any] = self.watchers[who].answer(frames, layout, why=why)
+        return answer
 
 
 def main() -> None:

@@ -6,6 +6,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.exceptions import DataError
 
@@ -38,6 +40,44 @@ def load_model(path: Path) -> Any:
     from kerneton.recognize.model_file import load
 
     return load(path)
+
+
+def fit_spotter(data: SkeletonDataset, progress: Any) -> Any:
+    """What finds the actions in long recordings and streams, trained on the same clips."""
+    from kerneton.stream.spotter import Spotter
+
+    return Spotter(progress=progress).fit(data)
+
+
+def save_spotter(spotter: Any, path: Path) -> None:
+    """Write the spotter's file."""
+    from kerneton.stream import spotter_file
+
+    spotter_file.save_spotter(spotter, path)
+
+
+def load_spotter(path: Path) -> Any:
+    """Read a spotter's file."""
+    from kerneton.stream import spotter_file
+
+    return spotter_file.load_spotter(path)
+
+
+def segments(spotter: Any, sequence: SkeletonSequence, fps: float | None) -> list[dict[str, Any]]:
+    """What the spotter finds in a recording, in its own frames; ``fps`` is the rate of training."""
+    rate = (sequence.fps or 30.0) / fps if fps else 1.0
+    at = np.minimum(np.round(np.arange(0, sequence.n_frames, rate)).astype(int), sequence.n_frames - 1)
+    confidence = None if sequence.confidence is None else sequence.confidence[at]
+    even = sequence.replace(joints=sequence.joints[at], confidence=confidence, fps=fps)
+    return [
+        {
+            "label": found.label,
+            "start": int(at[found.start]),
+            "stop": int(at[found.stop - 1]) + 1,
+            "probability": found.probability,
+        }
+        for found in spotter.spot(even)
+    ]
 
 
 def adapt(model: Any, sequences: list[SkeletonSequence]) -> list[SkeletonSequence]:

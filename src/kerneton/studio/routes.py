@@ -8,7 +8,6 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from starlette.routing import Route, WebSocketRoute
 from kerneton.data.layouts import MEDIAPIPE_33
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import MissingDataError, ParameterError
-from kerneton.studio import pose, share, sockets, suggest, uploads
+from kerneton.studio import pose, share, sockets, uploads
 from kerneton.studio.clips import clip_place
 from kerneton.studio.demo import add_demo
 from kerneton.studio.facts import THUMB_FRAMES, motion, sides
@@ -32,6 +31,7 @@ from kerneton.studio.warnings import warnings_of
 _CAMERA = SkeletonSequence(np.zeros((1, len(MEDIAPIPE_33.joints), 3)), layout=MEDIAPIPE_33)
 CAMERA_BODY = {"joints": MEDIAPIPE_33.joints, "bones": MEDIAPIPE_33.bones, "sides": sides(_CAMERA)}
 
+_LONG = 2.5  # times a typical training recording: longer ones are searched for segments
 Job = Callable[[Studio, dict[str, Any]], Any]
 
 
@@ -211,7 +211,8 @@ def _suggest(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
     """Labels for recordings, those that the model is least sure of first."""
     model, figures = studio.models.figures()
     ids = [id for id in _ids(told) if id in studio.library.records][:500]
-    short = [id for id in ids if not suggest.is_long(studio.library.record(id).facts.n_frames, figures)]
+    longest = _LONG * float(figures.get("frames", np.inf))
+    short = [id for id in ids if studio.library.record(id).facts.n_frames <= longest]
     found = []
     for i in range(0, len(short), 16):  # in parts: live labels want their turn
         found += studio.mind.answers(model, [studio.library.sequence(id) for id in short[i : i + 16]])
@@ -223,9 +224,9 @@ def _suggest(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _segments(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
-    model, figures = studio.models.figures()
+    model, _ = studio.models.figures()
     sequence = studio.library.sequence(_id(told))
-    return {"segments": suggest.segments(partial(studio.mind.answers, model), sequence, figures)}
+    return {"segments": studio.mind.segments(model, sequence)}
 
 
 def _why(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:

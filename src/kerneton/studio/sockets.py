@@ -7,7 +7,7 @@ import contextlib
 import json
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,11 @@ from kerneton.exceptions import KernetonError, ParameterError
 from kerneton.prepare.poses import missing_joints
 from kerneton.studio.facts import sides
 from kerneton.studio.guard import PROTOCOL
-from kerneton.studio.live import Watcher, frame_of
+from kerneton.studio.live import frame_of, typical_seconds
 from kerneton.studio.server import Studio
 
 _PAUSE = 0.06  # seconds between two answers at least
+_MOST_WAITING = 600  # frames that wait for an answer
 _LINE = 1 << 20  # bytes of a frame that a program sends
 
 
@@ -92,17 +93,23 @@ class _Session:
 
     def __init__(self, studio: Studio, socket: WebSocket) -> None:
         self.studio, self.socket = studio, socket
-        self.watcher: Watcher | None = None
+        self.model: Path | None = None
+        self.frames: list[tuple[float, np.ndarray]] = []  # that came since the last answer
+        self.layout: Any = None
+        self._number = 0  # of sources so far: each is watched anew
         self.replayed: SkeletonSequence | None = None
         self.fresh = asyncio.Event()
         self.why = True
-        self.layout: Any = None
+        self._shown: Any = None
         self._replay_at = -1
 
     async def take(self, told: dict[str, Any]) -> None:
         """A message of the page: what to watch, or a frame."""
         if "why" in told:
             self.why = bool(told["why"])
+        if "source" in told or "replay" in told:
+            self._number += 1
+            self.frames.clear()
         if told.get("source") == "stream":
             self.studio.streams.add(self.from_program)
         elif "source" in told:
@@ -110,8 +117,6 @@ class _Session:
         if "replay" in told:
             self.replayed = await run_in_threadpool(self.studio.library.sequence, str(told["replay"]))
             self._replay_at = -1
-            if self.watcher is not None:
-                self.watcher.window.frames.clear()
         elif "at" in told:
             self._replay_to(told["at"])
         elif "joints" in told:
@@ -127,8 +132,8 @@ class _Session:
     async def _show(self, when: float, joints: np.ndarray, layout: Any) -> None:
         names = list(layout.joints) if layout else [f"joint {i}" for i in range(1, len(joints) + 1)]
         body: dict[str, Any] = {"t": when, "points": np.nan_to_num(joints).round(4).tolist()}
-        if layout is not self.layout or self.layout is None:
-            self.layout = layout
+        if layout is not self._shown or layout is None:
+            self._shown = layout
             blank = SkeletonSequence(np.zeros((1, len(joints), 3)), layout=layout)
             body |= {"names": names, "bones": layout.bones if layout else [], "sides": sides(blank)}
         await self.socket.send_json({"frame": body})
@@ -147,36 +152,45 @@ class _Session:
         self._replay_at = at
 
     def _push(self, when: float, joints: np.ndarray, layout: Any) -> None:
-        if self.watcher is not None:
-            self.watcher.push(when, joints, layout)
-            self.fresh.set()
+        if self.model is None:
+            return
+        if layout is not self.layout or (self.frames and when <= self.frames[-1][0]):
+            self.frames.clear()
+        self.layout = layout
+        self.frames.append((when, joints))
+        del self.frames[:-_MOST_WAITING]
+        self.fresh.set()
 
     async def answer(self) -> None:
         """Answer for as long as the page is there."""
         while True:
             await self.fresh.wait()
             self.fresh.clear()
-            watcher = self.watcher
-            if watcher is None:
+            frames, self.frames = self.frames, []
+            if self.model is None or not frames:
                 continue
+            who = f"{id(self)} {self._number}"
             start = time.perf_counter()
             try:
-                out = await run_in_threadpool(watcher.answer, why=self.why)
+                out = await run_in_threadpool(
+                    self.studio.mind.watch, self.model, who, frames, self.layout, self.why
+                )
             except KernetonError as error:
                 out = {"error": str(error)}
-            if out is not None:
-                out["computed"] = round((time.perf_counter() - start) * 1000, 1)
-                await self.socket.send_json(out)
+            out["computed"] = round((time.perf_counter() - start) * 1000, 1)
+            await self.socket.send_json(out)
             await asyncio.sleep(_PAUSE)
 
     async def load(self) -> None:
         """The present model, or why there is none."""
         try:
             model, figures = await run_in_threadpool(self.studio.models.figures)
-            mind = self.studio.mind
-            self.watcher = Watcher(partial(mind.answers, model), partial(mind.contributions, model), figures)
-            window = self.watcher.typical
-            facts = {"model": model.parent.name, "window": window, "labels": list(figures["labels"])}
+            facts = {
+                "model": model.parent.name,
+                "window": typical_seconds(figures),
+                "labels": list(figures["labels"]),
+            }
+            self.model = model
             await self.socket.send_json(facts)
         except KernetonError as error:
             await self.socket.send_json({"no_model": str(error)})

@@ -18,7 +18,14 @@ from typing import Any
 
 from kerneton.exceptions import DataError, KernetonError
 from kerneton.studio.places import MODELS, named
-from kerneton.studio.recognizing import fit_model, new_model, save_model, warm_up
+from kerneton.studio.recognizing import (
+    fit_model,
+    fit_spotter,
+    new_model,
+    save_model,
+    save_spotter,
+    warm_up,
+)
 
 Tell = Callable[..., None]
 
@@ -26,7 +33,6 @@ Tell = Callable[..., None]
 def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
     """Read the folder, test on people held out, train on everybody, and keep model, figures and report."""
     from kerneton.data.sequence import SkeletonDataset
-    from kerneton.files.output import write_text
     from kerneton.report.evaluation import evaluate
 
     start = time.monotonic()
@@ -42,13 +48,13 @@ def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
         warnings.simplefilter("ignore")  # the page has its own words for few recordings and subjects
         if protocol is not None:
             report = evaluate(
-                new_model(), data, protocol, progress=_reporter(tell, "test", 0.1, 0.6), importance=True
+                new_model(), data, protocol, progress=_reporter(tell, "test", 0.1, 0.45), importance=True
             )
             figures |= _held_out(report, data)
             report.to_html(home / "report.html", data, command="kerneton studio")
-        tell(share=0.6, stage="fit")
+        tell(share=0.45, stage="fit")
         model = fit_model(data, notes)
-    tell(share=0.95, stage="save")
+    tell(share=0.6, stage="save")
     save_model(model, home / "model.kern", data)
     figures |= {
         "date": time.strftime("%Y-%m-%d %H:%M"),
@@ -62,8 +68,25 @@ def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
         "probabilities": hasattr(model, "predictions"),
         "bytes": (home / "model.kern").stat().st_size,
     }
-    write_text(home / "figures.json", json.dumps(figures, ensure_ascii=False, indent=1) + "\n")
+    _write(home, figures)
+    tell(share=0.62, stage="spot", model=name)  # ready to look at; what finds segments follows
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            spotter = fit_spotter(data, _stages(tell, "spot", 0.62, 0.98))
+        save_spotter(spotter, home / "spotter.kern")
+        figures["spotting"] = spotter.held_out_
+    except DataError as error:
+        notes.append(f"segments and repetitions cannot be found live: {error}")
+    figures["seconds"] = round(time.monotonic() - start, 1)
+    _write(home, figures)
     return figures
+
+
+def _write(home: Path, figures: dict[str, Any]) -> None:
+    from kerneton.files.output import write_text
+
+    write_text(home / "figures.json", json.dumps(figures, ensure_ascii=False, indent=1) + "\n")
 
 
 def read_folder(folder: Path, notes: list[str], progress: Callable[..., Any]) -> Any:
@@ -190,6 +213,18 @@ def _reporter(tell: Tell, stage: str, low: float, high: float) -> Callable[..., 
         for count, item in enumerate(items, start=1):
             yield item
             tell(share=low + (high - low) * min(count / n, 1), stage=stage)
+
+    return progress
+
+
+def _stages(tell: Tell, stage: str, low: float, high: float) -> Callable[..., Iterator[Any]]:
+    """The same for work in an unknown number of parts: each takes half of what is left."""
+    left = low
+
+    def progress(iterable: Iterable[Any], *, total: int | None = None, desc: str = "") -> Iterator[Any]:
+        nonlocal left
+        begin, left = left, (left + high) / 2
+        yield from _reporter(tell, stage, begin, left)(iterable, total=total, desc=desc)
 
     return progress
 

@@ -91,7 +91,9 @@ class Training:
         assert process.stdout is not None
         for line in process.stdout:
             told = json.loads(line)
-            done, error = told.get("done", done), told.get("error", error)
+            done, error = told.get("model", told.get("done", done)), told.get("error", error)
+            if "model" in told:  # can be used while the rest is learnt
+                self.state = {**self.state, "done": done}
             if "share" in told:
                 self.state = {**self.state, "share": told["share"], "stage": told["stage"]}
         process.wait()

@@ -21,7 +21,7 @@ export class Live {
     this.word = h("p.live-word", {}, "–");
     this.sure = h("p.live-sure.quiet", {}, texts.notStarted);
     this.ranked = h("ul.bars");
-    this.counts = h("div.chips", { role: "group", "aria-label": texts.counts });
+    this.counts = h("div.tallies", { role: "group", "aria-label": texts.counts });
     this.meters = h("dl.meters", {}, ["delay", "rate", "window"].map(k => h("div", {}, h("dt", {}, texts.meters[k]), h("dd", { "data-k": k }, "–"))));
     this.color = h("label.check", {}, h("input", { type: "checkbox", checked: true, onchange: e => { this.colored = e.target.checked; this.tell({ why: this.colored }); if (!this.colored) this.joints = null; } }), texts.colorJoints);
     this.legend = h("p.quiet", {}, h("span.key.for", {}, texts.speaksFor), " ", h("span.key.against", {}, texts.speaksAgainst));
@@ -74,6 +74,7 @@ export class Live {
   async start() {
     try {
       this.chart.clear();
+      this.renderCounts({});
       this.sent.clear();
       if (this.source === "replay") await this.replay();
       else await this.film();
@@ -121,6 +122,7 @@ export class Live {
 
   async film() {
     this.mark(true);
+    this.tell({ source: "camera" });
     const body = poseBody();
     this.stage.show(body);
     this.camera = new Camera(result => {
@@ -147,6 +149,10 @@ export class Live {
     if (told.model) { clear(this.no); this.meter("window", `${told.window.toFixed(1)} s`); return; }
     if (told.error) { this.sure.textContent = told.error; return; }
     if (told.frame) { this.streamed(told.frame); return; }
+    for (const segment of told.segments ?? []) {
+      this.chart.settle(segment);
+      announce(texts.seen(segment.label, segment.repetitions));
+    }
     if (told.filling !== undefined) { this.sure.textContent = texts.filling; return; }
     const sent = this.sent.get(told.t.toFixed(4));
     if (sent) {
@@ -157,13 +163,17 @@ export class Live {
     this.meter("rate", `${(this.rates.length / 2).toFixed(0)} /s`);
     const none = told.unknown, label = none ? texts.noneOfThese : told.label;
     if (label !== this.shown) { this.word.textContent = label; this.shown = label; this.word.style.setProperty("--chip", none ? "var(--middle)" : labelColor(told.label)); }
-    this.sure.textContent = told.probability === null ? "" : none ? texts.nearest(told.label, told.probability) : texts.probability(told.probability);
+    this.word.classList.toggle("perhaps", !none && !told.sure);
+    this.sure.textContent = none ? texts.nearest(told.label, told.probability) : told.sure ? texts.probability(told.probability) : texts.perhaps(told.probability);
     clear(this.ranked, (told.ranked ?? []).map(([l, p]) => h("li", {}, h("span", {}, l), h("span.meter", { style: { "--share": p } }, texts.percent(p)))));
-    const total = Object.entries(told.counts ?? {});
-    clear(this.counts, total.length ? total.map(([l, n]) => h("span.chip", { style: { "--chip": labelColor(l) } }, `${l} ${n}×`)) : h("span.quiet", {}, texts.noneYet));
-    for (const change of told.changes ?? []) if (change.begins) announce(texts.seen(change.begins));
+    this.renderCounts(told.counts ?? {}, told.present);
     this.joints = this.colored ? told.joints ?? null : null;
-    this.chart.push(told.t, none ? null : told.label, told.probability ?? 1, told.present);
+    this.chart.push({ time: told.t, label: none ? null : told.label, probability: told.probability ?? 1, present: told.present, since: told.since });
+  }
+
+  renderCounts(counts, present = null) {
+    const total = Object.entries(counts).sort(([a], [b]) => a < b ? -1 : 1);
+    clear(this.counts, total.length ? total.map(([l, n]) => h(l === present ? "div.tally.now" : "div.tally", { style: { "--chip": labelColor(l) } }, h("b", {}, n), h("span", {}, l))) : h("span.quiet", {}, texts.noneYet));
   }
 
   streamed(frame) {

@@ -1,4 +1,4 @@
-// The last seconds as they scroll by: confirmed labels as blocks, how sure each answer was as a line.
+// The last seconds as they scroll by: segments as blocks, what goes on now as an open one, each answer's certainty as a bar.
 import { h } from "./dom.js";
 import { labelColor } from "./store.js";
 import { texts } from "./en.js";
@@ -7,18 +7,19 @@ const SPAN = 15, HEIGHT = 110;
 
 export class LiveChart {
   constructor() {
-    this.answers = []; this.time = 0;
+    this.answers = []; this.segments = []; this.time = 0;
     this.canvas = h("canvas.livechart", { role: "img", "aria-label": texts.lately });
     this.node = h("div.livechart-box", {}, this.canvas);
     new ResizeObserver(() => this.paint()).observe(this.node);
   }
-  clear() { this.answers = []; this.paint(); }
+  clear() { this.answers = []; this.segments = []; this.time = 0; this.paint(); }
   now(time) { this.time = time; if (!this.waiting) this.waiting = requestAnimationFrame(() => { this.waiting = null; this.paint(); }); }
-  push(time, label, probability, present) {
-    if (this.answers.length && time < this.answers.at(-1).time) this.answers = [];
-    this.answers.push({ time, label, probability, present });
-    while (this.answers.length && this.answers[0].time < time - 2 * SPAN) this.answers.shift();
-    this.now(time);
+  settle(segment) { this.segments.push(segment); while (this.segments[0].stop < this.time - 2 * SPAN) this.segments.shift(); }
+  push(answer) {
+    if (this.answers.length && answer.time < this.answers.at(-1).time) this.clear();
+    this.answers.push(answer);
+    while (this.answers[0].time < answer.time - 2 * SPAN) this.answers.shift();
+    this.now(answer.time);
   }
   color(label) {
     const name = label === null ? "--bone" : labelColor(label).slice(4, -1);
@@ -33,15 +34,15 @@ export class LiveChart {
     const css = getComputedStyle(document.documentElement), x = t => width - (this.time - t) / SPAN * width;
     c.strokeStyle = css.getPropertyValue("--line"); c.fillStyle = css.getPropertyValue("--quiet"); c.font = "11px system-ui"; c.lineWidth = 1;
     for (let t = Math.ceil(this.time - SPAN); t <= this.time; t++) { c.beginPath(); c.moveTo(x(t), 0); c.lineTo(x(t), HEIGHT - 16); c.stroke(); if (t % 5 === 0 && t >= 0) c.fillText(`${t} s`, x(t) + 3, HEIGHT - 4); }
-    let block = null;
-    const draw = until => {
-      if (!block || block.label === null) return;
-      const left = x(block.from), right = x(until);
-      c.fillStyle = this.color(block.label); c.beginPath(); c.roundRect(left, 8, Math.max(2, right - left - 1), 40, 6); c.fill();
-      c.fillStyle = css.getPropertyValue("--on-strong"); c.font = "600 13px system-ui"; c.save(); c.clip(); c.fillText(block.label, Math.max(left, 0) + 8, 33); c.restore();
+    const block = (from, until, label, text, open) => {
+      const left = x(from), size = Math.max(2, x(until) - left - 1);
+      c.fillStyle = c.strokeStyle = this.color(label); c.beginPath(); c.roundRect(left, 8, size, 40, 6);
+      if (open) { c.globalAlpha = 0.35; c.fill(); c.globalAlpha = 1; c.setLineDash([4, 3]); c.stroke(); c.setLineDash([]); } else c.fill();
+      c.fillStyle = css.getPropertyValue(open ? "--ink" : "--on-strong"); c.font = "600 13px system-ui"; c.save(); c.clip(); c.fillText(text, Math.max(left, 0) + 8, 33); c.restore();
     };
-    for (const a of this.answers) { if (!block || a.present !== block.label) { draw(a.time); block = { from: a.time, label: a.present }; } }
-    draw(this.time);
+    for (const s of this.segments) if (s.stop > this.time - SPAN) block(s.start, s.stop, s.label, s.repetitions > 1 ? `${s.label} ${s.repetitions}×` : s.label, false);
+    const last = this.answers.at(-1);
+    if (last?.present) block(last.since, this.time, last.present, `${last.present} …`, true);
     for (const a of this.answers) {
       const size = 34 * a.probability;
       c.fillStyle = this.color(a.label); c.globalAlpha = a.label === null ? 0.5 : 0.9;

@@ -46,7 +46,7 @@ export class Train {
       this.bar.value = now.share ?? 0;
       this.stage.textContent = texts.stages[now.stage] ?? "";
     } else if (before?.training?.running) {
-      this.stage.textContent = now.stopped ? texts.stopped : now.error ? "" : texts.trained;
+      this.stage.textContent = now.stopped ? now.done ? texts.stoppedLate : texts.stopped : now.error ? "" : texts.trained;
       if (now.error) toast(now.error, { error: true });
       if (now.done) { this.chosen = now.done; emit("trained", now.done); }
     }
