@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from websockets.sync.client import connect
 
 from kerneton.studio.server import MAX_CONNECTIONS, Studio, build
 
@@ -29,6 +30,8 @@ class Server:
     def __init__(self, studio: Studio, port: int, token: str = TOKEN) -> None:
         self.studio, self.port, self.token = studio, port, token
         self.address = f"http://127.0.0.1:{port}"
+        self.url = f"{self.address}/?token={token}"
+        self.told: list[Any] = []  # news of a training, where there was one
 
     def ask(
         self, path: str, body: Any = None, *, method: str | None = None, token: bool = True, **headers: str
@@ -51,6 +54,10 @@ class Server:
         status, answer, _ = self.ask(f"/api/{path}", body)
         assert status == 200, answer
         return answer
+
+    @property
+    def folder(self) -> Path:
+        return self.studio.library.root
 
     def get(self, path: str) -> Any:
         status, answer, _ = self.ask(f"/api/{path}")
@@ -90,6 +97,17 @@ def running(studio: Studio) -> Iterator[Server]:
         thread.join(20)
         studio.close()
         listening.close()
+
+
+def train(server: Server) -> list[Any]:
+    """Train, and wait until all is done; the news that pages were sent meanwhile."""
+    told = []
+    with connect(f"ws://127.0.0.1:{server.port}/api/events?token={server.token}") as news:
+        server.post("train")
+        while True:
+            told.append(json.loads(news.recv(timeout=600)))
+            if "error" in told[-1]["training"]:
+                return told
 
 
 class Command:

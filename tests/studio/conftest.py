@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +14,7 @@ import pytest
 pytest.importorskip("starlette", reason="the studio's extra is not installed")
 pytest.importorskip("uvicorn", reason="the studio's extra is not installed")
 
-from studios import Command, Server, running
+from studios import Command, Server, running, train
 
 from kerneton import make_actions
 from kerneton.files.readers import write
@@ -39,3 +43,39 @@ def command(folder: Path) -> Iterator[Command]:
     found = Command(folder)
     yield found
     found.close()
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Server]:
+    """A studio on a folder that is not there yet."""
+    with running(Studio(tmp_path / "studio", eager=False)) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The generated actions with a model, for tests that leave them as they were; trained once for all processes."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "trained"
+    news = shared / "told.json"
+    try:
+        shared.mkdir()
+    except FileExistsError:
+        while not news.exists():
+            time.sleep(0.1)
+    else:
+        told: list[object] = []
+        try:
+            with running(Studio(shared / "demo", eager=False)) as first:
+                first.post("demo")
+                told = train(first)
+        finally:
+            news.with_suffix(".part").write_text(json.dumps(told))
+            news.with_suffix(".part").rename(news)
+    own = tmp_path_factory.mktemp("trained") / "demo"
+    shutil.copytree(shared / "demo", own)
+    studio = Studio(own, eager=False)
+    studio.library.scan()
+    with running(studio) as found:
+        found.told = json.loads(news.read_text())
+        yield found

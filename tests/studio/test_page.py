@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
-from studios import Command
+from studios import Command, running
 
 import kerneton
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.files.readers import write
-from kerneton.studio import pose
+from kerneton.studio.server import Studio
 
 CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
 if CHROMIUM is None:
@@ -21,7 +20,6 @@ if CHROMIUM is None:
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 
 WAIT = 120_000  # milliseconds: a busy machine is slow, not wrong
-SOFTWARE = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 
 
 @pytest.fixture(scope="module")
@@ -51,42 +49,18 @@ def context(browser):
     assert [text for text in problems if not any(word in text for word in gone)] == []
 
 
-def opened(context, command: Command, view: str = ""):
+def opened(context, server, view: str = ""):
     page = context.new_page()
-    page.goto(command.url)
+    page.goto(server.url)
     page.wait_for_selector("body[data-ready]")
     if view:
-        page.goto(f"http://127.0.0.1:{command.port}/#/{view}")
+        page.goto(f"http://127.0.0.1:{server.port}/#/{view}")
     return page
 
 
 def counted(page, selector: str, n: int) -> None:
     """Wait until so many are there; Playwright's own waiting with scripts is what the policy forbids."""
     playwright.expect(page.locator(selector)).to_have_count(n, timeout=WAIT)
-
-
-@pytest.fixture
-def empty(tmp_path):
-    command = Command(tmp_path / "studio")
-    yield command
-    command.close()
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory, browser):
-    """The generated actions with a model, for tests that only look."""
-    command = Command(tmp_path_factory.mktemp("page") / "trained")
-    context = browser.new_context()
-    context.set_default_timeout(WAIT)
-    page = opened(context, command)
-    page.get_by_role("button", name="Only the clips").click()
-    page.wait_for_selector(".card")
-    page.goto(f"http://127.0.0.1:{command.port}/#/train")
-    page.get_by_role("button", name="Train", exact=True).click()
-    page.wait_for_selector(".hero")
-    context.close()
-    yield command
-    command.close()
 
 
 def drop(page, files: dict[str, bytes]) -> None:
@@ -160,8 +134,8 @@ def test_names_and_labels_cannot_inject(context, empty):
     assert page.locator("img[src=x]").count() == 0
 
 
-def test_a_long_recording_is_labelled_with_the_keyboard_alone(context, command, folder):
-    page = opened(context, command, "label/kick%2Fs1%2Fs01_kick_t1.npz")
+def test_a_long_recording_is_labelled_with_the_keyboard_alone(context, server, folder):
+    page = opened(context, server, "label/kick%2Fs1%2Fs01_kick_t1.npz")
     page.locator(".label-title h1", has_text="s01_kick_t1").wait_for()
     page.locator(".label-key", has_text="wave").wait_for()
     keys = page.keyboard
@@ -191,8 +165,8 @@ def test_a_long_recording_is_labelled_with_the_keyboard_alone(context, command, 
     counted(page, ".segment", 2)
 
 
-def test_two_tabs_show_the_same(context, command, folder):
-    one, two = opened(context, command), opened(context, command)
+def test_two_tabs_show_the_same(context, server, folder):
+    one, two = opened(context, server), opened(context, server)
     two.locator(".card .chip", has_text="wave").first.wait_for()
     one.get_by_role("option", name="s01_wave_t1, wave").click()
     label = one.locator(".detail input[name=label]")
@@ -241,9 +215,8 @@ def test_two_thousand_recordings_in_the_list(context, tmp_path):
             for k in range(100)
         ]
         write(tmp_path / "many" / f"label {i:02d}" / f"{i}.npz", one)
-    command = Command(tmp_path / "many")
-    try:
-        page = opened(context, command)
+    with running(Studio(tmp_path / "many", eager=False)) as server:
+        page = opened(context, server)
         page.get_by_text("2,000 recordings · 20 labels · 7 subjects").wait_for()
         most = page.evaluate(
             """async () => {
@@ -266,8 +239,6 @@ def test_two_thousand_recordings_in_the_list(context, tmp_path):
         page.get_by_role("listbox", name="Recordings").focus()
         page.keyboard.press("Home")
         page.locator(".detail h2", has_text="7#42").wait_for()
-    finally:
-        command.close()
 
 
 def test_the_tour_ends_with_a_model(context, empty):
@@ -279,6 +250,62 @@ def test_the_tour_ends_with_a_model(context, empty):
     counted(page, ".live-now .bars li", 3)
     tour.get_by_role("button", name="Finish").click()
     assert len(list(empty.folder.glob("__studio__/models/2*/model.kern"))) == 1
+
+
+HANDS_FREE = """async () => {
+    const { Recorder } = await import("/record.js"), takes = [], phases = [];
+    const recorder = new Recorder({ mode: "hands-free", length: 2, takes: 2, countdown: 1,
+        onstate: name => { if (phases.at(-1) !== name) phases.push(name); },
+        ontake: frames => takes.push([frames[0].time, frames.at(-1).time, frames.length]) });
+    const moves = t => (t > 3 && t < 4.5) || (t > 7 && t < 8);  // else the body stands still, but for some noise
+    let angle = 0;
+    for (let i = 0; i < 300; i++) {
+        const time = i / 20, world = [];
+        if (moves(time)) angle += 0.45;
+        for (let j = 0; j < 33; j++)
+            world.push([0.1 * (j % 3) + (j > 14 ? 0.3 * Math.sin(angle) : 0) + 0.002 * Math.sin(i * j), 0.05 * j, 0, 1]);
+        recorder.frame({ time, world });
+    }
+    return { takes, phases };
+}"""
+
+
+def test_hands_free_recording_begins_with_a_movement_and_ends_when_it_stops(context, empty):
+    """Two movements in a stream of frames, the body standing still between them: two takes, then done."""
+    told = opened(context, empty).evaluate(HANDS_FREE)
+    (first, second) = told["takes"]
+    assert 2.6 <= first[0] <= 3.2
+    assert 4.4 <= first[1] <= 5.2
+    assert 6.6 <= second[0] <= 7.2
+    assert 7.9 <= second[1] <= 8.7
+    assert told["phases"] == ["count", "wait", "record", "wait", "record", "done"]
+
+
+def test_two_models_are_compared(context, trained):
+    """A second model with other data and one recording more wrong: the page says what changed."""
+    home = trained.folder / "__studio__" / "models"
+    (first,) = home.glob("2*")
+    other = home / "2020-01-01_120000"
+    shutil.copytree(first, other)
+    figures = json.loads((other / "figures.json").read_text())
+    fooled = next(p for p in figures["predictions"] if p["true"] == "kick")
+    figures["accuracy"] -= (fooled["said"] == "kick") / 15
+    fooled["said"] = "wave"
+    figures["labels"]["bow"] = 3
+    (other / "figures.json").write_text(json.dumps(figures))
+    try:
+        page = opened(context, trained, "train")
+        told = page.locator(".compare")
+        told.wait_for()
+        assert "7 points better than before" in told.inner_text()
+        assert "The intervals overlap" in told.inner_text()
+        rows = {row.split()[0]: row.split() for row in told.locator("tbody tr").all_inner_texts()}
+        assert rows["kick"] == ["kick", "4", "/", "5", "5", "/", "5", "+20", "points", "5", "5"]
+        assert rows["bow"][-2:] == ["3", "0"]
+        told.get_by_role("button", name=fooled["name"].split("/")[-1].removesuffix(".npz")).click()
+        page.locator(".label-title h1", has_text="kick").wait_for()
+    finally:
+        shutil.rmtree(other)
 
 
 def test_suggestions_are_confirmed_with_enter(context, trained):
@@ -327,83 +354,10 @@ def test_axe_finds_nothing_serious(browser, trained, width, theme):
 
 def test_without_the_pose_package_the_page_says_how_to_get_it(context, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNETON_CACHE", str(tmp_path / "cache"))
-    command = Command(tmp_path / "studio")
-    try:
-        page = opened(context, command)
+    with running(Studio(tmp_path / "studio", eager=False)) as server:
+        page = opened(context, server)
         page.get_by_role("button", name="Record").first.click()
         assert "kerneton studio --get-pose" in page.get_by_role("dialog").inner_text()
         page.get_by_role("button", name="Close").click()
         drop(page, {"dance.mp4": b"not really"})
         page.locator(".toast.error", has_text="kerneton studio --get-pose").wait_for()
-    finally:
-        command.close()
-
-
-needs_pose = pytest.mark.skipif(
-    pose.pose_folder() is None, reason="the pose package was not fetched: kerneton studio --get-pose"
-)
-
-
-@needs_pose
-def test_a_video_becomes_joints(data_home, empty):
-    video = data_home / "videos" / "help.mkv"
-    if not video.exists():
-        pytest.skip(f"{video} is not there")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=SOFTWARE)
-        context = browser.new_context()
-        context.set_default_timeout(5 * WAIT)
-        context.add_init_script("localStorage.setItem('kerneton-pose', 'lite')")
-        page = opened(context, empty)
-        with page.expect_file_chooser() as chooser:
-            page.get_by_role("button", name="Add files").first.click()
-        chooser.value.set_files(video)
-        page.wait_for_selector(".card")
-        browser.close()
-    (found,) = kerneton.read(empty.folder / "__studio__" / "unlabelled" / "help.npz")
-    assert found.layout.name == "mediapipe33"
-    assert found.n_frames >= 20
-    up = found.joints[:, found.layout.index("nose"), 1] - found.joints[:, found.layout.index("left_hip"), 1]
-    assert (up > 0.2).mean() > 0.9  # people stand upright
-
-
-@needs_pose
-def test_the_camera_makes_recordings(data_home, empty, tmp_path):
-    """Chromium's fake camera plays a real video, made small enough for software rendering."""
-    import subprocess
-
-    ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="imageio-ffmpeg is not installed").get_ffmpeg_exe()
-    video = data_home / "videos" / "help.mkv"
-    if not video.exists():
-        pytest.skip(f"{video} is not there")
-    film = tmp_path / "camera.mjpeg"
-    subprocess.run(
-        [ffmpeg, "-loglevel", "error", "-i", str(video), "-vf", "scale=320:240", str(film)], check=True
-    )
-    fake = [
-        "--use-fake-device-for-media-stream",
-        "--use-fake-ui-for-media-stream",
-        f"--use-file-for-fake-video-capture={film}",
-    ]
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=[*SOFTWARE, *fake])
-        context = browser.new_context()
-        context.set_default_timeout(5 * WAIT)
-        context.add_init_script("localStorage.setItem('kerneton-pose', 'lite')")
-        page = opened(context, empty)
-        page.get_by_role("button", name="Record").first.click()
-        dialog = page.get_by_role("dialog")
-        dialog.locator("input[name=record-label]").fill("sign")
-        dialog.locator("input[name=record-subject]").fill("ann")
-        for name, value in (("Seconds", "15"), ("Takes", "1"), ("Countdown", "0")):
-            dialog.get_by_label(name).fill(value)
-        go = dialog.locator("button.primary:not(:disabled)")
-        go.wait_for()
-        go.click()
-        dialog.get_by_text("All takes are kept").wait_for()
-        page.locator(".card").wait_for(state="attached")
-        browser.close()
-    data = kerneton.load_folder(empty.folder)
-    assert data.labels.tolist() == ["sign"]
-    assert data.subjects.tolist() == ["ann"]
-    assert Path(empty.folder / "sign" / "ann").is_dir()

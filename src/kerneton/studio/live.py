@@ -26,6 +26,7 @@ _LONGEST = 60.0  # seconds that a typical recording may have
 _LEAST = 0.6  # share of a typical recording that must be there before the first answer
 _DELAY = 0.5  # seconds from the end of an action until its segment is settled
 _HELD = 0.8  # seconds for which the label of a settled segment stays
+_WHY = 0.3  # seconds between two looks at what the joints add
 LENGTHS = (0.7, 1.0, 1.4)  # of windows, in typical recordings
 DOUBT = 0.5  # score of being unknown above which a window shows none of the actions
 
@@ -99,6 +100,7 @@ class Watcher:
         self._stream: Any = None
         self._going: Any = None  # what the spotter believes to go on
         self._ended: Any = None  # the last segment
+        self._why: tuple[str, float, dict[str, float]] = ("", -np.inf, {})
 
     def answer(
         self, frames: list[tuple[float, np.ndarray]], layout: Layout | None, *, why: bool
@@ -130,9 +132,9 @@ class Watcher:
         out |= {"counts": dict(counts), "present": None if self._going is None else self._going.label}
         if self._going is not None:
             out["since"] = self._going.start
-        if why:
-            out["joints"] = contributions(self.model, seen, out["label"])
-        return out
+        if why and (self._why[0] != out["label"] or not 0 <= now - self._why[1] < _WHY):
+            self._why = (out["label"], now, contributions(self.model, seen, out["label"]))
+        return {**out, "joints": self._why[2]} if why else out
 
     def _spot(self, frames: list[tuple[float, np.ndarray]], layout: Layout | None) -> list[dict[str, Any]]:
         """Segments that are settled by now; what seems to go on is kept."""

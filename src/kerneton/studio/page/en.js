@@ -59,6 +59,16 @@ export const texts = {
   trained: "Training is done.", stopped: "Stopped. Nothing was kept.", stoppedLate: "Stopped. The model is kept, but cannot find segments in long recordings.", needTwoLabels: "Two labels with two recordings each are needed.", needTwoEach: labels => `Two recordings are needed of each label; one more of: ${labels.join(", ")}.`,
   noModel: "No model yet", noModelText: "There is no model yet. Training takes seconds.", models: "Models", modelColumns: ["Date", "Accuracy", "95 % interval", "Recordings", "Labels", "Subjects", "Time", ""], inUse: "in use", use: "Use",
   heldOutPeople: "accuracy on people held out", heldOutRecordings: "accuracy on recordings held out", ofTested: (right, n, [low, high], people) => `${right} of ${n} right; 95 % interval ${percent(low)} to ${percent(high)} (Wilson${people ? `, over ${people} people` : ""})`,
+  compareWith: "Compare with", compareNothing: "nothing",
+  compare: {
+    title: "What changed", all: "All labels", columns: ["Right when held out", "Before", "Now", "Change", "Clips before", "Clips now"], points: by => by === 0 ? "±0" : `${by > 0 ? "+" : "−"}${Math.abs(by)} points`, fixed: "Right now, wrong before", broke: "Wrong now, right before", said: (old, now) => `${old} → ${now}`,
+    verdict: (old, now) => {
+      if (old.accuracy === undefined || now.accuracy === undefined) return "One of the two was not tested on clips held out.";
+      const by = Math.round((now.accuracy - old.accuracy) * 100), apart = now.interval[0] > old.interval[1] || now.interval[1] < old.interval[0];
+      return `${by === 0 ? "As accurate as before" : by > 0 ? `${by} points better than before` : `${-by} points worse than before`}: ${percent(old.accuracy)} (${percent(old.interval[0])} to ${percent(old.interval[1])}) before, ${percent(now.accuracy)} (${percent(now.interval[0])} to ${percent(now.interval[1])}) now. ${by === 0 ? "" : apart ? "The intervals do not overlap." : "The intervals overlap, so this may be chance."}`;
+    },
+    data: (old, now, shared) => `${many(old.recordings, "recording")} of ${many(old.subjects, "person", "people")} before, ${many(now.recordings, "recording")} of ${many(now.subjects, "person", "people")} now; ${shared} were tested both times.`,
+  },
   onePerson: "The same people are in training and test, so this says nothing about new people. Record a second person.",
   confusion: "What was taken for what", confusionText: "Rows are true labels, columns what the model said. Press a number to see its recordings.", cell: (n, row, col) => row === col ? `${n} × ${row}, right` : `${n} × ${row} taken for ${col}`,
   next: "What to record next", nothingNext: "Nothing stands out. More people help most.",

@@ -1,5 +1,6 @@
 // Train: one button, a bar that moves, and what came of it.
 import { h, button, clear, toast } from "./dom.js";
+import { compare } from "./compare.js";
 import { Player, motionOf } from "./player.js";
 import { texts } from "./en.js";
 import { complain, emit, labelColor, name, on, reloadModels, store } from "./store.js";
@@ -62,7 +63,16 @@ export class Train {
         h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => { this.chosen = m.name; this.renderModels(); } }, m.date)),
         h("td.num", {}, m.accuracy === undefined ? "–" : texts.percent(m.accuracy)), h("td.num", {}, m.interval ? texts.interval(m.interval) : "–"),
         h("td.num", {}, m.recordings), h("td", {}, Object.keys(m.labels).join(", ")), h("td.num", {}, m.subjects), h("td.num", {}, `${m.seconds} s`),
-        h("td", {}, m.name === store.present ? h("b", {}, texts.inUse) : button(texts.use, () => this.use(m.name), { kind: "quiet" }))))))),] : null);
+        h("td", {}, m.name === store.present ? h("b", {}, texts.inUse) : button(texts.use, () => this.use(m.name), { kind: "quiet" }))))))), models.length > 1 ? this.comparison(model) : null] : null);
+  }
+
+  comparison(model) {
+    const others = store.models.filter(m => m.name !== model.name), older = others.find(m => m.name < model.name) ?? others[0];
+    if (!others.some(m => m.name === this.against) && this.against !== "") this.against = older.name;
+    const before = others.find(m => m.name === this.against);
+    return h("section", {}, h("div.row", {}, h("h2", {}, texts.compare.title), h("label.field.inline", {}, h("span", {}, texts.compareWith),
+      h("select", { onchange: e => { this.against = e.target.value; this.renderModels(); } }, h("option", { value: "" }, texts.compareNothing), others.map(m => h("option", { value: m.name, ...(m === before ? { selected: true } : {}) }, `${m.name.replace("_", " ").replace(/(\d\d)(\d\d)(\d\d)$/, "$1:$2:$3")} · ${m.accuracy === undefined ? "–" : texts.percent(m.accuracy)}`))))),
+      before ? compare(model, before, tested => { const record = this.find(tested); if (record) emit("label", record.id); }) : null);
   }
 
   async use(name) {
