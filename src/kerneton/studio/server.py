@@ -52,10 +52,13 @@ class Studio:
         }
 
     def get_ready(self) -> None:
-        """Start the processes that train and recognise, before anybody waits for them."""
-        self.training.prepare()
+        """Start the processes that recognise and train, before anybody waits for them.
+
+        One after the other: the second finds on the disk what the first has compiled.
+        """
         with contextlib.suppress(KernetonError):
             self.mind.warm_up()
+        self.training.prepare()
 
     def close(self) -> None:
         """End every process that was started here."""
