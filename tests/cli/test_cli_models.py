@@ -81,7 +81,9 @@ def test_fit_equals_the_library_call(folder, tmp_path, capsys):
     assert told["data"]["n_recordings"] == 9
     first, second, third = text.splitlines()
     assert first.endswith("9 recordings, 3 labels, 3 subjects")
-    assert second.startswith(f"subjects held out: accuracy {expected.calibration_.held_out_['accuracy']:.1%}")
+    assert second.startswith(
+        f"subjects held out: accuracy {expected.calibration_.held_out_['accuracy_nested']:.1%}"
+    )
     assert third.startswith(f"wrote {path} (")
 
 

@@ -252,6 +252,14 @@ def test_numbers_that_grow_when_read_are_bounded(tmp_path, monkeypatch):
         readers.read(put(tmp_path, npy_bytes(np.zeros((50, 1, 3), np.int8)), "take.npy"))
 
 
+def test_empty_arrays_of_impossible_shapes():
+    """NumPy makes none of them, though they hold nothing."""
+    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 999999999999999999, 9)}".ljust(117) + "\n"
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+    with pytest.raises(FormatError, match="needs 0 bytes"):
+        read_array(io.BytesIO(content), len(content), "take.npy")
+
+
 def test_encrypted_and_odd_archives(tmp_path):
     content = bytearray(npz_bytes(joints=motion()))
     for at in (content.index(b"PK\x03\x04") + 6, content.index(b"PK\x01\x02") + 8):

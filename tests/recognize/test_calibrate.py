@@ -328,3 +328,18 @@ def test_means_of_classes(name, actions):
     means = np.array([features[actions.labels == c].mean(axis=0) for c in model.classes_])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     assert_allclose(model.calibration_.class_means_, means, atol=1e-3)
+
+
+def test_choices_on_noise_are_not_taken_for_accuracy(actions):
+    """With labels drawn by lot, the best of many candidates looks better than chance; without the tested subject it does not."""
+    cues = [(f"a{i}", branch(sck(sigma_joint=0.2 + 0.2 * i))) for i in range(4)]
+    found = []
+    for seed in range(6):
+        labels = np.random.default_rng(seed).permutation(actions.labels)
+        model = Recognizer(cues, search=Search(Cs=[0.1, 1.0, 10.0]), calibrate=True)
+        held_out = model.fit(actions, labels).calibration_.held_out_
+        assert held_out["accuracy_low"] <= held_out["accuracy_nested"] <= held_out["accuracy_high"]
+        found.append([held_out["accuracy"], held_out["accuracy_nested"]])
+    chosen, nested = np.mean(found, axis=0)
+    assert nested < chosen - 0.02
+    assert nested < 0.35  # a quarter is chance

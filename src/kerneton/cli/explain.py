@@ -40,8 +40,9 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.recognize.model_file import load
 
     model = load(args.model)
-    (recording,) = model.adapt([read_one(args.file, args.recording, args)])
+    recording = read_one(args.file, args.recording, args)
     warn_differences(model, [recording])
+    (recording,) = model.adapt([recording])
     with all_cores():
         why = model.explain(recording, args.label, versus=args.versus)
     text = str(why)

@@ -50,8 +50,9 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.report.tables import aligned, percent
 
     model = load(args.model).set_params(device=args.device)
-    found = usable(read_recordings(args.files, args), model.adapt, args)
-    warn_differences(model, [sequence for _, sequence in found])
+    given = read_recordings(args.files, args)
+    warn_differences(model, [sequence for _, sequence in given])
+    found = usable(given, model.adapt, args)
     with all_cores():
         rows = _predictions(model, [sequence for _, sequence in found])
     for row, (file, sequence) in zip(rows, found, strict=True):

@@ -125,6 +125,7 @@ SIGNALS: dict[str, Callable[[SkeletonSequence], np.ndarray]] = {
 # Metres and unit vectors fit the pivots' interval as they are; the size of a velocity depends on the frame rate
 # and the action, and how far things travel on what they are, so their scale is learnt from the training recordings.
 SCALED = frozenset({"velocity", "acceleration", "travel"})
+FAST = 0.9  # of the frames are slower than what is scaled to one
 
 # Signals of x_i - x_j that are the signal of x_i less that of x_j, and so computed once a joint instead of once a pair.
 DIFFERENCES = frozenset({"position", "velocity", "acceleration", "from_first", "from_mean", "bone"})
@@ -140,7 +141,7 @@ def learn_scale(name: str, sequences: Sequence[SkeletonSequence], joints: Sequen
     if name not in SCALED:
         return 1.0
     sizes = [np.abs(SIGNALS[name](s).take(joints, axis=1)).max(axis=(1, 2)) for s in sequences]
-    size = float(np.quantile(np.concatenate(sizes), 0.9))
+    size = float(np.quantile(np.concatenate(sizes), FAST))
     return 1 / size if size > 0 else 1.0
 
 

@@ -28,6 +28,7 @@ from kerneton.recognize.novelty import (
     rounds,
     usual_likeness,
 )
+from kerneton.report.intervals import interval
 from kerneton.report.reliability import expected_calibration_error
 
 _SHARPEST = 50.0  # factor of decision values; what is this certain needs no more digits
@@ -56,8 +57,10 @@ class Calibration(BaseEstimator):
     threshold_ : float
         The score of unknown recordings above which a recording is taken for none of the classes.
     held_out_ : dict of str to float
-        What was found with the training subjects held out: "accuracy", "calibration_error" (on the very recordings
-        that it was learnt from), "unknown_auc" (area under the ROC curve, classes left out), "n_folds".
+        What was found with the training subjects held out: "accuracy", what remains of it when choices are made without the
+        subjects who are tested ("accuracy_nested"), with its interval over subjects ("accuracy_low",
+        "accuracy_high"); "calibration_error" (on the very recordings that it was learnt from), "unknown_auc" (area
+        under the ROC curve, classes left out), "n_folds".
     """
 
     sharpness_: float
@@ -147,14 +150,17 @@ class Held:
         return decisions, novelty_features(decisions, alike, usual)
 
 
-def calibrate(held: Held, means: np.ndarray, folds: Folds, false_alarm: float) -> Calibration:
+def calibrate(
+    held: Held, means: np.ndarray, folds: Folds, false_alarm: float, optimism: float = 0.0
+) -> Calibration:
     """Learn sharpness, weights and threshold from held-out recordings.
 
     ``means`` (n_classes, n_features) are the classes' mean features; ``false_alarm`` of the recordings of known classes,
-    by people held out, will be taken for unknown ones.
+    by people held out, will be taken for unknown ones; ``optimism`` is the accuracy that the choice of the machines owes to
+    having been made on the same people.
     """
     codes, n_classes = held.codes, len(means)
-    decided, known, true = [], [], []
+    decided, known, true, people = [], [], [], []
     for train, valid in folds:
         found = held.out(train, valid)
         if found is not None:
@@ -164,6 +170,7 @@ def calibrate(held: Held, means: np.ndarray, folds: Folds, false_alarm: float) -
             decided.append(found[0][there])
             known.append(found[1][there])
             true.append(codes[valid][there])
+            people.append(held.people[valid][there])
     if not sum(map(len, true)):
         raise DataError("no subject can be held out: every label is done by one subject only")
     decisions, truth = np.concatenate(decided), np.concatenate(true)
@@ -188,9 +195,15 @@ def calibrate(held: Held, means: np.ndarray, folds: Folds, false_alarm: float) -
         means.dtype
     )  # fine enough; files hold it in half precision
     proba = softmax(out.sharpness_ * decisions, axis=1)
+    right = decisions.argmax(axis=1) == truth
+    nested = min(max(float(right.mean()) - optimism, 0.0), 1.0)
+    known_to = interval(right, np.concatenate(people), nested)
     out.held_out_ = {
         "n_folds": len(folds),
-        "accuracy": float((decisions.argmax(axis=1) == truth).mean()),
+        "accuracy": float(right.mean()),
+        "accuracy_nested": nested,
+        "accuracy_low": known_to.low,
+        "accuracy_high": known_to.high,
         "calibration_error": expected_calibration_error(proba, truth, np.arange(n_classes)),
         "unknown_auc": _area(*score),
     }

@@ -86,6 +86,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
     classes_: np.ndarray
     calibration_: Calibration | None
     training_: dict[str, Any]
+    timed_: bool | None  # whether all training recordings have a frame rate, or none; None for some
 
     def __init__(
         self,
@@ -141,11 +142,12 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         else:
             found = search.run(branches, encoder.grams, codes, folds, self.progress)
             self.variant_, self.variant_scores_ = found.variant, found.variant_scores
-            self.trials_, self.chosen_ = found.trials, found.chosen
+            self.trials_, self.chosen_, self.search_ = found.trials, found.chosen, search
             self.branches_, self.mixtures_ = found.branches, found.mixtures
             features = {name: encoder.fit(branch, codes) for name, branch in self.branches_.items()}
             self.machine_ = average_machines(machine, features, self.mixtures_, classes, codes)
         self.classes_, self.calibration_ = classes, None
+        self.timed_ = None if len({s.fps is None for s in sequences}) > 1 else sequences[0].fps is not None
         if self.calibrate:
             grams = [encoder.grams(branch) for branch in self.branches_.values()]
             self.calibration_ = calibrate_held_out(self, [*features.values()], grams, codes, groups, folds)
@@ -234,12 +236,10 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         return save(self, path, data=data)
 
     def adapt(self, X: Iterable[SkeletonSequence]) -> list[SkeletonSequence]:
-        """Recordings as this recogniser wants them: with the joints of its layout (`map_layout`), in its precision."""
-        from kerneton.data.mapping import adapted
+        """Recordings as this recogniser wants them: joints, precision and, where unknown, frame rate."""
+        from kerneton.recognize.sensors import adapt
 
-        check_is_fitted(self)
-        dtype = getattr(getattr(self.machine_, "coef_", None), "dtype", np.dtype(np.float64))
-        return [adapted(sequence, self.layout_, self.n_joints_in_, dtype) for sequence in X]
+        return adapt(self, X)
 
     def summary(self) -> str:
         """What the search chose, as text."""
@@ -265,6 +265,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
             name: getattr(self, f"{name}_") for name in ("classes", "branches", "machine", "calibration")
         }
         state["mixtures"] = [[m.shares, m.C, m.penalty] for m in self.mixtures_]
+        state["timed"] = self.timed_
         searched = self.search is not None
         state["chosen"] = {"variant": self.variant_, "scores": self.variant_scores_} if searched else None
         return state
@@ -273,7 +274,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         """Become the recogniser that ``get_state`` described; what does not fit is refused."""
         self.classes_, self.branches_, self.machine_ = (state[k] for k in ("classes", "branches", "machine"))
         self.mixtures_ = [Mixture(dict(shares), float(C), float(p)) for shares, C, p in state["mixtures"]]
-        self.calibration_ = state["calibration"]
+        self.calibration_, self.timed_ = state["calibration"], state.get("timed")
         if state["chosen"] is not None:
             self.variant_, self.variant_scores_ = state["chosen"]["variant"], state["chosen"]["scores"]
         known = {name for name, _ in self.branches} | ({"travel"} if self.any_skeleton else set())

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FoldGrams = list[tuple[np.ndarray, np.ndarray]]  # (train, train) and (held out, train), one pair per fold
-Failures = dict[
-    tuple[str, str], list[str]
-]  # variants in which a branch could not be computed, by branch and reason
+Failures = dict[tuple[str, str], list[str]]  # variants that a branch could not do, by branch and reason
 
 
 @dataclass(frozen=True)
@@ -39,6 +37,7 @@ class Trial:
     spread: float  # standard error over folds
     weights: tuple[float, ...] = ()  # one per cue
     penalty: float = 0.0
+    right: tuple[int, ...] = ()  # recordings of each fold that were recognised
 
 
 @dataclass(frozen=True)
@@ -161,9 +160,10 @@ class Search(BaseEstimator):
             for candidate in self._candidates(available) if available else []:
                 parts = [(found[variant, name], weight) for name, weight in candidate.items()]
                 scores = score_sum(parts, codes, folds, self.Cs, self.penalties)
+                weights = tuple(candidate.values())
                 trials += [
-                    Trial(variant, tuple(candidate), C, *score, tuple(candidate.values()), penalty)
-                    for (penalty, C), score in scores.items()
+                    Trial(variant, tuple(candidate), C, accuracy, spread, weights, penalty, right)
+                    for (penalty, C), (accuracy, spread, right) in scores.items()
                 ]
         if not trials:
             raise DataError(f"no candidate could be computed on these recordings: {next(iter(failures))[1]}")
@@ -212,32 +212,35 @@ class Search(BaseEstimator):
             for names in itertools.combinations(available, size)
         ]
 
-    def _choose(self, trials: list[Trial], branches: Mapping[str, Branch]) -> Outcome:
+    def best(self, trials: list[Trial]) -> tuple[str, dict[str, float], list[Trial]]:
+        """The variant, the accuracy of each variant pooled over candidates, and the candidates that are averaged."""
         names = list(dict.fromkeys(t.variant for t in trials))
         # Only what every variant could compute: a variant must not win because its hard candidates failed.
         counts = Counter((t.cues, t.weights, t.C, t.penalty) for t in trials)
         common = [t for t in trials if counts[t.cues, t.weights, t.C, t.penalty] == len(names)] or trials
         pooled = {name: float(np.mean([t.accuracy for t in common if t.variant == name])) for name in names}
-        gain = self.required_gain or {}
-        variant = max(names, key=lambda name: pooled[name] - gain.get(name, 0.0))
+        variant = max(names, key=lambda name: pooled[name] - (self.required_gain or {}).get(name, 0.0))
         own = [t for t in trials if t.variant == variant]
         if isinstance(self.sums, str):  # branches alone count for the choice of the variant only
             most = max(len(t.cues) for t in own)
             own = [t for t in own if len(t.cues) >= min(2, most)]
-        ranked = sorted(own, key=lambda t: -t.accuracy)  # stable: of equals the first comes first
+        ranked = sorted(
+            own, key=lambda t: -t.accuracy
+        )  # of equals the first comes first; few recordings make many
         last = ranked[: self.average][-1].accuracy
-        # Few held-out recordings make many equals, whose order means nothing.
-        chosen = [t for t in ranked if t.accuracy >= last] if self.average > 1 else ranked[:1]
+        return variant, pooled, [t for t in ranked if t.accuracy >= last] if self.average > 1 else ranked[:1]
+
+    def _choose(self, trials: list[Trial], branches: Mapping[str, Branch]) -> Outcome:
+        variant, pooled, chosen = self.best(trials)
         overrides = (self.variants or {"": {}})[variant]
         changed = {name: with_parameters(branch, overrides) for name, branch in branches.items()}
-        # Branches that the variant makes the same (as the camera sees it and turned to the front, once all are turned)
-        # are one, the first of them.
+        # Branches that the variant makes the same (all turned to the front) are one, the first of them.
         keys = {name: branch_key(branch) for name, branch in changed.items()}
         first = {key: name for name, key in reversed(keys.items())}
         mixtures = [_mixture(t, {name: first[key] for name, key in keys.items()}) for t in chosen]
         used = [name for name in branches if any(name in m.shares for m in mixtures)]
-        ordered = sorted(trials, key=lambda t: -t.accuracy)
-        return Outcome(variant, pooled, ordered, chosen, mixtures, {name: changed[name] for name in used})
+        trials = sorted(trials, key=lambda t: -t.accuracy)
+        return Outcome(variant, pooled, trials, chosen, mixtures, {name: changed[name] for name in used})
 
 
 def _mixture(trial: Trial, branch_of: Mapping[str, str]) -> Mixture:
@@ -254,8 +257,7 @@ def with_parameters(branch: Branch, overrides: Mapping[str, Any]) -> Branch:
     >>> with_parameters(Branch(None, SCK()), {"kernel__mirror": True, "absent__x": 1}).kernel.mirror
     True
     """
-    copy = clone(branch)
-    known = copy.get_params()
+    known = (copy := clone(branch)).get_params()
     return copy.set_params(**{key: value for key, value in overrides.items() if key in known})
 
 
@@ -272,10 +274,9 @@ def score_sum(
     folds: Folds,
     Cs: Sequence[float],
     penalties: Sequence[float] = (0.0,),
-) -> dict[tuple[float, float], tuple[float, float]]:
-    """Accuracy on held-out recordings and its standard error over folds, for every (penalty, C)."""
-    total = sum(weight for _, weight in parts)
-    right = np.zeros((len(penalties), len(Cs), len(folds)))
+) -> dict[tuple[float, float], tuple[float, float, tuple[int, ...]]]:
+    """Accuracy on held-out recordings, its standard error over folds and how many of each are right, by (penalty, C)."""
+    total, right = sum(weight for _, weight in parts), np.zeros((len(penalties), len(Cs), len(folds)))
     for f, (train, valid) in enumerate(folds):
         inside: Any = sum(part[f][0].astype(np.float64) * (weight / total) for part, weight in parts)
         across = sum(part[f][1].astype(np.float64) * (weight / total) for part, weight in parts)
@@ -286,7 +287,7 @@ def score_sum(
     accuracy = right.sum(axis=2) / sizes.sum()
     spread = (right / sizes).std(axis=2) / np.sqrt(max(len(folds) - 1, 1))
     return {
-        (penalty, C): (float(accuracy[p, c]), float(spread[p, c]))
+        (penalty, C): (float(accuracy[p, c]), float(spread[p, c]), tuple(right[p, c].astype(int).tolist()))
         for p, penalty in enumerate(penalties)
         for c, C in enumerate(Cs)
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.classes import class_weights
 from kerneton.machine.folds import BlockGrams, Folds, machines
 from kerneton.machine.gram import combine, gram
-from kerneton.recognize.search import Mixture
+from kerneton.recognize.search import Mixture, Search, Trial
 
 
 def check_training(
@@ -118,4 +119,26 @@ def calibrate_held_out(
     people = np.arange(len(codes)).astype(str) if groups is None else np.asarray(groups).astype(str)
     average = np.stack([(codes == c) / (codes == c).sum() for c in range(codes.max() + 1)])
     means = np.hstack([combine(average, block) for block in features])
-    return calibrate(Held(grams, Machines(mixtures, options), codes, people), means, folds, model.false_alarm)
+    gained = 0.0
+    if model.search is not None:
+        gained = optimism(model.search_, model.trials_, [len(valid) for _, valid in folds])
+    held = Held(grams, Machines(mixtures, options), codes, people)
+    return calibrate(held, means, folds, model.false_alarm, gained)
+
+
+def optimism(search: Search, trials: list[Trial], sizes: Sequence[int]) -> float:
+    """The accuracy that a choice owes to being made on the very people who were held out.
+
+    With p_f the share of fold f that what is chosen on all folds gets right, and q_f that of what is chosen on the other
+    folds, it is the mean of p_f - q_f over the recordings; ``sizes`` are those of the folds.
+
+    >>> tried = [Trial("", ("a",), 1.0, 0.75, 0.0, right=(2, 1)), Trial("", ("b",), 1.0, 0.5, 0.0, right=(0, 2))]
+    >>> optimism(Search(), tried, [2, 2])  # without the first fold the other would be chosen, and fail there
+    0.5
+    """
+    n, everywhere, gained = sum(sizes), search.best(trials)[2], 0.0
+    for f, size in enumerate(sizes):
+        rest = max(n - size, 1)
+        elsewhere = search.best([replace(t, accuracy=(sum(t.right) - t.right[f]) / rest) for t in trials])[2]
+        gained += float(np.mean([t.right[f] for t in everywhere]) - np.mean([t.right[f] for t in elsewhere]))
+    return gained / n

@@ -43,7 +43,8 @@ def read_array(file: IO[bytes], size: int, where: str) -> np.ndarray:
     dtype, shape, fortran = _parse_header(header, where)
     count = math.prod(shape)
     needed, left = count * dtype.itemsize, size - 8 - width - length
-    if needed > left or needed > MAX_BYTES:
+    extent = math.prod(n for n in (*shape, dtype.itemsize) if n)  # NumPy wants a size even of what is empty
+    if needed > left or max(needed, extent) > MAX_BYTES:
         raise FormatError(
             f"{where}: an array of shape {shape} and type {dtype} needs {needed} bytes, "
             f"the file holds {left} and {MAX_BYTES} are read at most"
