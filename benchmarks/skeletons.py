@@ -13,47 +13,29 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
+from collections.abc import Iterable
 
 import numpy as np
 
 from kerneton import Layout, Preprocess, SkeletonDataset, load_dataset, make_recognizer
-from kerneton.datasets.jhmdb import jhmdb_splits
-from kerneton.datasets.sbu import FOLDS
-from kerneton.datasets.sfinge3d import take
 from kerneton.report.tables import aligned
 
 N_FRAMES = 40
-Splits = list[tuple[np.ndarray, np.ndarray]]
+Splits = Iterable[tuple[np.ndarray, np.ndarray]]
 
 
-def sbu() -> tuple[dict[str, SkeletonDataset], Splits]:
-    """Folds by pairs of persons; inside the training pairs, pairs are held out."""
-    data = load_dataset("sbu")
-    inside = [np.isin(data.subjects, fold) for fold in FOLDS]
-    return {"": data}, [(np.flatnonzero(~test), np.flatnonzero(test)) for test in inside]
-
-
-def jhmdb() -> tuple[dict[str, SkeletonDataset], Splits]:
-    """The three published splits; there are no subjects, so inside the training clips, clips are held out."""
-    return {"": load_dataset("jhmdb")}, jhmdb_splits()
-
-
-def sfinge3d() -> tuple[dict[str, SkeletonDataset], Splits]:
-    """Folds by take, with the layout, with meaningless names, and without bones."""
-    data = load_dataset("sfinge3d")
+def sfinge3d(data: SkeletonDataset) -> dict[str, SkeletonDataset]:
+    """The hands with their layout, with meaningless names, and without bones."""
     names = [f"p{i}" for i in range(len(data.layout.joints))]
     bones = [(names[b], names[a]) for a, b in reversed(data.layout.bones)]
     layouts = {", own names": Layout("mine", names, bones), ", no bones": Layout("points", names)}
-    kinds = {"": data} | {
+    return {"": data} | {
         told: SkeletonDataset([s.replace(layout=layout) for s in data], name="sfinge3d")
         for told, layout in layouts.items()
     }
-    takes = np.asarray([take(s.name) for s in data])
-    folds = [takes % 3 == k for k in range(3)]
-    return kinds, [(np.flatnonzero(~test), np.flatnonzero(test)) for test in folds]
 
 
-TASKS = {"sbu": sbu, "jhmdb": jhmdb, "sfinge3d": sfinge3d}
+TASKS = ("sbu", "jhmdb", "sfinge3d")
 
 
 def ours(data: SkeletonDataset, splits: Splits) -> list[float]:
@@ -96,7 +78,8 @@ def main() -> None:
     asked = parser.parse_args()
     rows, found = [["accuracy %", "mean", "splits"]], {}
     for task in asked.tasks:
-        kinds, splits = TASKS[task]()
+        data = load_dataset(task)
+        kinds, splits = (sfinge3d(data) if task == "sfinge3d" else {"": data}), data.splits
         runs = {f"{task}{told}, kerneton": ours(data, splits) for told, data in kinds.items()}
         if not asked.only_ours:
             names = ("MiniRocket", "MultiRocketHydra")

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.training_facts import differences, recording_facts
+from kerneton.data.training_facts import differences, kept_conventions, recording_facts
 from kerneton.data.units import (
     AXES,
     UNITS,
@@ -76,6 +76,43 @@ def test_flat_unnamed_and_headless_recordings_stay(people):
         back, done = to_convention(recordings)
         assert all(a is b for a, b in zip(recordings, back, strict=True))
         assert done.notes == []
+
+
+@pytest.mark.parametrize("plane", [[300, -300, 0], [0, 100, 100], [0, 0, 100]])
+def test_poses_in_one_plane_stay_wherever_it_lies(people, plane):
+    drawn = [p.replace(joints=p.joints * plane + 5) for p in people]
+    back, done = to_convention(drawn)
+    assert all(a is b for a, b in zip(drawn, back, strict=True))
+    assert (done.unit, done.up, done.flip) == (None, None, False)
+
+
+def test_a_model_keeps_axes_and_the_unit_that_data_do_not_show(people):
+    facts = {"conversion": to_convention(changed(people, factor=1000, up="z", flip=True))[1].to_dict()}
+    kept = kept_conventions(facts)
+    lying = people[0].replace(
+        joints=turn_up(people[0].joints, "z")
+    )  # alone it looks upright in another convention
+    (strange,) = changed([lying], factor=1000, up="z", flip=True)
+    (back,), done = to_convention([strange], kept=kept)
+    assert_allclose(back.joints, lying.joints, atol=1e-6)
+    assert (done.kept, done.said) == (("up", "flip"), ())
+    assert "z was up and became y (as in training; --up says otherwise)" in done.notes
+    told = differences(recording_facts(people), [back])
+    assert told == ["bodies lie along -z, in training they stand along y: is the axis right (--up)?"]
+    unnamed = strange.replace(layout=None)
+    assert to_convention([unnamed], kept=kept)[1].unit == "mm"
+    assert to_convention([strange], kept=kept, up="y", flip=False)[1].kept == ()
+    mirrored = differences(recording_facts(people), changed(people[:3], flip=True))
+    assert mirrored == [
+        "left and right seem exchanged, in training they are not: are the axes left-handed (--flip)?"
+    ]
+
+
+@pytest.mark.parametrize(
+    "odd", [None, {"unit": "ell", "up": "y", "flip": False}, {"stated": True}, {"mixed": True}]
+)
+def test_a_model_file_that_does_not_tell_its_axes(odd):
+    assert kept_conventions({"conversion": odd}) is None
 
 
 def test_single_precision_stays(people):

@@ -81,10 +81,6 @@ def npz(path, n, shape, name):
 
 def test_jhmdb(tmp_path):
     made = npz(tmp_path / "jhmdb" / "jhmdb_2d.npz", 609, (3, 15, 2), lambda i: f"{i:04d}")
-    data = load_dataset("jhmdb", tmp_path)
-    assert data.layout == JHMDB_15
-    assert_allclose(data[5].joints[..., :2], made["joints_5"] * [1, -1])  # y points up
-    assert not data[5].joints[..., 2].any()
     splits = tmp_path / "jhmdb" / "splits.json"
     table = {
         f"{side}_{k}": [k, k + 3] if side == "train" else [k + 6]
@@ -92,7 +88,11 @@ def test_jhmdb(tmp_path):
         for k in (1, 2, 3)
     }
     splits.write_text(json.dumps(table))
-    assert [(a.tolist(), b.tolist()) for a, b in jhmdb_splits(tmp_path)][2] == ([3, 6], [9])
+    data = load_dataset("jhmdb", tmp_path)
+    assert data.layout == JHMDB_15
+    assert_allclose(data[5].joints[..., :2], made["joints_5"] * [1, -1])  # y points up
+    assert not data[5].joints[..., 2].any()
+    assert [(a.tolist(), b.tolist()) for a, b in data.splits][2] == ([3, 6], [9])
     splits.write_text(json.dumps(table | {"test_2": [2]}))
     with pytest.raises(FormatError, match="doubled or beyond the 609"):
         jhmdb_splits(tmp_path)
@@ -121,6 +121,11 @@ def test_real_counts():
     assert (len(sbu), len(set(sbu.labels)), len(set(sbu.subjects))) == (282, 8, 21)
     assert (len(jhmdb), len(set(jhmdb.labels))) == (609, 14)
     assert [len(set(jhmdb.labels[test])) for _, test in jhmdb_splits()] == [14] * 3
+    assert [[len(test) for _, test in data.splits] for data in (sbu, jhmdb, hands)] == [
+        [55, 52, 56, 54, 65],
+        [176, 176, 175],
+        [78, 78, 78],
+    ]
     assert (len(hands), len(set(hands.labels))) == (234, 13)
     heads = np.stack([s.joints[0, s.layout.index("head_1"), 1] for s in sbu])
     feet = np.stack([s.joints[0, s.layout.index("left_foot_1"), 1] for s in sbu])

@@ -25,6 +25,7 @@ from kerneton.datasets.protocols import (
     LeaveOneSubjectOut,
     Li,
     OddEven,
+    PublishedSplits,
     RecordingKFold,
     SubjectKFold,
     Wang,
@@ -206,7 +207,18 @@ def test_get_protocol_defaults_and_names():
     assert get_protocol("half", recordings(name="utkinect")) == HalfSplits.published("utkinect")
     assert get_protocol("half", recordings()).train_subjects is None
     for name, kind in PROTOCOLS.items():
-        assert isinstance(get_protocol(name, recordings()), kind)
+        if name != "published":
+            assert isinstance(get_protocol(name, recordings()), kind)
+    with pytest.raises(ParameterError, match="needs a data set that brings splits: sbu, jhmdb, sfinge3d"):
+        get_protocol("published", recordings())
+    splits = [(np.array([0, 1]), np.array([2, 3]))]
+    brought = SkeletonDataset(recordings(), splits=splits)
+    assert (
+        get_protocol(None, brought)
+        == get_protocol("published", brought)
+        == PublishedSplits(splits=tuple(splits))
+    )
+    assert not brought.select([0, 1]).splits
     own = Wang()
     assert get_protocol(own, recordings()) is own
     with pytest.raises(ParameterError, match=r"protocol must be one of 'half'.*got 'loso'"):

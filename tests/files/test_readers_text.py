@@ -9,9 +9,11 @@ from samples import florence_text, motion, msr_text, ntu_text, utkinect_text
 
 from kerneton.data.bodies import split_bodies
 from kerneton.data.layouts import FLORENCE_15, KINECT_20, KINECT_25, MSR_20
+from kerneton.data.validation import check_sequences
 from kerneton.datasets import load_dataset
-from kerneton.exceptions import FormatError, MissingDataError
+from kerneton.exceptions import DataError, FormatError, MissingDataError, ParameterError
 from kerneton.files import readers
+from kerneton.files.folder import load_folder
 from kerneton.files.readers import florence_text as florence
 from kerneton.files.readers import joint_rows as msr
 from kerneton.files.readers import ntu
@@ -92,7 +94,7 @@ def test_utkinect_errors(tmp_path):
 
 def test_ntu_bodies_and_gaps(tmp_path):
     path = put(tmp_path, ntu_text(((1,), (1, 2), (2,), (1, 2))), "two.skeleton")
-    one, two = readers.read(path)
+    one, two = readers.read(path, layout="kinect25")  # else, half of the frames having both, a pair
     assert (one.name, two.name) == ("two_body1", "two_body2")
     assert one.layout is KINECT_25
     assert one.fps == 30
@@ -110,11 +112,29 @@ def test_ntu_two_persons_are_one_recording(tmp_path):
     one, two = split_bodies(both)
     seen = [(body.confidence > 0).all(axis=1).tolist() for body in (one, two)]
     assert seen == [[True, True, False, True, False], [False, True, True, True, True]]
-    alone = ntu.read(path)
+    alone = ntu.read(path)  # together in two of five frames: not a pair by itself
+    assert len(alone) == 3
     np.testing.assert_array_equal(one.joints[:4], alone[0].joints)
     np.testing.assert_array_equal(two.joints[1:], alone[1].joints)
     with pytest.raises(FormatError, match="expected two bodies, got one"):
         ntu.read_pair(put(tmp_path, ntu_text(((1,),)), "one.skeleton"))
+
+
+def test_a_folder_of_ntu_files_gives_pairs_where_two_are_seen_together(tmp_path):
+    put(tmp_path, ntu_text(((1,), (1, 2), (2,), (1, 2))), "S001C002P003R002A058.skeleton")
+    put(tmp_path, ntu_text(((1, 2), (1, 2), (2,), (2, 3))), "S001C002P004R002A058.skeleton")
+    data = load_folder(tmp_path)
+    assert [(s.layout.name, s.label, s.subject) for s in data] == [
+        ("kinect25+kinect25", "A058", "P003"),
+        ("kinect25+kinect25", "A058", "P004"),
+    ]
+    assert [s.layout.name for s in load_folder(tmp_path, layout="kinect25")] == ["kinect25"] * 5
+    put(tmp_path, ntu_text(((1,),)), "S001C002P005R002A001.skeleton")
+    told = r"'S001C002P005R002A001' holds 1 body \('kinect25'\) where 2 bodies \('kinect25\+kinect25'\) were expected"
+    with pytest.raises(DataError, match=told):
+        check_sequences(load_folder(tmp_path))
+    with pytest.raises(ParameterError, match="25 joints per body, layout 'kinect20' has 20"):
+        load_folder(tmp_path / "S001C002P005R002A001.skeleton", layout="kinect20")
 
 
 @pytest.mark.parametrize(("state", "confidence"), [(" 2", 1.0), (" 1", 0.5), (" 0", 0.0), ("", 1.0)])

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
-from kerneton import evaluate
+from kerneton import evaluate, make_actions, make_recognizer
 from kerneton.data.sequence import SkeletonDataset
 from kerneton.datasets.protocols import LeaveOneSubjectOut
 from kerneton.exceptions import DataError, KernetonError, ParameterError
@@ -281,3 +281,19 @@ def test_summary_of_the_data(toy):
 def test_logistic_regression_without_pipeline_fails_like_itself(toy):
     with pytest.raises((TypeError, ValueError)):
         evaluate(LogisticRegression(), toy, 3)
+
+
+def test_progress_moves_inside_a_split():
+    data = make_actions(["wave", "clap"], n_subjects=3, n_takes=1, fps=10)
+    told = []
+
+    def progress(iterable, *, total=None, desc=""):
+        told.append(desc)
+        return iterable
+
+    evaluate(make_recognizer(), data, progress=progress)
+    inside = [f"split {k} of 3, {what}" for k in (1, 2, 3) for what in ("kernels", "candidates")]
+    assert sorted(told) == sorted(["splits", *inside])
+    told.clear()
+    evaluate(make_recognizer(), data, progress=progress, n_jobs=2)
+    assert told == ["splits"]

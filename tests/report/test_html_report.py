@@ -21,6 +21,7 @@ from sklearn.dummy import DummyClassifier
 from kerneton import SkeletonDataset, SkeletonSequence, evaluate, make_actions, make_recognizer
 from kerneton.cli import main
 from kerneton.data.layouts import KINECT_20
+from kerneton.data.units import to_convention
 from kerneton.datasets import LOADERS
 from kerneton.exceptions import DataError
 from kerneton.recognize.contributions import class_importance
@@ -701,3 +702,13 @@ def test_screenshots_in_light_and_dark(report, data, tmp_path):
         brightness[name] = pixels.mean()
     assert brightness["light"] > 220
     assert brightness["dark"] < 60
+
+
+def test_the_page_says_what_was_done_to_unit_and_axes():
+    data = make_actions(["wave", "clap"], n_subjects=2, n_takes=1, fps=10)
+    converted, done = to_convention([s.replace(joints=1000 * s.joints) for s in data])
+    told = SkeletonDataset(converted, name="mm", conversion=done)
+    page = render(evaluate(make_recognizer(kernel="sck"), told, "leave-one-subject-out"), told)
+    assert "When the recordings were read, coordinates were millimetres and became metres" in page
+    assert "y up, right-handed; 1.4" in page
+    assert " m from the feet to the head" in page

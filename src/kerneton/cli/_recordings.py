@@ -6,7 +6,7 @@ import argparse
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kerneton.cli._common import progress_of
 from kerneton.cli._reading import add_reading, reading_options, tell_conversion
@@ -22,8 +22,15 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     add_reading(parser.add_argument_group("recordings"))
 
 
-def read_recordings(paths: Sequence[str], args: argparse.Namespace) -> list[tuple[str, SkeletonSequence]]:
-    """Every recording in files, and in folders of files, with the path it comes from; all broken files in one error."""
+def read_recordings(
+    paths: Sequence[str], args: argparse.Namespace, model: Recognizer | None = None
+) -> list[tuple[str, SkeletonSequence]]:
+    """Every recording in files, and in folders of files, with the path it comes from; all broken files in one error.
+
+    Axes that are not said are those of the recordings that ``model`` was trained on.
+    """
+    from kerneton.data.training_facts import kept_conventions
+    from kerneton.data.units import UNIT_WORDS
     from kerneton.data.validation import grouped
     from kerneton.files.conventions import settle
     from kerneton.files.folder import file_problem, read_entry
@@ -44,8 +51,17 @@ def read_recordings(paths: Sequence[str], args: argparse.Namespace) -> list[tupl
         if not args.skip_broken or not found:
             raise DataError(message)
         warnings.warn(message, stacklevel=2)
-    sequences, conversion = settle(found, **axes)
+    kept = kept_conventions(model_facts(model))
+    sequences, conversion = settle(found, **axes, kept=kept)
     tell_conversion(conversion, args)
+    if (
+        kept is not None
+        and conversion.unit not in (None, kept.unit)
+        and not conversion.stated
+        and not args.unit
+    ):
+        units = f"{UNIT_WORDS[conversion.unit]}, those of training were in {UNIT_WORDS[kept.unit or 'm']}"
+        warnings.warn(f"recordings are in {units}; both became metres (--unit says otherwise)", stacklevel=2)
     return [(str(file), sequence) for (file, _), sequence in zip(found, sequences, strict=True)]
 
 
@@ -77,15 +93,22 @@ def warn_differences(model: Recognizer, recordings: list[SkeletonSequence]) -> N
     """Warn where recordings have another frame rate or size than those that the model was trained on."""
     from kerneton.data.training_facts import differences
 
-    training = getattr(model, "training_", None)
-    facts = training.get("conventions") if isinstance(training, dict) else None
-    for difference in differences(facts, recordings) if isinstance(facts, dict) else ():
+    for difference in differences(model_facts(model), recordings):
         warnings.warn(difference, stacklevel=2)
 
 
-def read_one(path: str, which: str | None, args: argparse.Namespace) -> SkeletonSequence:
+def model_facts(model: Recognizer | None) -> dict[str, Any]:
+    """What a model's file keeps of its training recordings; empty where it does not say."""
+    training = getattr(model, "training_", None)
+    facts = training.get("conventions") if isinstance(training, dict) else None
+    return facts if isinstance(facts, dict) else {}
+
+
+def read_one(
+    path: str, which: str | None, args: argparse.Namespace, model: Recognizer | None = None
+) -> SkeletonSequence:
     """The only recording of a file, or that with a name or number, counted from 1."""
-    recordings = [sequence for _, sequence in read_recordings([path], args)]
+    recordings = [sequence for _, sequence in read_recordings([path], args, model)]
     if which is None:
         if len(recordings) > 1:
             names = ", ".join(s.name or str(i) for i, s in enumerate(recordings[:3], start=1))

@@ -43,7 +43,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--protocol",
         metavar="NAME",
-        help="who trains and who is tested: half, leave-one-subject-out, odd-even, wang, li or k-fold "
+        help="who trains and who is tested: half, leave-one-subject-out, odd-even, wang, li, k-fold or published "
         "(default: what the data set's published results use, else leave-one-subject-out)",
     )
     add_model(parser)

@@ -22,7 +22,7 @@ _EXAMPLES = """\
   kerneton info my-recordings      what is in a folder of recordings
   kerneton info model.kern         what a model file knows
 """
-_PUBLISHED = ("florence3d", "utkinect", "msr_action3d", "utd_mhad")
+_PUBLISHED = ("florence3d", "utkinect", "msr_action3d", "utd_mhad", "sbu", "jhmdb", "sfinge3d")
 _SHOWN = 20  # recordings of a file that are listed one by one
 _EXTRAS = {"fast": "numba", "plot": "matplotlib", "frame": "pandas", "studio": "starlette", "torch": "torch"}
 

@@ -158,11 +158,19 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
     """
 
     def __init__(
-        self, sequences: Iterable[SkeletonSequence], *, name: str = "", conversion: Conversion | None = None
+        self,
+        sequences: Iterable[SkeletonSequence],
+        *,
+        name: str = "",
+        conversion: Conversion | None = None,
+        splits: Iterable[tuple[np.ndarray, np.ndarray]] = (),
     ) -> None:
         self._sequences = tuple(sequences)
         self.name = name
         self.conversion = conversion  # what was done to unit and axes when the recordings were read
+        self.splits = tuple(
+            splits
+        )  # published ones, as positions to train and to test on; not those of a selection
 
     @overload
     def __getitem__(self, index: int) -> SkeletonSequence: ...

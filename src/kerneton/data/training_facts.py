@@ -8,19 +8,35 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.units import find_conventions
+from kerneton.data.units import AXES, UNITS, Conventions, find_conventions
 
 
 def recording_facts(recordings: Sequence[SkeletonSequence]) -> dict[str, Any]:
-    """What a model should remember of its training recordings, to tell when others differ: frame rate and height.
+    """What a model should remember of its training recordings, to tell when others differ: frame rate, height, axes.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> recording_facts(make_actions(["wave"], n_subjects=2, n_takes=1))
-    {'fps': 30.0, 'height': 1.48...}
+    {'fps': 30.0, 'height': 1.48..., 'up': 'y', 'mirrored': False}
     """
     rates = [r.fps for r in recordings if r.fps is not None]
     fps = float(np.median(rates)) if 2 * len(rates) > len(recordings) else None
-    return {"fps": fps, "height": find_conventions(recordings).height}
+    found = find_conventions(recordings)
+    return {"fps": fps, "height": found.height, "up": found.up, "mirrored": found.mirrored}
+
+
+def kept_conventions(facts: Mapping[str, Any]) -> Conventions | None:
+    """Unit and axes that the training files of a model had, by what its file keeps; None where it does not tell.
+
+    >>> kept_conventions({"conversion": {"unit": "mm", "up": "z", "flip": True}})
+    Conventions(unit='mm', up='z', mirrored=True, height=None)
+    """
+    done = facts.get("conversion")
+    if not isinstance(done, dict) or done.get("stated") or done.get("mixed"):
+        return None
+    unit, up, flip = (done.get(name) for name in ("unit", "up", "flip"))
+    if unit not in (None, *UNITS) or up not in (None, *AXES) or not isinstance(flip, bool):
+        return None
+    return Conventions(unit, up, flip)
 
 
 def differences(facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence]) -> list[str]:
@@ -50,6 +66,13 @@ def differences(facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence]
             told.append(
                 f"{odd} {total} show bodies of another size than the {height:.3g} m of training: is the unit right (--unit)?"
             )
+    found = find_conventions(recordings)
+    if facts.get("up") == "y" and found.up not in (None, "y"):
+        told.append(f"bodies lie along {found.up}, in training they stand along y: is the axis right (--up)?")
+    elif facts.get("mirrored") is False and found.mirrored:
+        told.append(
+            "left and right seem exchanged, in training they are not: are the axes left-handed (--flip)?"
+        )
     return told
 
 

@@ -2,7 +2,7 @@
 
 The convention is metres, y up, right-handed axes. What a recording uses shows in the body itself: its height tells the
 unit, the way from the feet to the head the vertical axis, and the side on which left joints lie of the direction that
-nose and toes point to tells the handedness. Two-dimensional recordings have none of these and stay as they are.
+nose and toes point to tells the handedness. Recordings whose points lie in one plane show none of it and stay as they are.
 """
 
 from __future__ import annotations
@@ -58,13 +58,15 @@ class Conversion:
     up: str | None = None
     flip: bool = False
     said: tuple[str, ...] = ()  # which of the three the user stated
+    kept: tuple[str, ...] = ()  # which of the three a model keeps from its training recordings
     height: float | None = None  # of the body, in metres
     count: int = 0  # recordings
+    stated: bool = False  # whether the files themselves say unit and axes
     others: tuple[Conversion, ...] = ()  # of recordings of other kinds in the same set
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields but those of other kinds, for JSON."""
-        fields = asdict(self) | {"said": list(self.said)}
+        """All fields, for JSON; of other kinds only whether there are any."""
+        fields = asdict(self) | {"said": list(self.said), "kept": list(self.kept), "mixed": bool(self.others)}
         del fields["others"]
         return fields
 
@@ -79,17 +81,17 @@ class Conversion:
     def _own_notes(self) -> list[str]:
         told = []
         if self.unit not in (None, "m"):
-            how = _how("unit" in self.said, "--unit")
-            told.append(f"coordinates were {UNIT_WORDS[str(self.unit)]} and became metres{how}")
+            told.append(f"coordinates were {UNIT_WORDS[str(self.unit)]} and became metres{self._how('unit')}")
         if self.up not in (None, "y"):
-            told.append(f"{self.up} was up and became y{_how('up' in self.said, '--up')}")
+            told.append(f"{self.up} was up and became y{self._how('up')}")
         if self.flip:
-            told.append(f"axes were left-handed and became right-handed{_how('flip' in self.said, '--flip')}")
+            told.append(f"axes were left-handed and became right-handed{self._how('flip')}")
         return told
 
-
-def _how(said: bool, option: str) -> str:
-    return f" ({option})" if said else f" (found in the data; {option} says otherwise)"
+    def _how(self, name: str) -> str:
+        if name in self.said:
+            return f" (--{name})"
+        return f" ({'as in training' if name in self.kept else 'found in the data'}; --{name} says otherwise)"
 
 
 def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
@@ -123,6 +125,7 @@ def to_convention(
     up: str | None = None,
     flip: bool | None = None,
     find: bool = True,
+    kept: Conventions | None = None,
 ) -> tuple[list[SkeletonSequence], Conversion]:
     """Recordings in metres, y up and right-handed, and what was done to them.
 
@@ -138,6 +141,8 @@ def to_convention(
         Whether the axes are left-handed, or left and right are exchanged.
     find : bool, default=True
         Whether what is not said is looked for in the data; else it stays as it is.
+    kept : Conventions, optional
+        What a model keeps of its training recordings: axes where none are said, the unit where the data show none.
 
     Examples
     --------
@@ -152,14 +157,18 @@ def to_convention(
     check_convention(unit, up)
     said = tuple(n for n, v in (("unit", unit), ("up", up), ("flip", flip)) if v is not None)
     found = find_conventions(recordings) if find else Conventions()
-    unit, up = unit or found.unit, up or found.up
+    kept = kept or Conventions()
+    up = up or kept.up or found.up
+    flip = kept.mirrored if flip is None else flip
+    taken = tuple(n for n, v in (("up", kept.up), ("flip", kept.mirrored)) if v is not None and n not in said)
+    taken += ("unit",) if kept.unit and not unit and not found.unit else ()
+    unit = unit or found.unit or kept.unit
     if flip is None and find and up is not None:
-        turned = found if up == found.up else None
-        flip = bool(turned.mirrored) if turned is not None else bool(_mirrored(list(recordings), up))
+        flip = found.mirrored if up == found.up else _mirrored(list(recordings), up)
     flip = bool(flip)
     factor = UNITS[unit] if unit is not None else 1.0
     height = None if found.height is None else found.height * factor
-    done = Conversion(unit, up, flip, said, height, len(recordings))
+    done = Conversion(unit, up, flip, said, taken, height, len(recordings))
     if factor == 1.0 and up in (None, "y") and not flip:
         return list(recordings), done
     return [_converted(r, factor, up or "y", flip) for r in recordings], done
@@ -212,8 +221,16 @@ def _trunk(recording: SkeletonSequence) -> np.ndarray | None:
     """(T, 3) from the feet to the head in the frames that show both; None for flat or unnamed bodies."""
     if recording.layout is None or not (np.nan_to_num(recording.joints[..., 2]) != 0).any():
         return None
-    names = recording.layout.joints
-    return _between(_seen(recording), _members(names, HIGH), _members(names, LOW))
+    points, names = _seen(recording), recording.layout.joints
+    trunk = _between(points, _members(names, HIGH), _members(names, LOW))
+    return None if trunk is None or _is_flat(points) else trunk
+
+
+def _is_flat(points: np.ndarray) -> bool:
+    """Whether all points lie in one plane, wherever that is: a drawing, no body in space."""
+    known = points[np.isfinite(points).all(axis=-1)].astype(np.float64)
+    spread = np.linalg.eigvalsh(np.cov(known, rowvar=False))
+    return bool(spread[0] <= 1e-6 * spread[-1])
 
 
 def _seen(recording: SkeletonSequence) -> np.ndarray:

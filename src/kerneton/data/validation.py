@@ -112,6 +112,10 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
     """
     if found.joints == expected.joints:
         return None
+    counts = [len(layout.bodies) for layout in (found, expected)]
+    if counts[0] != counts[1]:
+        told = [f"{n} {'body' if n == 1 else 'bodies'}" for n in counts]
+        return f"holds {told[0]} ({found.name!r}) where {told[1]} ({expected.name!r}) were expected"
     extra = [joint for joint in found.joints if joint not in expected.joints]
     missing = [joint for joint in expected.joints if joint not in found.joints]
     if not extra and not missing:

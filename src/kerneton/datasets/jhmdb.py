@@ -26,8 +26,8 @@ N_SEQUENCES = 609
 def load_jhmdb(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset:
     """Read JHMDB's 2D poses: 609 recordings of 15 to 40 frames, 14 of its 21 actions, z zero throughout.
 
-    Positions are relative to the frame; y, which points down in the files, points up here. There are no subjects:
-    `jhmdb_splits` gives the published splits. H. Jhuang et al., "Towards Understanding Action Recognition", ICCV 2013.
+    Positions are relative to the frame; y, which points down in the files, points up here. There are no subjects;
+    the attribute ``splits`` of the result has the published splits. H. Jhuang et al., "Towards Understanding Action Recognition", ICCV 2013.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def load_jhmdb(data_home: str | os.PathLike[str] | None = None) -> SkeletonDatas
     found = [s.replace(joints=s.joints * up, layout=JHMDB_15) for s in read(path)]
     if len(found) != N_SEQUENCES:
         raise FormatError(f"{path}: expected {N_SEQUENCES} recordings, got {len(found)}")
-    return SkeletonDataset(found, name="jhmdb")
+    return SkeletonDataset(found, name="jhmdb", splits=jhmdb_splits(data_home))
 
 
 def jhmdb_splits(data_home: str | os.PathLike[str] | None = None) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -219,8 +219,24 @@ class RecordingKFold(Protocol):
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PublishedSplits(Protocol):
+    """The splits that came with a data set, positions that its loader gives: SBU, JHMDB and SFINGE 3D have some.
+
+    >>> list(PublishedSplits(splits=[([0, 1], [2])]).split(range(3), list("aba")))
+    [(array([0, 1]), array([2]))]
+    """
+
+    name = "published"
+    splits: Sequence[tuple[Any, Any]] = ()
+
+    def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:  # noqa: ARG002
+        yield from ((np.asarray(train), np.asarray(test)) for train, test in self.splits)
+
+
 PROTOCOLS: dict[str, type[Protocol]] = {
-    kind.name: kind for kind in (HalfSplits, LeaveOneSubjectOut, OddEven, Wang, Li, SubjectKFold)
+    kind.name: kind
+    for kind in (HalfSplits, LeaveOneSubjectOut, OddEven, Wang, Li, SubjectKFold, PublishedSplits)
 }
 _DEFAULTS = {"florence3d": "half", "utkinect": "half", "msr_action3d": "wang", "utd_mhad": "odd-even"}
 
@@ -228,7 +244,7 @@ _DEFAULTS = {"florence3d": "half", "utkinect": "half", "msr_action3d": "wang", "
 def get_protocol(name: str | Any | None, data: Sequence[SkeletonSequence]) -> Any:
     """A protocol by name for a data set; None means the one that its published results use.
 
-    Names: half, leave-one-subject-out, odd-even, wang, li, k-fold. Without a published protocol it is
+    Names: half, leave-one-subject-out, odd-even, wang, li, k-fold, published. Without a published protocol it is
     leave-one-subject-out, or k-fold over recordings where there are fewer than two subjects. A splitter object is
     returned as it is.
 
@@ -244,10 +260,18 @@ def get_protocol(name: str | Any | None, data: Sequence[SkeletonSequence]) -> An
         return name
     subjects = field_of(data, None, "subject")
     n_subjects = 0 if subjects is None else len(set(subjects))
-    dataset = getattr(data, "name", "")
+    dataset, splits = getattr(data, "name", ""), getattr(data, "splits", ())
+    if name is None and splits:
+        name = "published"
     if name is None:
         name = _DEFAULTS.get(dataset, "leave-one-subject-out" if n_subjects > 1 else "k-fold")
     check_choice("protocol", name, PROTOCOLS)
+    if name == "published":
+        if not splits:
+            raise ParameterError(
+                "protocol 'published' needs a data set that brings splits: sbu, jhmdb, sfinge3d"
+            )
+        return PublishedSplits(splits=splits)
     if name == "half" and dataset in HALF_SPLITS:
         return HalfSplits.published(dataset)
     if name == "k-fold":

@@ -81,7 +81,9 @@ def load_sbu(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset
             for body in np.split(both, 2, axis=1)
         ]
         sequences.append(pair(*people).replace(subject=place[1], name="_".join(place.groups())))
-    return SkeletonDataset(sequences, name="sbu")
+    tested = [np.isin([str(s.subject) for s in sequences], fold) for fold in FOLDS]
+    splits = [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tested]
+    return SkeletonDataset(sequences, name="sbu", splits=splits)
 
 
 def _read(path: Path) -> np.ndarray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+import numpy as np
+
 from kerneton.data.layouts import HAND_20
 from kerneton.data.sequence import SkeletonDataset
 from kerneton.datasets._home import Source
@@ -26,7 +28,7 @@ _NAME = re.compile(r"g\d\d_t(\d\d)")
 def load_sfinge3d(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset:
     """Read SFINGE 3D: 234 recordings of a hand, 13 gestures in 18 takes; who made them is not published.
 
-    Names end in the take, such as "g01_t18". F. M. Caputo et al., "SFINGE 3D: A novel benchmark for online detection and
+    Names end in the take, such as "g01_t18"; its ``splits`` are three folds, the take modulo 3. F. M. Caputo et al., "SFINGE 3D: A novel benchmark for online detection and
     recognition of heterogeneous hand gestures from 3D fingers' trajectories", Computers & Graphics 2020.
 
     Parameters
@@ -45,7 +47,9 @@ def load_sfinge3d(data_home: str | os.PathLike[str] | None = None) -> SkeletonDa
     if len(found) != N_SEQUENCES or odd:
         told = f", one of them named {odd[0]!r}" if odd else ""
         raise FormatError(f"{path}: expected {N_SEQUENCES} recordings, got {len(found)}{told}")
-    return SkeletonDataset(found, name="sfinge3d")
+    folds = [np.asarray([take(s.name) % 3 == k for s in found]) for k in range(3)]
+    splits = [(np.flatnonzero(~test), np.flatnonzero(test)) for test in folds]
+    return SkeletonDataset(found, name="sfinge3d", splits=splits)
 
 
 def take(name: str) -> int:

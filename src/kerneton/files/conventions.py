@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.units import Conversion, check_convention, find_conventions, to_convention
+from kerneton.data.units import Conventions, Conversion, check_convention, find_conventions, to_convention
 from kerneton.files import readers
 
 
@@ -18,12 +18,13 @@ def settle(
     unit: str | None = None,
     up: str | None = None,
     flip: bool | None = None,
+    kept: Conventions | None = None,
 ) -> tuple[list[SkeletonSequence], Conversion]:
     """Recordings of files in metres, y up and right-handed, and what was done.
 
     Recordings of formats that state unit or axis are not turned or scaled. The others are taken together where their
     format, their joints and their size agree: a person who lies must not be judged alone, nor a folder in metres be
-    scaled because there is one in millimetres beside it.
+    scaled because there is one in millimetres beside it. ``kept`` is what a model keeps, as in `to_convention`.
     """
     check_convention(unit, up)
     sequences = [sequence for _, sequence in found]
@@ -33,9 +34,9 @@ def settle(
         if stated:
             turned, _ = to_convention(some, flip=bool(flip), find=False)
             said = ("flip",) if flip is not None else ()
-            conversion = Conversion("m", "y", bool(flip), said, None, len(some))
+            conversion = Conversion("m", "y", bool(flip), said, count=len(some), stated=True)
         else:
-            turned, conversion = to_convention(some, unit=unit, up=up, flip=flip)
+            turned, conversion = to_convention(some, unit=unit, up=up, flip=flip, kept=kept)
         done.append(conversion)
         for i, sequence in zip(members, turned, strict=True):
             sequences[i] = sequence

@@ -60,8 +60,12 @@ def evaluate(
     labels = data.labels
     subjects = None if any(s.subject is None for s in data) else data.subjects
     name, splits = _splits(protocol, data, labels, subjects)
+    alone = n_jobs in (None, 1)  # else splits would draw their bars over each other
     tasks = (
-        delayed(_run)(clone(model), data, labels, subjects, split, number, importance)
+        delayed(_run)(
+            _shown(model, progress if alone else None, f"split {number} of {len(splits)}, "),
+            *(data, labels, subjects, split, number, importance),
+        )
         for number, split in enumerate(splits, start=1)
     )
     results = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
@@ -78,6 +82,18 @@ def evaluate(
         data=summarize(data).to_dict(),
         versions=versions(),
     )
+
+
+def _shown(model: Any, progress: Progress | None, prefix: str) -> Any:
+    """A fresh copy of the model; one that shows its own progress does so within the split."""
+    copy = clone(model)
+    if progress is None or "progress" not in getattr(model, "get_params", dict)():
+        return copy
+
+    def inside(iterable: Iterable[Any], *, total: int | None = None, desc: str = "") -> Iterable[Any]:
+        return progress(iterable, total=total, desc=prefix + desc)
+
+    return copy.set_params(progress=inside)
 
 
 def _checked(data: Iterable[SkeletonSequence]) -> SkeletonDataset:

@@ -2,6 +2,9 @@
 
 The file counts its frames; each frame counts its bodies; a body is a row that opens with its number, a row with
 its count of joints, and a row ``x y z`` and eight more numbers a joint, the tracking state last where there is one.
+
+Two bodies that are seen together in at least half of the frames are one recording of two persons (`kerneton.pair`); else
+there is one recording per body. ``--layout kinect25`` keeps bodies apart in any case.
 """
 
 from __future__ import annotations
@@ -15,12 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from kerneton.data.bodies import pair
-from kerneton.data.layouts import KINECT_25
+from kerneton.data.layouts import KINECT_25, Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import FormatError
+from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.readers._text import MAX_BYTES, are_numbers, first_rows, lines, numbers, shorten
 
-STATES = ("unit", "up")
+STATES, TAKES = ("unit", "up"), ("layout",)
 FPS = 30.0
 _TRACKING = np.array([0.0, 0.5, 1.0])  # not tracked, inferred, tracked
 _N_JOINTS = len(KINECT_25.joints)
@@ -49,10 +52,11 @@ def subject_and_label(name: str) -> tuple[str | None, str | None]:
     return (found[1], found[2]) if found else (None, None)
 
 
-def read(path: Path) -> list[SkeletonSequence]:
-    """One recording a body, from its first frame to its last; frames without it are NaN with no confidence.
+def read(path: Path, layout: Layout | None = None) -> list[SkeletonSequence]:
+    """A pair where two bodies are seen together in half of the frames or more, else one recording per body.
 
-    Label and subject are unknown unless the file is named as in the data set, S001C002P003R002A013.
+    A recording goes from its body's first frame to its last; frames without it are NaN with no confidence. With a layout,
+    bodies are kept apart. Label and subject are unknown unless the file is named as in the data set, S001C002P003R002A013.
 
     >>> import tempfile
     >>> joint = "0.1 0.5 3.2 " + "0 " * 8 + "2\\n"
@@ -62,11 +66,17 @@ def read(path: Path) -> list[SkeletonSequence]:
     [SkeletonSequence(1 frames, 25 joints, kinect25, label='A013', subject='P003', name='S001C002P003R002A013')]
     """
     bodies = _bodies(path)
+    if layout is None and _together(bodies):
+        return [_paired(path, bodies)]
+    if layout is not None and len(layout.joints) != _N_JOINTS:
+        raise ParameterError(
+            f"{path}: {_N_JOINTS} joints per body, layout {layout.name!r} has {len(layout.joints)}"
+        )
     subject, label = subject_and_label(path.stem)
     return [
         SkeletonSequence(
             *_arrays(body),
-            layout=KINECT_25,
+            layout=layout or KINECT_25,
             label=label,
             subject=subject,
             name=path.stem if len(bodies) == 1 else f"{path.stem}_body{i + 1}",
@@ -91,7 +101,23 @@ def read_pair(path: Path) -> SkeletonSequence:
     bodies = _bodies(path)
     if len(bodies) < 2:
         raise FormatError(f"{path}: expected two bodies, got one")
-    longest = sorted(bodies, key=lambda name: -len(bodies[name].frames))[:2]
+    return _paired(path, bodies)
+
+
+def _longest(bodies: dict[str, _Body]) -> list[str]:
+    return sorted(bodies, key=lambda name: -len(bodies[name].frames))[:2]
+
+
+def _together(bodies: dict[str, _Body]) -> bool:
+    """Whether two bodies share at least half of the frames in which anybody is seen."""
+    seen = [set(bodies[name].frames) for name in _longest(bodies)]
+    return len(seen) == 2 and 2 * len(seen[0] & seen[1]) >= len(
+        {f for body in bodies.values() for f in body.frames}
+    )
+
+
+def _paired(path: Path, bodies: dict[str, _Body]) -> SkeletonSequence:
+    longest = _longest(bodies)
     chosen = [bodies[name] for name in bodies if name in longest]
     span = min(body.frames[0] for body in chosen), max(body.frames[-1] for body in chosen)
     subject, label = subject_and_label(path.stem)

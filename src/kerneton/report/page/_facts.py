@@ -40,6 +40,7 @@ def data_facts(report: Report, data: SkeletonDataset | None) -> dict[str, Any]:
             ["Joints", _counted(facts.get("layouts", {}))],
             ["Frame rate", _counted(facts.get("fps", {})) or "unknown"],
             ["Missing", "unknown" if missing is None else f"{per_cent(missing)} of joints"],
+            *([["Unit and axes", facts["axes"]]] if facts.get("axes") else []),
         ],
         "lengths": None if data is None else _charts.lengths([s.n_frames for s in data]),
         "counts": _counts(facts, data),
