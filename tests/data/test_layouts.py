@@ -186,3 +186,9 @@ def test_a_long_layout_is_made_in_linear_time():
     assert layout.parents[-1] == 1998
     backwards = Layout("long", names, bones=[(i + 1, i) for i in range(1999)], root=0)
     assert backwards.bones == layout.bones
+
+
+def test_joints_that_are_lettered_through_have_no_sides():
+    lettered = Layout("mine", [f"pt_{letter}" for letter in "abcdefghijklmnopqrst"])
+    assert not lettered.sides.any()
+    assert Layout("two", ["hand_l", "hand_r", "head"]).sides.tolist() == [-1, 1, 0]

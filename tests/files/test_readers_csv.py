@@ -214,7 +214,7 @@ def test_columns_renamed(tmp_path):
         ("head_x,head_z,neck_x,neck_y,neck_z\n1,2,3,4,5\n", {}, "joint 'head' has no y"),
         ("head_x,head_y,neck_x,neck_y,neck_z\n1,2,3,4,5\n", {}, "joint 'head' has no z"),
         ("head_x,head_y,head_z,head_x\n1,2,3,4\n", {}, "columns 1 and 4 are both 'head_x'"),
-        ("1,2,3\n4,5,6\n", {}, "line 1: 3 columns without a header; a layout, or names for the columns"),
+        ("1,2,3\n4,5,6\n", {}, "line 1: 3 columns without a header; say what they are: --layout"),
         ("1,2,3\n", {"layout": COCO_17}, "3 columns do not fit the 17 joints of layout 'coco17': expected 34, 51"),
         ("1,2,3\n", {"columns": {"a": "head_x"}}, "no header whose columns could be renamed"),
         ("1,2,3\n", {"columns": ["head_x"]}, "1 columns are named, the file has 3"),

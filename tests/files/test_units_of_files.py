@@ -261,3 +261,21 @@ def test_many_copies_are_one_warning(people):
     many = [p.replace(name=f"{name}{i}") for i, p in enumerate(people) for name in ("a", "b")]
     told = [w for w in summarize(many).warnings if "more than once" in w or "the same recording" in w]
     assert told == ["4 recordings come more than once: a0, a1, a2 and 1 more"]
+
+
+def test_two_bodies_in_rows_without_header(tmp_path):
+    """As SBU-Kinect-Interaction has them: a number, then both persons, y down."""
+    first, second = (
+        s.joints * [-1, -1, 1] for s in make_actions(["wave", "bow"], n_subjects=1, n_takes=1, dropout=0)
+    )
+    n = min(len(first), len(second))
+    both = np.concatenate([first[:n], second[:n] + [1, 0, 0]], axis=1)
+    rows = np.hstack([np.arange(350, 350 + n)[:, None], both.reshape(n, -1)])
+    np.savetxt(tmp_path / "pair.txt", rows, delimiter=",", fmt="%.5f")
+    data = load_folder(tmp_path, layout="kinect20+kinect20")
+    assert data.layout.name == "kinect20+kinect20"
+    assert len(data.layout.bodies) == 2
+    assert data.conversion.notes == ["-y was up and became y (found in the data; --up says otherwise)"]
+    assert data[0].joints[0, 3, 1] > data[0].joints[0, 15, 1]
+    with pytest.raises(FormatError, match=r"--layout openni15 \(openni15\+openni15 for two bodies\)"):
+        load_folder(tmp_path / "pair.txt")

@@ -18,7 +18,7 @@ from kerneton.prepare.poses import turn
 from kerneton.report.body import COLOURS
 from kerneton.report.page._motion import Motion
 from kerneton.report.pictures import on_the_spot, plot_confusion, plot_skeleton, plot_sweep
-from kerneton.report.scene import Scene, camera
+from kerneton.report.scene import Scene, camera, ground, with_bones
 
 
 def drawn(figure):
@@ -228,3 +228,17 @@ def test_without_matplotlib(draw, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=r"Plotting needs matplotlib: pip install 'kerneton\[plot\]'"):
         draw()
+
+
+def test_what_has_no_feet_floats_above_the_floor_and_gets_bones():
+    t = np.linspace(0, 1, 12)[:, None]
+    palm = np.hstack([0 * t, t, 0 * t])
+    hand = np.stack([palm, palm + [0.1, 0, 0], palm + [0.2, 0, 0.05]], axis=1)
+    recording = SkeletonSequence(hand, layout=Layout("mine", ["p0", "p1", "p2"]))
+    scene = Scene.of(recording)
+    assert len(scene.sequence.layout.bones) == 2
+    assert ground(hand, recording.layout) == 0.0
+    assert ground(hand, None) == pytest.approx(0.5)
+    named = recording.replace(layout=Layout("mine", ["head", "left_foot", "right_foot"], [(0, 1), (0, 2)]))
+    assert ground(hand, named.layout) == pytest.approx(0.5)
+    assert with_bones([named])[0] is named

@@ -21,7 +21,7 @@ def add_reading(group: Any) -> None:
     group.add_argument(
         "--layout",
         metavar="NAME",
-        help="joints of files that do not name them: a layout's name, or joints with commas between",
+        help="joints of files that do not name them: a layout's name (two with + for two bodies), or joints with commas between",
     )
     group.add_argument(
         "--rename", metavar="OLD=NEW", action="append", help="another name for a joint; may repeat"

@@ -142,7 +142,10 @@ class Layout:
     def _twins(self) -> list[tuple[int, int] | None]:
         position = {joint: i for i, joint in enumerate(self.joints)}
         return [
-            next(((position[other], side) for other, side in other_side(joint) if other in position), None)
+            next(
+                ((position[other], side) for other, side in other_side(joint, position) if other in position),
+                None,
+            )
             for joint in self.joints
         ]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+import string
+from collections.abc import Collection, Iterator, Sequence
 
 Bone = tuple[int, int]
 
@@ -134,11 +135,18 @@ def key_joints(bones: Sequence[Bone], mirror: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(chosen))
 
 
-def other_side(name: str) -> Iterator[tuple[str, int]]:
+_LETTERS = [c for c in string.ascii_letters if c not in "lLrR"]
+
+
+def other_side(name: str, names: Collection[str] = ()) -> Iterator[tuple[str, int]]:
     """Names that the joint on the other side may have, each with the side of this one: -1 left, 1 right.
+
+    Where joints ``names`` are lettered through, l and r are letters like the others.
 
     >>> next(other_side("left_knee")), next(other_side("LWrist")), next(other_side("hand.R"))
     (('right_knee', -1), ('RWrist', -1), ('hand.L', 1))
+    >>> list(other_side("p_l", ["p_k", "p_l", "p_r"]))
+    []
     """
     for left, right in _SIDES:
         if left in name:
@@ -148,5 +156,7 @@ def other_side(name: str) -> Iterator[tuple[str, int]]:
     for pattern in (r"^([lLrR])(?=.)", r"(?<=[_. ])([lLrR])$", r"(?<=[a-z0-9])([LR])$"):
         if found := re.search(pattern, name):
             letter = found[1]
+            if found.end() == len(name) and any(name[: found.start()] + c in names for c in _LETTERS):
+                continue
             swapped = {"l": "r", "r": "l", "L": "R", "R": "L"}[letter]
             yield name[: found.start()] + swapped + name[found.end() :], -1 if letter in "lL" else 1

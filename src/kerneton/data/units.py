@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.data.bodies import split_bodies
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
@@ -205,7 +206,7 @@ def vertical_axis(points: np.ndarray, names: Sequence[str]) -> str | None:
     >>> vertical_axis(points, ["head", "left_foot"]), vertical_axis(points, ["a", "b"])
     ('z', None)
     """
-    trunk = _between(points, _members(names, HIGH), _members(names, LOW))
+    trunk = _trunks(points, names)
     axis = None if trunk is None else _axis(np.median(trunk, axis=0))
     return axis if axis in ("y", "z") else None  # along the others a body lies
 
@@ -219,10 +220,11 @@ def _converted(recording: SkeletonSequence, factor: float, up: str, flip: bool) 
 
 def _trunk(recording: SkeletonSequence) -> np.ndarray | None:
     """(T, 3) from the feet to the head in the frames that show both; None for flat or unnamed bodies."""
+    recording = split_bodies(recording)[0]
     if recording.layout is None or not (np.nan_to_num(recording.joints[..., 2]) != 0).any():
         return None
     points, names = _seen(recording), recording.layout.joints
-    trunk = _between(points, _members(names, HIGH), _members(names, LOW))
+    trunk = _trunks(points, names)
     return None if trunk is None or _is_flat(points) else trunk
 
 
@@ -241,11 +243,8 @@ def _seen(recording: SkeletonSequence) -> np.ndarray:
     return np.where(gone[..., None], np.nan, recording.joints)
 
 
-def _members(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    return [i for i, name in enumerate(names) if name in wanted]
-
-
-def _between(points: np.ndarray, high: list[int], low: list[int]) -> np.ndarray | None:
+def _trunks(points: np.ndarray, names: Sequence[str]) -> np.ndarray | None:
+    high, low = ([i for i, name in enumerate(names) if name in wanted] for wanted in (HIGH, LOW))
     if not high or not low:
         return None
     way = points[:, high].mean(axis=1) - points[:, low].mean(axis=1)
@@ -277,6 +276,7 @@ def _mirrored(recordings: Sequence[SkeletonSequence], up: str) -> bool | None:
 
 def _side(recording: SkeletonSequence, up: str) -> float | None:
     """Cosine between the line from right to left joints and where left must be, up × forward; median over frames."""
+    recording = split_bodies(recording)[0]
     layout = recording.layout
     if layout is None or not (np.nan_to_num(recording.joints[..., 2]) != 0).any():
         return None

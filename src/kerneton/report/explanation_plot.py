@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kerneton.report.body import Body
 from kerneton.report.pictures import _figure, _times, draw_legend, draw_pose, on_the_spot
+from kerneton.report.scene import with_bones
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +34,7 @@ def plot_explanation(why: Explanation) -> Figure:
         width_ratios=[1, 1.35],
         height_ratios=[4.2, 1.3, 1.0] if why.moments else [1],
     )
+    why = dataclasses.replace(why, sequence=with_bones([why.sequence])[0])
     strongest = max((abs(v) for v in why.joints.values()), default=0.0) or 1.0
     shown = _draw_body(figure.add_subplot(grid[0, 0]), why, strongest)
     _draw_bars(figure.add_subplot(grid[0, 1]), why)

@@ -16,7 +16,7 @@ from kerneton.data.validation import check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError, import_extra
 from kerneton.prepare.poses import fill_gaps
 from kerneton.report.body import COLOURS, Body
-from kerneton.report.scene import camera, seen
+from kerneton.report.scene import camera, seen, with_bones
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +93,7 @@ def plot_skeleton(
     """
     check_positive("n_poses", n_poses, integer=True)
     given = [sequences] if isinstance(sequences, SkeletonSequence) else sequences
-    recordings = check_sequences(given, allow_missing=True)
+    recordings = with_bones(check_sequences(given, allow_missing=True))
     rows = [_arrange(recording, n_poses) for recording in recordings]
     width = max((row.high[0] - row.low[0]) / (row.high[1] - row.low[1]) for row in rows) * _ROW
     figure = _figure((width + 0.2, (_ROW + 0.3) * len(rows) + (0.35 if title else 0)))

@@ -11,13 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.units import LOW
 from kerneton.data.validation import describe
 from kerneton.exceptions import DataError
 from kerneton.prepare.poses import missing_joints
 from kerneton.report.body import part
 
 YAW, ELEVATION = np.deg2rad(25), np.deg2rad(12)
+_LOOKED_AT = 20  # recordings in which bones to draw are sought
 _TOWARDS_CAMERA = np.array([0.0, 0.0, -1.0])
 # Pairs that tell where a body faces: the trunk tells best, limbs and face only where it is not there, then any.
 _TELLING = (("shoulder", "hip"), ("elbow", "knee"), ("eye", "ear"), None)
@@ -101,10 +104,29 @@ def without_strays(joints: np.ndarray) -> np.ndarray:
     return np.clip(points, low - slack, high + slack)
 
 
-def ground(joints: np.ndarray) -> float:
-    """The height on which the body stands: the median over frames of the lowest joint."""
+def ground(joints: np.ndarray, layout: Layout | None) -> float:
+    """The height on which the body stands: the median over frames of the lowest joint; the least without feet."""
     lowest = np.nanmin(np.where(np.isnan(joints[..., 1]), np.inf, joints[..., 1]), axis=1)
-    return float(np.median(lowest[np.isfinite(lowest)]))
+    stands = layout is None or any(part(joint) in LOW for joint in layout.joints)
+    return float(np.quantile(lowest[np.isfinite(lowest)], 0.5 if stands else 0.0))
+
+
+def with_bones(sequences: Sequence[SkeletonSequence]) -> list[SkeletonSequence]:
+    """Recordings of one layout with bones to draw; where it has none, those that joints of equal distance show.
+
+    >>> arm = np.random.default_rng(0).normal(size=(9, 4, 3))
+    >>> len(with_bones([SkeletonSequence(arm)])[0].layout.bones)
+    3
+    """
+    layout, n_joints = sequences[0].layout, sequences[0].n_joints
+    if (layout is not None and layout.bones) or any(s.n_joints != n_joints for s in sequences):
+        return list(sequences)
+    from kerneton.prepare.skeleton import complete_layout  # heavy, and rarely needed
+
+    poses = [seen(s) for s in sequences[:_LOOKED_AT]]
+    poses = [x for x in (x[~np.isnan(x).any(axis=(1, 2))] for x in poses) if len(x)]
+    found = complete_layout(layout, poses, n_joints) if poses else layout
+    return [s.replace(layout=found) if s.layout == layout else s for s in sequences]
 
 
 @dataclass
@@ -120,12 +142,13 @@ class Scene:
     @classmethod
     def of(cls, sequence: SkeletonSequence) -> Scene:
         """Choose the camera and project every frame."""
+        (sequence,) = with_bones([sequence])
         joints = seen(sequence)
         if np.isnan(joints).all():
             raise DataError(f"{describe(sequence, 0)} has no measured joint to draw")
         axes = camera(sequence)
         points = without_strays(joints)
-        floor = _floor(points, ground(joints), axes[:2], flat=is_flat(sequence))
+        floor = _floor(points, ground(joints, sequence.layout), axes[:2], flat=is_flat(sequence))
         shown = np.concatenate([points @ axes[:2].T, floor.reshape(-1, 2)])
         low, high = shown.min(axis=0), shown.max(axis=0)
         margin = 0.04 * max(float((high - low).max()), 1e-9)

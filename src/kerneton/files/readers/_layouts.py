@@ -6,6 +6,7 @@ import difflib
 import json
 from collections.abc import Mapping, Sequence
 
+from kerneton.data.bodies import pair_layout
 from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.mapping import sub_layout
 from kerneton.data.sequence import SkeletonSequence
@@ -15,21 +16,27 @@ from kerneton.files.readers._text import shorten
 
 
 def named_layout(layout: Layout | str | None) -> Layout | None:
-    """A layout by its name, or by the names of its joints with commas between them.
+    """A layout by its name, two of them with + between for two bodies, or by its joints with commas between them.
 
     >>> named_layout("florence15").name, named_layout("Head,LeftHand,RightHand").joints
     ('florence15', ('head', 'left_wrist', 'right_wrist'))
+    >>> named_layout("openni15+openni15").roots
+    (2, 17)
     """
     if not isinstance(layout, str):
         return layout
     if layout in LAYOUTS:
         return LAYOUTS[layout]
+    parts = layout.split("+")
+    if len(parts) == 2 and all(part in LAYOUTS for part in parts):
+        return pair_layout(*(LAYOUTS[part] for part in parts))
     if "," in layout:
         return layout_of_names("named", joint_names([word.strip() for word in layout.split(",")]))
     near = difflib.get_close_matches(layout, LAYOUTS, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     raise ParameterError(
-        f"no layout {layout!r}{hint}; there are {', '.join(LAYOUTS)}, or name the joints with commas between them"
+        f"no layout {layout!r}{hint}; there are {', '.join(LAYOUTS)}; two with + between for two bodies; "
+        "or name the joints with commas between them"
     )
 
 

@@ -97,8 +97,8 @@ def read(
         meaning = parse_layout(len(first), layout, where)
     else:
         raise FormatError(
-            f"{where}: {len(first)} columns without a header; a layout, or names for the columns, "
-            "must say what they are"
+            f"{where}: {len(first)} columns without a header; say what they are: "
+            "--layout openni15 (openni15+openni15 for two bodies), or all names with --columns"
         )
     recordings: dict[str, _Recording] = {}
     used = 0

@@ -44,8 +44,8 @@ def read(path: Path, *, layout: Layout | None = None) -> list[SkeletonSequence]:
     rows = _rows(Path(path))
     if layout is None and rows.shape[1] == 3:
         raise FormatError(
-            f"{path}: {len(rows)} rows of x y z, a joint per row; say which joints make a frame "
-            "with a layout, such as kinect20, or with their names in order"
+            f"{path}: {len(rows)} rows of x y z, a joint per row; say which joints make a frame: "
+            "--layout openni15, or their names in order, --layout head,neck,torso"
         )
     layout = layout or MSR_20
     n_joints = len(layout.joints)

@@ -27,6 +27,7 @@ from kerneton.report.page._joints import joint_cards, pooled
 from kerneton.report.page._mistakes import mistake_cards, mistake_list
 from kerneton.report.page._results import calibration_facts, class_rows, confusion_facts, result_facts
 from kerneton.report.page._verdicts import all_verdicts, anchor, best_examples, choose
+from kerneton.report.scene import with_bones
 from kerneton.report.tables import percent
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def render(
     >>> render(report, data).splitlines()[0]
     '<!DOCTYPE html>'
     """
-    recordings = None if data is None else _checked(report, data)
+    recordings = None if data is None else SkeletonDataset(with_bones(_checked(report, data)))
     verdicts = all_verdicts(report)
     examples = {} if recordings is None else best_examples(verdicts, recordings)
     pairs = [pair for pair in choose(report, verdicts, examples) if pair.mistakes]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.report.body import Body
 from kerneton.report.scene import ELEVATION, YAW, camera, facing, ground, is_flat, seen, view, without_strays
@@ -37,7 +38,7 @@ class Motion:
             return None
         front = camera(sequence) if flat else view(facing(sequence))
         points, radius, height = _fit(
-            joints[thinned(sequence.n_frames, sequence.n_joints)] @ front.T, flat=flat
+            joints[thinned(sequence.n_frames, sequence.n_joints)] @ front.T, sequence.layout, flat=flat
         )
         fps = sequence.fps
         return cls(
@@ -117,13 +118,13 @@ def thinned(n_frames: int, n_joints: int) -> np.ndarray:
     return np.linspace(0, n_frames - 1, n).round().astype(int)
 
 
-def _fit(points: np.ndarray, *, flat: bool) -> tuple[np.ndarray, float, int]:
+def _fit(points: np.ndarray, layout: Layout | None, *, flat: bool) -> tuple[np.ndarray, float, int]:
     """Scale so that the body stays in the picture however it is turned; floor's radius, and where it lies."""
     known = without_strays(points)
     low, high = known.min(axis=0), known.max(axis=0)
     middle = (low + high) / 2
     reach = float(np.hypot(*(known - middle)[:, [0, 2]].T).max())
-    floor = ground(points)
+    floor = ground(points, layout)
     tilt = 0.0 if flat else ELEVATION
     tall = (high[1] - floor) * np.cos(tilt) + reach * np.sin(tilt)
     deep = max((floor - low[1]) * np.cos(tilt), 0.0) + reach * np.sin(tilt)
