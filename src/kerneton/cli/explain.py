@@ -40,11 +40,7 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.recognize.model_file import load
 
     model = load(args.model)
-<<<<<<< HEAD
-    recording = read_one(args.file, args.recording, args)
-=======
-    (recording,) = model.adapt([read_one(args.file, args.recording, args, model)])
->>>>>>> e7deb62 (Prediction reads recordings as those of training; pairs of NTU bodies, published splits, intervals of fit, progress inside splits, notes on the page)
+    recording = read_one(args.file, args.recording, args, model)
     warn_differences(model, [recording])
     (recording,) = model.adapt([recording])
     with all_cores():

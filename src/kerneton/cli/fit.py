@@ -85,15 +85,9 @@ def run(args: argparse.Namespace) -> Output:
     if held_out is not None:
         who = "subjects" if len(summary.subjects) > 1 else "recordings"
         text += (
-<<<<<<< HEAD
             f"{who} held out: accuracy {held_out['accuracy_nested']:.1%} (95 % interval {100 * held_out['accuracy_low']:.1f} to "
             f"{100 * held_out['accuracy_high']:.1f}), calibration error {held_out['calibration_error']:.3f}, "
             f"unknown actions told apart {held_out['unknown_auc']:.2f} "
-=======
-            f"{who} held out: accuracy {held_out['accuracy']:.1%} (95 % interval "
-            f"{100 * held_out['accuracy_low']:.1f} to {100 * held_out['accuracy_high']:.1f}), calibration error "
-            f"{held_out['calibration_error']:.3f}, unknown actions told apart {held_out['unknown_auc']:.2f} "
->>>>>>> e7deb62 (Prediction reads recordings as those of training; pairs of NTU bodies, published splits, intervals of fit, progress inside splits, notes on the page)
             "(0.5 is chance)\n"
         )
     text += f"wrote {args.output} ({size / 1e6:.1f} MB) in {seconds:.1f} s"

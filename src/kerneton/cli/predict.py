@@ -50,14 +50,9 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.report.tables import aligned, percent
 
     model = load(args.model).set_params(device=args.device)
-<<<<<<< HEAD
-    given = read_recordings(args.files, args)
+    given = read_recordings(args.files, args, model)
     warn_differences(model, [sequence for _, sequence in given])
     found = usable(given, model.adapt, args)
-=======
-    found = usable(read_recordings(args.files, args, model), model.adapt, args)
-    warn_differences(model, [sequence for _, sequence in found])
->>>>>>> e7deb62 (Prediction reads recordings as those of training; pairs of NTU bodies, published splits, intervals of fit, progress inside splits, notes on the page)
     with all_cores():
         rows = _predictions(model, [sequence for _, sequence in found])
     for row, (file, sequence) in zip(rows, found, strict=True):

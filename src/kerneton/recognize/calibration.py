@@ -57,16 +57,10 @@ class Calibration(BaseEstimator):
     threshold_ : float
         The score of unknown recordings above which a recording is taken for none of the classes.
     held_out_ : dict of str to float
-<<<<<<< HEAD
         What was found with the training subjects held out: "accuracy", what remains of it when choices are made without the
         subjects who are tested ("accuracy_nested"), with its interval over subjects ("accuracy_low",
         "accuracy_high"); "calibration_error" (on the very recordings that it was learnt from), "unknown_auc" (area
         under the ROC curve, classes left out), "n_folds".
-=======
-        What was found with the training subjects held out: "accuracy" and its 95 % interval, "accuracy_low" and
-        "accuracy_high", "calibration_error" (on the very recordings
-        that it was learnt from), "unknown_auc" (area under the ROC curve, classes left out), "n_folds".
->>>>>>> e7deb62 (Prediction reads recordings as those of training; pairs of NTU bodies, published splits, intervals of fit, progress inside splits, notes on the page)
     """
 
     sharpness_: float
@@ -166,11 +160,7 @@ def calibrate(
     having been made on the same people.
     """
     codes, n_classes = held.codes, len(means)
-<<<<<<< HEAD
     decided, known, true, people = [], [], [], []
-=======
-    decided, known, true, whose = [], [], [], []
->>>>>>> e7deb62 (Prediction reads recordings as those of training; pairs of NTU bodies, published splits, intervals of fit, progress inside splits, notes on the page)
     for train, valid in folds:
         found = held.out(train, valid)
         if found is not None:
@@ -180,11 +170,7 @@ def calibrate(
             decided.append(found[0][there])
             known.append(found[1][there])
             true.append(codes[valid][there])
-<<<<<<< HEAD
             people.append(held.people[valid][there])
-=======
-            whose.append(held.people[valid][there])
->>>>>>> e7deb62 (Prediction reads recordings as those of training; pairs of NTU bodies, published splits, intervals of fit, progress inside splits, notes on the page)
     if not sum(map(len, true)):
         raise DataError("no subject can be held out: every label is done by one subject only")
     decisions, truth = np.concatenate(decided), np.concatenate(true)
@@ -210,7 +196,6 @@ def calibrate(
     )  # fine enough; files hold it in half precision
     proba = softmax(out.sharpness_ * decisions, axis=1)
     right = decisions.argmax(axis=1) == truth
-<<<<<<< HEAD
     nested = min(max(float(right.mean()) - optimism, 0.0), 1.0)
     known_to = interval(right, np.concatenate(people), nested)
     out.held_out_ = {
@@ -219,14 +204,6 @@ def calibrate(
         "accuracy_nested": nested,
         "accuracy_low": known_to.low,
         "accuracy_high": known_to.high,
-=======
-    between = interval(right, np.concatenate(whose))
-    out.held_out_ = {
-        "n_folds": len(folds),
-        "accuracy": float(right.mean()),
-        "accuracy_low": between.low,
-        "accuracy_high": between.high,
->>>>>>> e7deb62 (Prediction reads recordings as those of training; pairs of NTU bodies, published splits, intervals of fit, progress inside splits, notes on the page)
         "calibration_error": expected_calibration_error(proba, truth, np.arange(n_classes)),
         "unknown_auc": _area(*score),
     }
