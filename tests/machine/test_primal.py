@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.machine.blocks import in_memory
 from kerneton.machine.folds import machines
 from kerneton.machine.gram import combine, gram
 from kerneton.machine.primal import _Problem, solve_blocks
@@ -22,7 +23,7 @@ def problem(n=90, d=140, k=5, seed=0, dtype=np.float64):
 
 
 def cut(X, size):
-    return lambda: (X[i : i + size] for i in range(0, len(X), size))
+    return in_memory([X[i : i + size] for i in range(0, len(X), size)])
 
 
 def by_gram(X, codes, C, penalty, scaling):

@@ -1,0 +1,93 @@
+"""Features in blocks that need not be in memory: one pass over all of them maps and sums.
+
+`Blocks` is all that the solver of `kerneton.machine.primal` knows. A block comes from memory, from disk or is computed anew, as its ``load`` says;
+on a cluster another class answers the same call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from kerneton.machine.threads import in_threads
+
+# A block (m, d), columns (…, m) of its rows and what all blocks share → columns (…, m) of the answer or None, and a term of the sum.
+Work = Callable[..., tuple[np.ndarray | None, np.ndarray]]
+_GROUPS = 8  # of blocks, each summed in order: sums do not depend on the number of threads
+
+
+class Blocks(Protocol):
+    """Features (n, d) in blocks of rows."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def reduce(self, work: Work, *columns: np.ndarray, shared: Any = None) -> tuple[Any, np.ndarray]:
+        """One pass: columns of all blocks side by side (or None), and the sum over blocks."""
+
+
+class LocalBlocks:
+    """Blocks that ``load(i)`` gives, with ``sizes`` rows each, several at a time on threads.
+
+    >>> blocks = in_memory([np.eye(2), np.ones((1, 2))])
+    >>> blocks.shape, blocks.reduce(inner_and_sum, np.array([[1.0, 2.0, 3.0]]))[1].tolist()
+    ((3, 2), [[4.0, 5.0]])
+    """
+
+    def __init__(
+        self, sizes: Sequence[int], n_features: int, load: Callable[[int], np.ndarray], n_threads: int = 1
+    ) -> None:
+        self.ends = np.cumsum(sizes)
+        self.shape = int(self.ends[-1]), n_features
+        self.load, self.n_threads = load, n_threads
+
+    def reduce(self, work: Work, *columns: np.ndarray, shared: Any = None) -> tuple[Any, np.ndarray]:
+        starts = [0, *self.ends[:-1]]
+
+        def group(blocks: np.ndarray) -> tuple[list[Any], Any]:
+            parts, total = [], None
+            for i in blocks:
+                rows = slice(starts[i], self.ends[i])
+                part, term = work(self.load(i), *(c[..., rows] for c in columns), shared=shared)
+                parts.append(part)
+                total = term.astype(np.float64) if total is None else np.add(total, term, out=total)
+            return parts, total
+
+        groups = np.array_split(np.arange(len(self.ends)), min(_GROUPS, len(self.ends)))
+        found = in_threads(group, groups, self.n_threads)
+        parts = [part for some, _ in found for part in some]
+        total = found[0][1]
+        for _, term in found[1:]:
+            total += term
+        return None if parts[0] is None else np.concatenate(parts, axis=-1), total
+
+
+def in_memory(arrays: Sequence[np.ndarray], n_threads: int = 1) -> LocalBlocks:
+    """Blocks that are there."""
+    return LocalBlocks([len(X) for X in arrays], arrays[0].shape[1], lambda i: arrays[i], n_threads)
+
+
+def inner_and_sum(
+    X: np.ndarray, *columns: np.ndarray, shared: np.ndarray | None = None
+) -> tuple[np.ndarray | None, np.ndarray]:
+    """``Σ_i constants_i x_i``; with shared rows W first ``f = W Xᵀ``, which is answered too, and ``Σ_i (factors f + constants)_i x_i``.
+
+    >>> inner_and_sum(np.eye(2), np.ones((1, 2)), np.zeros((1, 2)), shared=np.array([[3.0, 4.0]]))
+    (array([[3., 4.]]), array([[3., 4.]]))
+    """
+    if shared is None:
+        return None, columns[0].astype(X.dtype) @ X
+    factors, constants = columns
+    inner = (shared.astype(X.dtype, copy=False) @ X.T).astype(np.float64)
+    return inner, (factors * inner + constants).astype(X.dtype) @ X
+
+
+def squares_of(X: np.ndarray, shared: None = None) -> tuple[None, np.ndarray]:  # noqa: ARG001
+    """Σ_i ‖x_i‖².
+
+    >>> squares_of(np.full((2, 3), 2.0))
+    (None, array([24.]))
+    """
+    return None, np.array([np.einsum("ij,ij->", X, X, dtype=np.float64)])
