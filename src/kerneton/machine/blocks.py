@@ -85,9 +85,9 @@ def inner_and_sum(
 
 
 def squares_of(X: np.ndarray, shared: None = None) -> tuple[None, np.ndarray]:  # noqa: ARG001
-    """Σ_i ‖x_i‖².
+    """Σ_i x_i², feature by feature, (d,).
 
     >>> squares_of(np.full((2, 3), 2.0))
-    (None, array([24.]))
+    (None, array([8., 8., 8.]))
     """
-    return None, np.array([np.einsum("ij,ij->", X, X, dtype=np.float64)])
+    return None, np.einsum("ij,ij->j", X, X)

@@ -96,7 +96,7 @@ class _Problem:
         """Learn the scatter within classes, and c."""
         n = len(self.codes)
         members = np.equal.outer(np.arange(len(self.counts)), self.codes).astype(float)
-        sums, squares = self._sum(members), float(self.blocks.reduce(squares_of)[1][0])
+        sums, squares = self._sum(members), float(self.blocks.reduce(squares_of)[1].sum())
         self.means = sums / np.maximum(self.counts, 1)[:, None]
         size = (squares - float((self.counts * (self.means * self.means).sum(axis=1)).sum())) / n
         if penalty > 0 and size > 1e-12 * squares / n:  # or no class has two recordings that differ

@@ -23,7 +23,13 @@ from kerneton.machine.threads import one_blas_thread
 from kerneton.prepare.poses import skeleton_kind
 from kerneton.recognize.branch import Branch, Encoder, side_by_side
 from kerneton.recognize.search import Mixture, Search
-from kerneton.recognize.training import average_machines, calibrate_held_out, check_recognizer, check_training
+from kerneton.recognize.training import (
+    average_machines,
+    calibrate_held_out,
+    check_recognizer,
+    check_training,
+    is_large,
+)
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
@@ -115,16 +121,24 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         self.device = device
         self.progress = progress
 
-    def fit(self, X: Iterable[Any], y: Any, groups: Any = None) -> Recognizer:
-        """Train; ``groups`` are the subjects, by default the recordings' own where all have one."""
-        with one_blas_thread():
-            return self._fit(X, y, groups)
+    def fit(self, X: Iterable[Any], y: Any, groups: Any = None, *, scratch: Any = None) -> Recognizer:
+        """Train; ``groups`` are the subjects, by default the recordings' own where all have one.
 
-    def _fit(self, X: Iterable[Any], y: Any, groups: Any) -> Recognizer:
+        Beyond 3,000 recordings see `kerneton.recognize.growth`; ``scratch`` is a folder for their features, with which a later fit goes on.
+        """
+        with one_blas_thread():
+            return self._fit(X, y, groups, scratch)
+
+    def _fit(self, X: Iterable[Any], y: Any, groups: Any, scratch: Any = None) -> Recognizer:
         check_recognizer(self)
         sequences, y, classes, codes = check_training(X, y, groups)
         if groups is None and all(s.subject is not None for s in sequences):
             groups = [s.subject for s in sequences]
+        if is_large(self.machine, len(sequences)):
+            from kerneton.recognize.growth import fit_large
+
+            fit_large(self, sequences, y, groups, codes, scratch=scratch)
+            return self
         named, search = {name: clone(branch) for name, branch in self.branches}, self.search
         if self.any_skeleton and (kind := skeleton_kind(sequences)).differs:
             from kerneton.recognize.other_skeletons import suited

@@ -51,6 +51,15 @@ def check_recognizer(model: Any) -> None:
         raise ParameterError(f"search and calibration need a LinearSVM, got {type(model.machine).__name__}")
 
 
+GRAM_LIMIT = 3000  # recordings up to which machines are solved on Gram matrices
+
+
+def is_large(machine: Any, n: int) -> bool:
+    """Whether so many recordings are fitted block by block, see `kerneton.recognize.growth`."""
+    linear = machine is None or getattr(machine, "loss", None) == "squared_hinge"
+    return linear and n > GRAM_LIMIT
+
+
 def machine_options(machine: Any, classes: np.ndarray) -> dict[str, Any]:
     """What a `LinearSVM` asks of the machines that are solved from Gram matrices."""
     factors = machine.class_weight

@@ -1,0 +1,221 @@
+"""Fits beyond the reach of Gram matrices: choices on a sample of the recordings, the machine on all of them, block by block.
+
+Up to 3,000 recordings everything is fitted on Gram matrices. Beyond, a sample of `SAMPLE` recordings, spread over classes and
+subjects with a fixed seed, decides what is decided once: view, mirroring, sums, C, penalty, weights of joints, the mean on which
+features are centred, and the calibration. The final machine sees every recording: features are computed in blocks of
+`BLOCK` recordings, kept in memory, on disk or on a cluster, and `kerneton.machine.primal` passes over them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+
+from kerneton.data.progress import silent
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import DataError
+from kerneton.machine.blocks import Blocks, LocalBlocks, squares_of
+from kerneton.machine.classes import class_weights
+from kerneton.machine.primal import solve_blocks
+from kerneton.machine.threads import count_threads
+from kerneton.recognize.packed import Packed, pack, read_packed, write_packed
+from kerneton.recognize.training import machine_options
+
+SAMPLE = 1200  # recordings of the sample beyond
+BLOCK = 256  # recordings per block
+PASSES = 24  # over all blocks, after which no Newton step is begun
+MEMORY = 2**30  # bytes of features that stay in memory; more go to disk
+
+
+def sample_rows(codes: np.ndarray, groups: Any, size: int, seed: int = 0) -> np.ndarray:
+    """Positions of about ``size`` recordings: every class, and as many subjects as there is room for, one recording of each in turn.
+
+    >>> rows = sample_rows(np.repeat([0, 1], 50), ["ann", "bob"] * 50, 8)
+    >>> np.bincount(np.repeat([0, 1], 50)[rows]).tolist()
+    [4, 4]
+    """
+    order = np.random.default_rng(seed).permutation(len(codes))
+    people = np.zeros(len(codes), int) if groups is None else np.unique(groups, return_inverse=True)[1]
+    cells = (codes * (people.max() + 1) + people)[order]
+    turn = _turns(cells)  # 0 for the first of its class and subject, 1 for the next
+    # Within a turn each class in turn, so that all classes grow alike.
+    first = np.argsort(turn, kind="stable")
+    within = np.empty(len(codes), int)
+    within[first] = _turns(codes[order][first])
+    chosen = np.lexsort((within, turn))[:size]
+    missing = np.setdiff1d(codes, codes[order][chosen])
+    extra = [np.flatnonzero(codes == c)[0] for c in missing]
+    return np.unique(np.concatenate([order[chosen], extra]).astype(int))
+
+
+def _turns(keys: np.ndarray) -> np.ndarray:
+    """How many equal keys came before each.
+
+    >>> _turns(np.array([5, 3, 5, 5])).tolist()
+    [0, 0, 1, 2]
+    """
+    order = np.argsort(keys, kind="stable")
+    _, starts, counts = np.unique(keys[order], return_index=True, return_counts=True)
+    out = np.empty(len(keys), int)
+    out[order] = np.arange(len(keys)) - np.repeat(starts, counts)
+    return out
+
+
+def fit_large(
+    model: Any,
+    sequences: Sequence[SkeletonSequence],
+    y: np.ndarray,
+    groups: Any,
+    codes: np.ndarray,
+    *,
+    scratch: Any = None,
+    cluster: Any = None,
+) -> None:
+    """Fit a recogniser on many recordings; ``scratch`` is a folder whose blocks a later fit on the same recordings goes on with."""
+    check_large(sequences, y, groups, codes)
+    rows = sample_rows(codes, groups, SAMPLE)
+    some = None if groups is None else np.asarray(groups)[rows]
+    key = None if scratch is None else joblib.hash((model.get_params(), [s.joints for s in sequences], y, some))
+    timing = model.timing_ = {}
+    start = time.perf_counter()
+    kept = None if scratch is None else Path(scratch) / f"{key}.kern"
+    if kept is not None and kept.exists():
+        from kerneton.recognize.model_file import load
+
+        model.__dict__ |= {k: v for k, v in load(kept).__dict__.items() if k.endswith("_")}
+    else:
+        model._fit([sequences[i] for i in rows], y[rows], some)
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            model.save(kept)
+    timing["selection_s"] = time.perf_counter() - start
+    start = time.perf_counter()
+    if cluster is not None:
+        blocks, folder = cluster(model, sequences), None
+    else:
+        blocks, folder = _local(model, sequences, scratch, key)
+    try:
+        timing["encoding_s"] = time.perf_counter() - start
+        start = time.perf_counter()
+        model.machine_ = _machine(model, blocks, codes)
+        timing["solver_s"] = time.perf_counter() - start
+    finally:
+        if folder is not None and scratch is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_large(sequences: Sequence[Any], y: np.ndarray, groups: Any, codes: np.ndarray) -> None:
+    """What few recordings may be and many may not: a class of one recording, subjects for some."""
+    classes, counts = np.unique(y, return_counts=True)
+    problems = []
+    if (alone := classes[counts == 1].tolist()):
+        problems.append(
+            f"{', '.join(map(repr, alone[:5]))}: a single recording among {len(y)}, which nothing can be held out from; "
+            "correct the label or leave it out"
+        )
+    nobody = [i for i, s in enumerate(sequences) if s.subject is None]
+    if groups is None and 0 < len(nobody) < len(sequences):
+        problems.append(
+            f"{len(nobody)} of {len(sequences)} recordings have no subject, the first is number {nobody[0]} "
+            f"({sequences[nobody[0]].name or 'without a name'}); give all of them one, or none"
+        )
+    if problems:
+        raise DataError("; ".join(problems))
+
+
+def encode_block(model: Any, sequences: Sequence[SkeletonSequence]) -> Packed:
+    """Features of some recordings as the fitted branches give them, packed."""
+    return pack(model.features(sequences))
+
+
+def _local(model: Any, sequences: Sequence[SkeletonSequence], scratch: Any, key: Any) -> tuple[Blocks, Path | None]:
+    """Blocks in memory, or on disk where they are many; computed anew in every pass where that is faster or the disk has no room."""
+    starts = range(0, len(sequences), BLOCK)
+    parts = [sequences[i : i + BLOCK] for i in starts]
+    threads = count_threads(model.n_jobs)
+    n_features = sum(int(b.kernel_.block_sizes_.sum()) for b in model.branches_.values())
+    progress = model.progress or silent
+    size = len(sequences) * (2 * n_features + 4)
+
+    def made(load: Callable[[int], np.ndarray]) -> Blocks:
+        return LocalBlocks([len(p) for p in parts], n_features, load, threads)
+
+    if size <= MEMORY and scratch is None:
+        packed = [encode_block(model, p) for p in progress(parts, total=len(parts), desc="encoding blocks")]
+        return made(lambda i: packed[i].features()), None
+    folder = Path(tempfile.mkdtemp(prefix="kerneton-")) if scratch is None else Path(scratch) / str(key)
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{i:06d}.block" for i in range(len(parts))]
+    missing = [i for i, file in enumerate(files) if not file.exists()]
+    free = shutil.disk_usage(folder).free
+    if len(missing) * BLOCK * 2 * n_features > free:
+        if scratch is None:
+            shutil.rmtree(folder, ignore_errors=True)
+            return made(lambda i: encode_block(model, parts[i]).features()), None
+        raise DataError(
+            f"{scratch}: the features need {size / 1e9:.1f} GB and the disk has {free / 1e9:.1f} GB left; name a folder "
+            "on a larger disk, or none, and the features are computed anew in every pass"
+        )
+    try:
+        for i in progress(missing, total=len(missing), desc="encoding blocks"):
+            write_packed(files[i], encode_block(model, parts[i]))
+    except BaseException:
+        if scratch is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return made(lambda i: read_packed(files[i], (len(parts[i]), n_features)).features()), folder
+
+
+def _machine(model: Any, blocks: Blocks, codes: np.ndarray) -> Any:
+    """The machine of all recordings: as `average_machines`, from blocks."""
+    machine, classes = model.machine_, model.classes_
+    options = machine_options(machine, classes)
+    weights = class_weights(codes, len(classes), options["class_weight"])
+    sizes = {name: int(b.kernel_.block_sizes_.sum()) for name, b in model.branches_.items()}
+    coef: Any = 0.0
+    intercept: Any = 0.0
+    n_iter = 0
+    for mixture in model.mixtures_:
+        shares = np.concatenate([np.full(size, mixture.shares.get(n, 0.0) ** 0.5) for n, size in sizes.items()])
+        found = solve_blocks(
+            Weighted(blocks, shares),
+            codes,
+            mixture.C,
+            penalty=mixture.penalty,
+            scaling=options["scaling"],
+            weights=weights,
+            max_passes=PASSES,
+            progress=model.progress,
+        )
+        coef = coef + shares * found.coef / len(model.mixtures_)
+        intercept = intercept + found.intercept / len(model.mixtures_)
+        n_iter = max(n_iter, found.n_iter)
+    dtype = machine.coef_.dtype
+    state = {"classes": classes, "coef": coef.astype(dtype), "intercept": intercept.astype(dtype)}
+    machine.set_state(state | {"n_iter": n_iter})
+    return machine
+
+
+class Weighted:
+    """Blocks whose features are multiplied by factors (d,), without touching them.
+
+    >>> from kerneton.machine.blocks import in_memory, inner_and_sum
+    >>> blocks = Weighted(in_memory([np.ones((1, 2))]), np.array([1.0, 2.0]))
+    >>> blocks.reduce(inner_and_sum, np.ones((1, 1)))[1].tolist()
+    [[1.0, 2.0]]
+    """
+
+    def __init__(self, blocks: Blocks, factors: np.ndarray) -> None:
+        self.blocks, self.factors, self.shape = blocks, factors, blocks.shape
+
+    def reduce(self, work: Any, *columns: np.ndarray, shared: Any = None) -> tuple[Any, np.ndarray]:
+        shared = None if shared is None else shared * self.factors
+        inner, total = self.blocks.reduce(work, *columns, shared=shared)
+        return inner, total * self.factors ** (2 if work is squares_of else 1)
