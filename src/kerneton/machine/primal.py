@@ -83,10 +83,20 @@ def solve_blocks(
 class _Problem:
     """What all passes share; arrays have one row per class."""
 
-    def __init__(self, blocks: Blocks, codes: np.ndarray, C: float, scaling: float, weights: Any, max_passes: int | None) -> None:
+    def __init__(
+        self,
+        blocks: Blocks,
+        codes: np.ndarray,
+        C: float,
+        scaling: float,
+        weights: Any,
+        max_passes: int | None,
+    ) -> None:
         self.blocks, self.codes, self.rho = blocks, np.asarray(codes), scaling**0.5
         self.n_passes, self.most = 0, np.inf if max_passes is None else max_passes
-        self.at_once = 500 if max_passes is None else _AT_ONCE  # products with the Hessian for one Newton step
+        self.at_once = (
+            500 if max_passes is None else _AT_ONCE
+        )  # products with the Hessian for one Newton step
         self.counts = np.bincount(self.codes).astype(float)
         self.signs = one_vs_rest(self.codes, len(self.counts))
         self.C = np.broadcast_to(C if weights is None else C * weights, self.signs.shape)
@@ -104,7 +114,9 @@ class _Problem:
         if self.alpha:
             self.scale = self._scale(squares, seed) if scale is None else scale
 
-    def _pass(self, W: np.ndarray, factors: np.ndarray, constants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _pass(
+        self, W: np.ndarray, factors: np.ndarray, constants: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Inner products (r, n) of rows of W with recordings, and ``Σ_i (factors inner + constants)_i x_i``."""
         self.n_passes += 1
         inner, total = self.blocks.reduce(inner_and_sum, factors, constants, shared=W)
@@ -238,7 +250,7 @@ def _conjugate_gradients(
     p, rz = r.copy(), (r * r).sum(axis=1)
     goal, gain = rtol**2 * rz, np.zeros(len(rhs))
     for _ in range(most):
-        going = (rz[rows] > goal[rows])
+        going = rz[rows] > goal[rows]
         rows, p = rows[going], p[going]
         if not len(rows):
             break

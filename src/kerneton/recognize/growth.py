@@ -25,13 +25,15 @@ from kerneton.machine.blocks import Blocks, LocalBlocks, squares_of
 from kerneton.machine.classes import class_weights
 from kerneton.machine.primal import solve_blocks
 from kerneton.machine.threads import count_threads
-from kerneton.recognize.packed import Packed, pack, read_packed, write_packed
+from kerneton.recognize.packed import pack, read_packed, write_packed
 from kerneton.recognize.training import machine_options
 
 SAMPLE = 1200  # recordings of the sample beyond
 BLOCK = 256  # recordings per block
 PASSES = 24  # over all blocks, after which no Newton step is begun
+TOL = 1e-5  # of the solver, where passes are not counted
 MEMORY = 2**30  # bytes of features that stay in memory; more go to disk
+HALVE = 2**33  # bytes of features beyond which those on disk are rounded to 16 bits
 
 
 def sample_rows(codes: np.ndarray, groups: Any, size: int, seed: int = 0) -> np.ndarray:
@@ -79,10 +81,12 @@ def fit_large(
     cluster: Any = None,
 ) -> None:
     """Fit a recogniser on many recordings; ``scratch`` is a folder whose blocks a later fit on the same recordings goes on with."""
-    check_large(sequences, y, groups, codes)
+    check_large(sequences, y, groups)
     rows = sample_rows(codes, groups, SAMPLE)
     some = None if groups is None else np.asarray(groups)[rows]
-    key = None if scratch is None else joblib.hash((model.get_params(), [s.joints for s in sequences], y, some))
+    key = (
+        None if scratch is None else joblib.hash((model.get_params(), [s.joints for s in sequences], y, some))
+    )
     timing = model.timing_ = {}
     start = time.perf_counter()
     kept = None if scratch is None else Path(scratch) / f"{key}.kern"
@@ -91,7 +95,7 @@ def fit_large(
 
         model.__dict__ |= {k: v for k, v in load(kept).__dict__.items() if k.endswith("_")}
     else:
-        model._fit([sequences[i] for i in rows], y[rows], some)
+        model._fit([sequences[i] for i in rows], y[rows], some, large=False)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
             model.save(kept)
@@ -111,11 +115,11 @@ def fit_large(
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def check_large(sequences: Sequence[Any], y: np.ndarray, groups: Any, codes: np.ndarray) -> None:
+def check_large(sequences: Sequence[Any], y: np.ndarray, groups: Any) -> None:
     """What few recordings may be and many may not: a class of one recording, subjects for some."""
     classes, counts = np.unique(y, return_counts=True)
     problems = []
-    if (alone := classes[counts == 1].tolist()):
+    if alone := classes[counts == 1].tolist():
         problems.append(
             f"{', '.join(map(repr, alone[:5]))}: a single recording among {len(y)}, which nothing can be held out from; "
             "correct the label or leave it out"
@@ -130,47 +134,48 @@ def check_large(sequences: Sequence[Any], y: np.ndarray, groups: Any, codes: np.
         raise DataError("; ".join(problems))
 
 
-def encode_block(model: Any, sequences: Sequence[SkeletonSequence]) -> Packed:
-    """Features of some recordings as the fitted branches give them, packed."""
-    return pack(model.features(sequences))
-
-
-def _local(model: Any, sequences: Sequence[SkeletonSequence], scratch: Any, key: Any) -> tuple[Blocks, Path | None]:
+def _local(
+    model: Any, sequences: Sequence[SkeletonSequence], scratch: Any, key: Any
+) -> tuple[Blocks, Path | None]:
     """Blocks in memory, or on disk where they are many; computed anew in every pass where that is faster or the disk has no room."""
     starts = range(0, len(sequences), BLOCK)
     parts = [sequences[i : i + BLOCK] for i in starts]
     threads = count_threads(model.n_jobs)
     n_features = sum(int(b.kernel_.block_sizes_.sum()) for b in model.branches_.values())
     progress = model.progress or silent
-    size = len(sequences) * (2 * n_features + 4)
+    width = model.features(sequences[:1]).dtype.itemsize * n_features
+    halved = len(sequences) * width > HALVE
 
     def made(load: Callable[[int], np.ndarray]) -> Blocks:
         return LocalBlocks([len(p) for p in parts], n_features, load, threads)
 
-    if size <= MEMORY and scratch is None:
-        packed = [encode_block(model, p) for p in progress(parts, total=len(parts), desc="encoding blocks")]
-        return made(lambda i: packed[i].features()), None
+    if len(sequences) * width <= MEMORY and scratch is None:
+        arrays = [model.features(p) for p in progress(parts, total=len(parts), desc="encoding blocks")]
+        return made(lambda i: arrays[i]), None
     folder = Path(tempfile.mkdtemp(prefix="kerneton-")) if scratch is None else Path(scratch) / str(key)
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{i:06d}.block" for i in range(len(parts))]
     missing = [i for i, file in enumerate(files) if not file.exists()]
-    free = shutil.disk_usage(folder).free
-    if len(missing) * BLOCK * 2 * n_features > free:
-        if scratch is None:
-            shutil.rmtree(folder, ignore_errors=True)
-            return made(lambda i: encode_block(model, parts[i]).features()), None
+    needed, free = (
+        len(missing) * BLOCK * (2 * n_features if halved else width),
+        shutil.disk_usage(folder).free,
+    )
+    if needed > free and scratch is not None:
         raise DataError(
-            f"{scratch}: the features need {size / 1e9:.1f} GB and the disk has {free / 1e9:.1f} GB left; name a folder "
+            f"{scratch}: the features need {needed / 1e9:.3g} GB and the disk has {free / 1e9:.3g} GB left; name a folder "
             "on a larger disk, or none, and the features are computed anew in every pass"
         )
     try:
-        for i in progress(missing, total=len(missing), desc="encoding blocks"):
-            write_packed(files[i], encode_block(model, parts[i]))
+        if needed <= free:
+            for i in progress(missing, total=len(missing), desc="encoding blocks"):
+                write_packed(files[i], pack(model.features(parts[i]), halved=halved))
+            return made(lambda i: read_packed(files[i]).features()), folder
     except BaseException:
         if scratch is None:
             shutil.rmtree(folder, ignore_errors=True)
         raise
-    return made(lambda i: read_packed(files[i], (len(parts[i]), n_features)).features()), folder
+    shutil.rmtree(folder, ignore_errors=True)
+    return made(lambda i: model.features(parts[i])), None
 
 
 def _machine(model: Any, blocks: Blocks, codes: np.ndarray) -> Any:
@@ -183,7 +188,9 @@ def _machine(model: Any, blocks: Blocks, codes: np.ndarray) -> Any:
     intercept: Any = 0.0
     n_iter = 0
     for mixture in model.mixtures_:
-        shares = np.concatenate([np.full(size, mixture.shares.get(n, 0.0) ** 0.5) for n, size in sizes.items()])
+        shares = np.concatenate(
+            [np.full(size, mixture.shares.get(n, 0.0) ** 0.5) for n, size in sizes.items()]
+        )
         found = solve_blocks(
             Weighted(blocks, shares),
             codes,
@@ -191,6 +198,7 @@ def _machine(model: Any, blocks: Blocks, codes: np.ndarray) -> Any:
             penalty=mixture.penalty,
             scaling=options["scaling"],
             weights=weights,
+            tol=TOL,
             max_passes=PASSES,
             progress=model.progress,
         )

@@ -1,4 +1,4 @@
-"""Blocks of features at two bytes each, in memory or in a file that is whole or not there, and tells when it was changed."""
+"""Blocks of features in files that are whole or not there, that tell when they were changed, and may be rounded to 16 bits."""
 
 from __future__ import annotations
 
@@ -15,29 +15,33 @@ _LARGEST = 32767
 
 
 class Packed(NamedTuple):
-    """Whole numbers (m, d) of 16 bits and the factor of each row (m,): an error of 1/65,534 of the row's largest feature."""
+    """Numbers (m, d), whole ones of 16 bits or features as they are, and the factor of each row (m, 1)."""
 
     numbers: np.ndarray
     factors: np.ndarray
 
     def features(self) -> np.ndarray:
-        """(m, d) in float32."""
-        out = self.numbers.astype(np.float32)
-        out *= self.factors[:, None]
+        """(m, d)."""
+        if self.numbers.dtype != np.int16:
+            return self.numbers
+        out = self.numbers.astype(self.factors.dtype)
+        out *= self.factors
         return out
 
 
-def pack(features: np.ndarray) -> Packed:
-    """Features (m, d), packed.
+def pack(features: np.ndarray, *, halved: bool = True) -> Packed:
+    """Features (m, d); ``halved`` rounds them to 16 bits, an error of 1/65,534 of the row's largest at most.
 
     >>> pack(np.array([[1.0, -0.5], [0.0, 0.0]], dtype=np.float32)).features().round(4).tolist()
     [[1.0, -0.5], [0.0, 0.0]]
     """
-    largest = np.maximum(np.abs(features).max(axis=1), np.finfo(np.float32).tiny)
+    largest = np.maximum(np.abs(features).max(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    if not halved:
+        return Packed(np.ascontiguousarray(features), largest)
     numbers = np.empty(features.shape, np.int16)
     for row, x, factor in zip(numbers, features, _LARGEST / largest, strict=True):
         np.rint(x * factor, out=row, casting="unsafe")
-    return Packed(numbers, (largest / _LARGEST).astype(np.float32))
+    return Packed(numbers, largest / features.dtype.type(_LARGEST))
 
 
 def write_packed(path: Path, block: Packed) -> None:
@@ -45,8 +49,8 @@ def write_packed(path: Path, block: Packed) -> None:
     part = path.with_suffix(".part")
     try:
         with open(part, "wb") as file:
-            for array in (block.numbers, block.factors, _sum(block)):
-                file.write(np.ascontiguousarray(array).data)
+            for array in (*block, _checksum(block)):
+                np.save(file, array, allow_pickle=False)
         os.replace(part, path)
     except OSError as error:
         part.unlink(missing_ok=True)
@@ -58,24 +62,26 @@ def write_packed(path: Path, block: Packed) -> None:
         raise
 
 
-def read_packed(path: Path, shape: tuple[int, int]) -> Packed:
+def read_packed(path: Path) -> Packed:
     """A block as it was written; one that was changed since is refused."""
-    m, d = shape
-    numbers, factors, expected = np.empty((m, d), np.int16), np.empty(m, np.float32), np.empty(1, np.uint64)
     try:
         with open(path, "rb") as file:
-            read = sum(file.readinto(array.reshape(-1).view(np.uint8).data) for array in (numbers, factors, expected))
-            whole = read == 2 * m * d + 4 * m + 8 and not file.read(1)
-    except OSError as error:
-        raise DataError(f"{path}: the block cannot be read: {error.strerror}; fit again") from error
-    block = Packed(numbers, factors)
-    if not whole or _sum(block)[0] != expected[0]:
+            numbers, factors, expected = (np.load(file, allow_pickle=False) for _ in range(3))
+        block = Packed(numbers, factors)
+        whole = bool(_checksum(block)[0] == expected[0])
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: the block has gone; fit again") from error
+    except (OSError, ValueError, EOFError, TypeError, IndexError) as error:
+        raise DataError(
+            f"{path}: the block was changed after it was written; delete it and fit again"
+        ) from error
+    if not whole:
         raise DataError(f"{path}: the block was changed after it was written; delete it and fit again")
     return block
 
 
-def _sum(block: Packed) -> np.ndarray:
-    """A checksum as fast as memory: eight bytes at a time, XOR, and what is left over."""
+def _checksum(block: Packed) -> np.ndarray:
+    """As fast as memory: eight bytes at a time, by XOR, and what is left over."""
     data = block.numbers.reshape(-1).view(np.uint8)
     whole = len(data) // 8 * 8
     total = int(np.bitwise_xor.reduce(data[:whole].view(np.uint64), initial=0))

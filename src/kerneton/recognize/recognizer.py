@@ -127,17 +127,17 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         Beyond 3,000 recordings see `kerneton.recognize.growth`; ``scratch`` is a folder for their features, with which a later fit goes on.
         """
         with one_blas_thread():
-            return self._fit(X, y, groups, scratch)
+            return self._fit(X, y, groups, scratch=scratch)
 
-    def _fit(self, X: Iterable[Any], y: Any, groups: Any, scratch: Any = None) -> Recognizer:
+    def _fit(self, X: Iterable[Any], y: Any, groups: Any, large: bool = True, **options: Any) -> Recognizer:
         check_recognizer(self)
         sequences, y, classes, codes = check_training(X, y, groups)
         if groups is None and all(s.subject is not None for s in sequences):
             groups = [s.subject for s in sequences]
-        if is_large(self.machine, len(sequences)):
+        if large and is_large(self.machine, len(sequences)):
             from kerneton.recognize.growth import fit_large
 
-            fit_large(self, sequences, y, groups, codes, scratch=scratch)
+            fit_large(self, sequences, y, groups, codes, **options)
             return self
         named, search = {name: clone(branch) for name, branch in self.branches}, self.search
         if self.any_skeleton and (kind := skeleton_kind(sequences)).differs:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.layouts import KINECT_20
+from kerneton.data.layouts import KINECT_20, Layout
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.experiments.bench._timing import Settings, compared
@@ -119,7 +119,15 @@ def _run(program: str, source: Path, *arguments: str) -> dict[str, float]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def labelled(n: int, seed: int = 0) -> SkeletonDataset:
+def labelled(
+    n: int,
+    seed: int = 0,
+    *,
+    classes: int = N_CLASSES,
+    people: int = N_SUBJECTS,
+    layout: Layout = KINECT_20,
+    longest: int = 80,
+) -> SkeletonDataset:
     """Recordings of 20 classes by 20 people, of 40 to 80 frames: every class swings its joints in its own way.
 
     >>> data = labelled(40)
@@ -127,20 +135,21 @@ def labelled(n: int, seed: int = 0) -> SkeletonDataset:
     (40, 20, dtype('float32'))
     """
     rng = np.random.default_rng(seed)
-    body = rng.uniform(-0.6, 0.6, size=(20, 3))
-    swing = rng.normal(scale=0.15, size=(N_CLASSES, 2, 20, 3))
-    person = rng.normal(scale=0.05, size=(N_SUBJECTS, 20, 3))
+    n_joints = len(layout.joints)
+    body = rng.uniform(-0.6, 0.6, size=(n_joints, 3))
+    swing = rng.normal(scale=0.15, size=(classes, 2, n_joints, 3))
+    person = rng.normal(scale=0.05, size=(people, n_joints, 3))
     made = []
     for i in range(n):
-        action, subject = i % N_CLASSES, i // N_CLASSES % N_SUBJECTS
-        time = np.linspace(0, 1, int(rng.integers(40, 81)))[:, None, None]
+        action, subject = i % classes, i // classes % people
+        time = np.linspace(0, 1, int(rng.integers(40, longest + 1)))[:, None, None]
         turns = rng.uniform(0.8, 1.2) * 2 * np.pi * time + rng.uniform(0, 0.5)
         x = body + person[subject] + swing[action, 0] * np.sin(turns) + swing[action, 1] * np.sin(2 * turns)
         x = x + rng.normal(scale=0.01, size=x.shape)
         made.append(
             SkeletonSequence(
                 x.astype(np.float32),
-                layout=KINECT_20,
+                layout=layout,
                 label=f"class {action}",
                 subject=f"person {subject}",
                 fps=30,

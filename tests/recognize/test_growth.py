@@ -1,0 +1,161 @@
+"""Fits block by block: the machine of the Gram path, from memory and from disk, whatever happens on the way."""
+
+from __future__ import annotations
+
+import errno
+
+import numpy as np
+import pytest
+
+from kerneton import SCK, Branch, CenterNormalize, LinearSVM, Preprocess, Recognizer, make_actions
+from kerneton.exceptions import DataError
+from kerneton.recognize import growth, packed, training
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_actions(["wave", "clap", "bow"], n_subjects=4, n_takes=3)
+
+
+def recognizer(**options):
+    kernel = SCK(order=2, joints=["left_hand", "right_hand", "head"], weighting="alignment")
+    branch = Branch(Preprocess(), kernel, CenterNormalize())
+    machine = LinearSVM(C=10, within_class_penalty=3, tol=1e-9)
+    return Recognizer([("hands", branch)], machine=machine, **options)
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Everything is large, and everything is in the sample."""
+    monkeypatch.setattr(training, "GRAM_LIMIT", 10)
+    monkeypatch.setattr(growth, "BLOCK", 7)
+    monkeypatch.setattr(growth, "PASSES", None)
+    monkeypatch.setattr(growth, "TOL", 1e-7)
+    return monkeypatch
+
+
+@pytest.fixture(scope="module")
+def by_gram(data):
+    return recognizer(calibrate=True).fit(data, data.labels)
+
+
+def difference(a, b):
+    a, b = a.machine_.coef_, b.machine_.coef_
+    return np.linalg.norm(a - b) / np.linalg.norm(b)
+
+
+@pytest.mark.parametrize(
+    ("memory", "halve", "error"),
+    [(2**30, 0, 1e-4), (0, 2**30, 1e-4), (0, 0, 2e-4)],
+    ids=["memory", "disk", "halved"],
+)
+def test_equals_the_gram_path(large, data, by_gram, memory, halve, error, tmp_path):
+    large.setattr(growth, "MEMORY", memory)
+    large.setattr(growth, "HALVE", halve)
+    large.setattr(growth.tempfile, "mkdtemp", lambda prefix: str(tmp_path / "blocks"))
+    model = recognizer(calibrate=True).fit(data, data.labels)
+    assert difference(model, by_gram) < error
+    assert model.predict(data).tolist() == by_gram.predict(data).tolist()
+    np.testing.assert_allclose(model.predict_proba(data), by_gram.predict_proba(data), atol=1e-3)
+    assert not (tmp_path / "blocks").exists()  # features are removed, whatever happens
+
+
+def test_features_are_computed_anew_where_the_disk_has_no_room(large, data, by_gram):
+    large.setattr(growth, "MEMORY", 0)
+    large.setattr(growth.shutil, "disk_usage", lambda folder: type("", (), {"free": 0}))
+    assert difference(recognizer().fit(data, data.labels), by_gram) < 1e-4
+
+
+def test_a_smaller_sample_chooses_and_all_recordings_train(large, data):
+    large.setattr(growth, "SAMPLE", 18)
+    model = recognizer().fit(data, data.labels)
+    assert (model.predict(data) == data.labels).mean() > 0.9
+    few = recognizer()._fit([data[i] for i in range(36)], data.labels, None, large=False)
+    assert difference(model, few) > 1e-3  # the sample has a mean and weights of its own
+
+
+def test_a_stopped_fit_goes_on(large, data, tmp_path):
+    whole = recognizer().fit(data, data.labels, scratch=tmp_path / "whole")
+    write, written = growth.write_packed, []
+
+    def stop(path, block):
+        if len(written) == 3:
+            raise KeyboardInterrupt
+        written.append(path)
+        write(path, block)
+
+    large.setattr(growth, "write_packed", stop)
+    with pytest.raises(KeyboardInterrupt):
+        recognizer().fit(data, data.labels, scratch=tmp_path / "again")
+    assert all(path.exists() for path in written)
+    large.setattr(growth, "write_packed", lambda path, block: (written.append(path), write(path, block)))
+    model = recognizer().fit(data, data.labels, scratch=tmp_path / "again")
+    assert len(written) == len(set(written)) == 6  # no block twice
+    np.testing.assert_array_equal(model.machine_.coef_, whole.machine_.coef_)
+
+
+def test_a_damaged_block_is_refused(large, data, tmp_path):
+    recognizer().fit(data, data.labels, scratch=tmp_path)
+    block = sorted(tmp_path.glob("*/*.block"))[2]
+    content = bytearray(block.read_bytes())
+    content[1000] ^= 1
+    block.write_bytes(content)
+    with pytest.raises(DataError, match=r"000002\.block: the block was changed after it was written"):
+        recognizer().fit(data, data.labels, scratch=tmp_path)
+    block.write_bytes(content[:50])
+    with pytest.raises(DataError, match="was changed after"):
+        recognizer().fit(data, data.labels, scratch=tmp_path)
+    block.unlink()
+    recognizer().fit(data, data.labels, scratch=tmp_path)  # the others are still good
+
+
+def test_a_full_disk(large, data, tmp_path):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with large.context() as patch:
+        patch.setattr(packed, "_checksum", full)
+        with pytest.raises(
+            DataError, match="the disk is full; make room and fit again with the same scratch"
+        ):
+            recognizer().fit(data, data.labels, scratch=tmp_path)
+    assert not list(tmp_path.glob("*/*"))
+    large.setattr(growth.shutil, "disk_usage", lambda folder: type("", (), {"free": 1000}))
+    with pytest.raises(
+        DataError, match=r"the features need 0\.\d+ GB and the disk has 1e-06 GB left; name a folder"
+    ):
+        recognizer().fit(data, data.labels, scratch=tmp_path)
+
+
+def test_labels_and_subjects_that_many_recordings_must_have(large, data):
+    labels = data.labels.astype(object)
+    labels[3] = "wvae"
+    with pytest.raises(DataError, match=r"'wvae': a single recording among 36, .* correct the label"):
+        recognizer().fit(data, labels)
+    some = [s.replace(subject=None) if i in (4, 9) else s for i, s in enumerate(data)]
+    with pytest.raises(DataError, match="2 of 36 recordings have no subject, the first is number 4"):
+        recognizer().fit(some, data.labels)
+
+
+def test_the_sample_covers_classes_and_subjects():
+    rng = np.random.default_rng(0)
+    codes = np.append(rng.integers(5, size=4000), [5])  # of the last class there is one
+    people = rng.integers(30, size=4001).astype(str)
+    rows = growth.sample_rows(codes, people, 300)
+    assert len(rows) in (300, 301)
+    counts = np.bincount(codes[rows])
+    assert counts[:5].min() >= 59
+    assert counts[5] == 1
+    cells = np.unique(
+        np.stack([codes[rows][codes[rows] < 5], people[rows][codes[rows] < 5].astype(int)]),
+        axis=1,
+        return_counts=True,
+    )[1]
+    assert len(cells) == 150
+    assert cells.max() - cells.min() <= 1
+    np.testing.assert_array_equal(rows, growth.sample_rows(codes, people, 300))  # seeded
+
+
+def test_packing_keeps_four_digits():
+    x = np.random.default_rng(0).normal(size=(3, 50)).astype(np.float32)
+    np.testing.assert_allclose(packed.pack(x).features(), x, atol=np.abs(x).max() / 65000)
