@@ -70,7 +70,7 @@ def test_a_smaller_sample_chooses_and_all_recordings_train(large, data):
     large.setattr(growth, "SAMPLE", 18)
     model = recognizer().fit(data, data.labels)
     assert (model.predict(data) == data.labels).mean() > 0.9
-    few = recognizer()._fit([data[i] for i in range(36)], data.labels, None, large=False)
+    few = recognizer()._fit([data[i] for i in range(36)], data.labels, None)
     assert difference(model, few) > 1e-3  # the sample has a mean and weights of its own
 
 

@@ -9,6 +9,7 @@ features are centred, and the calibration. The final machine sees every recordin
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -78,9 +79,13 @@ def fit_large(
     codes: np.ndarray,
     *,
     scratch: Any = None,
-    cluster: Any = None,
-) -> None:
-    """Fit a recogniser on many recordings; ``scratch`` is a folder whose blocks a later fit on the same recordings goes on with."""
+    client: Any = None,
+) -> Any:
+    """Fit a recogniser on many recordings and return it.
+
+    ``client`` is a Dask client whose workers encode and keep the features, by default the active one if there is one; ``scratch`` is a
+    folder for features on this machine, with which a later fit on the same recordings goes on.
+    """
     check_large(sequences, y, groups)
     rows = sample_rows(codes, groups, SAMPLE)
     some = None if groups is None else np.asarray(groups)[rows]
@@ -95,14 +100,19 @@ def fit_large(
 
         model.__dict__ |= {k: v for k, v in load(kept).__dict__.items() if k.endswith("_")}
     else:
-        model._fit([sequences[i] for i in rows], y[rows], some, large=False)
+        model._fit([sequences[i] for i in rows], y[rows], some)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
             model.save(kept)
     timing["selection_s"] = time.perf_counter() - start
     start = time.perf_counter()
-    if cluster is not None:
-        blocks, folder = cluster(model, sequences), None
+    client = client or active_client()
+    blocks: Blocks
+    folder: Path | None
+    if client is not None:
+        from kerneton.recognize.cluster import encoded_on
+
+        blocks, folder = encoded_on(client, model, sequences, BLOCK), None
     else:
         blocks, folder = _local(model, sequences, scratch, key)
     try:
@@ -113,6 +123,16 @@ def fit_large(
     finally:
         if folder is not None and scratch is None:
             shutil.rmtree(folder, ignore_errors=True)
+    return model
+
+
+def active_client() -> Any:
+    """The Dask client that is active in this process, if there is one."""
+    if "distributed" not in sys.modules:
+        return None
+    from kerneton.recognize.cluster import active
+
+    return active()
 
 
 def check_large(sequences: Sequence[Any], y: np.ndarray, groups: Any) -> None:

@@ -35,7 +35,7 @@ def pack(features: np.ndarray, *, halved: bool = True) -> Packed:
     >>> pack(np.array([[1.0, -0.5], [0.0, 0.0]], dtype=np.float32)).features().round(4).tolist()
     [[1.0, -0.5], [0.0, 0.0]]
     """
-    largest = np.maximum(np.abs(features).max(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    largest = np.maximum(np.abs(features).max(axis=1, keepdims=True), features.dtype.type(1e-30))
     if not halved:
         return Packed(np.ascontiguousarray(features), largest)
     numbers = np.empty(features.shape, np.int16)

@@ -21,15 +21,9 @@ from kerneton.machine.folds import subject_folds
 from kerneton.machine.svm import LinearSVM
 from kerneton.machine.threads import one_blas_thread
 from kerneton.prepare.poses import skeleton_kind
+from kerneton.recognize import training
 from kerneton.recognize.branch import Branch, Encoder, side_by_side
 from kerneton.recognize.search import Mixture, Search
-from kerneton.recognize.training import (
-    average_machines,
-    calibrate_held_out,
-    check_recognizer,
-    check_training,
-    is_large,
-)
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
@@ -59,10 +53,8 @@ class Recognizer(ClassifierMixin, _BaseComposition):
     false_alarm, reject : float in [0, 1), bool
         The share of recordings of known classes that may be taken for unknown, and whether `predict` answers
         ``unknown_label`` for recordings that are taken for unknown.
-    n_jobs, device : int, str, optional
-        Threads and "cuda" for the kernels; None leaves each kernel's own. Neither changes an answer.
-    progress : callable, optional
-        Called like ``tqdm.tqdm``.
+    n_jobs, device, progress : int, str, callable, optional
+        Threads and "cuda" for the kernels (None leaves each kernel's own; neither changes an answer); called like ``tqdm.tqdm``.
 
     Attributes
     ----------
@@ -121,24 +113,18 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         self.device = device
         self.progress = progress
 
-    def fit(self, X: Iterable[Any], y: Any, groups: Any = None, *, scratch: Any = None) -> Recognizer:
-        """Train; ``groups`` are the subjects, by default the recordings' own where all have one.
-
-        Beyond 3,000 recordings see `kerneton.recognize.growth`; ``scratch`` is a folder for their features, with which a later fit goes on.
-        """
+    def fit(self, X: Iterable[Any], y: Any, groups: Any = None, **large: Any) -> Recognizer:
+        """Train; ``groups`` are the subjects, by default the recordings' own; ``large`` goes to `kerneton.recognize.growth.fit_large`."""
         with one_blas_thread():
-            return self._fit(X, y, groups, scratch=scratch)
+            return self._fit(X, y, groups, large)
 
-    def _fit(self, X: Iterable[Any], y: Any, groups: Any, large: bool = True, **options: Any) -> Recognizer:
-        check_recognizer(self)
-        sequences, y, classes, codes = check_training(X, y, groups)
+    def _fit(self, X: Iterable[Any], y: Any, groups: Any, large: dict[str, Any] | None = None) -> Recognizer:
+        training.check_recognizer(self)
+        sequences, y, classes, codes = training.check_training(X, y, groups)
         if groups is None and all(s.subject is not None for s in sequences):
             groups = [s.subject for s in sequences]
-        if large and is_large(self.machine, len(sequences)):
-            from kerneton.recognize.growth import fit_large
-
-            fit_large(self, sequences, y, groups, codes, **options)
-            return self
+        if large is not None and training.is_large(self.machine, len(sequences)):
+            return training.fit_large(self, sequences, y, groups, codes, **large)
         named, search = {name: clone(branch) for name, branch in self.branches}, self.search
         if self.any_skeleton and (kind := skeleton_kind(sequences)).differs:
             from kerneton.recognize.other_skeletons import suited
@@ -159,12 +145,14 @@ class Recognizer(ClassifierMixin, _BaseComposition):
             self.trials_, self.chosen_, self.search_ = found.trials, found.chosen, search
             self.branches_, self.mixtures_ = found.branches, found.mixtures
             features = {name: encoder.fit(branch, codes) for name, branch in self.branches_.items()}
-            self.machine_ = average_machines(machine, features, self.mixtures_, classes, codes)
+            self.machine_ = training.average_machines(machine, features, self.mixtures_, classes, codes)
         self.classes_, self.calibration_ = classes, None
         self.timed_ = None if len({s.fps is None for s in sequences}) > 1 else sequences[0].fps is not None
         if self.calibrate:
             grams = [encoder.grams(branch) for branch in self.branches_.values()]
-            self.calibration_ = calibrate_held_out(self, [*features.values()], grams, codes, groups, folds)
+            self.calibration_ = training.calibrate_held_out(
+                self, [*features.values()], grams, codes, groups, folds
+            )
         return self
 
     def features(self, X: Iterable[Any]) -> np.ndarray:
@@ -275,9 +263,8 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
     def get_state(self) -> dict[str, Any]:
         """What was learnt, for a file."""
-        state = {
-            name: getattr(self, f"{name}_") for name in ("classes", "branches", "machine", "calibration")
-        }
+        names = ("classes", "branches", "machine", "calibration")
+        state = {name: getattr(self, f"{name}_") for name in names}
         state["mixtures"] = [[m.shares, m.C, m.penalty] for m in self.mixtures_]
         state["timed"] = self.timed_
         searched = self.search is not None

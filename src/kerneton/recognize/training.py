@@ -60,6 +60,13 @@ def is_large(machine: Any, n: int) -> bool:
     return linear and n > GRAM_LIMIT
 
 
+def fit_large(*arguments: Any, **options: Any) -> Any:
+    """`kerneton.recognize.growth.fit_large`, imported where it is needed."""
+    from kerneton.recognize.growth import fit_large
+
+    return fit_large(*arguments, **options)
+
+
 def machine_options(machine: Any, classes: np.ndarray) -> dict[str, Any]:
     """What a `LinearSVM` asks of the machines that are solved from Gram matrices."""
     factors = machine.class_weight

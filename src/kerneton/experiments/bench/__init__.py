@@ -32,6 +32,8 @@ PARTS = {
     "msr": "kerneton.experiments.bench.msr",
     "svm": "kerneton.experiments.bench.linear_svm",
     "scale": "kerneton.experiments.bench.scale",
+    "scale-growth": "kerneton.experiments.bench.large",
+    "scale-100k": "kerneton.experiments.bench.scale_100k",
     "stream": "kerneton.experiments.bench.stream",
     "gpu": "kerneton.experiments.bench.gpu",
 }
@@ -66,7 +68,9 @@ def bench(
     settings = Settings(repeats, quick, data_home, progress or silent, before)
     result: dict[str, Any] = {"machine": machine(), "quick": quick, "cpu": {}, "details": {}}
     for name, module in PARTS.items():
-        if only and name not in only:
+        if name not in (
+            only or set(PARTS) - {"scale-100k"}
+        ):  # which takes an hour, and only when it is asked for
             continue
         with threadpool_limits(_THREADS.get(name, 1)):
             found = importlib.import_module(module).measure(settings)
@@ -78,7 +82,8 @@ def bench(
             from kerneton.experiments.bench.growth import draw
 
             draw(found, output)
-        ratios = result.setdefault(name, {}) if name in ("scale", "stream") else result["cpu"]
+        section = name.partition("-")[0]
+        ratios = result.setdefault(section, {}) if section in ("scale", "stream") else result["cpu"]
         ratios |= {key: line and line["ratio"] for key, line in found.get("comparisons", {}).items()}
     return result
 

@@ -77,7 +77,7 @@ def measure(settings: Settings) -> dict[str, Any]:
     growth: dict[str, Any] = {}
     rounds = [size for _ in range(repeats) for size in sizes]
     for size in settings.progress(rounds, total=len(rounds), desc="fits of more recordings"):
-        growth.setdefault(str(size), []).append(_run(_GROWING, here, str(size)))
+        growth.setdefault(str(size), []).append(run_program(_GROWING, here, str(size)))
     found: dict[str, Any] = {
         "growth": {
             n: {key: statistics.median(r[key] for r in runs) for key in runs[0]} for n, runs in growth.items()
@@ -99,8 +99,8 @@ def _against(before: Path, here: Path, settings: Settings, repeats: int) -> dict
     arguments = ("quick" if settings.quick else "", str(settings.data_home or ""))
     ours, theirs = [], []
     for _ in settings.progress(range(repeats), total=repeats, desc="beside the checkout before"):
-        ours.append(_run(_COMPARED, here, *arguments))
-        theirs.append(_run(_COMPARED, old, *arguments))
+        ours.append(run_program(_COMPARED, here, *arguments))
+        theirs.append(run_program(_COMPARED, old, *arguments))
     lines = {}
     for name, key in zip(BEFORE, ("fit_s", "predict_one_s"), strict=True):
         new, then = (statistics.median(run[key] for run in runs) for runs in (ours, theirs))
@@ -108,7 +108,7 @@ def _against(before: Path, here: Path, settings: Settings, repeats: int) -> dict
     return lines
 
 
-def _run(program: str, source: Path, *arguments: str) -> dict[str, float]:
+def run_program(program: str, source: Path, *arguments: str) -> dict[str, float]:
     """What a program prints, run in a process of its own with the package of this source folder."""
     environment = os.environ | _ONE_THREAD | {"PYTHONPATH": str(source)}
     done = subprocess.run(

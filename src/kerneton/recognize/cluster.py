@@ -1,0 +1,185 @@
+"""Blocks of features on a Dask cluster: encoded where they stay; only weights, scores and sums travel.
+
+A block is a task that reads or gets its recordings and encodes them. It is computed again where a worker dies: recordings belong to the
+task and not to a worker. Sums are taken in a tree, eight at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import kerneton
+from kerneton.exceptions import KernetonError, ParameterError, import_extra
+from kerneton.machine.blocks import Work
+from kerneton.machine.threads import one_blas_thread
+
+_BRANCHES = 8  # of the tree of sums
+
+
+def active() -> Any:
+    """The active Dask client, or None."""
+    from distributed import get_client
+
+    try:
+        return get_client()
+    except ValueError:
+        return None
+
+
+def connect(address: str) -> Any:
+    """A client of the scheduler at an address."""
+    distributed = import_extra("distributed", extra="dask", purpose="A cluster")
+    try:
+        return distributed.Client(address, timeout=10)
+    except (OSError, ValueError) as error:
+        raise ParameterError(f"no Dask scheduler answers at {address!r}: {error}") from error
+
+
+def check_workers(client: Any) -> None:
+    """Every worker must have this version of kerneton."""
+    found = _asked(lambda: client.run(_version))
+    if not found:
+        raise ParameterError("the Dask cluster has no workers")
+    wrong = [
+        f"{worker} has {version or 'none'}"
+        for worker, version in found.items()
+        if version != kerneton.__version__
+    ]
+    if wrong:
+        raise ParameterError(
+            f"workers need kerneton {kerneton.__version__}, as here: {'; '.join(sorted(wrong)[:5])}; install it there"
+        )
+
+
+def _version() -> str | None:
+    try:
+        import kerneton
+
+        return kerneton.__version__
+    except ImportError:
+        return None
+
+
+class ClusterBlocks:
+    """Blocks that are tasks on a cluster; the call of `kerneton.machine.blocks.Blocks`."""
+
+    def __init__(
+        self, client: Any, blocks: Sequence[Any], sizes: Sequence[int], n_features: int, dtype: Any
+    ) -> None:
+        self.client, self.blocks, self.ends, self.dtype = client, list(blocks), np.cumsum(sizes), dtype
+        self.shape = int(self.ends[-1]), n_features
+
+    def reduce(self, work: Work, *columns: np.ndarray, shared: Any = None) -> tuple[Any, np.ndarray]:
+        return _asked(lambda: self._reduce(work, columns, shared))
+
+    def _reduce(self, work: Work, columns: tuple[np.ndarray, ...], shared: Any) -> tuple[Any, np.ndarray]:
+        starts = [0, *self.ends[:-1]]
+        # As a task and not scattered: what is scattered is lost with its worker.
+        common = None if shared is None else self.client.submit(_same, shared.astype(self.dtype), pure=False)
+        pairs = [
+            self.client.submit(_worked, work, block, [c[..., a:b] for c in columns], common, pure=False)
+            for block, a, b in zip(self.blocks, starts, self.ends, strict=True)
+        ]
+        parts = [self.client.submit(_first, pair, pure=False) for pair in pairs]
+        sums = [self.client.submit(_second, pair, pure=False) for pair in pairs]
+        del pairs
+        while len(sums) > 1:
+            sums = [
+                self.client.submit(_added, sums[i : i + _BRANCHES], pure=False)
+                for i in range(0, len(sums), _BRANCHES)
+            ]
+        total, *found = self.client.gather([*sums, *parts])
+        return None if found[0] is None else np.concatenate(found, axis=-1), total
+
+
+def encoded_on(client: Any, model: Any, sequences: Sequence[Any], size: int) -> ClusterBlocks:
+    """Features of recordings, encoded on the workers, where they stay."""
+    check_workers(client)
+    parts = [list(sequences[i : i + size]) for i in range(0, len(sequences), size)]
+    fitted = client.submit(_same, _bare(model), pure=False)
+    blocks = [client.submit(_encoded, fitted, part, pure=False) for part in parts]
+    widths = [int(branch.kernel_.block_sizes_.sum()) for branch in model.branches_.values()]
+    from distributed import wait
+
+    progress = model.progress
+    if progress is None:
+        _asked(lambda: wait(blocks))
+    else:
+        from distributed import as_completed
+
+        for _ in progress(as_completed(blocks), total=len(blocks), desc="encoding blocks"):
+            pass
+    return ClusterBlocks(
+        client, blocks, [len(part) for part in parts], sum(widths), model.machine_.coef_.dtype
+    )
+
+
+def mapped(client: Any, model: Any, sequences: Sequence[Any], size: int = 256) -> list[Any]:
+    """Results (`Recognizer.results`) of recordings, a block at a time on the workers."""
+    check_workers(client)
+    fitted = client.submit(_same, _bare(model), pure=False)
+    parts = [list(sequences[i : i + size]) for i in range(0, len(sequences), size)]
+    return _asked(
+        lambda: client.gather([client.submit(_results, fitted, part, pure=False) for part in parts])
+    )
+
+
+def _bare(model: Any) -> Any:
+    """A copy of a fitted recogniser without what only this process needs."""
+    import copy
+
+    bare = copy.copy(model)
+    bare.progress, bare.n_jobs = None, 1
+    return bare
+
+
+def _asked(ask: Callable[[], Any]) -> Any:
+    """An answer of the cluster; one that has gone is an error of its own."""
+    try:
+        return ask()
+    except KernetonError:
+        raise
+    except Exception as error:
+        kind = type(error)
+        gone = isinstance(error, (OSError, TimeoutError)) or kind.__module__.startswith("distributed")
+        if gone or "Cancelled" in kind.__name__:
+            raise ParameterError(
+                f"the Dask cluster went away or lost its workers ({kind.__name__}: {error}); features that were there are lost, files are not. Start it again and fit again"
+            ) from error
+        raise
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _encoded(model: Any, sequences: list[Any]) -> np.ndarray:
+    return model.features(sequences)
+
+
+def _results(model: Any, sequences: list[Any]) -> Any:
+    return model.results(sequences)
+
+
+def _worked(work: Work, block: np.ndarray, columns: list[np.ndarray], shared: Any) -> Any:
+    with one_blas_thread():
+        part, term = work(block, *columns, shared=shared)
+    return part, term.astype(np.float64)
+
+
+def _first(pair: Any) -> Any:
+    return pair[0]
+
+
+def _second(pair: Any) -> Any:
+    return pair[1]
+
+
+def _added(terms: list[np.ndarray]) -> np.ndarray:
+    total = terms[0].copy()
+    for term in terms[1:]:
+        total += term
+    return total

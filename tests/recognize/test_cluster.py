@@ -1,0 +1,84 @@
+"""A Dask cluster gives the machine of this process, with a worker that dies too."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from test_growth import data, difference, large, recognizer  # noqa: F401
+
+from kerneton.exceptions import ParameterError
+from kerneton.recognize import cluster, growth
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, about ports and closing
+
+
+def workers(n):
+    return distributed.LocalCluster(
+        n_workers=n, threads_per_worker=1, dashboard_address=None, silence_logs=50, memory_limit=0
+    )
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def client(request):
+    with workers(request.param) as made, distributed.Client(made) as client:
+        yield client
+
+
+def test_equals_the_local_path(large, data, client):  # noqa: F811
+    with large.context() as patch:
+        patch.setattr(growth, "active_client", lambda: None)
+        local = recognizer().fit(data, data.labels)
+    model = recognizer().fit(data, data.labels, client=client)
+    assert difference(model, local) < 1e-5
+    assert type(model) is type(local)
+    active = recognizer().fit(data, data.labels)  # the active client is used without asking
+    np.testing.assert_allclose(active.machine_.coef_, model.machine_.coef_, atol=1e-6)
+    answers = cluster.mapped(client, model, list(data), size=10)
+    labels = np.concatenate([answer.labels for answer in answers])
+    np.testing.assert_array_equal(labels, model.predict(data))
+
+
+def test_a_worker_that_dies_is_survived(large, data):  # noqa: F811
+    with workers(2) as made, distributed.Client(made) as client:
+        expected = recognizer().fit(data, data.labels, client=client)
+        reduce, passes = cluster.ClusterBlocks.reduce, []
+
+        def killing(self, *arguments, **options):
+            passes.append(1)
+            if len(passes) == 3:
+                os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+            return reduce(self, *arguments, **options)
+
+        large.setattr(cluster.ClusterBlocks, "reduce", killing)
+        model = recognizer().fit(data, data.labels, client=client)
+        assert len(passes) > 3
+    assert difference(model, expected) < 1e-5
+
+
+def test_workers_of_another_version(large, data, client):  # noqa: F811
+    large.setattr(cluster.kerneton, "__version__", "99.0")
+    with pytest.raises(
+        ParameterError, match=r"workers need kerneton 99\.0, as here: tcp.* has \d.*; install it"
+    ):
+        recognizer().fit(data, data.labels, client=client)
+
+
+def test_a_scheduler_that_goes_away(large, data):  # noqa: F811
+    made = workers(1)
+    client = distributed.Client(made)
+    reduce = cluster.ClusterBlocks.reduce
+
+    def closing(self, *arguments, **options):
+        made.close()
+        return reduce(self, *arguments, **options)
+
+    large.setattr(cluster.ClusterBlocks, "reduce", closing)
+    with pytest.raises(ParameterError, match="the Dask cluster went away"):
+        recognizer().fit(data, data.labels, client=client)
+    client.close()
+    with pytest.raises(ParameterError, match="no Dask scheduler answers at"):
+        cluster.connect("tcp://127.0.0.1:1")
