@@ -70,7 +70,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
     Examples
     --------
-    >>> from kerneton import DCK, SCK, CenterNormalize, Preprocess, make_actions
+    >>> from kerneton import SCK, CenterNormalize, Preprocess, make_actions
     >>> data = make_actions(["wave", "clap", "bow"], n_subjects=3, n_takes=1)
     >>> poses = Branch(Preprocess(), SCK(order=2), CenterNormalize())
     >>> model = Recognizer([("poses", poses)], machine=LinearSVM(C=10), calibrate=True)
@@ -150,9 +150,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         self.timed_ = None if len({s.fps is None for s in sequences}) > 1 else sequences[0].fps is not None
         if self.calibrate:
             grams = [encoder.grams(branch) for branch in self.branches_.values()]
-            self.calibration_ = training.calibrate_held_out(
-                self, [*features.values()], grams, codes, groups, folds
-            )
+            self.calibration_ = training.calibrate_held_out(self, features, grams, codes, groups, folds)
         return self
 
     def features(self, X: Iterable[Any]) -> np.ndarray:

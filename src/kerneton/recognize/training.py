@@ -116,7 +116,7 @@ def average_machines(
 
 def calibrate_held_out(
     model: Any,
-    features: Sequence[np.ndarray],
+    features: dict[str, np.ndarray],
     grams: Sequence[BlockGrams],
     codes: np.ndarray,
     groups: Any,
@@ -134,7 +134,7 @@ def calibrate_held_out(
     options = machine_options(model.machine_, model.machine_.classes_)
     people = np.arange(len(codes)).astype(str) if groups is None else np.asarray(groups).astype(str)
     average = np.stack([(codes == c) / (codes == c).sum() for c in range(codes.max() + 1)])
-    means = np.hstack([combine(average, block) for block in features])
+    means = np.hstack([combine(average, block) for block in features.values()])
     gained = 0.0
     if model.search is not None:
         gained = optimism(model.search_, model.trials_, [len(valid) for _, valid in folds])
