@@ -279,3 +279,15 @@ def test_two_bodies_in_rows_without_header(tmp_path):
     assert data[0].joints[0, 3, 1] > data[0].joints[0, 15, 1]
     with pytest.raises(FormatError, match=r"--layout openni15 \(openni15\+openni15 for two bodies\)"):
         load_folder(tmp_path / "pair.txt")
+
+
+def test_a_joint_at_the_origin_now_and_then_is_lost(tmp_path):
+    poses = np.random.default_rng(0).normal(size=(5, 3, 3))
+    poses[:, 0] = 0  # the root
+    poses[2, 1] = 0
+    poses[4] = 0
+    np.savetxt(tmp_path / "a.txt", poses.reshape(-1, 3))
+    (back,) = readers.read(tmp_path / "a.txt", layout="hip,head,hand")
+    expected = np.ones((5, 3))
+    expected[2, 1] = expected[4] = 0
+    assert_allclose(back.confidence, expected)

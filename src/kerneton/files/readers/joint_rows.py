@@ -3,7 +3,8 @@
 A frame is as many rows as there are joints, so the joints must be known: give a layout (``--layout kinect20``, or the
 joints' names in order, ``--layout head,neck,torso``). Without one, rows of four numbers are MSR-Action3D's twenty joints
 in metres. White space, commas, semicolons or tabs stand between numbers; blank lines and lines of one or two whole numbers
-(counts, frame numbers) between the frames are passed over. A frame of zeros is a lost frame and gets zero confidence.
+(counts, frame numbers) between the frames are passed over. A frame of zeros is a lost frame and gets zero confidence; so does, in rows
+without confidence, a joint that is at the origin in some frames and not in all.
 """
 
 from __future__ import annotations
@@ -56,13 +57,15 @@ def read(path: Path, *, layout: Layout | None = None) -> list[SkeletonSequence]:
         )
     values = rows.reshape(-1, n_joints, rows.shape[1])
     joints = np.ascontiguousarray(values[..., :3])
-    lost = (joints == 0).all((1, 2))
+    zero = (joints == 0).all(2)
+    lost = zero.all(1)
     confidence = None
     if rows.shape[1] == 4:
         confidence = np.clip(values[..., 3], INFERRED, 1.0)
         confidence[lost] = 0.0
-    elif lost.any():
-        confidence = np.repeat((~lost)[:, None], n_joints, axis=1).astype(float)
+    else:
+        gone = lost[:, None] | (zero & ~zero[~lost].all(0))  # a joint at the origin throughout is a root
+        confidence = (~gone).astype(float) if gone.any() else None
     return [SkeletonSequence(joints, confidence, layout=layout, name=Path(path).stem)]
 
 
