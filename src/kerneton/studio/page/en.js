@@ -78,7 +78,7 @@ export const texts = {
   // Live
   source: "Source", sources: { replay: "Recording", camera: "Camera", stream: "Network" }, start: "Start", notStarted: "Press Start.", watching: "Watching", filling: "Waiting for enough movement …", counts: "Repetitions", lately: "The last 15 seconds", noneYet: "none yet",
   meters: { delay: "Delay", rate: "Frames", window: "Window" }, noneOfThese: "None of these", probability: p => p === null ? "" : `${percent(p)} sure`, perhaps: p => p === null ? "perhaps" : `perhaps, ${percent(p)}`, nearest: (label, p) => `nearest: ${label}${p === null ? "" : `, ${percent(p)}`}`, seen: (label, n) => n > 1 ? `${label}, ${n} repetitions` : label,
-  colorJoints: "Colour joints by what they contribute", speaksFor: "for the label", speaksAgainst: "against it",
+  colorJoints: "Colour joints by what they contribute", speaks: "Joints:", speaksFor: "for the label", speaksAgainst: "against it",
   noPoseTitle: "Cameras and videos need the pose package", noPose: "The pose package is not installed. Fetch it once with this command, then reload:", noPoseText: "It is checked against a known checksum and kept on this machine. Everything else works without it.", onlyJoints: "Poses are estimated in this page. Pictures never leave it: only joints are sent, and only to this machine.",
   noCamera: "The camera cannot be used.", heard: n => n ? `${many(n, "frame")} received` : "Waiting for frames from another program.", streamHow: "How to send frames",
   streamCode: origin => `import json, time, urllib.request\n\ndef frames():                      # your sensor: rows of x, y, z in metres, y up\n    while True:\n        joints = ...\n        line = {"time": time.time(), "joints": joints, "layout": "kinect20"}\n        yield json.dumps(line).encode() + b"\\n"\n\nurllib.request.urlopen(urllib.request.Request(\n    "${origin}/api/stream", data=frames(), method="POST",\n    headers={"X-Kerneton-Token": "THE TOKEN", "Content-Type": "application/x-ndjson"}))`,
@@ -95,7 +95,7 @@ export const texts = {
   download: file => `Save ${file}`, savedFile: file => `${file} saved`, formatsOut: { npz: "NumPy .npz", pkl: "Pickle (PYSKL)", csv: "CSV tables (.zip)" }, copy: "Copy", copied: "Copied",
   how: "Use it without this page", howText: folder => `Everything is in ${folder}, as LABEL/SUBJECT/FILE. The command line understands the folder, and what it adds appears here.`, fromPython: "From Python", fromShell: "From the command line",
   pythonCode: file => `import kerneton\n\nmodel = kerneton.load(${JSON.stringify(file)})\nrecordings = kerneton.read("new.csv")\nprint(model.predict(recordings))`,
-  shellCode: (file, folder) => `kerneton predict '${file}' new.csv\nkerneton evaluate '${folder}' --html report.html\nkerneton fit '${folder}' -o model.kern`,
+  shellCode: (file, folder) => `kerneton predict '${file}' new.csv\nkerneton watch '${file.replace("model.kern", "spotter.kern")}' --lines < frames.jsonl\nkerneton evaluate '${folder}' --html report.html\nkerneton fit '${folder}' -o model.kern`,
 
   tour: {
     name: "Tour", next: "Next", done: "Finish", leave: "Leave the tour", count: (i, n) => `Step ${i} of ${n}`,

@@ -68,7 +68,7 @@ export class Label {
     const list = this.list(), at = Math.max(0, list.findIndex(r => r.id === this.id)), from = Math.max(0, Math.min(at - 60, list.length - 200));
     clear(this.queue, list.slice(from, from + 200).map(r => {
       const said = this.suggestions.get(r.id), label = r.label ?? (r.segments.length ? texts.segmentsCount(r.segments.length) : said ? `${said.unknown ? texts.noneOfThese : said.label}?` : texts.unlabelled);
-      return h("li", {}, h(r.id === this.id ? "button.queue-item.active" : "button.queue-item", { type: "button", "aria-current": r.id === this.id ? "true" : null, onclick: () => this.open(r.id) },
+      return h("li", {}, h(r.id === this.id ? "button.queue-item.active" : "button.queue-item", { type: "button", "aria-current": r.id === this.id ? "true" : null, onclick: () => { this.open(r.id); if (!matchMedia("(min-width: 60rem)").matches) document.getElementById("main")?.scrollTo({ top: 0 }); } },
         h("b", {}, name(r.id)), h("span.chip", { style: { "--chip": labelColor(r.label ?? said?.label ?? null) } }, label), h("span.quiet", {}, `${r.subject ?? "–"} · ${seconds(r).toFixed(1)} s`)));
     }), list.length ? null : h("li.quiet", {}, texts.allLabelled));
     const active = this.queue.querySelector(".active"), top = active ? active.offsetTop - this.queue.offsetTop : 0; // scrolls the list, never the page

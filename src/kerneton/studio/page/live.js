@@ -24,7 +24,7 @@ export class Live {
     this.counts = h("div.tallies", { role: "group", "aria-label": texts.counts });
     this.meters = h("dl.meters", {}, ["delay", "rate", "window"].map(k => h("div", {}, h("dt", {}, texts.meters[k]), h("dd", { "data-k": k }, "–"))));
     this.color = h("label.check", {}, h("input", { type: "checkbox", checked: true, onchange: e => { this.colored = e.target.checked; this.tell({ why: this.colored }); if (!this.colored) this.joints = null; } }), texts.colorJoints);
-    this.legend = h("p.quiet", {}, h("span.key.for", {}, texts.speaksFor), " ", h("span.key.against", {}, texts.speaksAgainst));
+    this.legend = h("p.quiet", {}, texts.speaks, " ", h("span.key.for", {}, texts.speaksFor), " ", h("span.key.against", {}, texts.speaksAgainst));
     this.no = h("div");
     this.node = h("div.live", {}, h("div.live-head", {}, h("h1", {}, texts.tabs.live), this.tabs, this.setup), this.no,
       h("div.live-main", {}, h("div.stage-box", {}, this.canvas), h("div.live-side", {}, h("div.live-now", {}, this.word, this.sure, this.ranked), h("h2", {}, texts.counts), this.counts, this.meters, this.color, this.legend)),

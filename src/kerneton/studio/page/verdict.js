@@ -11,7 +11,7 @@ export default async function verdict(id, player, node) {
   clear(node,
     h("p", {}, h("span.chip", { style: { "--chip": labelColor(told.label) } }, told.label), " ",
       told.probability === null ? "" : texts.probability(told.probability), told.unknown ? ` · ${texts.noneOfThese}` : ""),
-    h("p.quiet", {}, h("span.key.for", {}, texts.speaksFor), " ", h("span.key.against", {}, texts.speaksAgainst)),
+    h("p.quiet", {}, texts.speaks, " ", h("span.key.for", {}, texts.speaksFor), " ", h("span.key.against", {}, texts.speaksAgainst)),
     h("ul.bars", {}, strongest.map(([joint, value]) =>
       h("li", {}, h("span", {}, joint.replaceAll("_", " ")), h(value >= 0 ? "span.meter.for" : "span.meter.against", { style: { "--share": Math.abs(value) } }, `${value > 0 ? "+" : ""}${value.toFixed(2)}`)))));
 }
