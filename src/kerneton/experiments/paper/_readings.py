@@ -169,16 +169,15 @@ def half_span(joints: np.ndarray) -> float:
 
 
 def splined(data: SkeletonDataset) -> SkeletonDataset:
-    """Cubic splines through the valid frames, resampled to one length: what the CVPR 2014 package does to every recording."""
+    """Cubic splines resampled to one length, as the CVPR 2014 package does; gaps are filled before, lest splines overshoot."""
     from scipy.interpolate import CubicSpline
 
     n_frames, found = SPLINE_FRAMES.get(str(data.name), 35), []
     for s in data:
-        valid = ~missing_joints(s).all(axis=1)
         joints = fill_gaps(s.joints, missing_joints(s)) if missing_joints(s).any() else s.joints
-        curve = CubicSpline(np.flatnonzero(valid), joints[valid], axis=0, bc_type="not-a-knot")
-        at = np.linspace(0, len(joints) - 1, n_frames).clip(*np.flatnonzero(valid)[[0, -1]])
-        found.append(s.replace(joints=curve(at).astype(s.joints.dtype), confidence=None))
+        curve = CubicSpline(np.arange(len(joints)), joints, axis=0)
+        joints = curve(np.linspace(0, len(joints) - 1, n_frames)).astype(s.joints.dtype)
+        found.append(s.replace(joints=joints, confidence=None))
     return SkeletonDataset(found, name=data.name)
 
 
