@@ -110,9 +110,10 @@ class Grams:
             learns = encoder["preprocess"].bones is not None
             for number, (train, test) in enumerate(task.splits if learns else task.splits[:1]):
                 rows = np.union1d(train, test) if learns else np.arange(len(task.data))
-                features = encoder.fit(task.data.select(train if learns else rows)).transform(
-                    task.data.select(rows)
-                )
+                if learns:
+                    features = encoder.fit(task.data.select(train)).transform(task.data.select(rows))
+                else:
+                    features = encoder.fit_transform(task.data)
                 self.n_features = features.shape[1]
                 for root, setting in settings.items():
                     K = np.zeros((len(task.data), len(task.data)))

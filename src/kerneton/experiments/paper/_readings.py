@@ -193,7 +193,9 @@ def on_screen(data: SkeletonDataset) -> SkeletonDataset:
     return SkeletonDataset(found, name=data.name)
 
 
-_ONE_POWER: dict[str, tuple[Any, ...]] = {"root": (1.0,), "bones": (None,)}
+_ONE_POWER: dict[str, tuple[Any, ...]] = {  # fewer levels where every frame meets every frame
+    **{"root": (1.0,), "bones": (None,), "view": ("as recorded",), "sigma_span": (3.0,)}
+}
 _SLOW: dict[str, tuple[Any, ...]] = {"sigma_span": (3.0,)}  # summed as it is written: half the settings
 _MANY_CS = tuple(float(C) for C in np.logspace(-2, 4, 13))
 
