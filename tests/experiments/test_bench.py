@@ -16,6 +16,7 @@ from kerneton.data.sequence import SkeletonDataset
 from kerneton.exceptions import MissingDataError, MissingExtraError, ParameterError
 from kerneton.experiments import bench
 from kerneton.experiments.bench import (
+    before,
     dck_frames,
     gpu,
     gpu_parts,
@@ -23,7 +24,6 @@ from kerneton.experiments.bench import (
     linear_svm,
     memory,
     msr,
-    scale,
     workloads,
 )
 from kerneton.experiments.bench._table import BARS, RATE, SCALE_BARS, STREAM_BARS
@@ -230,7 +230,7 @@ def test_msr_against_others(monkeypatch):
 
     monkeypatch.setattr(msr, "load_msr_action3d", lambda home: few)
     monkeypatch.setattr(msr, "get_protocol", lambda *_: Split())
-    monkeypatch.setattr(msr, "_aeon", lambda: {"minirocket": Guess})
+    monkeypatch.setattr(msr, "aeon_classifiers", lambda: {"minirocket": Guess})
     found = msr.measure(Settings(repeats=1))
     assert found["comparisons"]["msr_vs_multirockethydra"] is None
     line = found["comparisons"]["msr_vs_minirocket"]
@@ -241,7 +241,7 @@ def test_msr_against_others(monkeypatch):
 
 def test_without_aeon_there_is_nothing_to_compare(monkeypatch):
     monkeypatch.setitem(sys.modules, "aeon", None)
-    assert msr._aeon() == {}
+    assert msr.aeon_classifiers() == {}
 
 
 # the GPU's part, on the CPU
@@ -317,7 +317,7 @@ def test_scale_is_told_beside_the_other_ratios(found):
 
 def test_a_checkout_that_is_none(tmp_path):
     with pytest.raises(ParameterError, match="has no src/kerneton: it must be a checkout"):
-        scale._against(tmp_path, tmp_path, Settings(), 1)
+        before.measure(Settings(before=tmp_path))
 
 
 def test_unknown_part():

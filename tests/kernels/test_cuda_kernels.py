@@ -18,6 +18,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.kernels.batches import pad
 from kerneton.kernels.cuda.nvrtc import halves
 from kerneton.kernels.power_norm import _eigh_power, _svd_power
+from kerneton.kernels.signals import SIGNALS
 from kerneton.kernels.tensors import outer_power_sum
 from kerneton.kernels.vectors import pivot_scale
 
@@ -158,6 +159,43 @@ def test_sck(compiled, entries, dtype, tol):
         pointer(table),
         *(3, 20, 2, 6, *halves(kernel.power)),
         ["slices", "simplex", "upper"].index(entries),
+    )
+    assert errors(answer, expected).max() < tol
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize(("dtype", "tol"), [(np.float64, 1e-7), (np.float32, 2e-5)])
+def test_sck_order2(compiled, pairs, dtype, tol):
+    """From signals of joints; pairs are subtracted, and directions made, inside."""
+    X = walks((20, 1, 9), 3, dtype=dtype)
+    signals = ("direction", "velocity") if pairs else ("position", "velocity")
+    kernel = SCK(
+        signals=signals,
+        joint_weight=(0.4, 0.3),
+        n_pivots_joint=(1, 2),
+        n_pivots_time=3,
+        order=2,
+        power=0.3,
+        pairs=pairs,
+    )
+    expected = kernel.fit_transform([x.astype(float) for x in X]).reshape(3, 3, -1)
+    given = []
+    for x in X:
+        s = SkeletonSequence(x)
+        speed = SIGNALS["velocity"](s) * kernel.scales_["velocity"]
+        given.append(np.concatenate([x, speed], axis=2).astype(dtype))
+    padded, lengths = pad(given, dtype)
+    rows = kernel.pairs_ if pairs else np.array([[0, -1], [1, -1], [2, -1]])
+    library = compiled(12)
+    function = library.order2_float if dtype == np.float32 else library.order2_double
+    answer = call(
+        function,
+        padded,
+        np.full(expected.shape, 99, dtype),
+        pointer(lengths.astype(np.int32)),
+        pointer(np.ascontiguousarray(rows, np.int32)),
+        pointer(np.ascontiguousarray(kernel._map.table())),
+        *(9, 3, 20, 3, 6, int(pairs), *halves(kernel.power)),
     )
     assert errors(answer, expected).max() < tol
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -132,22 +133,14 @@ class Layout:
     @property
     def mirror(self) -> np.ndarray:
         """(J,) the joint on the other side; a joint without a side is its own mirror image."""
-        return np.asarray([joint if twin is None else twin[0] for joint, twin in enumerate(self._twins())])
+        return np.asarray(
+            [joint if twin is None else twin[0] for joint, twin in enumerate(_twins(self.joints))]
+        )
 
     @property
     def sides(self) -> np.ndarray:
         """(J,) -1 for joints on the left, 1 for those on the right, 0 for joints without a side."""
-        return np.asarray([0 if twin is None else twin[1] for twin in self._twins()])
-
-    def _twins(self) -> list[tuple[int, int] | None]:
-        position = {joint: i for i, joint in enumerate(self.joints)}
-        return [
-            next(
-                ((position[other], side) for other, side in other_side(joint, position) if other in position),
-                None,
-            )
-            for joint in self.joints
-        ]
+        return np.asarray([0 if twin is None else twin[1] for twin in _twins(self.joints)])
 
     @property
     def bodies(self) -> tuple[tuple[int, ...], ...]:
@@ -184,6 +177,19 @@ def plain_layout(n_joints: int) -> Layout:
     ('joint_0', 'joint_1', 'joint_2')
     """
     return Layout(f"{n_joints} joints", [f"joint_{i}" for i in range(n_joints)])
+
+
+@functools.lru_cache(maxsize=64)
+def _twins(joints: tuple[str, ...]) -> list[tuple[int, int] | None]:
+    """The joint on the other side and this one's side, of each joint; None for joints without a side."""
+    position = {joint: i for i, joint in enumerate(joints)}
+    return [
+        next(
+            ((position[other], side) for other, side in other_side(joint, position) if other in position),
+            None,
+        )
+        for joint in joints
+    ]
 
 
 # The paper prints its DCK joint sets as numbers in Florence3D's order and describes D and E in words that

@@ -62,7 +62,7 @@ class BlockKernel(TransformerMixin, BaseEstimator):
         """Features, (n_sequences, sum of block_sizes_), into ``out`` (a memory map, say) where it is given."""
         check_is_fitted(self, "block_sizes_")
         fitted: dict[str, Any] = {"n_joints": self.n_joints_in_, "layout": self.layout_}
-        sequences = check_sequences(X, values=False, **fitted)
+        sequences = check_sequences(X, values=self.device is None, **fitted)
 
         def check() -> None:
             check_sequences(sequences, **fitted)
@@ -72,11 +72,15 @@ class BlockKernel(TransformerMixin, BaseEstimator):
         if self.device is not None and sure and self._signal(first) is first.joints:
             features = self._features(sequences, out, check)
         else:
-            check()
+            if self.device is not None:
+                check()
             features = self._features(sequences, out)
-        if self.weighting is not None:
-            self.weigh(features, self.weights_)
-        return features
+        return features if self.weighting is None else self.weigh(features, self.weights_)
+
+    def encode(self, sequences: list[SkeletonSequence]) -> np.ndarray:
+        """`transform` of recordings that were checked already, as several kernels behind one preprocessing may share a check."""
+        features = self._features(sequences)
+        return features if self.weighting is None else self.weigh(features, self.weights_)
 
     def weigh(self, features: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Take over block weights (n_blocks,) and apply them to features, in place."""

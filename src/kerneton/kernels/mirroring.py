@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import asarray_like, index_like
+from kerneton.data.arrays import asarray_like, index_like, is_torch
 from kerneton.data.layouts import Layout
 from kerneton.exceptions import ParameterError
 
@@ -31,10 +31,18 @@ class Mirror:
 
     def average(self, features: Any) -> Any:
         """Mean of each recording's features and those of its mirror image; (n, all) → (n, kept), NumPy or torch."""
-        both = (
-            features[:, index_like(self.columns, features)] + features[:, index_like(self.source, features)]
-        )
-        return both * asarray_like(self.factors, features)
+        factors = asarray_like(self.factors, features)
+        if is_torch(features):
+            columns, source = index_like(self.columns, features), index_like(self.source, features)
+            return (features[:, columns] + features[:, source]) * factors
+        out = np.empty((len(features), len(self.columns)), features.dtype)
+        image = np.empty(len(self.columns), features.dtype)
+        for row, mean in zip(features, out, strict=True):  # a recording's features stay in the second cache
+            np.take(row, self.columns, out=mean, mode="clip")
+            np.take(row, self.source, out=image, mode="clip")
+            mean += image
+            mean *= factors
+        return out
 
 
 def image_joints(layout: Layout | None, mirror: bool | str) -> tuple[np.ndarray, tuple[int, ...]]:

@@ -19,7 +19,7 @@ from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.kernels.blocks import BlockKernel, resolve_joints
 from kerneton.kernels.mirroring import Mirror, Token, image_joints, mirror_blocks, reversed_pivots
 from kerneton.kernels.power_norm import hosvd_power, psd_power, slice_power
-from kerneton.kernels.signals import SIGNALS, learn_scale, pair_signal
+from kerneton.kernels.signals import learn_scale, pair_signal, signal_of
 from kerneton.kernels.tensors import entry_table, n_entries, outer_power_sum, permuted_entries, unique_entries
 from kerneton.kernels.vectors import VectorMap, vector_map, warn_of_far_joints
 
@@ -262,7 +262,7 @@ class SCK(BlockKernel):
             if self.pairs:
                 signal = pair_signal(name, sequence, self.pairs_)
             else:
-                signal = SIGNALS[name](sequence)
+                signal = signal_of(name, sequence)
                 if not self._all_joints:
                     signal = signal.take(self.joints_, axis=1)
             if self.n_axes_ < 3:

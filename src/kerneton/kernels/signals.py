@@ -131,6 +131,28 @@ FAST = 0.9  # of the frames are slower than what is scaled to one
 DIFFERENCES = frozenset({"position", "velocity", "acceleration", "from_first", "from_mean", "bone"})
 
 
+def signal_of(name: str, sequence: SkeletonSequence) -> np.ndarray:
+    """A signal of a recording, (T, J, 3), from its memory where it has one (`keeping_signals`)."""
+    kept = sequence.__dict__.get("_signals")
+    if kept is None:
+        return SIGNALS[name](sequence)
+    if name not in kept:
+        kept[name] = SIGNALS[name](sequence)
+    return kept[name]
+
+
+def keeping_signals(sequence: SkeletonSequence) -> SkeletonSequence:
+    """A recording that remembers its signals, for several kernels that look at the same poses; nobody may change these.
+
+    >>> walk = keeping_signals(SkeletonSequence(np.ones((4, 2, 3))))
+    >>> signal_of("velocity", walk) is signal_of("velocity", walk)
+    True
+    """
+    copy = sequence.replace()
+    copy.__dict__["_signals"] = {}
+    return copy
+
+
 def learn_scale(name: str, sequences: Sequence[SkeletonSequence], joints: Sequence[int]) -> float:
     """1, or for signals without a natural size what brings the fast tenth of the training motion to ±1.
 
@@ -140,7 +162,7 @@ def learn_scale(name: str, sequences: Sequence[SkeletonSequence], joints: Sequen
     """
     if name not in SCALED:
         return 1.0
-    sizes = [np.abs(SIGNALS[name](s).take(joints, axis=1)).max(axis=(1, 2)) for s in sequences]
+    sizes = [np.abs(signal_of(name, s).take(joints, axis=1)).max(axis=(1, 2)) for s in sequences]
     size = float(np.quantile(np.concatenate(sizes), FAST))
     return 1 / size if size > 0 else 1.0
 
@@ -163,7 +185,7 @@ def pair_signal(name: str, sequence: SkeletonSequence, pairs: np.ndarray) -> np.
     [[[9.0, 9.0, 9.0]]]
     """
     if name in DIFFERENCES:
-        return _apart(SIGNALS[name](sequence), pairs)
+        return _apart(signal_of(name, sequence), pairs)
     return SIGNALS[name](relative(sequence, pairs))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 from collections.abc import Sequence
@@ -81,6 +82,7 @@ class VectorMap(NamedTuple):
         share = (frames < lengths[:, None] + 0.5) / (lengths[:, None] * J**0.5)  # padded frames have no share
         return v * (share ** (1 / order))[:, None, :, None]
 
+    @functools.lru_cache(maxsize=64)  # noqa: B019 (of a tuple, which holds nothing alive)
     def table(self) -> np.ndarray:
         """How each entry of v is made: place among the signals (-1 for time), pivot, 1/σ², amplitude; (4, d)."""
         rows = []
@@ -98,7 +100,9 @@ class VectorMap(NamedTuple):
         rows += [
             (-1, zeta, 1 / self.sigma_time**2, amplitude) for zeta in pivots(self.n_pivots_time, low, high)
         ]
-        return np.asarray(rows).T
+        made = np.ascontiguousarray(np.asarray(rows).T)
+        made.flags.writeable = False
+        return made
 
 
 def vector_map(

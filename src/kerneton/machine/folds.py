@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import logging
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 
 Folds = list[tuple[np.ndarray, np.ndarray]]  # positions to train on, positions to hold out
 _MAX_FOLDS = 10
+_SUM_ENTRIES = 2**23  # of sums of blocks that are made together
 
 
 def subject_folds(codes: np.ndarray, groups: Any) -> Folds:
@@ -120,8 +121,22 @@ class BlockGrams:
         where they are known already.
         """
         weights = self.weights(codes, [train])[0] if weights is None else weights
+        return self._fold(np.tensordot(weights, self.blocks, axes=1), weights, train, *tests)
+
+    def folds(self, folds: Folds, weights: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+        """`fold` of several folds with weights (n_folds, n_blocks), blocks read once for as many as fit beside them."""
         n_all, n = self.blocks.shape[1:]
-        K = np.tensordot(weights, self.blocks, axes=1)
+        flat = self.blocks.reshape(len(self.blocks), -1)
+        at_once = max(1, _SUM_ENTRIES // (n_all * n))
+        for i in range(0, len(folds), at_once):
+            sums = (weights[i : i + at_once] @ flat).reshape(-1, n_all, n)
+            for K, w, (train, *tests) in zip(sums, weights[i:], folds[i:], strict=False):
+                yield self._fold(K, w, train, *tests)
+
+    def _fold(
+        self, K: np.ndarray, weights: np.ndarray, train: np.ndarray, *tests: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        n_all, n = K.shape
         if (
             n_all > n
         ):  # between two recordings that never train no product is needed, of one with itself it is

@@ -34,6 +34,14 @@ def unit_rows(X: Any, floor: float = 0.0) -> Any:
     return X
 
 
+def ready(estimator: Any, X: Any) -> bool:
+    """Whether X is a plain table of features as a fitted estimator wants it, seen at a glance: no other check is needed then."""
+    plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64) and len(X) > 0
+    if not plain or hasattr(estimator, "feature_names_in_") or X.shape[1] != estimator.n_features_in_:
+        return False
+    return bool(np.isfinite(X.sum()))
+
+
 class CenterNormalize(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Subtract the training mean, then scale each row to unit L2 norm.
 
@@ -75,10 +83,14 @@ class CenterNormalize(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = self._check(X, reset=False)
+        return self.apply(self._check(X, reset=False))
+
+    def apply(self, X: Any, *, copy: bool = True) -> Any:
+        """`transform` of features that were checked already; without ``copy`` these are overwritten."""
         floor = 0.0
         if self.mean_ is None:
-            X = X.clone() if is_torch(X) else X.copy()
+            if copy:
+                X = X.clone() if is_torch(X) else X.copy()
         else:
             mean = self.mean_
             if is_torch(X) != is_torch(mean):
@@ -86,7 +98,10 @@ class CenterNormalize(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                     f"CenterNormalize was fitted on {type(mean).__name__}, got {type(X).__name__}"
                 )
             mean = mean.to(X) if is_torch(X) else mean.astype(X.dtype, copy=False)
-            X = X - mean
+            if copy:
+                X = X - mean
+            else:
+                X -= mean
             # The mean carries a rounding error of this size: what is shorter has no direction.
             eps = namespace_of(X).finfo(X.dtype).eps
             floor = 4 * float(eps) * float(namespace_of(X).linalg.norm(mean))
@@ -107,6 +122,8 @@ class CenterNormalize(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _check(self, X: Any, *, reset: bool) -> Any:
         if not is_torch(X):
+            if not reset and ready(self, X):
+                return X
             return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
         torch = namespace_of(X)
         if X.ndim != 2 or len(X) == 0 or X.dtype not in (torch.float32, torch.float64):

@@ -17,6 +17,7 @@ from kerneton.data.validation import check_choice, check_in, check_positive, che
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.machine.classes import chosen_codes, class_weights, one_vs_rest
 from kerneton.machine.gram import combine, gram, penalised_gram
+from kerneton.machine.normalize import ready
 from kerneton.machine.solver import LOSSES, solve_gram, solve_primal
 from kerneton.machine.threads import one_blas_thread
 
@@ -204,7 +205,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     def _check_features(self, X: Any) -> Any:
         if not is_torch(X):
-            return _validated(self, X, reset=False)
+            return X if ready(self, X) else _validated(self, X, reset=False)
         _check_tensor(X)
         if X.shape[1] != self.n_features_in_:
             raise DataError(f"LinearSVM was fitted on {self.n_features_in_} features, got {X.shape[1]}")

@@ -134,6 +134,9 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_threads:
     """
     items = list(items)
     n_threads = max(1, min(n_threads, len(items)))
+    if n_threads == 1:
+        with one_blas_thread():
+            return [work(item) for item in items]
     results: list[Any] = [None] * len(items)
     places, lock, stop = iter(range(len(items))), threading.Lock(), threading.Event()
 
@@ -150,9 +153,6 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_threads:
                 stop.set()
                 raise
 
-    if n_threads == 1:
-        run()
-        return results
     # This thread works too: a system that starts a new one on a busy processor leaves it waiting there.
     with one_blas_thread(), ThreadPoolExecutor(n_threads - 1) as pool:
         try:

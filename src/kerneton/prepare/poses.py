@@ -62,6 +62,7 @@ def center(joints: np.ndarray, root: int | tuple[int, ...]) -> np.ndarray:
     return joints - joints[:, root : root + 1]
 
 
+@functools.lru_cache(maxsize=64)
 def origin(layout: Layout) -> int | tuple[int, ...]:
     """The joint that poses are centred on; several where only their middle favours neither side nor body.
 
@@ -157,6 +158,7 @@ def turn(joints: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
     return np.stack([c * x + s * z, joints[..., 1], c * z - s * x], axis=-1)
 
 
+@functools.lru_cache(maxsize=64)
 def facing_lines(layout: Layout) -> list[tuple[int, int]]:
     """The joints (left, right) whose lines tell where a body faces: hips and shoulders, else all that have two sides.
 
@@ -171,6 +173,7 @@ def facing_lines(layout: Layout) -> list[tuple[int, int]]:
     return [(left, int(layout.mirror[left])) for left in np.flatnonzero(layout.sides < 0).tolist()]
 
 
+@functools.lru_cache(maxsize=64)
 def can_turn(layout: Layout) -> bool:
     """Whether recordings of this layout can be turned to the front: one body with left and right, or two bodies.
 

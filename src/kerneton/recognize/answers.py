@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.machine.classes import chosen_codes, per_class
+from kerneton.machine.svm import LinearSVM
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -57,3 +60,19 @@ def described_choice(variant: str | None, scores: Mapping[str, float], mixtures:
     lines.append(f"{len(mixtures)} candidates averaged:" if len(mixtures) > 1 else "machine:")
     lines += [f"  C={m.C:g}  penalty={m.penalty:g}  {' + '.join(m.shares)}" for m in mixtures]
     return "\n".join(lines)
+
+
+def results(model: Any, features: np.ndarray) -> Results:
+    """What a recogniser answers to features (n, n_features)."""
+    machine, calibration = model.machine_, model.calibration_
+    if not hasattr(machine, "decision_function"):
+        return Results(machine.predict(features), None, None, None)
+    decisions = machine.decision_function(features)
+    linear = isinstance(machine, LinearSVM)  # whose labels follow from its decision values
+    labels = machine.classes_[chosen_codes(decisions)] if linear else machine.predict(features)
+    if calibration is None:
+        return Results(labels, per_class(decisions), None, None)
+    unknown = calibration.unknown_score(decisions, features)
+    if model.reject:
+        labels = np.where(unknown > calibration.threshold_, model.unknown_label, labels.astype(str))
+    return Results(labels, per_class(decisions), calibration.probabilities(decisions), unknown)

@@ -13,8 +13,11 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import check_sequences
 from kerneton.exceptions import ModelFileError
+from kerneton.kernels.signals import keeping_signals
 from kerneton.machine.folds import BlockGrams
+from kerneton.machine.normalize import CenterNormalize, ready
 
 RUNTIME_PARAMETERS = ("batch_size", "n_jobs", "device")  # where a kernel runs, which changes no answer
 
@@ -71,18 +74,24 @@ class Branch(TransformerMixin, BaseEstimator):
         poses = X if self.preprocess_ is None else self.preprocess_.transform(X)
         return self._scaled(np.asarray(self.kernel_.transform(poses)))
 
+    def encode(self, poses: Iterable[Any]) -> np.ndarray:
+        """Features of recordings that are preprocessed and checked already, (n, n_features)."""
+        encode = getattr(self.kernel_, "encode", None) or self.kernel_.transform
+        return self._scaled(np.asarray(encode(poses)))
+
     def take(self, preprocess: Any, kernel: Any, features: np.ndarray) -> np.ndarray:
-        """Take over fitted steps and the kernel's features of the training recordings; returns them scaled."""
+        """Take over fitted steps and the kernel's features of the training recordings; returns them scaled, in place where it can."""
         self.preprocess_, self.kernel_ = preprocess, kernel
         self.scale_ = None if self.scale is None else clone(self.scale).fit(features)
         return self._scaled(features)
 
     def run_on(self, **where: Any) -> Branch:
         """Set runtime parameters (``n_jobs``, ``device``) of the kernel, fitted or not, where they are not None."""
-        for kernel in (self.kernel, getattr(self, "kernel_", None)):
+        where = {name: value for name, value in where.items() if value is not None}
+        for kernel in (self.kernel, getattr(self, "kernel_", None)) if where else ():
             if kernel is not None:
                 known = kernel.get_params(deep=False)
-                kernel.set_params(**{k: v for k, v in where.items() if v is not None and k in known})
+                kernel.set_params(**{k: v for k, v in where.items() if k in known})
         return self
 
     def get_state(self) -> dict[str, Any]:
@@ -96,7 +105,10 @@ class Branch(TransformerMixin, BaseEstimator):
             raise ModelFileError("a branch without its steps")
 
     def _scaled(self, features: np.ndarray) -> np.ndarray:
-        features = features if self.scale_ is None else self.scale_.transform(features)
+        if self.scale_ is not None:
+            same = type(self.scale_) is CenterNormalize and ready(self.scale_, features)
+            copy = not hasattr(self.kernel_, "encode")  # a kernel of others may want its features back
+            features = self.scale_.apply(features, copy=copy) if same else self.scale_.transform(features)
         return features if self.weight == 1 else features * features.dtype.type(self.weight)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -112,14 +124,43 @@ def block_sizes(kernel: Any, features: np.ndarray | None = None) -> np.ndarray:
     return np.asarray(found)
 
 
-def side_by_side(features: dict[str, np.ndarray]) -> np.ndarray:
+def encode_together(branches: Iterable[Branch], sequences: list[SkeletonSequence]) -> list[np.ndarray]:
+    """Features of each fitted branch; branches with the same preprocessing share poses and signals.
+
+    >>> from kerneton import SCK, CenterNormalize, Preprocess, make_actions
+    >>> data = list(make_actions(["wave"], n_subjects=1, n_takes=2))
+    >>> branch = Branch(Preprocess(), SCK(order=2), CenterNormalize()).fit(data)
+    >>> [features.shape for features in encode_together([branch, branch], data)]
+    [(2, 4620), (2, 4620)]
+    """
+    poses: dict[int, list[SkeletonSequence]] = {}
+    features = []
+    for branch in branches:
+        step = branch.preprocess_
+        if id(step) not in poses:
+            prepared = sequences if step is None else step.transform(sequences)
+            poses[id(step)] = [keeping_signals(s) for s in check_sequences(prepared)]
+        features.append(branch.encode(poses[id(step)]))
+    return features
+
+
+def share_preprocessing(branches: Iterable[Branch]) -> None:
+    """Let fitted branches whose preprocessing is the same have one step, as branches that were fitted together do."""
+    known: dict[str, Any] = {}
+    for branch in branches:
+        step = branch.preprocess_
+        if step is not None:
+            key = joblib.hash((type(step).__qualname__, step.get_params(), vars(step)))
+            branch.preprocess_ = known.setdefault(key, step)
+
+
+def side_by_side(features: list[np.ndarray]) -> np.ndarray:
     """Features of branches, one branch after the other, (n, Σ n_features).
 
-    >>> side_by_side({"a": np.ones((1, 2)), "b": np.zeros((1, 1))}).tolist()
+    >>> side_by_side([np.ones((1, 2)), np.zeros((1, 1))]).tolist()
     [[1.0, 1.0, 0.0]]
     """
-    blocks = list(features.values())
-    return blocks[0] if len(blocks) == 1 else np.hstack(blocks)
+    return features[0] if len(features) == 1 else np.hstack(features)
 
 
 @dataclass(frozen=True)
@@ -177,6 +218,8 @@ class Encoder:
         if is_weighted(branch.kernel):
             kernel = copy.copy(kernel).set_params(weighting=branch.kernel.weighting)
             features = kernel.weigh(features.copy(), self.grams(branch).weights(y, [np.arange(len(y))])[0])
+        else:
+            features = features.copy()
         return branch.take(encoded.preprocess, kernel, features)
 
     def _encode(self, branch: Branch, kernel: Any) -> Encoded:
@@ -197,7 +240,7 @@ class Encoder:
         key = joblib.hash(_parameters(preprocess))
         if key not in self._poses:
             fitted = clone(preprocess).fit(self.sequences)
-            self._poses[key] = fitted, fitted.transform(self.sequences)
+            self._poses[key] = fitted, [keeping_signals(s) for s in fitted.transform(self.sequences)]
         return self._poses[key]
 
 

@@ -16,13 +16,12 @@ from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import ModelFileError
-from kerneton.machine.classes import per_class
 from kerneton.machine.folds import subject_folds
 from kerneton.machine.svm import LinearSVM
-from kerneton.machine.threads import one_blas_thread
+from kerneton.machine.threads import count_threads, one_blas_thread
 from kerneton.prepare.poses import skeleton_kind
 from kerneton.recognize import training
-from kerneton.recognize.branch import Branch, Encoder, side_by_side
+from kerneton.recognize.branch import Branch, Encoder, encode_together, share_preprocessing, side_by_side
 from kerneton.recognize.search import Mixture, Search
 
 if TYPE_CHECKING:
@@ -136,16 +135,20 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         folds = subject_folds(codes, groups) if search is not None or self.calibrate else []
         if search is None:
             features = {name: encoder.fit(branch, codes) for name, branch in branches.items()}
-            self.branches_, self.machine_ = branches, machine.fit(side_by_side(features), y)
+            self.branches_, self.machine_ = branches, machine.fit(side_by_side([*features.values()]), y)
             strength = [float(getattr(machine, name, 0.0)) for name in ("C", "within_class_penalty")]
             self.mixtures_ = [Mixture(dict.fromkeys(branches, 1.0), *strength)]
         else:
-            found = search.run(branches, encoder.grams, codes, folds, self.progress)
+            threads = count_threads(self.n_jobs)
+            found = search.run(branches, encoder.grams, codes, folds, self.progress, threads)
             self.variant_, self.variant_scores_ = found.variant, found.variant_scores
             self.trials_, self.chosen_, self.search_ = found.trials, found.chosen, search
             self.branches_, self.mixtures_ = found.branches, found.mixtures
             features = {name: encoder.fit(branch, codes) for name, branch in self.branches_.items()}
-            self.machine_ = training.average_machines(machine, features, self.mixtures_, classes, codes)
+            grams = [encoder.grams(branch) for branch in self.branches_.values()]
+            self.machine_ = training.average_machines(
+                machine, features, grams, self.mixtures_, classes, codes
+            )
         self.classes_, self.calibration_ = classes, None
         self.timed_ = None if len({s.fps is None for s in sequences}) > 1 else sequences[0].fps is not None
         if self.calibrate:
@@ -158,8 +161,16 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         check_is_fitted(self)
         sequences = check_sequences(X, allow_missing=True)
         with one_blas_thread():
-            branches = {name: branch.run_on(**self._where()) for name, branch in self.branches_.items()}
-            return side_by_side({name: branch.transform(sequences) for name, branch in branches.items()})
+            branches = [branch.run_on(**self._where()) for branch in self.branches_.values()]
+            if self.device is not None:
+                from kerneton.recognize.on_device import can_encode, features_on
+
+                found = (
+                    features_on(branches, sequences, self.device) if can_encode(branches, sequences) else None
+                )
+                if found is not None:
+                    return found
+            return side_by_side(encode_together(branches, sequences))
 
     def predict(self, X: Iterable[Any]) -> np.ndarray:
         """Labels; with ``reject``, ``unknown_label`` for what is like none of them."""
@@ -193,21 +204,9 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
     def results(self, X: Iterable[Any]) -> Results:
         """Labels, decision values and, where calibrated, probabilities, from features computed once."""
-        from kerneton.recognize.answers import Results
+        from kerneton.recognize.answers import results
 
-        features = self.features(X)
-        labels = self.machine_.predict(features)
-        scores = probabilities = unknown = None
-        if hasattr(self.machine_, "decision_function"):
-            decisions = self.machine_.decision_function(features)
-            scores = per_class(decisions)
-            if self.calibration_ is not None:
-                probabilities = self.calibration_.probabilities(decisions)
-                unknown = self.calibration_.unknown_score(decisions, features)
-                if self.reject:
-                    refused = unknown > self.calibration_.threshold_
-                    labels = np.where(refused, self.unknown_label, labels.astype(str))
-        return Results(labels, scores, probabilities, unknown)
+        return results(self, self.features(X))
 
     def explain(
         self,
@@ -272,6 +271,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
     def set_state(self, state: dict[str, Any]) -> None:
         """Become the recogniser that ``get_state`` described; what does not fit is refused."""
         self.classes_, self.branches_, self.machine_ = (state[k] for k in ("classes", "branches", "machine"))
+        share_preprocessing(self.branches_.values())
         self.mixtures_ = [Mixture(dict(shares), float(C), float(p)) for shares, C, p in state["mixtures"]]
         self.calibration_, self.timed_ = state["calibration"], state.get("timed")
         if state["chosen"] is not None:

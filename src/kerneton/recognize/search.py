@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from kerneton.data.validation import check_choice, check_in, check_positive
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
+from kerneton.machine.threads import in_threads
 from kerneton.recognize.branch import Branch, branch_key
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ log = logging.getLogger(__name__)
 
 FoldGrams = list[tuple[np.ndarray, np.ndarray]]  # (train, train) and (held out, train), one pair per fold
 Failures = dict[tuple[str, str], list[str]]  # variants that a branch could not do, by branch and reason
+Scores = dict[tuple[float, float], tuple[float, float, tuple[int, ...]]]  # as `score_sum` gives them
 
 
 @dataclass(frozen=True)
@@ -147,24 +150,29 @@ class Search(BaseEstimator):
         codes: np.ndarray,
         folds: Folds,
         progress: Progress | None = None,
+        n_threads: int = 1,
     ) -> Outcome:
         """Choose; ``grams`` gives the inner products of a branch's features on the training recordings."""
         self.check(list(branches))
         variants = dict(self.variants or {"": {}})
         found, failures = self._fold_grams(branches, grams, codes, folds, progress)
-        log_failures(failures, len(variants))
-        trials: list[Trial] = []
-        told = progress(list(variants), desc="candidates") if progress else variants
-        for variant in told:
-            available = [name for name in branches if (variant, name) in found]
-            for candidate in self._candidates(available) if available else []:
-                parts = [(found[variant, name], weight) for name, weight in candidate.items()]
-                scores = score_sum(parts, codes, folds, self.Cs, self.penalties)
-                weights = tuple(candidate.values())
-                trials += [
-                    Trial(variant, tuple(candidate), C, accuracy, spread, weights, penalty, right)
-                    for (penalty, C), (accuracy, spread, right) in scores.items()
-                ]
+        for (name, reason), where in failures.items():  # a line for each branch and reason
+            which = "" if len(where) == len(variants) > 1 else f" ({'; '.join(where)})"
+            log.warning("cue %s%s is left out: %s", name, which, reason)
+        there = {v: names for v in variants if (names := [name for name in branches if (v, name) in found])}
+        candidates = [(v, c) for v, names in there.items() for c in self._candidates(names)]
+        # Branches that two variants leave alike are scored once.
+        sums = [tuple((id(found[variant, n]), w) for n, w in c.items()) for variant, c in candidates]
+        made = [[(found[variant, n], w) for n, w in c.items()] for variant, c in candidates]
+        parts = dict(zip(sums, made, strict=True))
+        score = partial(score_sum, codes=codes, folds=folds, Cs=self.Cs, penalties=self.penalties)
+        told = progress(list(parts.values()), desc="candidates") if progress else parts.values()
+        scored = dict(zip(parts, in_threads(score, told, n_threads), strict=True))
+        trials = [
+            Trial(variant, tuple(c), C, accuracy, spread, tuple(c.values()), penalty, right)
+            for (variant, c), key in zip(candidates, sums, strict=True)
+            for (penalty, C), (accuracy, spread, right) in scored[key].items()
+        ]
         if not trials:
             raise DataError(f"no candidate could be computed on these recordings: {next(iter(failures))[1]}")
         return self._choose(trials, branches)
@@ -264,8 +272,7 @@ def with_parameters(branch: Branch, overrides: Mapping[str, Any]) -> Branch:
 def fold_grams(grams: BlockGrams, codes: np.ndarray, folds: Folds) -> FoldGrams:
     """Gram matrices of every fold in single precision, which is enough to rank candidates and half the memory."""
     weights = grams.weights(codes, [train for train, _ in folds])
-    pairs = [grams.fold(codes, *fold, weights=w) for fold, w in zip(folds, weights, strict=True)]
-    return [(inside.astype(np.float32), across.astype(np.float32)) for inside, across in pairs]
+    return [(a.astype(np.float32), b.astype(np.float32)) for a, b in grams.folds(folds, weights)]
 
 
 def score_sum(
@@ -274,7 +281,7 @@ def score_sum(
     folds: Folds,
     Cs: Sequence[float],
     penalties: Sequence[float] = (0.0,),
-) -> dict[tuple[float, float], tuple[float, float, tuple[int, ...]]]:
+) -> Scores:
     """Accuracy on held-out recordings, its standard error over folds and how many of each are right, by (penalty, C)."""
     total, right = sum(weight for _, weight in parts), np.zeros((len(penalties), len(Cs), len(folds)))
     for f, (train, valid) in enumerate(folds):
@@ -291,10 +298,3 @@ def score_sum(
         for p, penalty in enumerate(penalties)
         for c, C in enumerate(Cs)
     }
-
-
-def log_failures(failures: Failures, n_variants: int) -> None:
-    """Log what could not be computed, a line for each branch and reason."""
-    for (name, reason), where in failures.items():
-        told = "" if len(where) == n_variants > 1 else f" ({'; '.join(where)})"
-        log.warning("cue %s%s is left out: %s", name, told, reason)

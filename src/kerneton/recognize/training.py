@@ -14,7 +14,7 @@ from kerneton.data.validation import check_in, check_sequences
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.classes import class_weights
 from kerneton.machine.folds import BlockGrams, Folds, machines
-from kerneton.machine.gram import combine, gram
+from kerneton.machine.gram import combine
 from kerneton.recognize.search import Mixture, Search, Trial
 
 
@@ -84,22 +84,24 @@ def machine_options(machine: Any, classes: np.ndarray) -> dict[str, Any]:
 def average_machines(
     machine: Any,
     features: dict[str, np.ndarray],
+    grams: Sequence[BlockGrams],
     mixtures: Sequence[Mixture],
     classes: np.ndarray,
     codes: np.ndarray,
 ) -> Any:
-    """A fitted `LinearSVM` whose decision values are the mean of those of the mixtures' machines.
+    """A fitted `LinearSVM` whose decision values are the mean of those of the mixtures' machines, from features and inner products.
 
     A mean of linear machines is linear: weights are averaged. The parameters are those of the first mixture.
     """
     machine = clone(machine).set_params(C=mixtures[0].C, within_class_penalty=mixtures[0].penalty)
     options = machine_options(machine, classes)
     weights = class_weights(codes, len(classes), options.pop("class_weight"))
-    grams = {name: gram(block) for name, block in features.items()}
+    everyone = np.arange(len(codes))
+    inner = {name: g.fold(codes, everyone, everyone)[0] for name, g in zip(features, grams, strict=True)}
     duals: dict[str, Any] = dict.fromkeys(features, 0.0)
     intercept: Any = 0.0
     for mixture in mixtures:
-        K = sum(grams[name] * share for name, share in mixture.shares.items())
+        K = sum(inner[name] * share for name, share in mixture.shares.items())
         solved = machines(
             K, codes, [mixture.C], penalty=mixture.penalty, weights=weights, tol=machine.tol, **options
         )

@@ -7,6 +7,7 @@
 #include FILE_IN(FOLDER, jacobi.cu)
 #include FILE_IN(FOLDER, psd_power.cu)
 #include FILE_IN(FOLDER, sck.cu)
+#include FILE_IN(FOLDER, sck_order2.cu)
 #include FILE_IN(FOLDER, hosvd.cu)
 #undef INLINE
 #include FILE_IN(FOLDER, dck.cu)
@@ -28,7 +29,22 @@ int sck(const R* x, R* out, const int* lengths, const double* table, int n, int 
     return failed;
 }
 
+template <class R>
+int sck_order2(const R* x, R* out, const int* lengths, const int* rows, const double* table, int count, int n_rows, int frames, int joints, int width, int unit, int high, int low) {
+    int failed = 0, matrices = 4 * Place<ORDER>::GROUPS;
+    fibres::launch((count + matrices - 1) / matrices, 128, [&] {
+        sck_matrices<ORDER, R>(x, lengths, rows, table, out, &failed, count, n_rows, frames, joints, width, unit, 3, high, low);
+    });
+    return failed;
+}
+
 extern "C" {
+int order2_float(const float* x, float* out, const int* l, const int* r, const double* t, int c, int n, int f, int j, int w, int u, int h, int lo) {
+    return sck_order2(x, out, l, r, t, c, n, f, j, w, u, h, lo);
+}
+int order2_double(const double* x, double* out, const int* l, const int* r, const double* t, int c, int n, int f, int j, int w, int u, int h, int lo) {
+    return sck_order2(x, out, l, r, t, c, n, f, j, w, u, h, lo);
+}
 int power_float(const float* a, float* b, int n, int h, int l, int v) { return power(a, b, n, h, l, v); }
 int power_double(const double* a, double* b, int n, int h, int l, int v) { return power(a, b, n, h, l, v); }
 int sck_float(const float* x, float* out, const int* lengths, const double* table, int n, int t, int j, int w, int h, int l, int e) {

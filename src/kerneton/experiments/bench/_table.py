@@ -52,6 +52,9 @@ SCALE_BARS = {
     "dask_two_vs_one": Bar("8,000 recordings, two workers", "one worker", 1.6),
     "fit_vs_before": Bar("the default fit", "the checkout before", 5),
     "predict_one_vs_before": Bar("one recording recognised", "the checkout before", 3),
+    "msr_default_vs_multirockethydra": Bar(
+        "MSR-Action3D by the default", "MultiRocketHydra", 1, at_least=False
+    ),
 }
 STREAM_BARS = {
     "stream_8_bodies": Bar("a frame of 8 bodies", "a thirtieth of a second", 1),

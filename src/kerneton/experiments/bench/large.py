@@ -16,8 +16,9 @@ from typing import Any
 from kerneton.data.layouts import KINECT_25
 from kerneton.data.progress import bar
 from kerneton.experiments.bench._timing import Settings, compared
+from kerneton.experiments.bench.before import run_program
 from kerneton.experiments.bench.memory import peak_mb
-from kerneton.experiments.bench.scale import labelled, run_program
+from kerneton.experiments.bench.scale import labelled
 
 SIZES, QUICK = (8_000, 16_000), (60, 120)
 _PROGRAM = "from kerneton.experiments.bench import large; large.main()"

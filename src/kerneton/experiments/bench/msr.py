@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.data.sequence import SkeletonDataset
 from kerneton.datasets import load_msr_action3d
 from kerneton.datasets.protocols import get_protocol
 from kerneton.exceptions import MissingDataError
@@ -41,24 +42,20 @@ def measure(settings: Settings) -> dict[str, Any]:
         train, test = train[::4], test[::4]
     known, unknown = data.select(train), data.select(test)
     found: dict[str, Any] = {"n_train": len(train), "n_test": len(test), "cores": N_CORES}
-    poses = Preprocess(bones=None).fit(known)
-    X_known, X_unknown = (
-        np.stack([resample(s.joints, N_FRAMES).reshape(N_FRAMES, -1).T for s in poses.transform(part)])
-        for part in (known, unknown)
-    )
+    X_known, X_unknown = as_arrays(known, unknown)
     models: dict[str, tuple[Callable[[], Any], Any, Any]] = {
         "ours": (lambda: make_recognizer("paper", n_jobs=N_CORES), known, unknown)
     }
-    others = _aeon()
+    others = aeon_classifiers()
     models |= {name: (make, X_known, X_unknown) for name, make in others.items()}
     few = np.arange(0, len(known), max(1, len(known) // 24))
     for name, (make, given, asked) in settings.progress(
         list(models.items()), total=len(models), desc="MSR-Action3D"
     ):
         warm = given.select(few) if name == "ours" else given[few]
-        _fit_predict(make, warm, known.labels[few], warm)
+        fit_predict(make, warm, known.labels[few], warm)
         repeats = settings.repeats if name == "ours" else 1
-        runs = [_fit_predict(make, given, known.labels, asked) for _ in range(repeats)]
+        runs = [fit_predict(make, given, known.labels, asked) for _ in range(repeats)]
         found[name] = {
             "seconds": float(np.median([run["fit_s"] + run["predict_s"] for run in runs])),
             "fit_s": float(np.median([run["fit_s"] for run in runs])),
@@ -75,7 +72,17 @@ def measure(settings: Settings) -> dict[str, Any]:
     return found | {"comparisons": lines, "note": note}
 
 
-def _aeon() -> dict[str, Callable[[], Any]]:
+def as_arrays(known: SkeletonDataset, unknown: SkeletonDataset) -> tuple[np.ndarray, np.ndarray]:
+    """What the others get: hip-centred poses resampled to as many frames each, (n, 3 J, frames)."""
+    poses = Preprocess(bones=None).fit(known)
+    first, second = (
+        np.stack([resample(s.joints, N_FRAMES).reshape(N_FRAMES, -1).T for s in poses.transform(part)])
+        for part in (known, unknown)
+    )
+    return first, second
+
+
+def aeon_classifiers() -> dict[str, Callable[[], Any]]:
     """The classifiers to compare with; none where aeon is not installed."""
     try:
         from aeon.classification.convolution_based import MiniRocketClassifier, MultiRocketHydraClassifier
@@ -95,7 +102,8 @@ def _aeon() -> dict[str, Callable[[], Any]]:
     return found
 
 
-def _fit_predict(make: Callable[[], Any], X: Any, y: np.ndarray, asked: Any) -> dict[str, Any]:
+def fit_predict(make: Callable[[], Any], X: Any, y: np.ndarray, asked: Any) -> dict[str, Any]:
+    """Seconds of a fit and of a prediction, and the labels."""
     model = make()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of others

@@ -1,16 +1,8 @@
-"""The default recogniser as recordings grow, and beside an older checkout of the source.
-
-Fits run in processes of their own, BLAS on one thread, in turns. ``before`` names a checkout (a folder with ``src/kerneton``): its fit
-and its prediction of one recording are measured on the same recordings, UTD-MHAD's odd subjects where they are at hand.
-"""
+"""The default recogniser as recordings grow, and beside others (`before`): fits in processes of their own, BLAS on one thread."""
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,43 +10,14 @@ import numpy as np
 
 from kerneton.data.layouts import KINECT_20, Layout
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.exceptions import DataError, ParameterError
+from kerneton.experiments.bench import before
 from kerneton.experiments.bench._timing import Settings, compared
 
 N_CLASSES, N_SUBJECTS = 20, 20
 SIZES = (2000, 4000)
 QUICK = (40, 80)
 GROWTH = "fit_growth_2000_4000"
-BEFORE = ("fit_vs_before", "predict_one_vs_before")
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
-# Runs in either checkout, and so uses only what both have.
-_COMPARED = """
-import json, sys, time
-import numpy as np
-from kerneton import make_actions, make_recognizer
-from kerneton.datasets import load_utd_mhad
-quick, home = sys.argv[1] == "quick", sys.argv[2] or None
-try:
-    data = load_utd_mhad(home)
-except Exception:
-    data = make_actions(n_subjects=4, n_takes=2)
-subjects = np.asarray([int("".join(c for c in s if c.isdigit()) or 0) for s in data.subjects])
-train, test = data.select(np.flatnonzero(subjects % 2 == 1)), data.select(np.flatnonzero(subjects % 2 == 0))
-if quick:
-    train, test = train.select(np.arange(0, len(train), 4)), test.select(np.arange(2))
-one = [test.select([i]) for i in range(min(30, len(test)))]
-start = time.perf_counter()
-model = make_recognizer().fit(train, train.labels, groups=train.subjects)
-fitted = time.perf_counter() - start
-model.predict(one[0])
-times = []
-for recording in one:
-    start = time.perf_counter()
-    model.predict(recording)
-    times.append(time.perf_counter() - start)
-print(json.dumps({"fit_s": fitted, "predict_one_s": float(np.median(times)), "n": len(train)}))
-"""
 _GROWING = """
 import json, sys, time, resource
 from kerneton import make_recognizer
@@ -77,46 +40,16 @@ def measure(settings: Settings) -> dict[str, Any]:
     growth: dict[str, Any] = {}
     rounds = [size for _ in range(repeats) for size in sizes]
     for size in settings.progress(rounds, total=len(rounds), desc="fits of more recordings"):
-        growth.setdefault(str(size), []).append(run_program(_GROWING, here, str(size)))
+        growth.setdefault(str(size), []).append(before.run_program(_GROWING, here, str(size)))
     found: dict[str, Any] = {
         "growth": {
             n: {key: statistics.median(r[key] for r in runs) for key in runs[0]} for n, runs in growth.items()
         }
     }
     few, many = (found["growth"][str(size)]["fit_s"] for size in sizes)
-    lines: dict[str, Any] = {GROWTH: compared(many, few, many / few, "s"), **dict.fromkeys(BEFORE)}
-    if settings.before is not None:
-        lines |= _against(Path(settings.before), here, settings, repeats)
-    else:
-        found["note"] = "to compare with an older version, name a checkout of it with --before"
-    return found | {"comparisons": lines}
-
-
-def _against(before: Path, here: Path, settings: Settings, repeats: int) -> dict[str, Any]:
-    old = before / "src"
-    if not (old / "kerneton").is_dir():
-        raise ParameterError(f"--before names {before}, which has no src/kerneton: it must be a checkout")
-    arguments = ("quick" if settings.quick else "", str(settings.data_home or ""))
-    ours, theirs = [], []
-    for _ in settings.progress(range(repeats), total=repeats, desc="beside the checkout before"):
-        ours.append(run_program(_COMPARED, here, *arguments))
-        theirs.append(run_program(_COMPARED, old, *arguments))
-    lines = {}
-    for name, key in zip(BEFORE, ("fit_s", "predict_one_s"), strict=True):
-        new, then = (statistics.median(run[key] for run in runs) for runs in (ours, theirs))
-        lines[name] = compared(new, then, then / new, "s")
-    return lines
-
-
-def run_program(program: str, source: Path, *arguments: str) -> dict[str, float]:
-    """What a program prints, run in a process of its own with the package of this source folder."""
-    environment = os.environ | _ONE_THREAD | {"PYTHONPATH": str(source)}
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], env=environment, capture_output=True, text=True
-    )
-    if done.returncode:
-        raise DataError(f"a fit with the source in {source} failed: {done.stderr.strip().splitlines()[-1]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    beside = before.measure(settings)
+    lines = {GROWTH: compared(many, few, many / few, "s"), **beside.pop("comparisons")}
+    return found | beside | {"comparisons": lines}
 
 
 def labelled(

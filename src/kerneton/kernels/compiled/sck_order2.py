@@ -62,7 +62,8 @@ def features(signals, n_frames, table, power, n_threads=1):
         _kernel(signals, lengths, times, shares, runs, factors, d, power, *room, *groups, out, failed)
 
     n_threads = max(1, min(n_threads, n_groups))
-    in_threads(work, list(itertools.pairwise(np.linspace(0, n_groups, n_threads + 1).astype(int))), n_threads)
+    bounds = [n_groups * i // n_threads for i in range(n_threads + 1)]
+    in_threads(work, itertools.pairwise(bounds), n_threads)
     return out.reshape(B, J, n_entries), np.repeat(failed, LANES)[: B * J].reshape(B, J)
 
 

@@ -60,6 +60,35 @@ def sck_features(signals: Any, lengths: Any, table: np.ndarray, power: float, en
     return None if bool(failed) else out
 
 
+def sck_matrices(
+    signals: Any,
+    lengths: Any,
+    rows: np.ndarray,
+    table: np.ndarray,
+    power: float,
+    *,
+    unit: int = 0,
+    axes: int = 3,
+) -> Any | None:
+    """All of SCK of order 2, from signals of joints (B, T, J, C) to features (B, n_rows, d(d+1)/2).
+
+    ``rows`` (n_rows, 2) are joints, or pairs of joints whose signals are subtracted; -1 in second place for none. ``unit`` says by
+    bits which signals, of ``axes`` numbers each, are then scaled to unit length; ``table`` as in `sck_features`.
+    """
+    (B, T, J, C), d = signals.shape, table.shape[1]
+    matrices = _THREADS // 32 * _groups(d)
+    shared = matrices * _room(d) * signals.element_size()
+    launch = _kernel(signals, ("jacobi.cu", "sck_order2.cu"), "sck_matrices", (d,), shared)
+    if launch is None:
+        return None
+    count = B * len(rows)
+    out, failed = signals.new_empty((B, len(rows), d * (d + 1) // 2)), _flag(signals)
+    given = (signals.contiguous(), lengths.int(), _on(signals, rows.astype(np.int32)), _on(signals, table))
+    sizes = (count, len(rows), T, J, C, unit, axes)
+    launch(-(-count // matrices), _THREADS, *given, out, failed, *sizes, float(power))
+    return None if bool(failed) else out
+
+
 def dck_sums(
     x: Any,
     lengths: Any,
@@ -151,7 +180,10 @@ def _kernel(
     if not x.is_cuda or any(n not in _ORDERS for n in orders):
         return None
     real = {"torch.float32": "float", "torch.float64": "double"}[str(x.dtype)]
-    arguments = [*map(str, orders), *([real] if name in ("psd_power", "sck_features") else [])]
+    arguments = [
+        *map(str, orders),
+        *([real] if name in ("psd_power", "sck_features", "sck_matrices") else []),
+    ]
     return _compiled(sources, f"{name}<{', '.join(arguments)}>", shared, x.device.index)
 
 

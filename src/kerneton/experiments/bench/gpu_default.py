@@ -1,0 +1,100 @@
+"""The default recogniser on a GPU: recordings a second from the host to features there and back, or to decisions."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.layouts import KINECT_25
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.experiments.bench.gpu_parts import seconds
+from kerneton.prepare.on_device import prepare
+from kerneton.recognize.on_device import _branch, encode_batch, encode_on, features_on
+from kerneton.recognize.presets import make_recognizer
+
+N_FRAMES, N_CLASSES, N_TRAINING = 80, 20, 120
+
+
+def recordings(n: int, seed: int = 0) -> list[SkeletonSequence]:
+    """Recordings of 25 joints and 80 frames of 20 classes by 20 people, made in single precision, many at a time."""
+    rng = np.random.default_rng(seed)
+    body = np.random.default_rng(1).uniform(-0.6, 0.6, size=(25, 3)).astype(np.float32)
+    swing = np.random.default_rng(2).normal(scale=0.15, size=(N_CLASSES, 25, 3)).astype(np.float32)
+    turns = np.linspace(0, 2 * np.pi, N_FRAMES, dtype=np.float32)
+    made = []
+    for i in range(n):
+        phase = np.float32(rng.uniform(0, 1))
+        wave = np.sin(turns + phase)[:, None, None] * swing[i % N_CLASSES]
+        x = body + wave + rng.standard_normal((N_FRAMES, 25, 3), dtype=np.float32) * np.float32(0.01)
+        label, subject = str(i % N_CLASSES), str(i // N_CLASSES % 20)
+        made.append(SkeletonSequence(x, layout=KINECT_25, label=label, subject=subject, fps=30))
+    return made
+
+
+def measure(torch: Any, device: str, n: int) -> dict[str, Any]:
+    """Rates with features in page-locked and in ordinary memory of the host, and with decisions alone; stages; errors."""
+    X = recordings(n)
+    few = X[:N_TRAINING]
+    found: dict[str, Any] = {"n": n, "shape": [N_FRAMES, 25, 3]}
+    for view, mirror in (("fixed", False), ("free", True)):
+        model = make_recognizer(view=view, mirror=mirror, n_jobs=-1).fit(few, [s.label for s in few])
+        branches = list(model.branches_.values())
+        width = sum(int(b.kernel_.block_sizes_.sum()) for b in branches)
+        expected = model.features(few[:16])
+        answer = features_on(branches, few[:16], device)
+        row: dict[str, Any] = {
+            "n_features": width,
+            "error": float(np.linalg.norm(answer - expected, axis=1).max()),
+        }
+        coef = torch.as_tensor(model.machine_.coef_, device=device)
+        decisions = np.empty((n, len(coef)), np.float32)
+
+        def decide(rows: np.ndarray, features: Any, coef: Any = coef, out: Any = decisions) -> None:
+            out[rows] = (features @ coef.T).cpu().numpy()
+
+        ways: dict[str, Callable[[], Any]] = {
+            "decisions": lambda b=branches, use=decide: encode_on(b, X, device, use)  # type: ignore[misc]
+        }
+        for memory in ("page-locked", "used"):
+            pinned = memory == "page-locked" and device.startswith("cuda")
+            out = torch.empty(n, width, pin_memory=pinned).fill_(1).numpy()
+            ways[memory] = lambda b=branches, out=out: features_on(b, X, device, out)  # type: ignore[misc]
+        for name, call in ways.items():
+            row[f"{name}_per_second"] = n / _clock(call, 3 if name != "used" else 1)
+        del ways, out
+        row["stages_us"] = _stages(torch, device, branches, X[:1024])
+        found[f"{view}{', mirrored' if mirror else ''}"] = row
+    return found
+
+
+def _clock(call: Callable[[], Any], repeats: int) -> float:
+    call()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def _stages(torch: Any, device: str, branches: list[Any], X: list[SkeletonSequence]) -> dict[str, float]:
+    """Device microseconds a recording: all of it, and each branch once poses and signals are there."""
+    x = torch.as_tensor(np.stack([s.joints for s in X]), device=device)
+    lengths = torch.full((len(X),), x.shape[1], device=device)
+    fps = [30.0] * len(X)
+    rate = torch.full((len(X),), 30.0, device=device)
+    whole = seconds(torch, lambda: encode_batch(branches, x, lengths, fps), 3)
+    found = {"all": whole / len(X) * 1e6}
+    step = branches[0].preprocess_
+    found["poses"] = seconds(torch, lambda: prepare(step, x, lengths), 3) / len(X) * 1e6
+    for i, branch in enumerate(branches):
+        known = {"position": prepare(branch.preprocess_, x, lengths)}
+        found[f"branch {i}"] = (
+            seconds(torch, partial(_branch, branch, known, lengths, rate), 3) / len(X) * 1e6
+        )
+    return found

@@ -1,0 +1,99 @@
+"""Poses of many recordings at a time, padded (B, T, J, 3), by torch on any device: what `Preprocess` does to recordings without gaps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.arrays import index_like, namespace_of
+from kerneton.prepare.poses import can_turn, facing_lines, origin
+from kerneton.prepare.preprocess import Preprocess
+
+
+def can_prepare(step: Any) -> bool:
+    """Whether the steps of a fitted preprocessing are among those that this module knows."""
+    if type(step) is not Preprocess or step.bones != "size" or step.center is not True:
+        return False
+    known = step.facing in (None, "sequence") and step.n_frames is None and step.dtype == "float32"
+    return known and len(step.layout_.bodies) == 1
+
+
+def prepare(step: Preprocess, x: Any, lengths: Any) -> Any:
+    """Poses (B, T, J, 3) of a fitted step; recordings have no gaps, and what is beyond ``lengths`` (B,) means nothing.
+
+    >>> import torch
+    >>> from kerneton import make_actions
+    >>> data = make_actions(["wave"], n_subjects=1, n_takes=1)
+    >>> step = Preprocess(bones="size", facing="sequence", dtype="float32").fit(data)
+    >>> poses = prepare(step, torch.as_tensor(data[0].joints)[None], torch.tensor([data[0].n_frames]))
+    >>> bool(np.allclose(poses[0], step.transform(data)[0].joints, atol=1e-5))
+    True
+    """
+    xp, layout = namespace_of(x), step.layout_
+    inside = index_like(np.arange(x.shape[1]), x) < lengths[:, None]
+    parents, children = index_like(np.asarray(layout.bones).reshape(-1, 2).T, x)
+    spans = xp.linalg.vector_norm(x[:, :, children] - x[:, :, parents], dim=3)
+    sizes = _median(spans, inside, lengths).sum(1)
+    wanted = float(step.reference_.sum())
+    factor = xp.where(
+        sizes > 0, wanted / xp.where(sizes > 0, sizes, xp.ones_like(sizes)), xp.ones_like(sizes)
+    )
+    x = x * factor[:, None, None, None].to(x.dtype)
+    root = origin(layout)
+    joints = index_like(list(root) if isinstance(root, tuple) else [root], x)
+    x = x - x[:, :, joints].mean(2, keepdim=True)
+    if step.facing is not None and can_turn(layout):
+        flat = (~((x[..., 2] != 0) & inside[:, :, None])).all(2).all(1)
+        angle = xp.where(flat, xp.zeros_like(sizes), -_facing(x, inside, facing_lines(layout)))
+        c, s = xp.cos(angle)[:, None, None], xp.sin(angle)[:, None, None]
+        across, away = x[..., 0], x[..., 2]
+        x = xp.stack([c * across + s * away, x[..., 1], c * away - s * across], -1)
+    return x
+
+
+def _median(values: Any, inside: Any, lengths: Any) -> Any:
+    """Median over the frames of each recording, (B, T, n) → (B, n)."""
+    xp = namespace_of(values)
+    ordered = xp.sort(xp.where(inside[:, :, None], values, xp.full_like(values, np.inf)), dim=1).values
+    low, high = (xp.div(lengths - odd, 2, rounding_mode="floor") for odd in (1, 0))
+    picked = [
+        ordered.gather(1, i[:, None, None].expand(-1, 1, values.shape[2]).long())[:, 0] for i in (low, high)
+    ]
+    return (picked[0] + picked[1]) / 2
+
+
+def _facing(x: Any, inside: Any, lines: list[tuple[int, int]]) -> Any:
+    """The yaw of each recording, (B,): see `kerneton.prepare.poses.facing`."""
+    xp = namespace_of(x)
+    left, right = index_like(np.asarray(lines).T, x)
+    flat = (x[:, :, right] - x[:, :, left])[..., [0, 2]]
+    norm = xp.linalg.vector_norm(flat, dim=3, keepdim=True)
+    points = xp.where(norm > 0, flat / norm, xp.zeros_like(flat)).sum(2).double()  # (B, T, 2)
+    weight = inside.double()
+    median = (points * weight[..., None]).sum(1) / weight.sum(1, keepdim=True)
+    for _ in range(20):
+        apart = xp.linalg.vector_norm(points - median[:, None], dim=2).clamp_min(1e-6)
+        pull = weight / apart
+        median = (points * pull[..., None]).sum(1) / pull.sum(1, keepdim=True)
+    median = median.to(x.dtype)
+    return xp.atan2(-median[:, 1], median[:, 0])
+
+
+def gaps(x: Any, inside: Any) -> bool:
+    """Whether any pose within ``inside`` (B, T) is missing: NaN, or every joint zero."""
+    squares = (x * x).sum((2, 3))
+    return not bool(((squares > 0) | ~inside).all())
+
+
+def derivative(x: Any, lengths: Any, taps: np.ndarray, rate: Any) -> Any:
+    """A filter of frames s - k, ..., s + k at every frame times ``rate`` (B,), the ends repeated; as the signals' derivatives."""
+    reach = len(taps) // 2
+    moved = x - x[:, :1]
+    frames = index_like(np.arange(x.shape[1]), x)
+    out = 0.0
+    for k, weight in enumerate(taps.tolist()):
+        at = (frames + (k - reach)).clamp(min=0)[None].minimum((lengths - 1)[:, None])
+        index = at[:, :, None, None].expand(-1, -1, *x.shape[2:])
+        out = out + moved.gather(1, index).double() * weight
+    return (out * rate.double()[:, None, None, None]).to(x.dtype)

@@ -1,0 +1,187 @@
+"""The branches of a recogniser on a GPU: recordings go there once, features come back, or stay where the machine is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.arrays import asarray_like, index_like, namespace_of
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.kernels.batches import group_by_length, pad, torch_for
+from kerneton.kernels.cuda import launch
+from kerneton.kernels.sck import SCK
+from kerneton.kernels.signals import _TAPS, DIFFERENCES, _band
+from kerneton.machine.normalize import CenterNormalize
+from kerneton.machine.threads import in_threads
+from kerneton.prepare.on_device import can_prepare, derivative, gaps, prepare
+from kerneton.recognize.branch import Branch
+
+_KNOWN = {"position", "velocity", "acceleration", "bone", "direction"}
+_STREAMS = 3  # one computes while the others copy
+
+
+def can_encode(branches: Sequence[Branch], sequences: Sequence[SkeletonSequence]) -> bool:
+    """Whether all steps of these branches can run on a device, from recordings to features."""
+    for branch in branches:
+        kernel = branch.kernel_
+        if (
+            not can_prepare(branch.preprocess_)
+            or type(kernel) is not SCK
+            or type(branch.scale_) is not CenterNormalize
+        ):
+            return False
+        if kernel.order != 2 or kernel.power == 1 or kernel.n_axes_ != 3:
+            return False
+        if not {part.name for part in kernel._map.parts} <= _KNOWN:
+            return False
+    return all(s.confidence is None and s.joints.dtype == np.float32 for s in sequences)
+
+
+def encode_on(
+    branches: Sequence[Branch],
+    sequences: Sequence[SkeletonSequence],
+    device: str,
+    use: Callable[[np.ndarray, Any], None],
+    batch_bytes: int = 2**29,
+) -> bool:
+    """Call ``use(positions, features)`` with features (B, n_features) on the device, batch after batch; False where there are gaps to fill.
+
+    Three threads, each with a stream and page-locked memory of its own, take turns: one pads and copies while another computes.
+    """
+    torch = torch_for(device)
+    on_gpu = torch.device(device).type == "cuda"
+    width = 4 * sum(int(branch.kernel_.block_sizes_.sum()) for branch in branches)
+    groups = group_by_length([s.n_frames for s in sequences], max(1, batch_bytes // width))
+    own = threading.local()
+    sound = [True]
+
+    def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        size = int(np.prod(shape))
+        if not hasattr(own, "source") or len(own.source) < size:
+            own.source = torch.empty(size, dtype=torch.float32, pin_memory=on_gpu)
+        return own.source[:size].numpy().reshape(shape).view(dtype)
+
+    def work(rows: np.ndarray) -> None:
+        some = [sequences[i] for i in rows]
+        padded, lengths = pad([s.joints for s in some], np.float32, empty)
+        x = torch.from_numpy(padded).to(device, non_blocking=True)
+        found = encode_batch(branches, x, index_like(lengths, x), [s.fps or 1.0 for s in some])
+        if found is None:
+            sound[0] = False
+        else:
+            use(rows, found)
+
+    def on_stream(rows: np.ndarray) -> None:
+        if not hasattr(own, "stream"):
+            own.stream = torch.cuda.Stream(device)
+        with torch.cuda.device(own.stream.device), torch.cuda.stream(own.stream):
+            work(rows)
+            own.stream.synchronize()
+
+    in_threads(on_stream if on_gpu else work, groups, _STREAMS if on_gpu else 1)
+    return sound[0]
+
+
+def features_on(
+    branches: Sequence[Branch], sequences: Sequence[SkeletonSequence], device: str, out: Any = None
+) -> Any:
+    """Features (n, n_features) on the host, computed on a device; None where there are gaps to fill. ``out`` may be page-locked."""
+    torch = torch_for(device)
+    if out is None:
+        out = np.empty((len(sequences), sum(int(b.kernel_.block_sizes_.sum()) for b in branches)), np.float32)
+    pinned = torch.from_numpy(out).is_pinned()
+
+    def use(rows: np.ndarray, found: Any) -> None:
+        if pinned and (np.diff(rows) == 1).all():
+            torch.from_numpy(out[rows[0] : rows[-1] + 1]).copy_(found, non_blocking=True)
+        else:
+            out[rows] = found.cpu().numpy()
+
+    return out if encode_on(branches, sequences, device, use) else None
+
+
+def encode_batch(branches: Sequence[Branch], x: Any, lengths: Any, fps: Sequence[float]) -> Any | None:
+    """Features (B, n_features), branch after branch, of padded recordings (B, T, J, 3); None where there are gaps to fill.
+
+    Equal to `Recognizer.features` within 1e-3 of a feature vector's length, in single precision.
+    """
+    xp = namespace_of(x)
+    inside = index_like(np.arange(x.shape[1]), x) < lengths[:, None]
+    if gaps(x, inside):
+        return None
+    poses: dict[int, dict[str, Any]] = {}
+    rate = asarray_like(fps, x)
+    features = []
+    for branch in branches:
+        step = branch.preprocess_
+        known = poses.setdefault(id(step), {})
+        if not known:
+            known["position"] = prepare(step, x, lengths)
+        features.append(_branch(branch, known, lengths, rate))
+    return xp.cat(features, 1)
+
+
+def _branch(branch: Branch, known: dict[str, Any], lengths: Any, rate: Any) -> Any:
+    """Features of one branch from signals of joints, which ``known`` collects."""
+    kernel = branch.kernel_
+    xp = namespace_of(lengths)
+    names = [part.name for part in kernel._map.parts]
+    # A direction from joint to joint is that of a difference of positions.
+    unit = sum(1 << i for i, name in enumerate(names) if kernel.pairs and name not in DIFFERENCES)
+    columns = []
+    for i, name in enumerate(names):
+        name = "position" if unit >> i & 1 else name
+        if name not in known:
+            known[name] = _signal(name, known["position"], lengths, rate, branch.preprocess_.layout_)
+        columns.append(known[name] * kernel.scales_.get(names[i], 1.0))
+    signals = xp.cat(columns, 3)
+    rows = kernel.pairs_ if kernel.pairs else np.array([(j, -1) for j in kernel.joints_])
+    table = kernel._map.table()
+    made = launch.sck_matrices(signals, lengths, rows, table, kernel.power, unit=unit)
+    if made is None:
+        made = kernel._encode(_spread(signals, rows, unit), lengths)
+    features = made.reshape(len(signals), -1)
+    if kernel._mirror is not None:
+        features = kernel._mirror.average(features)
+    if kernel.weighting is not None:
+        features *= asarray_like(np.repeat(np.sqrt(kernel.weights_), kernel.block_sizes_), features)
+    scale = branch.scale_
+    if scale.center:
+        features -= asarray_like(scale.mean_, features)
+    if scale.norm:
+        norms = xp.linalg.vector_norm(features, dim=1, keepdim=True)
+        features /= xp.where(norms > 0, norms, xp.ones_like(norms))
+    return features if branch.weight == 1 else features * branch.weight
+
+
+def _signal(name: str, x: Any, lengths: Any, rate: Any, layout: Any) -> Any:
+    """A signal of poses (B, T, J, 3); see `kerneton.kernels.signals`."""
+    if name in ("velocity", "acceleration"):
+        order = 1 if name == "velocity" else 2
+        return derivative(x, lengths, _band(order)[0, : 2 * _TAPS + 1], rate**order)
+    if name == "direction":
+        return _units(x)
+    parents, children = index_like(np.asarray(layout.bones).T, x)
+    out = namespace_of(x).zeros_like(x)
+    out[:, :, children] = _units(x[:, :, children] - x[:, :, parents])
+    return out
+
+
+def _units(x: Any) -> Any:
+    xp = namespace_of(x)
+    norm = xp.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return xp.where(norm > 0, x / norm, xp.zeros_like(x))
+
+
+def _spread(signals: Any, rows: np.ndarray, unit: int) -> Any:
+    """Signals of rows, (B, T, n_rows, C), where no kernel subtracts pairs itself."""
+    xp = namespace_of(signals)
+    first, second = index_like(rows.T, signals)
+    x = signals[:, :, first]
+    if (rows[:, 1] >= 0).all():
+        x = x - signals[:, :, second]
+    parts = [x[..., 3 * i : 3 * i + 3] for i in range(x.shape[3] // 3)]
+    return xp.cat([_units(part) if unit >> i & 1 else part for i, part in enumerate(parts)], 3)
