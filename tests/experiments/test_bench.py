@@ -129,7 +129,7 @@ def test_figures_are_plain_data_under_the_required_keys(found):
     result, _ = found
     assert json.loads(json.dumps(result, allow_nan=False)) == result
     assert set(result["cpu"]) == set(BARS)
-    assert set(result["details"]) == set(bench.PARTS) - {"gpu"}
+    assert set(result["details"]) == set(bench.PARTS) - {"gpu", "scale-100k"}
     for key, value in result["cpu"].items():
         assert value is None if key.startswith("msr") else value > 0
     memory_of = result["details"]["memory"]
@@ -313,6 +313,12 @@ def test_scale_is_told_beside_the_other_ratios(found):
     assert result["scale"]["fit_vs_before"] is None
     text = bench.to_text(result)
     assert re.search(r"the default fit +- +- +the checkout before +not measured +≥ 5", text)
+
+
+def test_many_recordings_in_small():
+    found = bench.bench(only=["scale-100k"], quick=True)["details"]["scale-100k"]
+    assert {"selection_s", "encoding_s", "solver_s"} < set(found)
+    assert found["wrong_of_200"] < 20
 
 
 def test_a_checkout_that_is_none(tmp_path):

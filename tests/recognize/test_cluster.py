@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from test_growth import data, difference, large, recognizer  # noqa: F401
 
+from kerneton import make_actions
 from kerneton.exceptions import ParameterError
 from kerneton.recognize import cluster, growth
 
@@ -37,9 +38,8 @@ def test_equals_the_local_path(large, data, client):  # noqa: F811
     assert type(model) is type(local)
     active = recognizer().fit(data, data.labels)  # the active client is used without asking
     np.testing.assert_allclose(active.machine_.coef_, model.machine_.coef_, atol=1e-6)
-    answers = cluster.mapped(client, model, list(data), size=10)
-    labels = np.concatenate([answer.labels for answer in answers])
-    np.testing.assert_array_equal(labels, model.predict(data))
+    labels = cluster.mapped(client, type(model).predict, model, list(data), size=10)
+    np.testing.assert_array_equal(np.concatenate(labels), model.predict(data))
 
 
 def test_a_worker_that_dies_is_survived(large, data):  # noqa: F811
@@ -82,3 +82,26 @@ def test_a_scheduler_that_goes_away(large, data):  # noqa: F811
     client.close()
     with pytest.raises(ParameterError, match="no Dask scheduler answers at"):
         cluster.connect("tcp://127.0.0.1:1")
+
+
+def test_the_command_computes_on_a_cluster(client, tmp_path, capsys):
+    from kerneton.cli import main
+    from kerneton.files.output import write_text
+
+    samples = make_actions(["wave", "bow"], n_subjects=2, n_takes=1)
+    for i, sequence in enumerate(samples):
+        path = tmp_path / "data" / str(sequence.label) / str(sequence.subject) / f"{i}.csv"
+        names = [f"{joint}_{axis}" for joint in sequence.layout.joints for axis in "xyz"]
+        rows = [",".join(f"{x:.5f}" for x in frame.ravel()) for frame in sequence.joints]
+        write_text(path, "\n".join([",".join(names), *rows]) + "\n")
+    address = client.scheduler.address
+    model = tmp_path / "m.kern"
+    assert main(["fit", str(tmp_path / "data"), "-o", str(model), "--scheduler", address, "-q"]) == 0
+    there = [str(model), str(tmp_path / "data"), "--csv", "-"]
+    capsys.readouterr()
+    assert main(["predict", *there]) == 0
+    expected = capsys.readouterr().out
+    assert main(["predict", *there, "--scheduler", address]) == 0
+    assert capsys.readouterr().out == expected
+    assert main(["predict", *there, "--scheduler", "tcp://127.0.0.1:1"]) == 1
+    assert "no Dask scheduler answers" in capsys.readouterr().err

@@ -8,6 +8,7 @@ import difflib
 import json
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,6 +128,24 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 def add_device(parser: argparse.ArgumentParser) -> None:
     """Where the kernels run."""
     parser.add_argument("--device", metavar="NAME", help="cuda for the GPU (default: the CPU)")
+
+
+def add_scheduler(parser: argparse.ArgumentParser) -> None:
+    """A Dask cluster; `client_of` connects to it."""
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="compute on the Dask cluster of this scheduler, such as tcp://host:8786",
+    )
+
+
+def client_of(args: argparse.Namespace) -> Any:
+    """A context with a client of the scheduler that `add_scheduler` asked for, or with None."""
+    if args.scheduler is None:
+        return nullcontext()
+    from kerneton.recognize.cluster import connect
+
+    return connect(args.scheduler)
 
 
 def all_cores() -> Any:

@@ -13,7 +13,9 @@ from kerneton.cli._common import (
     add_command,
     add_data,
     add_model,
+    add_scheduler,
     all_cores,
+    client_of,
     load_data,
     make_model,
     progress_of,
@@ -56,6 +58,12 @@ def add_parser(subparsers: Any) -> None:
         default=0.05,
         help="share of known actions that may be taken for unknown ones (default: 0.05)",
     )
+    add_scheduler(parser)
+    parser.add_argument(
+        "--scratch",
+        metavar="FOLDER",
+        help="keep the features of more than 3,000 recordings here, and go on with them after a stop",
+    )
 
 
 def run(args: argparse.Namespace) -> Output:
@@ -70,11 +78,12 @@ def run(args: argparse.Namespace) -> Output:
     for warning in summary.warnings:
         warnings.warn(warning, stacklevel=1)
     model = make_model(args, calibrate=True, false_alarm=args.false_alarm, progress=progress_of(args))
-    with all_cores():
+    with all_cores(), client_of(args) as client:
+        large = {"client": client, "scratch": args.scratch}
         try:
-            model.fit(data, data.labels)
+            model.fit(data, data.labels, **large)
         except DataError as error:
-            model.set_params(calibrate=False).fit(data, data.labels)
+            model.set_params(calibrate=False).fit(data, data.labels, **large)
             warnings.warn(f"the model gives no probabilities: {error}", stacklevel=1)
     done = None if data.conversion is None else data.conversion.to_dict()
     model.training_ = training_summary(data) | {"conventions": recording_facts(data) | {"conversion": done}}

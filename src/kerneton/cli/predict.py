@@ -8,7 +8,16 @@ import io
 import sys
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import Output, add_command, add_device, all_cores, encodable, printable
+from kerneton.cli._common import (
+    Output,
+    add_command,
+    add_device,
+    add_scheduler,
+    all_cores,
+    client_of,
+    encodable,
+    printable,
+)
 from kerneton.cli._recordings import add_reading_options, read_recordings, usable, warn_differences
 
 if TYPE_CHECKING:
@@ -41,6 +50,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_reading_options(parser)
     add_device(parser)
+    add_scheduler(parser)
 
 
 def run(args: argparse.Namespace) -> Output:
@@ -53,8 +63,8 @@ def run(args: argparse.Namespace) -> Output:
     given = read_recordings(args.files, args, model)
     warn_differences(model, [sequence for _, sequence in given])
     found = usable(given, model.adapt, args)
-    with all_cores():
-        rows = _predictions(model, [sequence for _, sequence in found])
+    with all_cores(), client_of(args) as client:
+        rows = _predictions(model, [sequence for _, sequence in found], client)
     for row, (file, sequence) in zip(rows, found, strict=True):
         row.update(file=file, recording=sequence.name, frames=sequence.n_frames)
     if args.csv:
@@ -72,7 +82,13 @@ def run(args: argparse.Namespace) -> Output:
     return Output(aligned(table), rows)
 
 
-def _predictions(model: Recognizer, recordings: list[SkeletonSequence]) -> list[dict[str, Any]]:
+def _predictions(
+    model: Recognizer, recordings: list[SkeletonSequence], client: Any = None
+) -> list[dict[str, Any]]:
+    if client is not None:
+        from kerneton.recognize.cluster import mapped
+
+        return [row for rows in mapped(client, _predictions, model, recordings) for row in rows]
     if model.calibration_ is not None:
         return [
             {

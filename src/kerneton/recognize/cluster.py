@@ -117,14 +117,14 @@ def encoded_on(client: Any, model: Any, sequences: Sequence[Any], size: int) -> 
     )
 
 
-def mapped(client: Any, model: Any, sequences: Sequence[Any], size: int = 256) -> list[Any]:
-    """Results (`Recognizer.results`) of recordings, a block at a time on the workers."""
+def mapped(
+    client: Any, work: Callable[..., Any], model: Any, sequences: Sequence[Any], size: int = 256
+) -> list[Any]:
+    """``work(model, recordings)`` of a block of recordings after the other, on the workers."""
     check_workers(client)
     fitted = client.submit(_same, _bare(model), pure=False)
     parts = [list(sequences[i : i + size]) for i in range(0, len(sequences), size)]
-    return _asked(
-        lambda: client.gather([client.submit(_results, fitted, part, pure=False) for part in parts])
-    )
+    return _asked(lambda: client.gather([client.submit(work, fitted, part, pure=False) for part in parts]))
 
 
 def _bare(model: Any) -> Any:
@@ -158,10 +158,6 @@ def _same(value: Any) -> Any:
 
 def _encoded(model: Any, sequences: list[Any]) -> np.ndarray:
     return model.features(sequences)
-
-
-def _results(model: Any, sequences: list[Any]) -> Any:
-    return model.results(sequences)
 
 
 def _worked(work: Work, block: np.ndarray, columns: list[np.ndarray], shared: Any) -> Any:
