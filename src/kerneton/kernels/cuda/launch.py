@@ -170,7 +170,7 @@ def _on(x: Any, values: np.ndarray) -> Any:
     """An array beside a tensor."""
     import torch
 
-    return torch.from_numpy(np.ascontiguousarray(values)).to(x.device)
+    return torch.as_tensor(np.array(values), device=x.device)
 
 
 def _kernel(
