@@ -1,8 +1,11 @@
-"""Are probabilities calibrated, and unknown actions noticed? ``python benchmarks/trust.py [PRESET ...]``, with KERNETON_DATA.
+"""Are probabilities calibrated, and unknown actions noticed? With KERNETON_DATA:
 
-UTD-MHAD, odd subjects train, even ones are tested. Calibration: expected calibration error of the probabilities. Unknown
-actions: three of the 27 classes are left out of the training, five seeded draws; area under the ROC curve of the
-score, and what the threshold for 5 % false alarms refuses.
+    python benchmarks/trust.py [PRESET ...]              UTD-MHAD, odd subjects train, even ones are tested
+    python benchmarks/trust.py --draws [DATA SET ...]    four data sets, five draws of half of the people each
+
+Calibration: expected calibration error of the probabilities. Unknown actions: some of the classes are left out of the training,
+five seeded draws; area under the ROC curve of the score, and what the threshold for 5 % false alarms refuses, of known actions
+of people not seen in training and of unknown ones.
 """
 
 from __future__ import annotations
@@ -49,7 +52,38 @@ def measure(preset: str, train: list, test: list, n_draws: int = 5) -> None:
     print(f"{preset}: area under the ROC curve {np.mean(areas):.3f}, mean of {n_draws} draws", flush=True)
 
 
+LEFT_OUT = {"florence3d": 1, "utkinect": 1, "msr_action3d": 2, "utd_mhad": 3}  # classes of a draw
+
+
+def draws(names: list[str], n_draws: int = 5) -> None:
+    """False alarms and detection on the other half of the people, draw by draw and pooled."""
+    known, found = [], []
+    for name in names:
+        data = [s.replace(joints=s.joints.astype(np.float32)) for s in load_dataset(name)]
+        people, labels = sorted({s.subject for s in data}), sorted({s.label for s in data})
+        for seed in range(n_draws):
+            rng = np.random.default_rng(seed)
+            half = set(rng.choice(people, len(people) // 2, replace=False))
+            gone = set(rng.choice(labels, LEFT_OUT[name], replace=False))
+            model, _ = fit("default", [s for s in data if s.subject in half and s.label not in gone])
+            test = [s for s in data if s.subject not in half]
+            strange, refused = np.array([s.label in gone for s in test]), model.is_unknown(test)
+            low, high = (100 * model.calibration_.held_out_[f"false_alarm_{end}"] for end in ("low", "high"))
+            known.append((refused[~strange].sum(), (~strange).sum()))
+            found.append(refused[strange].mean())
+            print(
+                f"{name}, draw {seed}: refused {refused[~strange].mean():.1%} of {known[-1][1]} known (foreseen {low:.1f} to "
+                f"{high:.1f}), {found[-1]:.1%} of {strange.sum()} unknown",
+                flush=True,
+            )
+    wrong, n = np.sum(known, axis=0)
+    print(f"pooled: refused {wrong / n:.1%} of {n} known; of unknown {np.mean(found):.1%}, mean of draws")
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["--draws"]:
+        draws(sys.argv[2:] or list(LEFT_OUT))
+        return
     data = load_dataset("utd_mhad")
     data = [s.replace(joints=s.joints.astype(np.float32)) for s in data]
     train, test = ([s for s in data if int(s.subject) % 2 == odd] for odd in (1, 0))

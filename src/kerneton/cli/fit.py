@@ -98,6 +98,8 @@ def run(args: argparse.Namespace) -> Output:
             f"{100 * held_out['accuracy_high']:.1f}), calibration error {held_out['calibration_error']:.3f}, "
             f"unknown actions told apart {held_out['unknown_auc']:.2f} "
             "(0.5 is chance)\n"
+            f"known actions of {who} held out taken for unknown: {held_out['false_alarm']:.1%} "
+            f"(95 % interval {100 * held_out['false_alarm_low']:.1f} to {100 * held_out['false_alarm_high']:.1f})\n"
         )
     text += f"wrote {args.output} ({size / 1e6:.1f} MB) in {seconds:.1f} s"
     facts = {"file": str(args.output), "bytes": size, "seconds": seconds, "held_out": held_out}

@@ -22,6 +22,7 @@ from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
 from kerneton.machine.gram import gram
 from kerneton.recognize.novelty import (
     class_groups,
+    learn_threshold,
     learn_weights,
     likeness,
     novelty_features,
@@ -60,7 +61,8 @@ class Calibration(BaseEstimator):
         What was found with the training subjects held out: "accuracy", what remains of it when choices are made without the
         subjects who are tested ("accuracy_nested"), with its interval over subjects ("accuracy_low",
         "accuracy_high"); "calibration_error" (on the very recordings that it was learnt from), "unknown_auc" (area
-        under the ROC curve, classes left out), "n_folds".
+        under the ROC curve, classes left out), "false_alarm" with its interval over subjects (what a threshold from the
+        other subjects refuses of each), "n_folds".
     """
 
     sharpness_: float
@@ -185,7 +187,14 @@ def calibrate(
     out.sharpness_ = learn_sharpness(decisions, truth)
     out.unknown_weights_ = learn_weights(seen, unseen)
     score = [expit(x @ out.unknown_weights_[:2] + out.unknown_weights_[2]) for x in (seen, unseen)]
-    out.threshold_ = float(np.quantile(score[0], 1 - false_alarm))
+    doubt, who = seen @ out.unknown_weights_[:2] + out.unknown_weights_[2], np.concatenate(people)
+    out.threshold_ = float(expit(learn_threshold(doubt, who, false_alarm)))
+    refused = np.zeros(len(doubt), dtype=bool)  # by a threshold from the other people
+    for person in np.unique(who) if len(np.unique(who)) < len(who) else ():
+        mine = who == person
+        if not mine.all():
+            refused[mine] = doubt[mine] > learn_threshold(doubt[~mine], who[~mine], false_alarm)
+    alarms = interval(refused, who)
     every = np.arange(len(codes))
     inside = sum(grams.fold(codes, every, every[:0])[0] for grams in held.grams)
     out.usual_likeness_ = usual_likeness(np.asarray(inside), codes, held.people, n_classes)
@@ -197,7 +206,7 @@ def calibrate(
     proba = softmax(out.sharpness_ * decisions, axis=1)
     right = decisions.argmax(axis=1) == truth
     nested = min(max(float(right.mean()) - optimism, 0.0), 1.0)
-    known_to = interval(right, np.concatenate(people), nested)
+    known_to = interval(right, who, nested)
     out.held_out_ = {
         "n_folds": len(folds),
         "accuracy": float(right.mean()),
@@ -206,6 +215,9 @@ def calibrate(
         "accuracy_high": known_to.high,
         "calibration_error": expected_calibration_error(proba, truth, np.arange(n_classes)),
         "unknown_auc": _area(*score),
+        "false_alarm": float(refused.mean()),
+        "false_alarm_low": alarms.low,
+        "false_alarm_high": alarms.high,
     }
     return out
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+_PEOPLE, _OF_ONE = 3, 5  # fewer people, or fewer recordings of one, say nothing about how people differ
 _SHRINK = 3.0  # recordings' worth of trust in the mean over classes
 
 
@@ -90,6 +91,27 @@ def learn_weights(known: np.ndarray, unknown: np.ndarray) -> np.ndarray:
         slope, offset = np.array([-1.0, -1.0]), -4.0
     slope = slope / spread
     return np.append(slope, offset - slope @ mean)
+
+
+def learn_threshold(scores: np.ndarray, people: np.ndarray, false_alarm: float) -> float:
+    """The score that known actions of people not yet seen seldom pass, from scores (n,) of people held out.
+
+    People differ: a quantile over all recordings is too low for whoever is less like the others. With q_p the quantile
+    1 - ``false_alarm`` of each person it is the mean of q_p plus their standard deviation, and no less than the quantile of all.
+    That is a threshold at which most people, not most recordings, keep to the rate. Where fewer than three people have five
+    recordings, the quantile of all is all there is.
+
+    >>> calm, odd = np.linspace(-2, 0, 20), np.linspace(-1, 1, 20)
+    >>> round(learn_threshold(np.concatenate([calm, calm, odd]), np.repeat(["ann", "bob", "cid"], 20), 0.05), 2)
+    0.81
+    """
+    pooled = float(np.quantile(scores, 1 - false_alarm))
+    names, counts = np.unique(people, return_counts=True)
+    names = names[counts >= _OF_ONE]
+    if len(names) < _PEOPLE:
+        return pooled
+    own = [np.quantile(scores[people == name], 1 - false_alarm) for name in names]
+    return max(pooled, float(np.mean(own) + np.std(own, ddof=1)))
 
 
 def class_groups(n_classes: int, n_groups: int = 6) -> list[np.ndarray]:
