@@ -107,7 +107,7 @@ def main() -> None:
                 for model, predict in MODELS.items():
                     try:
                         right = predict(known, data.labels[train], unknown) == data.labels[test]
-                    except Exception as error:  # one example a class by one person leaves nobody to hold out
+                    except Exception as error:  # too few examples for this one: said, and left out
                         print(f"{name}, {n} examples, {model}: {error}", flush=True)
                         continue
                     cell = tested.setdefault(name, {}).setdefault(model, {}).setdefault(n, [[], []])

@@ -79,12 +79,14 @@ def test_fit_equals_the_library_call(folder, tmp_path, capsys):
     assert told["held_out"] == expected.calibration_.held_out_
     assert told["bytes"] == path.stat().st_size
     assert told["data"]["n_recordings"] == 9
-    first, second, third = text.splitlines()
+    first, second, third, last = text.splitlines()
     assert first.endswith("9 recordings, 3 labels, 3 subjects")
     assert second.startswith(
         f"subjects held out: accuracy {expected.calibration_.held_out_['accuracy_nested']:.1%}"
     )
-    assert third.startswith(f"wrote {path} (")
+    alarms = expected.calibration_.held_out_["false_alarm"]
+    assert third.startswith(f"known actions of subjects held out taken for unknown: {alarms:.1%} (95 % interval ")
+    assert last.startswith(f"wrote {path} (")
 
 
 def test_fit_takes_patterns_and_false_alarms(folder, tmp_path):
