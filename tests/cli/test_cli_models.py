@@ -85,7 +85,9 @@ def test_fit_equals_the_library_call(folder, tmp_path, capsys):
         f"subjects held out: accuracy {expected.calibration_.held_out_['accuracy_nested']:.1%}"
     )
     alarms = expected.calibration_.held_out_["false_alarm"]
-    assert third.startswith(f"known actions of subjects held out taken for unknown: {alarms:.1%} (95 % interval ")
+    assert third.startswith(
+        f"known actions of subjects held out taken for unknown: {alarms:.1%} (95 % interval "
+    )
     assert last.startswith(f"wrote {path} (")
 
 
