@@ -47,6 +47,11 @@ def show(page: Page, base: str, view: str) -> None:
     if view == "live":
         page.locator(".live-setup select").select_option(index=0)
         page.get_by_role("button", name="Start").click()
+        page.locator(".live-now .bars li").first.wait_for()  # the process that recognises is ready
+        stop = page.get_by_role("button", name="Stop")
+        if stop.count():
+            stop.click()
+        page.get_by_role("button", name="Start").click()
         page.locator(".tally").nth(1).wait_for()
         page.wait_for_timeout(300)
 

@@ -169,14 +169,16 @@ class _Session:
             frames, self.frames = self.frames, []
             if self.model is None or not frames:
                 continue
-            who = f"{id(self)} {self._number}"
+            number = self._number
             start = time.perf_counter()
             try:
                 out = await run_in_threadpool(
-                    self.studio.mind.watch, self.model, who, frames, self.layout, self.why
+                    self.studio.mind.watch, self.model, f"{id(self)} {number}", frames, self.layout, self.why
                 )
             except KernetonError as error:
                 out = {"error": str(error)}
+            if number != self._number:
+                continue  # another source was chosen meanwhile
             out["computed"] = round((time.perf_counter() - start) * 1000, 1)
             await self.socket.send_json(out)
             await asyncio.sleep(_PAUSE)

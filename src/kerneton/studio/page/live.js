@@ -76,6 +76,7 @@ export class Live {
       this.chart.clear();
       this.renderCounts({});
       this.sent.clear();
+      this.delays = [];
       if (this.source === "replay") await this.replay();
       else await this.film();
     } catch (error) { this.stop(); complain(error); }
