@@ -207,7 +207,10 @@ def _held_out(report: Any, data: Any) -> dict[str, Any]:
 def _reporter(tell: Tell, stage: str, low: float, high: float) -> Callable[..., Iterator[Any]]:
     """A progress callable, called like tqdm.tqdm, that tells a share between ``low`` and ``high``."""
 
-    def progress(iterable: Iterable[Any], *, total: int | None = None, desc: str = "") -> Iterator[Any]:  # noqa: ARG001
+    def progress(iterable: Iterable[Any], *, total: int | None = None, desc: str = "") -> Iterator[Any]:
+        if desc.startswith("split "):  # steps within a split: the bar counts splits
+            yield from iterable
+            return
         items = list(iterable) if total is None else iterable
         n = total or len(items) or 1  # type: ignore[arg-type]
         for count, item in enumerate(items, start=1):
