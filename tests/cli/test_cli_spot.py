@@ -8,37 +8,38 @@ import json
 import numpy as np
 import pytest
 
-from kerneton import make_actions
+from kerneton import load, make_actions
 from kerneton.cli import main
 from kerneton.files.readers import write
 from kerneton.files.segments import read_segments, write_segments
 from kerneton.stream.frames import raw_joints
-from kerneton.stream.spotter_file import is_spotter, load_spotter
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     """A folder of long recordings with segments beside them, a model trained from it, and one more recording."""
     home = tmp_path_factory.mktemp("spot")
-    takes = make_actions(["wave", "kick"], n_subjects=3, n_takes=1, uncut=True, random_state=2)
-    for take in takes[:2]:
+    takes = make_actions(["wave", "kick"], n_subjects=4, n_takes=1, uncut=True, random_state=2)
+    for take in takes[:3]:
         write(home / "train" / f"{take.name}.npz", [take.replace(segments=())])
         write_segments(home / "train" / f"{take.name}.segments.csv", take.segments)
-    write(home / "new.npz", [takes[2].replace(segments=())])
-    assert main(["spot", str(home / "model.kern"), "--train", str(home / "train"), "-q"]) == 0
+    write(home / "new.npz", [takes[3].replace(segments=())])
+    assert main(["fit", str(home / "train"), "--spot", "-o", str(home / "model.kern"), "-q"]) == 0
     return home
 
 
 def test_the_model_file_finds_what_the_spotter_finds(home, capsys):
-    assert is_spotter(home / "model.kern")
-    spotter = load_spotter(home / "model.kern")
-    take = make_actions(["wave", "kick"], n_subjects=3, n_takes=1, uncut=True, random_state=2)[2]
+    spotter = load(home / "model.kern")
+    take = make_actions(["wave", "kick"], n_subjects=4, n_takes=1, uncut=True, random_state=2)[3]
     assert main(["spot", str(home / "model.kern"), str(home / "new.npz"), "--json", "-"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [(r["label"], r["start"], r["stop"]) for r in rows] == [
         (d.label, d.start, d.stop) for d in spotter.spot(take)
     ]
     assert rows
+    for row in rows:
+        total = row["reason"]["intercept"] + sum(row["reason"]["joints"].values())
+        assert total == pytest.approx(row["decision"], abs=1e-4)
 
 
 def test_tables_elan_pictures_and_pages(home, tmp_path):
@@ -62,7 +63,7 @@ def lines_of(home, monkeypatch, capsys, data, *options):
 
 
 def test_watch_standard_input_with_rubbish_in_it(home, monkeypatch, capsys):
-    take = make_actions(["wave", "kick"], n_subjects=3, n_takes=1, uncut=True, random_state=2)[2]
+    take = make_actions(["wave", "kick"], n_subjects=4, n_takes=1, uncut=True, random_state=2)[3]
     messages = []
     for t, pose in enumerate(raw_joints(take)):
         joints = [None if np.isnan(j).any() else [float(c) for c in j] for j in pose]
@@ -73,7 +74,7 @@ def test_watch_standard_input_with_rubbish_in_it(home, monkeypatch, capsys):
     found = [
         (e["label"], round(e["start"] * 30), round(e["stop"] * 30)) for e in events if e["event"] == "segment"
     ]
-    expected = [(d.label, d.start, d.stop) for d in load_spotter(home / "model.kern").spot(take)]
+    expected = [(d.label, d.start, d.stop) for d in load(home / "model.kern").spot(take)]
     assert sorted(found, key=lambda s: s[1]) == expected
     assert events[-1]["summary"]["dropped: a message that is not JSON"] == 1000
     assert sum(e["event"] == "dropped" for e in events) == 3
@@ -92,12 +93,8 @@ def test_watch_replays_a_file_and_runs_a_command(home, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["spot", "MODEL"], "which recordings?"),
-        (["spot", "MODEL", "new.npz", "--false-alarms", "1/h"], "--false-alarms goes with --train"),
-        (
-            ["spot", "MODEL", "--train", "TRAIN", "--false-alarms", "often"],
-            "takes a rate such as 1/h, got 'often'",
-        ),
+        (["fit", "TRAIN", "--false-alarms", "1/h"], "go with --spot"),
+        (["fit", "TRAIN", "--spot", "--false-alarms", "often"], "takes a rate such as 1/h, got 'often'"),
         (["watch", "MODEL", "--source", "udp:x"], "expected PORT or HOST:PORT"),
         (["watch", "MODEL", "--source", "http://x"], "known are -, udp:PORT, ws:PORT and files"),
         (["watch", "none.kern"], "no such file"),

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerneton import make_actions
-from kerneton.stream.spotter import Spotter
+from kerneton import make_actions, make_recognizer
 
 ACTIONS = ["wave", "kick", "bow"]
 
@@ -17,4 +16,4 @@ def takes():
 @pytest.fixture(scope="session")
 def spotter(takes):
     """Trained on three of them."""
-    return Spotter().fit(takes[:3])
+    return make_recognizer().fit_spotting(takes[:3])

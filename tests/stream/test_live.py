@@ -7,9 +7,15 @@ import pytest
 
 from kerneton.exceptions import ParameterError
 from kerneton.stream.frames import raw_joints
-from kerneton.stream.live import LiveStream, run_stream
+from kerneton.stream.live import LiveStream
 from kerneton.stream.metrics import segment_counts
 from kerneton.stream.repetitions import count_repetitions
+
+
+def run_stream(stream, source):
+    """All events of a finite source of (frame, time, body), its end included."""
+    events = [event for frame, time, body in source for event in stream.push(frame, time, body)]
+    return events + stream.close()
 
 
 def frames(take, body=None):
@@ -125,10 +131,10 @@ def test_memory_and_state_stay_bounded(spotter, takes):
     for t in range(3000):
         stream.push(joints[t % len(joints)], t / 30)
     engine = stream._bodies["0"]._engine
-    assert len(engine._joints) < 1000
-    assert len(engine._projected) < 1000
+    assert len(engine._windows._joints) < 1000
+    assert len(engine._windows._sums) < 1000
+    assert len(engine._windows._recent) < 500
     assert len(engine._active) < 100
-    assert len(engine._recent) < 500
 
 
 def test_repetitions():

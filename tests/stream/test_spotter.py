@@ -3,13 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kerneton import make_actions
+from kerneton import make_actions, make_recognizer
 from kerneton.data.segments import segment_problems
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.stream.compose import compose_takes
 from kerneton.stream.metrics import segment_counts
-from kerneton.stream.spotter import Spotter
 
 
 def test_actions_of_a_new_person_are_found(spotter, takes):
@@ -30,7 +29,7 @@ def test_the_explanation_of_a_segment_sums_to_its_decision_value(spotter, takes)
 
 
 def test_held_out_people_set_the_threshold(spotter):
-    told = spotter.held_out_
+    told = spotter.spotter_.held_out_
     assert 0 < told["f1"] <= 1
     assert set(told) == {"precision", "recall", "f1", "false_alarms_per_hour"}
 
@@ -42,7 +41,7 @@ def test_a_recording_in_pieces_of_any_size_gives_the_same(spotter, takes):
     joints = raw_joints(takes[3])
     whole = spotter.spot(takes[3])
     for size in (1, 7, 100):
-        engine = Engine(spotter.parts_)
+        engine = Engine(spotter)
         found = [d for i in range(0, len(joints), size) for d in engine.push(joints[i : i + size])]
         found += engine.close()
         assert [(d.label, d.start, d.stop) for d in found] == [(d.label, d.start, d.stop) for d in whole]
@@ -69,7 +68,7 @@ def test_cut_recordings_alone_are_composed_into_long_ones():
 
 def test_training_from_cut_recordings_finds_actions_in_long_ones(takes):
     data = make_actions(["wave", "kick", "bow"], n_subjects=3, n_takes=2, random_state=1)
-    spotter = Spotter().fit(data)
+    spotter = make_recognizer().fit_spotting(data)
     assert segment_counts([takes[3].segments], [spotter.spot(takes[3])]).f1 >= 0.5
 
 
@@ -86,13 +85,13 @@ def test_training_from_cut_recordings_finds_actions_in_long_ones(takes):
 )
 def test_what_cannot_be_learnt_from(takes, change, message):
     with pytest.raises(DataError, match=message):
-        Spotter().fit(change(takes))
+        make_recognizer().fit_spotting(change(takes))
 
 
 def test_mistakes(spotter, takes):
-    with pytest.raises(ParameterError, match="not fitted yet"):
-        Spotter().spot(takes[0])
+    with pytest.raises(ParameterError, match="not trained to find actions"):
+        make_recognizer().spot(takes[0])
     with pytest.raises(ParameterError, match="false_alarms must be a positive number"):
-        Spotter(false_alarms=-1).fit(takes[:2])
-    with pytest.raises(DataError, match="has 5 joints, the spotter was trained with 20"):
+        make_recognizer().fit_spotting(takes[:2], false_alarms=-1)
+    with pytest.raises(DataError, match="has 5 joints, the recogniser was trained with 20"):
         spotter.spot(SkeletonSequence(np.ones((50, 5, 3)), name="odd"))

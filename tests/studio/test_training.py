@@ -91,7 +91,7 @@ def test_segments_are_told_in_the_frames_of_the_recording(trained):
 
     long = trained.studio.library.sequence(long_take(trained)["id"])
     model, figures = trained.studio.models.figures()
-    spotter = recognizing.load_spotter(model.with_name("spotter.kern"))
+    spotter = recognizing.load_model(model.with_name("spotter.kern"))
     half = long.replace(joints=long.joints[::2], confidence=None, fps=long.fps / 2)
     whole, halved = (recognizing.segments(spotter, s, figures["fps"]) for s in (long, half))
     assert [s["label"] for s in halved] == [s["label"] for s in whole] == LONG
@@ -131,7 +131,7 @@ def test_a_source_that_begins_anew_is_watched_anew(trained):
     from kerneton.studio.live import Watcher
 
     path, figures = trained.studio.models.figures()
-    spotter = recognizing.load_spotter(path.with_name("spotter.kern"))
+    spotter = recognizing.load_model(path.with_name("spotter.kern"))
     watcher = Watcher(recognizing.load_model(path), spotter, figures)
     kick = trained.studio.library.sequence("kick/bob/kick-bob.npz")
     rows = np.nan_to_num(np.concatenate([kick.joints, np.isfinite(kick.joints[..., :1])], axis=-1))

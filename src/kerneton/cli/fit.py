@@ -20,7 +20,7 @@ from kerneton.cli._common import (
     make_model,
     progress_of,
 )
-from kerneton.exceptions import DataError
+from kerneton.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonDataset
@@ -29,6 +29,7 @@ _EXAMPLES = """\
   kerneton fit my-recordings -o model.kern
   kerneton fit my-recordings -o model.kern --pattern '{label}_{subject}_{take}'
   kerneton fit msr_action3d -o msr.kern --preset paper --set machine__C=1
+  kerneton fit long-recordings --spot -o model.kern --false-alarms 1/h
 """
 
 
@@ -64,10 +65,32 @@ def add_parser(subparsers: Any) -> None:
         metavar="FOLDER",
         help="keep the features of more than 3,000 recordings here, and go on with them after a stop",
     )
+    group = parser.add_argument_group("long recordings")
+    group.add_argument(
+        "--spot",
+        action="store_true",
+        help="also learn when actions happen: from long recordings with files of segments beside them, or from cut ones alone",
+    )
+    group.add_argument(
+        "--false-alarms",
+        metavar="N/h",
+        help="with --spot: false alarms per hour, as on training people who are held out (default: best F1 there)",
+    )
+    group.add_argument(
+        "--background",
+        metavar="FOLDER",
+        help="with --spot: long recordings in which none of the actions happens",
+    )
 
 
 def run(args: argparse.Namespace) -> Output:
     """Load, train, write."""
+    if args.spot:
+        from kerneton.cli._spotting import fit_spotting
+
+        return fit_spotting(args)
+    if args.false_alarms or args.background:
+        raise ParameterError("--false-alarms and --background go with --spot")
     from kerneton.data.training_facts import recording_facts
     from kerneton.files.summary import summarize
     from kerneton.recognize.model_file import training_summary

@@ -6,7 +6,7 @@ import argparse
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kerneton.cli._common import (
     Output,
@@ -15,6 +15,9 @@ from kerneton.cli._common import (
     add_folder_options,
     load_recordings,
 )
+
+if TYPE_CHECKING:
+    from kerneton.data.segments import Segment
 
 _EXAMPLES = """\
   kerneton info                    versions, extras, data sets found
@@ -87,6 +90,7 @@ def describe_installation(data_home: str | None = None) -> Output:
 
 def describe_file(args: argparse.Namespace) -> Output:
     """The recordings of one file."""
+    from kerneton.data.segments import segment_problems
     from kerneton.files.readers import detect_format
     from kerneton.files.summary import describe_axes
     from kerneton.report.tables import aligned
@@ -101,6 +105,7 @@ def describe_file(args: argparse.Namespace) -> Output:
             "joints": s.n_joints,
             "layout": None if s.layout is None else s.layout.name,
             "fps": s.fps,
+            "segments": len(s.segments),
         }
         for s in data
     ]
@@ -116,14 +121,25 @@ def describe_file(args: argparse.Namespace) -> Output:
     lines = [f"{args.path}: {kind}, {n} recording{'s' if n > 1 else ''}", "", f"{aligned(rows)}{more}", ""]
     lines += [f"joints  {', '.join(names)}"] * bool(names) + [f"axes    {axes}"] * bool(axes)
     lines += [f"note    {note}" for note in notes]
-    found = {s.label for recording in data for s in recording.segments}
-    if found:
-        count = sum(len(s.segments) for s in data)
-        lines.append(f"parts   {count} segments of {', '.join(sorted(found))}")
-    facts = {"joint_names": names, "axes": axes, "notes": notes}
+    for s in data[:_SHOWN]:
+        lines += [f"segment {describe_segment(part, s.fps)}" for part in s.segments]
+        lines += [f"warning {s.name}: {problem}" for problem in segment_problems(s.segments, s.n_frames)]
+    facts: dict[str, Any] = {"joint_names": names, "axes": axes, "notes": notes}
+    facts["segments"] = {s.name: [[p.label, p.start, p.stop] for p in s.segments] for s in data if s.segments}
     return Output(
         "\n".join(lines).rstrip(), {"path": args.path, "format": kind, "recordings": recordings, **facts}
     )
+
+
+def describe_segment(part: Segment, fps: float | None) -> str:
+    """A segment as a line.
+
+    >>> from kerneton import Segment
+    >>> describe_segment(Segment("wave", 30, 90), 30.0)
+    'wave  frames 30 to 89, 1.00 to 3.00 s'
+    """
+    seconds = "" if fps is None else ", {:.2f} to {:.2f} s".format(*part.seconds(fps))
+    return f"{part.label}  frames {part.start} to {part.stop - 1}{seconds}"
 
 
 def describe_model(path: str) -> Output:
@@ -139,6 +155,8 @@ def describe_model(path: str) -> Output:
         ["size", f"{info['bytes'] / 1e6:.1f} MB, {info['numbers']} numbers"],
         ["written by", ", ".join(f"{name} {v}" for name, v in (info["written_by"] or {}).items())],
     ]
+    if info["spots"]:
+        rows.insert(1, ["spots", f"{', '.join(info['spots'])} in long recordings and streams"])
     if training:
         subjects = f" of {len(training['subjects'])} subjects" if training["subjects"] else ""
         rows.insert(1, ["trained on", f"{training['recordings']} recordings{subjects}, {training['date']}"])

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from kerneton.stream.detection import Detection
 
 _EXAMPLES = """\
-  kerneton spot model.kern --train long-recordings     learn from recordings with files of segments beside them
-  kerneton spot model.kern long.bvh                    what happens in it, and when
+  kerneton fit long-recordings --spot -o model.kern    learn from recordings with files of segments beside them
+  kerneton spot model.kern long.bvh                    what happens in it, when, and why
   kerneton spot model.kern long.bvh --csv found.csv --eaf found.eaf -o timeline.png --html page.html
-  kerneton spot model.kern --train my-recordings --false-alarms 1/h
 """
 
 
@@ -33,18 +32,8 @@ def add_parser(subparsers: Any) -> None:
         help="find which actions happen in long recordings, and when",
         examples=_EXAMPLES,
     )
-    parser.add_argument("model", metavar="MODEL", help="a model file; with --train it is written")
-    parser.add_argument("files", metavar="FILE", nargs="*", help="long recordings, or folders of them")
-    parser.add_argument(
-        "--train",
-        metavar="FOLDER",
-        help="learn from long recordings with segments, or from cut ones in folders LABEL/SUBJECT/FILE",
-    )
-    parser.add_argument(
-        "--false-alarms",
-        metavar="N/h",
-        help="with --train: false alarms per hour, as on training people who are held out (default: best F1 there)",
-    )
+    parser.add_argument("model", metavar="MODEL", help="a model file that kerneton fit --spot wrote")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="long recordings, or folders of them")
     parser.add_argument("--csv", metavar="FILE", help="write the segments as a table (- for the screen)")
     parser.add_argument("--eaf", metavar="FILE", help="write the segments for ELAN; of one recording")
     parser.add_argument("-o", "--output", metavar="FILE", help="draw a timeline")
@@ -53,84 +42,44 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> Output:
-    """Train where asked, read, spot, tell."""
-    from kerneton.stream.spotter_file import load_spotter
+    """Read, spot, explain, tell."""
+    from kerneton.recognize.model_file import load
+    from kerneton.report.tables import aligned
+    from kerneton.stream.spotter import spotter_of
 
-    told = []
-    if args.train:
-        told.append(train(args))
-    elif args.false_alarms:
-        raise ParameterError("--false-alarms goes with --train: the threshold is part of the model")
-    if not args.files:
-        if not args.train:
-            raise ParameterError("which recordings? Give files, or --train FOLDER")
-        return Output("\n".join(told))
-    spotter = load_spotter(args.model)
+    model = load(args.model)
+    spotter_of(model)  # refuses a recogniser that was not trained for it before anything is read
     recordings = read_recordings(args.files, args)
     with all_cores():
-        found = [spotter.spot(r, progress=progress_of(args)) for _, r in recordings]
-    rows = [
-        _row(file, r.name, r.fps, d)
-        for (file, r), detections in zip(recordings, found, strict=True)
-        for d in detections
-    ]
+        found = [model.spot(r, progress=progress_of(args)) for _, r in recordings]
+        rows = [
+            _row(file, r, d) | {"reason": _reason(model, r, d)}
+            for (file, r), detections in zip(recordings, found, strict=True)
+            for d in detections
+        ]
     _write(args, recordings, found, rows)
     if args.csv == "-":
         return Output("", rows)
-    from kerneton.report.tables import aligned
-
-    shown = [["recording", "label", "start", "stop", "probability"]]
+    shown = [["recording", "label", "start", "stop", "probability", "reason"]]
     for row in rows:
         times = [_time(row, "start"), _time(row, "stop")]
-        shown.append([row["recording"], row["label"], *times, f"{row['probability']:.2f}"])
-    told.append(aligned(shown) if rows else "nothing found")
-    return Output("\n".join(told), rows)
+        strongest = sorted(row["reason"]["joints"].items(), key=lambda item: -item[1])[:3]
+        why = ", ".join(f"{joint} {value:+.2f}" for joint, value in strongest)
+        shown.append([row["recording"], row["label"], *times, f"{row['probability']:.2f}", why])
+    return Output(aligned(shown) if rows else "nothing found", rows)
 
 
-def train(args: argparse.Namespace) -> str:
-    """Learn from a folder and write the model; what to say about it."""
-    from kerneton.files.folder import load_folder
-    from kerneton.stream.spotter import Spotter
-    from kerneton.stream.spotter_file import save_spotter
-
-    folder = Path(args.train)
-    takes = [r for _, r in read_recordings([str(folder)], args)]
-    if not any(t.segments for t in takes):
-        takes = list(load_folder(folder, progress=progress_of(args)))
-    spotter = Spotter(false_alarms=rate(args.false_alarms), progress=progress_of(args))
-    with all_cores():
-        spotter.fit([t for t in takes if t.segments] or takes)
-    save_spotter(spotter, args.model)
-    figures = spotter.held_out_
-    return (
-        f"learnt {', '.join(spotter.classes_)}; on training people held out: precision {figures['precision']:.2f}, "
-        f"recall {figures['recall']:.2f}, F1 {figures['f1']:.2f}\nwrote {args.model}"
-    )
+def _reason(model: Any, recording: Any, d: Detection) -> dict[str, Any]:
+    """What every joint adds to the decision value; with the intercept they sum to it."""
+    why = model.explain(recording, d, moments=False)
+    return {"intercept": why.intercept, "joints": why.joints}
 
 
-def rate(text: str | None) -> float | None:
-    """False alarms per hour from ``1/h``, ``0.5`` or ``2/min``.
-
-    >>> rate("1/h"), rate("0.5"), rate("2/min"), rate(None)
-    (1.0, 0.5, 120.0, None)
-    """
-    if text is None:
-        return None
-    number, _, unit = text.partition("/")
-    per_hour = {"": 1.0, "h": 1.0, "hour": 1.0, "min": 60.0, "minute": 60.0, "day": 1 / 24}
-    try:
-        value = float(number) * per_hour[unit.strip()]
-    except (ValueError, KeyError):
-        value = 0.0
-    if not 0 < value < 1e6:
-        raise ParameterError(f"--false-alarms takes a rate such as 1/h, got {text!r}")
-    return value
-
-
-def _row(file: str, name: str, fps: float | None, d: Detection) -> dict[str, Any]:
+def _row(file: str, recording: Any, d: Detection) -> dict[str, Any]:
+    fps = recording.fps
     row: dict[str, Any] = {
         "file": file,
-        "recording": name,
+        "recording": recording.name,
         "label": d.label,
         "start": d.start,
         "stop": d.stop,

@@ -28,7 +28,7 @@ def add_parser(subparsers: Any) -> None:
     parser = add_command(
         subparsers, "watch", run, help="tell what happens in a live stream of frames", examples=_EXAMPLES
     )
-    parser.add_argument("model", metavar="MODEL", help="a model file that kerneton spot --train wrote")
+    parser.add_argument("model", metavar="MODEL", help="a model file that kerneton fit --spot wrote")
     parser.add_argument(
         "--source",
         metavar="WHERE",
@@ -63,11 +63,10 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Watch until the source ends or the user does."""
-    from kerneton.stream.spotter_file import load_spotter
+    from kerneton.recognize.model_file import load
 
-    spotter = load_spotter(args.model)
     delay = None if args.sure else args.delay
-    stream = spotter.stream(fps=args.rate, delay=delay, repetitions=args.repetitions)
+    stream = load(args.model).stream(fps=args.rate, delay=delay, repetitions=args.repetitions)
     try:
         for message in _messages(args):
             if message.fault is not None:

@@ -14,8 +14,8 @@ from kerneton.data.progress import Progress
 from kerneton.datasets.protocols import HalfSplits
 from kerneton.datasets.utkinect import load_utkinect
 from kerneton.files.output import write_text
+from kerneton.recognize.presets import make_recognizer
 from kerneton.stream.evaluation import SpottingReport, evaluate_spotting
-from kerneton.stream.spotter import Spotter
 from kerneton.stream.timeline import draw_timeline, write_page
 
 FPS = 15.0
@@ -33,12 +33,12 @@ def spotting(
     """Trained from uncut takes; from their cut actions alone; and from uncut takes with half a second of delay."""
     takes = load_utkinect(data_home, uncut=True)
     protocol = _First(HalfSplits.published("utkinect"), n_splits)
-    uncut = evaluate_spotting(Spotter(), takes, protocol, fps=FPS, progress=progress)
+    uncut = evaluate_spotting(make_recognizer(), takes, protocol, fps=FPS, progress=progress)
     half = round(0.5 * FPS)
     runs: dict[str, SpottingReport] = {
         "utkinect": uncut,
         "utkinect_cut": evaluate_spotting(
-            Spotter(),
+            make_recognizer(),
             takes,
             protocol,
             training=lambda some: [action for take in some for action in take.cut_segments()],

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.layouts import Layout
+from kerneton.data.segments import frame_labels, segment_problems
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import find_conventions
 from kerneton.data.validation import common_layout, describe, grouped, layout_difference
@@ -34,6 +35,8 @@ class Summary:
     joints: list[str] = field(default_factory=list)  # of most recordings, in order
     axes: str = ""  # what the bodies show of unit and axes
     notes: list[str] = field(default_factory=list)  # what was done to unit and axes
+    segments: dict[str, int] = field(default_factory=dict)  # of long recordings, by label
+    annotated: float = 0.0  # share of the frames of recordings with segments that belong to one
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, for JSON."""
@@ -56,6 +59,9 @@ class Summary:
         lines += [f"  note      {note}" for note in self.notes]
         if self.labels:
             lines.append(f"  labels    {_counts(self.labels)}")
+        if self.segments:
+            n = _many(sum(self.segments.values()), "segment")
+            lines.append(f"  segments  {n} in {self.annotated:.0%} of the frames: {_counts(self.segments)}")
         if self.subjects:
             lines.append(f"  subjects  {_counts(self.subjects)}")
         return "\n".join(lines + [f"  warning   {warning}" for warning in self.warnings])
@@ -65,7 +71,8 @@ def summarize(data: Iterable[SkeletonSequence]) -> Summary:
     """Count what is in a set of recordings and warn of what may mislead.
 
     Warnings: labels with two recordings or fewer or by one subject, subjects with one label, the same recording
-    twice, other joints than most, mixed frame rates, recordings without label, of a few frames, or mostly missing.
+    twice, other joints than most, mixed frame rates, recordings without label, of a few frames, or mostly missing;
+    segments that overlap or lie outside their recording.
 
     >>> import numpy as np
     >>> from kerneton.data.sequence import SkeletonDataset
@@ -90,6 +97,8 @@ def summarize(data: Iterable[SkeletonSequence]) -> Summary:
     layouts = _tally(s.layout.name if s.layout else f"{s.n_joints}, unnamed" for s in sequences)
     layout = common_layout(sequences)
     conversion = getattr(data, "conversion", None)
+    long = [s for s in sequences if s.segments]
+    inside = sum((frame_labels(s.segments, s.n_frames) != "").sum() for s in long)
     fps = _tally("unknown" if s.fps is None else f"{s.fps:g} fps" for s in sequences)
     return Summary(
         name=getattr(data, "name", ""),
@@ -103,8 +112,11 @@ def summarize(data: Iterable[SkeletonSequence]) -> Summary:
         joints=[] if layout is None else list(layout.joints),
         axes=describe_axes(sequences),
         notes=[] if conversion is None else conversion.notes,
+        segments=_tally(part.label for s in long for part in s.segments),
+        annotated=float(inside / sum(s.n_frames for s in long)) if long else 0.0,
         warnings=[
-            *_balance_warnings(sequences, labels, subjects),
+            *_balance_warnings(sequences, subjects),
+            *_segment_warnings(long),
             *_mixture_warnings(sequences, layout, fps),
             *_duplicate_warnings(sequences),
             *_quality_warnings(sequences, missing),
@@ -112,12 +124,16 @@ def summarize(data: Iterable[SkeletonSequence]) -> Summary:
     )
 
 
-def _balance_warnings(
-    sequences: list[SkeletonSequence], labels: dict[str, int], subjects: dict[str, int]
-) -> list[str]:
+def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int]) -> list[str]:
     warnings = []
+    shown = [
+        (label, s.subject) for s in sequences for label in (s.label, *(part.label for part in s.segments))
+    ]
+    labels = _tally(label for label, _ in shown)
     for fact in ("label", "subject"):
-        without = [_name(s) for s in sequences if getattr(s, fact) is None]
+        without = [
+            _name(s) for s in sequences if getattr(s, fact) is None and (fact == "subject" or not s.segments)
+        ]
         if without and len(without) < len(sequences):
             warnings.append(f"{_many(len(without), 'recording')} without {fact}: {_some(without)}")
         elif without and fact == "label":
@@ -126,10 +142,10 @@ def _balance_warnings(
     if few:
         warnings.append(f"labels with {_FEW} recordings or fewer: {_some(few)}")
     by_subject, by_label = defaultdict(set), defaultdict(set)
-    for s in sequences:
-        if s.label is not None and s.subject is not None:
-            by_subject[s.subject].add(s.label)
-            by_label[s.label].add(s.subject)
+    for label, subject in shown:
+        if label is not None and subject is not None:
+            by_subject[subject].add(label)
+            by_label[label].add(subject)
     if len(subjects) > 1 and len(labels) > 1:
         lone = sorted(
             f"{subject} ({', '.join(done)})" for subject, done in by_subject.items() if len(done) == 1
@@ -140,6 +156,15 @@ def _balance_warnings(
         if alone:
             warnings.append(f"labels by one subject, which no other subject can be tested on: {_some(alone)}")
     return warnings
+
+
+def _segment_warnings(long: list[SkeletonSequence]) -> list[str]:
+    """Segments that overlap or lie outside, a line for each recording, of some recordings."""
+    odd = [(_name(s), segment_problems(s.segments, s.n_frames)) for s in long]
+    lines = [f"{name}: {_some(problems, _KINDS)}" for name, problems in odd if problems]
+    more = len(lines) - _KINDS
+    rest = [f"{_many(more, 'more recording')} with segments that overlap or lie outside"] if more > 0 else []
+    return lines[:_KINDS] + rest
 
 
 def _mixture_warnings(

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError
@@ -34,7 +35,7 @@ __all__ = ["ClassImportance", "Explanation", "Moment", "Part", "class_importance
 def explain(
     model: Recognizer,
     sequence: Any,
-    label: str | None = None,
+    label: str | Segment | None = None,
     *,
     versus: str | None = None,
     moments: bool = True,
@@ -47,8 +48,9 @@ def explain(
     model : Recognizer
         Fitted, with a linear machine.
     sequence : SkeletonSequence or array of shape (T, J, 3)
-    label : str, optional
-        The class to explain; by default the one that the model says.
+    label : str or Segment, optional
+        The class to explain; by default the one that the model says. With a segment of a long recording, such as
+        `Recognizer.spot` finds, these frames and their label, as they were judged.
     versus : str, optional
         Explain why ``label`` and not this class: parts are those of the difference of the two decision values.
     moments : bool, default=True
@@ -66,6 +68,10 @@ def explain(
     >>> bool(np.isclose(total, model.decision_function(data[:1])[0, 2], atol=1e-6))
     True
     """
+    if isinstance(label, Segment):
+        from kerneton.stream.spotter import judged_frames
+
+        sequence, label = judged_frames(model, sequence, label), label.label
     (sequence,) = check_sequences([sequence], allow_missing=True)
     stands_for = blocks(model)
     features = model.features([sequence])

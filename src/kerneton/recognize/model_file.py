@@ -80,6 +80,7 @@ def save(
         "layouts": writer.layouts,
         "labels": [str(label) for label in model.classes_],
         "training": training,
+        "spots": [] if model.spotter_ is None else list(model.spotter_.classes_),
     }
     path = Path(path)
     write_archive(path, header, writer.arrays)
@@ -135,13 +136,14 @@ def model_info(path: str | os.PathLike[str]) -> dict[str, Any]:
     if (
         not isinstance(layouts, list)
         or not isinstance(labels, list)
-        or not all(isinstance(x, str) for x in labels)
+        or not all(isinstance(x, str) for x in [*labels, *(header.get("spots") or [])])
     ):
         refuse(path, "it does not tell its layouts and labels")
     return {
         "labels": labels,
         "layouts": [layout.get("name") for layout in layouts if isinstance(layout, dict)],
         "training": header.get("training"),
+        "spots": header.get("spots") or [],
         "written_by": header.get("written_by"),
         "version": header["version"],
         "bytes": path.stat().st_size,
@@ -175,14 +177,16 @@ def _check_facts(path: Path, header: dict[str, Any]) -> None:
         return isinstance(value, dict) and all(type(v) in kind for v in value.values())
 
     told, made = header.get("training"), header.get("written_by")
-    sound = made is None or table(made, (str,))
+    sound = (made is None or table(made, (str,))) and isinstance(header.get("spots", []), list)
     if told is not None:
         sound = sound and isinstance(told, dict) and type(told.get("recordings")) is int
         sound = sound and all(type(told.get(name)) is str for name in ("name", "date"))
         sound = sound and all(table(told.get(name), (int,)) for name in ("labels", "subjects"))
         sound = sound and table(told.get("frames"), (int, float))
     try:
-        json.dumps([told, made, header.get("labels"), header.get("layouts")], ensure_ascii=False).encode()
+        json.dumps(
+            [told, made, *(header.get(k) for k in ("labels", "layouts", "spots"))], ensure_ascii=False
+        ).encode()
     except UnicodeEncodeError:
         sound = False
     if not sound:

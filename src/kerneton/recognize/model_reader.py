@@ -24,9 +24,10 @@ from kerneton.recognize.branch import RUNTIME_PARAMETERS, Branch
 from kerneton.recognize.calibration import Calibration
 from kerneton.recognize.recognizer import Recognizer
 from kerneton.recognize.search import Search
+from kerneton.stream.spotter import Spotter
 
 KNOWN: tuple[Any, ...] = (
-    *(Recognizer, Branch, Search, Calibration),
+    *(Recognizer, Branch, Search, Calibration, Spotter),
     *(Preprocess, SCK, DCK, CenterNormalize, LinearSVM),
 )
 _DEEPEST = 12  # values within values

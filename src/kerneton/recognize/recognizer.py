@@ -26,12 +26,13 @@ from kerneton.recognize.search import Mixture, Search
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
+    from kerneton.data.segments import Segment
     from kerneton.recognize.answers import Prediction, Results
     from kerneton.recognize.calibration import Calibration
     from kerneton.report.explanation import ClassImportance, Explanation
 
 
-class Recognizer(ClassifierMixin, _BaseComposition):
+class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
     """Branches of features and one linear machine; every preset, search and model file is one.
 
     Parameters
@@ -149,7 +150,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
             self.machine_ = training.average_machines(
                 machine, features, grams, self.mixtures_, classes, codes
             )
-        self.classes_, self.calibration_ = classes, None
+        self.classes_, self.calibration_, self.spotter_ = classes, None, None
         self.timed_ = None if len({s.fps is None for s in sequences}) > 1 else sequences[0].fps is not None
         if self.calibrate:
             grams = [encoder.grams(branch) for branch in self.branches_.values()]
@@ -208,19 +209,11 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
         return results(self, self.features(X))
 
-    def explain(
-        self,
-        sequence: Any,
-        label: str | None = None,
-        *,
-        versus: str | None = None,
-        moments: bool = True,
-        window: int | None = None,
-    ) -> Explanation:
+    def explain(self, sequence: Any, label: str | Segment | None = None, **options: Any) -> Explanation:
         """How much each joint, pair and moment of a recording speaks for a class; see `kerneton.explain`."""
         from kerneton.recognize.contributions import explain
 
-        return explain(self, sequence, label, versus=versus, moments=moments, window=window)
+        return explain(self, sequence, label, **options)
 
     def class_importance(self, X: Iterable[Any], y: Any = None) -> ClassImportance:
         """How much each joint speaks for each class, the mean over its recordings."""
@@ -260,7 +253,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
     def get_state(self) -> dict[str, Any]:
         """What was learnt, for a file."""
-        names = ("classes", "branches", "machine", "calibration")
+        names = ("classes", "branches", "machine", "calibration", "spotter")
         state = {name: getattr(self, f"{name}_") for name in names}
         state["mixtures"] = [[m.shares, m.C, m.penalty] for m in self.mixtures_]
         state["timed"] = self.timed_
@@ -282,6 +275,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
             raise ModelFileError("branches or labels that do not belong together")
         if any(not used >= set(m.shares) for m in self.mixtures_):
             raise ModelFileError("shares of branches that it does not have")
+        self.take_spotter(state.get("spotter"))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; those of a branch as ``<branch>__<step>__<parameter>``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -16,6 +16,42 @@ from kerneton.machine.classes import class_weights
 from kerneton.machine.folds import BlockGrams, Folds, machines
 from kerneton.machine.gram import combine
 from kerneton.recognize.search import Mixture, Search, Trial
+
+if TYPE_CHECKING:
+    from kerneton.data.progress import Progress
+    from kerneton.stream.live import LiveStream
+    from kerneton.stream.spotter import Detection, Spotter
+
+
+class SpottingMixin:
+    """What a recogniser does with long recordings and streams, see `kerneton.stream`."""
+
+    spotter_: Spotter | None = None
+
+    def fit_spotting(self, takes: Iterable[SkeletonSequence], **options: Any) -> Any:
+        """Learn to find actions in long recordings with segments; see `kerneton.stream.training.fit_spotting`."""
+        from kerneton.stream.training import fit_spotting
+
+        self.spotter_ = fit_spotting(self, takes, **options)
+        return self
+
+    def spot(self, recording: SkeletonSequence, *, progress: Progress | None = None) -> list[Detection]:
+        """The actions of a long recording, in order of time, none overlapping another."""
+        from kerneton.stream.spotter import spot
+
+        return spot(self, recording, progress=progress)
+
+    def stream(self, *, fps: float | None = None, delay: float | None = None, **options: Any) -> LiveStream:
+        """A live stream of frames; final segments come ``delay`` seconds after their end, None for when they are sure."""
+        from kerneton.stream.live import LiveStream
+
+        return LiveStream(cast("Any", self), fps=fps, delay=delay, **options)
+
+    def take_spotter(self, spotter: Spotter | None) -> None:
+        """Take over a spotter from a file; one of other actions or joints is refused."""
+        if spotter is not None:
+            spotter.check_fits(self)
+        self.spotter_ = spotter
 
 
 def check_training(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from kerneton.data.progress import Progress, silent
 from kerneton.data.segments import Segment
@@ -28,6 +28,7 @@ from kerneton.stream.metrics import (
     segment_counts,
 )
 from kerneton.stream.shrec import shrec_scores
+from kerneton.stream.spotter import adapted
 
 
 @dataclass
@@ -41,7 +42,7 @@ class SpottingReport:
     fps: float | None
     n_splits: int = 1
     notes: list[str] = field(default_factory=list)
-    models: list[Any] = field(default_factory=list, repr=False)  # the fitted spotter of each split
+    models: list[Any] = field(default_factory=list, repr=False)  # the fitted recogniser of each split
 
     def figures(self) -> dict[str, float | None]:
         """Segments, points, frames, false alarms and latency; None where the frame rate is needed and unknown."""
@@ -123,14 +124,15 @@ def evaluate_spotting(
     delay: int | None = None,
     fps: float | None = None,
     progress: Progress | None = None,
+    **options: Any,
 ) -> SpottingReport:
     """Train on some people and spot in the recordings of others, for every split of a protocol.
 
     Parameters
     ----------
-    model : Spotter
-        Fitted anew for each split; without ``protocol`` it is fitted already and used as it is. A list holds one that is
-        fitted already per split, such as another report's ``models``.
+    model : Recognizer
+        A copy is trained by `fit_spotting` for each split; without ``protocol`` it is trained already and used as it is.
+        A list holds one that is trained already per split, such as another report's ``models``.
     recordings : long recordings with segments
     protocol : splitter, optional
         As in scikit-learn: ``split(X, y, groups)``; subjects are the recordings' own.
@@ -140,6 +142,7 @@ def evaluate_spotting(
         Frames; by default segments are settled when nothing can change any more.
     fps : float, optional
         Where recordings do not know it.
+    options : of `fit_spotting`, such as ``false_alarms``
     """
     takes = check_sequences(recordings, allow_missing=True)
     if not all(t.segments for t in takes):
@@ -155,11 +158,11 @@ def evaluate_spotting(
         fitted = model[number] if isinstance(model, list) else model
         if train is not None and not isinstance(model, list):
             chosen = [takes[i] for i in train]
-            fitted = copy.copy(model).fit(chosen if training is None else training(chosen))
+            fitted = clone(model).fit_spotting(chosen if training is None else training(chosen), **options)
         report.models.append(fitted)
         for i in test:
-            engine = Engine(fitted.parts_, delay)
-            joints = raw_joints(takes[i])
+            engine = Engine(fitted, delay)
+            joints = raw_joints(adapted(fitted, takes[i]))
             # One frame at a time, as a camera gives them: so that it is known when each segment was settled.
             found = [d for t in range(len(joints)) for d in engine.push(joints[t : t + 1])] + engine.close()
             report.names.append(takes[i].name)

@@ -9,12 +9,13 @@ import numpy as np
 
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import DataError
+from kerneton.exceptions import DataError, ModelFileError
 from kerneton.prepare.poses import missing_joints
 
 AHEAD = 3  # frames after a frame that its features look at
 _SPAN = 2  # half of the frames over which velocity is taken
 _SIZE_FRAMES = 150  # over which a body's size is averaged
+_MOST_PAIRED = 12  # joints whose pairs are looked at where a layout names none
 _PIVOTS = {"position": 5, "velocity": 5, "root": 5, "pairs": 3}  # of each signal's coordinates
 
 
@@ -34,26 +35,26 @@ class Cleaner:
         self._mean, self._root = np.asarray(mean_pose, dtype=float), root
         ends = np.asarray(bones or [(root, j) for j in range(len(mean_pose)) if j != root], dtype=int)
         self._near, self._far = ends.reshape(-1, 2).T
-        self._last: np.ndarray | None = None
+        self._last = np.zeros_like(self._mean)
         self._seen = np.zeros(len(mean_pose), dtype=bool)
         self._size, self._count = 0.0, 0
 
     def clean(self, joints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(n, J, 3) with NaN for what is missing → (n, J, 3) without, and sizes (n,)."""
         out = np.array(joints, dtype=float)
-        lost = ~np.isfinite(out).all(axis=2)
-        if lost.any() or self._last is None:
-            for t in range(len(out)):
-                gaps = lost[t]
-                if gaps.any():
-                    root = out[t, self._root] if not gaps[self._root] else None
-                    held = self._mean if self._last is None else self._last
-                    if root is None:
-                        root = held[self._root]
-                    filled = np.where(self._seen[:, None], held, self._mean + root)
-                    out[t, gaps] = filled[gaps]
-                self._seen |= ~gaps
-                self._last = out[t]
+        seen = np.isfinite(out).all(axis=2)
+        if not seen.all():
+            out[~seen] = 0.0
+            last = np.maximum.accumulate(np.where(seen, np.arange(len(out))[:, None], -1), axis=0)
+            held = np.where(
+                last[..., None] >= 0,
+                np.take_along_axis(out, np.maximum(last, 0)[..., None], axis=0),
+                self._last,
+            )
+            known = (last >= 0) | self._seen
+            root = np.where(known[:, self._root, None], held[:, self._root], self._mean[self._root])
+            out = np.where(known[..., None], held, self._mean + root[:, None])
+        self._seen |= seen.any(axis=0)
         self._last = out[-1]
         lengths = np.linalg.norm(out[:, self._far] - out[:, self._near], axis=2).mean(axis=1)
         sizes = np.empty(len(out))
@@ -86,7 +87,8 @@ class FrameFeatures:
         twins = np.arange(n_joints) if layout is None else layout.mirror
         self._right = np.flatnonzero(sides > 0)
         self._left = twins[self._right].astype(int)
-        key = range(n_joints) if layout is None else layout.sets.get("key", range(n_joints))
+        some = range(0, n_joints, 1 + n_joints // _MOST_PAIRED)  # of skeletons that are not known
+        key = some if layout is None else layout.sets.get("key", some)
         chosen = np.asarray(list(key), dtype=int)
         self._pairs = np.array([(a, b) for i, a in enumerate(chosen) for b in chosen[:i]]).reshape(-1, 2)
         self.mean_pose = np.zeros((n_joints, 3))
@@ -162,18 +164,31 @@ class FrameFeatures:
             "pairs": turned(now[:, near] - now[:, far]).reshape(n, -1),
         }
 
+    @property
+    def n_features(self) -> int:
+        return sum(_PIVOTS[name] * size for name, size in self._sizes().items())
+
     def get_state(self) -> dict[str, Any]:
         """Arrays from which `set_state` restores it."""
-        return {
-            "mean_pose": self.mean_pose,
-            **{f"middle_{k}": v[0] for k, v in self.stats.items()},
-            **{f"spread_{k}": v[1] for k, v in self.stats.items()},
-        }
+        state = {"mean_pose": self.mean_pose}
+        for name, (middle, spread) in self.stats.items():
+            if len(middle):  # one joint has no pairs
+                state |= {f"middle_{name}": middle, f"spread_{name}": spread}
+        return state
 
     def set_state(self, state: dict[str, Any]) -> FrameFeatures:
-        """Restore what `get_state` gave."""
-        self.mean_pose = np.asarray(state["mean_pose"])
-        self.stats = {
-            k: (np.asarray(state[f"middle_{k}"]), np.asarray(state[f"spread_{k}"])) for k in _PIVOTS
-        }
+        """Restore what `get_state` gave; what does not fit is refused."""
+        self.mean_pose = state["mean_pose"]
+        for name, size in self._sizes().items():
+            both = (state[f"middle_{name}"], state[f"spread_{name}"]) if size else (np.zeros(0), np.zeros(0))
+            self.stats[name] = both
+            if any(np.shape(values) != (size,) for values in both) or (both[1] <= 0).any():
+                raise ModelFileError(f"centre and spread of {name} for {self.n_joints} joints are broken")
+        if np.shape(self.mean_pose) != (self.n_joints, 3):
+            raise ModelFileError("a mean pose of other joints")
         return self
+
+    def _sizes(self) -> dict[str, int]:
+        """Coordinates of each signal."""
+        joints = 3 * self.n_joints
+        return {"position": joints, "velocity": joints, "root": 3, "pairs": 3 * len(self._pairs)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,10 @@ from kerneton.exceptions import ParameterError
 from kerneton.stream.detection import Detection
 from kerneton.stream.engine import SOONEST, Engine
 from kerneton.stream.repetitions import Repetitions, count_repetitions
+from kerneton.stream.spotter import spotter_of
 
 if TYPE_CHECKING:
-    from kerneton.stream.spotter import Spotter
+    from kerneton.recognize.recognizer import Recognizer
 
 _GAP = 1.0  # seconds without frames after which a body is taken for gone
 _NEAR = 0.8  # metres that a body's root may move between frames to be the same body, in bodies without id
@@ -64,35 +64,36 @@ class LiveStream:
 
     Parameters
     ----------
-    spotter : Spotter
-        Fitted.
+    recognizer : Recognizer
+        Trained by `Recognizer.fit_spotting`.
     fps : float, optional
         Frames per second of the source, where frames come without times. Times are brought to the rate of training.
     delay : float, optional
         Seconds from the end of an action to its final event, at most; None waits until nothing can change any more, as
-        `Spotter.spot` does.
+        `Recognizer.spot` does.
     repetitions : bool
         Count the repetitions inside each final segment.
     """
 
     def __init__(
         self,
-        spotter: Spotter,
+        recognizer: Recognizer,
         *,
         fps: float | None = None,
         delay: float | None = None,
         repetitions: bool = False,
     ) -> None:
-        parts = spotter.parts_
+        spotter = spotter_of(recognizer)
         if fps is not None:
             check_positive("fps", fps)
-        self._own = parts.fps or fps or 30.0  # the rate of training, at which everything is computed
+        self._own = spotter.fps_ or fps or 30.0  # the rate of training, at which everything is computed
         self._fps = fps or self._own
         if delay is not None:
             if not isinstance(delay, (int, float)) or not 0 <= delay < math.inf:
                 raise ParameterError(f"delay must be a number of seconds, got {delay!r}")
             delay = max(round(delay * self._own), SOONEST)
-        self._parts, self._delay, self._repetitions = parts, delay, repetitions
+        self._recognizer, self._delay, self._repetitions = recognizer, delay, repetitions
+        self._n_joints = spotter.features_.n_joints
         self._bodies: dict[str, _Body] = {}
         self._time = -1 / self._fps
         self._n_named = 0
@@ -104,7 +105,7 @@ class LiveStream:
         if time is not None and not _is_number(time):
             return self._drop("", "the time is not a number")
         now = self._time + 1 / self._fps if time is None else float(time)
-        joints = _as_frame(frame, self._parts.features.n_joints)
+        joints = _as_frame(frame, self._n_joints)
         if isinstance(joints, str):
             return self._drop("" if body is None else str(body), joints)
         if now < self._time - 1e-9:
@@ -118,7 +119,9 @@ class LiveStream:
                 if len(self._bodies) >= _MAX_BODIES:
                     events += self._drop(name, f"more than {_MAX_BODIES} bodies at a time")
                     continue
-                self._bodies[name] = _Body(name, self._parts, self._own, self._delay, self._repetitions, now)
+                self._bodies[name] = _Body(
+                    name, Engine(self._recognizer, self._delay), self._own, self._repetitions, now
+                )
                 events.append(Event("body", name, now, reason="appears"))
             events += self._say(self._bodies[name].push(pose, now))
         return events
@@ -185,11 +188,9 @@ class LiveStream:
 class _Body:
     """One body's frames on the grid of training times, and its engine."""
 
-    def __init__(
-        self, name: str, parts: Any, rate: float, delay: int | None, repetitions: bool, now: float
-    ) -> None:
+    def __init__(self, name: str, engine: Engine, rate: float, repetitions: bool, now: float) -> None:
         self.name, self.last, self.place = name, now, np.zeros(3)
-        self._engine = Engine(parts, delay)
+        self._engine = engine
         self._rate, self._begin, self._n = rate, now, 0
         self._previous: tuple[float, np.ndarray] | None = None
         self._shown: str | None = None
@@ -291,9 +292,3 @@ def _as_frame(frame: Any, n_joints: int) -> np.ndarray | str:
 def _is_number(value: Any) -> bool:
     number = float(value) if isinstance(value, (int, float, np.integer, np.floating)) else math.nan
     return math.isfinite(number) and abs(number) < 1e12
-
-
-def run_stream(stream: LiveStream, frames: Iterable[tuple[Any, float | None, Any]]) -> list[Event]:
-    """All events of a finite source of (frame, time, body), its end included."""
-    events = [event for frame, time, body in frames for event in stream.push(frame, time, body)]
-    return events + stream.close()

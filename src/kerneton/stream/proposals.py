@@ -60,7 +60,7 @@ class WindowScorer:
 
     def get_state(self) -> dict[str, Any]:
         """Arrays from which it can be made again."""
-        return {"coef": self.coef, "intercept": self.intercept, "lengths": self.lengths}
+        return {"coef": self.coef, "intercept": self.intercept, "lengths": self.lengths.tolist()}
 
 
 def cell_edges(windows: np.ndarray) -> np.ndarray:

@@ -1,172 +1,143 @@
-"""Find what happens in long recordings, and when."""
+"""What a recogniser learns beside its machine to find actions in long recordings, and how it finds them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from kerneton.data.progress import Progress
+from kerneton.data import mapping
+from kerneton.data.progress import Progress, silent
+from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_positive, check_sequences
-from kerneton.exceptions import DataError, ParameterError
+from kerneton.data.validation import check_sequences
+from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.stream.detection import Detection
 from kerneton.stream.engine import Engine
 from kerneton.stream.frames import FrameFeatures, raw_joints
-from kerneton.stream.proposals import WindowScorer
+from kerneton.stream.proposals import CELLS, WindowScorer
 from kerneton.stream.verify import Verifier
 
 BACKGROUND = "background"
 _CHUNK = 1024  # frames that are handed over at a time
+_LONGEST = 100_000  # frames of a window that a file may ask for
 
 
-@dataclass
-class Parts:
-    """What a fitted spotter consists of; one object for all of its streams."""
-
-    classes: tuple[str, ...]
-    features: FrameFeatures
-    scorer: WindowScorer
-    recognizer: Any  # knows the classes, and the background
-    verifier: Verifier
-    floor: float  # margin of the window scorer below which a window is no candidate
-    threshold: float  # log odds below which a candidate is no detection
-    fps: float | None = None
-
-    def decisions(self, recordings: Sequence[SkeletonSequence]) -> np.ndarray:
-        """(n, n_classes + 1) decision values of the recogniser, the background last."""
-        return class_scores(self.recognizer, recordings, self.classes)
-
-
-def class_scores(model: Any, recordings: Sequence[SkeletonSequence], classes: Sequence[str]) -> np.ndarray:
-    """Decision values in the order of ``classes``, the background last; of two classes one is minus the other."""
-    values = np.asarray(model.decision_function(list(recordings)), dtype=float)
-    if values.ndim == 1:
-        values = np.stack([-values, values], axis=1)
-    known = [str(c) for c in model.classes_]
-    return values[:, [known.index(c) for c in [*classes, BACKGROUND]]]
-
-
-class Spotter:
-    """Finds non-overlapping actions in long recordings and in streams.
-
-    A linear model scores all windows of many lengths, the recogniser judges the best of them against a background class
-    that was learnt from what lies between the actions, near misses first, and a regression on held-out training people
-    turns scores and durations into probabilities. Of overlapping candidates those with the largest total stay.
-
-    Parameters
-    ----------
-    recognizer : recogniser, optional
-        Not fitted; `make_recognizer()` by default.
-    false_alarms : float, optional
-        False alarms per hour at which the threshold is set, on held-out training people; by default the threshold with
-        the best F1 there.
-    n_jobs : int, optional
-        Threads of the default recogniser.
-    progress : callable, optional
-        Called like ``tqdm.tqdm``.
+class Spotter(BaseEstimator):
+    """What `Recognizer.fit_spotting` learns: where to look, what to believe, and from when on to tell.
 
     Attributes
     ----------
-    parts_ : Parts
-    classes_ : ndarray of str
-    held_out_ : dict
-        Precision, recall and F1 on training people who were held out, and the number of false alarms per hour there.
-
-    Examples
-    --------
-    >>> from kerneton import make_actions
-    >>> takes = make_actions(["wave", "clap", "kick"], n_subjects=3, n_takes=1, uncut=True)
-    >>> spotter = Spotter().fit(takes[:2])
-    >>> [d.label for d in spotter.spot(takes[2])]  # doctest: +SKIP
-    ['kick', 'wave', 'clap']
+    classes_ : tuple of str
+        The actions; the recogniser knows one class more, the background.
+    features_, scorer_ : FrameFeatures, WindowScorer
+        Propose windows.
+    verifier_ : Verifier
+        From the scores of window and recogniser to log odds.
+    floor_, threshold_ : float
+        The margin below which a window is not looked at, and the log odds below which nothing is reported.
+    fps_ : float or None
+        Frames per second of the training recordings.
+    held_out_ : dict of str to float
+        Precision, recall, F1 and false alarms per hour on training people who were held out.
     """
 
-    parts_: Parts
+    classes_: tuple[str, ...]
+    features_: FrameFeatures
+    scorer_: WindowScorer
+    verifier_: Verifier
+    floor_: float
+    threshold_: float
+    fps_: float | None
     held_out_: dict[str, float]
 
-    def __init__(
-        self,
-        recognizer: Any = None,
-        *,
-        false_alarms: float | None = None,
-        n_jobs: int | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        self.recognizer = recognizer
-        self.false_alarms = false_alarms
-        self.n_jobs = n_jobs
-        self.progress = progress
+    def get_state(self) -> dict[str, Any]:
+        """What was learnt, for a file."""
+        return {
+            "classes": list(self.classes_),
+            "layout": self.features_.layout,
+            "n_joints": self.features_.n_joints,
+            "features": self.features_.get_state(),
+            "scorer": self.scorer_.get_state(),
+            "verifier": self.verifier_.get_state(),
+            "floor": max(self.floor_, -1e9),
+            "threshold": self.threshold_,
+            "fps": self.fps_,
+            "held_out": self.held_out_,
+        }
 
-    def fit(self, takes: Sequence[SkeletonSequence], unlabelled: Sequence[SkeletonSequence] = ()) -> Spotter:
-        """Train from long recordings with segments, or from cut recordings with labels.
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Become what ``get_state`` described; what does not fit is refused."""
+        self.classes_ = tuple(str(c) for c in state["classes"])
+        self.features_ = FrameFeatures(state["layout"], state["n_joints"]).set_state(state["features"])
+        self.scorer_, self.verifier_ = WindowScorer(**state["scorer"]), Verifier(**state["verifier"])
+        self.floor_, self.threshold_ = float(state["floor"]), float(state["threshold"])
+        self.fps_ = None if state["fps"] is None else float(state["fps"])
+        self.held_out_ = {str(k): float(v) for k, v in state["held_out"].items()}
+        self.scorer_.lengths = np.asarray(self.scorer_.lengths, dtype=int)
+        k, lengths = len(self.classes_) + 1, self.scorer_.lengths
+        if np.shape(self.scorer_.coef) != (k, CELLS + 2, self.features_.n_features):
+            raise ModelFileError("scores of windows for other features or actions")
+        if np.shape(self.scorer_.intercept) != (k,) or not self.verifier_.fits(k - 1):
+            raise ModelFileError("odds of other actions")
+        if lengths.ndim != 1 or not len(lengths) or (np.diff(lengths) <= 0).any():
+            raise ModelFileError("lengths of windows that do not increase")
+        if not 0 < lengths[0] <= lengths[-1] <= _LONGEST or (self.fps_ is not None and not self.fps_ > 0):
+            raise ModelFileError("windows or a frame rate beyond reason")
 
-        From cut recordings alone, long ones are composed: actions in a row with pauses, parts of actions and
-        transitions between them. ``unlabelled`` are long recordings of background in which none of the actions happens.
-        """
-        from kerneton.stream.compose import compose_takes
-        from kerneton.stream.training import train
+    def check_fits(self, recognizer: Any) -> None:
+        """Refuse a recogniser of other actions or joints."""
+        known = {str(c) for c in recognizer.classes_}
+        joints = self.features_.n_joints, recognizer.n_joints_in_
+        if known != {*self.classes_, BACKGROUND} or joints[0] != joints[1]:
+            raise ModelFileError("a spotter of other actions or joints")
 
-        recordings = check_sequences(takes, allow_missing=True)
-        if self.false_alarms is not None:
-            check_positive("false_alarms", self.false_alarms)
-        if not any(r.segments for r in recordings):
-            recordings = compose_takes(recordings)
-        bare = [r.name or f"#{i}" for i, r in enumerate(recordings) if not r.segments]
-        if bare:
-            raise DataError(f"{len(bare)} of {len(recordings)} recordings have no segments, first {bare[0]}")
-        extra = check_sequences(unlabelled, allow_missing=True) if len(unlabelled) else []
-        self.parts_, self.held_out_ = train(
-            [*recordings, *(r.replace(segments=()) for r in extra)],
-            self.recognizer,
-            false_alarms=self.false_alarms,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
+
+def spotter_of(recognizer: Any) -> Spotter:
+    """The spotter of a recogniser that has one."""
+    found = getattr(recognizer, "spotter_", None)
+    if found is None:
+        raise ParameterError(
+            "this recogniser was not trained to find actions in long recordings: "
+            "use fit_spotting, or kerneton fit --spot"
         )
-        return self
+    return found
 
-    @property
-    def classes_(self) -> np.ndarray:
-        return np.asarray(self.parts_.classes)
 
-    def spot(self, recording: SkeletonSequence, *, progress: Progress | None = None) -> list[Detection]:
-        """The actions of a recording, in order of time, none overlapping another."""
-        (recording,) = check_sequences([self._fitting(recording)], allow_missing=True)
-        engine, joints = Engine(self.parts_), raw_joints(recording)
-        chunks: Any = range(0, len(joints), _CHUNK)
-        found: list[Detection] = []
-        for start in chunks if progress is None else progress(chunks, total=len(chunks), desc="spotting"):
-            found += engine.push(joints[start : start + _CHUNK])
-        return sorted([*found, *engine.close()], key=lambda d: d.start)
+def spot(
+    recognizer: Any, recording: SkeletonSequence, *, progress: Progress | None = None
+) -> list[Detection]:
+    """The actions of a recording, in order of time, none overlapping another; see `Recognizer.spot`.
 
-    def stream(self, *, fps: float | None = None, delay: float | None = None, **options: Any) -> Any:
-        """A live stream of frames, see `kerneton.stream.live.LiveStream`; ``delay`` in seconds, None for unbounded."""
-        from kerneton.stream.live import LiveStream
+    >>> from kerneton import make_actions, make_recognizer
+    >>> takes = make_actions(["wave", "clap", "kick"], n_subjects=3, n_takes=1, uncut=True)
+    >>> model = make_recognizer().fit_spotting(takes[:2])
+    >>> [d.label for d in spot(model, takes[2])]  # doctest: +SKIP
+    ['kick', 'wave', 'clap']
+    """
+    (recording,) = check_sequences([adapted(recognizer, recording)], allow_missing=True)
+    engine, joints = Engine(recognizer), raw_joints(recording)
+    chunks = range(0, len(joints), _CHUNK)
+    found: list[Detection] = []
+    for start in (progress or silent)(chunks, total=len(chunks), desc="spotting"):
+        found += engine.push(joints[start : start + _CHUNK])
+    return sorted([*found, *engine.close()], key=lambda d: d.start)
 
-        return LiveStream(self, fps=fps, delay=delay, **options)
 
-    def explain(self, recording: SkeletonSequence, detection: Detection) -> Any:
-        """Why these frames have this label: contributions that sum to ``detection.decision``."""
-        return self.parts_.recognizer.explain(self.cut(recording, detection), label=detection.label)
+def judged_frames(recognizer: Any, recording: SkeletonSequence, found: Segment) -> SkeletonSequence:
+    """The frames of a detection as the recogniser saw them, gaps held: what its decision value is of."""
+    features = spotter_of(recognizer).features_
+    joints, _ = features.cleaner().clean(raw_joints(adapted(recognizer, recording))[: found.stop])
+    return SkeletonSequence(joints[found.start : found.stop], layout=features.layout, name=recording.name)
 
-    def cut(self, recording: SkeletonSequence, detection: Detection) -> SkeletonSequence:
-        """The frames of a detection as the recogniser saw them, gaps held."""
-        joints, _ = self.parts_.features.cleaner().clean(raw_joints(self._fitting(recording)))
-        return SkeletonSequence(joints[detection.start : detection.stop], layout=self.parts_.features.layout)
 
-    def _fitting(self, recording: SkeletonSequence) -> SkeletonSequence:
-        if not hasattr(self, "parts_"):
-            raise ParameterError("this Spotter is not fitted yet: call fit with long recordings first")
-        layout = self.parts_.features.layout
-        if layout is not None and recording.layout is not None and recording.layout.joints != layout.joints:
-            from kerneton.data.mapping import map_layout
-
-            return map_layout(recording, layout)
-        if recording.n_joints != self.parts_.features.n_joints:
-            raise DataError(
-                f"recording {recording.name!r} has {recording.n_joints} joints, "
-                f"the spotter was trained with {self.parts_.features.n_joints}"
-            )
-        return recording
+def adapted(recognizer: Any, recording: SkeletonSequence) -> SkeletonSequence:
+    """A recording with the joints that the recogniser was trained on."""
+    features = spotter_of(recognizer).features_
+    if None in (features.layout, recording.layout) and recording.n_joints != features.n_joints:
+        raise DataError(
+            f"recording {recording.name!r} has {recording.n_joints} joints, "
+            f"the recogniser was trained with {features.n_joints}"
+        )
+    return mapping.adapted(recording, features.layout, features.n_joints, recording.joints.dtype)

@@ -1,24 +1,29 @@
-"""How a spotter is trained: windows proposed on people held out, near misses as background, thresholds from those people."""
+"""How a recogniser learns to spot: windows proposed for people held out, near misses as background, thresholds from them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from kerneton.data.progress import Progress, silent
+from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import DataError
+from kerneton.data.validation import check_positive, check_sequences
+from kerneton.exceptions import DataError, ParameterError
+from kerneton.machine.folds import held_out_scores
+from kerneton.machine.gram import gram
+from kerneton.machine.threads import one_blas_thread
+from kerneton.stream.compose import compose_takes
 from kerneton.stream.detection import Detection
-from kerneton.stream.engine import Engine
+from kerneton.stream.engine import Proposer
+from kerneton.stream.examples import Take, cut_examples, make_take
 from kerneton.stream.frames import FrameFeatures, raw_joints
-from kerneton.stream.held_out import Examples, Take, held_out_scores
 from kerneton.stream.metrics import match_segments
 from kerneton.stream.proposals import WindowScorer, fit_scorer, overlaps, window_lengths
 from kerneton.stream.selection import best_segments
-from kerneton.stream.spotter import BACKGROUND, Parts
+from kerneton.stream.spotter import BACKGROUND, Spotter
 from kerneton.stream.verify import (
     Candidates,
     Verifier,
@@ -30,140 +35,157 @@ from kerneton.stream.verify import (
 
 _MAX_FOLDS = 5
 _CANDIDATES_PER_FRAME = 0.2  # on average over held-out training recordings
-_NEAR, _FAR = 0.7, 0.3  # overlap with an action that makes a candidate an example of it, or of background
 _RIGHT = 0.5  # overlap at which a detection counts as right
-_BACKGROUND_SHARE = 2.0  # examples of background per example of an action
+
+Folds = list[tuple[list[int], list[int]]]
 
 
-def train(
-    recordings: Sequence[SkeletonSequence],
+def fit_spotting(
     recognizer: Any,
+    takes: Iterable[SkeletonSequence],
     *,
-    false_alarms: float | None,
-    n_jobs: int | None,
-    progress: Progress | None,
-) -> tuple[Parts, dict[str, float]]:
-    """Parts of a spotter, and how well it did on people who were held out."""
+    unlabelled: Iterable[SkeletonSequence] = (),
+    false_alarms: float | None = None,
+) -> Spotter:
+    """Fit a recogniser on actions and background, and learn what it takes to find actions in long recordings.
+
+    Parameters
+    ----------
+    recognizer : Recognizer
+        With a `LinearSVM`; it is fitted, with one class more: background, learnt from what lies between the actions.
+    takes : recordings
+        Long ones with ``segments``. Or cut ones with labels alone, of which long ones are composed: actions in a row with
+        pauses, parts of actions and transitions between them.
+    unlabelled : recordings, optional
+        Long ones in which none of the actions happens.
+    false_alarms : float, optional
+        Per hour, on training people who are held out in turn; by default the threshold has the best F1 there.
+    """
+    if recognizer.machine is not None and "within_class_penalty" not in recognizer.machine.get_params():
+        raise ParameterError(f"spotting needs a LinearSVM, got {type(recognizer.machine).__name__}")
+    recordings = check_sequences(takes, allow_missing=True)
+    if false_alarms is not None:
+        check_positive("false_alarms", false_alarms)
+    if not any(r.segments for r in recordings):
+        recordings = compose_takes(recordings)
+    bare = [r.name or f"#{i}" for i, r in enumerate(recordings) if not r.segments]
+    if bare:
+        raise DataError(f"{len(bare)} of {len(recordings)} recordings have no segments, first {bare[0]}")
+    quiet = list(unlabelled)
+    if quiet:
+        extra = check_sequences(quiet, allow_missing=True)
+        recordings = [*recordings, *(r.replace(segments=()) for r in extra)]
+    return _learn(recognizer, recordings, false_alarms)
+
+
+def _learn(recognizer: Any, recordings: Sequence[SkeletonSequence], false_alarms: float | None) -> Spotter:
     classes = tuple(sorted({s.label for r in recordings for s in r.segments}))
     if BACKGROUND in classes:
         raise DataError(
             f"the label {BACKGROUND!r} stands for frames without a segment; rename or leave it out"
         )
     features = FrameFeatures(recordings[0].layout, recordings[0].n_joints).fit(recordings)
-    takes = [_take(r, features, classes, i) for i, r in enumerate(recordings)]
-    lengths = window_lengths([int(b - a) for t in takes for a, b in t.windows])
-    steps = _Steps(classes, features, lengths, takes)
-    show = progress or silent
+    takes = [make_take(r, features, classes, i) for i, r in enumerate(recordings)]
+    durations = [
+        [int(b - a) for t in takes for (a, b), c in zip(t.windows, t.codes, strict=True) if c == k]
+        for k in range(len(classes))
+    ]
+    lengths = window_lengths([n for some in durations for n in some])
+    show = recognizer.progress or silent
     folds = _folds([t.person for t in takes])
     proposed: dict[int, Candidates] = {}
     for inside, outside in show(folds, total=len(folds), desc="proposals"):
-        scorer = steps.scorer(inside)
-        proposed |= {i: steps.propose(scorer, takes[i], -np.inf) for i in outside}
-    floor = _floor([proposed[i] for i in range(len(takes))], sum(len(t.joints) for t in takes))
-    proposed = {i: _above(c, floor) for i, c in proposed.items()}
-    examples = steps.examples(proposed)
-    model = _fitted(_chosen(recognizer, takes, classes, n_jobs), examples)
-    held_out_scores(model, examples, proposed, takes, classes, folds, show)
-    ordered = [proposed[i] for i in range(len(takes))]
-    right = [_right(c, t) for c, t in zip(ordered, takes, strict=True)]
-    durations = fit_durations(
-        [
-            [int(b - a) for t in takes for (a, b), c in zip(t.windows, t.codes, strict=True) if c == k]
-            for k in range(len(classes))
-        ]
-    )
-    verifier = fit_verifier(ordered, right, durations)
+        scorer = _scorer([takes[i] for i in inside], len(classes), lengths)
+        proposed |= {i: _propose(features, scorer, takes[i]) for i in outside}
+    candidates = [proposed[i] for i in range(len(takes))]
+    floor = _floor(candidates, sum(len(t.joints) for t in takes))
+    candidates = [_above(c, floor) for c in candidates]
+    examples, labels, of_take = cut_examples(takes, candidates, classes)
+    subjects = [s.subject for s in examples]
+    fitted = _narrowed(recognizer, takes, classes).fit(examples, np.asarray(labels), subjects)
+    vars(recognizer).update({k: v for k, v in vars(fitted).items() if k.endswith("_")})
+    codes = np.array([[*classes, BACKGROUND].index(label) for label in labels])
+    _score_held_out(recognizer, examples, codes, np.array(of_take), takes, candidates, folds)
+    right = [_right(c, t) for c, t in zip(candidates, takes, strict=True)]
     rates = [r.fps for r in recordings if r.fps is not None]
-    fps = float(np.median(rates)) if rates else None
-    threshold, told = _threshold(ordered, takes, verifier, classes, false_alarms, fps)
-    scorer = steps.scorer(range(len(takes)))
-    return Parts(classes, features, scorer, model, verifier, floor, threshold, fps), told
+    out = Spotter()
+    out.classes_, out.features_, out.floor_ = classes, features, floor
+    out.verifier_ = fit_verifier(candidates, right, fit_durations(durations))
+    out.fps_ = float(np.median(rates)) if rates else None
+    out.threshold_, out.held_out_ = _threshold(
+        candidates, takes, out.verifier_, classes, false_alarms, out.fps_
+    )
+    out.scorer_ = _scorer(takes, len(classes), lengths)
+    return out
 
 
-class _Steps:
-    """The parts that are fitted once per fold."""
-
-    def __init__(
-        self, classes: tuple[str, ...], features: FrameFeatures, lengths: np.ndarray, takes: list[Take]
-    ) -> None:
-        self.classes, self.features, self.lengths, self.takes = classes, features, lengths, takes
-
-    def scorer(self, chosen: Sequence[int]) -> WindowScorer:
-        some = [self.takes[i] for i in chosen]
-        return fit_scorer(
-            [t.features for t in some],
-            [t.windows for t in some],
-            [t.codes for t in some],
-            len(self.classes),
-            self.lengths,
-        )
-
-    def propose(self, scorer: WindowScorer, take: Take, floor: float) -> Candidates:
-        """Candidates of a recording, found by the engine itself, without the recogniser."""
-        k = len(self.classes) + 1
-        catch: Any = _Catch(k)
-        parts: Any = Parts(self.classes, self.features, scorer, None, catch, floor, np.inf)
-        parts.decisions = lambda recordings: np.zeros((len(recordings), k))
-        engine = Engine(parts)
-        engine.push(raw_joints(take.recording))
-        engine.close()
-        return catch.all()
-
-    def examples(self, proposed: dict[int, Candidates]) -> Examples:
-        """True segments, a good candidate of each, and candidates of background, those most like an action first."""
-        out = Examples([], [], [])
-        background: list[tuple[float, int, np.ndarray]] = []
-        for i, take in enumerate(self.takes):
-            c = proposed[i]
-            out.add(i, take, take.windows, [self.classes[k] for k in take.codes])
-            near = overlaps(c.windows, take.windows) if len(take.windows) else np.zeros((len(c.windows), 1))
-            if len(take.windows) and len(c.windows):
-                best = near.argmax(axis=0)  # of each true segment
-                good = [k for k in range(len(best)) if near[best[k], k] >= _NEAR]
-                out.add(i, take, c.windows[best[good]], [self.classes[take.codes[k]] for k in good])
-            margin = c.light[:, :-1].max(axis=1) - c.light[:, -1]
-            background += [(-margin[j], i, c.windows[j]) for j in np.flatnonzero(near.max(axis=1) < _FAR)]
-        background.sort(key=lambda item: item[:2])
-        for _, i, window in background[: int(_BACKGROUND_SHARE * len(out.labels)) or 1]:
-            out.add(i, self.takes[i], window[None], [BACKGROUND])
-        if BACKGROUND not in out.labels:
-            raise DataError("the recordings hold no background at all: every frame belongs to an action")
-        return out
-
-
-class _Catch:
-    """Stands in for the verifier while windows are only proposed: keeps them."""
-
-    def __init__(self, k: int) -> None:
-        self._parts: list[Candidates] = [
-            Candidates(np.zeros((0, 2), int), np.zeros((0, k)), np.zeros((0, k)))
-        ]
-
-    def log_odds(self, candidates: Candidates) -> np.ndarray:
-        self._parts.append(candidates)
-        return np.full(len(candidates.windows), -np.inf)
-
-    def all(self) -> Candidates:
-        names = ("windows", "light", "deep")
-        return Candidates(*(np.concatenate([getattr(p, name) for p in self._parts]) for name in names))
-
-
-def _take(
-    recording: SkeletonSequence, features: FrameFeatures, classes: tuple[str, ...], number: int
-) -> Take:
-    joints, sizes = features.cleaner().clean(raw_joints(recording))
-    inside = [s for s in recording.segments if s.start < recording.n_frames]
-    return Take(
-        joints,
-        features.encode(joints, sizes, 0, len(joints)),
-        np.array([(s.start, min(s.stop, len(joints))) for s in inside], dtype=int).reshape(-1, 2),
-        np.array([classes.index(s.label) for s in inside], dtype=int),
-        recording.subject if recording.subject is not None else f"recording {number}",
-        recording,
+def _scorer(takes: Sequence[Take], n_classes: int, lengths: np.ndarray) -> WindowScorer:
+    return fit_scorer(
+        [t.features for t in takes], [t.windows for t in takes], [t.codes for t in takes], n_classes, lengths
     )
 
 
-def _folds(people: Sequence[str]) -> list[tuple[list[int], list[int]]]:
+def _propose(features: FrameFeatures, scorer: WindowScorer, take: Take) -> Candidates:
+    """Candidates of a recording, not yet judged."""
+    proposer = Proposer(features, scorer, -np.inf)
+    proposer.push(raw_joints(take.recording))
+    found = []
+    while (some := proposer.next(final=True)) is not None:
+        found += some
+    windows = np.array([(p.start, p.stop) for p in found], dtype=int).reshape(-1, 2)
+    light = np.array([p.scores for p in found]).reshape(len(found), -1)
+    return Candidates(windows, light, np.zeros_like(light))
+
+
+def _narrowed(recognizer: Any, takes: Sequence[Take], classes: tuple[str, ...]) -> Any:
+    """A copy whose view and mirroring are chosen, on the actions alone: background would decide by its number."""
+    actions = [a for t in takes for a in t.cut(t.windows)]
+    labels = np.asarray([classes[k] for t in takes for k in t.codes])
+    copy = clone(recognizer)
+    tried = dict(copy.search.variants or {}) if copy.search is not None else {}
+    if len(tried) < 2 or len(classes) < 2 or len({a.subject for a in actions}) < 2:
+        return copy
+    best = clone(recognizer).set_params(calibrate=False).fit(actions, labels).variant_
+    if best in tried:
+        copy.search.set_params(variants={best: tried[best]})
+    return copy
+
+
+def _score_held_out(
+    recognizer: Any,
+    examples: Sequence[SkeletonSequence],
+    codes: np.ndarray,
+    of_take: np.ndarray,
+    takes: Sequence[Take],
+    candidates: Sequence[Candidates],
+    folds: Folds,
+) -> None:
+    """Put decision values of people who were held out into ``candidates``.
+
+    Features are computed once, by the recogniser of all training people; the linear machine is solved again for each
+    fold. Joint weights and centring have therefore seen the people who are held out, the machine has not.
+    """
+    judged = [w for t, c in zip(takes, candidates, strict=True) for w in t.cut(c.windows)]
+    where = np.repeat(np.arange(len(takes)), [len(c.windows) for c in candidates])
+    n = len(examples)
+    with one_blas_thread():
+        features = ((k, b.transform([*examples, *judged])) for k, b in recognizer.branches_.items())
+        grams = {name: gram(f, f[:n]) for name, f in features}
+    deep = np.zeros((len(judged), int(codes.max()) + 1))
+    for inside, outside in folds:
+        rows, held = np.flatnonzero(np.isin(of_take, inside)), np.flatnonzero(np.isin(where, outside))
+        for m in recognizer.mixtures_:
+            K = sum(share * grams[name] for name, share in m.shares.items())
+            fold = K[np.ix_(rows, rows)], K[np.ix_(n + held, rows)], codes[rows]
+            (scores,) = held_out_scores(*fold, deep.shape[1], [m.C], penalty=m.penalty, tol=1e-3)
+            scores[~np.isfinite(scores)] = -1.0  # of a class that nobody else showed
+            deep[held] += scores / len(recognizer.mixtures_)
+    ends = np.cumsum([len(c.windows) for c in candidates])
+    for c, part in zip(candidates, np.split(deep, ends[:-1]), strict=True):
+        c.deep = part
+
+
+def _folds(people: Sequence[str]) -> Folds:
     """Each person held out in turn, or groups of people where there are many; one recording alone is not held out."""
     names = sorted(set(people))
     if len(names) == 1:
@@ -190,27 +212,6 @@ def _floor(proposed: Sequence[Candidates], n_frames: int) -> float:
 def _above(c: Candidates, floor: float) -> Candidates:
     keep = c.light[:, :-1].max(axis=1) - c.light[:, -1] > floor
     return Candidates(c.windows[keep], c.light[keep], c.deep[keep])
-
-
-def _chosen(recognizer: Any, takes: Sequence[Take], classes: tuple[str, ...], n_jobs: int | None) -> Any:
-    """The recogniser to be fitted; of the default one, view and mirroring are chosen on the actions alone."""
-    if recognizer is not None:
-        return clone(recognizer)
-    from kerneton.recognize.presets import make_recognizer
-
-    actions = [a for t in takes for a in t.cut(t.windows)]
-    labels = np.asarray([classes[k] for t in takes for k in t.codes])
-    subjects = [a.subject for a in actions]
-    if len(classes) < 2 or len(set(subjects)) < 2:
-        return make_recognizer(n_jobs=n_jobs)
-    variant = make_recognizer(n_jobs=n_jobs).fit(actions, labels, groups=subjects).variant_
-    view, _, side = variant.partition(", ")
-    return make_recognizer(view=view, mirror=side == "mirrored", n_jobs=n_jobs)
-
-
-def _fitted(model: Any, examples: Examples) -> Any:
-    subjects = [s.subject for s in examples.recordings]
-    return model.fit(examples.recordings, np.asarray(examples.labels), groups=subjects)
 
 
 def _right(c: Candidates, take: Take) -> np.ndarray:

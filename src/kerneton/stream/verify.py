@@ -41,8 +41,14 @@ class Verifier:
         return ((evidence - self.mean) / self.scale) @ self.coef + self.intercept
 
     def get_state(self) -> dict[str, Any]:
-        """Arrays from which it can be made again."""
-        return {name: np.asarray(getattr(self, name)) for name in Verifier.__dataclass_fields__}
+        """What it can be made again from."""
+        return {name: getattr(self, name) for name in Verifier.__dataclass_fields__}
+
+    def fits(self, n_classes: int) -> bool:
+        """Whether it is one for so many actions."""
+        n = _PLAIN + 2 * n_classes
+        shapes = [np.shape(v) for v in (self.durations, self.mean, self.scale, self.coef, self.intercept)]
+        return shapes == [(n_classes, 2), (n,), (n,), (n,), ()] and bool((self.durations[:, 1] > 0).all())
 
 
 def fit_durations(lengths: Sequence[Sequence[int]]) -> np.ndarray:

@@ -133,7 +133,7 @@ class _Thinker:
             return
         if self.key is None or key[0] != self.key[0]:
             self.model = recognizing.load_model(path)
-        self.spotter = recognizing.load_spotter(spots) if spots.exists() else None
+        self.spotter = recognizing.load_model(spots) if spots.exists() else None
         self.figures = json.loads(figures.read_text(encoding="utf-8")) if figures.exists() else {}
         self.key = key
         self.watchers.clear()

@@ -44,23 +44,7 @@ def load_model(path: Path) -> Any:
 
 def fit_spotter(data: SkeletonDataset, progress: Any) -> Any:
     """What finds the actions in long recordings and streams, trained on the same clips."""
-    from kerneton.stream.spotter import Spotter
-
-    return Spotter(progress=progress).fit(data)
-
-
-def save_spotter(spotter: Any, path: Path) -> None:
-    """Write the spotter's file."""
-    from kerneton.stream import spotter_file
-
-    spotter_file.save_spotter(spotter, path)
-
-
-def load_spotter(path: Path) -> Any:
-    """Read a spotter's file."""
-    from kerneton.stream import spotter_file
-
-    return spotter_file.load_spotter(path)
+    return new_model().set_params(progress=progress).fit_spotting(data)
 
 
 def segments(spotter: Any, sequence: SkeletonSequence, fps: float | None) -> list[dict[str, Any]]:

@@ -23,7 +23,6 @@ from kerneton.studio.recognizing import (
     fit_spotter,
     new_model,
     save_model,
-    save_spotter,
     warm_up,
 )
 
@@ -74,8 +73,8 @@ def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             spotter = fit_spotter(data, _stages(tell, "spot", 0.62, 0.98))
-        save_spotter(spotter, home / "spotter.kern")
-        figures["spotting"] = spotter.held_out_
+        save_model(spotter, home / "spotter.kern", data)
+        figures["spotting"] = spotter.spotter_.held_out_
     except DataError as error:
         notes.append(f"segments and repetitions cannot be found live: {error}")
     figures["seconds"] = round(time.monotonic() - start, 1)

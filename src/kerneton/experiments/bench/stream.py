@@ -16,9 +16,10 @@ import numpy as np
 from kerneton.datasets import make_actions
 from kerneton.datasets.synthetic import ACTIONS
 from kerneton.experiments.bench._timing import Settings, compared
+from kerneton.recognize.presets import make_recognizer
+from kerneton.recognize.recognizer import Recognizer
 from kerneton.stream.frames import raw_joints
 from kerneton.stream.live import LiveStream
-from kerneton.stream.spotter import Spotter
 
 BODIES, FPS = 8, 30.0
 _DELAY = 0.5
@@ -30,7 +31,7 @@ def measure(settings: Settings) -> dict[str, Any]:
     n_actions, n_subjects = (3, 2) if settings.quick else (10, 4)
     actions = list(ACTIONS)[:n_actions]
     takes = make_actions(actions, n_subjects=n_subjects + 1, n_takes=1, uncut=True)
-    spotter = Spotter(progress=settings.progress).fit(takes[:n_subjects])
+    spotter = make_recognizer(progress=settings.progress).fit_spotting(takes[:n_subjects])
     joints = raw_joints(takes[n_subjects])
     seconds = 20 if settings.quick else 60
     per_frame = _seconds(spotter.stream(delay=_DELAY), joints, round(seconds * FPS)) / (seconds * FPS)
@@ -54,7 +55,7 @@ def _seconds(stream: LiveStream, joints: np.ndarray, n_frames: int, begin: int =
     return time.process_time() - start
 
 
-def _growth(spotter: Spotter, joints: np.ndarray, seconds: int, window: int) -> tuple[float, float]:
+def _growth(spotter: Recognizer, joints: np.ndarray, seconds: int, window: int) -> tuple[float, float]:
     """Processor time of the first and of the last ``window`` seconds of a stream; whole rounds of the recording."""
     stream = spotter.stream(delay=_DELAY)
     rounds = max(1, round(window * FPS / len(joints)))
@@ -66,7 +67,7 @@ def _growth(spotter: Spotter, joints: np.ndarray, seconds: int, window: int) -> 
     return first, _seconds(stream, joints, n, n * total)
 
 
-def _memory(spotter: Spotter, joints: np.ndarray, seconds: int) -> float:
+def _memory(spotter: Recognizer, joints: np.ndarray, seconds: int) -> float:
     """MB by which resident memory grows from a twentieth of the stream to its end."""
     chance = np.random.default_rng(0)
     still = np.nan_to_num(joints[0]) + chance.normal(0, 0.002, (256, *joints[0].shape))

@@ -1,0 +1,59 @@
+"""kerneton fit --spot: train a recogniser that also finds when actions happen."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+
+from kerneton.cli._common import Output, all_cores, load_data, load_recordings, make_model, progress_of
+from kerneton.exceptions import ParameterError
+
+
+def fit_spotting(args: argparse.Namespace) -> Output:
+    """Load, train, write, tell how well held-out people were spotted."""
+    from kerneton.data.training_facts import recording_facts
+    from kerneton.files.summary import summarize
+    from kerneton.recognize.model_file import training_summary
+    from kerneton.stream.spotter import spotter_of
+
+    rate = None if args.false_alarms is None else alarms_per_hour(args.false_alarms)
+    data = load_data(args)
+    summary = summarize(data)
+    for warning in summary.warnings:
+        warnings.warn(warning, stacklevel=1)
+    quiet = list(load_recordings(args.background, args)) if args.background else []
+    bare = sum(not r.segments for r in data)
+    if 0 < bare < len(data):
+        warnings.warn(f"{bare} recordings without segments are left out", stacklevel=1)
+    model = make_model(args, progress=progress_of(args))
+    with all_cores():
+        takes = [r for r in data if r.segments] or data
+        model.fit_spotting(takes, unlabelled=quiet, false_alarms=rate)
+    done = None if data.conversion is None else data.conversion.to_dict()
+    model.training_ = training_summary(data) | {"conventions": recording_facts(data) | {"conversion": done}}
+    model.save(args.output)
+    spotter = spotter_of(model)
+    figures = spotter.held_out_
+    text = (
+        f"{str(summary).splitlines()[0]}\nlearnt {', '.join(spotter.classes_)}; on training people held out: precision "
+        f"{figures['precision']:.2f}, recall {figures['recall']:.2f}, F1 {figures['f1']:.2f}\nwrote {args.output}"
+    )
+    facts = {"file": str(args.output), "held_out": figures, "labels": list(spotter.classes_)}
+    return Output(text, {**facts, "data": summary.to_dict()})
+
+
+def alarms_per_hour(text: str) -> float:
+    """False alarms per hour from ``1/h``, ``0.5`` or ``2/min``.
+
+    >>> alarms_per_hour("1/h"), alarms_per_hour("0.5"), alarms_per_hour("2/min")
+    (1.0, 0.5, 120.0)
+    """
+    number, _, unit = text.partition("/")
+    per_hour = {"": 1.0, "h": 1.0, "hour": 1.0, "min": 60.0, "minute": 60.0, "day": 1 / 24}
+    try:
+        value = float(number) * per_hour[unit.strip()]
+    except (ValueError, KeyError):
+        value = 0.0
+    if not 0 < value < 1e6:
+        raise ParameterError(f"--false-alarms takes a rate such as 1/h, got {text!r}")
+    return value
