@@ -96,9 +96,16 @@ def prepared(n: int, data_home: str | os.PathLike[str] | None) -> Prepared:
 
 def parameters(kernel: SCK | DCK) -> dict[str, Any]:
     """Those of a kernel's parameters that the plain formulas take."""
-    names = ("sigma_joint", "n_pivots_joint", "sigma_time", "n_pivots_time", "power")
-    more = "joint_weight" if isinstance(kernel, SCK) else "sigma_span"
-    return {name: getattr(kernel, name) for name in (*names, more)}
+    names = (
+        "sigma_joint",
+        "n_pivots_joint",
+        "sigma_time",
+        "n_pivots_time",
+        "power",
+        "joint_weight",
+        "sigma_span",
+    )
+    return {name: getattr(kernel, name) for name in names if hasattr(kernel, name)}
 
 
 def numpy_reference() -> ModuleType:
