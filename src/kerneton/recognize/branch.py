@@ -19,6 +19,7 @@ from kerneton.kernels.signals import keeping_signals
 from kerneton.machine.folds import BlockGrams
 from kerneton.machine.normalize import CenterNormalize, ready
 
+_KEPT = 2**30  # bytes of inner products that a fit keeps; others are computed again when needed
 RUNTIME_PARAMETERS = ("batch_size", "n_jobs", "device")  # where a kernel runs, which changes no answer
 
 
@@ -203,13 +204,16 @@ class Encoder:
     def grams(self, branch: Branch) -> BlockGrams:
         """Inner products of a branch's features, block by block, as folds want them."""
         key = branch_key(branch)
-        if key not in self._grams:
-            encoded = self.encoded(branch)
-            sizes = block_sizes(encoded.kernel, encoded.features)
-            self._grams[key] = BlockGrams.of(
-                encoded.features, sizes, weighted=is_weighted(branch.kernel), **fold_options(branch)
-            )
-        return self._grams[key]
+        if key in self._grams:
+            return self._grams[key]
+        encoded = self.encoded(branch)
+        sizes = block_sizes(encoded.kernel, encoded.features)
+        found = BlockGrams.of(
+            encoded.features, sizes, weighted=is_weighted(branch.kernel), **fold_options(branch)
+        )
+        if sum(grams.blocks.nbytes for grams in (found, *self._grams.values())) <= _KEPT:
+            self._grams[key] = found
+        return found
 
     def fit(self, branch: Branch, y: np.ndarray) -> np.ndarray:
         """Fit a branch on the training recordings and return their features, scaled and weighted."""

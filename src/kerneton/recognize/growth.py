@@ -29,7 +29,7 @@ from kerneton.machine.threads import count_threads
 from kerneton.recognize.packed import pack, read_packed, write_packed
 from kerneton.recognize.training import machine_options
 
-SAMPLE = 1200  # recordings of the sample beyond
+SAMPLE = 800  # recordings of the sample beyond
 BLOCK = 256  # recordings per block
 PASSES = 24  # over all blocks, after which no Newton step is begun
 TOL = 1e-5  # of the solver, where passes are not counted
