@@ -6,9 +6,19 @@ import errno
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
-from kerneton import SCK, Branch, CenterNormalize, LinearSVM, Preprocess, Recognizer, make_actions
-from kerneton.exceptions import DataError
+from kerneton import (
+    SCK,
+    Branch,
+    CenterNormalize,
+    LinearSVM,
+    Preprocess,
+    Recognizer,
+    make_actions,
+    make_recognizer,
+)
+from kerneton.exceptions import DataError, ParameterError
 from kerneton.recognize import growth, packed, training
 
 
@@ -159,3 +169,45 @@ def test_the_sample_covers_classes_and_subjects():
 def test_packing_keeps_four_digits():
     x = np.random.default_rng(0).normal(size=(3, 50)).astype(np.float32)
     np.testing.assert_allclose(packed.pack(x).features(), x, atol=np.abs(x).max() / 65000)
+
+
+# more recordings
+
+
+@pytest.mark.parametrize("preset", [None, "tensor", "paper"])
+def test_adding_recordings_is_a_fit_on_all_of_them(preset):
+    """With the reference skeleton of the first fit, which is the one thing that stays."""
+    data = make_actions(["wave", "clap", "bow"], n_subjects=4, n_takes=2)
+    first = make_recognizer(preset, calibrate=True).fit(data[:18], data.labels[:18], keep=True)
+    steps = [branch.preprocess_ for branch in first.branches_.values()]
+    more = first.add(data[18:], data.labels[18:])
+    assert len(more.kept_[0].sequences) == len(data)
+    assert [branch.preprocess_ for branch in more.branches_.values()] == steps  # the same objects
+    again = make_recognizer(preset, calibrate=True)
+    reference = {
+        key: step.reference_
+        for key, step in zip(more.branches_, steps, strict=True)
+        if step.bones is not None
+    }
+    for name, lengths in reference.items():
+        again.set_params(**{f"{name}__preprocess__reference": lengths})
+    again.fit(data, data.labels)
+    if preset != "tensor":  # whose chosen variant may be another one
+        assert more.kept_[0].n_encoded == 0
+    # Single precision: mirrored features of the added recordings are computed directly, not from those without mirroring.
+    assert_allclose(more.decision_function(data), again.decision_function(data), atol=1e-3)
+    assert_allclose(more.predict_proba(data), again.predict_proba(data), atol=1e-3)
+
+
+def test_adding_to_nothing_says_what_to_do():
+    data = make_actions(["wave", "bow"], n_subjects=3, n_takes=1)
+    model = make_recognizer().fit(data, data.labels)
+    with pytest.raises(ParameterError, match="keep=True"):
+        model.add(data[:1], data.labels[:1])
+    with pytest.raises(ParameterError, match="keep, scratch and client, got kept"):
+        model.fit(data, data.labels, kept=True)
+    model.fit(data, data.labels, keep=True)
+    with pytest.raises(DataError, match="a label per recording"):
+        model.add(data[:2], data.labels[:1])
+    with pytest.raises(DataError, match="subjects are known"):
+        model.add([data[0].replace(subject=None)], ["wave"])

@@ -189,7 +189,8 @@ class Encoder:
     def __init__(self, sequences: Sequence[SkeletonSequence]) -> None:
         self.sequences = list(sequences)
         self.n_encoded = 0  # times that recordings went through a kernel
-        self._poses: dict[str, tuple[Any, Any]] = {}
+        self._steps: dict[str, Any] = {}  # fitted preprocessing
+        self._poses: dict[str, Any] = {}
         self._encoded: dict[str, Encoded] = {}
         self._grams: dict[str, BlockGrams] = {}
 
@@ -226,6 +227,18 @@ class Encoder:
             features = features.copy()
         return branch.take(encoded.preprocess, kernel, features)
 
+    def extended(self, sequences: list[SkeletonSequence]) -> Encoder:
+        """The same with more training recordings, which are encoded by the steps that are fitted already."""
+        out, poses = Encoder([*self.sequences, *sequences]), dict[int, Any]()
+        for key, old in self._encoded.items():
+            step = old.preprocess
+            if id(step) not in poses:
+                poses[id(step)] = sequences if step is None else step.transform(sequences)
+            more = np.asarray(old.kernel.transform(poses[id(step)]))
+            out._encoded[key] = Encoded(step, old.kernel, np.concatenate([old.features, more]))
+        out._steps = self._steps
+        return out
+
     def _encode(self, branch: Branch, kernel: Any) -> Encoded:
         if getattr(kernel, "mirror", False) and hasattr(kernel, "mirrored"):
             twin = Branch(branch.preprocess, clone(kernel).set_params(mirror=False))
@@ -242,10 +255,11 @@ class Encoder:
         if preprocess is None:
             return None, self.sequences
         key = joblib.hash(_parameters(preprocess))
+        if key not in self._steps:
+            self._steps[key] = clone(preprocess).fit(self.sequences)
         if key not in self._poses:
-            fitted = clone(preprocess).fit(self.sequences)
-            self._poses[key] = fitted, [keeping_signals(s) for s in fitted.transform(self.sequences)]
-        return self._poses[key]
+            self._poses[key] = [keeping_signals(s) for s in self._steps[key].transform(self.sequences)]
+        return self._steps[key], self._poses[key]
 
 
 def branch_key(branch: Branch) -> str:

@@ -21,11 +21,13 @@ import numpy as np
 
 from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import DataError
+from kerneton.data.validation import check_sequences
+from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.blocks import Blocks, LocalBlocks, squares_of
 from kerneton.machine.classes import class_weights
 from kerneton.machine.primal import solve_blocks
 from kerneton.machine.threads import count_threads
+from kerneton.recognize import training
 from kerneton.recognize.packed import pack, read_packed, write_packed
 from kerneton.recognize.training import machine_options
 
@@ -69,6 +71,38 @@ def _turns(keys: np.ndarray) -> np.ndarray:
     out = np.empty(len(keys), int)
     out[order] = np.arange(len(keys)) - np.repeat(starts, counts)
     return out
+
+
+def add(model: Any, X: Any, y: Any, groups: Any = None) -> Any:
+    """Fit a recogniser again, on the recordings of ``fit(..., keep=True)`` and on these, of which only these are encoded.
+
+    Everything is chosen and learnt again, but for the reference skeleton, which stays that of the first fit.
+
+    >>> from kerneton import make_actions, make_recognizer
+    >>> data = make_actions(["wave", "bow"], n_subjects=4, n_takes=1)
+    >>> model = make_recognizer().fit(data[:6], data.labels[:6], keep=True)
+    >>> model.add(data[6:], data.labels[6:]).predict(data[:2]).tolist()
+    ['wave', 'bow']
+    """
+    if getattr(model, "kept_", None) is None:
+        raise ParameterError(
+            f"nothing was kept to add to: fit with keep=True, on up to {training.GRAM_LIMIT:,} recordings"
+        )
+    encoder, labels, people = model.kept_
+    sequences, y = check_sequences(X, allow_missing=True), list(y)
+    first = encoder.sequences[0]
+    check_sequences([first, *sequences], n_joints=first.n_joints, layout=first.layout, allow_missing=True)
+    if len(y) != len(sequences):
+        raise DataError(f"expected a label per recording, {len(sequences)} of them, got {len(y)}")
+    if groups is None and all(s.subject is not None for s in sequences):
+        groups = [s.subject for s in sequences]
+    if (groups is None) != (people is None):
+        raise DataError(
+            "subjects are known of the recordings of the fit or of those that are added, not of both"
+        )
+    larger = encoder.extended(sequences)
+    both = None if people is None else [*people, *groups]
+    return model._fit(larger.sequences, [*labels, *y], both, {"keep": True}, larger)
 
 
 def fit_large(

@@ -113,17 +113,25 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         self.device = device
         self.progress = progress
 
-    def fit(self, X: Iterable[Any], y: Any, groups: Any = None, **large: Any) -> Recognizer:
-        """Train; ``groups`` are the subjects, by default the recordings' own; ``large`` goes to `kerneton.recognize.growth.fit_large`."""
+    def fit(self, X: Iterable[Any], y: Any, groups: Any = None, **options: Any) -> Recognizer:
+        """Train; ``groups`` are the subjects, by default the recordings' own; for options see `kerneton.recognize.growth`."""
         with one_blas_thread():
-            return self._fit(X, y, groups, large)
+            return self._fit(X, y, groups, options)
 
-    def _fit(self, X: Iterable[Any], y: Any, groups: Any, large: dict[str, Any] | None = None) -> Recognizer:
+    def add(self, X: Iterable[Any], y: Any, groups: Any = None) -> Recognizer:
+        """Fit again with more recordings, of which only these are encoded; see `kerneton.recognize.growth.add`."""
+        from kerneton.recognize.growth import add
+
+        with one_blas_thread():
+            return add(self, X, y, groups)
+
+    def _fit(self, X: Any, y: Any, groups: Any, options: Any = None, encoder: Any = None) -> Recognizer:
         training.check_recognizer(self)
         sequences, y, classes, codes = training.check_training(X, y, groups)
         if groups is None and all(s.subject is not None for s in sequences):
             groups = [s.subject for s in sequences]
-        if large is not None and training.is_large(self.machine, len(sequences)):
+        large, keep = training.split_options(options)
+        if options is not None and training.is_large(self.machine, len(sequences)):
             return training.fit_large(self, sequences, y, groups, codes, **large)
         named, search = {name: clone(branch) for name, branch in self.branches}, self.search
         if self.any_skeleton and (kind := skeleton_kind(sequences)).differs:
@@ -132,7 +140,8 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
             named, search = suited(named, search, kind)
         branches = {name: branch.run_on(**self._where()) for name, branch in named.items()}
         machine = LinearSVM() if self.machine is None else clone(self.machine)
-        encoder = Encoder(sequences)
+        encoder = encoder or Encoder(sequences)
+        self.kept_ = (encoder, y, groups) if keep else None
         folds = subject_folds(codes, groups) if search is not None or self.calibrate else []
         if search is None:
             features = {name: encoder.fit(branch, codes) for name, branch in branches.items()}
@@ -166,10 +175,8 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
             if self.device is not None:
                 from kerneton.recognize.on_device import can_encode, features_on
 
-                found = (
-                    features_on(branches, sequences, self.device) if can_encode(branches, sequences) else None
-                )
-                if found is not None:
+                found = can_encode(branches, sequences) and features_on(branches, sequences, self.device)
+                if isinstance(found, np.ndarray):
                     return found
             return side_by_side(encode_together(branches, sequences))
 

@@ -96,6 +96,19 @@ def is_large(machine: Any, n: int) -> bool:
     return linear and n > GRAM_LIMIT
 
 
+def split_options(options: dict[str, Any] | None) -> tuple[dict[str, Any], bool]:
+    """Options of ``fit`` for many recordings, and whether features are kept; unknown ones are refused.
+
+    >>> split_options({"keep": True, "scratch": "blocks"})
+    ({'scratch': 'blocks'}, True)
+    """
+    large = dict(options or {})
+    keep = bool(large.pop("keep", False))
+    if unknown := large.keys() - {"scratch", "client"}:
+        raise ParameterError(f"fit takes keep, scratch and client, got {', '.join(sorted(unknown))}")
+    return large, keep
+
+
 def fit_large(*arguments: Any, **options: Any) -> Any:
     """`kerneton.recognize.growth.fit_large`, imported where it is needed."""
     from kerneton.recognize.growth import fit_large
