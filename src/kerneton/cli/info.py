@@ -96,6 +96,7 @@ def describe_file(args: argparse.Namespace) -> Output:
     from kerneton.report.tables import aligned
 
     data = load_recordings(args.path, args)
+    uncut = any(s.segments for s in data)
     recordings = [
         {
             "name": s.name,
@@ -105,8 +106,8 @@ def describe_file(args: argparse.Namespace) -> Output:
             "joints": s.n_joints,
             "layout": None if s.layout is None else s.layout.name,
             "fps": s.fps,
-            "segments": len(s.segments),
         }
+        | ({"segments": len(s.segments)} if uncut else {})
         for s in data
     ]
     kind, n = detect_format(args.path), len(recordings)

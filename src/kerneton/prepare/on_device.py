@@ -24,7 +24,7 @@ def prepare(step: Preprocess, x: Any, lengths: Any) -> Any:
 
     >>> import torch
     >>> from kerneton import make_actions
-    >>> data = make_actions(["wave"], n_subjects=1, n_takes=1)
+    >>> data = make_actions(["wave"], n_subjects=1, n_takes=1, dropout=0)
     >>> step = Preprocess(bones="size", facing="sequence", dtype="float32").fit(data)
     >>> poses = prepare(step, torch.as_tensor(data[0].joints)[None], torch.tensor([data[0].n_frames]))
     >>> bool(np.allclose(poses[0], step.transform(data)[0].joints, atol=1e-5))

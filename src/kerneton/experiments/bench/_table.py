@@ -48,7 +48,7 @@ BARS = {
 SCALE_BARS = {
     "fit_growth_2000_4000": Bar("a fit of 4,000 recordings", "2,000 recordings", 2.4, at_least=False),
     "fit_growth_8000_16000": Bar("a fit of 16,000 recordings", "8,000 recordings", 2.4, at_least=False),
-    "peak_memory_16000": Bar("GiB above 16,000 recordings", "3 GiB", 3, at_least=False),
+    "peak_memory_16000": Bar("memory above 16,000 recordings", "1 GiB", 3, at_least=False),
     "dask_two_vs_one": Bar("8,000 recordings, two workers", "one worker", 1.6),
     "fit_vs_before": Bar("the default fit", "the checkout before", 5),
     "predict_one_vs_before": Bar("one recording recognised", "the checkout before", 3),

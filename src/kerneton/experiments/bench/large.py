@@ -41,7 +41,7 @@ def measure(settings: Settings) -> dict[str, Any]:
     return found | {
         "comparisons": {
             "fit_growth_8000_16000": compared(b, a, b / a, "s"),
-            "peak_memory_16000": compared(gib, 3.0, gib, "GiB"),
+            "peak_memory_16000": compared(gib, 1.0, gib, "GiB"),
             "dask_two_vs_one": compared(two, one, one / two, "s"),
         }
     }
