@@ -82,7 +82,14 @@ class BlockGrams:
 
     @classmethod
     def of(
-        cls, features: Any, sizes: np.ndarray, others: Sequence[Any] = (), *, weighted: bool, **options: Any
+        cls,
+        features: Any,
+        sizes: np.ndarray,
+        others: Sequence[Any] = (),
+        *,
+        weighted: bool,
+        n_threads: int = 1,
+        **options: Any,
     ) -> BlockGrams:
         """From features (n, d) whose blocks have ``sizes``, and from those of ``others``, which never train.
 
@@ -95,7 +102,7 @@ class BlockGrams:
         if not weighted:
             sizes = np.array([features.shape[1]])
         if not others:
-            blocks = block_grams(features, sizes)
+            blocks = block_grams(features, sizes, n_threads)
             return cls(blocks, np.diagonal(blocks, axis1=1, axis2=2), weighted, **options)
         every = np.concatenate([features, *others])
         blocks = np.empty((len(sizes), len(every), len(features)))

@@ -10,7 +10,7 @@ from scipy.linalg.blas import dsyrk, dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from kerneton.data.arrays import index_like, is_torch, namespace_of
-from kerneton.machine.threads import one_blas_thread
+from kerneton.machine.threads import in_threads, one_blas_thread
 
 BLOCK_ROWS = 4096
 BLOCK_FEATURES = 4096  # single-precision products are summed in double precision this many features at a time
@@ -200,16 +200,19 @@ _ROUNDING = 1e-13  # of a sum of squares: what is left of less is no variation
 _QUIET = 0.01  # blocks that vary less than this part of the liveliest one (a centred root, say) say nothing
 
 
-def block_grams(features: Any, block_sizes: np.ndarray) -> np.ndarray:
-    """Inner products of each block of features, (n_blocks, n, n).
+def block_grams(features: Any, block_sizes: np.ndarray, n_threads: int = 1) -> np.ndarray:
+    """Inner products of each block of features, (n_blocks, n, n); blocks are shared between threads.
 
     >>> block_grams(np.array([[1.0, 2.0, 3.0]]), np.array([1, 2])).tolist()
     [[[1.0]], [[13.0]]]
     """
     out = np.zeros((len(block_sizes), len(features), len(features)))
-    with one_blas_thread():
-        for K, end, size in zip(out, np.cumsum(block_sizes), block_sizes, strict=True):
-            add_gram(K, features[:, end - size : end])
+    ends = np.cumsum(block_sizes)
+
+    def work(b: int) -> None:
+        add_gram(out[b], features[:, ends[b] - block_sizes[b] : ends[b]])
+
+    in_threads(work, range(len(block_sizes)), n_threads)
     return out
 
 

@@ -186,8 +186,8 @@ class Encoder:
     ((2, 4620), (2, 2772), 1)
     """
 
-    def __init__(self, sequences: Sequence[SkeletonSequence]) -> None:
-        self.sequences = list(sequences)
+    def __init__(self, sequences: Sequence[SkeletonSequence], n_threads: int = 1) -> None:
+        self.sequences, self.n_threads = list(sequences), n_threads
         self.n_encoded = 0  # times that recordings went through a kernel
         self._steps: dict[str, Any] = {}  # fitted preprocessing
         self._poses: dict[str, Any] = {}
@@ -209,9 +209,8 @@ class Encoder:
             return self._grams[key]
         encoded = self.encoded(branch)
         sizes = block_sizes(encoded.kernel, encoded.features)
-        found = BlockGrams.of(
-            encoded.features, sizes, weighted=is_weighted(branch.kernel), **fold_options(branch)
-        )
+        options = {**fold_options(branch), "weighted": is_weighted(branch.kernel)}
+        found = BlockGrams.of(encoded.features, sizes, n_threads=self.n_threads, **options)
         if sum(grams.blocks.nbytes for grams in (found, *self._grams.values())) <= _KEPT:
             self._grams[key] = found
         return found
@@ -229,7 +228,7 @@ class Encoder:
 
     def extended(self, sequences: list[SkeletonSequence]) -> Encoder:
         """The same with more training recordings, which are encoded by the steps that are fitted already."""
-        out, poses = Encoder([*self.sequences, *sequences]), dict[int, Any]()
+        out, poses = Encoder([*self.sequences, *sequences], self.n_threads), dict[int, Any]()
         for key, old in self._encoded.items():
             step = old.preprocess
             if id(step) not in poses:

@@ -140,7 +140,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
             named, search = suited(named, search, kind)
         branches = {name: branch.run_on(**self._where()) for name, branch in named.items()}
         machine = LinearSVM() if self.machine is None else clone(self.machine)
-        encoder = encoder or Encoder(sequences)
+        encoder = encoder or Encoder(sequences, count_threads(self.n_jobs))
         self.kept_ = (encoder, y, groups) if keep else None
         folds = subject_folds(codes, groups) if search is not None or self.calibrate else []
         if search is None:
@@ -149,7 +149,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
             strength = [float(getattr(machine, name, 0.0)) for name in ("C", "within_class_penalty")]
             self.mixtures_ = [Mixture(dict.fromkeys(branches, 1.0), *strength)]
         else:
-            threads = count_threads(self.n_jobs)
+            threads = training.search_threads(self.n_jobs, len(codes))
             found = search.run(branches, encoder.grams, codes, folds, self.progress, threads)
             self.variant_, self.variant_scores_ = found.variant, found.variant_scores
             self.trials_, self.chosen_, self.search_ = found.trials, found.chosen, search
