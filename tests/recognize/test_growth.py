@@ -209,5 +209,9 @@ def test_adding_to_nothing_says_what_to_do():
     model.fit(data, data.labels, keep=True)
     with pytest.raises(DataError, match="a label per recording"):
         model.add(data[:2], data.labels[:1])
+    with pytest.raises(DataError, match="a label per recording"):
+        model.add(data[:2], None)
+    with pytest.raises(DataError, match="15 joints"):
+        model.add([data[0].replace(joints=data[0].joints[:, :15], confidence=None, layout=None)], ["wave"])
     with pytest.raises(DataError, match="subjects are known"):
         model.add([data[0].replace(subject=None)], ["wave"])

@@ -89,13 +89,12 @@ def add(model: Any, X: Any, y: Any, groups: Any = None) -> Any:
             f"nothing was kept to add to: fit with keep=True, on up to {training.GRAM_LIMIT:,} recordings"
         )
     encoder, labels, people = model.kept_
-    sequences, y = check_sequences(X, allow_missing=True), list(y)
     first = encoder.sequences[0]
-    check_sequences([first, *sequences], n_joints=first.n_joints, layout=first.layout, allow_missing=True)
+    sequences = check_sequences(X, n_joints=first.n_joints, layout=first.layout, allow_missing=True)
+    y = [] if y is None else list(y)
     if len(y) != len(sequences):
         raise DataError(f"expected a label per recording, {len(sequences)} of them, got {len(y)}")
-    if groups is None and all(s.subject is not None for s in sequences):
-        groups = [s.subject for s in sequences]
+    groups = training.known_subjects(sequences, groups)
     if (groups is None) != (people is None):
         raise DataError(
             "subjects are known of the recordings of the fit or of those that are added, not of both"

@@ -128,8 +128,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
     def _fit(self, X: Any, y: Any, groups: Any, options: Any = None, encoder: Any = None) -> Recognizer:
         training.check_recognizer(self)
         sequences, y, classes, codes = training.check_training(X, y, groups)
-        if groups is None and all(s.subject is not None for s in sequences):
-            groups = [s.subject for s in sequences]
+        groups = training.known_subjects(sequences, groups)
         large, keep = training.split_options(options)
         if options is not None and training.is_large(self.machine, len(sequences)):
             return training.fit_large(self, sequences, y, groups, codes, **large)

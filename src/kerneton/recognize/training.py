@@ -77,6 +77,17 @@ def check_training(
     return sequences, y, classes, codes
 
 
+def known_subjects(sequences: Sequence[SkeletonSequence], groups: Any = None) -> Any:
+    """``groups``, or else the recordings' own subjects where all have one.
+
+    >>> known_subjects([SkeletonSequence(np.ones((1, 1, 3)), subject="ann")])
+    ['ann']
+    """
+    if groups is None and all(s.subject is not None for s in sequences):
+        return [s.subject for s in sequences]
+    return groups
+
+
 def check_recognizer(model: Any) -> None:
     """Parameters that do not depend on recordings."""
     if not len(model.branches):
