@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from kerneton import load_dataset, make_recognizer
-from kerneton.report.reliability import expected_calibration_error
+from kerneton.report.intervals import expected_calibration_error
 
 
 def fit(preset, recordings):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from kerneton.data.conventions import differences, kept_conventions, recording_facts
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.training_facts import differences, kept_conventions, recording_facts
 from kerneton.data.units import (
     AXES,
     UNITS,

@@ -16,7 +16,7 @@ from samples import motion, npz_bytes
 
 from kerneton.exceptions import FormatError, KernetonError, MissingDataError
 from kerneton.files import readers
-from kerneton.files.budget import FACTOR, FLOOR
+from kerneton.files.readers._values import FACTOR, FLOOR
 
 
 def repeated_annotation() -> bytes:

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from kerneton.exceptions import MissingExtraError, ParameterError
-from kerneton.files import output_checks
-from kerneton.files.output_checks import check_outputs
+from kerneton.files import output
+from kerneton.files.output import check_outputs
 
 
 def test_what_can_be_written_passes(tmp_path):
@@ -56,7 +56,7 @@ def test_a_full_disk_and_a_missing_library(tmp_path, monkeypatch):
         patch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10))
         with pytest.raises(ParameterError, match="no space left"):
             check_outputs([tmp_path / "a"])
-    monkeypatch.setattr(output_checks, "find_spec", lambda _: None)
+    monkeypatch.setattr(output, "find_spec", lambda _: None)
     check_outputs([tmp_path / "a.json"])
     with pytest.raises(MissingExtraError, match=r"kerneton\[plot\]"):
         check_outputs([tmp_path / "a.png"])

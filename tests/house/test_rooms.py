@@ -78,4 +78,4 @@ def test_a_command_imports_what_its_files_need(tmp_path):
     readers = {name.rpartition(".")[2] for name in found if name.startswith("kerneton.files.readers.")}
     assert not readers & {"npz", "c3d", "pyskl", "bvh", "trc", "amc", "coco"}, readers
     assert not {name.split(".")[1] for name in found} & {"datasets", "stream", "studio", "experiments"}
-    assert len(found) <= 72, sorted(found)
+    assert len(found) <= 52, sorted(found)

@@ -16,7 +16,7 @@ from kerneton.exceptions import DataError, ParameterError
 from kerneton.recognize.branch import Encoder
 from kerneton.recognize.calibration import Machines, learn_sharpness
 from kerneton.recognize.training import machine_options
-from kerneton.report.reliability import expected_calibration_error, reliability
+from kerneton.report.intervals import expected_calibration_error, reliability
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,7 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from kerneton import Report, evaluate
 from kerneton.exceptions import MissingExtraError, ParameterError
-from kerneton.report.intervals import interval, wilson
-from kerneton.report.reliability import calibration
+from kerneton.report.intervals import calibration, interval, wilson
 from kerneton.report.results import Split, versions
 
 TRUE = np.array(list("aaaabbbbcc"))

@@ -248,7 +248,7 @@ def check_arguments(args: argparse.Namespace) -> None:
             is_folder = fills and (os.path.isdir(path) or not os.path.splitext(path)[1])
             (folders if is_folder else outputs).append(path)
     if outputs or folders:
-        from kerneton.files.output_checks import check_outputs
+        from kerneton.files.output import check_outputs
 
         check_outputs(outputs, inputs=_paths(given), folders=folders)
 

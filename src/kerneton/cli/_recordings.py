@@ -29,11 +29,11 @@ def read_recordings(
 
     Axes that are not said are those of the recordings that ``model`` was trained on.
     """
-    from kerneton.data.training_facts import kept_conventions
+    from kerneton.data.conventions import kept_conventions, settle
     from kerneton.data.units import UNIT_WORDS
     from kerneton.data.validation import grouped
-    from kerneton.files.conventions import settle
     from kerneton.files.folder import file_problem, read_entry
+    from kerneton.files.readers import format_facts
 
     files = [file for path in paths for file in _files(Path(path))]
     options = reading_options(args)
@@ -52,7 +52,8 @@ def read_recordings(
             raise DataError(message)
         warnings.warn(message, stacklevel=2)
     kept = kept_conventions(model_facts(model))
-    sequences, conversion = settle(found, **axes, kept=kept)
+    facts = {file: format_facts(file) for file in files}
+    sequences, conversion = settle([(*facts[file], s) for file, s in found], **axes, kept=kept)
     tell_conversion(conversion, args)
     if (
         kept is not None
@@ -91,7 +92,7 @@ def usable(
 
 def warn_differences(model: Recognizer, recordings: list[SkeletonSequence]) -> None:
     """Warn where recordings have another frame rate or size than those that the model was trained on."""
-    from kerneton.data.training_facts import differences
+    from kerneton.data.conventions import differences
 
     for difference in differences(model_facts(model), recordings):
         warnings.warn(difference, stacklevel=2)

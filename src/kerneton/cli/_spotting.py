@@ -11,7 +11,7 @@ from kerneton.exceptions import ParameterError
 
 def fit_spotting(args: argparse.Namespace) -> Output:
     """Load, train, write, tell how well held-out people were spotted."""
-    from kerneton.data.training_facts import recording_facts
+    from kerneton.data.conventions import recording_facts
     from kerneton.files.summary import summarize
     from kerneton.recognize.model_file import training_summary
     from kerneton.stream.spotter import spotter_of

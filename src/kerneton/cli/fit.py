@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> Output:
         return fit_spotting(args)
     if args.false_alarms or args.background:
         raise ParameterError("--false-alarms and --background go with --spot")
-    from kerneton.data.training_facts import recording_facts
+    from kerneton.data.conventions import recording_facts
     from kerneton.files.summary import summarize
     from kerneton.recognize.model_file import training_summary
 

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.bodies import split_bodies
-from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
 
@@ -104,8 +102,7 @@ def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
     """
     trunks, solid = [], []
     for recording in recordings:
-        trunk = _trunk(recording)
-        if trunk is not None:
+        if (trunk := _trunk(recording)) is not None:
             trunks.append(trunk)
             solid.append(recording)
     if not trunks:
@@ -218,14 +215,24 @@ def _converted(recording: SkeletonSequence, factor: float, up: str, flip: bool) 
     return recording.replace(joints=joints)
 
 
+def _seen(recording: SkeletonSequence) -> tuple[np.ndarray, list[str]] | None:
+    """(T, J, 3) the joints of the first body, NaN where they are missing, and their names; None for flat or unnamed bodies."""
+    layout = recording.layout
+    if layout is None or not (np.nan_to_num(recording.joints[..., 2]) != 0).any():
+        return None
+    gone = (recording.joints == 0).all(axis=-1)
+    if recording.confidence is not None:
+        gone |= recording.confidence == 0
+    body, number = list(layout.bodies[0]), "_1" if len(layout.bodies) > 1 else ""
+    names = [layout.joints[joint].removesuffix(number) for joint in body]
+    return np.where(gone[..., None], np.nan, recording.joints)[:, body], names
+
+
 def _trunk(recording: SkeletonSequence) -> np.ndarray | None:
     """(T, 3) from the feet to the head in the frames that show both; None for flat or unnamed bodies."""
-    recording = split_bodies(recording)[0]
-    if recording.layout is None or not (np.nan_to_num(recording.joints[..., 2]) != 0).any():
+    if (seen := _seen(recording)) is None or (trunk := _trunks(*seen)) is None:
         return None
-    points, names = _seen(recording), recording.layout.joints
-    trunk = _trunks(points, names)
-    return None if trunk is None or _is_flat(points) else trunk
+    return None if _is_flat(seen[0]) else trunk
 
 
 def _is_flat(points: np.ndarray) -> bool:
@@ -233,14 +240,6 @@ def _is_flat(points: np.ndarray) -> bool:
     known = points[np.isfinite(points).all(axis=-1)].astype(np.float64)
     spread = np.linalg.eigvalsh(np.cov(known, rowvar=False))
     return bool(spread[0] <= 1e-6 * spread[-1])
-
-
-def _seen(recording: SkeletonSequence) -> np.ndarray:
-    """Coordinates with NaN for joints without confidence and frames of zeros."""
-    gone = (recording.joints == 0).all(axis=-1)
-    if recording.confidence is not None:
-        gone |= recording.confidence == 0
-    return np.where(gone[..., None], np.nan, recording.joints)
 
 
 def _trunks(points: np.ndarray, names: Sequence[str]) -> np.ndarray | None:
@@ -276,12 +275,10 @@ def _mirrored(recordings: Sequence[SkeletonSequence], up: str) -> bool | None:
 
 def _side(recording: SkeletonSequence, up: str) -> float | None:
     """Cosine between the line from right to left joints and where left must be, up × forward; median over frames."""
-    recording = split_bodies(recording)[0]
-    layout = recording.layout
-    if layout is None or not (np.nan_to_num(recording.joints[..., 2]) != 0).any():
+    if (seen := _seen(recording)) is None:
         return None
-    points = turn_up(_seen(recording), up)
-    forward, across = _mean_of(points, layout, _FORWARD), _mean_of(points, layout, _SIDES)
+    points, names = turn_up(seen[0], up), seen[1]
+    forward, across = _mean_of(points, names, _FORWARD), _mean_of(points, names, _SIDES)
     if forward is None or across is None:
         return None
     left = np.stack([forward[:, 2], -forward[:, 0]], axis=1)  # (up × forward) in x and z
@@ -293,8 +290,8 @@ def _side(recording: SkeletonSequence, up: str) -> float | None:
     return float(np.median((left * across).sum(axis=1)[good] / sizes[good]))
 
 
-def _mean_of(points: np.ndarray, layout: Layout, pairs: Iterable[tuple[str, str]]) -> np.ndarray | None:
-    """(T, 3) the mean of the vectors between pairs of joints that the layout has."""
-    place = {joint: i for i, joint in enumerate(layout.joints)}
+def _mean_of(points: np.ndarray, names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> np.ndarray | None:
+    """(T, 3) the mean of the vectors between pairs of joints that are among the names."""
+    place = {joint: i for i, joint in enumerate(names)}
     ways = [points[:, place[a]] - points[:, place[b]] for a, b in pairs if a in place and b in place]
     return None if not ways else np.mean(ways, axis=0)

@@ -1,12 +1,16 @@
-"""What the readers of segments share: limits, text, and an interval before it is in frames."""
+"""What the readers of segments share: names of files, limits, text, and an interval before it is in frames."""
 
 from __future__ import annotations
 
 import codecs
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 MAX_BYTES = 1 << 26  # 64 MiB hold more segments than anybody draws
 MAX_INTERVALS = 1_000_000
+BESIDE = (".segments.csv", ".labels.csv", ".eaf", ".TextGrid", ".textgrid", ".segments.json", ".segments.xml")
+FOLDER_TABLE = "segments.csv"
 BACKGROUND = {"", "-", "none", "null", "nan", "background", "no action", "unlabeled", "unlabelled"}
 
 
@@ -39,3 +43,19 @@ def is_background(label: str) -> bool:
     (True, False)
     """
     return label.strip().lower() in BACKGROUND
+
+
+def is_segment_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file's name says that it holds segments and no recording.
+
+    >>> is_segment_file("a/long.segments.csv"), is_segment_file("a/long.csv")
+    (True, False)
+    """
+    name = Path(path).name.lower()
+    return name == FOLDER_TABLE or name.endswith(tuple(suffix.lower() for suffix in BESIDE))
+
+
+def named_after(path: Path) -> Path | None:
+    """The file of segments with a recording's name, where there is one."""
+    beside = (path.with_name(path.stem + suffix) for suffix in BESIDE)
+    return next((file for file in beside if file != path and file.is_file()), None)

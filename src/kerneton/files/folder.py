@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kerneton.data.conventions import settle
 from kerneton.data.layouts import Layout
 from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
-from kerneton.files.conventions import settle
-from kerneton.files.readers._csv_rows import rows
+from kerneton.files._segment_text import FOLDER_TABLE, is_segment_file, named_after
 from kerneton.files.readers._layouts import Renaming, spellings
+from kerneton.files.readers._text import rows
 from kerneton.files.readers._values import is_folder
-from kerneton.files.segments import beside_segments, is_segment_file
 from kerneton.files.summary import Summary, summarize
 
 __all__ = ["Entry", "Summary", "find_entries", "load_folder", "summarize"]
@@ -130,7 +130,8 @@ def load_folder(
             raise DataError(message)
         warnings.warn(message, stacklevel=2)
     _check_renamed(names, [s for _, s in found])
-    sequences, conversion = settle([(e.path, s) for e, s in found], unit=unit, up=up, flip=flip)
+    facts = {path: readers.format_facts(path) for path in dict.fromkeys(e.path for e, _ in found)}
+    sequences, conversion = settle([(*facts[e.path], s) for e, s in found], unit=unit, up=up, flip=flip)
     name = root.resolve().name if is_folder(Path(path)) else Path(path).stem
     return SkeletonDataset(sequences, name=name, conversion=conversion)
 
@@ -148,7 +149,12 @@ def read_entry(path: Path, options: Mapping[str, Any]) -> list[SkeletonSequence]
     """The recordings of one file among others: columns are for the tables, not for the files beside them."""
     if options.get("columns") is not None and readers.detect_format(path) != "csv_table":
         options = {**options, "columns": None}
-    return beside_segments(readers.read(path, **options), path)
+    recordings = readers.read(path, **options)
+    if named_after(path) is None and not path.with_name(FOLDER_TABLE).is_file():
+        return recordings
+    from kerneton.files.segments import beside_segments
+
+    return beside_segments(recordings, path)
 
 
 def _check_renamed(names: Renaming, sequences: Sequence[SkeletonSequence]) -> None:

@@ -28,7 +28,6 @@ import numpy as np
 
 from kerneton.exceptions import FormatError, MissingDataError, ModelFileError
 from kerneton.files.output import replacing
-from kerneton.files.readers._npy import read_array
 
 FORMAT, VERSION = "kerneton model", 2
 MAX_BYTES = 1 << 30
@@ -176,6 +175,8 @@ def _check_version(path: Path, header: dict[str, Any]) -> None:
 
 def _array(path: Path, name: str, data: bytes) -> np.ndarray:
     try:
+        from kerneton.files.readers._npy import read_array
+
         array = read_array(io.BytesIO(data), len(data), f"{path}: {name}")
     except FormatError as error:
         raise ModelFileError(str(error)) from error

@@ -16,19 +16,8 @@ from pathlib import Path, PurePosixPath
 from kerneton.data.segments import Segment, as_segments
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, FormatError, MissingDataError
-from kerneton.files._segment_text import MAX_BYTES, Interval, decode
+from kerneton.files._segment_text import FOLDER_TABLE, MAX_BYTES, Interval, decode, named_after
 from kerneton.files.output import write_text
-
-_BESIDE = (
-    ".segments.csv",
-    ".labels.csv",
-    ".eaf",
-    ".TextGrid",
-    ".textgrid",
-    ".segments.json",
-    ".segments.xml",
-)
-_FOLDER_TABLE = "segments.csv"
 
 
 def read_segments(
@@ -156,24 +145,12 @@ def segments_beside(path: str | os.PathLike[str]) -> Path | None:
     True
     """
     path = Path(path)
-    for suffix in _BESIDE:
-        beside = path.with_name(path.stem + suffix)
-        if beside.is_file() and beside != path:
-            return beside
-    table = path.with_name(_FOLDER_TABLE)
+    if (beside := named_after(path)) is not None:
+        return beside
+    table = path.with_name(FOLDER_TABLE)
     if table.is_file() and table != path and _stem(path.name) in read_segment_names(table):
         return table
     return None
-
-
-def is_segment_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a file's name says that it holds segments and no recording.
-
-    >>> is_segment_file("a/long.segments.csv"), is_segment_file("a/long.csv")
-    (True, False)
-    """
-    name = Path(path).name.lower()
-    return name == _FOLDER_TABLE or name.endswith(tuple(suffix.lower() for suffix in _BESIDE))
 
 
 def beside_segments(
@@ -186,7 +163,7 @@ def beside_segments(
     if not recordings or any(r.segments for r in recordings) or (beside := segments_beside(path)) is None:
         return list(recordings)
     first = recordings[0]
-    if beside.name.lower() == _FOLDER_TABLE:
+    if beside.name.lower() == FOLDER_TABLE:
         found = read_segments(beside, fps=first.fps).get(_stem(Path(path).name), ())
     else:
         found = next(iter(read_segments(beside, fps=first.fps).values()), ())

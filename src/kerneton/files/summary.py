@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.layouts import Layout
-from kerneton.data.segments import frame_labels, segment_problems
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import find_conventions
 from kerneton.data.validation import common_layout, describe, grouped, layout_difference
@@ -98,7 +97,7 @@ def summarize(data: Iterable[SkeletonSequence]) -> Summary:
     layout = common_layout(sequences)
     conversion = getattr(data, "conversion", None)
     long = [s for s in sequences if s.segments]
-    inside = sum((frame_labels(s.segments, s.n_frames) != "").sum() for s in long)
+    inside = sum(_n_annotated(s) for s in long)
     fps = _tally("unknown" if s.fps is None else f"{s.fps:g} fps" for s in sequences)
     return Summary(
         name=getattr(data, "name", ""),
@@ -158,8 +157,18 @@ def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int
     return warnings
 
 
+def _n_annotated(recording: SkeletonSequence) -> int:
+    from kerneton.data.segments import frame_labels
+
+    return int((frame_labels(recording.segments, recording.n_frames) != "").sum())
+
+
 def _segment_warnings(long: list[SkeletonSequence]) -> list[str]:
     """Segments that overlap or lie outside, a line for each recording, of some recordings."""
+    if not long:
+        return []
+    from kerneton.data.segments import segment_problems
+
     odd = [(_name(s), segment_problems(s.segments, s.n_frames)) for s in long]
     lines = [f"{name}: {_some(problems, _KINDS)}" for name, problems in odd if problems]
     more = len(lines) - _KINDS

@@ -29,8 +29,7 @@ from kerneton.recognize.novelty import (
     rounds,
     usual_likeness,
 )
-from kerneton.report.intervals import interval
-from kerneton.report.reliability import expected_calibration_error
+from kerneton.report.intervals import expected_calibration_error, interval
 
 _SHARPEST = 50.0  # factor of decision values; what is this certain needs no more digits
 

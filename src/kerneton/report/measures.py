@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kerneton.report.intervals import Interval, interval
-from kerneton.report.reliability import Calibration, calibration
+from kerneton.report.intervals import Calibration, Interval, calibration, interval
 
 if TYPE_CHECKING:
     from kerneton.report.results import Report, Split

@@ -12,7 +12,7 @@ A format is a module with
   format settles by itself; ``TAKES``: which of ``"layout"`` and ``"columns"`` its ``read`` takes as keywords.
 
 Its name goes into `FORMATS`, before the formats whose ``sniff`` would take its files too: signatures come first, rows
-of bare numbers last. Beside it stand the usual endings, and words of which one is in every such file, so that the module is
+of bare numbers last. Beside it stand the usual endings, and a mark that is in every such file, so that the module is
 imported only for files that may be its own. Nothing else has to know of it.
 
 Coordinates are right-handed with y up and z away from the camera, so x runs to the picture's left: formats in
@@ -21,9 +21,11 @@ picture coordinates, which run right and down, are turned by half. Formats with 
 
 from __future__ import annotations
 
+import codecs
 import functools
 import importlib
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -34,34 +36,38 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import to_convention
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.readers._layouts import named_layout, rename_joints
+from kerneton.files.readers._text import decode
 from kerneton.files.readers._values import is_folder, read_head
 
 
 class Format(NamedTuple):
     """What is known of a format before its module is imported."""
 
-    suffixes: tuple[
-        str, ...
-    ]  # endings that such files usually have, by which a folder knows what should be a recording
-    words: tuple[bytes, ...] = ()  # one of them is among the first bytes of every such file, in small letters
+    suffixes: tuple[str, ...]  # usual endings, by which a folder knows what should be a recording
+    mark: bytes = (
+        b""  # a regular expression that is found in the first bytes of every such file, in small letters
+    )
 
+
+_NUMBER = rb"\A(\xef\xbb\xbf)?[\s,;]*([-+.\d]|nan|inf)"  # no header before the first number
 
 FORMATS = {
-    "npz": Format((".npz", ".npy"), (b"numpy", b"pk")),
-    "c3d": Format((".c3d",), (b"\0",)),
-    "pyskl": Format((".pkl", ".pickle"), (b"\x80", b"(", b"]", b"}")),
-    "bvh": Format((".bvh",), (b"hierarchy",)),
-    "trc": Format((".trc",), (b"pathfiletype",)),
-    "amc": Format((".amc",), (b":fully-specified", b":degrees", b":radians", b":version", b":name")),
-    "openpose": Format((".json",), (b"people",)),
-    "mediapipe": Format((".json", ".csv"), (b"landmark", b"v")),
-    "coco": Format((".json",), (b"keypoints", b"instance_info", b"images")),
-    "ntu": Format((".skeleton",)),
-    "florence_text": Format((".txt",)),
-    "utkinect_text": Format((".txt",)),
-    "joint_rows": Format((".txt",)),
+    "npz": Format((".npz", ".npy"), rb"numpy|pk"),
+    "c3d": Format((".c3d",), rb"\0"),
+    "pyskl": Format((".pkl", ".pickle"), rb"[\x80(\]}]"),
+    "bvh": Format((".bvh",), rb"hierarchy"),
+    "trc": Format((".trc",), rb"pathfiletype"),
+    "amc": Format((".amc",), rb":(fully-specified|degrees|radians|version|name)"),
+    "openpose": Format((".json",), rb"people"),
+    "mediapipe": Format((".json", ".csv"), rb"landmark|vis|v[_.:/\s-]*[0-9]|v[\s\"]*([,;]|\s|\Z)"),
+    "coco": Format((".json",), rb"keypoints|instance_info|images"),
+    "ntu": Format((".skeleton",), _NUMBER),
+    "florence_text": Format((".txt",), _NUMBER),
+    "utkinect_text": Format((".txt",), _NUMBER),
+    "joint_rows": Format((".txt",), _NUMBER),
     "csv_table": Format((".csv", ".tsv", ".txt")),
 }
+FRAME_ENDING = "_keypoints.json"  # of a folder that is one recording
 HEAD = 1 << 16  # bytes that decide what a file is
 _FIXED = (
     "florence_text",
@@ -100,11 +106,20 @@ def detect_format(path: str | os.PathLike[str]) -> str | None:
     """
     path = Path(path)
     if is_folder(path):
-        return "openpose" if reader("openpose").sniff(b"", path) else None
+        with os.scandir(path) as entries:  # OpenPose writes a file per frame
+            frames = any(entry.name.endswith(FRAME_ENDING) for entry in entries)
+        return "openpose" if frames else None
     head = read_head(path, HEAD)
-    small = head.lower()
-    maybe = (name for name, f in FORMATS.items() if not f.words or any(word in small for word in f.words))
+    wide = head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    small = (decode(head).encode() if wide else head).lower()
+    maybe = (name for name, f in FORMATS.items() if re.search(f.mark, small))
     return next((name for name in maybe if reader(name).sniff(head, path)), None)
+
+
+def format_facts(path: Path) -> tuple[str, bool]:
+    """The name of a file's format, and whether files of that format state their unit or axes."""
+    name = detect_format(path)
+    return name or "", name is not None and bool(getattr(reader(name), "STATES", ()))
 
 
 def read(

@@ -7,9 +7,7 @@ import sys
 import numpy as np
 
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._text import LARGEST, MAX_BYTES
-
-MAX_JOINTS = 1000  # a body with face and fingers has a few hundred
+from kerneton.files.readers._text import LARGEST, MAX_BYTES, MAX_JOINTS
 
 
 def coordinates(array: np.ndarray, where: str) -> np.ndarray:

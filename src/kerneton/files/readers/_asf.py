@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._names import MAX_JOINTS
-from kerneton.files.readers._text import shorten
+from kerneton.files.readers._text import MAX_JOINTS, shorten
 from kerneton.files.readers._values import number, read_lines
 
 Line = tuple[int, list[str]]

@@ -9,8 +9,7 @@ from functools import cached_property
 
 from kerneton.data.layouts import Layout
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._arrays import MAX_JOINTS
-from kerneton.files.readers._text import shorten
+from kerneton.files.readers._text import MAX_JOINTS, shorten
 
 _CONFIDENCE = "confidence|conf|c|score|visibility|vis|v|likelihood|presence|probability"
 ROLES = {

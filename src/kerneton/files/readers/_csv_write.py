@@ -15,7 +15,7 @@ from kerneton.files.output import replacing
 from kerneton.files.readers._names import unique_names
 
 
-def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+def write_table(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
     """Write recordings as one wide table; with more than one, a column ``recording`` tells them apart.
 
     Coordinates are written with all their digits. A recording without layout gets numbered joints; where two have
@@ -25,7 +25,7 @@ def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
     >>> from kerneton.data.layouts import Layout
     >>> file = Path(tempfile.mkdtemp()) / "nod.csv"
     >>> nod = SkeletonSequence([[[0, 1.5, 2]]], layout=Layout("one", ["head"]), label="nod", fps=25)
-    >>> write(file, [nod])
+    >>> write_table(file, [nod])
     >>> print(file.read_text().strip())
     label,frame,time,head_x,head_y,head_z
     nod,0,0.0,0.0,1.5,2.0

@@ -14,8 +14,7 @@ import numpy as np
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
-from kerneton.files.budget import FLOOR
-from kerneton.files.readers._values import check_values, read_bytes
+from kerneton.files.readers._values import FLOOR, check_values, read_bytes
 
 LOG = logging.getLogger("kerneton.files.readers")
 _JSON_LIMIT = 1 << 27  # bytes; as Python objects JSON takes about ten times its size

@@ -6,13 +6,11 @@ import difflib
 import json
 from collections.abc import Mapping, Sequence
 
-from kerneton.data.bodies import pair_layout
 from kerneton.data.layouts import LAYOUTS, Layout
-from kerneton.data.mapping import sub_layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, FormatError, KernetonError, ParameterError
-from kerneton.files.readers._names import MAX_JOINTS, joint_names, marker_layout
-from kerneton.files.readers._text import shorten
+from kerneton.files.readers._names import joint_names, marker_layout
+from kerneton.files.readers._text import MAX_JOINTS, shorten
 
 
 def named_layout(layout: Layout | str | None) -> Layout | None:
@@ -29,6 +27,8 @@ def named_layout(layout: Layout | str | None) -> Layout | None:
         return LAYOUTS[layout]
     parts = layout.split("+")
     if len(parts) == 2 and all(part in LAYOUTS for part in parts):
+        from kerneton.data.bodies import pair_layout
+
         return pair_layout(*(LAYOUTS[part] for part in parts))
     if "," in layout:
         return layout_of_names("named", joint_names([word.strip() for word in layout.split(",")]))
@@ -88,6 +88,8 @@ def layout_of_names(name: str, joints: Sequence[str]) -> Layout:
     holders = [layout for layout in LAYOUTS.values() if set(joints) <= set(layout.joints)]
     if not holders:
         return marker_layout(name, list(joints))
+    from kerneton.data.mapping import sub_layout
+
     return sub_layout(min(holders, key=lambda layout: len(layout.joints)), joints, name=name)
 
 

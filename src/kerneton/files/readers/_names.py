@@ -19,8 +19,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 
-MAX_JOINTS = 1000  # a skeleton with face and fingers has about 300; more is not a skeleton
-
 # Each row: our name, then its spellings elsewhere, the most telling first.
 SIDED = {
     "shoulder": ("arm", "uparm", "upperarm", "humerus", "shoulder", "shoulderjoint", "sho", "acromion"),

@@ -23,8 +23,8 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.output import write_text
 from kerneton.files.readers._kinematics import Joint, forward_kinematics
-from kerneton.files.readers._names import MAX_JOINTS, joint_names
-from kerneton.files.readers._text import shorten
+from kerneton.files.readers._names import joint_names
+from kerneton.files.readers._text import MAX_JOINTS, shorten
 from kerneton.files.readers._values import (
     check_room,
     check_values,

@@ -17,7 +17,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._c3d_file import C3dFile, parse
 from kerneton.files.readers._markers import marker_sequence, unit_in_metres
-from kerneton.files.readers._names import MAX_JOINTS
+from kerneton.files.readers._text import MAX_JOINTS
 from kerneton.files.readers._values import check_room, read_bytes
 
 NAMES_JOINTS, STATES = True, ("unit", "up")

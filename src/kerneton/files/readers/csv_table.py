@@ -14,22 +14,30 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kerneton.data.layouts import Layout
-from kerneton.data.mapping import map_layout
-from kerneton.data.segments import segments_from_frames
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._arrays import MAX_JOINTS
 from kerneton.files.readers._csv_header import Columns, parse_header, parse_layout, rename
-from kerneton.files.readers._csv_rows import first_row, number, parse, rows
-from kerneton.files.readers._csv_write import write
 from kerneton.files.readers._layouts import layout_of_names
 from kerneton.files.readers._names import joint_names
-from kerneton.files.readers._text import LARGEST, MAX_BYTES, shorten
+from kerneton.files.readers._text import (
+    LARGEST,
+    MAX_BYTES,
+    MAX_JOINTS,
+    first_row,
+    number,
+    parse,
+    rows,
+    shorten,
+)
 from kerneton.files.readers._values import check_room
+
+if TYPE_CHECKING:
+    from kerneton.data.segments import Segment
 
 __all__ = ["read", "sniff", "write"]
 
@@ -195,6 +203,11 @@ def _sequence(
     known = layout if numbered or not named else layout_of_names("table", joint_names(raw))
     if known is not None and len(known.joints) != len(raw):
         raise FormatError(f"{path}: {len(raw)} joints do not fit layout {known.name!r}")
+    segments: tuple[Segment, ...] = ()
+    if len(recording.labels) > 1:  # a label per frame
+        from kerneton.data.segments import segments_from_frames
+
+        segments = segments_from_frames(labels)
     sequence = SkeletonSequence(
         joints,
         confidence,
@@ -203,9 +216,13 @@ def _sequence(
         subject=recording.subject,
         name=name or path.stem,
         fps=_fps(recording.times),
-        segments=segments_from_frames(labels) if len(recording.labels) > 1 else (),
+        segments=segments,
     )
-    return sequence if layout is None or known is layout else map_layout(sequence, layout)
+    if layout is None or known is layout:
+        return sequence
+    from kerneton.data.mapping import map_layout
+
+    return map_layout(sequence, layout)
 
 
 def _labels(recording: _Recording) -> list[str]:
@@ -253,3 +270,10 @@ def _fps(times: array) -> float | None:
         if 1.0 <= rate <= 1000.0:
             return round(rate, 2) if abs(rate - round(rate, 2)) < 2e-4 * rate else rate
     return None
+
+
+def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+    """Write recordings as one wide table; see `kerneton.files.readers._csv_write`."""
+    from kerneton.files.readers._csv_write import write_table
+
+    write_table(path, sequences)

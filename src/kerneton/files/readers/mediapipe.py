@@ -22,7 +22,6 @@ from kerneton.data.mapping import map_layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers import csv_table
-from kerneton.files.readers._csv_rows import first_row, rows
 from kerneton.files.readers._keypoints import (
     LOG,
     frame_rate,
@@ -32,6 +31,7 @@ from kerneton.files.readers._keypoints import (
     picture_sequence,
 )
 from kerneton.files.readers._names import joint_names
+from kerneton.files.readers._text import first_row, rows
 from kerneton.files.readers._values import check_room, read_bytes
 
 STATES = ("unit", "up")

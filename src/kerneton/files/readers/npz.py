@@ -24,13 +24,12 @@ import numpy as np
 from kerneton.data.segments import Segment, as_segments
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, KernetonError, MissingDataError
-from kerneton.files.budget import file_budget
 from kerneton.files.output import replacing
 from kerneton.files.readers._arrays import coordinates, trust
 from kerneton.files.readers._layouts import layout_from_text, layout_text
 from kerneton.files.readers._npy import MAGIC, read_array
 from kerneton.files.readers._text import MAX_BYTES, shorten
-from kerneton.files.readers._values import check_regular
+from kerneton.files.readers._values import check_regular, file_budget
 
 WRITES = (".npz",)
 _JOINTS = ("joints", "keypoints", "keypoint", "skeleton", "skeletons", "poses", "pose", "data", "x", "arr")

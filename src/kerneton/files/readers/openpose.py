@@ -17,6 +17,7 @@ import numpy as np
 from kerneton.data.layouts import OPENPOSE_25, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, MissingDataError
+from kerneton.files.readers import FRAME_ENDING
 from kerneton.files.readers._keypoints import (
     LOG,
     follow,
@@ -50,14 +51,13 @@ OPENPOSE_18 = Layout(
 )
 STATES = ("up",)
 _LAYOUTS = {25: OPENPOSE_25, 18: OPENPOSE_18}
-_ENDING = "_keypoints.json"
 
 
 def sniff(head: bytes, path: Path) -> bool:
     """Whether a folder holds ``*_keypoints.json`` files, or a JSON file speaks of people."""
     if path.is_dir():
         with os.scandir(path) as entries:
-            return any(entry.name.endswith(_ENDING) for entry in entries)
+            return any(entry.name.endswith(FRAME_ENDING) for entry in entries)
     return is_json(head) and b'"people"' in head
 
 
@@ -87,11 +87,11 @@ def read(path: Path) -> list[SkeletonSequence]:
 
 def _frame_files(path: Path) -> list[Path]:
     try:
-        files = [file for file in path.iterdir() if file.name.endswith(_ENDING)]
+        files = [file for file in path.iterdir() if file.name.endswith(FRAME_ENDING)]
     except OSError as error:
         raise MissingDataError(f"{path}: cannot be read: {error.strerror}") from error
     if not files:
-        raise FormatError(f"{path}: no *{_ENDING} in this folder")
+        raise FormatError(f"{path}: no *{FRAME_ENDING} in this folder")
     return sorted(files, key=lambda file: natural_order(file.name))
 
 

@@ -20,7 +20,6 @@ import numpy as np
 from kerneton.data.layouts import COCO_17, KINECT_25, OPENPOSE_25, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, ParameterError
-from kerneton.files.budget import file_budget
 from kerneton.files.output import replacing
 from kerneton.files.readers._arrays import coordinates, trust
 from kerneton.files.readers._layouts import layout_from_text, layout_text
@@ -28,6 +27,7 @@ from kerneton.files.readers._names import unique_names
 from kerneton.files.readers._pickle_data import load
 from kerneton.files.readers._pickle_write import dump
 from kerneton.files.readers._text import shorten
+from kerneton.files.readers._values import file_budget
 from kerneton.files.readers.ntu import subject_and_label
 
 WRITES = (".pkl", ".pickle")

@@ -19,8 +19,7 @@ from kerneton.data.units import AXES
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.output import write_text
 from kerneton.files.readers._markers import marker_sequence, unit_in_metres
-from kerneton.files.readers._names import MAX_JOINTS
-from kerneton.files.readers._text import shorten
+from kerneton.files.readers._text import MAX_JOINTS, shorten
 from kerneton.files.readers._values import check_room, number, read_lines, whole_number
 
 WRITES = (".trc",)

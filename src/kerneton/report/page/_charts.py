@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.report.reliability import Bin
+from kerneton.report.intervals import Bin
 
 _NUMBERED = 40  # classes up to which cells carry numbers
 _LETTER = 6.6  # units that a letter of a label takes
