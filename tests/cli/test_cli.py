@@ -464,3 +464,12 @@ def test_demo_ends_with_commands_that_work(demo, monkeypatch, capsys):
     assert "10 recordings, 5 labels, 2 subjects" in capsys.readouterr().out
     (explained,) = re.findall(r"explain model.kern (\S+) -o why.png", text)
     assert main(["info", explained]) == 0
+
+
+def test_what_is_logged_in_every_split_is_said_once(tmp_path, capsys):
+    for i, recording in enumerate(kerneton.make_actions(["bow", "wave"], n_subjects=1, n_takes=6)):
+        place = tmp_path / "data" / recording.label
+        place.mkdir(parents=True, exist_ok=True)
+        kerneton.write(place / f"{i}.csv", [recording.replace(subject=None, label=None)])
+    assert main(["evaluate", str(tmp_path / "data"), "-q"]) == 0
+    assert capsys.readouterr().err.count("no subjects") == 1

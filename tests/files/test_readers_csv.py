@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from samples import long_csv, motion, sequence, wide_csv
 
+from kerneton.data.bodies import pair, split_bodies
 from kerneton.data.layouts import COCO_17, KINECT_20, KINECT_25, MEDIAPIPE_33, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, ParameterError
@@ -288,3 +289,36 @@ def test_sniffing(tmp_path):
 def test_words_that_only_look_like_coordinates():
     columns = parse_header(["index", "max", "head_x", "head_y", "left_wrist_rx", "velocity"], "t.csv")
     assert columns.joints == {"head": [2, 3, -1, -1]}
+
+
+@pytest.mark.parametrize("names", ["{joint}_{n}_{axis}", "P{n}_{joint}_{axis}", "person{n}.{joint}.{axis}"])
+def test_two_bodies_of_one_table_are_a_pair(tmp_path, names):
+    joints = ["head", "left_hand", "right_hand"]
+    header = [names.format(joint=j, n=n, axis=axis) for n in "12" for j in joints for axis in "xyz"]
+    file = tmp_path / "push.csv"
+    file.write_text(
+        ",".join(header) + "\n" + "\n".join(",".join(map(str, range(t, t + 18))) for t in range(4))
+    )
+    (both,) = readers.read(file)
+    assert [len(body) for body in both.layout.bodies] == [3, 3]
+    assert both.layout.joints == tuple(f"{joint}_{n}" for n in "12" for joint in joints)
+    assert both.joints[1, 3].tolist() == [10, 11, 12]
+
+
+def test_a_pair_comes_back_from_a_table(tmp_path):
+    rng = np.random.default_rng(0)
+    ann, bob = (SkeletonSequence(rng.normal(size=(5, 20, 3)), layout=KINECT_20, fps=30) for _ in range(2))
+    readers.write(tmp_path / "pair.csv", [pair(ann, bob)])
+    (both,) = readers.read(tmp_path / "pair.csv")
+    assert both.layout == pair(ann, bob).layout
+    assert_allclose(split_bodies(both)[1].joints, bob.joints)
+
+
+def test_knuckles_are_not_bodies(tmp_path):
+    names = ["thumb_1", "index_1", "thumb_2", "index_2"]
+    file = tmp_path / "grab.csv"
+    file.write_text(
+        ",".join(f"{name}_{axis}" for name in names for axis in "xyz") + "\n" + ",".join("0" * 12) + "\n"
+    )
+    (hand,) = readers.read(file)
+    assert len(hand.layout.bodies) == 1

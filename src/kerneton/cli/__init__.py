@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import logging
 import os
 import shlex
 import sys
@@ -62,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Only the command that runs is imported; what is no command, --help among it, is answered by the parser of all.
     args = build_parser(argv[:1] if argv[:1] and argv[0] in COMMANDS else COMMANDS).parse_args(argv)
     args.command_line = shlex.join(["kerneton", *argv])
+    notes = _Notes(logging.WARNING)
+    logging.getLogger("kerneton").addHandler(notes)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]
@@ -78,7 +81,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nkerneton: interrupted", file=sys.stderr)
         return 130
+    finally:
+        logging.getLogger("kerneton").removeHandler(notes)
     return 0
+
+
+class _Notes(logging.Handler):
+    """What the library logs, said once, however many splits log it."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.told: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if message not in self.told:
+            self.told.add(message)
+            _complain("note", message)
 
 
 def _warn(message: Warning | str, *_: object) -> None:

@@ -61,16 +61,16 @@ def complete_layout(layout: Layout | None, poses: Sequence[np.ndarray], n_joints
     if not full.bones and len(full.joints) > 1:
         # The few joints of a layout without bones are all key joints; that was derived, and is derived again.
         full = Layout(full.name, full.joints, find_bones(poses, full), full.root, full.sets)
-        _tell(full, layout is None)
+        _tell(full.name, layout is None, bool(full.sides.any()))
     return full
 
 
 @functools.cache  # once per layout is enough
-def _tell(layout: Layout, unknown: bool) -> None:
+def _tell(name: str, unknown: bool, sided: bool) -> None:
     what = (
         "the recordings have no layout: their joints are numbered"
         if unknown
-        else f"layout {layout.name!r} has no bones"
+        else f"layout {name!r} has no bones"
     )
-    sides = "" if layout.sides.any() else "; left and right are unknown"
+    sides = "" if sided else "; left and right are unknown"
     log.warning("%s; bones were found as the joints that keep their distance%s", what, sides)

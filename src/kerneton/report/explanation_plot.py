@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kerneton.report.explanation import ClassImportance, Explanation
 
-# Green speaks for, purple against: apart for colour-blind eyes, and neither is the colour of a body's side.
+# Green counts for, purple against: apart for colour-blind eyes, and neither is the colour of a body's side.
 _MAP = "PRGn"
 _FOR, _AGAINST = "#1b7837", "#762a83"
 _QUIET = "#666666"
@@ -93,6 +93,7 @@ def _draw_body(ax: Axes, why: Explanation, strongest: float) -> int:
         edgecolors="#555555",
         linewidths=0.6,
         zorder=3,
+        clip_on=False,
     )
     ax.set_aspect("equal")
     ax.margins(0.18, 0.1)
@@ -154,18 +155,19 @@ def _draw_strip(ax: Axes, why: Explanation, shown: int) -> None:
 def _draw_poses(ax: Axes, why: Explanation) -> None:
     """Small poses over the time at which they are taken."""
     numbers, plane = on_the_spot(why.sequence)
-    chosen = np.unique(np.linspace(0, len(plane) - 1, _POSES).round().astype(int))
     plane[..., 1] -= np.nanmin(plane[..., 1])
-    height = float(np.nanmax(plane[..., 1])) or 1.0
+    plane /= float(np.nanmax(plane[..., 1])) or 1.0
     # One unit of the picture is a body's height; the axis is as wide as the strip below.
     box = ax.get_window_extent()
     width = box.width / box.height
+    half = float(np.nanmax(np.abs(plane[..., 0])))
+    n_poses = int(np.clip(width / (2 * half + 0.1), 2, _POSES))  # as many as stand side by side
+    chosen = np.unique(np.linspace(0, len(plane) - 1, n_poses).round().astype(int))
     last = max(why.sequence.n_frames - 1, 1)
     body = Body(why.sequence.layout, why.sequence.n_joints)
     for i in chosen:
-        place = (numbers[i] + 0.5) / (last + 1) * width
-        pose = plane[i] / height + [place, 0]
-        draw_pose(ax, pose, body, width=1.2, alpha=0.8)
+        place = np.clip((numbers[i] + 0.5) / (last + 1) * width, half, max(width - half, half))
+        draw_pose(ax, plane[i] + [place, 0], body, width=1.2, alpha=0.8)
     ax.set_xlim(0, width)
     ax.set_ylim(-0.05, 1.05)
     ax.set_axis_off()

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, FormatError, KernetonError, ParameterError
-from kerneton.files.readers._names import joint_names, marker_layout
+from kerneton.files.readers._names import joint_names, marker_layout, two_bodies
 from kerneton.files.readers._text import MAX_JOINTS, shorten
 
 
@@ -82,6 +82,10 @@ def layout_of_names(name: str, joints: Sequence[str]) -> Layout:
     >>> layout_of_names("table", ["head", "neck", "clip"]).bones
     ((1, 0),)
     """
+    if (bodies := two_bodies(joints)) is not None:
+        from kerneton.data.bodies import pair_layout
+
+        return pair_layout(*(layout_of_names(name, body) for body in bodies))
     whole = [layout for layout in LAYOUTS.values() if layout.joints == tuple(joints)]
     if whole:
         return whole[0]

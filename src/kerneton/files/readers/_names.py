@@ -65,6 +65,16 @@ _LETTERED = {  # Plug-in Gait markers and ASF bones, which are known with one le
     *("fhd", "bhd", "sho", "elb", "wra", "wrb", "fin", "asi", "psi", "kne", "ank", "hee", "toe"),
     *("clavicle", "humerus", "radius", "hipjoint", "femur", "tibia"),
 }
+_BODY = (  # names of joints of two bodies: person1_head, P2.Head, head_2
+    re.compile(
+        r"(p|person|body|skeleton|player|subject|actor)?[_ -]?(?P<n>[12])[_ .:-]+(?P<joint>.+)", re.IGNORECASE
+    ),
+    re.compile(
+        r"(?P<joint>.+?)[_ .:-]+(p|person|body|skeleton|player|subject|actor)?[_ -]?(?P<n>[12])",
+        re.IGNORECASE,
+    ),
+)
+_CENTRES = {"head", "neck", "torso", "spine", "hips", "pelvis", "root", "hip_center", "palm", "wrist"}
 _OURS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
@@ -78,6 +88,8 @@ def joint_names(raw: Sequence[str], *, ends: bool = False) -> list[str]:
     >>> joint_names(["root", "lfemur", "ltibia", "rfemur", "rtibia", "Prop 1"], ends=True)
     ['hip_center', 'left_knee', 'left_ankle', 'right_knee', 'right_ankle', 'prop1']
     """
+    if (bodies := two_bodies(raw)) is not None:
+        return [f"{joint}_{n}" for n, body in enumerate(bodies, 1) for joint in joint_names(body, ends=ends)]
     if any(name.startswith("left_") for name in raw) and all(_OURS.fullmatch(name) for name in raw):
         return _unique(raw)  # the file already speaks our vocabulary
     split = _sides([_tokens(name) for name in raw])
@@ -96,6 +108,24 @@ def joint_names(raw: Sequence[str], *, ends: bool = False) -> list[str]:
         kept = "_".join([side, *_words(core)] if side else _words(core)) or "joint"
         names.append(known.get((side, "".join(core)), kept))
     return _unique(names)
+
+
+def two_bodies(raw: Sequence[str]) -> list[list[str]] | None:
+    """The joints of two bodies that a number tells apart, all of the first before those of the second; None for one body.
+
+    >>> two_bodies(["P1_Head", "P1_Hand", "P2_Head", "P2_Hand"]), two_bodies(["head_1", "neck_1", "head_2", "neck_2"])
+    ([['Head', 'Hand'], ['Head', 'Hand']], [['head', 'neck'], ['head', 'neck']])
+    >>> two_bodies(["thumb_1", "index_1", "thumb_2", "index_2"])
+    """
+    for pattern in _BODY:
+        found = [pattern.fullmatch(name) for name in raw]
+        parts = [[match["joint"] for match in found if match and match["n"] == n] for n in "12"]
+        order = "".join(match["n"] for match in found if match)
+        half = len(raw) // 2
+        whole = any(joint.lower() in _CENTRES for joint in parts[0])  # else these may be two rows of knuckles
+        if whole and half > 1 and parts[0] == parts[1] and order == "1" * half + "2" * half:
+            return parts
+    return None
 
 
 def _trunk(cores: set[str]) -> Iterator[tuple[str, str]]:
