@@ -7,7 +7,10 @@ import json
 import numpy as np
 import pytest
 
+import kerneton
 from kerneton.cli import build_parser, main
+from kerneton.data.layouts import FLORENCE_15
+from kerneton.data.mapping import map_layout
 from kerneton.datasets.synthetic import make_actions
 from kerneton.files import readers
 
@@ -169,3 +172,20 @@ def test_fit_takes_one_file_of_many_recordings(tmp_path, capsys):
     readers.write(tmp_path / "all.pkl", make_actions(["wave", "bow"], n_subjects=3, n_takes=1))
     assert main(["fit", str(tmp_path / "all.pkl"), "-o", str(tmp_path / "m.kern"), "--kernel", "sck"]) == 0
     assert "all: 6 recordings, 2 labels, 3 subjects" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("always")
+def test_recordings_of_another_skeleton_are_named_once_or_left_out(tmp_path, capsys):
+    for i, recording in enumerate(make_actions(["bow", "wave"], n_subjects=3, n_takes=1)):
+        place = tmp_path / "data" / recording.label / recording.subject
+        place.mkdir(parents=True)
+        other = map_layout(recording, FLORENCE_15) if i == 0 else recording
+        readers.write(place / "take.csv", [other])
+    command = ["fit", str(tmp_path / "data"), "-o", str(tmp_path / "model.kern"), "-q"]
+    assert main(command) == 1
+    told = capsys.readouterr().err
+    assert told.count("'florence15' where 'kinect20' was expected") == 1
+    assert "--skip-broken" in told
+    assert main([*command, "--skip-broken"]) == 0
+    assert "1 of 6 recordings cannot be used" in capsys.readouterr().err
+    assert kerneton.load(tmp_path / "model.kern").training_["n_recordings"] == 5

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._reading import add_reading, reading_options, tell_conversion
+from kerneton.cli._reading import add_reading, one_skeleton, reading_options, tell_conversion
 from kerneton.data.progress import Progress, bar, silent
 from kerneton.exceptions import MissingDataError, ParameterError
 from kerneton.files.output import write_text
@@ -82,7 +82,7 @@ def load_data(args: argparse.Namespace) -> SkeletonDataset:
         )
     data = load_recordings(args.data, args)
     tell_conversion(data.conversion, args)
-    return data
+    return one_skeleton(data, args)
 
 
 def add_folder_options(parser: argparse.ArgumentParser) -> None:

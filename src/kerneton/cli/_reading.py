@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from kerneton.exceptions import ParameterError
+from kerneton.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
+    from kerneton.data.sequence import SkeletonDataset
     from kerneton.data.units import Conversion
 
 _UNITS = ("m", "cm", "mm", "in", "ft")
@@ -96,3 +98,25 @@ def _positive(text: str) -> float:
     if not 0 < value < 1e6:
         raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
     return value
+
+
+def one_skeleton(data: SkeletonDataset, args: argparse.Namespace) -> SkeletonDataset:
+    """The recordings with the joints that most of them have; the others are an error, or left out by ``--skip-broken``."""
+    from kerneton.data.validation import common_layout, describe, grouped, layout_difference
+
+    layout = common_layout(data)
+    odd = {
+        i: difference
+        for i, s in enumerate(data)
+        if layout and s.layout and (difference := layout_difference(s.layout, layout)) is not None
+    }
+    if not odd:
+        return data
+    told = grouped([(describe(data[i], i), difference) for i, difference in odd.items()])
+    message = f"{len(odd)} of {len(data)} recordings cannot be used: {told}"
+    if not args.skip_broken:
+        raise DataError(
+            f"{message}; --rename OLD=NEW corrects a name, --layout NAME chooses joints that all have, --skip-broken leaves these out"
+        )
+    warnings.warn(message, stacklevel=1)
+    return data.select([i for i in range(len(data)) if i not in odd])

@@ -101,6 +101,8 @@ def _blocked(path: str) -> str | None:
         usage = shutil.disk_usage(place)
         if usage.total and usage.free < _LEAST:  # what is no disk has no size
             return f"no space left in {place}"
+        with tempfile.TemporaryFile(dir=place):  # rights alone do not tell of every disk
+            pass
         longest = os.pathconf(place, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255
     except OSError as error:
         return error.strerror
