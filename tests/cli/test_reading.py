@@ -188,4 +188,4 @@ def test_recordings_of_another_skeleton_are_named_once_or_left_out(tmp_path, cap
     assert "--skip-broken" in told
     assert main([*command, "--skip-broken"]) == 0
     assert "1 of 6 recordings cannot be used" in capsys.readouterr().err
-    assert kerneton.load(tmp_path / "model.kern").training_["n_recordings"] == 5
+    assert kerneton.load(tmp_path / "model.kern").training_["recordings"] == 5
