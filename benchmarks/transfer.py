@@ -3,7 +3,7 @@
     python benchmarks/transfer.py [--json FILE]
 
 Four data sets, twelve directions, the actions that both have. Recordings of the other sensor go through the layout mapping, as in
-`kerneton predict`. Needs the recordings (KERNETON_DATA).
+`kerneton predict` ("adapted"), and features are also centred on them, as in `kerneton predict --new-sensor` ("centred"). Needs the recordings (KERNETON_DATA).
 """
 
 from __future__ import annotations

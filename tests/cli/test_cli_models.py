@@ -18,6 +18,7 @@ from kerneton.data.mapping import map_layout
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.files.folder import load_folder
 from kerneton.recognize.contributions import explain
+from kerneton.recognize.sensors import centred_on
 
 LABELS = ["wave", "clap", "bow"]
 FAST = ["--preset", "paper", "--kernel", "sck", "--set", "sck__order=2", "--set", "sck__joints=key"]
@@ -227,6 +228,17 @@ def test_predict_maps_other_layouts(model, new, tmp_path, capsys):
     write(tmp_path / "few.npz", [few])
     assert main(["predict", str(model), str(tmp_path / "few.npz")]) == 1
     assert "with layout 'two' lacks hip_center" in capsys.readouterr().err
+
+
+def test_predict_of_a_new_sensor_centres_features_on_its_recordings(model, new, capsys):
+    assert main(["predict", str(model), str(new), "--new-sensor", "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    fitted, data = load(model), [read(file)[0] for file in sorted(new.iterdir())]
+    moved = centred_on(fitted, fitted.adapt(data))
+    expected = [p.probability for p in moved.predictions(fitted.adapt(data))]
+    assert_allclose([row["probability"] for row in told], expected, rtol=1e-6)
+    assert main(["predict", str(model), str(new / "wave.npz"), "--new-sensor"]) == 1
+    assert "one recording" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("always")

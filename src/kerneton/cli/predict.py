@@ -28,6 +28,7 @@ _EXAMPLES = """\
   kerneton predict model.kern wave.bvh
   kerneton predict model.kern new-recordings --csv labels.csv
   kerneton predict model.kern a.csv b.csv --json -
+  kerneton predict model.kern other-camera --new-sensor
 """
 
 
@@ -48,6 +49,12 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--all", action="store_true", help="tell the probability of every label, not of the best"
     )
+    parser.add_argument(
+        "--new-sensor",
+        action="store_true",
+        help="recordings of another sensor than the training's: centre features on these, which should show the actions "
+        "about evenly; answers then depend on all of them",
+    )
     add_reading_options(parser)
     add_device(parser)
     add_scheduler(parser)
@@ -64,6 +71,10 @@ def run(args: argparse.Namespace) -> Output:
     warn_differences(model, [sequence for _, sequence in given])
     found = usable(given, model.adapt, args)
     with all_cores(), client_of(args) as client:
+        if args.new_sensor:
+            from kerneton.recognize.sensors import centred_on
+
+            model = centred_on(model, [sequence for _, sequence in found])
         rows = _predictions(model, [sequence for _, sequence in found], client)
     for row, (file, sequence) in zip(rows, found, strict=True):
         row.update(file=file, recording=sequence.name, frames=sequence.n_frames)
