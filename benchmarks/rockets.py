@@ -18,15 +18,16 @@ from aeon.classification.convolution_based import MiniRocketClassifier, MultiRoc
 from kerneton import Preprocess, load_dataset
 from kerneton.datasets.protocols import get_protocol
 from kerneton.experiments.compare_presets import TASKS
+from kerneton.report.intervals import of_splits
 from kerneton.report.tables import aligned
 
 N_FRAMES = 40
 MODELS = {"MultiRocketHydra": MultiRocketHydraClassifier, "MiniRocket": MiniRocketClassifier}
 
 
-def accuracy(model: type, data, protocol: str | None, facing: str | None) -> float:
-    """Mean over the splits of a protocol."""
-    right = []
+def accuracy(model: type, data, protocol: str | None, facing: str | None) -> str:
+    """Mean over the splits of a protocol, with its 95 % interval over the tested subjects."""
+    right, tested = [], []
     for train, test in get_protocol(protocol, data).split(data, data.labels, data.subjects):
         poses = Preprocess(bones="size", facing=facing, n_frames=N_FRAMES).fit(data.select(train))
         X, Z = (
@@ -36,8 +37,11 @@ def accuracy(model: type, data, protocol: str | None, facing: str | None) -> flo
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of others
             found = model(n_jobs=2, random_state=0).fit(X, data.labels[train]).predict(Z)
-        right.append(np.mean(found == data.labels[test]))
-    return float(np.mean(right))
+        right.append(found == data.labels[test])
+        tested.append(test)
+    mean = float(np.mean([np.mean(r) for r in right]))
+    known = of_splits(np.concatenate(tested), np.concatenate(right), data.subjects, mean)
+    return f"{100 * mean:.2f} ({known})"
 
 
 def main() -> None:
@@ -52,7 +56,7 @@ def main() -> None:
     for name, model in MODELS.items():
         for facing, told in ((None, ""), ("sequence", ", to the front")):
             values = [accuracy(model, data[task], TASKS[task][1], facing) for task in tasks]
-            rows.append([name + told, *(f"{100 * value:.2f}" for value in values)])
+            rows.append([name + told, *values])
             print(aligned([rows[0], rows[-1]]), flush=True)
     print("\n" + aligned(rows))
 

@@ -182,6 +182,7 @@ def test_rows(done, data):
     assert all(0 <= part[row] <= 1 for row in rows)
     report = evaluate(make_recognizer(view="fixed"), data, "odd-even")
     assert_allclose(part["default"], report.accuracy)
+    assert part["interval"]["default"] == str(report.interval())
     assert_allclose(part["ablation"]["nothing"]["test"], part["default"])
     assert_allclose(part["ablation"]["nothing"]["validation"], part["validation"]["default"])
     assert abs(part["free_turned"] - part["free"]) <= 0.1
@@ -204,6 +205,7 @@ def test_markdown_names_every_part(done):
     text = to_markdown(done[0])
     for words in (
         "the paper, SCK+DCK | 98.20",
+        f"({done[0]['beyond']['utkinect']['interval']['auto']})",
         "tensor, free view, turned",
         "| joint weights |",
         "Choices",

@@ -155,7 +155,7 @@ def test_tables(stand_ins, tmp_path):
     assert list(tables["utkinect"]) == ["sck", "dck", "sck+dck"]
     assert [list(tables["msr_action3d"][p]) for p in ("wang", "li")] == [["sck", "dck", "sck+dck"]] * 2
     for _, _, cell in _tables.cells_of(tables):
-        assert 0 <= cell["accuracy"] <= 1
+        assert 0 <= cell["low"] <= cell["accuracy"] <= cell["high"] <= 1
         assert cell["size"] == cell["paper_size"]
         assert_allclose(cell["accuracy"], np.mean([split["accuracy"] for split in cell["splits"]]))
     assert tables["florence3d"]["sck+dck"]["size"] == 43_485
@@ -176,13 +176,15 @@ def test_tables(stand_ins, tmp_path):
 def test_tables_markdown_shows_both_figures():
     cell = {
         "accuracy": 0.9119,
+        "low": 0.86,
+        "high": 0.9501,
         "spread": 0.0388,
         "size": 26565,
         "paper_accuracy": 0.9298,
         "paper_size": 26565,
     }
     text = paper.to_markdown({"tables": {"florence3d": {"sck": cell}, "msr_action3d": {"li": {"dck": cell}}}})
-    assert "| Florence3D | SCK | 92.98 | 91.19 | 3.88 | -1.79 | 26,565 | 26,565 |" in text
+    assert "| Florence3D | SCK | 92.98 | 91.19 | 86.0 to 95.0 | 3.88 | -1.79 | 26,565 | 26,565 |" in text
     assert "| MSR Li | DCK |" in text
 
 

@@ -40,7 +40,7 @@ def to_markdown(result: Mapping[str, Any]) -> str:
     names = [_NAMES[name] for name in parts]
     shown = [row for row in _ROWS if any(row in part for part in parts.values())]
     rows = [["test accuracy, %", *names]]
-    rows += [[_ROWS[row], *(_percent(part.get(row)) for part in parts.values())] for row in shown]
+    rows += [[_ROWS[row], *(_known(part, row) for part in parts.values())] for row in shown]
     out = [markdown(rows)]
     out += [_validation(parts, names), _ablation(parts, names), _choices(parts), _errors(parts)]
     return "\n\n".join(text for text in out if text)
@@ -48,6 +48,12 @@ def to_markdown(result: Mapping[str, Any]) -> str:
 
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.2f}"
+
+
+def _known(part: Mapping[str, Any], row: str) -> str:
+    """An accuracy, with its interval over subjects where there is one."""
+    known = part.get("interval", {}).get(row)
+    return _percent(part.get(row)) + (f" ({known})" if known else "")
 
 
 def _validation(parts: Mapping[str, Any], names: list[str]) -> str:

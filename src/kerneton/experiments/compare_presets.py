@@ -30,6 +30,7 @@ from kerneton.recognize.branch import Branch
 from kerneton.recognize.presets import STANDARD_C, STANDARD_PENALTY, make_recognizer, standard_cues
 from kerneton.recognize.search import Mixture, with_parameters
 from kerneton.report.evaluation import evaluate
+from kerneton.report.intervals import Interval, of_splits
 from kerneton.report.pictures import plot_confusion, plot_skeleton
 
 # Data set and protocol of each column, and the paper's SCK+DCK there.
@@ -119,6 +120,10 @@ class Task:
         return {
             "paper": paper.accuracy,
             **{row: float(np.mean(values)) for row, values in accuracy.items()},
+            "interval": {
+                "paper": str(paper.interval()),
+                **{row: str(self.interval(row)) for row in accuracy},
+            },
             "spread": {row: float(np.std(values)) for row, values in accuracy.items()},
             "validation": {row: float(np.mean(values)) for row, values in validation.items()},
             "choices": {row: dict(counts) for row, counts in choices.items()},
@@ -150,12 +155,20 @@ class Task:
             # Mirroring as the last row chose it, which is in order 2 as the ablation is.
             yield "ablation", ablation(split, mirror, self.data.labels[test], n_jobs=self.n_jobs)
 
+    def right(self, row: str) -> list[np.ndarray]:
+        """Which test recordings of each split are recognised."""
+        splits = zip(self.predictions[row], self.splits, strict=True)
+        return [labels == self.data.labels[test] for labels, (_, test) in splits]
+
     def accuracy(self, row: str) -> list[float]:
         """Of each split."""
-        return [
-            float(np.mean(labels == self.data.labels[test]))
-            for labels, (_, test) in zip(self.predictions[row], self.splits, strict=True)
-        ]
+        return [float(np.mean(right)) for right in self.right(row)]
+
+    def interval(self, row: str) -> Interval:
+        """95 % interval of the mean accuracy, over the tested subjects."""
+        tested = np.concatenate([test for _, test in self.splits])
+        right, mean = np.concatenate(self.right(row)), float(np.mean(self.accuracy(row)))
+        return of_splits(tested, right, self.data.subjects, mean)
 
     def confusion(self, row: str) -> np.ndarray:
         """Counts over all splits, rows true and columns predicted."""
@@ -168,12 +181,9 @@ class Task:
 
     def mistakes(self, row: str) -> list[tuple[int, str]]:
         """(position of a recording, what it was taken for), split after split."""
-        return [
-            (int(i), str(label))
-            for labels, (_, test) in zip(self.predictions[row], self.splits, strict=True)
-            for i, label in zip(test, labels, strict=True)
-            if label != self.data.labels[i]
-        ]
+        splits = zip(self.predictions[row], self.splits, strict=True)
+        found = [pair for labels, (_, test) in splits for pair in zip(test.tolist(), labels, strict=True)]
+        return [(i, str(label)) for i, label in found if label != self.data.labels[i]]
 
     def errors(self, row: str) -> dict[str, Any]:
         """How often which label was taken for which, and whose recordings they were."""

@@ -89,6 +89,19 @@ def interval(right: Any, subjects: Any = None, share: float | None = None) -> In
     return Interval(*wilson(p, effective), n_tests=n, n_subjects=k)
 
 
+def of_splits(index: Any, right: Any, subjects: Any, share: float | None = None) -> Interval:
+    """`interval` of tests of several splits: ``index`` and ``right`` (n,) say which recording was tested and whether it was right.
+
+    ``subjects`` are those of all recordings, None where they are not known.
+
+    >>> str(of_splits([0, 0, 1], [1, 1, 0], None))
+    '9.5 to 90.5'
+    """
+    tested, place, times = np.unique(index, return_inverse=True, return_counts=True)
+    shares = np.bincount(place, weights=np.asarray(right, dtype=float)) / times
+    return interval(shares, None if subjects is None else np.asarray(subjects)[tested], share)
+
+
 def _student(degrees: int) -> float:
     """The two-sided 95 % point of Student's distribution."""
     from scipy.stats import t  # heavy, and needed only where people are counted

@@ -78,7 +78,8 @@ class Task:
         accuracy = {setting: self.validation(parts, split) for setting, parts in candidates.items()}
         setting, c = choose(accuracy, factors, n=len(split[0]))
         right = self.recognized(candidates[setting], split)[c]
-        return Outcome(setting, self.Cs[c], float(accuracy[setting][c]), float(right.mean()))
+        found = float(accuracy[setting][c]), float(right.mean())
+        return Outcome(setting, self.Cs[c], *found, split[1], right, self.subjects)
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,9 @@ class Outcome:
     C: float
     validation: float
     accuracy: float
+    tested: np.ndarray  # (n_test,) positions of the test recordings
+    right: np.ndarray  # (n_test,) bool
+    subjects: np.ndarray  # of all recordings
 
     def as_dict(self, factors: Sequence[Factor]) -> dict[str, Any]:
         """Plain data, with the names of the open points."""

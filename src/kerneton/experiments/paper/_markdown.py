@@ -16,10 +16,10 @@ def to_markdown(result: Mapping[str, Any]) -> str:
     """What `tables`, `figures`, `timing` or `complexity` returned, as Markdown with the paper's figures beside ours.
 
     >>> print(to_markdown({"tables": {"utkinect": {"sck": {"accuracy": 0.947, "size": 40480, "spread": 0.02,
-    ...                                                    "paper_accuracy": 0.9608, "paper_size": 40480}}}}))
-    | data | kernel | paper % | ours % | spread | difference | paper's size | our size |
-    | --- | --- | ---: | ---: | ---: | --- | --- | --- |
-    | UTKinect | SCK | 96.08 | 94.70 | 2.00 | -1.38 | 40,480 | 40,480 |
+    ...             "low": 0.91, "high": 0.97, "paper_accuracy": 0.9608, "paper_size": 40480}}}}))
+    | data | kernel | paper % | ours % | 95 % interval | spread | difference | paper's size | our size |
+    | --- | --- | ---: | ---: | --- | ---: | --- | --- | --- |
+    | UTKinect | SCK | 96.08 | 94.70 | 91.0 to 97.0 | 2.00 | -1.38 | 40,480 | 40,480 |
     """
     writers = {"tables": _tables, "figures": _figures, "timing": _timing, "complexity": _complexity}
     parts = [writers[key](value) for key, value in result.items() if key in writers]
@@ -29,7 +29,8 @@ def to_markdown(result: Mapping[str, Any]) -> str:
 
 
 def _tables(result: Mapping[str, Any]) -> str:
-    rows = [["data", "kernel", "paper %", "ours %", "spread", "difference", "paper's size", "our size"]]
+    head = ["data", "kernel", "paper %", "ours %", "95 % interval", "spread", "difference"]
+    rows = [[*head, "paper's size", "our size"]]
     for name, part in result.items():
         for protocol, cells in (part if name == "msr_action3d" else {name: part}).items():
             rows += [_cell(_NAMES[protocol], kernel, cell) for kernel, cell in cells.items()]
@@ -39,8 +40,9 @@ def _tables(result: Mapping[str, Any]) -> str:
 def _cell(name: str, kernel: str, cell: Mapping[str, Any]) -> list[str]:
     ours, paper = 100 * cell["accuracy"], 100 * cell["paper_accuracy"]
     sizes = [f"{cell[key]:,}" for key in ("paper_size", "size")]
-    spread = f"{100 * cell['spread']:.2f}"
-    return [name, _KERNELS[kernel], f"{paper:.2f}", f"{ours:.2f}", spread, f"{ours - paper:+.2f}", *sizes]
+    known = f"{100 * cell['low']:.1f} to {100 * cell['high']:.1f}"
+    shown = [f"{paper:.2f}", f"{ours:.2f}", known, f"{100 * cell['spread']:.2f}", f"{ours - paper:+.2f}"]
+    return [name, _KERNELS[kernel], *shown, *sizes]
 
 
 def _figures(result: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from kerneton.experiments.paper._choice import Grams, Outcome, Task
 from kerneton.experiments.paper._cues import Factor, Family, dck_family, sck_family
 from kerneton.experiments.paper._markdown import to_markdown
 from kerneton.files.output import write_text
+from kerneton.report.intervals import of_splits
 
 # How much of the sum is SCK.
 SHARE = Factor("sck_share", (0.5, 0.3, 0.7))
@@ -136,8 +137,13 @@ def _numbered(task: Task, progress: Progress, desc: str) -> Any:
 
 def _cell(run: Run, paper_accuracy: float, paper_size: int) -> dict[str, Any]:
     accuracies = [outcome.accuracy for outcome in run.outcomes]
+    accuracy = float(np.mean(accuracies))
+    tested, right = (np.concatenate([getattr(o, name) for o in run.outcomes]) for name in ("tested", "right"))
+    known = of_splits(tested, right, run.outcomes[0].subjects, accuracy)
     return {
-        "accuracy": float(np.mean(accuracies)),
+        "accuracy": accuracy,
+        "low": known.low,
+        "high": known.high,
         "size": run.size,
         "paper_accuracy": paper_accuracy,
         "paper_size": paper_size,
@@ -164,7 +170,7 @@ def cells_of(result: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any]]]
 def _csv(result: Mapping[str, Any]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    columns = ["accuracy", "spread", "paper_accuracy", "size", "paper_size", "validation"]
+    columns = ["accuracy", "low", "high", "spread", "paper_accuracy", "size", "paper_size", "validation"]
     writer.writerow(["data", "kernel", *columns])
     writer.writerows([name, kernel, *(cell[c] for c in columns)] for name, kernel, cell in cells_of(result))
     return buffer.getvalue()
