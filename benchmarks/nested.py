@@ -1,0 +1,186 @@
+"""Ideas for the default recogniser, judged on held-out training subjects alone, pooled over eight tasks.
+
+    python benchmarks/nested.py [TASK ...] [--test IDEA] [--json FILE]
+
+The training side of every published split trains and validates: each of its subjects is held out in turn. View and mirroring
+are those that the default chooses there; then its sum of cues is compared with each idea's. Test subjects are touched by ``--test``
+alone, which measures the default and one idea on them. Needs the recordings (KERNETON_DATA).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+from sklearn.base import clone
+
+from kerneton import SkeletonDataset, load_dataset, make_recognizer
+from kerneton.datasets.protocols import get_protocol
+from kerneton.experiments.compare_presets import TASKS as PUBLISHED
+from kerneton.kernels import signals
+from kerneton.machine.folds import BlockGrams, held_out_scores, subject_folds
+from kerneton.prepare.poses import skeleton_kind
+from kerneton.recognize.branch import Branch, Encoder
+from kerneton.recognize.other_skeletons import suited
+from kerneton.recognize.presets import STANDARD_C, STANDARD_PENALTY
+from kerneton.recognize.search import with_parameters
+
+TASKS = (*PUBLISHED, "sbu", "jhmdb", "sfinge3d")
+IDEAS = ("slow joints", "slow cue", "hands and head", "cut short")
+KEPT = 0.7  # of a recording, in copies that are cut short
+
+
+def slow(sequence):
+    """Change over the derivative of a Gaussian three frames wide, (T, J, 3)."""
+    moved = sequence.joints - sequence.joints[:1]
+    return gaussian_filter1d(moved, 3.0, axis=0, order=1, mode="nearest") * (sequence.fps or 1.0)
+
+
+signals.SIGNALS["slow"] = slow
+signals.SCALED |= {"slow"}
+signals.DIFFERENCES |= {"slow"}
+
+
+def load(task: str) -> tuple[SkeletonDataset, list]:
+    """Recordings in single precision and published splits of a task."""
+    name, protocol = PUBLISHED[task][:2] if task in PUBLISHED else (task, None)
+    data = load_dataset(name)
+    small = SkeletonDataset([s.replace(joints=s.joints.astype(np.float32)) for s in data], name=name)
+    if task not in PUBLISHED:
+        return small, list(data.splits)
+    return small, list(get_protocol(protocol, data).split(data, data.labels, data.subjects))
+
+
+def ideas(cues: dict[str, Branch], layout) -> Iterator[tuple[str, dict[str, Branch]]]:
+    """The cues of each idea; of the last the recordings differ, not the cues."""
+    yield "default", cues
+    if "joints" in cues:
+        kernel = clone(cues["joints"].kernel).set_params(signals=("position", "slow"))
+        changed = clone(cues["joints"]).set_params(kernel=kernel)
+        yield "slow joints", {**cues, "joints": changed}
+        yield "slow cue", {**cues, "slow": changed}
+    ends = [j for j in ("head", "left_hand", "right_hand", "left_wrist", "right_wrist") if j in layout.joints]
+    ends = [j for j in ends if not (j.endswith("wrist") and j.replace("wrist", "hand") in ends)]
+    if "pairs" in cues and len(ends) == 3:
+        fine = {"sigma_joint": (0.25, 0.7), "n_pivots_joint": (9, 4), "joints": tuple(ends)}
+        yield "hands and head", {**cues, "ends": with_parameters(cues["pairs"], _kernel(fine))}
+    yield "cut short", cues
+
+
+def _kernel(parameters: dict) -> dict:
+    return {f"kernel__{name}": value for name, value in parameters.items()}
+
+
+def cut(sequence):
+    """The first part of a recording."""
+    n = max(2, round(KEPT * sequence.n_frames))
+    confidence = None if sequence.confidence is None else sequence.confidence[:n]
+    return sequence.replace(joints=sequence.joints[:n], confidence=confidence)
+
+
+class Side:
+    """The training recordings of a split, with copies that are cut short and, for ``--test``, its test recordings."""
+
+    def __init__(self, data: SkeletonDataset, train: np.ndarray, test: np.ndarray | None) -> None:
+        known = list(data.select(train))
+        self.n, self.codes = len(known), np.unique(data.labels[train], return_inverse=True)[1]
+        self.people = [s.subject for s in known]
+        folds_of = self.people if all(p is not None for p in self.people) else None
+        self.folds = subject_folds(self.codes, folds_of)
+        model = make_recognizer()
+        branches, search, kind = dict(model.branches), model.search, skeleton_kind(known)
+        if kind.differs:
+            branches, search = suited(branches, search, kind)
+        found = search.run(branches, Encoder(known, 1).grams, self.codes, self.folds)
+        self.variant, self.cues, self.layout = found.variant, found.branches, data.layout
+        self.tests = [] if test is None else list(data.select(test))
+        self.recordings = [*known, *(cut(s) for s in known), *self.tests]
+        self.truth = (
+            None if test is None else np.searchsorted(np.unique(data.labels[train]), data.labels[test])
+        )
+        self._grams: dict[str, BlockGrams] = {}
+
+    def grams(self, name: str, cue: Branch) -> BlockGrams:
+        """Inner products of everything with the training recordings and their copies."""
+        if name not in self._grams:
+            encoder = Encoder(self.recordings[: self.n], 1)
+            plain = clone(cue).set_params(kernel__weighting=None, scale=None)
+            fitted = encoder.encoded(plain)
+            features = fitted.kernel.transform(fitted.preprocess.transform(self.recordings))
+            self._grams[name] = BlockGrams.of(features, fitted.kernel.block_sizes_, weighted=True)
+        return self._grams[name]
+
+    def right(self, idea: str, cues: dict[str, Branch]) -> tuple[int, int, float]:
+        """Right and all of the held-out training recordings, and the mean of what their true classes lack to win."""
+        right, soft = 0, []
+        for train, valid in self.folds:
+            scores = self._scores(idea, cues, train, valid)
+            right += int((scores.argmax(axis=1) == self.codes[valid]).sum())
+            p = np.exp(2 * (scores - scores.max(axis=1, keepdims=True)))
+            soft += (1 - p[np.arange(len(valid)), self.codes[valid]] / p.sum(axis=1)).tolist()
+        return right, self.n, float(np.mean(soft))
+
+    def tested(self, idea: str, cues: dict[str, Branch]) -> float:
+        """Accuracy on the test recordings."""
+        rows = np.arange(2 * self.n, len(self.recordings))
+        return float(np.mean(self._scores(idea, cues, np.arange(self.n), rows).argmax(axis=1) == self.truth))
+
+    def _scores(self, idea: str, cues: dict[str, Branch], train: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        codes = np.concatenate([self.codes, self.codes, np.zeros(len(self.tests), dtype=int)])
+        if idea == "cut short":
+            train = np.concatenate([train, train + self.n])
+        parts = [
+            self.grams(f"slow {name}" if "slow" in cue.kernel.signals else name, cue).fold(codes, train, rows)
+            for name, cue in cues.items()
+        ]
+        inside, across = (sum(part[side] for part in parts) / len(parts) for side in (0, 1))
+        options = {"penalty": STANDARD_PENALTY}
+        (scores,) = held_out_scores(
+            inside, across, codes[train], int(self.codes.max()) + 1, [STANDARD_C], **options
+        )
+        return scores
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("tasks", nargs="*", default=list(TASKS))
+    parser.add_argument(
+        "--test", choices=IDEAS, help="measure this idea and the default on the test subjects"
+    )
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    found: dict[str, dict] = {}
+    for task in asked.tasks:
+        data, splits = load(task)
+        counts: dict[str, list] = {}
+        for train, test in splits:
+            side = Side(data, train, test if asked.test else None)
+            for idea, cues in ideas(side.cues, side.layout):
+                if not asked.test:
+                    counts.setdefault(idea, []).append(side.right(idea, cues))
+                elif idea in ("default", asked.test):
+                    counts.setdefault(idea, []).append((side.tested(idea, cues), 1, 0.0))
+        found[task] = {
+            idea: (float(np.mean([r / n for r, n, _ in rows])), float(np.mean([s for *_, s in rows])))
+            for idea, rows in counts.items()
+        }
+        shown = [f"{idea} {100 * a:.2f} ({100 * s:.2f})" for idea, (a, s) in found[task].items()]
+        print(f"{task}: {'; '.join(shown)}", flush=True)
+    for idea in ("default", *IDEAS):
+        rows = [part.get(idea, part["default"]) for part in found.values()]
+        print(
+            f"mean, {idea}: {100 * np.mean([a for a, _ in rows]):.2f} ({100 * np.mean([s for _, s in rows]):.2f})"
+        )
+    if asked.json:
+        asked.json.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
