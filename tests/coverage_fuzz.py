@@ -2,21 +2,25 @@
 
 With atheris (libFuzzer) files that reach new code are kept in a corpus and changed further, by the damages that ``fuzz`` and
 ``model_fuzz`` know: numbers, lines, members of archives with their checksums put right. Without atheris the same damages are made at
-random. What is not a recording, a model or a `KernetonError` stops the run; the file lies beside the corpus.
+random. What is not a recording, a model or a `KernetonError` stops the run; the file lies beside the corpus. A run begins with whole files and
+with what earlier runs found worth keeping: ``fuzz_corpus.zip``, which ``--keep`` writes from a corpus.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import hashlib
 import importlib
 import os
 import random
 import sys
 import tempfile
 import time
+import zipfile
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 try:
     import atheris
@@ -37,9 +41,12 @@ from model_fuzz import damage
 from samples import SAMPLES
 from walks import people
 
+import kerneton
 from kerneton import make_recognizer
 
 MODEL = ".kern"
+KEPT = Path(__file__).with_name("fuzz_corpus.zip")
+SMALL = 4000  # bytes of a file that is kept
 
 
 @functools.cache
@@ -65,7 +72,39 @@ def seeds(folder: Path) -> dict[str, bytes]:
 
         save(model, file)
     found["model.kern"] = bytes([0]) + file.read_bytes()
+    if KEPT.exists():
+        with zipfile.ZipFile(KEPT) as archive:
+            found.update({name: archive.read(name) for name in archive.namelist()})
     return found
+
+
+def keep(corpus: Path, trial: Trial) -> None:
+    """Write small files of a corpus that reach lines of the package which those before them do not, into `KEPT`."""
+    package, reached, kept = str(Path(kerneton.__file__).parent), set(), []
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(package):
+            return None
+        if event == "line":
+            lines.add((frame.f_code.co_filename, frame.f_lineno))
+        return trace
+
+    for file in sorted(corpus.iterdir(), key=lambda f: (f.stat().st_size, f.name)):
+        if file.stat().st_size <= SMALL:
+            lines: set[tuple[str, int]] = set()
+            sys.settrace(trace)
+            try:
+                trial(file.read_bytes())
+            finally:
+                sys.settrace(None)
+            if not lines <= reached:
+                reached |= lines
+                kept.append(file)
+    with zipfile.ZipFile(KEPT, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in kept:
+            content = file.read_bytes()
+            archive.writestr(zipfile.ZipInfo(hashlib.sha1(content).hexdigest()[:12]), content)
+    print(f"{len(kept)} files of {len(list(corpus.iterdir()))} reach {len(reached)} lines")
 
 
 class Trial:
@@ -107,6 +146,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--corpus", type=Path, default=Path(".fuzz"))
+    parser.add_argument(
+        "--keep", action="store_true", help=f"write what is worth keeping to {KEPT.name}, and end"
+    )
     args = parser.parse_args()
     args.corpus.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as home:
@@ -114,6 +156,9 @@ def main() -> None:
         for name, content in whole.items():
             (args.corpus / name.replace("/", "_")).write_bytes(content)
         trial = Trial(Path(home))
+        if args.keep:
+            keep(args.corpus, trial)
+            return
         if atheris is None:
             print("atheris is not installed: damage at random, not led by coverage", file=sys.stderr)
             at_random(trial, list(whole.values()), args.seconds, args.corpus)

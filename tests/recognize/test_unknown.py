@@ -14,6 +14,7 @@ from kerneton.exceptions import ParameterError
 from kerneton.recognize.calibration import _area
 from kerneton.recognize.novelty import (
     class_groups,
+    learn_threshold,
     learn_weights,
     likeness,
     novelty_features,
@@ -93,6 +94,23 @@ def test_weights_without_any_unknown():
     mean, spread = known.mean(axis=0), known.std(axis=0)
     assert_allclose((mean - 2 * spread) @ weights[:2] + weights[2], 0, atol=1e-9)
     assert_allclose(weights[:2] * spread, [-1, -1])
+
+
+def test_threshold_follows_how_far_the_scores_of_each_person_reach():
+    rng = np.random.default_rng(5)
+    scores = {name: rng.exponential(size=n) for name, n in (("ann", 20), ("bob", 40), ("cid", 60))}
+    people = np.repeat(list(scores), [20, 40, 60])
+    every = np.concatenate(list(scores.values()))
+    spread = 0.2 * np.sqrt(np.mean([x.var() for x in scores.values()]))
+    expected = [x.max() - spread * np.log(0.03 * len(x) / np.log(2)) for x in scores.values()]
+    assert_allclose(learn_threshold(every, people, 0.03), np.mean(expected))
+    rates = [0.0, 0.001, 0.01, 0.05, 0.0501, 0.2, 0.5, 0.9]
+    found = [learn_threshold(every, people, rate) for rate in rates]
+    assert found == sorted(found, reverse=True)
+    assert found[3] - found[4] < 0.01
+    assert every.max() < found[0] < np.inf
+    few = people == "ann"
+    assert learn_threshold(every[few], people[few], 0.1) == np.quantile(every[few], 0.9)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 27])
