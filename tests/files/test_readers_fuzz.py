@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import zipfile
 
 import pytest
+from coverage_fuzz import KEPT, Trial
 from fuzz import damaged, fuzz, mutate
 from samples import SAMPLES
 
@@ -45,3 +47,13 @@ def test_damage_is_repeatable():
 
 def test_every_format_has_samples():
     assert set(SAMPLES) == set(readers.formats())
+
+
+def test_what_the_fuzzer_kept_is_read_or_refused(tmp_path):
+    """Files that led the coverage-guided fuzzer to new lines of readers and of model files."""
+    trial = Trial(tmp_path)
+    with zipfile.ZipFile(KEPT) as archive:
+        names = archive.namelist()
+        for name in names:
+            trial(archive.read(name))
+    assert len(names) > 100
