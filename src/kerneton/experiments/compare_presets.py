@@ -117,13 +117,11 @@ class Task:
                 choices[row][found.variant] += 1
                 validation[row].append(found.chosen[0].accuracy)
         accuracy = {row: self.accuracy(row) for row in self.predictions}
+        known = {row: str(self.interval(row)) for row in accuracy}
         return {
             "paper": paper.accuracy,
             **{row: float(np.mean(values)) for row, values in accuracy.items()},
-            "interval": {
-                "paper": str(paper.interval()),
-                **{row: str(self.interval(row)) for row in accuracy},
-            },
+            "interval": {"paper": str(paper.interval()), **known},
             "spread": {row: float(np.std(values)) for row, values in accuracy.items()},
             "validation": {row: float(np.mean(values)) for row, values in validation.items()},
             "choices": {row: dict(counts) for row, counts in choices.items()},
@@ -166,9 +164,8 @@ class Task:
 
     def interval(self, row: str) -> Interval:
         """95 % interval of the mean accuracy, over the tested subjects."""
-        tested = np.concatenate([test for _, test in self.splits])
-        right, mean = np.concatenate(self.right(row)), float(np.mean(self.accuracy(row)))
-        return of_splits(tested, right, self.data.subjects, mean)
+        tested, right = np.concatenate([test for _, test in self.splits]), np.concatenate(self.right(row))
+        return of_splits(tested, right, self.data.subjects, float(np.mean(self.accuracy(row))))
 
     def confusion(self, row: str) -> np.ndarray:
         """Counts over all splits, rows true and columns predicted."""
