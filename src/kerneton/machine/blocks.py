@@ -84,10 +84,28 @@ def inner_and_sum(
     return inner, (factors * inner + constants).astype(X.dtype) @ X
 
 
-def squares_of(X: np.ndarray, shared: None = None) -> tuple[None, np.ndarray]:  # noqa: ARG001
-    """Σ_i x_i², feature by feature, (d,).
+def sum_and_squares(
+    X: np.ndarray, *columns: np.ndarray, shared: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """‖x_i‖² of every row, (1, m), its features weighted by ``shared`` (d,), and ``Σ_i constants_i x_i``.
 
-    >>> squares_of(np.full((2, 3), 2.0))
-    (None, array([8., 8., 8.]))
+    >>> sum_and_squares(np.full((2, 3), 2.0), np.ones((1, 2)))
+    (array([[12., 12.]]), array([[4., 4., 4.]]))
     """
-    return None, np.einsum("ij,ij->j", X, X)
+    Y = X if shared is None else X * shared.astype(X.dtype, copy=False)
+    return np.einsum("ij,ij->i", X, Y, dtype=np.float64)[None], columns[0].astype(X.dtype) @ X
+
+
+def hinge_gradient(
+    X: np.ndarray, signs: np.ndarray, C: np.ndarray, bias: np.ndarray, share: np.ndarray, *, shared: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """``f = W Xᵀ + bias``, and ``Σ_i (share (f - bias) - 2 C y max(0, 1 - y f))_i x_i``: a gradient at weights that are new.
+
+    >>> one = np.ones((1, 1))
+    >>> hinge_gradient(np.array([[1.0, 2.0]]), one, one, 0 * one, 0 * one, shared=np.array([[0.1, 0.2]]))
+    (array([[0.5]]), array([[-1., -2.]]))
+    """
+    inner = (shared.astype(X.dtype, copy=False) @ X.T).astype(np.float64)
+    f = inner + bias
+    pull = share * inner - 2 * C * signs * np.maximum(0.0, 1 - signs * f)
+    return f, pull.astype(X.dtype) @ X

@@ -19,7 +19,7 @@ import numpy as np
 from kerneton.data.progress import Progress, silent
 from kerneton.data.validation import check_in, check_positive
 from kerneton.exceptions import DataError
-from kerneton.machine.blocks import Blocks, inner_and_sum, squares_of
+from kerneton.machine.blocks import Blocks, hinge_gradient, inner_and_sum, sum_and_squares
 from kerneton.machine.classes import one_vs_rest
 from kerneton.machine.threads import one_blas_thread
 
@@ -52,6 +52,7 @@ def solve_blocks(
     max_passes: int | None = None,
     max_iter: int = 100,
     seed: int = 0,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
     progress: Progress | None = None,
 ) -> PrimalMachine:
     """One-against-rest machines with squared hinge loss on features that come block by block.
@@ -61,7 +62,7 @@ def solve_blocks(
     is exact for up to 512 recordings and estimated from 16 seeded sums of recordings beyond. A class is done
     when its gradient is ``tol`` of what it was at zero. With ``max_passes`` Newton steps
     are solved for by at most eight products each, and none is begun after so many passes: scores have long settled when weights
-    still move in directions that recordings hardly show.
+    still move in directions that recordings hardly show. ``start`` are weights and intercepts to begin with.
 
     >>> from kerneton.machine.blocks import in_memory
     >>> X = np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 0.5]])
@@ -77,7 +78,7 @@ def solve_blocks(
     with one_blas_thread():
         problem = _Problem(blocks, codes, C, scaling, weights, max_passes)
         problem.regularise(penalty, scale, seed)
-        return problem.solve(tol, max_iter, progress or silent)
+        return problem.solve(tol, max_iter, start, progress or silent)
 
 
 class _Problem:
@@ -106,13 +107,18 @@ class _Problem:
         """Learn the scatter within classes, and c."""
         n = len(self.codes)
         members = np.equal.outer(np.arange(len(self.counts)), self.codes).astype(float)
-        sums, squares = self._sum(members), float(self.blocks.reduce(squares_of)[1].sum())
+        exact = n <= _EXACT
+        z = np.eye(n) if exact else np.random.default_rng(seed).choice([-1.0, 1.0], size=(_PROBES, n))
+        self.n_passes += 1
+        norms, sums = self.blocks.reduce(sum_and_squares, np.concatenate([members, z]))
+        squares, probes = float(norms.sum()), sums[len(members) :]
+        self.sums = sums = sums[: len(members)]
         self.means = sums / np.maximum(self.counts, 1)[:, None]
         size = (squares - float((self.counts * (self.means * self.means).sum(axis=1)).sum())) / n
         if penalty > 0 and size > 1e-12 * squares / n:  # or no class has two recordings that differ
             self.alpha = penalty / size
         if self.alpha:
-            self.scale = self._scale(squares, seed) if scale is None else scale
+            self.scale = squares / self._energy(probes) * (1 if exact else _PROBES) if scale is None else scale
 
     def _pass(
         self, W: np.ndarray, factors: np.ndarray, constants: np.ndarray
@@ -127,19 +133,15 @@ class _Problem:
         self.n_passes += 1
         return self.blocks.reduce(inner_and_sum, constants)[1]
 
-    def _scale(self, squares: float, seed: int) -> float:
-        """c, from probes u = Σ_i z_i x_i: the mean of uᵀ(I + α S)⁻¹u is the sum over recordings."""
-        n = len(self.codes)
-        exact = n <= _EXACT
-        z = np.eye(n) if exact else np.random.default_rng(seed).choice([-1.0, 1.0], size=(_PROBES, n))
+    def _energy(self, probes: np.ndarray) -> float:
+        """Σ uᵀ(I + α S)⁻¹u over probes u = Σ_i z_i x_i, whose mean is the sum over recordings."""
 
         def system(V: np.ndarray, _: np.ndarray) -> np.ndarray:
-            shape = (len(V), n)
+            shape = (len(V), len(self.codes))
             total = self._pass(V, np.broadcast_to(self.alpha, shape), np.broadcast_to(0.0, shape))[1]
             return V + total - self.alpha * self._between(V)
 
-        found = _conjugate_gradients(system, self._sum(z), 1e-6, most=self.at_once)[1]
-        return squares / (float(found.sum()) / (1 if exact else len(z)))
+        return float(_conjugate_gradients(system, probes, 1e-6, most=self.at_once)[1].sum())
 
     def _between(self, V: np.ndarray) -> np.ndarray:
         """Σ_c n_c μ_c μ_cᵀ of every row of V: what the scatter within classes is less than all of it."""
@@ -172,12 +174,31 @@ class _Problem:
         out[:, -1] += self.rho * pull.sum(axis=1)
         return out
 
-    def solve(self, tol: float, max_iter: int, progress: Progress) -> PrimalMachine:
+    def _begin(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and gradients of all classes at W, in one pass."""
+        self.n_passes += 1
+        signs, share = self.signs, self.alpha / self.scale
+        bias, share = (np.broadcast_to(v, signs.shape) for v in (self.rho * W[:, -1:], share))
+        f, total = self.blocks.reduce(hinge_gradient, signs, self.C, bias, share, shared=W[:, :-1])
+        out = self._regulariser(W)
+        out[:, :-1] += total
+        out[:, -1] -= self.rho * 2 * (self.C * signs * np.maximum(0.0, 1 - signs * f)).sum(axis=1)
+        return f, out
+
+    def solve(self, tol: float, max_iter: int, start: Any, progress: Progress) -> PrimalMachine:
         k, d = len(self.signs), self.blocks.shape[1]
         W, f = np.zeros((k, d + 1)), np.zeros((k, len(self.codes)))
         rows = np.arange(k)  # classes that are not done
-        gradient = self._gradient(rows, W, f)
-        first = np.maximum(np.linalg.norm(gradient, axis=1), 1e-300)
+        if start is None or not self.rho:
+            gradient = self._gradient(rows, W, f)
+            first = np.linalg.norm(gradient, axis=1)
+        else:
+            W[:, :-1], W[:, -1] = start[0], start[1] / self.rho
+            f, gradient = self._begin(W)
+            # That at nothing, where C is the same for all recordings of a class.
+            some = np.unique(self.codes, return_index=True)[1]
+            first = np.linalg.norm((2 * self.C * self.signs)[:, some] @ self.sums, axis=1)
+        first = np.maximum(first, 1e-300)
         n_iter = 0
         for _ in progress(range(max_iter), total=None, desc="Newton steps"):
             norms = np.linalg.norm(gradient, axis=1) / first[rows]

@@ -23,7 +23,7 @@ from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine.blocks import Blocks, LocalBlocks, squares_of
+from kerneton.machine.blocks import Blocks, LocalBlocks, sum_and_squares
 from kerneton.machine.classes import class_weights
 from kerneton.machine.primal import solve_blocks
 from kerneton.machine.threads import count_threads
@@ -253,6 +253,7 @@ def _machine(model: Any, blocks: Blocks, codes: np.ndarray) -> Any:
             weights=weights,
             tol=TOL,
             max_passes=PASSES,
+            start=(machine.coef_ / np.where(shares > 0, shares, 1.0), machine.intercept_),
             progress=model.progress,
         )
         coef = coef + shares * found.coef / len(model.mixtures_)
@@ -277,6 +278,9 @@ class Weighted:
         self.blocks, self.factors, self.shape = blocks, factors, blocks.shape
 
     def reduce(self, work: Any, *columns: np.ndarray, shared: Any = None) -> tuple[Any, np.ndarray]:
-        shared = None if shared is None else shared * self.factors
+        if work is sum_and_squares:
+            shared = self.factors**2
+        elif shared is not None:
+            shared = shared * self.factors
         inner, total = self.blocks.reduce(work, *columns, shared=shared)
-        return inner, total * self.factors ** (2 if work is squares_of else 1)
+        return inner, total * self.factors
