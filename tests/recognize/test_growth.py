@@ -20,6 +20,7 @@ from kerneton import (
 )
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.recognize import growth, packed, training
+from kerneton.recognize.sample import sample_rows
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +152,7 @@ def test_the_sample_covers_classes_and_subjects():
     rng = np.random.default_rng(0)
     codes = np.append(rng.integers(5, size=4000), [5])  # of the last class there is one
     people = rng.integers(30, size=4001).astype(str)
-    rows = growth.sample_rows(codes, people, 300)
+    rows = sample_rows(codes, people, 300)
     assert len(rows) in (300, 301)
     counts = np.bincount(codes[rows])
     assert counts[:5].min() >= 59
@@ -163,7 +164,7 @@ def test_the_sample_covers_classes_and_subjects():
     )[1]
     assert len(cells) == 150
     assert cells.max() - cells.min() <= 1
-    np.testing.assert_array_equal(rows, growth.sample_rows(codes, people, 300))  # seeded
+    np.testing.assert_array_equal(rows, sample_rows(codes, people, 300))  # seeded
 
 
 def test_packing_keeps_four_digits():

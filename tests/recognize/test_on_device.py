@@ -7,6 +7,7 @@ import pytest
 
 from kerneton import make_recognizer
 from kerneton.experiments.bench.scale import labelled
+from kerneton.recognize import growth, on_device, training
 
 torch = pytest.importorskip("torch")
 
@@ -34,3 +35,17 @@ def test_gaps_are_filled_as_before(recordings):
     expected = model.features(asked)
     found = model.set_params(device="cpu").features(asked)
     assert np.linalg.norm(found - expected, axis=1).max() < 1e-4
+
+
+def test_a_large_fit_on_a_device_is_that_of_the_host(recordings, monkeypatch):
+    monkeypatch.setattr(training, "GRAM_LIMIT", 10)
+    monkeypatch.setattr(growth, "PASSES", None)
+    monkeypatch.setattr(growth, "TOL", 1e-7)
+    monkeypatch.setattr(on_device, "_MOST", 7)
+    labels = [s.label for s in recordings]
+    model = make_recognizer(view="free", mirror=True)
+    expected = model.fit(recordings, labels).machine_
+    found = model.set_params(device="cpu").fit(recordings, labels).machine_
+    assert found.coef_.dtype == expected.coef_.dtype
+    assert np.linalg.norm(found.coef_ - expected.coef_) < 1e-3 * np.linalg.norm(expected.coef_)
+    np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=1e-3)

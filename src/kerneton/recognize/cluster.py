@@ -66,6 +66,8 @@ def _version() -> str | None:
 class ClusterBlocks:
     """Blocks that are tasks on a cluster; the call of `kerneton.machine.blocks.Blocks`."""
 
+    like = np.zeros(0)
+
     def __init__(
         self, client: Any, blocks: Sequence[Any], sizes: Sequence[int], n_features: int, dtype: Any
     ) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import joblib
 import numpy as np
 
+from kerneton.data.arrays import asarray_like
 from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_sequences
@@ -29,6 +30,7 @@ from kerneton.machine.primal import solve_blocks
 from kerneton.machine.threads import count_threads
 from kerneton.recognize import training
 from kerneton.recognize.packed import pack, read_packed, write_packed
+from kerneton.recognize.sample import check_large, sample_rows
 from kerneton.recognize.training import machine_options
 
 SAMPLE = 800  # recordings of the sample beyond
@@ -37,40 +39,6 @@ PASSES = 24  # over all blocks, after which no Newton step is begun
 TOL = 1e-5  # of the solver, where passes are not counted
 MEMORY = 2**30  # bytes of features that stay in memory; more go to disk
 HALVE = 2**33  # bytes of features beyond which those on disk are rounded to 16 bits
-
-
-def sample_rows(codes: np.ndarray, groups: Any, size: int, seed: int = 0) -> np.ndarray:
-    """Positions of about ``size`` recordings: every class, and as many subjects as there is room for, one recording of each in turn.
-
-    >>> rows = sample_rows(np.repeat([0, 1], 50), ["ann", "bob"] * 50, 8)
-    >>> np.bincount(np.repeat([0, 1], 50)[rows]).tolist()
-    [4, 4]
-    """
-    order = np.random.default_rng(seed).permutation(len(codes))
-    people = np.zeros(len(codes), int) if groups is None else np.unique(groups, return_inverse=True)[1]
-    cells = (codes * (people.max() + 1) + people)[order]
-    turn = _turns(cells)  # 0 for the first of its class and subject, 1 for the next
-    # Within a turn each class in turn, so that all classes grow alike.
-    first = np.argsort(turn, kind="stable")
-    within = np.empty(len(codes), int)
-    within[first] = _turns(codes[order][first])
-    chosen = np.lexsort((within, turn))[:size]
-    missing = np.setdiff1d(codes, codes[order][chosen])
-    extra = [np.flatnonzero(codes == c)[0] for c in missing]
-    return np.unique(np.concatenate([order[chosen], extra]).astype(int))
-
-
-def _turns(keys: np.ndarray) -> np.ndarray:
-    """How many equal keys came before each.
-
-    >>> _turns(np.array([5, 3, 5, 5])).tolist()
-    [0, 0, 1, 2]
-    """
-    order = np.argsort(keys, kind="stable")
-    _, starts, counts = np.unique(keys[order], return_index=True, return_counts=True)
-    out = np.empty(len(keys), int)
-    out[order] = np.arange(len(keys)) - np.repeat(starts, counts)
-    return out
 
 
 def add(model: Any, X: Any, y: Any, groups: Any = None) -> Any:
@@ -140,14 +108,16 @@ def fit_large(
     timing["selection_s"] = time.perf_counter() - start
     start = time.perf_counter()
     client = client or active_client()
-    blocks: Blocks
+    blocks: Any
     folder: Path | None
     if client is not None:
         from kerneton.recognize.cluster import encoded_on
 
         blocks, folder = encoded_on(client, model, sequences, BLOCK), None
     else:
-        blocks, folder = _local(model, sequences, scratch, key)
+        blocks, folder = _on_device(model, sequences, scratch), None
+        if blocks is None:
+            blocks, folder = _local(model, sequences, scratch, key)
     try:
         timing["encoding_s"] = time.perf_counter() - start
         start = time.perf_counter()
@@ -168,23 +138,14 @@ def active_client() -> Any:
     return active()
 
 
-def check_large(sequences: Sequence[Any], y: np.ndarray, groups: Any) -> None:
-    """What few recordings may be and many may not: a class of one recording, subjects for some."""
-    classes, counts = np.unique(y, return_counts=True)
-    problems = []
-    if alone := classes[counts == 1].tolist():
-        problems.append(
-            f"{', '.join(map(repr, alone[:5]))}: a single recording among {len(y)}, which nothing can be held out from; "
-            "correct the label or leave it out"
-        )
-    nobody = [i for i, s in enumerate(sequences) if s.subject is None]
-    if groups is None and 0 < len(nobody) < len(sequences):
-        problems.append(
-            f"{len(nobody)} of {len(sequences)} recordings have no subject, the first is number {nobody[0]} "
-            f"({sequences[nobody[0]].name or 'without a name'}); give all of them one, or none"
-        )
-    if problems:
-        raise DataError("; ".join(problems))
+def _on_device(model: Any, sequences: Sequence[SkeletonSequence], scratch: Any) -> Any:
+    """Blocks where the model computes, None where that is the host."""
+    if model.device is None or scratch is not None:
+        return None
+    from kerneton.recognize.on_device import blocks_on
+
+    branches = [branch.run_on(**model._where()) for branch in model.branches_.values()]
+    return blocks_on(branches, sequences, model.device, model.progress or silent)
 
 
 def _local(
@@ -275,7 +236,8 @@ class Weighted:
     """
 
     def __init__(self, blocks: Blocks, factors: np.ndarray) -> None:
-        self.blocks, self.factors, self.shape = blocks, factors, blocks.shape
+        self.blocks, self.shape, self.like = blocks, blocks.shape, blocks.like
+        self.factors = asarray_like(factors, blocks.like)
 
     def reduce(self, work: Any, *columns: np.ndarray, shared: Any = None) -> tuple[Any, np.ndarray]:
         if work is sum_and_squares:

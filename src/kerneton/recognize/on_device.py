@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from kerneton.data.arrays import asarray_like, index_like, namespace_of
+from kerneton.data.progress import Progress
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.kernels.batches import group_by_length, pad, torch_for
 from kerneton.kernels.cuda import launch
 from kerneton.kernels.sck import SCK
 from kerneton.kernels.signals import _TAPS, DIFFERENCES, _band
+from kerneton.machine.blocks import DeviceBlocks
 from kerneton.machine.normalize import CenterNormalize
+from kerneton.machine.room import check_memory
 from kerneton.machine.threads import in_threads
 from kerneton.prepare.on_device import can_prepare, derivative, gaps, prepare
 from kerneton.recognize.branch import Branch
 
 _KNOWN = {"position", "velocity", "acceleration", "bone", "direction"}
 _STREAMS = 3  # one computes while the others copy
+_FEWEST, _MOST = 256, 8192  # recordings of a block that stays on the device
+_FREE = 4  # blocks for which room is left there
 
 
 def can_encode(branches: Sequence[Branch], sequences: Sequence[SkeletonSequence]) -> bool:
@@ -101,6 +107,45 @@ def features_on(
             out[rows] = found.cpu().numpy()
 
     return out if encode_on(branches, sequences, device, use) else None
+
+
+def blocks_on(
+    branches: Sequence[Branch], sequences: Sequence[SkeletonSequence], device: str, progress: Progress
+) -> DeviceBlocks | None:
+    """Features that stay on the device, or in page-locked memory of the host where it is full; None where the host must encode.
+
+    A sixteenth of the device's memory at most is one block; four blocks are left free to work with.
+    """
+    torch = torch_for(device)
+    if not can_encode(branches, sequences):
+        return None
+    on_gpu = torch.device(device).type == "cuda"
+    width = 4 * sum(int(branch.kernel_.block_sizes_.sum()) for branch in branches)
+    whole = torch.cuda.mem_get_info(device)[1] if on_gpu else 2**34
+    size = min(max(_FEWEST, whole // 16 // width), _MOST)
+    starts, blocks = range(0, len(sequences), size), []
+    for i in progress(starts, total=len(starts), desc=f"encoding blocks of {size:,}"):
+        some = sequences[i : i + size]
+        here = not on_gpu or torch.cuda.mem_get_info(device)[0] > (_FREE + 1) * size * width
+        if not here:
+            check_memory(
+                (len(sequences) - i) * width,
+                f"keeping features of {len(sequences) - i:,} recordings beside the GPU",
+                "fit without device=, on disk, or on a cluster",
+            )
+        block = torch.empty(len(some), width // 4, device=device if here else "cpu", pin_memory=not here)
+        if here:
+            sound = encode_on(branches, some, device, partial(_put, block))
+        else:
+            sound = features_on(branches, some, device, block.numpy()) is not None
+        if not sound:
+            return None
+        blocks.append(block)
+    return DeviceBlocks(blocks, device)
+
+
+def _put(block: Any, rows: np.ndarray, found: Any) -> None:
+    block[index_like(rows, block)] = found
 
 
 def encode_batch(branches: Sequence[Branch], x: Any, lengths: Any, fps: Sequence[float]) -> Any | None:

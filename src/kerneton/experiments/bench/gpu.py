@@ -47,6 +47,7 @@ def measure(settings: Settings, device: str = "cuda") -> dict[str, Any] | None:
         "ceilings": lambda: gpu_parts.ceilings(torch, device),
         "stages": lambda: gpu_parts.stages(torch, device, found["ceilings"]),
         "default": lambda: gpu_default.measure(torch, device, n // 2),
+        "fit": lambda: gpu_default.fit(torch, device, 2 * n, max(4_000, n // 4)),
         "throughput": lambda: throughput(torch, device, n, batch_sizes),
         "without_own_kernels": lambda: without_own_kernels(torch, device, max(1, n // 10)),
         "epn": lambda: gpu_parts.epn(torch, device),

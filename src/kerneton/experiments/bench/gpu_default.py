@@ -14,6 +14,7 @@ from kerneton.data.layouts import KINECT_25
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.experiments.bench.gpu_parts import seconds
 from kerneton.prepare.on_device import prepare
+from kerneton.recognize import on_device
 from kerneton.recognize.on_device import _branch, encode_batch, encode_on, features_on
 from kerneton.recognize.presets import make_recognizer
 
@@ -69,6 +70,33 @@ def measure(torch: Any, device: str, n: int) -> dict[str, Any]:
         del ways, out
         row["stages_us"] = _stages(torch, device, branches, X[:1024])
         found[f"{view}{', mirrored' if mirror else ''}"] = row
+    return found
+
+
+def fit(torch: Any, device: str, n: int, few: int) -> dict[str, Any]:
+    """Seconds of a fit on n recordings, features and solver on the device; and of ``few`` whose features lie beside it.
+
+    ``apart`` is how far the weights of the latter are from those of features that stay, of the weights' length.
+    """
+    X = recordings(n)
+    labels = [s.label for s in X]
+    model = make_recognizer(device=device, n_jobs=-1)
+    model.fit(X[:400], labels[:400])  # compiles
+    start = time.perf_counter()
+    model.fit(X, labels)
+    found: dict[str, Any] = {"n": n, "fit_s": time.perf_counter() - start, **model.timing_}
+    if torch.device(device).type == "cuda":
+        found["gpu_bytes"] = torch.cuda.max_memory_allocated()
+    test = recordings(400, seed=1)
+    found["wrong_of_400"] = int((model.predict(test) != np.array([s.label for s in test])).sum())
+    coef = model.fit(X[:few], labels[:few]).machine_.coef_
+    free, on_device._FREE = on_device._FREE, 10**6
+    try:
+        other = model.fit(X[:few], labels[:few]).machine_.coef_
+    finally:
+        on_device._FREE = free
+    found["streamed"] = {"n": few, **model.timing_}
+    found["streamed"]["apart"] = float(np.linalg.norm(coef - other) / np.linalg.norm(coef))
     return found
 
 

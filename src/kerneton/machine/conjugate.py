@@ -1,0 +1,48 @@
+"""Conjugate gradients for many systems at a time, whose products come from one pass over the recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kerneton.data.arrays import to_numpy
+
+
+def conjugate_gradients(
+    system: Callable[[Any, np.ndarray], Any],
+    rhs: Any,
+    rtol: Any,
+    moved: Callable[[np.ndarray, Any], None] | None = None,
+    most: int = 500,
+) -> tuple[Any, Any]:
+    """Solve one system ``A x = b`` per row, those that are not done in one product; answers x and ``bᵀx`` per row.
+
+    ``system(V, rows)`` multiplies some rows, ``moved(rows, lengths)`` is told how far what was last given to ``system`` was
+    gone. A row ends when its residual is ``rtol`` of what it was, all after ``most`` products.
+
+    >>> x, gain = conjugate_gradients(lambda V, rows: 2 * V, np.array([[2.0, 4.0]]), 1e-6)
+    >>> x.tolist(), gain.tolist()
+    ([[1.0, 2.0]], [10.0])
+    """
+    x, r = rhs * 0.0, rhs + 0.0
+    rows = np.arange(len(rhs))
+    p, rz = r + 0.0, (r * r).sum(1)
+    goal, gain = rtol**2 * rz, rz * 0.0
+    for _ in range(most):
+        going = to_numpy(rz[rows] > goal[rows])
+        rows, p = rows[going], p[going]
+        if not len(rows):
+            break
+        q = system(p, rows)
+        length = rz[rows] / (p * q).sum(1)
+        gain[rows] += length * rz[rows]
+        x[rows] += length[:, None] * p
+        r[rows] -= length[:, None] * q
+        if moved is not None:
+            moved(rows, length[:, None])
+        new = (r[rows] * r[rows]).sum(1)
+        p = r[rows] + (new / rz[rows])[:, None] * p
+        rz[rows] = new
+    return x, gain

@@ -1,0 +1,63 @@
+"""Which of many recordings stand for all of them, and what many recordings must have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kerneton.exceptions import DataError
+
+
+def sample_rows(codes: np.ndarray, groups: Any, size: int, seed: int = 0) -> np.ndarray:
+    """Positions of about ``size`` recordings: every class, and as many subjects as there is room for, one recording of each in turn.
+
+    >>> rows = sample_rows(np.repeat([0, 1], 50), ["ann", "bob"] * 50, 8)
+    >>> np.bincount(np.repeat([0, 1], 50)[rows]).tolist()
+    [4, 4]
+    """
+    order = np.random.default_rng(seed).permutation(len(codes))
+    people = np.zeros(len(codes), int) if groups is None else np.unique(groups, return_inverse=True)[1]
+    cells = (codes * (people.max() + 1) + people)[order]
+    turn = _turns(cells)  # 0 for the first of its class and subject, 1 for the next
+    # Within a turn each class in turn, so that all classes grow alike.
+    first = np.argsort(turn, kind="stable")
+    within = np.empty(len(codes), int)
+    within[first] = _turns(codes[order][first])
+    chosen = np.lexsort((within, turn))[:size]
+    missing = np.setdiff1d(codes, codes[order][chosen])
+    extra = [np.flatnonzero(codes == c)[0] for c in missing]
+    return np.unique(np.concatenate([order[chosen], extra]).astype(int))
+
+
+def _turns(keys: np.ndarray) -> np.ndarray:
+    """How many equal keys came before each.
+
+    >>> _turns(np.array([5, 3, 5, 5])).tolist()
+    [0, 0, 1, 2]
+    """
+    order = np.argsort(keys, kind="stable")
+    _, starts, counts = np.unique(keys[order], return_index=True, return_counts=True)
+    out = np.empty(len(keys), int)
+    out[order] = np.arange(len(keys)) - np.repeat(starts, counts)
+    return out
+
+
+def check_large(sequences: Sequence[Any], y: np.ndarray, groups: Any) -> None:
+    """What few recordings may be and many may not: a class of one recording, subjects for some."""
+    classes, counts = np.unique(y, return_counts=True)
+    problems = []
+    if alone := classes[counts == 1].tolist():
+        problems.append(
+            f"{', '.join(map(repr, alone[:5]))}: a single recording among {len(y)}, which nothing can be held out from; "
+            "correct the label or leave it out"
+        )
+    nobody = [i for i, s in enumerate(sequences) if s.subject is None]
+    if groups is None and 0 < len(nobody) < len(sequences):
+        problems.append(
+            f"{len(nobody)} of {len(sequences)} recordings have no subject, the first is number {nobody[0]} "
+            f"({sequences[nobody[0]].name or 'without a name'}); give all of them one, or none"
+        )
+    if problems:
+        raise DataError("; ".join(problems))
