@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +27,8 @@ GALLERY = {
 }
 PNG = b"\x89PNG\r\n\x1a\n"
 
-pytest.importorskip("matplotlib", reason="examples draw pictures: pip install 'kerneton[plot]'")
+matplotlib = pytest.importorskip("matplotlib", reason="examples draw pictures: pip install 'kerneton[plot]'")
+plt = pytest.importorskip("matplotlib.pyplot")
 pytest.importorskip("pandas", reason="examples print tables: pip install 'kerneton[frame]'")
 
 
@@ -59,9 +61,16 @@ def test_gallery_is_whole():
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.stem)
-def test_example_runs(example, tmp_path):
-    said = run(example, tmp_path, "pictures")
-    assert said.strip()
+def test_example_runs(example, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KERNETON_DATA", raising=False)
+    monkeypatch.setattr(sys, "argv", [str(example), "pictures"])
+    matplotlib.use("Agg")
+    runpy.run_path(
+        str(example), run_name="__main__"
+    )  # in this process: eleven more would start as long as they run
+    plt.close("all")
+    assert capsys.readouterr().out.strip()
     assert [p.name for p in tmp_path.iterdir()] == ["pictures"], "it writes into the folder it is given alone"
     pictures = sorted((tmp_path / "pictures").glob("*.png"))
     assert pictures
