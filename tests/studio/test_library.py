@@ -164,6 +164,49 @@ def test_a_change_that_a_crash_cut_short_is_completed(library, folder):
     assert WAVE in again.records
 
 
+def test_what_is_added_while_the_folder_is_read_is_in_the_list(folder, monkeypatch):
+    library = Library(folder)
+    facts = library._facts
+    late = folder / "__studio__" / "incoming" / "late.npz"
+    write(late, make_actions(["bow"], n_subjects=1, n_takes=1))
+
+    def while_reading(path):
+        if late.exists():
+            library.add([("__studio__/incoming/late.npz", "bow/ann/late.npz")])
+        return facts(path)
+
+    monkeypatch.setattr(library, "_facts", while_reading)
+    library.scan()
+    assert "bow/ann/late.npz" in library.records
+    assert len(library.records) == 10
+    assert library.progress == (10, 10)
+
+
+def test_changes_keep_the_list_as_a_new_reading_would_make_it(library, folder):
+    library.assign([WAVE], label="a new one")
+    library.assign(["kick/s2/s02_kick_t1.npz"], subject="zoe")
+    library.annotate("clap/s1/s01_clap_t1.npz", segments=[{"start": 3, "stop": 20, "label": "up"}])
+    library.assign(["clap/s3/s03_clap_t1.npz"], label=None)
+    library.remove(["clap/s2/s02_clap_t1.npz"])
+    library.undo()
+    again = Library(folder)
+    again.scan()
+    assert list(again.records.items()) == list(library.records.items())
+
+
+def test_notes_are_there_whether_they_were_brought_to_the_disk_or_not(library, folder):
+    library.annotate(WAVE, note="first")
+    library.journal.sync()
+    assert json.loads((folder / "__studio__" / "edits.json").read_text())["number"] == 1
+    moved = library.assign([WAVE], label="greet")[WAVE]
+    library.annotate(moved, note="second")
+    write(folder / WAVE, make_actions(["bow"], n_subjects=1, n_takes=1))  # somebody puts another one there
+    again = Library(folder)
+    assert again.journal.edits == {moved: {"note": "second"}}
+    assert (folder / WAVE).exists()  # an older move is not repeated on it
+    assert (folder / moved).exists()
+
+
 def test_a_journal_of_something_else_is_refused(library, folder):
     (folder / "__studio__").mkdir(exist_ok=True)
     (folder / "__studio__" / "journal.jsonl").write_text("hello\n")

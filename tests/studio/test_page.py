@@ -12,6 +12,7 @@ from studios import Command, running
 import kerneton
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.files.readers import write
+from kerneton.studio.journal import Journal
 from kerneton.studio.server import Studio
 
 CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
@@ -154,7 +155,7 @@ def test_a_long_recording_is_labelled_with_the_keyboard_alone(context, server, f
     page.locator(".segment-body[aria-label^='wave, 0.87 s to 0.90 s']").wait_for()
     keys.press("Control+z")
     page.locator(".segment-body[aria-label^='wave, 0.87 s to 1.23 s']").wait_for()
-    edits = json.loads((folder / "__studio__" / "edits.json").read_text())["edits"]
+    edits = Journal(folder / "__studio__", folder).edits
     assert edits["__studio__/unlabelled/s1/s01_kick_t1.npz"]["segments"] == [
         {"start": 5, "stop": 26, "label": "clap"},
         {"start": 26, "stop": 37, "label": "wave"},

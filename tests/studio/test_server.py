@@ -16,6 +16,7 @@ from websockets.sync.client import connect
 
 from kerneton import load_folder, make_actions
 from kerneton.files.readers import write
+from kerneton.studio.journal import Journal
 from kerneton.studio.routes import routes
 from kerneton.studio.server import MAX_CONNECTIONS, PAGE
 
@@ -209,8 +210,8 @@ def test_changes_are_on_disk_when_they_are_answered(server, folder):
     server.post("assign", ids=[WAVE], label="greet", subject="ann")
     assert (folder / "greet" / "ann" / "s01_wave_t1.npz").exists()
     server.post("annotate", id="greet/ann/s01_wave_t1.npz", note="<script>alert(1)</script>")
-    kept = json.loads((folder / "__studio__" / "edits.json").read_text())
-    assert kept["edits"]["greet/ann/s01_wave_t1.npz"]["note"] == "<script>alert(1)</script>"
+    kept = Journal(folder / "__studio__", folder).edits  # as after a kill
+    assert kept["greet/ann/s01_wave_t1.npz"]["note"] == "<script>alert(1)</script>"
     rows = {row["id"]: row for row in server.get("recordings")["recordings"]}
     assert rows["greet/ann/s01_wave_t1.npz"]["note"] == "<script>alert(1)</script>"
     server.post("undo")

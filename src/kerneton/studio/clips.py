@@ -80,8 +80,8 @@ def relabel(id: str, label: str | None, edits: Edits) -> list[Step]:
     return [{"edit": [source, "segments", old, new]}]
 
 
-def sync(root: Path, edits: Edits, load: Callable[[str], list[SkeletonSequence]]) -> None:
-    """Write the files of segments that have none, remove those whose segment is gone.
+def sync(root: Path, edits: Edits, load: Callable[[str], list[SkeletonSequence]]) -> set[str]:
+    """Write the files of segments that have none, remove those whose segment is gone; the files that changed.
 
     The studio's own files are known by a list beside the edits, so that no other file is ever removed.
     """
@@ -95,11 +95,13 @@ def sync(root: Path, edits: Edits, load: Callable[[str], list[SkeletonSequence]]
                 if target is not None:
                     wanted[target] = (source, segment)
     if ours == set(wanted) and all((root / path).exists() for path in wanted):
-        return
+        return set()
     write_text(listing, "".join(f"{path}\n" for path in sorted(ours | set(wanted))))
+    changed = ours - set(wanted)
     for target, (source, segment) in wanted.items():
         if target in ours and (root / target).exists():
             continue
+        changed.add(target)
         whole = load(source)[0]
         frames = slice(segment["start"], segment["stop"])
         write(
@@ -117,3 +119,4 @@ def sync(root: Path, edits: Edits, load: Callable[[str], list[SkeletonSequence]]
         (root / path).unlink(missing_ok=True)
         places.remove_empty_folders(root, (root / path).parent)
     write_text(listing, "".join(f"{path}\n" for path in sorted(wanted)))
+    return changed

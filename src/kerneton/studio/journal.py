@@ -5,15 +5,17 @@ An action is a list of steps, each with its inverse:
 - ``{"move": [from, to]}``: a file goes to another place below the folder;
 - ``{"edit": [recording, field, old, new]}``: a note or the segments of a recording.
 
-``journal.jsonl`` holds a line per action, undo and redo, synchronised to the disk before anything is done;
-``edits.json`` holds the notes and segments that result, and the number of the last line that is in it. After a crash
-the lines that are not are carried out: every step may be repeated without harm.
+``journal.jsonl`` holds a line per action, undo and redo, written before anything is done, so that the end of the process
+loses nothing; `Journal.sync` brings it to the disk, which the server asks for several times a second. ``edits.json``
+holds the notes and segments that result, and the number of the last line that is in it: edits of later lines are made
+again when the journal is opened. Of moves only the last line can be unfinished, and a move may be repeated without harm.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,8 @@ class Journal:
         self.edits: dict[str, dict[str, Any]] = {}
         self.done: list[Action] = []
         self.undone: list[Action] = []
-        self.number = 0
+        self.number = self._synced = 0
+        self._lock = threading.Lock()
         self._open()
 
     @property
@@ -93,12 +96,27 @@ class Journal:
     def _record(self, line: dict[str, Any]) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
         line = {"n": self.number + 1, **line}
-        with self._journal.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            file.flush()
+        size = self._journal.stat().st_size if self._journal.exists() else 0
+        try:
+            with self._journal.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        except OSError:  # the disk is full: half a line must not stay
+            os.truncate(self._journal, size)
+            raise
+        with self._lock:
+            self._carry_out(self._remember(line))
+
+    def sync(self) -> None:
+        """Bring every change to the disk, so that a loss of power loses nothing either."""
+        with self._lock:
+            number = self.number
+            if number == self._synced:
+                return
+            text = json.dumps({"number": number, "edits": self.edits}, ensure_ascii=False, indent=1)
+        with self._journal.open("rb") as file:
             os.fsync(file.fileno())
-        self._carry_out(self._remember(line))
-        self._write_edits()
+        write_text(self._edits, text + "\n")
+        self._synced = number
 
     def _remember(self, line: dict[str, Any]) -> list[Step]:
         """Keep the stacks of done and undone actions; the steps that the line asks for."""
@@ -115,12 +133,12 @@ class Journal:
         again: list[Step] = self.done[-1]["steps"]
         return again
 
-    def _carry_out(self, steps: list[Step]) -> None:
+    def _carry_out(self, steps: list[Step], *, files: bool = True) -> None:
         for step in steps:
             if "move" in step:
                 before, after = step["move"]
                 source, target = self.root / before, self.root / after
-                if source.exists() and not target.exists():
+                if files and source.exists() and not target.exists():
                     target.parent.mkdir(parents=True, exist_ok=True)
                     source.rename(target)
                     remove_empty_folders(self.root, source.parent)
@@ -136,10 +154,6 @@ class Journal:
                 if not fields:
                     del self.edits[recording]
 
-    def _write_edits(self) -> None:
-        text = json.dumps({"number": self.number, "edits": self.edits}, ensure_ascii=False, indent=1)
-        write_text(self._edits, text + "\n")
-
     def _open(self) -> None:
         applied = 0
         if self._edits.exists():
@@ -149,11 +163,12 @@ class Journal:
             except (ValueError, KeyError, TypeError) as error:
                 raise FormatError(f"{self._edits}: not the studio's notes and segments: {error}") from error
         if not self._journal.exists():
-            self.number = applied
+            self.number = self._synced = applied
             return
         data = self._journal.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]  # a crash may leave half a line: it was never carried out
-        for count, text in enumerate(whole.splitlines(), start=1):
+        lines = whole.splitlines()
+        for count, text in enumerate(lines, start=1):
             try:
                 line = json.loads(text)
                 steps = self._remember(line)
@@ -162,8 +177,7 @@ class Journal:
                     f"{self._journal}, line {count}: not a line of the journal: {error}"
                 ) from error
             if line["n"] > applied:
-                self._carry_out(steps)
+                self._carry_out(steps, files=count == len(lines))
         if len(whole) < len(data):
             os.truncate(self._journal, len(whole))
-        if self.number > applied:
-            self._write_edits()
+        self._synced = applied

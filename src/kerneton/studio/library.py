@@ -24,6 +24,7 @@ from kerneton.studio.index import INDEX, sorting_steps
 from kerneton.studio.journal import Journal, Step
 
 _KEPT_OPEN = 8  # recordings whose joints stay in memory
+Place = tuple[str, str | None, str | None]  # path, label, subject
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,18 @@ class Library:
         """Look at every file that is new or has changed, and forget those that are gone."""
         with self.lock:
             clips.sync(self.root, self.journal.edits, self._sequences)
-        found = list(self._entries())
-        self.progress = (0, len(found))
-        for count, (path, *_rest) in enumerate(found, start=1):
-            self._facts(path)
-            self.progress = (count, len(found))
-        self._collect(found)
+        while True:
+            version, found = self.version, list(self._entries())
+            for count, (path, *_rest) in enumerate(found):
+                self.progress = (count, len(found))
+                self._facts(path)
+            with self.lock:
+                if version == self.version:  # else something was changed meanwhile: look again, most is known
+                    self._collect(found)
+                    self.progress = (len(found), len(found))
+                    return
 
-    def _entries(self) -> Iterator[tuple[str, str | None, str | None]]:
+    def _entries(self) -> Iterator[Place]:
         try:
             for entry in listed_entries(self.root):
                 if entry.path.resolve().is_relative_to(self.root):  # links must not lead out of the folder
@@ -107,11 +112,13 @@ class Library:
         except OSError as error:
             return f"{path}: cannot be read: {error.strerror}"
 
-    def _collect(self, found: Iterable[tuple[str, str | None, str | None]] | None = None) -> None:
-        """The records of what lies in the folder now; reads only files that are new or have changed."""
-        records: dict[str, Record] = {}
-        broken: dict[str, str] = {}
-        for path, label, subject in list(self._entries()) if found is None else found:
+    def _collect(self, found: Iterable[Place] | None = None, *, paths: set[str] | None = None) -> None:
+        """The records of what lies in the folder now, or of these paths alone; reads what is new or has changed."""
+        records = {} if paths is None else {id: r for id, r in self.records.items() if r.path not in paths}
+        broken = {} if paths is None else {p: why for p, why in self.broken.items() if p not in paths}
+        if found is None:
+            found = self._entries() if paths is None else self._entries_of(paths)
+        for path, label, subject in list(found):
             facts = self._facts(path)
             if isinstance(facts, str):
                 broken[path] = facts
@@ -119,9 +126,16 @@ class Library:
             for k, (id, own_label, own_subject) in enumerate(places.named(path, facts, label, subject)):
                 part = None if len(facts) == 1 else k
                 records[id] = Record(id, path, part, own_label, own_subject, facts[k])
+        if paths is not None:
+            records = dict(sorted(records.items(), key=lambda item: places.order(*item)))
         with self.lock:
             self.records, self.broken = records, broken
             self.version += 1
+
+    def _entries_of(self, paths: set[str]) -> Iterator[Place]:
+        for path in paths:
+            if (self.root / path).exists() and places.is_listed(path):
+                yield path, *places.label_and_subject(path)
 
     def record(self, id: str) -> Record:
         """A recording by its id; ids that the folder does not have are an error, whatever path they spell."""
@@ -219,7 +233,7 @@ class Library:
             steps: list[Step] = [{"move": [path, self._free(target, taken)]} for path, target in staged]
             if steps:
                 self.journal.do(what, steps)
-                self._collect()
+                self._after(steps)
             return [step["move"][1] for step in steps]
 
     def undo(self) -> dict[str, str] | None:
@@ -241,9 +255,16 @@ class Library:
     def _after(self, steps: list[Step] | None) -> dict[str, str] | None:
         if steps is None:
             return None
-        clips.sync(self.root, self.journal.edits, self._sequences)
-        self._collect()
-        return dict(step["move"] for step in steps if "move" in step)
+        changed = clips.sync(self.root, self.journal.edits, self._sequences)
+        moves = [step["move"] for step in steps if "move" in step]
+        if any(PurePosixPath(path).name == INDEX for move in moves for path in move):
+            self._collect()  # labels came from there, or come from there again
+        else:
+            for before, after in moves:  # the content is the same
+                if before in self._cache:
+                    self._cache[after] = self._cache.pop(before)
+            self._collect(paths=changed.union(*moves))
+        return dict(moves)
 
     def _free(self, target: str, taken: set[str]) -> str:
         free = places.free_place(target, lambda path: path in taken or (self.root / path).exists())

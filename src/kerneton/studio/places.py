@@ -76,6 +76,29 @@ def place(label: str | None, subject: str | None, file: str) -> str:
     return str(PurePosixPath(*(part for part in parts if part is not None)))
 
 
+def label_and_subject(path: str) -> tuple[str | None, str | None]:
+    """What the place of a recording says, as the command line understands it.
+
+    >>> label_and_subject("wave/ann/1.csv"), label_and_subject("__studio__/unlabelled/ann/1.csv")
+    (('wave', 'ann'), (None, 'ann'))
+    """
+    folders = PurePosixPath(path).parent.parts
+    if path.startswith(UNLABELLED):
+        return None, (*folders, None)[2]
+    label, subject = (*folders, None, None)[:2]
+    return label, subject
+
+
+def is_listed(path: str) -> bool:
+    """Whether a file at this path would be in the list: not in the trash, and not hidden.
+
+    >>> is_listed("wave/1.csv"), is_listed("__studio__/trash/1.csv"), is_listed("__studio__/unlabelled/1.csv")
+    (True, False, True)
+    """
+    parts = PurePosixPath(path).parts
+    return not any(part.startswith((".", "__")) for part in (parts[2:] if path.startswith(UNLABELLED) else parts))
+
+
 def named(
     path: str, parts: Sequence[Any], label: str | None, subject: str | None
 ) -> Iterator[tuple[str, str | None, str | None]]:
@@ -94,6 +117,11 @@ def named(
 
 def _known(own: list[str | None], told: str | None) -> list[str | None]:
     return own if told is None or len(set(own)) > 1 else [told] * len(own)
+
+
+def order(id: str, record: Any) -> tuple[Any, ...]:
+    """What recordings are sorted by: as the folder lists them, those without a label last."""
+    return id.startswith(UNLABELLED), record.path.split("/"), record.part or 0
 
 
 def free_place(wanted: str, taken: Callable[[str], bool]) -> str:

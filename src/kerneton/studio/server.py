@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import secrets
 import socket
 import threading
@@ -23,6 +24,7 @@ from kerneton.studio.uploads import MAX_FILE
 PAGE = Path(__file__).with_name("page")
 MAX_CONNECTIONS = 48
 _TICK = 0.1  # seconds between two looks at what has changed
+_SYNC = 3  # ticks between two times that changes are brought to the disk
 
 
 class Studio:
@@ -64,12 +66,15 @@ class Studio:
         """End every process that was started here."""
         self.training.close()
         self.mind.close()
+        self.library.journal.sync()
 
     async def follow(self) -> None:
         """Send the pulse to every page when it has changed."""
         last: dict[str, Any] = {}
-        while True:
+        for tick in itertools.count():
             await asyncio.sleep(_TICK)
+            if tick % _SYNC == 0:
+                await asyncio.to_thread(self.library.journal.sync)
             now = self.pulse()
             if now != last:
                 last = now
@@ -101,7 +106,7 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
         studio.close()
 
     async def told(_: Request, error: Exception) -> JSONResponse:
-        status = 404 if isinstance(error, MissingDataError) else 400
+        status = 404 if isinstance(error, MissingDataError) else 400 if isinstance(error, KernetonError) else 500
         return JSONResponse({"error": str(error).replace(f"{studio.library.root}/", "")}, status)
 
     async def too_large(*_: Any) -> JSONResponse:
@@ -120,7 +125,7 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
             Mount("/", StaticFiles(directory=PAGE, html=True)),
         ],
         lifespan=lifespan,
-        exception_handlers={KernetonError: told, TooLargeError: too_large},
+        exception_handlers={KernetonError: told, OSError: told, TooLargeError: too_large},
     )
     return Guard(app, token=token, port=port, max_upload=studio.max_upload)
 
