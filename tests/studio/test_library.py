@@ -13,6 +13,7 @@ from kerneton.files.readers import read, write
 from kerneton.studio.demo import add_demo
 from kerneton.studio.library import Library
 from kerneton.studio.share import export
+from kerneton.studio.trainer import read_folder
 from kerneton.studio.uploads import staging_place, take_in
 from kerneton.studio.warnings import warnings_of
 
@@ -166,7 +167,7 @@ def test_a_change_that_a_crash_cut_short_is_completed(library, folder):
 
 def test_what_is_added_while_the_folder_is_read_is_in_the_list(folder, monkeypatch):
     library = Library(folder)
-    facts = library._facts
+    facts = library.files.facts
     late = folder / "__studio__" / "incoming" / "late.npz"
     write(late, make_actions(["bow"], n_subjects=1, n_takes=1))
 
@@ -175,7 +176,7 @@ def test_what_is_added_while_the_folder_is_read_is_in_the_list(folder, monkeypat
             library.add([("__studio__/incoming/late.npz", "bow/ann/late.npz")])
         return facts(path)
 
-    monkeypatch.setattr(library, "_facts", while_reading)
+    monkeypatch.setattr(library.files, "facts", while_reading)
     library.scan()
     assert "bow/ann/late.npz" in library.records
     assert len(library.records) == 10
@@ -205,6 +206,30 @@ def test_notes_are_there_whether_they_were_brought_to_the_disk_or_not(library, f
     assert again.journal.edits == {moved: {"note": "second"}}
     assert (folder / WAVE).exists()  # an older move is not repeated on it
     assert (folder / moved).exists()
+
+
+def test_files_in_millimetres_with_z_up_are_seen_as_the_command_line_sees_them(tmp_path):
+    root = tmp_path / "tall"
+    for s in make_actions(["wave", "kick"], n_subjects=2, n_takes=1):
+        x, y, z = np.moveaxis(s.joints, -1, 0)
+        tall = s.replace(joints=1000 * np.stack([x, -z, y], axis=-1))
+        write(root / str(s.label) / str(s.subject) / f"{s.name}.npz", [tall])
+    theirs = load_folder(root)
+    library = Library(root)
+    library.scan()
+    mine = [library.sequence(id) for id in library.records]
+    trained = read_folder(root, [], lambda items, **_: items)
+    for a, b, c in zip(mine, trained, theirs, strict=True):
+        np.testing.assert_allclose(a.joints, c.joints, atol=1e-6)
+        np.testing.assert_allclose(b.joints, c.joints, atol=1e-6)
+    assert theirs.conversion is not None
+    assert trained.conversion.to_dict() == theirs.conversion.to_dict()
+    first = next(iter(library.records))
+    library.annotate(first, segments=[{"start": 0, "stop": 30, "label": "up"}])
+    cut = next(
+        s for s in load_folder(root) if s.label == "up"
+    )  # written in the convention, read beside others
+    np.testing.assert_allclose(cut.joints, mine[0].joints[:30], atol=1e-6)
 
 
 def test_a_journal_of_something_else_is_refused(library, folder):

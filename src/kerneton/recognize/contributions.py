@@ -25,6 +25,7 @@ from kerneton.exceptions import DataError, ParameterError
 from kerneton.kernels.mirroring import Token
 from kerneton.machine.classes import per_class
 from kerneton.prepare.poses import fill_gaps, missing_joints
+from kerneton.recognize.answers import results
 from kerneton.recognize.branch import block_sizes
 from kerneton.recognize.recognizer import Recognizer
 from kerneton.report.explanation import ClassImportance, Explanation, Moment, Part
@@ -78,6 +79,7 @@ def explain(
     if label is None:
         label = str(model.machine_.predict(features)[0])
     weights, intercept = _direction(model.machine_, label, versus)
+    probability = _probability(model, features, label)
     features = features.astype(np.float64)
     values = _block_sums(features * weights, stands_for)[0]
     names = _joint_names(sequence)
@@ -95,7 +97,7 @@ def explain(
         parts=parts,
         joints=dict(zip(names, by_joint.tolist(), strict=True)),
         moments=_moments(model, sequence, weights, window) if moments else (),
-        probability=_probability(model, sequence, label),
+        probability=probability,
     )
 
 
@@ -243,8 +245,8 @@ def occlude(sequence: SkeletonSequence, start: int, stop: int) -> SkeletonSequen
     return sequence.replace(joints=joints)
 
 
-def _probability(model: Recognizer, sequence: SkeletonSequence, label: str) -> float | None:
+def _probability(model: Recognizer, features: np.ndarray, label: str) -> float | None:
     if model.calibration_ is None:
         return None
     column = [str(c) for c in model.classes_].index(label)
-    return float(model.predict_proba([sequence])[0, column])
+    return float(np.asarray(results(model, features).probabilities)[0, column])

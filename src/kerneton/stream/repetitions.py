@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.machine.threads import one_blas_thread
+
 
 @dataclass(frozen=True)
 class Repetitions:
@@ -48,8 +50,9 @@ def count_repetitions(joints: np.ndarray, fps: float) -> Repetitions:
     flat = flat - flat.mean(axis=0)
     if len(x) < 4 or not np.abs(flat).max() > 0:
         return Repetitions(0, None, None)
-    _, _, directions = np.linalg.svd(flat, full_matrices=False)
-    curve = gaussian_filter1d(flat @ directions[0], max(fps / 20, 0.5), mode="nearest")
+    with one_blas_thread():
+        _, directions = np.linalg.eigh(flat.T @ flat)  # a tenth of the time of singular values
+    curve = gaussian_filter1d(flat @ directions[:, -1], max(fps / 20, 0.5), mode="nearest")
     swing = float(curve.max() - curve.min())
     best = np.zeros(0, dtype=int)
     for sign in (

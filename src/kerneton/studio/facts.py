@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.files.readers import read
 from kerneton.prepare.poses import missing_joints
 from kerneton.report.scene import facing
 
@@ -62,11 +60,6 @@ def facts_of(sequence: SkeletonSequence) -> Facts:
         bones=() if layout is None else layout.bones,
         sides=sides(sequence),
     )
-
-
-def read_facts(path: Path) -> list[Facts]:
-    """Facts of every recording of a file."""
-    return [facts_of(sequence) for sequence in read(path)]
 
 
 def sides(sequence: SkeletonSequence) -> str:

@@ -8,22 +8,21 @@ follow the segments.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import KernetonError, MissingDataError, ParameterError
+from kerneton.exceptions import MissingDataError, ParameterError
 from kerneton.files.folder import find_entries, listed_entries
-from kerneton.files.readers import read, write
+from kerneton.files.readers import write
 from kerneton.studio import clips, places
-from kerneton.studio.facts import Facts, read_facts
+from kerneton.studio.facts import Facts
 from kerneton.studio.index import INDEX, sorting_steps
 from kerneton.studio.journal import Journal, Step
+from kerneton.studio.reading import Files
 
-_KEPT_OPEN = 8  # recordings whose joints stay in memory
 Place = tuple[str, str | None, str | None]  # path, label, subject
 
 
@@ -63,20 +62,21 @@ class Library:
         self.broken: dict[str, str] = {}
         self.progress = (0, 0)  # files read, files to read
         self.version = 0
-        self._cache: dict[str, tuple[tuple[int, int], list[Facts] | str]] = {}
-        self._open: OrderedDict[str, tuple[tuple[int, int], list[SkeletonSequence]]] = OrderedDict()
+        self.files = Files(self.root)
 
     # Reading
 
     def scan(self) -> None:
         """Look at every file that is new or has changed, and forget those that are gone."""
         with self.lock:
-            clips.sync(self.root, self.journal.edits, self._sequences)
+            clips.sync(self.root, self.journal.edits, self.files.sequences)
         while True:
             version, found = self.version, list(self._entries())
+            self.progress = (0, len(found))
+            self.files.learn_axes(path for path, *_rest in found)
             for count, (path, *_rest) in enumerate(found):
                 self.progress = (count, len(found))
-                self._facts(path)
+                self.files.facts(path)
             with self.lock:
                 if version == self.version:  # else something was changed meanwhile: look again, most is known
                     self._collect(found)
@@ -97,21 +97,6 @@ class Library:
                     # the first folder there is the subject
                     yield entry.path.relative_to(self.root).as_posix(), None, entry.label
 
-    def _facts(self, path: str) -> list[Facts] | str:
-        """Facts of a file's recordings, or why it cannot be read."""
-        file = self.root / path
-        try:
-            stamp = _stamp(file)
-            kept = self._cache.get(path)
-            if kept is None or kept[0] != stamp:
-                try:
-                    self._cache[path] = (stamp, read_facts(file))
-                except KernetonError as error:
-                    self._cache[path] = (stamp, str(error).replace(f"{self.root}/", ""))
-            return self._cache[path][1]
-        except OSError as error:
-            return f"{path}: cannot be read: {error.strerror}"
-
     def _collect(self, found: Iterable[Place] | None = None, *, paths: set[str] | None = None) -> None:
         """The records of what lies in the folder now, or of these paths alone; reads what is new or has changed."""
         records = {} if paths is None else {id: r for id, r in self.records.items() if r.path not in paths}
@@ -119,7 +104,7 @@ class Library:
         if found is None:
             found = self._entries() if paths is None else self._entries_of(paths)
         for path, label, subject in list(found):
-            facts = self._facts(path)
+            facts = self.files.facts(path)
             if isinstance(facts, str):
                 broken[path] = facts
                 continue
@@ -147,22 +132,8 @@ class Library:
     def sequence(self, id: str) -> SkeletonSequence:
         """The recording itself, with the folder's label and subject."""
         record = self.record(id)
-        found = self._sequences(record.path)[record.part or 0]
+        found = self.files.sequences(record.path)[record.part or 0]
         return found.replace(label=record.label, subject=record.subject, name=record.id)
-
-    def _sequences(self, path: str) -> list[SkeletonSequence]:
-        stamp = _stamp(self.root / path)
-        with self.lock:
-            kept = self._open.get(path)
-            if kept is not None and kept[0] == stamp:
-                self._open.move_to_end(path)
-                return kept[1]
-        sequences = read(self.root / path)
-        with self.lock:
-            self._open[path] = (stamp, sequences)
-            while len(self._open) > _KEPT_OPEN:
-                self._open.popitem(last=False)
-        return sequences
 
     # Changes; each returns the ids that changed, old to new
 
@@ -255,14 +226,13 @@ class Library:
     def _after(self, steps: list[Step] | None) -> dict[str, str] | None:
         if steps is None:
             return None
-        changed = clips.sync(self.root, self.journal.edits, self._sequences)
+        changed = clips.sync(self.root, self.journal.edits, self.files.sequences)
         moves = [step["move"] for step in steps if "move" in step]
         if any(PurePosixPath(path).name == INDEX for move in moves for path in move):
             self._collect()  # labels came from there, or come from there again
         else:
             for before, after in moves:  # the content is the same
-                if before in self._cache:
-                    self._cache[after] = self._cache.pop(before)
+                self.files.moved(before, after)
             self._collect(paths=changed.union(*moves))
         return dict(moves)
 
@@ -303,12 +273,3 @@ class Library:
         self.journal.do("sort by index.csv", steps)
         self._collect()
         return ids
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """Changes when the content does: time and size of a file, or of a folder's newest file and their number."""
-    if path.is_dir():
-        files = [child.stat() for child in path.iterdir()]
-        return max((f.st_mtime_ns for f in files), default=0), len(files)
-    facts = path.stat()
-    return facts.st_mtime_ns, facts.st_size

@@ -17,6 +17,7 @@ import numpy as np
 from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
+from kerneton.prepare.poses import missing_joints
 from kerneton.stream.frames import raw_joints
 from kerneton.stream.repetitions import count_repetitions
 from kerneton.studio.recognizing import adapt, answers, contributions
@@ -168,6 +169,20 @@ class Watcher:
         found = answers(self.model, recordings)
         best = min(range(len(found)), key=lambda i: found[i]["doubt"])
         return found[best], recordings[best]
+
+
+def replayed(sequence: SkeletonSequence) -> tuple[list[tuple[float, np.ndarray]], Layout | None]:
+    """A recording as frames that came live: (time, (J, 4) joints and confidence), and its layout.
+
+    >>> from kerneton import make_actions
+    >>> frames, layout = replayed(make_actions(["wave"], n_subjects=1, n_takes=1)[0])
+    >>> frames[15][0], frames[15][1].shape, layout.name
+    (0.5, (20, 4), 'kinect20')
+    """
+    seen = ~missing_joints(sequence)[..., None]
+    rows = np.concatenate([np.nan_to_num(np.asarray(sequence.joints, float)), seen], axis=2)
+    rate = sequence.fps or 30.0
+    return [(i / rate, row) for i, row in enumerate(rows)], sequence.layout
 
 
 def frame_of(told: dict[str, Any]) -> tuple[float, np.ndarray, Layout | None]:

@@ -82,6 +82,7 @@ class Mind:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
+                    env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
                 )
             pipe_in, pipe_out = self._process.stdin, self._process.stdout
             assert pipe_in is not None

@@ -96,7 +96,9 @@ def is_listed(path: str) -> bool:
     (True, False, True)
     """
     parts = PurePosixPath(path).parts
-    return not any(part.startswith((".", "__")) for part in (parts[2:] if path.startswith(UNLABELLED) else parts))
+    return not any(
+        part.startswith((".", "__")) for part in (parts[2:] if path.startswith(UNLABELLED) else parts)
+    )
 
 
 def named(

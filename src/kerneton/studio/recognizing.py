@@ -29,10 +29,13 @@ def fit_model(data: SkeletonDataset, notes: list[str]) -> Any:
 
 
 def save_model(model: Any, path: Path, data: SkeletonDataset) -> None:
-    """Write the model's file."""
-    from kerneton.recognize.model_file import save
+    """Write the model's file, with what ``kerneton fit`` keeps of its training recordings."""
+    from kerneton.data.conventions import recording_facts
+    from kerneton.recognize.model_file import save, training_summary
 
-    save(model, path, data=data)
+    done = None if data.conversion is None else data.conversion.to_dict()
+    model.training_ = training_summary(data) | {"conventions": recording_facts(data) | {"conversion": done}}
+    save(model, path)
 
 
 def load_model(path: Path) -> Any:

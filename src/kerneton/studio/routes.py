@@ -32,6 +32,7 @@ _CAMERA = SkeletonSequence(np.zeros((1, len(MEDIAPIPE_33.joints), 3)), layout=ME
 CAMERA_BODY = {"joints": MEDIAPIPE_33.joints, "bones": MEDIAPIPE_33.bones, "sides": sides(_CAMERA)}
 
 _LONG = 2.5  # times a typical training recording: longer ones are searched for segments
+_PART = 4  # recordings that are suggested labels for at a time: live labels want their turn
 Job = Callable[[Studio, dict[str, Any]], Any]
 
 
@@ -204,6 +205,7 @@ def _refresh(studio: Studio, _: dict[str, Any]) -> None:
 
 def _choose_model(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
     studio.models.choose(None if told.get("name") is None else str(told["name"]))
+    threading.Thread(target=studio.load_model, daemon=True).start()
     return {"present": studio.models.present}
 
 
@@ -214,8 +216,8 @@ def _suggest(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
     longest = _LONG * float(figures.get("frames", np.inf))
     short = [id for id in ids if studio.library.record(id).facts.n_frames <= longest]
     found = []
-    for i in range(0, len(short), 16):  # in parts: live labels want their turn
-        found += studio.mind.answers(model, [studio.library.sequence(id) for id in short[i : i + 16]])
+    for i in range(0, len(short), _PART):
+        found += studio.mind.answers(model, [studio.library.sequence(id) for id in short[i : i + _PART]])
     rows = [{"id": id, **answer} for id, answer in zip(short, found, strict=True)]
     return {
         "suggestions": sorted(rows, key=lambda row: (not row["unknown"], row["margin"])),

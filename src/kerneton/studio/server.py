@@ -16,6 +16,7 @@ from typing import Any
 from kerneton.exceptions import KernetonError, MissingDataError, ParameterError, import_extra
 from kerneton.studio.guard import Guard, TooLargeError
 from kerneton.studio.library import Library
+from kerneton.studio.live import replayed
 from kerneton.studio.mind import Mind
 from kerneton.studio.models import Models
 from kerneton.studio.training import Training
@@ -34,7 +35,7 @@ class Studio:
         self.library = Library(folder)
         self.models = Models(self.library.root)
         self.mind = Mind()
-        self.training = Training(self.library.root)
+        self.training = Training(self.library.root, on_model=self._learnt)
         self.max_upload, self.eager = max_upload, eager  # eager: processes start before they are needed
         self.listeners: set[asyncio.Queue[dict[str, Any]]] = set()
         self.streams: set[Callable[[dict[str, Any]], None]] = set()
@@ -60,7 +61,21 @@ class Studio:
         """
         with contextlib.suppress(KernetonError):
             self.mind.warm_up()
+        self.load_model()
         self.training.prepare()
+
+    def _learnt(self, new: bool) -> None:
+        if new:
+            self.models.choose(None)  # who trains wants to see what came of it
+        self.load_model()
+
+    def load_model(self) -> None:
+        """Have the present model watch a recording that it knows, so that the first live frame need not wait."""
+        with contextlib.suppress(KernetonError, OSError):
+            model, figures = self.models.figures()
+            known = (r.id for r in list(self.library.records.values()) if r.label in figures["labels"])
+            frames, layout = replayed(self.library.sequence(next(known, "")))
+            self.mind.watch(model, "nobody", frames, layout, True)
 
     def close(self) -> None:
         """End every process that was started here."""
@@ -106,7 +121,9 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
         studio.close()
 
     async def told(_: Request, error: Exception) -> JSONResponse:
-        status = 404 if isinstance(error, MissingDataError) else 400 if isinstance(error, KernetonError) else 500
+        status = (
+            404 if isinstance(error, MissingDataError) else 400 if isinstance(error, KernetonError) else 500
+        )
         return JSONResponse({"error": str(error).replace(f"{studio.library.root}/", "")}, status)
 
     async def too_large(*_: Any) -> JSONResponse:

@@ -18,13 +18,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import KernetonError, ParameterError
-from kerneton.prepare.poses import missing_joints
 from kerneton.studio.facts import sides
 from kerneton.studio.guard import PROTOCOL
-from kerneton.studio.live import frame_of, typical_seconds
+from kerneton.studio.live import frame_of, replayed, typical_seconds
 from kerneton.studio.server import Studio
 
-_PAUSE = 0.06  # seconds between two answers at least
+_PAUSE = 0.03  # seconds between two answers at least
 _MOST_WAITING = 600  # frames that wait for an answer
 _LINE = 1 << 20  # bytes of a frame that a program sends
 
@@ -97,10 +96,11 @@ class _Session:
         self.frames: list[tuple[float, np.ndarray]] = []  # that came since the last answer
         self.layout: Any = None
         self._number = 0  # of sources so far: each is watched anew
-        self.replayed: SkeletonSequence | None = None
+        self.replayed: list[tuple[float, np.ndarray]] = []
         self.fresh = asyncio.Event()
         self.why = True
         self._shown: Any = None
+        self._replayed_layout: Any = None
         self._replay_at = -1
 
     async def take(self, told: dict[str, Any]) -> None:
@@ -115,7 +115,8 @@ class _Session:
         elif "source" in told:
             self.studio.streams.discard(self.from_program)
         if "replay" in told:
-            self.replayed = await run_in_threadpool(self.studio.library.sequence, str(told["replay"]))
+            sequence = await run_in_threadpool(self.studio.library.sequence, str(told["replay"]))
+            self.replayed, self._replayed_layout = replayed(sequence)
             self._replay_at = -1
         elif "at" in told:
             self._replay_to(told["at"])
@@ -139,16 +140,12 @@ class _Session:
         await self.socket.send_json({"frame": body})
 
     def _replay_to(self, at: Any) -> None:
-        sequence = self.replayed
-        if sequence is None or type(at) is not int or not 0 <= at < sequence.n_frames:
+        if type(at) is not int or not 0 <= at < len(self.replayed):
             raise ParameterError("at: expected a frame of the recording that is replayed")
         if at <= self._replay_at or at - self._replay_at > 300:
             self._replay_at = at - 1
-        gone = missing_joints(sequence)
-        for frame in range(self._replay_at + 1, at + 1):
-            joints = np.nan_to_num(np.asarray(sequence.joints[frame], float))
-            rows = np.concatenate([joints, ~gone[frame][:, None]], axis=1)
-            self._push(frame / (sequence.fps or 30.0), rows, sequence.layout)
+        for when, rows in self.replayed[self._replay_at + 1 : at + 1]:
+            self._push(when, rows, self._replayed_layout)
         self._replay_at = at
 
     def _push(self, when: float, joints: np.ndarray, layout: Any) -> None:
@@ -163,6 +160,10 @@ class _Session:
 
     async def answer(self) -> None:
         """Answer for as long as the page is there."""
+        if self.model is not None and self.studio.eager:  # the process may have to read the model first
+            await run_in_threadpool(self.studio.load_model)
+            self.frames.clear()
+            await self.socket.send_json({"ready": True})
         while True:
             await self.fresh.wait()
             self.fresh.clear()
@@ -191,6 +192,7 @@ class _Session:
                 "model": model.parent.name,
                 "window": typical_seconds(figures),
                 "labels": list(figures["labels"]),
+                "ready": not self.studio.eager,
             }
             self.model = model
             await self.socket.send_json(facts)

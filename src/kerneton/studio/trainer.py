@@ -90,15 +90,16 @@ def _write(home: Path, figures: dict[str, Any]) -> None:
 
 def read_folder(folder: Path, notes: list[str], progress: Callable[..., Any]) -> Any:
     """The folder's recordings, as `kerneton.load_folder` reads them, named by the studio's ids."""
+    from kerneton.data.conventions import settle
     from kerneton.data.sequence import SkeletonDataset
     from kerneton.files.folder import listed_entries
-    from kerneton.files.readers import read
+    from kerneton.files.readers import format_facts, read
 
     out = []
     entries = list(listed_entries(folder))
     for entry in progress(entries, total=len(entries)):
         try:
-            found = read(entry.path)
+            found, facts = read(entry.path), format_facts(entry.path)
         except KernetonError as error:
             notes.append(f"left out: {str(error).replace(f'{folder}/', '')}")
             continue
@@ -106,8 +107,9 @@ def read_folder(folder: Path, notes: list[str], progress: Callable[..., Any]) ->
         for sequence, (id, label, subject) in zip(
             found, named(path, found, entry.label, entry.subject), strict=True
         ):
-            out.append(sequence.replace(name=id, label=label, subject=subject))
-    return SkeletonDataset(out, name=folder.name)
+            out.append((*facts, sequence.replace(name=id, label=label, subject=subject)))
+    sequences, conversion = settle(out) if out else ([], None)
+    return SkeletonDataset(sequences, name=folder.name, conversion=conversion)
 
 
 def record_next(data: Iterable[Any], pairs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -157,7 +159,9 @@ def _usable(data: Any, notes: list[str]) -> Any:
     if lone:
         raise DataError(f"each label needs two recordings or more; these have one: {', '.join(lone)}")
     return SkeletonDataset(
-        (s.replace(joints=s.joints.astype(np.float32, copy=False)) for s in labelled), name=data.name
+        (s.replace(joints=s.joints.astype(np.float32, copy=False)) for s in labelled),
+        name=data.name,
+        conversion=data.conversion,
     )
 
 
@@ -234,7 +238,7 @@ def _stages(tell: Tell, stage: str, low: float, high: float) -> Callable[..., It
 def main() -> None:
     """Get ready, say so, and work on one job."""
     if hasattr(os, "nice"):
-        os.nice(5)  # the page and the live labels go first
+        os.nice(10)  # the page and the live labels go first
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever prints, prints elsewhere
 

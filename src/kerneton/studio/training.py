@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,11 @@ from kerneton.studio import places
 class Training:
     """At most one training at a time, in a process that leaves the machine to others when they need it."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, *, on_model: Callable[[bool], None] = lambda _: None) -> None:
+        self.root, self.on_model = (
+            root,
+            on_model,
+        )  # called with True for a new model, with False when all is learnt
         self._lock = threading.Lock()
         self._spare: subprocess.Popen[str] | None = None
         self._process: subprocess.Popen[str] | None = None
@@ -94,6 +98,7 @@ class Training:
             done, error = told.get("model", told.get("done", done)), told.get("error", error)
             if "model" in told:  # can be used while the rest is learnt
                 self.state = {**self.state, "done": done}
+                self.on_model(True)
             if "share" in told:
                 self.state = {**self.state, "share": told["share"], "stage": told["stage"]}
         process.wait()
@@ -103,5 +108,7 @@ class Training:
             if error is None and not self.state.get("stopped"):
                 error = f"the training ended without a result (exit status {process.returncode})"
         self.state = {**self.state, "running": False, "done": done, "error": error}
+        if done is not None:
+            self.on_model(False)
         if self._eager:
             self.prepare()

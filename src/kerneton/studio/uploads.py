@@ -16,7 +16,7 @@ from kerneton.data.layouts import LAYOUTS, MEDIAPIPE_33
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import KernetonError, MissingDataError, ParameterError
 from kerneton.files.folder import Entry, listed_entries
-from kerneton.files.readers import detect_format, read, write
+from kerneton.files.readers import detect_format, write
 from kerneton.studio import places
 from kerneton.studio.library import Library
 
@@ -59,7 +59,7 @@ def take_in(
     broken: list[str] = []
     for entry in _entries(top):
         try:
-            sequences = read(entry.path)
+            sequences = library.files.read(entry.path)
         except KernetonError as error:
             broken.append(str(error).replace(f"{folder}/", ""))
             continue

@@ -1,4 +1,6 @@
 // Elements from plain calls. Text only ever becomes text: nothing here can inject markup.
+import { texts } from "./en.js";
+
 export function h(tag, props = {}, ...children) {
   const [name, ...classes] = tag.split(".");
   const node = document.createElement(name || "div");
@@ -58,7 +60,7 @@ export function toast(text, { error = false, action = null, stay = 6000 } = {}) 
   box ??= document.body.appendChild(h("div.toasts", { role: "log", "aria-live": "polite", "aria-label": "Messages" }));
   const node = h(error ? "div.toast.error" : "div.toast", {}, h("p", {}, text),
     action && h("button.link", { type: "button", onclick: () => { node.remove(); action.run(); } }, action.text),
-    iconButton("close", "Close", () => node.remove()));
+    iconButton("close", texts.close, () => node.remove()));
   box.append(node);
   while (box.children.length > 4) box.firstChild.remove();
   if (stay) setTimeout(() => node.remove(), error ? stay * 3 : stay);

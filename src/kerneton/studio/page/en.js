@@ -73,11 +73,11 @@ export const texts = {
   confusion: "What was taken for what", confusionText: "Rows are true labels, columns what the model said. Press a number to see its recordings.", cell: (n, row, col) => row === col ? `${n} × ${row}, right` : `${n} × ${row} taken for ${col}`,
   next: "What to record next", nothingNext: "Nothing stands out. More people help most.",
   advice: n => ({ "second-person": "A second person: only then can the model be tested on somebody new.", more: `More of “${n.label}”: it has ${n.n}.`, confused: `“${n.label}” and “${n.other}”: ${n.n} taken for the other. More clips of both, by several people.`, "one-person": `“${n.label}” by somebody else: one person has done it so far.` })[n.code] ?? "",
-  watchLive: "See it live", notes: n => many(n, "remark"), rightOnes: label => `“${label}”, recognised`, mistakes: (row, col) => `“${row}” taken for “${col}”`, example: label => `a right “${label}”`, more: n => `and ${n} more`, gone: name => `${name} is no longer in the folder`,
+  watchLive: "See it live", notes: n => many(n, "remark"), rightOnes: label => `“${label}”, recognised`, mistakes: (row, col) => `“${row}” taken for “${col}”`, example: label => `a right “${label}”`, more: n => `and ${n} more`, showMore: n => `Show ${n} more`, gone: name => `${name} is no longer in the folder`,
 
   // Live
-  source: "Source", sources: { replay: "Recording", camera: "Camera", stream: "Network" }, start: "Start", notStarted: "Press Start.", watching: "Watching", filling: "Waiting for enough movement …", counts: "Repetitions", lately: "The last 15 seconds", noneYet: "none yet",
-  meters: { delay: "Delay", rate: "Frames", window: "Window" }, noneOfThese: "None of these", probability: p => p === null ? "" : `${percent(p)} sure`, perhaps: p => p === null ? "perhaps" : `perhaps, ${percent(p)}`, nearest: (label, p) => `nearest: ${label}${p === null ? "" : `, ${percent(p)}`}`, seen: (label, n) => n > 1 ? `${label}, ${n} repetitions` : label,
+  source: "Source", sources: { replay: "Recording", camera: "Camera", stream: "Network" }, start: "Start", notStarted: "Press Start.", gettingReady: "The model is being read …", watching: "Watching", filling: "Waiting for enough movement …", counts: "Repetitions", lately: "The last 15 seconds", noneYet: "none yet",
+  delayMost: ms => `median of the last five seconds; 19 of 20 frames within ${ms} ms`, meters: { delay: "Delay", rate: "Frames", window: "Window" }, noneOfThese: "None of these", probability: p => p === null ? "" : `${percent(p)} sure`, perhaps: p => p === null ? "perhaps" : `perhaps, ${percent(p)}`, nearest: (label, p) => `nearest: ${label}${p === null ? "" : `, ${percent(p)}`}`, seen: (label, n) => n > 1 ? `${label}, ${n} repetitions` : label,
   colorJoints: "Colour joints by what they contribute", speaks: "Joints:", speaksFor: "for the label", speaksAgainst: "against it",
   noPoseTitle: "Cameras and videos need the pose package", noPose: "The pose package is not installed. Fetch it once with this command, then reload:", noPoseText: "It is checked against a known checksum and kept on this machine. Everything else works without it.", onlyJoints: "Poses are estimated in this page. Pictures never leave it: only joints are sent, and only to this machine.",
   noCamera: "The camera cannot be used.", heard: n => n ? `${many(n, "frame")} received` : "Waiting for frames from another program.", streamHow: "How to send frames",
@@ -85,14 +85,14 @@ export const texts = {
 
   // Recording
   poseQuality: "Pose estimator (after a reload)", qualities: { lite: "Fast", full: "Balanced", heavy: "Accurate" },
-  close: "Close", openingCamera: "Opening the camera …", cameraReady: "Ready.", nobodySeen: "Nobody is in sight.", mode: "Start and stop", fixed: "Fixed length", handsFree: "Hands-free", seconds: "Seconds", takes: "Takes", countdown: "Countdown", startRecording: "Record",
+  close: "Close", openingCamera: "Opening the camera …", cameraReady: rate => rate && rate < 6 ? `Ready, but slow: ${rate.toFixed(1)} poses a second. Choose a faster estimator.` : "Ready.", nobodySeen: "Nobody is in sight.", mode: "Start and stop", fixed: "Fixed length", handsFree: "Hands-free", seconds: "Seconds", takes: "Takes", countdown: "Countdown", startRecording: "Record",
   handsFreeText: "Hands-free: after the countdown, move, then stand still; every movement becomes a recording.", getReady: (s, n, all) => `${s} … take ${n} of ${all}`, phases: { record: "Recording", wait: "Move when you are ready", done: "All takes are kept" }, takeKept: n => `Take ${n} kept`, tooShort: "Too short: nothing was kept.",
   estimating: n => `Estimating poses in ${many(n, "video")} …`, nobody: path => `${path}: nobody was found in it`, noVideo: name => `${name}: this browser cannot play it`,
 
   // Share
   shareModel: "The model", shareModelText: m => `Trained ${m.date} on ${many(m.recordings, "recording")} of ${Object.keys(m.labels).join(", ")}; ${(m.bytes / 1e6).toFixed(1)} MB. It cannot run code.`,
   shareReport: "The report", shareReportText: "One page with accuracy, mistakes that play, and what matters; it needs nothing else.", shareData: "The data set", shareDataText: n => `${many(n, "labelled recording")} as one file.`,
-  download: file => `Save ${file}`, savedFile: file => `${file} saved`, formatsOut: { npz: "NumPy .npz", pkl: "Pickle (PYSKL)", csv: "CSV tables (.zip)" }, copy: "Copy", copied: "Copied",
+  download: file => `Save ${file}`, savedFile: file => `${file} saved`, formatsOut: { npz: "NumPy .npz", pkl: "Pickle (PYSKL)", csv: "CSV tables (.zip)" }, copy: "Copy", copied: "Copied", copyWithToken: "Copy with the token",
   how: "Use it without this page", howText: folder => `Everything is in ${folder}, as LABEL/SUBJECT/FILE. The command line understands the folder, and what it adds appears here.`, fromPython: "From Python", fromShell: "From the command line",
   pythonCode: file => `import kerneton\n\nmodel = kerneton.load(${JSON.stringify(file)})\nrecordings = kerneton.read("new.csv")\nprint(model.predict(recordings))`,
   shellCode: (file, folder) => `kerneton predict '${file}' new.csv\nkerneton watch '${file.replace("model.kern", "spotter.kern")}' --lines < frames.jsonl\nkerneton evaluate '${folder}' --html report.html\nkerneton fit '${folder}' -o model.kern`,

@@ -201,6 +201,7 @@ export class Label {
       this.renderQueue();
       document.activeElement?.blur(); // so that Enter confirms the suggestion
       if (this.order.length) this.open(this.order[0]);
+      if (!matchMedia("(min-width: 60rem)").matches) document.getElementById("main")?.scrollTo({ top: 0 });
       announce(texts.suggestionsReady(told.suggestions.length));
     } catch (error) { complain(error); }
   }

@@ -8,7 +8,7 @@ import { texts } from "./en.js";
 import { complain, labelColor, name, on, seconds, store } from "./store.js";
 import * as api from "./api.js";
 
-const median = values => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
+const quantile = (values, share) => [...values].sort((a, b) => a - b)[Math.floor(values.length * share)] ?? 0;
 
 export class Live {
   constructor() {
@@ -41,7 +41,10 @@ export class Live {
     this.socket?.close();
     const socket = this.socket = api.socket("live");
     socket.onmessage = message => { if (socket === this.socket) this.hear(JSON.parse(message.data)); };
-    socket.onopen = () => { this.tell({ why: this.colored, source: this.source }); };
+    socket.onopen = () => { // a new model while one watches: it goes on with the new one
+      this.tell({ why: this.colored, source: this.source });
+      if (this.running && this.source === "replay") this.tell({ replay: this.replayed });
+    };
   }
 
   tell(message) { if (this.socket?.readyState === 1) this.socket.send(JSON.stringify(message)); }
@@ -50,6 +53,7 @@ export class Live {
     this.stop();
     this.source = source;
     this.tell({ source });
+    this.reset();
     this.renderSetup();
   }
 
@@ -65,21 +69,39 @@ export class Live {
       clear(this.setup, store.state.pose ? [start, h("p.quiet", {}, texts.onlyJoints)] : h("div.warning", {}, h("p", {}, texts.noPose), h("pre", {}, store.state.pose_command)));
     } else {
       this.heard = h("p.quiet", { role: "status" }, texts.heard(store.state.stream ?? 0));
-      const code = texts.streamCode(location.origin);
-      clear(this.setup, this.heard, h("details", {}, h("summary", {}, texts.streamHow), h("pre", { tabindex: 0 }, code)));
+      const code = texts.streamCode(location.origin), copy = button(texts.copyWithToken, () => navigator.clipboard?.writeText(code.replace("THE TOKEN", api.token)).then(() => { copy.querySelector("span").textContent = texts.copied; }).catch(complain), { kind: "quiet" });
+      clear(this.setup, this.heard, h("details", {}, h("summary", {}, texts.streamHow), h("pre", { tabindex: 0 }, code), copy));
       this.running = true;
     }
   }
 
   async start() {
     try {
-      this.chart.clear();
-      this.renderCounts({});
-      this.sent.clear();
-      this.delays = [];
+      this.reset();
       if (this.source === "replay") await this.replay();
       else await this.film();
     } catch (error) { this.stop(); complain(error); }
+  }
+
+  reset() {
+    this.chart.clear();
+    this.renderCounts({});
+    this.sent.clear();
+    this.delays = []; this.rates = []; this.joints = null; this.shown = null;
+    this.stage.draw(null);
+    for (const key of ["delay", "rate"]) this.meter(key, "–");
+    this.word.textContent = "–";
+    this.word.classList.remove("perhaps");
+    this.word.style.removeProperty("--chip");
+    clear(this.ranked);
+    this.say();
+  }
+  say() { this.sure.textContent = this.ready === false ? texts.gettingReady : this.running || this.source === "stream" ? texts.filling : texts.notStarted; }
+
+  // The process that recognises reads a model before its first answer: nothing is replayed to it meanwhile.
+  async becomeReady() {
+    this.say();
+    while (!this.ready && this.running && this.socket) await new Promise(ok => setTimeout(ok, 50));
   }
 
   mark(running) {
@@ -103,6 +125,7 @@ export class Live {
     this.tell({ replay: id });
     this.stage.show(motion);
     this.mark(true);
+    await this.becomeReady();
     const begin = performance.now();
     let shown = -1;
     const tick = now => {
@@ -139,28 +162,42 @@ export class Live {
 
   count(time) {
     const now = performance.now();
-    this.sent.set(time.toFixed(4), now);
+    this.sent.set(time, now);
     if (this.sent.size > 300) this.sent.delete(this.sent.keys().next().value);
     this.rates.push(now);
     while (this.rates.length && now - this.rates[0] > 2000) this.rates.shift();
   }
 
+  // Every frame up to this time has its answer now.
+  measure(until) {
+    const now = performance.now();
+    for (const [time, at] of this.sent) {
+      if (time > until + 1e-6) break;
+      this.delays.push(now - at);
+      this.sent.delete(time);
+    }
+    this.delays.splice(0, this.delays.length - 150);
+    if (!this.delays.length) return;
+    this.meter("delay", `${Math.round(quantile(this.delays, 0.5))} ms`);
+    this.meters.querySelector("[data-k=delay]").title = texts.delayMost(Math.round(quantile(this.delays, 0.95)));
+  }
+
   hear(told) {
     if (told.no_model) { clear(this.no, h("div.warning", {}, h("p", {}, texts.noModelText), h("a.primary", { href: "#/train" }, texts.tabs.train))); return; }
-    if (told.model) { clear(this.no); this.meter("window", `${told.window.toFixed(1)} s`); return; }
+    if (told.model) { clear(this.no); this.meter("window", `${told.window.toFixed(1)} s`); }
+    if (told.ready !== undefined) {
+      this.ready = told.ready;
+      this.say();
+      return;
+    }
     if (told.error) { this.sure.textContent = told.error; return; }
     if (told.frame) { this.streamed(told.frame); return; }
     for (const segment of told.segments ?? []) {
       this.chart.settle(segment);
       announce(texts.seen(segment.label, segment.repetitions));
     }
+    this.measure(told.t);
     if (told.filling !== undefined) { this.sure.textContent = texts.filling; return; }
-    const sent = this.sent.get(told.t.toFixed(4));
-    if (sent) {
-      this.delays.push(performance.now() - sent);
-      if (this.delays.length > 15) this.delays.shift();
-      this.meter("delay", `${Math.round(median(this.delays))} ms`);
-    }
     this.meter("rate", `${(this.rates.length / 2).toFixed(0)} /s`);
     const none = told.unknown, label = none ? texts.noneOfThese : told.label;
     if (label !== this.shown) { this.word.textContent = label; this.shown = label; this.word.style.setProperty("--chip", none ? "var(--middle)" : labelColor(told.label)); }

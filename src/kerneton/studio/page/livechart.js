@@ -21,22 +21,23 @@ export class LiveChart {
     while (this.answers[0].time < answer.time - 2 * SPAN) this.answers.shift();
     this.now(answer.time);
   }
-  color(label) {
-    const name = label === null ? "--bone" : labelColor(label).slice(4, -1);
-    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  }
   paint() {
     const ratio = Math.min(2, devicePixelRatio || 1), width = this.node.clientWidth, c = this.canvas.getContext("2d");
     if (!width) return;
     if (this.canvas.width !== Math.round(width * ratio)) { this.canvas.width = Math.round(width * ratio); this.canvas.height = HEIGHT * ratio; }
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, width, HEIGHT);
-    const css = getComputedStyle(document.documentElement), x = t => width - (this.time - t) / SPAN * width;
+    const css = getComputedStyle(document.documentElement), known = new Map();
+    const color = label => {
+      if (!known.has(label)) known.set(label, css.getPropertyValue(label === null ? "--bone" : labelColor(label).slice(4, -1)).trim());
+      return known.get(label);
+    };
+    const x = t => width - (this.time - t) / SPAN * width;
     c.strokeStyle = css.getPropertyValue("--line"); c.fillStyle = css.getPropertyValue("--quiet"); c.font = "11px system-ui"; c.lineWidth = 1;
     for (let t = Math.ceil(this.time - SPAN); t <= this.time; t++) { c.beginPath(); c.moveTo(x(t), 0); c.lineTo(x(t), HEIGHT - 16); c.stroke(); if (t % 5 === 0 && t >= 0) c.fillText(`${t} s`, x(t) + 3, HEIGHT - 4); }
     const block = (from, until, label, text, open) => {
       const left = x(from), size = Math.max(2, x(until) - left - 1);
-      c.fillStyle = c.strokeStyle = this.color(label); c.beginPath(); c.roundRect(left, 8, size, 40, 6);
+      c.fillStyle = c.strokeStyle = color(label); c.beginPath(); c.roundRect(left, 8, size, 40, 6);
       if (open) { c.globalAlpha = 0.35; c.fill(); c.globalAlpha = 1; c.setLineDash([4, 3]); c.stroke(); c.setLineDash([]); } else c.fill();
       c.fillStyle = css.getPropertyValue(open ? "--ink" : "--on-strong"); c.font = "600 13px system-ui"; c.save(); c.clip(); c.fillText(text, Math.max(left, 0) + 8, 33); c.restore();
     };
@@ -45,7 +46,7 @@ export class LiveChart {
     if (last?.present) block(last.since, this.time, last.present, `${last.present} …`, true);
     for (const a of this.answers) {
       const size = 34 * a.probability;
-      c.fillStyle = this.color(a.label); c.globalAlpha = a.label === null ? 0.5 : 0.9;
+      c.fillStyle = color(a.label); c.globalAlpha = a.label === null ? 0.5 : 0.9;
       c.fillRect(x(a.time) - 2, HEIGHT - 18 - size, 3, size);
     }
     c.globalAlpha = 1;

@@ -6,13 +6,14 @@ import { texts } from "./en.js";
 import { complain, emit, reload, store } from "./store.js";
 import * as api from "./api.js";
 
-const MOVES = 0.35, STILL = 0.18, REST = 0.7, BEFORE = 0.3, LONGEST = 60; // m/s, m/s, s, s, s
+const MOVES = 0.5, STILL = 0.25, REST = 0.7, BEFORE = 0.3, LONGEST = 60; // m/s, m/s, s, s, s
+const FASTEST = 4, SEEN = 0.5; // joints, visibility
 
-// How fast the body moves: mean speed of the joints, in metres a second.
+// How fast the body moves, in metres a second: the mean of its fastest joints, so that one hand is enough, without those
+// that the camera does not see, which are guessed anew in every frame.
 export const speed = (a, b) => {
-  let sum = 0;
-  for (let j = 11; j < a.world.length; j++) sum += Math.hypot(...[0, 1, 2].map(k => b.world[j][k] - a.world[j][k]));
-  return sum / (a.world.length - 11) / Math.max(1e-3, b.time - a.time);
+  const speeds = b.world.map((p, j) => Math.min(p[3], a.world[j][3]) < SEEN ? 0 : Math.hypot(...[0, 1, 2].map(k => p[k] - a.world[j][k])));
+  return speeds.sort((p, q) => q - p).slice(0, FASTEST).reduce((sum, v) => sum + v, 0) / FASTEST / Math.max(1e-3, b.time - a.time);
 };
 
 export class Recorder {
@@ -98,11 +99,14 @@ export async function open() {
   document.body.append(dialog);
   dialog.showModal();
   stage.show(poseBody());
-  let seen = false;
+  const times = []; // of the last poses
   const camera = new Camera(result => {
-    if (!seen) { seen = true; go.disabled = false; told.textContent = texts.cameraReady; }
-    if (!result) { if (!recorder) told.textContent = texts.nobodySeen; return; }
-    if (!recorder && told.textContent === texts.nobodySeen) told.textContent = texts.cameraReady;
+    const now = performance.now();
+    times.push(now);
+    while (now - times[0] > 3000) times.shift();
+    go.disabled = false;
+    if (!recorder) told.textContent = !result ? texts.nobodySeen : texts.cameraReady(times.length > 1 ? (times.length - 1) * 1000 / (now - times[0]) : 0);
+    if (!result) return;
     stage.draw(result.points);
     recorder?.frame(result);
   });

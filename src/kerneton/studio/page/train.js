@@ -6,6 +6,8 @@ import { texts } from "./en.js";
 import { complain, emit, labelColor, name, on, reloadModels, store } from "./store.js";
 import * as api from "./api.js";
 
+const AT_ONCE = 4; // recordings of a cell that play at once
+
 export class Train {
   constructor() {
     this.go = button(texts.train, () => this.start(), { kind: "primary.large" });
@@ -118,9 +120,14 @@ export class Train {
       return h("figure.small-player", {}, h("figcaption", {}, h("span.chip", { style: { "--chip": labelColor(p.true) } }, caption), " ", name(record.id)), player.node,
         h("button.link", { type: "button", onclick: () => emit("label", record.id) }, texts.openTimeline));
     };
-    clear(this.opened, h("h2", { tabindex: -1 }, row === col ? texts.rightOnes(row) : texts.mistakes(row, col)),
-      h("div.players", {}, there.slice(0, 4).map(p => show(p, row)), row !== col && rights.length ? show(rights[0], texts.example(col)) : null),
-      there.length > 4 ? h("p.quiet", {}, texts.more(there.length - 4)) : null);
+    const players = h("div.players", {}, there.slice(0, AT_ONCE).map(p => show(p, row)), row !== col && rights.length ? show(rights[0], texts.example(col)) : null);
+    let shown = AT_ONCE;
+    const more = button(texts.showMore(there.length - shown), () => {
+      players.append(...there.slice(shown, shown += AT_ONCE).map(p => show(p, row)));
+      more.hidden = there.length <= shown;
+      more.querySelector("span").textContent = texts.showMore(there.length - shown);
+    }, { hidden: there.length <= shown });
+    clear(this.opened, h("h2", { tabindex: -1 }, row === col ? texts.rightOnes(row) : texts.mistakes(row, col)), players, more);
     if (focus) this.opened.querySelector("h2").focus();
   }
 }

@@ -1,0 +1,124 @@
+"""The files of a folder: read as the command line reads them, and no more often than needed."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from kerneton.data.conventions import settle
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.units import Conventions, find_conventions
+from kerneton.exceptions import KernetonError
+from kerneton.files.readers import format_facts, read
+from kerneton.studio.facts import Facts, facts_of
+
+_KEPT_OPEN = 8  # files whose joints stay in memory
+_SAMPLE = 24  # files of a format that are asked for their axes
+
+Stamp = tuple[int, int]
+
+
+class Files:
+    """Recordings in metres, y up and right-handed, whatever their files have; safe to use from several threads.
+
+    A body that lies on the floor must not be turned upright: axes are those that most recordings of the same format and
+    joints show, as for `kerneton.load_folder`; see `learn_axes`.
+
+    >>> import tempfile
+    >>> from kerneton import make_actions, write
+    >>> root = Path(tempfile.mkdtemp())
+    >>> write(root / "1.npz", make_actions(["wave"], n_subjects=1, n_takes=1))
+    >>> files = Files(root)
+    >>> files.facts("1.npz")[0].layout, files.facts("none.npz")
+    ('kinect20', 'none.npz: cannot be read: No such file or directory')
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._lock = threading.Lock()
+        self._axes: dict[Any, Conventions] = {}  # by format and joints
+        self._facts: dict[str, tuple[Stamp, list[Facts] | str]] = {}
+        self._open: OrderedDict[str, tuple[Stamp, list[SkeletonSequence]]] = OrderedDict()
+
+    def learn_axes(self, paths: Iterable[str]) -> None:
+        """Look at some files of each format that does not state its axes; facts of files are kept if these agree."""
+        by_ending: dict[str, list[str]] = defaultdict(list)
+        for path in paths:
+            by_ending[Path(path).suffix.lower()].append(path)
+        found: dict[Any, list[SkeletonSequence]] = defaultdict(list)
+        for some in by_ending.values():
+            for path in some[:: max(1, len(some) // _SAMPLE)]:
+                try:
+                    name, stated = format_facts(self.root / path)
+                    for sequence in [] if stated else read(self.root / path)[:_SAMPLE]:
+                        found[_kind(name, sequence)].append(sequence)
+                except (KernetonError, OSError):
+                    continue
+        axes = {kind: find_conventions(some) for kind, some in found.items()}
+        turned = {kind: (c.up, c.mirrored) for kind, c in axes.items()}
+        with self._lock:
+            if turned != {kind: (c.up, c.mirrored) for kind, c in self._axes.items()}:
+                self._facts.clear()
+                self._open.clear()
+            self._axes = axes
+
+    def read(self, path: Path) -> list[SkeletonSequence]:
+        """The recordings of a file, in the convention."""
+        name, stated = format_facts(path)
+        out = []
+        for sequence in read(path):
+            kept = self._axes.get(_kind(name, sequence))
+            out += settle([(name, stated, sequence)], kept=kept)[0]
+        return out
+
+    def facts(self, path: str) -> list[Facts] | str:
+        """Facts of a file's recordings, or why it cannot be read."""
+        file = self.root / path
+        try:
+            stamp = _stamp(file)
+            kept = self._facts.get(path)
+            if kept is None or kept[0] != stamp:
+                try:
+                    kept = (stamp, [facts_of(sequence) for sequence in self.read(file)])
+                except KernetonError as error:
+                    kept = (stamp, str(error).replace(f"{self.root}/", ""))
+                self._facts[path] = kept
+            return kept[1]
+        except OSError as error:
+            return f"{path}: cannot be read: {error.strerror}"
+
+    def sequences(self, path: str) -> list[SkeletonSequence]:
+        """The recordings of a file; the last few files stay in memory."""
+        stamp = _stamp(self.root / path)
+        with self._lock:
+            kept = self._open.get(path)
+            if kept is not None and kept[0] == stamp:
+                self._open.move_to_end(path)
+                return kept[1]
+        sequences = self.read(self.root / path)
+        with self._lock:
+            self._open[path] = (stamp, sequences)
+            while len(self._open) > _KEPT_OPEN:
+                self._open.popitem(last=False)
+        return sequences
+
+    def moved(self, before: str, after: str) -> None:
+        """A file has another place: its content is the same."""
+        if before in self._facts:
+            self._facts[after] = self._facts.pop(before)
+
+
+def _kind(name: str, sequence: SkeletonSequence) -> tuple[str, Any]:
+    return name, None if sequence.layout is None else sequence.layout.joints
+
+
+def _stamp(path: Path) -> Stamp:
+    """Changes when the content does: time and size of a file, or of a folder's newest file and their number."""
+    if path.is_dir():
+        files = [child.stat() for child in path.iterdir()]
+        return max((f.st_mtime_ns for f in files), default=0), len(files)
+    facts = path.stat()
+    return facts.st_mtime_ns, facts.st_size
