@@ -5,12 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from samples import SAMPLES
 
 from kerneton import load_folder, make_actions
 from kerneton.exceptions import FormatError, MissingDataError, ParameterError
 from kerneton.files.folder import summarize
 from kerneton.files.readers import read, write
 from kerneton.studio.demo import add_demo
+from kerneton.studio.facts import motion
 from kerneton.studio.library import Library
 from kerneton.studio.share import export
 from kerneton.studio.trainer import read_folder
@@ -343,6 +345,23 @@ def test_a_dropped_folder_brings_its_labels(tmp_path, folder):
     assert not list((tmp_path / "new" / "__studio__" / "incoming").glob("*"))
     library.undo()
     assert not library.records
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_every_format_can_be_dropped_seen_and_edited(tmp_path, kind):
+    library = Library(tmp_path / "new")
+    for number, sample in enumerate(SAMPLES[kind]):
+        batch = f"batch{number:04d}"
+        upload(library, batch, {f"take{number}/{name}": data for name, data in sample().files.items()})
+        told = take_in(library, batch)
+        assert told["broken"] == []
+        assert told["added"]
+        for id in told["added"]:
+            assert library.record(id).facts.n_frames == motion(library.sequence(id))["frames"]
+        moved = library.assign(told["added"], label="greet", subject="ann")
+        again = Library(library.root)
+        again.scan()
+        assert {again.record(moved.get(id, id)).label for id in told["added"]} == {"greet"}
 
 
 def test_dropped_files_take_the_label_that_was_asked_for_and_say_what_is_wrong(tmp_path, folder):

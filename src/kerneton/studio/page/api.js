@@ -27,8 +27,10 @@ async function ask(path, options = {}) {
 
 export const get = async (path, query = {}) => (await ask(`${path}?${new URLSearchParams(query)}`)).json();
 export const blob = async (path, query = {}) => (await ask(`${path}?${new URLSearchParams(query)}`)).blob();
-export const post = async (path, body = {}) =>
-  (await ask(path, { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } })).json();
+export const post = async (path, told = {}) => {
+  const body = JSON.stringify(told), keepalive = body.length < 20000; // small changes are sent even when the page is left
+  return (await ask(path, { method: "POST", body, keepalive, headers: { "Content-Type": "application/json" } })).json();
+};
 export const put = async (path, query, body) =>
   (await ask(`${path}?${new URLSearchParams(query)}`, { method: "PUT", body, headers: { "Content-Type": "application/octet-stream" } })).json();
 

@@ -1,5 +1,5 @@
 // A skeleton on a canvas: turned by dragging, joints named on hover, left and right in their colours.
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 
 const MISSING = -32768;
 

@@ -3,7 +3,7 @@ import { h, button, clear, icon, toast } from "./dom.js";
 import { Grid } from "./grid.js";
 import { Detail } from "./detail.js";
 import { choose } from "./drop.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { assign, change, complain, emit, on, store, reload } from "./store.js";
 import * as api from "./api.js";
 
@@ -21,7 +21,7 @@ export class Collect {
     this.add = h("div.toolbar", {},
       button(texts.addFiles, () => choose(), { kind: "primary" }, "file"), button(texts.addFolder, () => choose({ folder: true }), {}, "folder"),
       button(texts.record, async () => (await import("./record.js")).open(), {}, "camera"));
-    this.list = h("div.list", {}, this.add, h("div.filters", {}, this.search, Object.values(this.selects)), this.count, this.broken, this.bulkBar, this.grid.node);
+    this.list = h("div.list", {}, h("h1.unseen", {}, texts.tabs.collect), this.add, h("div.filters", {}, this.search, Object.values(this.selects)), this.count, this.broken, this.bulkBar, this.grid.node);
     this.welcome = this.makeWelcome();
     this.node = h("div.collect", {});
     on("recordings", () => this.show());

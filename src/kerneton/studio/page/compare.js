@@ -1,6 +1,6 @@
 // Two models side by side: what changed in accuracy, per label, in the data, and which recordings changed sides.
 import { h } from "./dom.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { labelColor, name } from "./store.js";
 
 const recalls = model => {

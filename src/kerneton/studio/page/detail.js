@@ -1,8 +1,8 @@
 // One recording: the body, label, subject and note, and what may be wrong with it.
 import { h, button, clear, icon } from "./dom.js";
 import { Player, motionOf } from "./player.js";
-import { texts } from "./en.js";
-import { assign, change, complain, emit, name, seconds, store, on } from "./store.js";
+import { texts } from "./texts.js";
+import { assign, change, complain, emit, name, noteProps, seconds, store, on } from "./store.js";
 
 export const options = (id, values) => h("datalist", { id }, values.map(value => h("option", { value })));
 
@@ -47,7 +47,7 @@ export class Detail {
       h("div.row", { onfocusout: leave },
         field(texts.label, h("input", { value: record.label ?? "", list: "labels", placeholder: record.segments.length ? texts.hasSegments : texts.unlabelled, disabled: record.segments.length > 0, onchange: set("label"), name: "label" })),
         field(texts.subject, h("input", { value: record.subject ?? "", list: "subjects", placeholder: texts.noSubject, disabled: !!record.source, onchange: set("subject"), name: "subject" }))),
-      field(texts.note, h("textarea", { rows: 2, name: "note", value: record.note, onfocusout: leave, onchange: event => { this.late = false; change("annotate", { id: this.id, note: event.target.value }).catch(() => {}); } })),
+      field(texts.note, h("textarea", { rows: 2, value: record.note, onfocusout: leave, ...noteProps(() => this.id) })),
       record.warnings.length ? h("ul.warnings", {}, record.warnings.map(w => h("li", {}, icon("warn"), texts.warnings[w]))) : null,
       h("div.row.actions", {},
         button(texts.openTimeline, () => emit("label", this.id), {}),

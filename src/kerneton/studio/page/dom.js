@@ -1,5 +1,5 @@
 // Elements from plain calls. Text only ever becomes text: nothing here can inject markup.
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 
 export function h(tag, props = {}, ...children) {
   const [name, ...classes] = tag.split(".");
@@ -17,7 +17,8 @@ export function h(tag, props = {}, ...children) {
 }
 
 export const clear = (node, ...children) => {
-  node.replaceChildren(...children.flat(9).filter(c => c !== null && c !== undefined && c !== false));
+  const wanted = children.flat(9).filter(c => c !== null && c !== undefined && c !== false), there = node.childNodes;
+  if (wanted.length !== there.length || wanted.some((child, i) => child !== there[i])) node.replaceChildren(...wanted); // else who types there keeps the focus
   return node;
 };
 

@@ -1,6 +1,6 @@
 // Files and folders, dropped or chosen: uploaded one after another, then taken in by the server.
 import { h, toast, announce } from "./dom.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { reload, complain, store, emit } from "./store.js";
 import * as api from "./api.js";
 

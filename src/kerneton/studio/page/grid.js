@@ -1,6 +1,6 @@
 // A list of recordings with moving pictures. Only what is in sight exists, however long the list is.
 import { h, icon, clock } from "./dom.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { labelColor, name, seconds, emit } from "./store.js";
 import * as api from "./api.js";
 

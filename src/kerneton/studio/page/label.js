@@ -2,8 +2,8 @@
 import { h, button, clear, iconButton, announce, typing } from "./dom.js";
 import { Player, motionOf } from "./player.js";
 import { Timeline } from "./timeline.js";
-import { texts } from "./en.js";
-import { assign, change, complain, labelColor, name, on, seconds, store } from "./store.js";
+import { texts } from "./texts.js";
+import { assign, change, complain, labelColor, name, noteProps, on, seconds, store } from "./store.js";
 import * as api from "./api.js";
 
 export class Label {
@@ -16,7 +16,7 @@ export class Label {
     });
     this.queue = h("ol.queue", { "aria-label": texts.queue });
     this.queueHead = h("div.queue-head");
-    this.title = h("div.label-title");
+    this.title = h("div.label-title", { onkeydown: e => { if (e.key === "Escape" || e.key === "Enter") e.target.blur(); } });
     this.labels = h("div.label-keys", { role: "group", "aria-label": texts.labels });
     this.suggestion = h("div.suggestion", { "aria-live": "polite" });
     this.tools = h("div.timeline-tools", {},
@@ -55,7 +55,7 @@ export class Label {
     if (!this.record) { if (this.node.isConnected && store.recordings.length) this.open(this.list()[0]?.id ?? store.recordings[0].id); return; }
     this.timeline.update(this.segments);
     this.renderLabels();
-    this.renderTitle();
+    if (!this.title.contains(document.activeElement)) this.renderTitle(); // somebody is typing there
   }
 
   renderHead() {
@@ -79,7 +79,7 @@ export class Label {
     const r = this.record;
     clear(this.title, h("h1", {}, name(r.id)), r.label ? h("span.chip", { style: { "--chip": labelColor(r.label) } }, r.label) : null,
       h("label.field.inline", {}, h("span", {}, texts.subject), h("input", { value: r.subject ?? "", list: "subjects", size: 12, onchange: e => assign([this.id], { subject: e.target.value || null }) })),
-      h("label.field.inline.wide", {}, h("span", {}, texts.note), h("input", { value: r.note, onchange: e => change("annotate", { id: this.id, note: e.target.value }).catch(() => {}) })));
+      h("label.field.inline.wide", {}, h("span", {}, texts.note), h("input", { value: r.note, ...noteProps(() => this.id) })));
   }
 
   renderLabels() {
@@ -124,9 +124,9 @@ export class Label {
     const { timeline, player } = this, segments = this.segments;
     if (timeline.mark !== null) {
       if (this.pendingLabel === label || !player.playing || this.pendingLabel === null) { await this.close(label); return; }
-      const from = player.frame;
-      await this.close(this.pendingLabel);
-      this.begin(from, label);
+      const from = player.frame, closed = this.close(this.pendingLabel);
+      this.begin(Math.min(from + 1, player.motion.frames - 1), label); // at once: the next key must not wait for the server
+      await closed;
       return;
     }
     if (timeline.chosen >= 0) { await this.store(segments.map((s, i) => i === timeline.chosen ? { ...s, label } : s), timeline.chosen); return; }

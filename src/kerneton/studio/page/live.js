@@ -4,7 +4,7 @@ import { Stage } from "./body3d.js";
 import { LiveChart } from "./livechart.js";
 import { motionOf } from "./player.js";
 import { poseBody, Camera } from "./pose.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { complain, labelColor, name, on, seconds, store } from "./store.js";
 import * as api from "./api.js";
 

@@ -1,7 +1,7 @@
 // The last seconds as they scroll by: segments as blocks, what goes on now as an open one, each answer's certainty as a bar.
 import { h } from "./dom.js";
 import { labelColor } from "./store.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 
 const SPAN = 15, HEIGHT = 110;
 

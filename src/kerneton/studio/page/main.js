@@ -9,7 +9,7 @@ import { forgetColors } from "./body3d.js";
 import { listen } from "./drop.js";
 import { options } from "./detail.js";
 import { tour } from "./tour.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { complain, on, redo, start, store, undo } from "./store.js";
 import { token } from "./api.js";
 

@@ -1,7 +1,7 @@
 // A stage with its controls: play, speed, frame by frame, a slider.
 import { Stage, Motion } from "./body3d.js";
 import { h, icon, iconButton, clock } from "./dom.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import * as api from "./api.js";
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 1.5, 2, 4];

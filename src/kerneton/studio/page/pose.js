@@ -1,5 +1,5 @@
 // Poses in the page: MediaPipe, from this machine. Pictures never leave the page; only joints do.
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { store } from "./store.js";
 
 let loading = null;

@@ -2,12 +2,12 @@
 import { h, button, clear, announce, toast } from "./dom.js";
 import { Stage } from "./body3d.js";
 import { Camera, poseBody, quality, QUALITIES } from "./pose.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { complain, emit, reload, store } from "./store.js";
 import * as api from "./api.js";
 
 const MOVES = 0.5, STILL = 0.25, REST = 0.7, BEFORE = 0.3, LONGEST = 60; // m/s, m/s, s, s, s
-const FASTEST = 4, SEEN = 0.5; // joints, visibility
+const FASTEST = 4, SEEN = 0.5, BASE = 0.2; // joints, visibility, s: between the two frames that are compared
 
 // How fast the body moves, in metres a second: the mean of its fastest joints, so that one hand is enough, without those
 // that the camera does not see, which are guessed anew in every frame.
@@ -18,18 +18,18 @@ export const speed = (a, b) => {
 
 export class Recorder {
   constructor({ mode, length, takes, countdown, onstate, ontake }) {
-    Object.assign(this, { mode, length, takes, countdown, onstate, ontake, taken: 0, frames: [], slow: 0, quiet: 0 });
+    Object.assign(this, { mode, length, takes, countdown, onstate, ontake, taken: 0, frames: [], recent: [], slow: 0, quiet: 0 });
     this.phase("count");
   }
   phase(name) { this.now = name; this.from = null; this.onstate(name, this); }
   // Every frame of the camera goes through here, so that time is the camera's.
   frame(result) {
     if (this.now === "done") return;
-    const { time } = result, last = this.frames.at(-1) ?? this.before;
+    const { time } = result;
     this.from ??= time;
-    const fast = last ? speed(last, result) : 0;
-    this.slow = this.slow * 0.6 + fast * 0.4;
-    this.before = result;
+    while (this.recent.length > 1 && time - this.recent[1].time >= BASE) this.recent.shift(); // noise of single frames is not a movement
+    this.slow = this.recent.length ? (this.slow + speed(this.recent[0], result)) / 2 : 0;
+    this.recent.push(result);
     if (this.now === "count") {
       this.left = this.countdown - (time - this.from);
       this.onstate("count", this);
@@ -49,7 +49,7 @@ export class Recorder {
   finish() {
     const end = this.mode === "hands-free" && this.quiet ? this.quiet + 0.2 : Infinity, frames = this.frames.filter(f => f.time <= end);
     this.taken++;
-    this.frames = []; this.slow = 0; this.quiet = 0;
+    this.frames = []; this.quiet = 0;
     this.ontake(frames, this.taken);
     if (this.taken >= this.takes) this.phase("done"); else this.phase(this.mode === "hands-free" ? "wait" : "count");
   }

@@ -1,6 +1,6 @@
 // Share: the model, the report, the data set, and how to use them without this page.
 import { h, button, clear, save, icon, toast } from "./dom.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { complain, on, store } from "./store.js";
 import * as api from "./api.js";
 

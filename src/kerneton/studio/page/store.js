@@ -1,6 +1,6 @@
 // What the page knows: recordings, models, the training; everything that shows them listens here.
 import * as api from "./api.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { toast, announce } from "./dom.js";
 
 export const store = {
@@ -54,7 +54,11 @@ export async function reloadModels() {
 // A change: done by the server, then the list is read again. Changes go one after another, in the order in which they were
 // made; ids may move by one change and are looked up when the next is sent. The list is read when the last is done, so that
 // what the page shows already is not taken back in between.
-let last = Promise.resolve(), pending = 0;
+let last = Promise.resolve(), pending = 0, leaving = false;
+addEventListener("pagehide", () => { // what is being typed is kept, and waits for nothing
+  leaving = true;
+  document.activeElement?.blur();
+});
 const renamed = new Map();
 function present(id) {
   for (let n = 0; n < 50 && !store.byId.has(id) && renamed.has(id); n++) id = renamed.get(id);
@@ -72,28 +76,22 @@ function move(from, to) {
   store.byId.set(to, record);
 }
 
-export function change(path, body = {}) {
+export async function change(path, body = {}) {
   pending++;
-  const done = last.then(async () => {
+  const done = (leaving ? Promise.resolve() : last).then(async () => {
     const now = { ...body };
     if (now.id !== undefined) now.id = present(now.id);
     if (now.ids !== undefined) now.ids = now.ids.map(present);
-    let told = null;
-    try {
-      told = await api.post(path, now);
-      for (const [from, to] of Object.entries(told.moved ?? {})) if (from !== to) move(from, to);
-      if (told.moved) emit("moved", told.moved);
-    } catch (error) {
-      complain(error);
-      throw error;
-    } finally {
-      pending--;
-      if (!pending) await reload();
-    }
+    const told = await api.post(path, now);
+    for (const [from, to] of Object.entries(told.moved ?? {})) if (from !== to) move(from, to);
+    if (told.moved) emit("moved", told.moved);
     return told;
   });
-  last = done.catch(() => {});
-  return done;
+  last = done.catch(complain);
+  try { return await done; } finally {
+    pending--;
+    if (!pending) await reload();
+  }
 }
 
 export function complain(error) {
@@ -102,6 +100,18 @@ export function complain(error) {
 }
 
 export const assign = (ids, fields) => change("assign", { ids, ...fields }).catch(() => null);
+// A note is kept while it is typed, half a second after the last key.
+export function noteProps(id) {
+  let timer = 0, kept = null;
+  const keep = event => {
+    clearTimeout(timer);
+    const note = event.target.value;
+    if (note === kept) return;
+    kept = note;
+    change("annotate", { id: id(), note }).catch(() => {});
+  };
+  return { name: "note", onfocus: event => { kept = event.target.value; }, oninput: event => { clearTimeout(timer); timer = setTimeout(() => keep(event), 500); }, onchange: keep };
+}
 export async function undo() {
   const told = await change("undo").catch(() => null);
   announce(told?.moved ? texts.undone : texts.nothingToUndo);

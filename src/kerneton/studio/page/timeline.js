@@ -1,6 +1,6 @@
 // Segments over time: a curve of how much moves, segments whose edges can be dragged, the place of the player.
 import { h, clear, clock } from "./dom.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { labelColor } from "./store.js";
 
 export class Timeline {

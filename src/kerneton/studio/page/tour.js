@@ -1,7 +1,7 @@
 // The first steps: generated actions, a label, a model, a live label; each step a card that says what to do.
 import { h, button, clear, announce } from "./dom.js";
 import { demo } from "./collect.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { complain, on, store } from "./store.js";
 import * as api from "./api.js";
 

@@ -2,7 +2,7 @@
 import { h, button, clear, toast } from "./dom.js";
 import { compare } from "./compare.js";
 import { Player, motionOf } from "./player.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { complain, emit, labelColor, name, on, reloadModels, store } from "./store.js";
 import * as api from "./api.js";
 
@@ -16,7 +16,7 @@ export class Train {
     this.stage = h("p.quiet", { role: "status" });
     this.ready = h("div");
     this.result = h("div.result");
-    this.models = h("section.models", { "aria-label": texts.models });
+    this.models = h("div.models");
     this.opened = h("div.opened", { "aria-live": "polite" });
     this.node = h("div.train", {}, h("div.train-top", {}, h("div", {}, h("h1", {}, texts.tabs.train), this.ready), h("div.row", {}, this.go, this.stop)), this.bar, this.stage, this.result, this.models);
     on("state", before => this.state(before));

@@ -1,6 +1,6 @@
 // What the present model says of a recording, and which joints contribute: as colours on the body.
 import { h, clear } from "./dom.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { labelColor } from "./store.js";
 import * as api from "./api.js";
 

@@ -1,7 +1,7 @@
 // Videos become joints in the page, frame by frame; the video itself goes nowhere.
 import { h, toast, announce } from "./dom.js";
 import { estimator } from "./pose.js";
-import { texts } from "./en.js";
+import { texts } from "./texts.js";
 import { complain, emit, reload, store } from "./store.js";
 import * as api from "./api.js";
 
