@@ -7,13 +7,13 @@ const SPAN = 15, HEIGHT = 110;
 
 export class LiveChart {
   constructor() {
-    this.answers = []; this.segments = []; this.time = 0;
+    this.answers = []; this.segments = []; this.time = 0; this.origin = null;
     this.canvas = h("canvas.livechart", { role: "img", "aria-label": texts.lately });
     this.node = h("div.livechart-box", {}, this.canvas);
     new ResizeObserver(() => this.paint()).observe(this.node);
   }
-  clear() { this.answers = []; this.segments = []; this.time = 0; this.paint(); }
-  now(time) { this.time = time; if (!this.waiting) this.waiting = requestAnimationFrame(() => { this.waiting = null; this.paint(); }); }
+  clear() { this.answers = []; this.segments = []; this.time = 0; this.origin = null; this.paint(); }
+  now(time) { this.time = time; this.origin ??= time; if (!this.waiting) this.waiting = requestAnimationFrame(() => { this.waiting = null; this.paint(); }); }
   settle(segment) { this.segments.push(segment); while (this.segments[0].stop < this.time - 2 * SPAN) this.segments.shift(); }
   push(answer) {
     if (this.answers.length && answer.time < this.answers.at(-1).time) this.clear();
@@ -34,7 +34,12 @@ export class LiveChart {
     };
     const x = t => width - (this.time - t) / SPAN * width;
     c.strokeStyle = css.getPropertyValue("--line"); c.fillStyle = css.getPropertyValue("--quiet"); c.font = "11px system-ui"; c.lineWidth = 1;
-    for (let t = Math.ceil(this.time - SPAN); t <= this.time; t++) { c.beginPath(); c.moveTo(x(t), 0); c.lineTo(x(t), HEIGHT - 16); c.stroke(); if (t % 5 === 0 && t >= 0) c.fillText(`${t} s`, x(t) + 3, HEIGHT - 4); }
+    const begin = this.origin ?? 0; // a program's times may begin anywhere
+    for (let t = Math.ceil(this.time - begin - SPAN); t <= this.time - begin; t++) {
+      const at = x(begin + t);
+      c.beginPath(); c.moveTo(at, 0); c.lineTo(at, HEIGHT - 16); c.stroke();
+      if (t % 5 === 0 && t >= 0) c.fillText(`${t} s`, at + 3, HEIGHT - 4);
+    }
     const block = (from, until, label, text, open) => {
       const left = x(from), size = Math.max(2, x(until) - left - 1);
       c.fillStyle = c.strokeStyle = color(label); c.beginPath(); c.roundRect(left, 8, size, 40, 6);
