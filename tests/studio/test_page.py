@@ -166,6 +166,37 @@ def test_a_long_recording_is_labelled_with_the_keyboard_alone(context, server, f
     counted(page, ".segment", 2)
 
 
+def test_what_is_typed_is_kept_by_a_reload_in_mid_word(context, server, folder):
+    page = opened(context, server)
+    page.get_by_role("option", name="s01_wave_t1, wave").click()
+    note = page.locator(".detail textarea")
+    note.click()
+    page.keyboard.type("arm")
+    playwright.expect(page.get_by_role("button", name="Undo")).to_be_enabled(
+        timeout=WAIT
+    )  # kept while typing
+    page.keyboard.type(" too low")  # the list was read again, and the focus is still here
+    page.reload()
+    page.get_by_role("option", name="s01_wave_t1, wave").click()
+    assert note.input_value() == "arm too low"
+
+
+def test_labels_while_it_plays_touch_and_do_not_overlap(context, server, folder):
+    page = opened(context, server, "label/kick%2Fs1%2Fs01_kick_t1.npz")
+    page.locator(".label-key", has_text="wave").wait_for()
+    page.locator(".player select").last.select_option("0.1")
+    keys = page.keyboard
+    keys.press("Home")
+    for key in ("Space", "1", "3", "3"):  # clap begins; it ends and wave begins; wave ends
+        keys.press(key)
+        page.wait_for_timeout(500)
+    counted(page, ".segment", 2)
+    (edits,) = Journal(folder / "__studio__", folder).edits.values()
+    first, second = edits["segments"]
+    assert (first["label"], second["label"]) == ("clap", "wave")
+    assert first["start"] < first["stop"] == second["start"] < second["stop"]
+
+
 def test_two_tabs_show_the_same(context, server, folder):
     one, two = opened(context, server), opened(context, server)
     two.locator(".card .chip", has_text="wave").first.wait_for()
@@ -223,11 +254,12 @@ def test_two_thousand_recordings_in_the_list(context, tmp_path):
             """async () => {
                 const grid = document.querySelector('.grid');
                 let most = 0;
-                for (let top = 0; top < grid.scrollHeight; top += 400) {
+                for (let top = 0; top < grid.scrollHeight; top += 2000) {
                     grid.scrollTop = top;
                     await new Promise(requestAnimationFrame);
                     most = Math.max(most, grid.querySelectorAll('.card').length);
                 }
+                grid.scrollTop = grid.scrollHeight;
                 return most;
             }"""
         )

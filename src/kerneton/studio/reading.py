@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kerneton.data.conventions import settle
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.units import Conventions, find_conventions
+from kerneton.data.units import Conventions, find_conventions, to_convention
 from kerneton.exceptions import KernetonError
 from kerneton.files.readers import format_facts, read
 from kerneton.studio.facts import Facts, facts_of
@@ -68,11 +67,10 @@ class Files:
     def read(self, path: Path) -> list[SkeletonSequence]:
         """The recordings of a file, in the convention."""
         name, stated = format_facts(path)
-        out = []
-        for sequence in read(path):
-            kept = self._axes.get(_kind(name, sequence))
-            out += settle([(name, stated, sequence)], kept=kept)[0]
-        return out
+        found = read(path)
+        if stated:
+            return found
+        return [to_convention([s], kept=self._axes.get(_kind(name, s)))[0][0] for s in found]
 
     def facts(self, path: str) -> list[Facts] | str:
         """Facts of a file's recordings, or why it cannot be read."""
