@@ -17,6 +17,7 @@ from kerneton.machine.blocks import Work
 from kerneton.machine.threads import one_blas_thread
 
 _BRANCHES = 8  # of the tree of sums
+_TOGETHER = 8  # blocks of one task; all of them must be in the worker's memory
 
 
 def active() -> Any:
@@ -81,9 +82,17 @@ class ClusterBlocks:
         starts = [0, *self.ends[:-1]]
         # As a task and not scattered: what is scattered is lost with its worker.
         common = None if shared is None else self.client.submit(_same, shared.astype(self.dtype), pure=False)
+        groups = self._groups()
         pairs = [
-            self.client.submit(_worked, work, block, [c[..., a:b] for c in columns], common, pure=False)
-            for block, a, b in zip(self.blocks, starts, self.ends, strict=True)
+            self.client.submit(
+                _worked,
+                work,
+                [self.blocks[i] for i in group],
+                [[c[..., starts[i] : self.ends[i]] for c in columns] for i in group],
+                common,
+                pure=False,
+            )
+            for group in groups
         ]
         parts = [self.client.submit(_first, pair, pure=False) for pair in pairs]
         sums = [self.client.submit(_second, pair, pure=False) for pair in pairs]
@@ -94,7 +103,25 @@ class ClusterBlocks:
                 for i in range(0, len(sums), _BRANCHES)
             ]
         total, *found = self.client.gather([*sums, *parts])
-        return None if found[0] is None else np.concatenate(found, axis=-1), total
+        if found[0][0] is None:
+            return None, total
+        placed = {
+            i: part
+            for group, some in zip(groups, found, strict=True)
+            for i, part in zip(group, some, strict=True)
+        }
+        return np.concatenate([placed[i] for i in range(len(placed))], axis=-1), total
+
+    def _groups(self) -> list[list[int]]:
+        """Blocks that lie on one worker, at most eight of them: one task each, whose terms are added where they are."""
+        places = self.client.who_has(self.blocks)
+        by_worker: dict[str, list[int]] = {}
+        for i, block in enumerate(self.blocks):
+            workers = places.get(block.key) or ("",)
+            by_worker.setdefault(sorted(workers)[0], []).append(i)
+        return [
+            some[i : i + _TOGETHER] for some in by_worker.values() for i in range(0, len(some), _TOGETHER)
+        ]
 
 
 def encoded_on(client: Any, model: Any, sequences: Sequence[Any], size: int) -> ClusterBlocks:
@@ -162,10 +189,14 @@ def _encoded(model: Any, sequences: list[Any]) -> np.ndarray:
     return model.features(sequences)
 
 
-def _worked(work: Work, block: np.ndarray, columns: list[np.ndarray], shared: Any) -> Any:
+def _worked(work: Work, blocks: list[np.ndarray], columns: list[list[np.ndarray]], shared: Any) -> Any:
+    parts, total = [], None
     with one_blas_thread():
-        part, term = work(block, *columns, shared=shared)
-    return part, term.astype(np.float64)
+        for block, some in zip(blocks, columns, strict=True):
+            part, term = work(block, *some, shared=shared)
+            parts.append(part)
+            total = term.astype(np.float64) if total is None else np.add(total, term, out=total)
+    return parts, total
 
 
 def _first(pair: Any) -> Any:
