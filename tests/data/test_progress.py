@@ -78,5 +78,5 @@ def test_silent_is_the_iterable_itself():
 def test_lines():
     assert progress_line(0, 4, "", 0.0) == "[........................] 0/4 0:00"
     assert progress_line(4, 4, "", 75.0) == "[########################] 4/4 1:15"
-    assert progress_line(2, 4, "x", 3700.0).endswith("2/4 1:01:40 (1:01:40 left)")
+    assert progress_line(2, 4, "x", 3700.0).endswith("2/4 1:01:40 (0.00054/s, 1:01:40 left)")
     assert progress_line(9, 4, "", 1.0).startswith("[########################] 9/4")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 
+import joblib
 import numpy as np
 import pytest
 from test_growth import data, difference, large, recognizer  # noqa: F401
 
-from kerneton import make_actions
+from kerneton import evaluate, make_actions
 from kerneton.exceptions import ParameterError
 from kerneton.recognize import cluster, growth
 
@@ -65,6 +68,43 @@ def test_workers_of_another_version(large, data, client):  # noqa: F811
         ParameterError, match=r"workers need kerneton 99\.0, as here: tcp.* has \d.*; install it"
     ):
         recognizer().fit(data, data.labels, client=client)
+
+
+def test_workers_without_kerneton(large, data, tmp_path):  # noqa: F811
+    """A worker of its own, for which another module comes first that cannot be imported."""
+    (tmp_path / "kerneton.py").write_text("raise ImportError('not installed')\n")
+    with workers(0) as made, distributed.Client(made) as client:
+        command = [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_worker",
+            made.scheduler_address,
+            "--no-dashboard",
+        ]
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        with subprocess.Popen(
+            [*command, "--no-nanny"], env=environment, stderr=subprocess.DEVNULL, cwd=tmp_path
+        ) as process:
+            try:
+                client.wait_for_workers(1, timeout=60)
+                with pytest.raises(
+                    ParameterError, match=r"workers need kerneton .* has none; install it there"
+                ):
+                    recognizer().fit(data, data.labels, client=client)
+            finally:
+                process.terminate()
+
+
+def test_splits_of_an_evaluation_run_on_the_cluster(client):
+    """By joblib's backend, without a word of ours about it."""
+    samples = make_actions(["wave", "bow"], n_subjects=3, n_takes=1)
+    model = recognizer()
+    expected = evaluate(model, samples)
+    with joblib.parallel_config(backend="dask", client=client):
+        report = evaluate(model, samples, n_jobs=-1)
+    assert [split.predicted.tolist() for split in report.splits] == [
+        split.predicted.tolist() for split in expected.splits
+    ]
 
 
 def test_a_scheduler_that_goes_away(large, data):  # noqa: F811

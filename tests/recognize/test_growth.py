@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +24,7 @@ from kerneton import (
     make_recognizer,
 )
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.machine import room
 from kerneton.recognize import growth, packed, training
 from kerneton.recognize.sample import sample_rows
 
@@ -216,3 +222,102 @@ def test_adding_to_nothing_says_what_to_do():
         model.add([data[0].replace(joints=data[0].joints[:, :15], confidence=None, layout=None)], ["wave"])
     with pytest.raises(DataError, match="subjects are known"):
         model.add([data[0].replace(subject=None)], ["wave"])
+
+
+def test_more_than_gram_matrices_can_hold_are_encoded_once(large, data):
+    large.setattr(training, "GRAM_LIMIT", len(data) - 1)
+    model = recognizer().fit(data[:18], data.labels[:18], keep=True)
+    model.kept_[0].extended = None  # not asked
+    more = model.add(data[18:], data.labels[18:])
+    expected = recognizer().fit(data, data.labels)
+    assert difference(more, expected) < 1e-6
+    with pytest.raises(ParameterError, match="on up to"):
+        more.add(data[:1], data.labels[:1])
+
+
+# what happens to a process and to a disk
+
+_FIT = """
+import sys, test_growth
+from kerneton.recognize import growth, training
+training.GRAM_LIMIT, growth.BLOCK, growth.PASSES, growth.TOL = 10, 7, None, 1e-7
+data = test_growth.make_actions(["wave", "clap", "bow"], n_subjects=4, n_takes=3)
+write = growth.write_packed
+
+def slow(path, block):
+    write(path, block)
+    print(path, flush=True)
+    if path.name == "000002.block":
+        sys.stdin.read()  # until it is killed
+
+growth.write_packed = slow
+test_growth.recognizer().fit(data, data.labels, scratch=sys.argv[1])
+"""
+
+
+def test_a_killed_fit_goes_on(large, data, tmp_path):
+    whole = recognizer().fit(data, data.labels, scratch=tmp_path / "whole")
+    path = [str(Path(__file__).parent), *sys.path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    command = [sys.executable, "-c", _FIT, str(tmp_path / "killed")]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        for _ in range(3):
+            assert b".block" in process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    before = {file: file.stat().st_mtime_ns for file in tmp_path.glob("killed/*/*.block")}
+    assert len(before) == 3
+    model = recognizer().fit(data, data.labels, scratch=tmp_path / "killed")
+    assert {file: file.stat().st_mtime_ns for file in before} == before  # none was written again
+    np.testing.assert_array_equal(model.machine_.coef_, whole.machine_.coef_)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_disk_that_is_full_in_the_middle(large, data, tmp_path):
+    """A real one: every write to /dev/full finds no space."""
+    write = packed.write_packed
+
+    def third(path, block):
+        if path.name == "000002.block":
+            path.with_suffix(".part").symlink_to("/dev/full")
+        write(path, block)
+
+    large.setattr(growth, "write_packed", third)
+    with pytest.raises(DataError, match="the disk is full; make room and fit again with the same scratch"):
+        recognizer().fit(data, data.labels, scratch=tmp_path)
+    assert len(list(tmp_path.glob("*/*.block"))) == 2
+    assert not list(tmp_path.glob("*/*.part"))
+    large.setattr(growth, "write_packed", write)
+    recognizer().fit(data, data.labels, scratch=tmp_path)
+
+
+def test_a_block_damaged_between_two_passes(large, data, tmp_path):
+    solve, damaged = growth.solve_blocks, []
+
+    def damaging(blocks, *arguments, **options):
+        reduce = blocks.reduce
+
+        def between(work, *columns, shared=None):
+            answer = reduce(work, *columns, shared=shared)
+            if not damaged:
+                damaged.append(sorted(tmp_path.glob("*/*.block"))[4])
+                content = bytearray(damaged[0].read_bytes())
+                content[-300] ^= 8
+                damaged[0].write_bytes(content)
+            return answer
+
+        blocks.reduce = between
+        return solve(blocks, *arguments, **options)
+
+    large.setattr(growth, "solve_blocks", damaging)
+    with pytest.raises(
+        DataError, match=r"000004\.block: the block was changed after it was written; delete it"
+    ):
+        recognizer().fit(data, data.labels, scratch=tmp_path)
+
+
+def test_what_the_memory_cannot_hold_is_refused(monkeypatch):
+    monkeypatch.setattr(room, "free_memory", lambda: 2**30)
+    with pytest.raises(DataError, match=r"the weights needs 2 GiB of memory and 1 GiB are left; use fewer"):
+        room.check_memory(2**31, "the weights", "use fewer labels")

@@ -72,18 +72,19 @@ def _draw(stream: TextIO, done: int, total: int | None, desc: str, elapsed: floa
 
 
 def progress_line(done: int, total: int | None, desc: str, elapsed: float) -> str:
-    """One line that says how far it is and how long it may still take.
+    """One line that says how far it is, how fast, and how long it may still take.
 
     >>> progress_line(3, 12, "splits", 6.0)
-    'splits [######..................] 3/12 0:06 (0:18 left)'
+    'splits [######..................] 3/12 0:06 (0.5/s, 0:18 left)'
     >>> progress_line(3, None, "files", 6.0)
-    'files 3 0:06'
+    'files 3 0:06 (0.5/s)'
     """
     head = f"{desc} " if desc else ""
+    rate = f"{done / elapsed:.2g}/s" if done < 100 * elapsed else f"{done / max(elapsed, 1e-9):.0f}/s"
     if not total:
-        return f"{head}{done} {_clock(elapsed)}"
+        return f"{head}{done} {_clock(elapsed)}" + (f" ({rate})" if done and elapsed else "")
     filled = _WIDTH * min(done, total) // total
-    left = f" ({_clock(elapsed * (total - done) / done)} left)" if 0 < done < total else ""
+    left = f" ({rate}, {_clock(elapsed * (total - done) / done)} left)" if 0 < done < total else ""
     return f"{head}[{'#' * filled}{'.' * (_WIDTH - filled)}] {done}/{total} {_clock(elapsed)}{left}"
 
 

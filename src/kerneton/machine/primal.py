@@ -11,6 +11,8 @@ class means. Only arrays of the size of the weights come out of a pass, and scor
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,8 +81,15 @@ def solve_blocks(
         raise DataError(f"the blocks have {n} rows in all, expected {len(codes)}, one per label")
     with one_blas_thread():
         problem = _Problem(blocks, codes, C, scaling, weights, max_passes)
-        problem.regularise(penalty, scale, seed)
-        return problem.solve(tol, max_iter, start, progress or silent)
+        total = None if max_passes is None else max_passes + _AT_ONCE
+        shown = iter((progress or silent)(itertools.count(), total=total, desc="passes over the features"))
+        problem.shown = shown
+        try:
+            problem.regularise(penalty, scale, seed)
+            return problem.solve(tol, max_iter, start)
+        finally:
+            if hasattr(shown, "close"):  # wipes a bar that is not full
+                shown.close()
 
 
 class _Problem:
@@ -106,6 +115,11 @@ class _Problem:
         self.signs = self._array(one_vs_rest(self.codes, len(self.sizes)))
         self.C = self.signs * self.signs * (C if weights is None else C * self._array(weights))
         self.alpha, self.scale = 0.0, 1.0
+        self.shown: Iterator[int] = itertools.count()
+
+    def _count(self) -> None:
+        self.n_passes += 1
+        next(self.shown)
 
     def _array(self, values: Any) -> Any:
         return asarray_like(values, self.blocks.like)
@@ -119,7 +133,7 @@ class _Problem:
         members = np.equal.outer(np.arange(k), self.codes).astype(float)
         exact = n <= _EXACT
         z = np.eye(n) if exact else np.random.default_rng(seed).choice([-1.0, 1.0], size=(_PROBES, n))
-        self.n_passes += 1
+        self._count()
         norms, sums = self.blocks.reduce(sum_and_squares, self._array(np.concatenate([members, z])))
         squares, probes, self.sums = float(norms.sum()), sums[k:], sums[:k]
         self.means = self.sums / self.counts.clip(1)[:, None]
@@ -133,12 +147,12 @@ class _Problem:
 
     def _pass(self, W: Any, factors: Any, constants: Any) -> tuple[Any, Any]:
         """Inner products (r, n) of rows of W with recordings, and ``Σ_i (factors inner + constants)_i x_i``."""
-        self.n_passes += 1
+        self._count()
         return self.blocks.reduce(inner_and_sum, factors, constants, shared=W)
 
     def _sum(self, constants: Any) -> Any:
         """Σ_i constants_i x_i."""
-        self.n_passes += 1
+        self._count()
         return self.blocks.reduce(inner_and_sum, constants)[1]
 
     def _energy(self, probes: Any) -> float:
@@ -183,7 +197,7 @@ class _Problem:
 
     def _begin(self, W: Any) -> tuple[Any, Any]:
         """Scores and gradients of all classes at W, in one pass."""
-        self.n_passes += 1
+        self._count()
         signs, zeros = self.signs, self._zeros(*self.signs.shape)
         bias, share = zeros + self.rho * W[:, -1:], zeros + self.alpha / self.scale
         f, total = self.blocks.reduce(hinge_gradient, signs, self.C, bias, share, shared=W[:, :-1])
@@ -192,7 +206,7 @@ class _Problem:
         out[:, -1] -= self.rho * 2 * (self.C * signs * (1 - signs * f).clip(0)).sum(1)
         return f, out
 
-    def solve(self, tol: float, max_iter: int, start: Any, progress: Progress) -> PrimalMachine:
+    def solve(self, tol: float, max_iter: int, start: Any) -> PrimalMachine:
         k, d = len(self.signs), self.blocks.shape[1]
         W, f = self._zeros(k, d + 1), self._zeros(k, len(self.codes))
         rows = np.arange(k)  # classes that are not done
@@ -207,7 +221,7 @@ class _Problem:
             first = _norms((2 * self.C * self.signs)[:, some] @ self.sums)
         first = np.maximum(first, 1e-300)
         n_iter = 0
-        for _ in progress(range(max_iter), total=None, desc="Newton steps"):
+        for _ in range(max_iter):
             norms = _norms(gradient) / first[rows]
             going = norms > tol
             rows, gradient, norms = rows[going], gradient[going], norms[going]

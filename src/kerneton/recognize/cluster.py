@@ -41,11 +41,13 @@ def connect(address: str) -> Any:
 
 def check_workers(client: Any) -> None:
     """Every worker must have this version of kerneton."""
-    found = _asked(lambda: client.run(_version))
+    # Nothing of ours is sent: a worker that lacks it could not even read the question.
+    asked = "__import__('kerneton').__version__"
+    found = _asked(lambda: client.run(eval, asked, on_error="return"))
     if not found:
         raise ParameterError("the Dask cluster has no workers")
     wrong = [
-        f"{worker} has {version or 'none'}"
+        f"{worker} has {version if isinstance(version, str) else 'none'}"
         for worker, version in found.items()
         if version != kerneton.__version__
     ]
@@ -53,15 +55,6 @@ def check_workers(client: Any) -> None:
         raise ParameterError(
             f"workers need kerneton {kerneton.__version__}, as here: {'; '.join(sorted(wrong)[:5])}; install it there"
         )
-
-
-def _version() -> str | None:
-    try:
-        import kerneton
-
-        return kerneton.__version__
-    except ImportError:
-        return None
 
 
 class ClusterBlocks:

@@ -67,9 +67,11 @@ def add(model: Any, X: Any, y: Any, groups: Any = None) -> Any:
         raise DataError(
             "subjects are known of the recordings of the fit or of those that are added, not of both"
         )
-    larger = encoder.extended(sequences)
     both = None if people is None else [*people, *groups]
-    return model._fit(larger.sequences, [*labels, *y], both, {"keep": True}, larger)
+    every = [*encoder.sequences, *sequences]
+    # Beyond Gram matrices all are encoded by what a new sample chooses: features that were kept are of no use.
+    larger = None if training.is_large(model.machine, len(every)) else encoder.extended(sequences)
+    return model._fit(every, [*labels, *y], both, {"keep": True}, larger)
 
 
 def fit_large(
