@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.recognize.search import Search
     from kerneton.report.evaluation import evaluate
     from kerneton.report.results import Report
+    from kerneton.stream.evaluation import evaluate_spotting
 
     __version__: str
 
@@ -59,6 +60,7 @@ __all__ = [
     "__version__",
     "dck_kernel",
     "evaluate",
+    "evaluate_spotting",
     "explain",
     "get_protocol",
     "load",
@@ -93,6 +95,7 @@ _PUBLIC = {
     "SkeletonSequence": "data.sequence",
     "dck_kernel": "kernels.exact",
     "evaluate": "report.evaluation",
+    "evaluate_spotting": "stream.evaluation",
     "explain": "recognize.contributions",
     "get_protocol": "datasets.protocols",
     "load": "recognize.model_file",

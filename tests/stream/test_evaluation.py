@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from kerneton.data.segments import Segment
+from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError
 from kerneton.stream.detection import Detection
 from kerneton.stream.evaluation import SpottingReport, evaluate_spotting
-from kerneton.stream.timeline import draw_timeline, write_page
+from kerneton.stream.page import write_page
+from kerneton.stream.timeline import draw_timeline
 
 
 def report():
@@ -52,7 +56,33 @@ def test_pictures_and_pages_escape_labels(tmp_path):
     rows = [("<b>", [Segment("<script>", 0, 30)], [Detection("<script>", 5, 30, probability=0.5)])]
     write_page(tmp_path / "page.html", "T & <i>", rows, [60], fps=30.0, figures={"f1": 0.5, "delay": None})
     text = (tmp_path / "page.html").read_text()
-    assert "<script>" not in text
-    assert "&lt;script&gt;" in text
+    assert text.count("<script>") == 1  # the players'
+    assert "&lt;script&gt;, frames" in text
+    assert "T &amp; &lt;i&gt;" in text
     draw_timeline(tmp_path / "line.png", rows, [60])
     assert (tmp_path / "line.png").stat().st_size > 1000
+
+
+def test_mistakes_can_be_played(tmp_path):
+    from walks import walk
+
+    told = report()
+    told.recordings = [SkeletonSequence(walk(120), name="long", fps=30)]
+    text = told.to_html(tmp_path / "report.html").read_text()
+    motions = json.loads(text.partition('id="motions">')[2].partition("</script>")[0])
+    assert [len(m["frames"]) for m in motions] == [60, 60]  # a segment of 30 frames, with 15 before and after
+    assert "missed <b>clap</b>" in text
+    assert "found, and wrong: <b>wave</b>" in text
+    assert "0.500" in text
+
+
+def test_the_order_of_training_may_be_expected(spotter, takes):
+    free = evaluate_spotting(spotter, [takes[3]])
+    ordered = evaluate_spotting([spotter], [takes[3]], in_order=True)
+    assert [[d.label for d in f] for f in ordered.found] == [
+        [d.label for d in spotter.spot(takes[3], in_order=True)]
+    ]
+    assert {d.decision for d in ordered.found[0]} <= {
+        d.decision for d in spotter.spot(takes[3], in_order=True)
+    }
+    assert free.found[0][0].score != ordered.found[0][0].score

@@ -16,7 +16,15 @@ from walks import walk
 
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
-from kerneton.stream.sources import MAX_MESSAGE, bind, from_lines, from_recording, from_udp, parse_message
+from kerneton.stream.sources import (
+    MAX_MESSAGE,
+    bind,
+    buffered,
+    from_lines,
+    from_recording,
+    from_udp,
+    parse_message,
+)
 from kerneton.stream.websocket import from_websocket
 
 FRAME = json.dumps({"joints": [[0, 1, 2], None], "time": 1.5, "body": "ann"}).encode()
@@ -164,3 +172,51 @@ def test_addresses(text):
 def test_a_port_in_use_is_an_error_of_one_line():
     with bind("ws", "0") as sock, pytest.raises(ParameterError, match=r"cannot listen on 127\.0\.0\.1"):
         bind("ws", str(sock.getsockname()[1]))
+
+
+def test_ten_thousand_messages_as_fast_as_they_can_be_sent(spotter):
+    """Over a real socket, into a real stream: it goes on, and what could not be used is counted and said."""
+    joints = [[float(j), 1.0, 2.0] for j in range(20)]
+    burst = [json.dumps({"joints": joints, "time": t / 10_000}).encode() for t in range(10_000)]
+    last = json.dumps({"joints": joints, "time": 2.0}).encode()
+
+    def talk(address):
+        with connect(address) as c:
+            c.sendall(b"".join(websocket_frame(data) for data in burst))
+            c.sendall(websocket_frame(last))
+
+    stream, events = spotter.stream(delay=0.5), []
+    with bind("ws", "0") as sock:
+        client = threading.Thread(target=talk, args=(sock.getsockname(),))
+        client.start()
+        source = buffered(from_websocket(sock, once=True), size=100)
+        first = next(source)
+        client.join()  # nobody reads meanwhile: all that is more than 100 has to go
+        for message in [first, *source]:
+            if message.fault is None:
+                events += stream.push(message.joints, message.time, message.body)
+            else:
+                events += stream.drop(message.fault, message.count)
+    summary = stream.summary()
+    dropped = summary["dropped: messages that came faster than they can be used"]
+    assert dropped >= 9000
+    assert summary["frames"] + dropped == 10_001
+    assert [e.reason for e in events if e.kind == "dropped"] == [
+        "messages that came faster than they can be used"
+    ]
+
+
+def test_ten_thousand_packets_over_udp():
+    with bind("udp", "0") as sock, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        source = buffered(from_udp(sock), size=100)
+        client.sendto(FRAME, sock.getsockname())
+        used = [next(source)]
+        for _ in range(10_000):
+            client.sendto(FRAME, sock.getsockname())
+        reader = threading.Thread(target=lambda: used.extend(source))
+        reader.start()
+        while reader.is_alive():  # the last packet may be lost as well
+            client.sendto(b"", sock.getsockname())
+            reader.join(0.01)
+    assert sum(m.count for m in used) > 100
+    assert used[0].time == 1.5

@@ -38,7 +38,17 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--eaf", metavar="FILE", help="write the segments for ELAN; of one recording")
     parser.add_argument("-o", "--output", metavar="FILE", help="draw a timeline")
     parser.add_argument("--html", metavar="FILE", help="write a page with timelines and a table")
+    add_order(parser)
     add_reading_options(parser)
+
+
+def add_order(parser: Any) -> None:
+    """Say that the order of actions may be used."""
+    parser.add_argument(
+        "--in-order",
+        action="store_true",
+        help="expect the actions in the order of the training recordings, as of exercises that follow one course",
+    )
 
 
 def run(args: argparse.Namespace) -> Output:
@@ -49,9 +59,9 @@ def run(args: argparse.Namespace) -> Output:
 
     model = load(args.model)
     spotter_of(model)  # refuses a recogniser that was not trained for it before anything is read
-    recordings = read_recordings(args.files, args)
+    recordings = read_recordings(args.files, args, model)
     with all_cores():
-        found = [model.spot(r, progress=progress_of(args)) for _, r in recordings]
+        found = [model.spot(r, in_order=args.in_order, progress=progress_of(args)) for _, r in recordings]
         rows = [
             _row(file, r, d) | {"reason": _reason(model, r, d)}
             for (file, r), detections in zip(recordings, found, strict=True)
@@ -124,11 +134,13 @@ def _write(args: argparse.Namespace, recordings: Any, found: Any, rows: list[dic
             raise ParameterError("--eaf is for one recording that knows its frame rate (--fps)")
         write_text(args.eaf, eaf_text(found[0], only.fps))
     if args.output or args.html:
-        from kerneton.stream.timeline import draw_timeline, write_page
+        from kerneton.stream.page import write_page
+        from kerneton.stream.timeline import draw_timeline
 
         lines = [(r.name, r.segments, d) for (_, r), d in zip(recordings, found, strict=True)]
         lengths, fps = [r.n_frames for _, r in recordings], recordings[0][1].fps
         if args.output:
             draw_timeline(args.output, lines, lengths, fps)
         if args.html:
-            write_page(args.html, "Actions found", lines, lengths, fps=fps)
+            played = [r for _, r in recordings]
+            write_page(args.html, "Actions found", lines, lengths, fps=fps, recordings=played)

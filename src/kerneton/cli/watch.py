@@ -12,6 +12,7 @@ from typing import Any
 
 from kerneton.cli._common import Output, add_command
 from kerneton.cli._recordings import add_reading_options
+from kerneton.cli.spot import add_order
 from kerneton.exceptions import ParameterError
 
 _EXAMPLES = """\
@@ -58,6 +59,7 @@ def add_parser(subparsers: Any) -> None:
         help="run per action; {label}, {start}, {stop}, {body} are filled in",
     )
     parser.add_argument("--once", action="store_true", help="with ws: end when the last client has left")
+    add_order(parser)
     add_reading_options(parser)
 
 
@@ -66,11 +68,13 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.recognize.model_file import load
 
     delay = None if args.sure else args.delay
-    stream = load(args.model).stream(fps=args.rate, delay=delay, repetitions=args.repetitions)
+    stream = load(args.model).stream(
+        fps=args.rate, delay=delay, repetitions=args.repetitions, in_order=args.in_order
+    )
     try:
         for message in _messages(args):
             if message.fault is not None:
-                events = stream.drop(message.fault)
+                events = stream.drop(message.fault, message.count)
             else:
                 events = stream.push(message.joints, message.time, message.body)
             for event in events:
@@ -98,9 +102,9 @@ def _messages(args: argparse.Namespace) -> Iterator[Any]:
             local = host in ("127.0.0.1", "::1")
             who = "from this machine alone" if local else "from any machine that can reach it"
             print(f"kerneton: listening on {kind} {host}:{port}, {who}", file=sys.stderr, flush=True)
-            yield from (
-                sources.from_udp(sock) if kind == "udp" else websocket.from_websocket(sock, once=args.once)
-            )
+            udp = kind == "udp"
+            messages = sources.from_udp(sock) if udp else websocket.from_websocket(sock, once=args.once)
+            yield from sources.buffered(messages)
     else:
         from kerneton.cli._recordings import read_one
 
@@ -141,12 +145,17 @@ def line(event: Any) -> str:
     >>> from kerneton.stream.live import Event
     >>> line(Event("segment", "0", 4.0, label="wave", start=1.0, stop=3.0, probability=0.9))
     '    4.00  body 0  wave from 1.00 to 3.00, probability 0.90'
+
+    With repetitions, regularity is 1 for a metronome.
     """
     head = f"{event.time:8.2f}  body {_plain(event.body)}  "
     if event.kind == "segment":
         more = ""
         if event.repetitions is not None and event.repetitions.count > 1:
-            more = f", {event.repetitions.count} repetitions"
+            counted = event.repetitions
+            more = f", {counted.count} repetitions"
+            if counted.regularity is not None:
+                more += f" every {counted.period:.2f} s, regularity {counted.regularity:.2f}"
         chance = "" if event.probability is None else f", probability {event.probability:.2f}"
         return f"{head}{_plain(event.label)} from {event.start:.2f} to {event.stop:.2f}{chance}{more}"
     if event.kind == "provisional":

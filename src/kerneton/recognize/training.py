@@ -36,11 +36,13 @@ class SpottingMixin:
         self.spotter_ = fit_spotting(self, takes, **options)
         return self
 
-    def spot(self, recording: SkeletonSequence, *, progress: Progress | None = None) -> list[Detection]:
-        """The actions of a long recording, in order of time, none overlapping another."""
+    def spot(
+        self, recording: SkeletonSequence, *, in_order: bool = False, progress: Progress | None = None
+    ) -> list[Detection]:
+        """The actions of a long recording, none overlapping another; ``in_order`` expects them in the order of training."""
         from kerneton.stream.spotter import spot
 
-        return spot(self, recording, progress=progress)
+        return spot(self, recording, in_order=in_order, progress=progress)
 
     def stream(self, *, fps: float | None = None, delay: float | None = None, **options: Any) -> LiveStream:
         """A live stream of frames; final segments come ``delay`` seconds after their end, None for when they are sure."""

@@ -163,9 +163,10 @@ class Scene:
         return max(width, narrowest), height
 
     def clock(self, t: int) -> str:
-        """The time of a frame, or its number."""
+        """The time of a frame, or its number; and which action it belongs to, where segments say."""
         time = f"{t / self.sequence.fps:.2f} s" if self.sequence.fps else f"frame {t}"
-        return f"{time}, missing" if np.isnan(self.plane[t]).all() else time
+        inside = [s.label for s in self.sequence.segments if s.start <= t < s.stop]
+        return ", ".join([time, *inside, *(["missing"] if np.isnan(self.plane[t]).all() else [])])
 
 
 def _floor(points: np.ndarray, height: float, axes: np.ndarray, *, flat: bool) -> np.ndarray:

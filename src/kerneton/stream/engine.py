@@ -6,7 +6,6 @@ its frames give the same candidates. What differs is when a segment is settled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +16,7 @@ from kerneton.machine.classes import per_class
 from kerneton.stream.detection import Detection
 from kerneton.stream.frames import AHEAD, FrameFeatures
 from kerneton.stream.proposals import CONTEXT, WindowScorer, overlaps
-from kerneton.stream.selection import best_segments, components
+from kerneton.stream.selection import Order, Paths
 from kerneton.stream.verify import Candidates
 
 BLOCK = 4
@@ -123,9 +122,12 @@ class Proposer:
 
 
 class Engine:
-    """Segments of one body, found by a recogniser with a spotter; ``delay`` in frames, None for as long as it takes."""
+    """Segments of one body, found by a recogniser with a spotter; ``delay`` in frames, None for as long as it takes.
 
-    def __init__(self, recognizer: Any, delay: int | None = None) -> None:
+    With an ``order`` the actions are expected in it.
+    """
+
+    def __init__(self, recognizer: Any, delay: int | None = None, order: Order | None = None) -> None:
         self._recognizer, self._spotter, self.delay = recognizer, recognizer.spotter_, delay
         s = self._spotter
         known = [str(c) for c in recognizer.classes_]
@@ -137,7 +139,12 @@ class Engine:
         self._judged = 0  # windows that stop here or earlier are verified
         self._waiting: list[Proposal] = []
         self._active: list[Detection] = []
-        self._settled = 0  # no segment that is reported may start before this frame
+        self._last: Detection | None = None  # the last that was reported: none may start before it ends
+        self._order, self._threshold, self._slack = order, s.threshold_, 0.0
+        if order is not None and delay is None:  # the order may make up for low odds
+            self._threshold, self._slack = order.threshold, max(0.0, float(order.table.max()))
+        elif order is not None:  # who cannot wait for the best of what is expected takes none on trust
+            self._order = replace(order, table=np.minimum(order.table, 0.0))
 
     @property
     def n_frames(self) -> int:
@@ -162,10 +169,10 @@ class Engine:
 
     def provisional(self) -> Detection | None:
         """What seems to go on now: the last segment of the best reading so far, if it reaches close to now."""
-        chosen = self._best(self._active)
+        chosen = self._chosen(self._paths())
         if not chosen or chosen[-1].stop < self._windows.scored - max(BLOCK, chosen[-1].n_frames // 2):
             return None
-        return replace(chosen[-1], decided=self.n_frames)
+        return chosen[-1]
 
     def _take(self, proposed: list[Proposal]) -> list[Detection]:
         self._waiting += proposed
@@ -187,40 +194,44 @@ class Engine:
             per_class(self._recognizer.decision_function(recordings)).astype(float)[:, self._columns],
         )
         odds, labels = s.verifier_.log_odds(found), found.labels()
-        for i in np.flatnonzero(odds > s.threshold_):
-            if waiting[i].start >= self._settled:
-                self._active.append(
-                    Detection(
-                        s.classes_[labels[i]],
-                        waiting[i].start,
-                        waiting[i].stop,
-                        score=float(odds[i]),
-                        probability=float(1 / (1 + np.exp(-odds[i]))),
-                        decision=float(found.deep[i, labels[i]]),
-                    )
-                )
+        begin = 0 if self._last is None else self._last.stop
+        for i in np.flatnonzero(odds > self._threshold - self._slack):
+            if waiting[i].start >= begin:
+                label, decision = s.classes_[labels[i]], float(found.deep[i, labels[i]])
+                place = waiting[i].start, waiting[i].stop
+                self._active.append(Detection(label, *place, score=float(odds[i]), decision=decision))
 
-    def _best(self, among: Sequence[Detection]) -> list[Detection]:
-        return [among[i] for i in best_segments(among, [d.score - self._spotter.threshold_ for d in among])]
+    def _paths(self) -> Paths:
+        gains = [d.score - self._threshold for d in self._active]
+        return Paths(self._active, gains, self._order, self._last)
+
+    def _chosen(self, paths: Paths, way: list[int] | None = None) -> list[Detection]:
+        """A way, by default the best, as it is reported: with what each segment gains from the one before it."""
+        chosen = []
+        for i in paths.best() if way is None else way:
+            d = self._active[paths.at[i]]
+            score = d.score + float(paths.extra[i])
+            probability = float(1 / (1 + np.exp(-score)))
+            chosen.append(replace(d, score=score, probability=probability, decided=self.n_frames))
+        return chosen
 
     def _settle(self, *, final: bool) -> list[Detection]:
         """Take what can no longer change, or has waited for as long as it may."""
         if not self._active:
             return []
-        if self.delay is None or final:
-            horizon = self._judged + 1 - self._longest  # windows to come start here or later
-            found, keep = [], []
-            for group in components(self._active):
-                members = [self._active[i] for i in group]
-                if final or max(d.stop for d in members) <= horizon:
-                    found += self._best(members)
-                else:
-                    keep += members
-            self._active = keep
+        paths = self._paths()
+        if final:
+            found, self._active = self._chosen(paths), []
+        elif self.delay is None:
+            # Windows to come start at this frame or later, and stop after all that are known.
+            way, matter = paths.sure(self._judged + 1 - self._longest)
+            found = self._chosen(paths, way)
+            self._active = [self._active[paths.at[i]] for i in sorted(matter - set(way))]
         else:
             due = self._windows.done + AHEAD - self.delay
-            found = [d for d in self._best(self._active) if d.stop <= due]
-            self._settled = found[-1].stop if found else self._settled
+            found = [d for d in self._chosen(paths) if d.stop <= due]
             # What the best reading left out when it was due does not come back: the delay is a promise.
-            self._active = [d for d in self._active if d.start >= self._settled and d.stop > due]
-        return [replace(d, decided=self.n_frames) for d in found]
+            begin = found[-1].stop if found else 0
+            self._active = [d for d in self._active if d.start >= begin and d.stop > due]
+        self._last = found[-1] if found else self._last
+        return found

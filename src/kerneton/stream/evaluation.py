@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from kerneton.stream.metrics import (
     segment_counts,
 )
 from kerneton.stream.shrec import shrec_scores
-from kerneton.stream.spotter import adapted
+from kerneton.stream.spotter import adapted, order_of
 
 
 @dataclass
@@ -42,6 +44,7 @@ class SpottingReport:
     fps: float | None
     n_splits: int = 1
     notes: list[str] = field(default_factory=list)
+    recordings: list[SkeletonSequence] = field(default_factory=list, repr=False)  # that were tested
     models: list[Any] = field(default_factory=list, repr=False)  # the fitted recogniser of each split
 
     def figures(self) -> dict[str, float | None]:
@@ -86,6 +89,18 @@ class SpottingReport:
             rows.append({"label": label, "true": c.true, "found": c.found, "right": c.right, "f1": c.f1})
         return rows
 
+    def to_html(self, path: str | os.PathLike[str], title: str = "Actions in long recordings") -> Path:
+        """Write a page: figures, timelines of truth and detections, and mistakes that can be played."""
+        from kerneton.stream.page import write_page
+
+        rows = list(zip(self.names, self.truth, self.found, strict=True))
+        facts: dict[str, Any] = {
+            "figures": self.figures(),
+            "classes": self.per_class(),
+            "recordings": self.recordings,
+        }
+        return write_page(path, title, rows, self.n_frames, fps=self.fps, **facts)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         takes = [
@@ -122,6 +137,7 @@ def evaluate_spotting(
     *,
     training: Any = None,
     delay: int | None = None,
+    in_order: bool = False,
     fps: float | None = None,
     progress: Progress | None = None,
     **options: Any,
@@ -140,6 +156,8 @@ def evaluate_spotting(
         From the training recordings of a split to what is fitted on; `lambda takes: cut recordings`, say.
     delay : int, optional
         Frames; by default segments are settled when nothing can change any more.
+    in_order : bool
+        Expect the actions in the order of the training recordings.
     fps : float, optional
         Where recordings do not know it.
     options : of `fit_spotting`, such as ``false_alarms``
@@ -161,10 +179,11 @@ def evaluate_spotting(
             fitted = clone(model).fit_spotting(chosen if training is None else training(chosen), **options)
         report.models.append(fitted)
         for i in test:
-            engine = Engine(fitted, delay)
+            engine = Engine(fitted, delay, order_of(fitted, in_order))
             joints = raw_joints(adapted(fitted, takes[i]))
             # One frame at a time, as a camera gives them: so that it is known when each segment was settled.
             found = [d for t in range(len(joints)) for d in engine.push(joints[t : t + 1])] + engine.close()
+            report.recordings.append(takes[i])
             report.names.append(takes[i].name)
             report.truth.append(takes[i].segments)
             report.found.append(sorted(found, key=lambda d: d.start))

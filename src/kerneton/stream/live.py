@@ -14,7 +14,7 @@ from kerneton.exceptions import ParameterError
 from kerneton.stream.detection import Detection
 from kerneton.stream.engine import SOONEST, Engine
 from kerneton.stream.repetitions import Repetitions, count_repetitions
-from kerneton.stream.spotter import spotter_of
+from kerneton.stream.spotter import order_of, spotter_of
 
 if TYPE_CHECKING:
     from kerneton.recognize.recognizer import Recognizer
@@ -73,6 +73,8 @@ class LiveStream:
         `Recognizer.spot` does.
     repetitions : bool
         Count the repetitions inside each final segment.
+    in_order : bool
+        Expect the actions in the order of the training recordings.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class LiveStream:
         fps: float | None = None,
         delay: float | None = None,
         repetitions: bool = False,
+        in_order: bool = False,
     ) -> None:
         spotter = spotter_of(recognizer)
         if fps is not None:
@@ -93,6 +96,7 @@ class LiveStream:
                 raise ParameterError(f"delay must be a number of seconds, got {delay!r}")
             delay = max(round(delay * self._own), SOONEST)
         self._recognizer, self._delay, self._repetitions = recognizer, delay, repetitions
+        self._order = order_of(recognizer, in_order)
         self._n_joints = spotter.features_.n_joints
         self._bodies: dict[str, _Body] = {}
         self._time = -1 / self._fps
@@ -119,16 +123,15 @@ class LiveStream:
                 if len(self._bodies) >= _MAX_BODIES:
                     events += self._drop(name, f"more than {_MAX_BODIES} bodies at a time")
                     continue
-                self._bodies[name] = _Body(
-                    name, Engine(self._recognizer, self._delay), self._own, self._repetitions, now
-                )
+                engine = Engine(self._recognizer, self._delay, self._order)
+                self._bodies[name] = _Body(name, engine, self._own, self._repetitions, now)
                 events.append(Event("body", name, now, reason="appears"))
             events += self._say(self._bodies[name].push(pose, now))
         return events
 
-    def drop(self, reason: str) -> list[Event]:
+    def drop(self, reason: str, count: int = 1) -> list[Event]:
         """Count input that never became a frame: a line that is no JSON, a packet that is too large."""
-        return self._drop("", reason)
+        return self._drop("", reason, count)
 
     def close(self) -> list[Event]:
         """End all bodies' streams; what is still open is settled."""
@@ -148,8 +151,8 @@ class LiveStream:
             self._told.pop(event.body, None)
         return events
 
-    def _drop(self, body: str, reason: str) -> list[Event]:
-        self.counters[f"dropped: {reason}"] += 1
+    def _drop(self, body: str, reason: str, count: int = 1) -> list[Event]:
+        self.counters[f"dropped: {reason}"] += count
         if self._told.get(body) == reason:  # ten thousand broken frames are one event, and a counter
             return []
         if len(self._told) > 4 * _MAX_BODIES:

@@ -4,57 +4,156 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from kerneton.data.segments import Segment
 
+_SKIPPED = 0.3  # what an action counts that follows after another one in between: any may be missed
+_UNSEEN = 0.1  # pairs of actions that are counted as seen, so that none is impossible
 
-def best_segments(candidates: Sequence[Segment], gains: Sequence[float]) -> list[int]:
-    """Positions of non-overlapping candidates that maximise Σ gain, in order of time; gains ≤ 0 are never taken.
 
-    By dynamic programming over candidates sorted by their stop: best(i) = max(best(i - 1), gain_i + best(p(i))), p(i) the
-    last candidate that stops before i starts. Of equal totals the one with fewer and earlier segments stays.
+@dataclass(frozen=True)
+class Order:
+    """Which action follows which: log P(b | a) / P(b) for the action b after a, and for the first one of a recording."""
+
+    labels: tuple[str, ...]
+    table: np.ndarray  # (n_labels + 1, n_labels), the last row for the first action
+    reach: int  # frames between two actions beyond which nothing is known
+    threshold: float = 0.0  # log odds, this order considered, below which nothing is reported
+
+    def gains(self, before: Segment | None) -> np.ndarray:
+        """(n_labels,) what every label gains if it comes next."""
+        row = len(self.labels) if before is None else self.labels.index(before.label)
+        return self.table[row]
+
+    def gain(self, before: Segment | None, segment: Segment) -> float:
+        """What a segment gains from the one before it."""
+        if segment.start - (0 if before is None else before.stop) > self.reach:
+            return 0.0
+        return float(self.gains(before)[self.labels.index(segment.label)])
+
+    def get_state(self) -> dict[str, Any]:
+        """What it can be made again from, with the labels."""
+        return {"table": self.table, "reach": self.reach, "threshold": self.threshold}
+
+
+def learn_order(recordings: Sequence[Sequence[Segment]], labels: tuple[str, ...]) -> Order:
+    """From the segments of recordings; a pair with others in between counts a little, a pair never seen a trace.
+
+    >>> order = learn_order([[Segment("a", 0, 5), Segment("b", 9, 12)]] * 3, ("a", "b"))
+    >>> order.table.round(1).tolist(), order.reach
+    ([[-2.8, 0.5], [0.0, 0.0], [0.5, -0.7]], 4)
+    """
+    k, reach = len(labels), 0
+    counts = np.zeros((k + 1, k))
+    for segments in recordings:
+        ordered = sorted(segments, key=lambda s: (s.start, s.stop))
+        codes = [k, *(labels.index(s.label) for s in ordered)]
+        for i, a in enumerate(codes):
+            for j, b in enumerate(codes[i + 1 :]):
+                counts[a, b] += _SKIPPED**j
+        stops = [0, *(s.stop for s in ordered)]
+        reach = max([reach, *(s.start - t for s, t in zip(ordered, stops, strict=False))])
+    usual = counts.sum(axis=0) + _UNSEEN
+    usual /= usual.sum()
+    share = (counts + _UNSEEN * k * usual) / (counts.sum(axis=1, keepdims=True) + _UNSEEN * k)
+    return Order(labels, np.log(share / usual), int(reach))
+
+
+class Paths:
+    """The best way to every candidate, by dynamic programming over candidates sorted by their stop.
+
+    best(i) = gain_i + max(from the start, max over j that stop before i starts of best(j) + order(j, i)). Gains ≤ 0 are never
+    taken where no ``order`` can make up for them. ``last`` is the segment that came before all candidates.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Segment],
+        gains: Sequence[float],
+        order: Order | None = None,
+        last: Segment | None = None,
+    ) -> None:
+        self._order, self._last = order, last
+        self.at = sorted(
+            (i for i in range(len(candidates)) if order is not None or gains[i] > 0),
+            key=lambda i: (candidates[i].stop, candidates[i].start, candidates[i].label),
+        )
+        self.segments = [candidates[i] for i in self.at]
+        self.stops = [s.stop for s in self.segments]
+        n = len(self.at)
+        self.values, self.extra = np.zeros(n), np.zeros(n)
+        self.back = [-1] * n
+        codes = np.zeros(n, dtype=int)
+        stops = np.array(self.stops, dtype=int)
+        for i, s in enumerate(self.segments):
+            before = bisect_right(self.stops, s.start, 0, i)
+            extra = 0.0 if order is None else order.gain(last, s)
+            value = extra
+            if before:
+                after = np.zeros(before)
+                if order is not None:
+                    codes[i] = order.labels.index(s.label)
+                    near = s.start - stops[:before] <= order.reach
+                    after = np.where(near, order.table[codes[:before], codes[i]], 0.0)
+                j = int(np.argmax(self.values[:before] + after))
+                if self.values[j] + after[j] > value:
+                    value, extra, self.back[i] = self.values[j] + after[j], float(after[j]), j
+            elif order is not None:
+                codes[i] = order.labels.index(s.label)
+            self.values[i], self.extra[i] = value + gains[self.at[i]], extra
+
+    def way(self, end: int) -> list[int]:
+        """Positions, in ``segments``, of the best way that ends here; -1 is the empty one."""
+        way = []
+        while end >= 0:
+            way.append(end)
+            end = self.back[end]
+        return way[::-1]
+
+    def best(self) -> list[int]:
+        """The best way of all."""
+        end = int(np.argmax(self.values)) if len(self.values) else -1
+        return self.way(end) if end >= 0 and self.values[end] > 0 else []
+
+    def sure(self, horizon: int) -> tuple[list[int], set[int]]:
+        """The segments that stay, whatever comes from frame ``horizon`` on; and all that can still matter.
+
+        A way to A makes a way to B superfluous if everything that may follow B may follow A, and gains more there.
+        """
+        n = len(self.values)
+        ends = [-1, *range(n)]
+        value = np.concatenate([[0.0], self.values])
+        stop = np.maximum(np.array([0, *self.stops]), horizon)
+        low = high = np.zeros((n + 1, 1))
+        if self._order is not None:
+            rows = [self._order.gains(self._last), *(self._order.gains(s) for s in self.segments)]
+            low, high = np.minimum(rows, 0.0), np.maximum(rows, 0.0)
+        alive = np.ones(n + 1, dtype=bool)
+        for a in np.argsort(-value, kind="stable"):
+            if alive[a]:
+                worst = (high - low[a]).max(axis=1)  # what B may gain more than A
+                alive &= ~((value[a] >= value + worst) & (stop >= stop[a])) | (np.arange(n + 1) == a)
+        ways = [self.way(ends[i]) for i in np.flatnonzero(alive)]
+        shared = []
+        for step in zip(*ways, strict=False):
+            if len(set(step)) > 1:
+                break
+            shared.append(step[0])
+        return shared, {i for way in ways for i in way}
+
+
+def best_segments(
+    candidates: Sequence[Segment], gains: Sequence[float], order: Order | None = None
+) -> list[int]:
+    """Positions of non-overlapping candidates that maximise Σ gain, in order of time.
 
     >>> long, a, b = Segment("x", 0, 10), Segment("x", 0, 5), Segment("x", 5, 10)
     >>> best_segments([long, a, b], [1.0, 0.7, 0.6])
     [1, 2]
     """
-    order = sorted(
-        (i for i in range(len(candidates)) if gains[i] > 0),
-        key=lambda i: (candidates[i].stop, candidates[i].start, candidates[i].label),
-    )
-    stops = [candidates[i].stop for i in order]
-    best = [0.0]
-    taken: list[tuple[bool, int]] = []
-    for n, i in enumerate(order):
-        before = bisect_right(stops, candidates[i].start, 0, n)
-        value = best[before] + gains[i]
-        taken.append((value > best[-1], before))
-        best.append(max(value, best[-1]))
-    chosen: list[int] = []
-    n = len(order)
-    while n:
-        take, before = taken[n - 1]
-        if take:
-            chosen.append(order[n - 1])
-            n = before
-        else:
-            n -= 1
-    return chosen[::-1]
-
-
-def components(candidates: Sequence[Segment]) -> list[list[int]]:
-    """Groups of candidates that overlap, directly or through others, in order of time.
-
-    >>> components([Segment("x", 0, 5), Segment("x", 10, 15), Segment("x", 4, 8)])
-    [[0, 2], [1]]
-    """
-    order = sorted(range(len(candidates)), key=lambda i: (candidates[i].start, candidates[i].stop))
-    groups: list[list[int]] = []
-    reach = -1
-    for i in order:
-        if groups and candidates[i].start < reach:
-            groups[-1].append(i)
-        else:
-            groups.append([i])
-        reach = max(reach, candidates[i].stop)
-    return groups
+    paths = Paths(candidates, gains, order)
+    return [paths.at[i] for i in paths.best()]

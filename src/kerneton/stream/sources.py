@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import math
 import socket
+import threading
 import time as clock
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
@@ -28,13 +30,14 @@ class Message:
     time: float | None = None
     body: str | None = None
     fault: str | None = None
+    count: int = 1  # messages that have the fault
 
 
 def parse_message(data: bytes) -> Message:
     """A message from its bytes; faults are named, never raised.
 
     >>> parse_message(b'{"joints": [[0, 1, 2]], "body": 3}')
-    Message(joints=[[0, 1, 2]], time=None, body='3', fault=None)
+    Message(joints=[[0, 1, 2]], time=None, body='3', fault=None, count=1)
     >>> parse_message(b'{"joints"').fault
     'a message that is not JSON'
     """
@@ -75,6 +78,45 @@ def from_lines(stream: IO[bytes]) -> Iterator[Message]:
             yield Message(fault="a message of more than 1 MiB")
         elif line.strip():
             yield parse_message(line)
+
+
+def buffered(messages: Iterator[Message], size: int = 1000) -> Iterator[Message]:
+    """Messages of a source that does not wait, read beside the work: what comes while ``size`` others wait is dropped and counted.
+
+    >>> [m.body for m in buffered(iter([Message(body="a"), Message(body="b")]))]
+    ['a', 'b']
+    """
+    waiting: deque[Message] = deque()
+    state, dropped = threading.Condition(), 0
+    ended = False
+
+    def read() -> None:
+        nonlocal dropped, ended
+        for message in messages:
+            with state:
+                if len(waiting) < size:
+                    waiting.append(message)
+                else:
+                    dropped += 1
+                state.notify()
+        with state:
+            ended = True
+            state.notify()
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        with state:
+            while not (waiting or dropped or ended):
+                state.wait(0.5)  # so that the user can end it
+            some, lost = list(waiting), dropped
+            waiting.clear()
+            dropped = 0
+            last = ended
+        yield from some
+        if lost:
+            yield Message(fault="messages that came faster than they can be used", count=lost)
+        if last:
+            return
 
 
 def from_recording(recording: SkeletonSequence, *, real_time: bool = True) -> Iterator[Message]:

@@ -17,6 +17,7 @@ from kerneton.stream.detection import Detection
 from kerneton.stream.engine import Engine
 from kerneton.stream.frames import FrameFeatures, raw_joints
 from kerneton.stream.proposals import CELLS, WindowScorer
+from kerneton.stream.selection import Order
 from kerneton.stream.verify import Verifier
 
 BACKGROUND = "background"
@@ -37,6 +38,8 @@ class Spotter(BaseEstimator):
         From the scores of window and recogniser to log odds.
     floor_, threshold_ : float
         The margin below which a window is not looked at, and the log odds below which nothing is reported.
+    order_ : Order or None
+        Which action follows which in the training recordings; None where these were cut.
     fps_ : float or None
         Frames per second of the training recordings.
     held_out_ : dict of str to float
@@ -49,6 +52,7 @@ class Spotter(BaseEstimator):
     verifier_: Verifier
     floor_: float
     threshold_: float
+    order_: Order | None = None
     fps_: float | None
     held_out_: dict[str, float]
 
@@ -63,6 +67,7 @@ class Spotter(BaseEstimator):
             "verifier": self.verifier_.get_state(),
             "floor": max(self.floor_, -1e9),
             "threshold": self.threshold_,
+            "order": None if self.order_ is None else self.order_.get_state(),
             "fps": self.fps_,
             "held_out": self.held_out_,
         }
@@ -73,6 +78,7 @@ class Spotter(BaseEstimator):
         self.features_ = FrameFeatures(state["layout"], state["n_joints"]).set_state(state["features"])
         self.scorer_, self.verifier_ = WindowScorer(**state["scorer"]), Verifier(**state["verifier"])
         self.floor_, self.threshold_ = float(state["floor"]), float(state["threshold"])
+        self.order_ = None if state.get("order") is None else Order(self.classes_, **state["order"])
         self.fps_ = None if state["fps"] is None else float(state["fps"])
         self.held_out_ = {str(k): float(v) for k, v in state["held_out"].items()}
         self.scorer_.lengths = np.asarray(self.scorer_.lengths, dtype=int)
@@ -81,6 +87,8 @@ class Spotter(BaseEstimator):
             raise ModelFileError("scores of windows for other features or actions")
         if np.shape(self.scorer_.intercept) != (k,) or not self.verifier_.fits(k - 1):
             raise ModelFileError("odds of other actions")
+        if self.order_ is not None and np.shape(self.order_.table) != (k, k - 1):
+            raise ModelFileError("an order of other actions")
         if lengths.ndim != 1 or not len(lengths) or (np.diff(lengths) <= 0).any():
             raise ModelFileError("lengths of windows that do not increase")
         if not 0 < lengths[0] <= lengths[-1] <= _LONGEST or (self.fps_ is not None and not self.fps_ > 0):
@@ -105,8 +113,22 @@ def spotter_of(recognizer: Any) -> Spotter:
     return found
 
 
+def order_of(recognizer: Any, wanted: bool = True) -> Order | None:
+    """The order of actions that was learnt, if it is wanted."""
+    if not wanted:
+        return None
+    order = spotter_of(recognizer).order_
+    if order is None:
+        raise ParameterError("no order of actions was learnt: that needs long recordings with segments")
+    return order
+
+
 def spot(
-    recognizer: Any, recording: SkeletonSequence, *, progress: Progress | None = None
+    recognizer: Any,
+    recording: SkeletonSequence,
+    *,
+    in_order: bool = False,
+    progress: Progress | None = None,
 ) -> list[Detection]:
     """The actions of a recording, in order of time, none overlapping another; see `Recognizer.spot`.
 
@@ -117,7 +139,7 @@ def spot(
     ['kick', 'wave', 'clap']
     """
     (recording,) = check_sequences([adapted(recognizer, recording)], allow_missing=True)
-    engine, joints = Engine(recognizer), raw_joints(recording)
+    engine, joints = Engine(recognizer, order=order_of(recognizer, in_order)), raw_joints(recording)
     chunks = range(0, len(joints), _CHUNK)
     found: list[Detection] = []
     for start in (progress or silent)(chunks, total=len(chunks), desc="spotting"):

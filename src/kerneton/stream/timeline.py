@@ -1,16 +1,14 @@
-"""Timelines: truth above detections, one colour per label, as a picture or as a page."""
+"""Timelines: truth above detections, one colour per label."""
 
 from __future__ import annotations
 
 import html
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from kerneton.data.segments import Segment
 from kerneton.exceptions import import_extra
-from kerneton.files.output import replacing, write_text
+from kerneton.files.output import replacing
 from kerneton.stream.detection import Detection
 
 _COLOURS = (
@@ -81,47 +79,3 @@ def timeline_svg(
                 f"<title>{html.escape(told)}</title></rect>"
             )
     return "".join(parts) + "</svg>"
-
-
-def write_page(
-    path: str | os.PathLike[str],
-    title: str,
-    rows: Sequence[tuple[str, Sequence[Segment], Sequence[Detection]]],
-    n_frames: Sequence[int],
-    *,
-    fps: float | None = None,
-    figures: dict[str, Any] | None = None,
-) -> Path:
-    """Write one HTML page without scripts or links: timelines, a table of detections, and figures where given."""
-    shade = colours([s.label for _, a, b in rows for s in (*a, *b)])
-    legend = " ".join(
-        f'<span style="border-left:1em solid {c};padding:0 .8em 0 .4em">{html.escape(k)}</span>'
-        for k, c in shade.items()
-    )
-    body = [f"<h1>{html.escape(title)}</h1><p>Truth above, detections below. {legend}</p>"]
-    if figures:
-        cells = "".join(
-            f"<tr><td>{html.escape(k)}</td><td>{'unknown' if v is None else f'{v:.3f}'}</td></tr>"
-            for k, v in figures.items()
-        )
-        body.append(f"<table>{cells}</table>")
-    for (name, truth, found), n in zip(rows, n_frames, strict=True):
-        body.append(f"<h2>{html.escape(name)}</h2>{timeline_svg(truth, found, n, shade)}")
-        lines = []
-        for d in found:
-            start, stop = (
-                (d.start, d.stop) if fps is None else (f"{d.start / fps:.2f} s", f"{d.stop / fps:.2f} s")
-            )
-            chance = "" if d.probability is None else f"{d.probability:.2f}"
-            lines.append(
-                f"<tr><td>{html.escape(d.label)}</td><td>{start}</td><td>{stop}</td><td>{chance}</td></tr>"
-            )
-        head = "<tr><th>label</th><th>start</th><th>stop</th><th>probability</th></tr>"
-        body.append(f"<table>{head}{''.join(lines)}</table>")
-    style = "body{font-family:sans-serif;max-width:70em;margin:2em auto;padding:0 1em}td,th{padding:.1em .8em;text-align:left}"
-    page = (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f"<style>{style}</style></head><body>{''.join(body)}</body></html>\n"
-    )
-    write_text(path, page)
-    return Path(path)

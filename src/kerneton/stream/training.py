@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,26 +17,21 @@ from kerneton.machine.folds import held_out_scores
 from kerneton.machine.gram import gram
 from kerneton.machine.threads import one_blas_thread
 from kerneton.stream.compose import compose_takes
-from kerneton.stream.detection import Detection
 from kerneton.stream.engine import Proposer
 from kerneton.stream.examples import Take, cut_examples, make_take
 from kerneton.stream.frames import FrameFeatures, raw_joints
-from kerneton.stream.metrics import match_segments
 from kerneton.stream.proposals import WindowScorer, fit_scorer, overlaps, window_lengths
-from kerneton.stream.selection import best_segments
+from kerneton.stream.selection import learn_order
 from kerneton.stream.spotter import BACKGROUND, Spotter
+from kerneton.stream.thresholds import RIGHT, choose_threshold
 from kerneton.stream.verify import (
     Candidates,
-    Verifier,
     fit_durations,
     fit_verifier,
-    threshold_for_alarms,
-    threshold_for_f1,
 )
 
 _MAX_FOLDS = 5
 _CANDIDATES_PER_FRAME = 0.2  # on average over held-out training recordings
-_RIGHT = 0.5  # overlap at which a detection counts as right
 
 Folds = list[tuple[list[int], list[int]]]
 
@@ -66,8 +62,9 @@ def fit_spotting(
     recordings = check_sequences(takes, allow_missing=True)
     if false_alarms is not None:
         check_positive("false_alarms", false_alarms)
+    ordered = True
     if not any(r.segments for r in recordings):
-        recordings = compose_takes(recordings)
+        recordings, ordered = compose_takes(recordings), False
     bare = [r.name or f"#{i}" for i, r in enumerate(recordings) if not r.segments]
     if bare:
         raise DataError(f"{len(bare)} of {len(recordings)} recordings have no segments, first {bare[0]}")
@@ -75,10 +72,12 @@ def fit_spotting(
     if quiet:
         extra = check_sequences(quiet, allow_missing=True)
         recordings = [*recordings, *(r.replace(segments=()) for r in extra)]
-    return _learn(recognizer, recordings, false_alarms)
+    return _learn(recognizer, recordings, false_alarms, ordered)
 
 
-def _learn(recognizer: Any, recordings: Sequence[SkeletonSequence], false_alarms: float | None) -> Spotter:
+def _learn(
+    recognizer: Any, recordings: Sequence[SkeletonSequence], false_alarms: float | None, ordered: bool
+) -> Spotter:
     classes = tuple(sorted({s.label for r in recordings for s in r.segments}))
     if BACKGROUND in classes:
         raise DataError(
@@ -112,9 +111,16 @@ def _learn(recognizer: Any, recordings: Sequence[SkeletonSequence], false_alarms
     out.classes_, out.features_, out.floor_ = classes, features, floor
     out.verifier_ = fit_verifier(candidates, right, fit_durations(durations))
     out.fps_ = float(np.median(rates)) if rates else None
-    out.threshold_, out.held_out_ = _threshold(
-        candidates, takes, out.verifier_, classes, false_alarms, out.fps_
-    )
+    options = candidates, takes, out.verifier_, classes, false_alarms, out.fps_
+    out.threshold_, out.held_out_ = choose_threshold(*options)
+    if ordered:
+        segments = [t.recording.segments for t in takes]
+        others = {i: [segments[j] for j in inside] for inside, outside in folds for i in outside}
+        orders = [
+            learn_order(others[i], classes) for i in range(len(takes))
+        ]  # nobody's own is expected of them
+        threshold, _ = choose_threshold(*options, orders)
+        out.order_ = replace(learn_order(segments, classes), threshold=threshold)
     out.scorer_ = _scorer(takes, len(classes), lengths)
     return out
 
@@ -217,49 +223,5 @@ def _above(c: Candidates, floor: float) -> Candidates:
 def _right(c: Candidates, take: Take) -> np.ndarray:
     if not len(take.windows):
         return np.zeros(len(c.windows), dtype=bool)
-    hit = overlaps(c.windows, take.windows) >= _RIGHT
+    hit = overlaps(c.windows, take.windows) >= RIGHT
     return (hit & (take.codes[None] == c.labels()[:, None])).any(axis=1)
-
-
-def _threshold(
-    candidates: Sequence[Candidates],
-    takes: Sequence[Take],
-    verifier: Verifier,
-    classes: tuple[str, ...],
-    false_alarms: float | None,
-    fps: float | None,
-) -> tuple[float, dict[str, float]]:
-    """The threshold, and what it gives on the held-out people."""
-    if false_alarms is not None and fps is None:
-        raise DataError("false alarms per hour need recordings that know their frame rate (fps)")
-    threshold = 0.0
-    told: dict[str, float] = {}
-    n_true = sum(len(t.windows) for t in takes)
-    hours = sum(len(t.joints) for t in takes) / (fps or 30.0) / 3600
-    # The threshold also shapes what competes: a few rounds settle both.
-    for _ in range(4):
-        scores, right = [], []
-        for c, take in zip(candidates, takes, strict=True):
-            odds, labels = verifier.log_odds(c), c.labels()
-            found = [
-                Detection(classes[k], int(a), int(b), score=float(z))
-                for (a, b), k, z in zip(c.windows, labels, odds, strict=True)
-                if z > threshold - 2
-            ]
-            kept = [found[i] for i in best_segments(found, [d.score - threshold + 2 for d in found])]
-            matches = match_segments(take.recording.segments, kept, _RIGHT)
-            scores += [d.score for d in kept]
-            right += [m is not None for m in matches]
-        s, ok = np.array(scores), np.array(right, dtype=bool)
-        if false_alarms is None:
-            threshold = threshold_for_f1(s, ok, n_true)
-        else:
-            threshold = threshold_for_alarms(s[~ok], hours, false_alarms)
-        n_right, n_found = int((ok & (s > threshold)).sum()), int((s > threshold).sum())
-        told = {
-            "precision": n_right / n_found if n_found else 0.0,
-            "recall": n_right / n_true if n_true else 0.0,
-            "f1": 2 * n_right / (n_found + n_true) if n_found + n_true else 0.0,
-            "false_alarms_per_hour": (n_found - n_right) / hours,
-        }
-    return threshold, told

@@ -63,28 +63,36 @@ def render(
     links = {(p.label, p.predicted): f"#{anchor(k)}" for k, p in enumerate(pairs, start=1)}
     importance = pooled([split.importance for split in report.splits if split.importance is not None])
     joints = joint_cards(importance, recordings, examples)
-    script = _resource("players.js")
-    page = environment().get_template("page.html").render(
+    return fill(
+        "page.html",
         report=report,
         name=report.data.get("name") or "Recordings",
         contents=_CONTENTS,
         tiles=tiles(report),
         command=command,
-        today=time.strftime("%Y-%m-%d"),
         has_data=recordings is not None,
         classes=class_rows(report),
         wrong=mistake_list(report, [v for v in verdicts if not v.correct]),
         importance=joints,
         sided_classes=joints is not None and any(card["sided"] for card in joints["cards"]),
-        style=Markup(_resource("style.css")),
-        script=Markup(script),
-        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         **result_facts(report),
         **confusion_facts(report, links if recordings is not None else {}),
         **({} if recordings is None else mistake_cards(recordings, pairs)),
         **calibration_facts(report),
         **data_facts(report, recordings),
         **making_facts(report),
+    )  # fmt: skip
+
+
+def fill(template: str, **values: Any) -> str:
+    """A page from its template, with the style and the players' script in it."""
+    script = _resource("players.js")
+    page = environment().get_template(template).render(
+        today=time.strftime("%Y-%m-%d"),
+        style=Markup(_resource("style.css")),
+        script=Markup(script),
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        **values,
     )  # fmt: skip
     # Names of files may hold halves of characters, which no encoding can write.
     return page.encode("utf-8", "replace").decode("utf-8").translate(_STRANGE).lstrip() + "\n"
