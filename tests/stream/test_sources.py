@@ -185,13 +185,20 @@ def test_ten_thousand_messages_as_fast_as_they_can_be_sent(spotter):
             c.sendall(b"".join(websocket_frame(data) for data in burst))
             c.sendall(websocket_frame(last))
 
+    received = threading.Event()
+
+    def until_the_end(messages):
+        yield from messages
+        received.set()
+
     stream, events = spotter.stream(delay=0.5), []
     with bind("ws", "0") as sock:
         client = threading.Thread(target=talk, args=(sock.getsockname(),))
         client.start()
-        source = buffered(from_websocket(sock, once=True), size=100)
+        source = buffered(until_the_end(from_websocket(sock, once=True)), size=100)
         first = next(source)
-        client.join()  # nobody reads meanwhile: all that is more than 100 has to go
+        client.join()
+        received.wait()  # nobody uses messages meanwhile: all that is more than 100 has to go
         for message in [first, *source]:
             if message.fault is None:
                 events += stream.push(message.joints, message.time, message.body)

@@ -60,6 +60,7 @@ STREAM_BARS = {
     "stream_8_bodies": Bar("a frame of 8 bodies", "a thirtieth of a second", 1),
     "stream_last_vs_first": Bar("an hour of stream, last minute", "first minute", 1.1, at_least=False),
     "stream_memory": Bar("memory that a day of stream adds", "5 MB", 1, at_least=False),
+    "stream_false_alarms": Bar("false alarms in an hour of unknown motion", "3", 1, at_least=False),
 }
 _UNITS = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"))
 RATE = Bar("SCK + DCK, sequences a second", "torch's own operations", 20_000)
