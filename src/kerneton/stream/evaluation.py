@@ -161,6 +161,13 @@ def evaluate_spotting(
     fps : float, optional
         Where recordings do not know it.
     options : of `fit_spotting`, such as ``false_alarms``
+
+    Examples
+    --------
+    >>> from kerneton import evaluate_spotting, get_protocol, make_actions, make_recognizer
+    >>> takes = make_actions(["wave", "kick"], n_subjects=4, n_takes=1, uncut=True)
+    >>> report = evaluate_spotting(make_recognizer(), takes, get_protocol("leave-one-subject-out"))  # doctest: +SKIP
+    >>> report.to_html("report.html")  # doctest: +SKIP
     """
     takes = check_sequences(recordings, allow_missing=True)
     if not all(t.segments for t in takes):
