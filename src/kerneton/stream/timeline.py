@@ -43,7 +43,7 @@ def draw_timeline(
     """Write a picture: per recording (name, truth, found), truth above detections; truth may be empty."""
     Figure = import_extra("matplotlib.figure", extra="plot", purpose="Drawing a timeline").Figure
     shade = colours([s.label for _, a, b in rows for s in (*a, *b)])
-    figure = Figure(figsize=(12, 0.6 + 0.7 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(12, 1.2 + 0.7 * len(rows)), layout="constrained")
     axes = figure.add_subplot()
     scale = 1 / fps if fps else 1.0
     for y, (_, truth, found) in enumerate(rows):
@@ -55,9 +55,8 @@ def draw_timeline(
     axes.set_xlim(0, max(n_frames) * scale)
     axes.set_xlabel("seconds" if fps else "frames")
     handles = [axes.barh(0, 0, color=c, label=label) for label, c in shade.items()]
-    axes.legend(
-        handles=handles, ncols=min(len(handles), 6) or 1, loc="upper center", bbox_to_anchor=(0.5, -0.2)
-    )
+    if handles:
+        figure.legend(handles=handles, ncols=min(len(handles), 6), loc="outside lower center", frameon=False)
     with replacing(path) as temporary:
         figure.savefig(temporary, dpi=110)
 
