@@ -8,6 +8,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.machine import solver
 from kerneton.machine import spaces as _svm_spaces
 from kerneton.machine.folds import class_weights, fold_decisions, one_vs_rest
 from kerneton.machine.gram import gram
@@ -169,6 +170,7 @@ def test_conjugate_gradients_equal_direct(monkeypatch, loss, space):
         return solve_primal(X, Y, [0.01, 0.1], loss=loss, tol=1e-8)
 
     direct = solve()
+    monkeypatch.setattr(solver, "load", lambda module: None)
     monkeypatch.setattr(_svm_spaces, "DIRECT_GRAM", 0)
     monkeypatch.setattr(_svm_spaces, "DIRECT_PRIMAL", 0)
     monkeypatch.setattr(_svm_spaces, "CHUNK_BYTES", 2000)
@@ -179,6 +181,7 @@ def test_conjugate_gradients_equal_direct(monkeypatch, loss, space):
 
 def test_systems_of_the_bound_examples_equal_those_of_the_free(monkeypatch):
     """Small C leaves few examples beyond their margin, and the smaller systems are theirs."""
+    monkeypatch.setattr(solver, "load", lambda module: None)
     X, y = problem(60, 200, 6)
     K, Y, Cs = gram(CenterNormalize().fit_transform(X)) + 1, one_vs_rest(y, 6), [0.03, 0.1, 0.3]
     calls = []
@@ -188,6 +191,25 @@ def test_systems_of_the_bound_examples_equal_those_of_the_free(monkeypatch):
     assert calls
     monkeypatch.setattr(_svm_spaces.GramSpace, "_few_bound", lambda *a: False)
     assert_allclose(fast.coef, solve_gram(K, Y, Cs).coef, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [None, "balanced"])
+@pytest.mark.parametrize("k", [2, 7])
+def test_compiled_steps_equal_the_plain_ones(monkeypatch, k, weights):
+    """Also where a step leads too far, from C to C, and for examples that are repeated."""
+    X, y = problem(90, 40, k)
+    X[80:] = X[:10]
+    K, Y = gram(CenterNormalize().fit_transform(X)) + 1, one_vs_rest(y, k)
+    options = {"weights": class_weights(y, k, weights), "tol": 1e-6}
+    called, load = [], solver.load
+    monkeypatch.setattr(solver, "load", lambda module: called.append(module) or load(module))
+    fast = solve_gram(K, Y, [0.1, 1e4, 10.0], **options)
+    assert called
+    monkeypatch.setattr(solver, "load", lambda module: None)
+    plain = solve_gram(K, Y, [0.1, 1e4, 10.0], **options)
+    assert_allclose(fast.decision, plain.decision, atol=1e-8)
+    assert_allclose(fast.coef, plain.coef, atol=1e-6, rtol=1e-6)
+    assert (fast.converged == plain.converged).all()
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])

@@ -21,14 +21,15 @@ import numpy as np
 
 from kerneton.data.arrays import asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton.data.validation import check_choice, check_positive
-from kerneton.machine.spaces import GramSpace, PrimalSpace
+from kerneton.machine.compiled import load
+from kerneton.machine.spaces import DIRECT_GRAM, GramSpace, PrimalSpace
 from kerneton.machine.threads import one_blas_thread
 
 LOSSES = ("squared_hinge", "hinge")
 _HINGE_STEP = 0.3  # how fast the proximal term of the hinge loss fades
 # Of the examples that pay, the shares that the second and third step from nothing look at, those that pay most: after the
 # first, which counts everybody, many pay a little that will pay nothing in the end.
-_SHARES = {2: 0.6, 3: 0.8}
+_SHARES = {2: 0.45, 3: 0.8}
 _HINGE_FLOOR = 1e-11  # and where it stops, relative to the squared norm of each example
 
 
@@ -125,7 +126,8 @@ def _solve_path(
         C = float(Cs[j])
         if loss == "squared_hinge":
             smooth = _Loss(Y, xp.ones_like(S), 0.5 / C * space.inverse, U)
-            point, n_iter[j], converged[j] = _newton(space, smooth, point, tol, max_iter)
+            found = _compiled_newton(space, smooth, point, tol, max_iter)
+            point, n_iter[j], converged[j] = found or _newton(space, smooth, point, tol, max_iter)
         else:
             point, a, n_iter[j], converged[j] = _proximal(space, Y, C, C * S, point, a, tol, max_iter)
         points[int(j)] = point
@@ -226,6 +228,32 @@ def _newton(space: Any, loss: _Loss, start: _Point, tol: float, max_iter: int) -
         coef[rows], F[rows] = there
         open_rows = open_rows[~to_numpy(done)]
     return _Point(coef, F), n_iter, not len(open_rows)
+
+
+def _compiled_newton(
+    space: Any, loss: _Loss, start: _Point, tol: float, max_iter: int
+) -> tuple[_Point, int, bool] | None:
+    """The same for the squared hinge on a Gram matrix, all steps but the first from nothing compiled; None where it cannot be."""
+    if type(space) is not GramSpace or is_torch(space.K) or len(space.K) > DIRECT_GRAM:
+        return None
+    module = load("kerneton.machine.compiled.newton")
+    if module is None or not (np.inf == loss.U).all():
+        return None
+    n_iter, shares = 0, np.ones(max(_SHARES) + 1)
+    if not (start.coef != 0).any():  # everybody pays, and all classes share a factorisation
+        start, n_iter, done = _newton(space, loss, start, tol, 1)
+        if done or max_iter == 1:
+            return start, n_iter, done
+        shares[list(_SHARES)] = list(_SHARES.values())
+    n_free = (loss.dual(start.f) > 0).sum(axis=1)
+    if n_free.max() * shares[min(2, n_iter + 1)] > module.FEW:
+        return None
+    coef, F = (np.array(part, order="C") for part in start)
+    steps, converged = np.empty(len(F), np.int64), np.empty(len(F), np.bool_)
+    arrays = (np.ascontiguousarray(part) for part in (space.K, loss.y, loss.D))
+    module.newton(*arrays, coef, F, tol, n_iter, max_iter, shares, steps, converged)
+    # A singular system is for the plain steps, which take least squares there.
+    return (_Point(coef, F), int(steps.max()), True) if converged.all() else None
 
 
 def _largest(a: np.ndarray, free: np.ndarray, share: float) -> np.ndarray:

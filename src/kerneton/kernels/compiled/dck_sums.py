@@ -9,10 +9,10 @@ serves them all: φ_{k+1}(u) = φ_k(u) · e^{2uΔ/σ²} · const, where e^{2uΔ/
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 
-from kerneton.kernels.compiled.cache import cached_jit, source_number
 from kerneton.kernels.compiled.lanes import exp2
 from kerneton.kernels.compiled.simd import (
     LANES,
@@ -25,6 +25,7 @@ from kerneton.kernels.compiled.simd import (
     where,
 )
 from kerneton.kernels.vectors import pivot_scale, pivots
+from kerneton.machine.compiled.cache import cached_jit, source_number
 
 _LOG2E = math.log2(math.e)
 _MAX_EXPONENT = (
@@ -194,4 +195,4 @@ def _compile(sources):
     return kernel
 
 
-_kernel = _compile(source_number())
+_kernel = _compile(source_number(Path(__file__).parent))

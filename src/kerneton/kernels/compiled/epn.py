@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import functools
 import math
+from pathlib import Path
 
 import numpy as np
 
-from kerneton.kernels.compiled.cache import cached_jit, source_number
 from kerneton.kernels.compiled.eigen import diagonalize, reflect, rotate, tridiagonalize, unit_reflections
 from kerneton.kernels.compiled.lanes import (
     EPS,
@@ -45,6 +45,7 @@ from kerneton.kernels.compiled.simd import (
     where,
 )
 from kerneton.kernels.compiled.transpose import gather, scatter
+from kerneton.machine.compiled.cache import cached_jit, source_number
 
 MIN_ORDER, MAX_ORDER = 4, 128  # outside of these LAPACK does no worse
 
@@ -220,4 +221,4 @@ def _compile(sources):
     return kernel
 
 
-_kernel = _compile(source_number())
+_kernel = _compile(source_number(Path(__file__).parent))

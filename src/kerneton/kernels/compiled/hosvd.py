@@ -6,10 +6,10 @@ The factors are the left singular vectors of the three unfoldings, see `singular
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 import numpy as np
 
-from kerneton.kernels.compiled.cache import cached_jit, source_number
 from kerneton.kernels.compiled.lanes import (
     EPS,
     exp2,
@@ -34,6 +34,7 @@ from kerneton.kernels.compiled.simd import (
 )
 from kerneton.kernels.compiled.singular import left_vectors
 from kerneton.kernels.compiled.transpose import gather, scatter
+from kerneton.machine.compiled.cache import cached_jit, source_number
 
 MIN_SIZE, MAX_SIZE = 16, 16384  # of a tensor; larger ones leave the caches
 
@@ -176,4 +177,4 @@ def _compile(sources):
     return kernel
 
 
-_kernel = _compile(source_number())
+_kernel = _compile(source_number(Path(__file__).parent))

@@ -12,11 +12,11 @@ import functools
 import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 from numba import njit
 
-from kerneton.kernels.compiled.cache import cached_jit, source_number
 from kerneton.kernels.compiled.epn import own_room, powered
 from kerneton.kernels.compiled.lanes import part
 from kerneton.kernels.compiled.simd import (
@@ -29,6 +29,7 @@ from kerneton.kernels.compiled.simd import (
     store,
 )
 from kerneton.kernels.compiled.transpose import gather, scatter
+from kerneton.machine.compiled.cache import cached_jit, source_number
 
 MIN_SIDE, MAX_SIDE = 6, 48
 _CHUNK = 8  # frames whose vectors stay in the first cache
@@ -244,4 +245,4 @@ def _compile(sources):
     return kernel
 
 
-_kernel = _compile(source_number())
+_kernel = _compile(source_number(Path(__file__).parent))

@@ -13,10 +13,10 @@ import functools
 import itertools
 import math
 import threading
+from pathlib import Path
 
 import numpy as np
 
-from kerneton.kernels.compiled.cache import cached_jit, source_number
 from kerneton.kernels.compiled.epn import own_room, powered
 from kerneton.kernels.compiled.lanes import exp2, part
 from kerneton.kernels.compiled.simd import (
@@ -31,6 +31,7 @@ from kerneton.kernels.compiled.simd import (
     where,
 )
 from kerneton.kernels.compiled.transpose import scatter
+from kerneton.machine.compiled.cache import cached_jit, source_number
 from kerneton.machine.threads import in_threads
 
 MIN_SIDE, MAX_SIDE = 6, 96
@@ -288,4 +289,4 @@ def _compile(sources):
     return kernel
 
 
-_kernel = _compile(source_number())
+_kernel = _compile(source_number(Path(__file__).parent))

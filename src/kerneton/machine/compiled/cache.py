@@ -5,18 +5,17 @@ from __future__ import annotations
 import functools
 import hashlib
 import warnings
-from pathlib import Path
 
 from numba import njit
 
 
-def source_number():
-    """A number that stands for the source of this package.
+def source_number(folder):
+    """A number that stands for the source files of a folder.
 
     Numba's cache on disk looks at the file of the function it keeps and at the values that this closes over, not at
-    the functions it calls. A kernel that closes over this number is compiled anew when anything here changes.
+    the functions it calls. A kernel that closes over this number is compiled anew when anything there changes.
     """
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    sources = sorted(folder.glob("*.py"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources))
     return int.from_bytes(digest.digest()[:6], "big") + 1
 
