@@ -16,7 +16,7 @@ from kerneton.data.validation import check_choice, check_sequences
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.kernels.batches import map_batches
 from kerneton.kernels.mirroring import Mirror, Token
-from kerneton.machine.gram import alignment_weights, block_grams
+from kerneton.machine.alignment import alignment_weights, block_grams
 from kerneton.prepare.poses import is_flat
 
 

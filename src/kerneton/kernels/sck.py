@@ -18,7 +18,6 @@ from kerneton.data.validation import check_choice, check_feature_count, check_in
 from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.kernels.blocks import BlockKernel, resolve_joints
 from kerneton.kernels.mirroring import Mirror, Token, image_joints, mirror_blocks, reversed_pivots
-from kerneton.kernels.power_norm import hosvd_power, psd_power, slice_power
 from kerneton.kernels.signals import learn_scale, pair_signal, signal_of
 from kerneton.kernels.tensors import entry_table, n_entries, outer_power_sum, permuted_entries, unique_entries
 from kerneton.kernels.vectors import VectorMap, vector_map, warn_of_far_joints
@@ -249,6 +248,8 @@ class SCK(BlockKernel):
             return tensors
         if self.order == 1:
             return tensors**self.power
+        from kerneton.kernels.power_norm import hosvd_power, psd_power, slice_power
+
         if self.order == 2:
             return psd_power(tensors, self.power)
         if self.epn == "hosvd":

@@ -19,15 +19,9 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from kerneton.data.arrays import index_like
 from kerneton.exceptions import DataError
+from kerneton.machine.alignment import block_grams, fold_weights, weighted_sums
 from kerneton.machine.classes import class_weights, one_vs_rest, per_class
-from kerneton.machine.gram import (
-    block_grams,
-    center_normalize_gram,
-    filled,
-    fold_weights,
-    gram,
-    penalised_gram,
-)
+from kerneton.machine.gram import center_normalize_gram, filled, gram, penalised_gram
 from kerneton.machine.solver import solve_gram
 
 log = logging.getLogger(__name__)
@@ -79,6 +73,7 @@ class BlockGrams:
     center: bool = True
     norm: bool = True
     factor: float = 1.0
+    n_threads: int = 1
 
     @classmethod
     def of(
@@ -103,7 +98,8 @@ class BlockGrams:
             sizes = np.array([features.shape[1]])
         if not others:
             blocks = block_grams(features, sizes, n_threads)
-            return cls(blocks, np.diagonal(blocks, axis1=1, axis2=2), weighted, **options)
+            squares = np.diagonal(blocks, axis1=1, axis2=2)
+            return cls(blocks, squares, weighted, n_threads=n_threads, **options)
         every = np.concatenate([features, *others])
         blocks = np.empty((len(sizes), len(every), len(features)))
         squares = np.empty((len(sizes), len(every)))
@@ -117,7 +113,7 @@ class BlockGrams:
         """Weight of each block by its alignment with the labels of each training side, (n_sides, n_blocks)."""
         if not self.weighted:
             return np.ones((len(trains), len(self.blocks)))
-        return fold_weights(self.blocks, codes, trains)
+        return fold_weights(self.blocks, codes, trains, self.n_threads)
 
     def fold(
         self, codes: np.ndarray, train: np.ndarray, *tests: np.ndarray, weights: np.ndarray | None = None
@@ -128,15 +124,14 @@ class BlockGrams:
         where they are known already.
         """
         weights = self.weights(codes, [train])[0] if weights is None else weights
-        return self._fold(np.tensordot(weights, self.blocks, axes=1), weights, train, *tests)
+        return self._fold(weighted_sums(weights[None], self.blocks)[0], weights, train, *tests)
 
     def folds(self, folds: Folds, weights: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
         """`fold` of several folds with weights (n_folds, n_blocks), blocks read once for as many as fit beside them."""
         n_all, n = self.blocks.shape[1:]
-        flat = self.blocks.reshape(len(self.blocks), -1)
         at_once = max(1, _SUM_ENTRIES // (n_all * n))
         for i in range(0, len(folds), at_once):
-            sums = (weights[i : i + at_once] @ flat).reshape(-1, n_all, n)
+            sums = weighted_sums(weights[i : i + at_once], self.blocks, self.n_threads)
             for K, w, (train, *tests) in zip(sums, weights[i:], folds[i:], strict=False):
                 yield self._fold(K, w, train, *tests)
 

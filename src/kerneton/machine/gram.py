@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dsyrk, dtrsm
+from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from kerneton.data.arrays import index_like, is_torch, namespace_of
-from kerneton.machine.threads import in_threads, one_blas_thread
+from kerneton.machine.compiled import load
+from kerneton.machine.threads import one_blas_thread
 
 BLOCK_ROWS = 4096
 BLOCK_FEATURES = 4096  # single-precision products are summed in double precision this many features at a time
@@ -85,21 +86,32 @@ def center_normalize_gram(
     train = index_like(train, K)
     rows = [train] if test is None else [train, index_like(test, K)]
     raw = [K.diagonal()[i] for i in rows]
-    blocks = [_take(K, i, train) for i in rows]
-    squares = list(raw)
+    compiled = None if is_torch(K) or K.dtype != np.float64 else load("kerneton.machine.compiled.grams")
+    blocks = [_take(K, i, train) for i in rows] if compiled is None else []
+    squares, means, grand = list(raw), [xp.zeros_like(r) for r in raw], 0.0
     if center:
-        means = [B.mean(1) for B in blocks]
+        if compiled is None:
+            means = [B.mean(1) for B in blocks]
+        else:
+            for i, mean in zip(rows, means, strict=True):
+                compiled.row_means(K, i, train, mean)
         grand = means[0].mean()
-        blocks = [B - (m[:, None] - grand) - means[0] for B, m in zip(blocks, means, strict=True)]
         squares = [s - 2 * m + grand for s, m in zip(raw, means, strict=True)]
+    scales = [xp.ones_like(s) for s in squares]
     if norm:
         # Below this a centred square is what rounding left of K and g, not a length.
-        noise = [1e-13 * (abs(r) + (abs(grand) if center else 0.0)) for r in raw]
+        noise = [1e-13 * (abs(r) + abs(grand)) for r in raw]
         scales = [
             xp.where(s > e, 1.0 / xp.sqrt(xp.where(s > e, s, xp.ones_like(s))), xp.zeros_like(s))
             for s, e in zip(squares, noise, strict=True)
         ]
-        blocks = [B * k[:, None] * scales[0] for B, k in zip(blocks, scales, strict=True)]
+    if compiled is None:
+        parts = zip(blocks, means, scales, strict=True)
+        blocks = [(B - (m[:, None] - grand) - means[0]) * k[:, None] * scales[0] for B, m, k in parts]
+    else:
+        for i, m, k in zip(rows, means, scales, strict=True):
+            blocks.append(np.empty((len(i), len(train))))
+            compiled.centred(K, i, train, means[0], scales[0], m - grand, k, blocks[-1])
     return blocks[0], blocks[1] if test is not None else None
 
 
@@ -141,9 +153,7 @@ def penalised_gram(
         # These matrices are symmetric: their transposes are in LAPACK's order, and so is that of A K.
         factor, _ = dpotrf(scatter.T, lower=True, overwrite_a=True)
         half = dtrsm(1.0, factor, inside.T, side=1, lower=True, trans_a=True)  # K A P½
-        taken = dsyrk(1.0, half, lower=True)  # lower triangle of K A P A K
-    taken = np.tril(taken) + np.tril(taken, -1).T
-    new = K - taken
+        new = K - half @ half.T  # K - K A P A K
     scale = trace / float(np.trace(new))
 
     def duals(beta: np.ndarray) -> np.ndarray:
@@ -194,91 +204,3 @@ def filled(shape: tuple[int, ...], value: float, *, like: Any) -> Any:
         torch = namespace_of(like)
         return torch.full(shape, value, dtype=torch.float64, device=like.device)
     return np.full(shape, value)
-
-
-_ROUNDING = 1e-13  # of a sum of squares: what is left of less is no variation
-_QUIET = 0.01  # blocks that vary less than this part of the liveliest one (a centred root, say) say nothing
-
-
-def block_grams(features: Any, block_sizes: np.ndarray, n_threads: int = 1) -> np.ndarray:
-    """Inner products of each block of features, (n_blocks, n, n); blocks are shared between threads.
-
-    >>> block_grams(np.array([[1.0, 2.0, 3.0]]), np.array([1, 2])).tolist()
-    [[[1.0]], [[13.0]]]
-    """
-    out = np.zeros((len(block_sizes), len(features), len(features)))
-    ends = np.cumsum(block_sizes)
-
-    def work(b: int) -> None:
-        add_gram(out[b], features[:, ends[b] - block_sizes[b] : ends[b]])
-
-    in_threads(work, range(len(block_sizes)), n_threads)
-    return out
-
-
-def alignment_weights(grams: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Weight of each block, (n_blocks,): the square of its alignment with the labels, mean 1.
-
-    ::
-
-        a_b = <H K_b H, H Y H> / (‖H K_b H‖ ‖H Y H‖),   w_b ∝ max(0, a_b)²,   Y_ij = [y_i = y_j],   H = I - 11ᵀ/n
-
-    One pass, no optimiser.
-
-    >>> useful, noise = np.kron(np.eye(2), np.ones((2, 2))), np.eye(4)
-    >>> alignment_weights(np.stack([useful, noise]), np.array(["a", "a", "b", "b"])).round(2).tolist()
-    [1.5, 0.5]
-    """
-    return fold_weights(grams, y, [np.arange(len(y))])[0]
-
-
-def fold_weights(grams: np.ndarray, y: np.ndarray, trains: Sequence[np.ndarray]) -> np.ndarray:
-    """The same for several training sides at once, (n_folds, n_blocks); ``trains`` are positions among the first n.
-
-    Grams are (n_blocks, ≥ n, n), n the length of y. No fold's block is cut out: with m its training side as zeros and
-    ones, ``n_f = Σ m``, ``r = K m`` and ``Σ`` over i and j of that side,
-
-        ‖H K H‖² = Σ K_ij² - 2/n_f Σ r_i² + (Σ r_i)²/n_f²,   <H K H, H Y H> = Σ K_ij Y_ij - 2/n_f Σ r_i c_i + Σ r_i Σ c_i/n_f²
-
-    where c_i is how many of that side have i's label.
-
-    >>> K = np.kron(np.eye(2), np.ones((2, 2)))
-    >>> fold_weights(np.stack([K, np.eye(4)]), np.array([0, 0, 1, 1]), [np.arange(4), np.arange(1, 4)]).round(2).tolist()
-    [[1.5, 0.5], [1.33, 0.67]]
-    """
-    n = len(y)
-    sides = np.zeros((n, len(trains)))
-    for side, train in zip(sides.T, trains, strict=True):
-        side[train] = 1
-    sizes = sides.sum(axis=0)
-    same = (y[:, None] == y[None, :]).astype(float)
-    counts = sides * (same @ sides)  # (n, n_folds): c_i of the training side, zero elsewhere
-    labels = _norm_squared(counts.sum(axis=0), counts, sides, sizes)
-    inner, squares, traces = (np.empty((len(trains), len(grams))) for _ in range(3))
-    work = np.empty((n, n))
-    with one_blas_thread():
-        for b, block in enumerate(grams):
-            # A constant changes nothing, and what is left without it has no digits to lose.
-            K = block[:n] - block[:n].mean()
-            rows = sides * (K @ sides)
-            total = rows.sum(axis=0)
-            np.multiply(K, same, out=work)
-            inner[:, b] = (sides * (work @ sides)).sum(axis=0)
-            inner[:, b] += total * counts.sum(axis=0) / sizes**2 - 2 / sizes * (rows * counts).sum(axis=0)
-            np.multiply(K, K, out=work)
-            squares[:, b] = _norm_squared((sides * (work @ sides)).sum(axis=0), rows, sides, sizes)
-            traces[:, b] = K.diagonal() @ sides - total / sizes
-    norms = np.sqrt(squares * labels[:, None])
-    alignment = np.divide(inner, norms, out=np.zeros_like(inner), where=norms > 0)
-    loud = traces >= _QUIET * traces.max(axis=1, keepdims=True)
-    weights = np.where(loud, np.maximum(alignment, 0) ** 2, 0.0)
-    total = weights.sum(axis=1, keepdims=True)
-    # One label, or no variation: nothing to learn from.
-    return np.divide(weights * weights.shape[1], total, out=np.ones_like(weights), where=total > 0)
-
-
-def _norm_squared(squares: np.ndarray, rows: np.ndarray, sides: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """‖H K H‖² of each side from Σ K_ij² and the sums of its rows, which are zero outside of it."""
-    rows = rows * sides
-    centred = squares - 2 / sizes * (rows * rows).sum(axis=0) + (rows.sum(axis=0) / sizes) ** 2
-    return np.where(centred > _ROUNDING * squares, centred, 0.0)

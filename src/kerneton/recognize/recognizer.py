@@ -148,8 +148,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
             strength = [float(getattr(machine, name, 0.0)) for name in ("C", "within_class_penalty")]
             self.mixtures_ = [Mixture(dict.fromkeys(branches, 1.0), *strength)]
         else:
-            threads = training.search_threads(self.n_jobs, len(codes))
-            found = search.run(branches, encoder.grams, codes, folds, self.progress, threads)
+            found = search.run(branches, encoder.grams, codes, folds, self.progress, encoder.n_threads)
             self.variant_, self.variant_scores_ = found.variant, found.variant_scores
             self.trials_, self.chosen_, self.search_ = found.trials, found.chosen, search
             self.branches_, self.mixtures_ = found.branches, found.mixtures

@@ -15,7 +15,6 @@ from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.classes import class_weights
 from kerneton.machine.folds import BlockGrams, Folds, machines
 from kerneton.machine.gram import combine
-from kerneton.machine.threads import count_threads
 from kerneton.recognize.search import Mixture, Search, Trial
 
 if TYPE_CHECKING:
@@ -108,15 +107,6 @@ def is_large(machine: Any, n: int) -> bool:
     """Whether so many recordings are fitted block by block, see `kerneton.recognize.growth`."""
     linear = machine is None or getattr(machine, "loss", None) == "squared_hinge"
     return linear and n > GRAM_LIMIT
-
-
-def search_threads(n_jobs: int | None, n: int) -> int:
-    """Threads of a search on n recordings: with few of them the steps are short, and threads would wait for each other.
-
-    >>> search_threads(4, 100), search_threads(4, 2000)
-    (1, 4)
-    """
-    return count_threads(n_jobs) if n > 1000 else 1
 
 
 def split_options(options: dict[str, Any] | None) -> tuple[dict[str, Any], bool]:
