@@ -13,8 +13,8 @@ from sklearn.model_selection import GridSearchCV
 
 from kerneton import Recognizer, Search, evaluate, load_dataset, make_actions
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.recognize.branch import Encoder
 from kerneton.recognize.calibration import Machines, learn_sharpness
+from kerneton.recognize.encoder import Encoder
 from kerneton.recognize.training import machine_options
 from kerneton.report.intervals import expected_calibration_error, reliability
 

@@ -25,7 +25,7 @@ from kerneton import (
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.folds import subject_folds
 from kerneton.machine.gram import scatter_penalty
-from kerneton.recognize.branch import Encoder
+from kerneton.recognize.encoder import Encoder
 from kerneton.recognize.search import fold_grams, with_parameters
 
 

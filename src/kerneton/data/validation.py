@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -272,3 +273,12 @@ def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
     plain = isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
     if not any(value is c or (plain and value == c) for c in choices):
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+class QuickParameters:
+    """An estimator whose parameters' names are read from its signature once, not at every copy: a search makes hundreds."""
+
+    @classmethod
+    @functools.cache
+    def _get_param_names(cls) -> list[str]:
+        return super()._get_param_names()  # type: ignore[misc]

@@ -11,7 +11,8 @@ from sklearn.base import clone
 
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores, split_rows, subject_folds
-from kerneton.recognize.branch import Branch, Encoder, branch_key, fold_options, is_weighted
+from kerneton.recognize.branch import Branch, branch_key
+from kerneton.recognize.encoder import Encoder, fold_options, is_weighted
 from kerneton.recognize.search import Mixture, Outcome, Search, fold_grams, score_sum
 
 

@@ -12,15 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.layouts import JointsLike, Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_choice, check_sequences
+from kerneton.data.validation import QuickParameters, check_choice, check_sequences
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
-from kerneton.kernels.batches import map_batches
 from kerneton.kernels.mirroring import Mirror, Token
 from kerneton.machine.alignment import alignment_weights, block_grams
+from kerneton.machine.threads import count_threads
 from kerneton.prepare.poses import is_flat
 
 
-class BlockKernel(TransformerMixin, BaseEstimator):
+class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
     """Recordings to features in blocks; a kernel says how to prepare, take signals and encode.
 
     A subclass has the parameters ``mirror``, ``weighting``, ``batch_size``, ``n_jobs`` and ``device``, and defines
@@ -106,7 +106,7 @@ class BlockKernel(TransformerMixin, BaseEstimator):
         twin = copy.copy(self).set_params(mirror=mirror)
         twin._set_mirror()
         assert twin._mirror is not None
-        return twin, twin._mirror.average(features)
+        return twin, twin._mirror.average(features, count_threads(self.n_jobs))
 
     def block_joints(self) -> list[tuple[Token, ...]]:
         """What each block stands for: one joint or pair, by position, or it and its mirror image.
@@ -184,6 +184,8 @@ class BlockKernel(TransformerMixin, BaseEstimator):
         out: np.ndarray | None = None,
         check: Callable[[], None] | None = None,
     ) -> np.ndarray:
+        from kerneton.kernels.batches import map_batches
+
         return map_batches(
             self._encode_mirrored,
             _Signals(sequences, self._signal),

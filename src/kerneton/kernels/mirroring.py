@@ -12,6 +12,7 @@ import numpy as np
 from kerneton.data.arrays import asarray_like, index_like, is_torch
 from kerneton.data.layouts import Layout
 from kerneton.exceptions import ParameterError
+from kerneton.machine.compiled import load
 
 Token = tuple[int, ...]  # a joint, or a pair of joints, by position
 
@@ -29,13 +30,16 @@ class Mirror:
     source: np.ndarray  # (n_features,) of their mirror images
     factors: np.ndarray  # (n_features,) 1/2, or √2/2 where two blocks become one
 
-    def average(self, features: Any) -> Any:
+    def average(self, features: Any, n_threads: int = 1) -> Any:
         """Mean of each recording's features and those of its mirror image; (n, all) → (n, kept), NumPy or torch."""
         factors = asarray_like(self.factors, features)
         if is_torch(features):
             columns, source = index_like(self.columns, features), index_like(self.source, features)
             return (features[:, columns] + features[:, source]) * factors
         out = np.empty((len(features), len(self.columns)), features.dtype)
+        if (compiled := load("kerneton.kernels.compiled.mirror")) is not None:
+            compiled.average(features, self.columns, self.source, factors, out, n_threads)
+            return out
         image = np.empty(len(self.columns), features.dtype)
         for row, mean in zip(features, out, strict=True):  # a recording's features stay in the second cache
             np.take(row, self.columns, out=mean, mode="clip")

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kerneton.data.arrays import is_torch, namespace_of, to_numpy
+from kerneton.data.validation import QuickParameters
 from kerneton.exceptions import DataError, ModelFileError
 
 _CHUNK_BYTES = 2**22  # temporaries stay within this, whatever the width of the features
@@ -42,7 +43,7 @@ def ready(estimator: Any, X: Any) -> bool:
     return bool(np.isfinite(X.sum()))
 
 
-class CenterNormalize(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class CenterNormalize(QuickParameters, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Subtract the training mean, then scale each row to unit L2 norm.
 
     ``x ← (x - μ) / ‖x - μ‖``. Features of SCK and DCK are positive and nearly parallel; what tells actions apart is

@@ -23,7 +23,8 @@ def missing_joints(sequence: SkeletonSequence) -> np.ndarray:
     [False, True, False]
     """
     poses = sequence.joints.reshape(sequence.n_frames, -1)
-    if sequence.confidence is None and np.einsum("ij,ij->i", poses, poses).min() > 0:  # NaN compares as false
+    trusted = sequence.confidence is None or bool((sequence.confidence > 0).all())
+    if trusted and np.einsum("ij,ij->i", poses, poses).min() > 0:  # NaN compares as false
         return np.zeros(sequence.joints.shape[:2], dtype=bool)
     missing = np.isnan(sequence.joints).any(axis=2)
     if sequence.n_joints > 1:

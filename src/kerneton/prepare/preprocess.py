@@ -11,7 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.layouts import plain_layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_choice, check_positive, check_sequences, describe, joint_name
+from kerneton.data.validation import (
+    QuickParameters,
+    check_choice,
+    check_positive,
+    check_sequences,
+    describe,
+    joint_name,
+)
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.prepare.poses import (
     bone_lengths,
@@ -30,7 +37,7 @@ from kerneton.prepare.poses import (
 _MOST_FRAMES = 10**4  # to which a model from a file may resample recordings
 
 
-class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Recordings to comparable poses; learns the reference skeleton from the training recordings.
 
     Parameters
@@ -173,7 +180,7 @@ class Preprocess(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return joints
 
     def _poses(self, sequence: SkeletonSequence, position: int) -> SkeletonSequence:
-        joints, fps = _without_gaps(sequence, self.gaps, position), sequence.fps
+        joints, fps = without_gaps(sequence, self.gaps, position), sequence.fps
         joints = self._placed(joints)
         if self.facing and can_turn(self.layout_) and not is_flat(joints):
             joints = face_front(joints, self.layout_, per_frame=self.facing == "frame")
@@ -210,10 +217,16 @@ class _Poses(Sequence[np.ndarray]):
         return len(self._sequences)
 
     def __getitem__(self, i: Any) -> Any:
-        return _without_gaps(self._sequences[i], self._gaps, i)
+        return without_gaps(self._sequences[i], self._gaps, i)
 
 
-def _without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.ndarray:
+def without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.ndarray:
+    """The joints of a recording, (T, J, 3), gaps filled or lost frames dropped.
+
+    >>> walk = np.ones((3, 2, 3)); walk[1] = 0
+    >>> without_gaps(SkeletonSequence(walk), "drop", 0).shape
+    (2, 2, 3)
+    """
     missing = missing_joints(sequence)
     joints = sequence.joints
     if not missing.any():

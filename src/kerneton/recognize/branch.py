@@ -1,10 +1,8 @@
-"""Branches: poses, a kernel, features centred on the training mean; every one is encoded once while training."""
+"""Branches: poses, a kernel, features centred on the training mean."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import joblib
@@ -13,17 +11,17 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_sequences
+from kerneton.data.validation import QuickParameters, check_sequences
 from kerneton.exceptions import ModelFileError
 from kerneton.kernels.signals import keeping_signals
-from kerneton.machine.folds import BlockGrams
+from kerneton.machine.compiled import load
 from kerneton.machine.normalize import CenterNormalize, ready
+from kerneton.machine.threads import count_threads, in_threads
 
-_KEPT = 2**30  # bytes of inner products that a fit keeps; others are computed again when needed
 RUNTIME_PARAMETERS = ("batch_size", "n_jobs", "device")  # where a kernel runs, which changes no answer
 
 
-class Branch(TransformerMixin, BaseEstimator):
+class Branch(QuickParameters, TransformerMixin, BaseEstimator):
     """Recordings to features: ``preprocess``, then ``kernel``, then ``scale``, times ``weight``.
 
     Parameters
@@ -80,6 +78,13 @@ class Branch(TransformerMixin, BaseEstimator):
         encode = getattr(self.kernel_, "encode", None) or self.kernel_.transform
         return self._scaled(np.asarray(encode(poses)))
 
+    def finish(self, features: np.ndarray) -> np.ndarray:
+        """Mirroring, weights of blocks and scale, of the kernel's features before all of these; in place where it can."""
+        kernel = self.kernel_
+        if kernel._mirror is not None:
+            features = kernel._mirror.average(features)
+        return self._scaled(features if kernel.weighting is None else kernel.weigh(features, kernel.weights_))
+
     def take(self, preprocess: Any, kernel: Any, features: np.ndarray) -> np.ndarray:
         """Take over fitted steps and the kernel's features of the training recordings; returns them scaled, in place where it can."""
         self.preprocess_, self.kernel_ = preprocess, kernel
@@ -134,6 +139,14 @@ def encode_together(branches: Iterable[Branch], sequences: list[SkeletonSequence
     >>> [features.shape for features in encode_together([branch, branch], data)]
     [(2, 4620), (2, 4620)]
     """
+    branches, fast, layout = list(branches), load("kerneton.recognize.compiled"), sequences[0].layout
+    if fast is not None and all(fast.knows(b.preprocess_, b.kernel_, layout) for b in branches):
+        found = fast.encode_together(branches, sequences)
+        if found is not None:
+            pairs = zip(branches, found, strict=True)
+            return in_threads(
+                lambda pair: pair[0].finish(pair[1]), pairs, count_threads(branches[0].kernel_.n_jobs)
+            )
     poses: dict[int, list[SkeletonSequence]] = {}
     features = []
     for branch in branches:
@@ -164,128 +177,25 @@ def side_by_side(features: list[np.ndarray]) -> np.ndarray:
     return features[0] if len(features) == 1 else np.hstack(features)
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """A branch's fitted steps and the features of the training recordings before weighting and scaling."""
-
-    preprocess: Any
-    kernel: Any
-    features: np.ndarray
-
-
-class Encoder:
-    """Encodes the training recordings for branches; what branches have in common is computed once.
-
-    Branches that share their preprocessing share poses; those that differ in ``kernel__weighting`` or ``scale`` share
-    features; mirrored features come from those without mirroring where the kernel can tell them.
-
-    >>> from kerneton import SCK, Preprocess, make_actions
-    >>> encoder = Encoder(make_actions(["wave"], n_subjects=1, n_takes=2))
-    >>> plain, mirrored = (Branch(Preprocess(), SCK(order=2, mirror=m)) for m in (False, True))
-    >>> encoder.encoded(plain).features.shape, encoder.encoded(mirrored).features.shape, encoder.n_encoded
-    ((2, 4620), (2, 2772), 1)
-    """
-
-    def __init__(self, sequences: Sequence[SkeletonSequence], n_threads: int = 1) -> None:
-        self.sequences, self.n_threads = list(sequences), n_threads
-        self.n_encoded = 0  # times that recordings went through a kernel
-        self._steps: dict[str, Any] = {}  # fitted preprocessing
-        self._poses: dict[str, Any] = {}
-        self._encoded: dict[str, Encoded] = {}
-        self._grams: dict[str, BlockGrams] = {}
-
-    def encoded(self, branch: Branch) -> Encoded:
-        """Features of the training recordings as the branch's kernel gives them without weighting."""
-        kernel = plain_kernel(branch.kernel)
-        key = joblib.hash((_parameters(branch.preprocess), _parameters(kernel)))
-        if key not in self._encoded:
-            self._encoded[key] = self._encode(branch, kernel)
-        return self._encoded[key]
-
-    def grams(self, branch: Branch) -> BlockGrams:
-        """Inner products of a branch's features, block by block, as folds want them."""
-        key = branch_key(branch)
-        if key in self._grams:
-            return self._grams[key]
-        encoded = self.encoded(branch)
-        sizes = block_sizes(encoded.kernel, encoded.features)
-        options = {**fold_options(branch), "weighted": is_weighted(branch.kernel)}
-        found = BlockGrams.of(encoded.features, sizes, n_threads=self.n_threads, **options)
-        if sum(grams.blocks.nbytes for grams in (found, *self._grams.values())) <= _KEPT:
-            self._grams[key] = found
-        return found
-
-    def fit(self, branch: Branch, y: np.ndarray) -> np.ndarray:
-        """Fit a branch on the training recordings and return their features, scaled and weighted."""
-        encoded = self.encoded(branch)
-        kernel, features = encoded.kernel, encoded.features
-        if is_weighted(branch.kernel):
-            kernel = copy.copy(kernel).set_params(weighting=branch.kernel.weighting)
-            features = kernel.weigh(features.copy(), self.grams(branch).weights(y, [np.arange(len(y))])[0])
-        else:
-            features = features.copy()
-        return branch.take(encoded.preprocess, kernel, features)
-
-    def extended(self, sequences: list[SkeletonSequence]) -> Encoder:
-        """The same with more training recordings, which are encoded by the steps that are fitted already."""
-        out, poses = Encoder([*self.sequences, *sequences], self.n_threads), dict[int, Any]()
-        for key, old in self._encoded.items():
-            step = old.preprocess
-            if id(step) not in poses:
-                poses[id(step)] = sequences if step is None else step.transform(sequences)
-            more = np.asarray(old.kernel.transform(poses[id(step)]))
-            out._encoded[key] = Encoded(step, old.kernel, np.concatenate([old.features, more]))
-        out._steps = self._steps
-        return out
-
-    def _encode(self, branch: Branch, kernel: Any) -> Encoded:
-        if getattr(kernel, "mirror", False) and hasattr(kernel, "mirrored"):
-            twin = Branch(branch.preprocess, clone(kernel).set_params(mirror=False))
-            plain = self.encoded(twin)
-            found = plain.kernel.mirrored(plain.features, kernel.mirror)
-            if found is not None:
-                return Encoded(plain.preprocess, *found)
-        preprocess, poses = self._posed(branch.preprocess)
-        kernel = clone(kernel)
-        self.n_encoded += 1
-        return Encoded(preprocess, kernel, np.asarray(kernel.fit_transform(poses)))
-
-    def _posed(self, preprocess: Any) -> tuple[Any, Any]:
-        if preprocess is None:
-            return None, self.sequences
-        key = joblib.hash(_parameters(preprocess))
-        if key not in self._steps:
-            self._steps[key] = clone(preprocess).fit(self.sequences)
-        if key not in self._poses:
-            self._poses[key] = [keeping_signals(s) for s in self._steps[key].transform(self.sequences)]
-        return self._steps[key], self._poses[key]
-
-
-def branch_key(branch: Branch) -> str:
+def branch_key(branch: Branch) -> Any:
     """The same for branches that give the same features on the same recordings."""
-    scale = _parameters(branch.scale)
-    return joblib.hash((_parameters(branch.preprocess), _parameters(branch.kernel), scale, branch.weight))
+    return step_key(branch.preprocess), step_key(branch.kernel), step_key(branch.scale), branch.weight
 
 
-def fold_options(branch: Branch) -> dict[str, Any]:
-    """How folds treat the inner products of a branch's features."""
-    if branch.scale is None:
-        return {"center": False, "norm": False, "factor": branch.weight**2}
-    return {"center": branch.scale.center, "norm": branch.scale.norm, "factor": branch.weight**2}
-
-
-def is_weighted(kernel: Any) -> bool:
-    """Whether a kernel weights its blocks by labels."""
-    return getattr(kernel, "weighting", None) is not None
-
-
-def plain_kernel(kernel: Any) -> Any:
-    """A fresh copy of a kernel that does not weight its blocks by labels."""
-    return clone(kernel).set_params(weighting=None) if is_weighted(kernel) else clone(kernel)
-
-
-def _parameters(step: Any) -> Any:
+def step_key(step: Any) -> Any:
+    """What a step is and its parameters, as the key of a dictionary."""
     if step is None:
         return None
-    named = step.get_params().items()
-    return type(step).__qualname__, sorted((k, v) for k, v in named if k not in RUNTIME_PARAMETERS)
+    named = sorted((k, _frozen(v)) for k, v in step.get_params().items() if k not in RUNTIME_PARAMETERS)
+    return type(step).__qualname__, *named
+
+
+def _frozen(value: Any) -> Any:
+    """A parameter that can be part of a key: lists as tuples, and what cannot be hashed by its contents."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_frozen(v) for v in value)
+    try:
+        hash(value)
+    except TypeError:
+        return joblib.hash(value)
+    return type(value).__name__, value

@@ -21,7 +21,8 @@ from kerneton.machine.svm import LinearSVM
 from kerneton.machine.threads import count_threads, one_blas_thread
 from kerneton.prepare.poses import skeleton_kind
 from kerneton.recognize import training
-from kerneton.recognize.branch import Branch, Encoder, encode_together, share_preprocessing, side_by_side
+from kerneton.recognize.branch import Branch, encode_together, share_preprocessing, side_by_side
+from kerneton.recognize.encoder import Encoder
 from kerneton.recognize.search import Mixture, Search
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         self.kept_ = (encoder, y, groups) if keep else None
         folds = subject_folds(codes, groups) if search is not None or self.calibrate else []
         if search is None:
-            features = {name: encoder.fit(branch, codes) for name, branch in branches.items()}
+            features = encoder.fit_all(branches, codes)
             self.branches_, self.machine_ = branches, machine.fit(side_by_side([*features.values()]), y)
             strength = [float(getattr(machine, name, 0.0)) for name in ("C", "within_class_penalty")]
             self.mixtures_ = [Mixture(dict.fromkeys(branches, 1.0), *strength)]
@@ -152,7 +153,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
             self.variant_, self.variant_scores_ = found.variant, found.variant_scores
             self.trials_, self.chosen_, self.search_ = found.trials, found.chosen, search
             self.branches_, self.mixtures_ = found.branches, found.mixtures
-            features = {name: encoder.fit(branch, codes) for name, branch in self.branches_.items()}
+            features = encoder.fit_all(self.branches_, codes)
             grams = [encoder.grams(branch) for branch in self.branches_.values()]
             self.machine_ = training.average_machines(
                 machine, features, grams, self.mixtures_, classes, codes

@@ -15,6 +15,7 @@ from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.classes import class_weights
 from kerneton.machine.folds import BlockGrams, Folds, machines
 from kerneton.machine.gram import combine
+from kerneton.machine.threads import in_threads
 from kerneton.recognize.search import Mixture, Search, Trial
 
 if TYPE_CHECKING:
@@ -171,7 +172,8 @@ def average_machines(
         intercept = intercept + constant / len(mixtures)
         for name, share in mixture.shares.items():
             duals[name] = duals[name] + beta * (share / len(mixtures))
-    coef = np.hstack([combine(duals[name], block) for name, block in features.items()])
+    jobs = in_threads(lambda name: combine(duals[name], features[name]), features, grams[0].n_threads)
+    coef = np.hstack(jobs)
     machine.set_state(
         {"classes": classes, "coef": coef, "intercept": intercept.astype(coef.dtype), "n_iter": 1}
     )

@@ -55,6 +55,27 @@ def gather(typingctx, source, offset, stride, buffer, position):
 
 
 @intrinsic
+def scatter_rows(typingctx, buffer, table, first, target, offsets):
+    """target[offsets[q] + k] ← lane q of vector table[k], first ≤ k < first + LANES."""
+    vec = _VECTORS[buffer.dtype.name]
+
+    def emit(context, builder, sig, args):
+        data, places, k, out, starts = args
+        begin, rows = k, []
+        for _ in range(LANES):
+            place = builder.load(builder.gep(context.make_array(table)(context, builder, places).data, [k]))
+            pointer = _vector_pointer(context, builder, buffer, data, place, vec)
+            rows.append(builder.load(pointer, align=_access(buffer)))
+            k = builder.add(k, ir.Constant(_I64, 1))
+        first_offset = context.make_array(offsets)(context, builder, starts).data
+        for q, x in enumerate(_transposed(builder, rows)):
+            start = builder.add(builder.load(builder.gep(first_offset, [ir.Constant(_I64, q)])), begin)
+            builder.store(x, _pointer(context, builder, target, out, start, vec), align=_itemsize(target))
+
+    return types.void(buffer, table, types.int64, target, offsets), emit
+
+
+@intrinsic
 def scatter(typingctx, buffer, table, first, target, offset, stride):
     """target[offset + q·stride + k] ← lane q of vector table[k], first ≤ k < first + LANES."""
     vec = _VECTORS[buffer.dtype.name]

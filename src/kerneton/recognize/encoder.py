@@ -1,0 +1,162 @@
+"""The training recordings of a fit: every branch is encoded once, and its inner products are computed once."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.kernels.signals import keeping_signals
+from kerneton.machine.compiled import load
+from kerneton.machine.folds import BlockGrams
+from kerneton.machine.threads import in_threads
+from kerneton.recognize.branch import Branch, block_sizes, branch_key, step_key
+
+_KEPT = 2**30  # bytes of inner products that a fit keeps; others are computed again when needed
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A branch's fitted steps and the features of the training recordings before weighting and scaling."""
+
+    preprocess: Any
+    kernel: Any
+    features: np.ndarray
+
+
+class Encoder:
+    """Encodes the training recordings for branches; what branches have in common is computed once.
+
+    Branches that share their preprocessing share poses; those that differ in ``kernel__weighting`` or ``scale`` share
+    features; mirrored features come from those without mirroring where the kernel can tell them.
+
+    >>> from kerneton import SCK, Preprocess, make_actions
+    >>> encoder = Encoder(make_actions(["wave"], n_subjects=1, n_takes=2))
+    >>> plain, mirrored = (Branch(Preprocess(), SCK(order=2, mirror=m)) for m in (False, True))
+    >>> encoder.encoded(plain).features.shape, encoder.encoded(mirrored).features.shape, encoder.n_encoded
+    ((2, 4620), (2, 2772), 1)
+    """
+
+    def __init__(self, sequences: Sequence[SkeletonSequence], n_threads: int = 1) -> None:
+        self.sequences, self.n_threads = list(sequences), n_threads
+        self.n_encoded = 0  # times that recordings went through a kernel
+        self._steps: dict[Any, Any] = {}  # fitted preprocessing
+        self._poses: dict[Any, Any] = {}
+        self._encoded: dict[Any, Encoded] = {}
+        self._grams: dict[Any, BlockGrams] = {}
+        self._frames: Any = None  # recordings end to end; False where they cannot be
+        self._long: dict[Any, SkeletonSequence] = {}
+
+    def encoded(self, branch: Branch) -> Encoded:
+        """Features of the training recordings as the branch's kernel gives them without weighting."""
+        kernel = plain_kernel(branch.kernel)
+        key = step_key(branch.preprocess), step_key(kernel)
+        if key not in self._encoded:
+            self._encoded[key] = self._encode(branch, kernel)
+        return self._encoded[key]
+
+    def grams(self, branch: Branch) -> BlockGrams:
+        """Inner products of a branch's features, block by block, as folds want them."""
+        key = branch_key(branch)
+        if key in self._grams:
+            return self._grams[key]
+        encoded = self.encoded(branch)
+        sizes = block_sizes(encoded.kernel, encoded.features)
+        options = {**fold_options(branch), "weighted": is_weighted(branch.kernel)}
+        found = BlockGrams.of(encoded.features, sizes, n_threads=self.n_threads, **options)
+        if sum(grams.blocks.nbytes for grams in (found, *self._grams.values())) <= _KEPT:
+            self._grams[key] = found
+        return found
+
+    def fit(self, branch: Branch, y: np.ndarray) -> np.ndarray:
+        """Fit a branch on the training recordings and return their features, scaled and weighted."""
+        encoded = self.encoded(branch)
+        kernel, features = encoded.kernel, encoded.features
+        if is_weighted(branch.kernel):
+            kernel = copy.copy(kernel).set_params(weighting=branch.kernel.weighting)
+            features = kernel.weigh(features.copy(), self.grams(branch).weights(y, [np.arange(len(y))])[0])
+        else:
+            features = features.copy()
+        return branch.take(encoded.preprocess, kernel, features)
+
+    def fit_all(self, branches: Mapping[str, Branch], y: np.ndarray) -> dict[str, np.ndarray]:
+        """`fit` of every branch, encoded one after the other and then weighted and scaled side by side."""
+        for branch in branches.values():
+            self.encoded(branch)
+        done = in_threads(lambda branch: self.fit(branch, y), branches.values(), self.n_threads)
+        return dict(zip(branches, done, strict=True))
+
+    def extended(self, sequences: list[SkeletonSequence]) -> Encoder:
+        """The same with more training recordings, which are encoded by the steps that are fitted already."""
+        out, poses = Encoder([*self.sequences, *sequences], self.n_threads), dict[int, Any]()
+        for key, old in self._encoded.items():
+            step = old.preprocess
+            if id(step) not in poses:
+                poses[id(step)] = sequences if step is None else step.transform(sequences)
+            more = np.asarray(old.kernel.transform(poses[id(step)]))
+            out._encoded[key] = Encoded(step, old.kernel, np.concatenate([old.features, more]))
+        out._steps = self._steps
+        return out
+
+    def _encode(self, branch: Branch, kernel: Any) -> Encoded:
+        if getattr(kernel, "mirror", False) and hasattr(kernel, "mirrored"):
+            twin = Branch(branch.preprocess, clone(kernel).set_params(mirror=False))
+            plain = self.encoded(twin)
+            found = plain.kernel.mirrored(plain.features, kernel.mirror)
+            if found is not None:
+                return Encoded(plain.preprocess, *found)
+        kernel = clone(kernel)
+        self.n_encoded += 1
+        if (found := self._encode_compiled(branch.preprocess, kernel)) is not None:
+            return found
+        preprocess, poses = self._posed(branch.preprocess)
+        return Encoded(preprocess, kernel, np.asarray(kernel.fit_transform(poses)))
+
+    def _encode_compiled(self, preprocess: Any, kernel: Any) -> Encoded | None:
+        """In compiled passes over all recordings, where these know the branch's steps."""
+        fast = load("kerneton.recognize.compiled")
+        if fast is None or not fast.knows(preprocess, kernel, self.sequences[0].layout):
+            return None
+        if self._frames is None:
+            self._frames = fast.frames_of(self.sequences, self.n_threads) or False
+        if not self._frames or getattr(kernel, "mirror", False):
+            return None
+        key = step_key(preprocess)
+        if key not in self._long:
+            step = self._steps.setdefault(key, self._frames.fit(preprocess))
+            self._long[key] = self._frames.prepare(step)
+        kernel._fit([self._long[key]])
+        features = self._frames.encode(kernel, self._long[key])
+        return None if features is None else Encoded(self._steps[key], kernel, features)
+
+    def _posed(self, preprocess: Any) -> tuple[Any, Any]:
+        if preprocess is None:
+            return None, self.sequences
+        key = step_key(preprocess)
+        if key not in self._steps:
+            self._steps[key] = clone(preprocess).fit(self.sequences)
+        if key not in self._poses:
+            self._poses[key] = [keeping_signals(s) for s in self._steps[key].transform(self.sequences)]
+        return self._steps[key], self._poses[key]
+
+
+def fold_options(branch: Branch) -> dict[str, Any]:
+    """How folds treat the inner products of a branch's features."""
+    if branch.scale is None:
+        return {"center": False, "norm": False, "factor": branch.weight**2}
+    return {"center": branch.scale.center, "norm": branch.scale.norm, "factor": branch.weight**2}
+
+
+def is_weighted(kernel: Any) -> bool:
+    """Whether a kernel weights its blocks by labels."""
+    return getattr(kernel, "weighting", None) is not None
+
+
+def plain_kernel(kernel: Any) -> Any:
+    """A fresh copy of a kernel that does not weight its blocks by labels."""
+    return clone(kernel).set_params(weighting=None) if is_weighted(kernel) else clone(kernel)
