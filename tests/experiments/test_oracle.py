@@ -74,6 +74,9 @@ def test_a_run_goes_on_where_it_stopped(small, tmp_path, monkeypatch):
     first = paper.oracle(only=["florence3d"], cache=tmp_path)
     monkeypatch.setattr(_oracle, "_measure", None)
     assert paper.oracle(only=["florence3d"], cache=tmp_path) == first
+    assert (
+        paper.oracle(readings=["done"], cache=tmp_path) == first
+    )  # the other data sets and readings are not in it
 
 
 @pytest.mark.parametrize("key", [key for key in READINGS if key not in ("printed", "screen")])

@@ -56,7 +56,8 @@ def add_parser(subparsers: Any) -> None:
         "--reading",
         metavar="NAME",
         action="append",
-        help="with --oracle: a reading of the paper, or all; may be given several times (default: printed)",
+        help="with --oracle: a reading of the paper, all, or done for what --cache holds; may be given several times "
+        "(default: printed)",
     )
     group.add_argument(
         "--cache", metavar="FOLDER", help="with --oracle: keeps what is done, and goes on from there"

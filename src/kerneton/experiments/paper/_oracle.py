@@ -43,7 +43,7 @@ def oracle(
 ) -> dict[str, Any]:
     """Every setting of the tables on the test subjects, a strip per cell; what is seen on test subjects is no result.
 
-    ``only`` names data sets, ``readings`` some of `READINGS` ("printed" by default, "all" for all). ``cache`` is a folder that
+    ``only`` names data sets, ``readings`` some of `READINGS` ("printed" by default, "all" for all, "done" for those that ``cache`` holds). ``cache`` is a folder that
     keeps what is done, a file per data set and reading: a run that was stopped goes on there. ``output`` receives ``oracle.md``,
     ``oracle.png`` and, with several readings, ``readings.png``. Accuracies are fractions.
 
@@ -52,7 +52,9 @@ def oracle(
     0.9608
     """
     names = list(only or DATA)
-    chosen = list(READINGS) if readings and "all" in readings else list(readings or ["printed"])
+    kept_only = cache is not None and "done" in (readings or ())
+    whole = kept_only or "all" in (readings or ())
+    chosen = list(READINGS) if whole else list(readings or ["printed"])
     strange = [n for n in names if n not in DATA] + [r for r in chosen if r not in READINGS]
     if strange:
         raise ParameterError(
@@ -68,6 +70,8 @@ def oracle(
             file = None if cache is None else Path(cache) / f"{name}-{key}.json"
             if file is not None and file.exists():
                 cells += json.loads(file.read_text(encoding="utf-8"))
+                continue
+            if kept_only:
                 continue
             task = task or _task(name, data_home)
             found = _measure(name, key, task, known, progress or silent)
