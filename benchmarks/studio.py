@@ -53,9 +53,19 @@ def cpu_seconds(pid: int) -> float:
     return own + sum(cpu_seconds(int(child)) for child in children)
 
 
+def noted(url: str, id: str, n: int) -> float:
+    """Seconds until the server has answered to a change."""
+    base, token = url.split("/?token=")
+    headers = {"X-Kerneton-Token": token, "Content-Type": "application/json"}
+    body = json.dumps({"id": id, "note": str(n)}).encode()
+    asked = time.perf_counter()
+    urllib.request.urlopen(urllib.request.Request(f"{base}/api/annotate", body, headers)).read()
+    return time.perf_counter() - asked
+
+
 def clips_to_live(page: Page, url: str, pid: int) -> dict[str, float]:
     """Seconds from pressing Train to the first live label, and of answers to a click meanwhile."""
-    base, token = url.split("/?token=")
+    base = url.split("/?token=")[0]
     page.goto(url)
     page.get_by_role("button", name="Only the clips").click()
     page.wait_for_selector(".card")
@@ -66,11 +76,7 @@ def clips_to_live(page: Page, url: str, pid: int) -> dict[str, float]:
     page.get_by_role("button", name="Train", exact=True).click()
     answers = []
     while not page.locator(".hero").count():
-        body = json.dumps({"id": "wave/ann/wave-ann.npz", "note": str(len(answers))}).encode()
-        headers = {"X-Kerneton-Token": token, "Content-Type": "application/json"}
-        asked = time.perf_counter()
-        urllib.request.urlopen(urllib.request.Request(f"{base}/api/annotate", body, headers)).read()
-        answers.append(time.perf_counter() - asked)
+        answers.append(noted(url, "wave/ann/wave-ann.npz", len(answers)))
         page.wait_for_timeout(50)
     trained = time.perf_counter()
     page.locator("button.large:not(:disabled)").wait_for()
@@ -107,7 +113,10 @@ def list_of(page: Page, url: str, n: int) -> dict[str, float]:
 
     before = heap()
     times = np.diff(page.evaluate(SCROLL))
+    answers = [noted(url, "label 0/p0/00000.npz", i) for i in range(30)]
     return {
+        "change_in_list_ms_median": 1000 * statistics.median(answers),
+        "change_in_list_ms_largest": 1000 * max(answers),
         "heap_mib_before": before,
         "heap_mib_after": heap(),
         "scroll_fps_median": 1000 / float(np.median(times)),

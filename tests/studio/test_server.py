@@ -6,6 +6,8 @@ import http.client
 import json
 import re
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -311,6 +313,17 @@ def test_the_command_prints_an_address_that_works(command):
     assert status == 200
     assert "recordings" in answer
     assert Path(found.get("state")["folder"]) == command.folder
+
+
+def test_a_second_studio_on_the_same_folder_is_refused(command, folder):
+    second = subprocess.run(
+        [sys.executable, "-m", "kerneton", "studio", str(folder), "--no-browser"],
+        capture_output=True,
+        text=True,
+    )
+    assert second.returncode != 0
+    assert "another studio has this folder open" in second.stderr
+    assert "Traceback" not in second.stderr
 
 
 def test_what_was_answered_survives_a_kill(command, folder):

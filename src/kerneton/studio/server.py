@@ -11,7 +11,7 @@ import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from kerneton.exceptions import KernetonError, MissingDataError, ParameterError, import_extra
 from kerneton.studio.guard import Guard, TooLargeError
@@ -19,6 +19,7 @@ from kerneton.studio.library import Library
 from kerneton.studio.live import replayed
 from kerneton.studio.mind import Mind
 from kerneton.studio.models import Models
+from kerneton.studio.places import STUDIO
 from kerneton.studio.training import Training
 from kerneton.studio.uploads import MAX_FILE
 
@@ -158,6 +159,7 @@ def serve(
     """Serve a folder on 127.0.0.1 until interrupted; without ``port`` the first free one from 8765 on."""
     uvicorn = import_extra("uvicorn", extra="studio", purpose="the studio")
     import_extra("websockets", extra="studio", purpose="the studio")
+    lock = _hold(folder)
     studio = Studio(folder)
     token = token or secrets.token_urlsafe(24)
     listening = _listen(port)
@@ -183,6 +185,25 @@ def serve(
     finally:
         studio.close()
         listening.close()
+        lock.close()
+
+
+def _hold(folder: Path) -> IO[bytes]:
+    """A lock on the folder: two studios would write one journal. It ends with the process, however that ends."""
+    place = folder / STUDIO / "lock"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    held = place.open("wb")
+    with contextlib.suppress(ImportError):  # on Windows nobody is kept out
+        import fcntl
+
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            held.close()
+            raise ParameterError(
+                f"{folder}: another studio has this folder open; end that one first"
+            ) from error
+    return held
 
 
 def _listen(port: int | None) -> socket.socket:
