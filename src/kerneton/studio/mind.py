@@ -38,6 +38,7 @@ class Mind:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
 
     def answers(self, model: Path, sequences: list[SkeletonSequence]) -> Answers:
         """See `kerneton.studio.recognizing.answers`."""
@@ -65,10 +66,13 @@ class Mind:
 
     def close(self) -> None:
         """End the process."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
+        self._closed = True
+        process = self._process
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        with self._lock:  # whoever waits for an answer has heard of the end
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
                     with contextlib.suppress(OSError):
@@ -76,6 +80,8 @@ class Mind:
 
     def _ask(self, what: str, *values: Any) -> Any:
         with self._lock:
+            if self._closed:
+                raise KernetonError("the studio has ended")
             if self._process is None or self._process.poll() is not None:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "kerneton.studio.mind"],

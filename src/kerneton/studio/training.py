@@ -70,6 +70,7 @@ class Training:
 
     def close(self) -> None:
         """End every process that was started here."""
+        self._eager = False
         for process in (self._spare, self._process):
             if process is not None and process.poll() is None:
                 process.kill()
