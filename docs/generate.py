@@ -25,18 +25,18 @@ COMMAND_LINE = """\
 
 This page is what `kerneton --help` and `kerneton COMMAND --help` print. Every command takes `--json FILE` (`-` for the
 screen) and `--quiet`; results go to the standard output, progress and warnings to the standard error. The exit status is
-0 when a command worked, 1 for an error in what it was given, 2 for wrong usage and 130 when it was interrupted.
+0 for success, 1 for an error in the input, 2 for wrong usage and 130 after an interruption.
 """
 
 FORMATS = """\
 # Formats and layouts
 
-{py:func}`kerneton.read` recognises a file by its content, not by its name, and returns recordings in one convention:
-right-handed axes, y up, z away from the camera, metres wherever the format has a unit. Two-dimensional formats have z = 0.
-A joint that was not seen is NaN, or has zero confidence. `kerneton info FILE` says what a file was taken for and what is
-in it; [Units and axes](units-and-axes.md) says what is done about files in millimetres, with z up, or left-handed.
+{py:func}`kerneton.read` detects the format of a file from its content, not from its name, and returns recordings in one convention:
+right-handed axes, y up, z away from the camera, metres if the format has a unit. Two-dimensional formats have z = 0.
+A joint that was not seen is NaN, or has zero confidence. `kerneton info FILE` shows the detected format and the contents of a file;
+[Units and axes](units-and-axes.md) explains files in millimetres, with z up, or with left-handed axes.
 
-No file runs code, and none costs more memory than 64 MiB and a hundred times its size: one that would is refused. Devices and
+No file can run code. A file that would need more memory than 64 MiB plus a hundred times its size is refused. Devices and
 pipes are not read.
 
 ## Formats
@@ -46,17 +46,17 @@ pipes are not read.
 LAYOUTS_TEXT = """\
 ## Layouts
 
-A layout names the joints of a recording in order, its bones, its root, and sets of joints. The same names mean the same
-joints in all of them, which is how a model trained on one kind of recording can run on another
-({py:func}`kerneton.map_layout`). Your own layout is a {py:class}`kerneton.Layout`.
+A layout names the joints of a recording in order, its bones, its root, and sets of joints. The same name means the same
+joint in all layouts, so that a model trained on one kind of recording can be used on another
+({py:func}`kerneton.map_layout`). Define your own layout with {py:class}`kerneton.Layout`.
 
 """
 
 STAND_INS_TEXT = """\
-## Stand-ins
+## Substitutes for missing joints
 
-Where a wanted joint is missing, `map_layout` takes the first of these that is there; of several joints, the mean. `*` is
-either side.
+If a joint of the target layout is missing, `map_layout` uses the first of these substitutes that is present; for several joints, their
+mean. `*` is `left` or `right`.
 
 """
 
@@ -95,7 +95,7 @@ def formats_page() -> str:
         layouts.append(
             (f"`{name}`", str(len(layout.joints)), root, ", ".join(layout.sets), ", ".join(layout.joints))
         )
-    stand_ins = [("joint", "stand-ins")]
+    stand_ins = [("joint", "substitutes")]
     for joint, choices in ALIASES.items():
         stand_ins.append((f"`{joint}`", "; ".join(" and ".join(f"`{j}`" for j in c) for c in choices)))
     tables = [

@@ -450,7 +450,7 @@ def test_demo_ends_with_commands_that_work(demo, monkeypatch, capsys):
     """Each is one that the parser takes; those that take no time are run."""
     folder, text = demo
     monkeypatch.chdir(folder)
-    lines = text.partition("where to go from here\n")[2].splitlines()
+    lines = text.partition("next steps\n")[2].splitlines()
     commands = [
         line.partition("kerneton ")[2].split() for line in lines if re.search(r"kerneton [a-z]+ \S*out", line)
     ]

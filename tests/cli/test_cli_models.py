@@ -83,11 +83,11 @@ def test_fit_equals_the_library_call(folder, tmp_path, capsys):
     first, second, third, last = text.splitlines()
     assert first.endswith("9 recordings, 3 labels, 3 subjects")
     assert second.startswith(
-        f"subjects held out: accuracy {expected.calibration_.held_out_['accuracy_nested']:.1%}"
+        f"held-out subjects: accuracy {expected.calibration_.held_out_['accuracy_nested']:.1%}"
     )
     alarms = expected.calibration_.held_out_["false_alarm"]
     assert third.startswith(
-        f"known actions of subjects held out taken for unknown: {alarms:.1%} (95 % interval "
+        f"known actions of held-out subjects taken for unknown: {alarms:.1%} (95 % interval "
     )
     assert last.startswith(f"wrote {path} (")
 
@@ -355,7 +355,7 @@ def test_which_recording_of_several(new, tmp_path, capsys):
     )
     argv = ["show", str(tmp_path / "both.npz"), "-o", str(tmp_path / "a.png"), "--json", "-"]
     assert main(argv) == 1
-    assert "holds 2 recordings (bow, wave, ...): say which, --recording 1" in capsys.readouterr().err
+    assert "contains 2 recordings (bow, wave, ...): choose one, such as --recording 1" in capsys.readouterr().err
     for which, frames in (("1", 4), ("2", 5), ("wave", 5)):
         assert main([*argv, "--recording", which]) == 0
         assert json.loads(capsys.readouterr().out)["frames"] == frames

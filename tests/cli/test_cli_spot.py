@@ -96,7 +96,7 @@ def test_watch_replays_a_file_and_runs_a_command(home, tmp_path, capsys):
         (["fit", "TRAIN", "--false-alarms", "1/h"], "go with --spot"),
         (["fit", "TRAIN", "--spot", "--false-alarms", "often"], "takes a rate such as 1/h, got 'often'"),
         (["watch", "MODEL", "--source", "udp:x"], "expected PORT or HOST:PORT"),
-        (["watch", "MODEL", "--source", "http://x"], "known are -, udp:PORT, ws:PORT and files"),
+        (["watch", "MODEL", "--source", "http://x"], "expected -, udp:PORT, ws:PORT or a file"),
         (["watch", "none.kern"], "no such file"),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_model_keeps_axes_and_the_unit_that_data_do_not_show(people):
     (back,), done = to_convention([strange], kept=kept)
     assert_allclose(back.joints, lying.joints, atol=1e-6)
     assert (done.kept, done.said) == (("up", "flip"), ())
-    assert "z was up and became y (as in training; --up says otherwise)" in done.notes
+    assert "z was up and became y (as in training; override with --up)" in done.notes
     told = differences(recording_facts(people), [back])
     assert told == ["bodies lie along -z, in training they stand along y: is the axis right (--up)?"]
     unnamed = strange.replace(layout=None)

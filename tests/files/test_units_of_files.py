@@ -45,7 +45,7 @@ def test_a_folder_in_millimetres_z_up_left_handed(tmp_path, people):
     for recording in data:
         assert_allclose(recording.joints, by_place[recording.label, recording.subject].joints, atol=1e-9)
     told = str(summarize(data))
-    assert "note      coordinates were millimetres and became metres (found in the data" in told
+    assert "note      coordinates were millimetres and became metres (detected from the data" in told
     assert "axes      y up, right-handed; 1.4" in told
     assert data[:1].conversion is data.select([0]).conversion is data.conversion
 
@@ -275,7 +275,7 @@ def test_two_bodies_in_rows_without_header(tmp_path):
     data = load_folder(tmp_path, layout="kinect20+kinect20")
     assert data.layout.name == "kinect20+kinect20"
     assert len(data.layout.bodies) == 2
-    assert data.conversion.notes == ["-y was up and became y (found in the data; --up says otherwise)"]
+    assert data.conversion.notes == ["-y was up and became y (detected from the data; override with --up)"]
     assert data[0].joints[0, 3, 1] > data[0].joints[0, 15, 1]
     with pytest.raises(FormatError, match=r"--layout openni15 \(openni15\+openni15 for two bodies\)"):
         load_folder(tmp_path / "pair.txt")

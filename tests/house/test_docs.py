@@ -73,7 +73,7 @@ def test_every_command_is_on_the_page_with_its_options(generate):
 
 def test_every_reader_and_layout_is_on_the_page():
     text = page("formats.md")
-    for path in (ROOT / "src/kerneton/readers").glob("[a-z]*.py"):
+    for path in (ROOT / "src/kerneton/files/readers").glob("[a-z]*.py"):
         assert f"\n### {path.stem}\n" in text
     for name, layout in LAYOUTS.items():
         assert f"| `{name}` | {len(layout.joints)} |" in text

@@ -28,12 +28,12 @@ COMMANDS = (
 
 _EPILOG = """\
 examples:
-  kerneton demo                              try it, without any data
-  kerneton studio                            collect, label and train on a page in the browser
-  kerneton evaluate my-recordings            how well are the actions in a folder told apart?
-  kerneton fit my-recordings -o model.kern   learn them
-  kerneton predict model.kern new.csv        what does a new recording show?
-  kerneton evaluate --help                   more about one command
+  kerneton demo                              try it without any data
+  kerneton studio                            collect, label and train in the browser
+  kerneton evaluate my-recordings            measure how accurately the actions in a folder are recognised
+  kerneton fit my-recordings -o model.kern   train a model
+  kerneton predict model.kern new.csv        predict the action in a new recording
+  kerneton evaluate --help                   help for one command
 """
 
 
@@ -45,7 +45,7 @@ def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in names:
         importlib.import_module(f"kerneton.cli.{name}").add_parser(subparsers)
@@ -53,14 +53,14 @@ def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when it worked, 1 for an error of the user's, 2 for wrong usage (by argparse).
+    """Run one command and return its exit status: 0 for success, 1 for an error in the input, 2 for wrong usage (by argparse).
 
     >>> main(["--version"])
     Traceback (most recent call last):
     SystemExit: 0
     """
     argv = sys.argv[1:] if argv is None else list(argv)
-    # Only the command that runs is imported; what is no command, --help among it, is answered by the parser of all.
+    # Only the command that runs is imported; anything else, such as --help, is handled by the parser of all commands.
     args = build_parser(argv[:1] if argv[:1] and argv[0] in COMMANDS else COMMANDS).parse_args(argv)
     args.command_line = shlex.join(["kerneton", *argv])
     notes = _Notes(logging.WARNING)
@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Notes(logging.Handler):
-    """What the library logs, said once, however many splits log it."""
+    """Prints each message that the library logs once, however many splits log it."""
 
     def __init__(self, level: int) -> None:
         super().__init__(level)
@@ -114,7 +114,7 @@ def _complain(kind: str, message: object) -> None:
 
 
 class _Version(argparse.Action):
-    """Asks for the version only when it is wanted."""
+    """Looks up the version only when it is requested."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from kerneton import __version__

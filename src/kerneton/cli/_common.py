@@ -30,7 +30,7 @@ from typing import TextIO
 
 @dataclass(frozen=True)
 class Output:
-    """What a command gives back: text for people, and the same as plain data for ``--json``."""
+    """The result of a command: text for people, and the same as plain data for ``--json``."""
 
     text: str
     data: Any = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Output:
 def add_command(
     subparsers: Any, name: str, run: Callable[[argparse.Namespace], Output], *, help: str, examples: str
 ) -> argparse.ArgumentParser:
-    """A parser for one command with the options that all have; ``help`` is a line, ``examples`` some."""
+    """A parser for one command with the common options; ``help`` is one line, ``examples`` several."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         name,
         help=help,
@@ -49,29 +49,31 @@ def add_command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--json", metavar="FILE", help="write the result as JSON to FILE (- for the screen)")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no result and no progress")
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not print the result or the progress")
     parser.set_defaults(run=run)
     return parser
 
 
 def add_data_home(parser: argparse.ArgumentParser) -> None:
-    """The option that says where published data sets lie."""
+    """The option that names the folder of published data sets."""
     parser.add_argument(
-        "--data-home", metavar="FOLDER", help="where published data sets lie (default: $KERNETON_DATA)"
+        "--data-home", metavar="FOLDER", help="folder of published data sets (default: $KERNETON_DATA)"
     )
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
     """A data set by name, or a folder of recordings; `load_data` loads it."""
     parser.add_argument(
-        "data", metavar="DATA", help="a data set's name, a folder of recordings, or a file of many"
+        "data",
+        metavar="DATA",
+        help="name of a data set, folder of recordings, or file with many recordings",
     )
     add_data_home(parser)
     add_folder_options(parser)
 
 
 def load_data(args: argparse.Namespace) -> SkeletonDataset:
-    """What `add_data` asked for."""
+    """The recordings that the options of `add_data` name."""
     from kerneton.datasets import LOADERS, load_dataset
 
     if args.data in LOADERS:
@@ -86,17 +88,17 @@ def load_data(args: argparse.Namespace) -> SkeletonDataset:
 
 
 def add_folder_options(parser: argparse.ArgumentParser) -> None:
-    """How the files of a folder are to be understood; `load_recordings` does it."""
+    """Options for reading the files of a folder; `load_recordings` applies them."""
     group = parser.add_argument_group("folders of recordings (default: LABEL/SUBJECT/FILE)")
     group.add_argument(
-        "--pattern", metavar="TEXT", help="what file names say, such as 'a{label}_s{subject}_e{take}'"
+        "--pattern", metavar="TEXT", help="pattern of file names, such as 'a{label}_s{subject}_e{take}'"
     )
     group.add_argument("--index", metavar="FILE", help="a table with the columns file, label and subject")
     add_reading(group)
 
 
 def load_recordings(path: str, args: argparse.Namespace) -> SkeletonDataset:
-    """The recordings of a folder, or of one file, as `add_folder_options` asked for."""
+    """The recordings of a folder or of one file, read with the options of `add_folder_options`."""
     from kerneton.files.folder import load_folder
 
     options = {name: getattr(args, name) for name in ("pattern", "index", "skip_broken")}
@@ -112,7 +114,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--kernel", metavar="NAME", help="the paper's sck, dck or sck+dck (default: sck+dck)")
     parser.add_argument(
-        "--view", metavar="NAME", help="free, fixed or auto: may people stand anywhere (default: auto)"
+        "--view",
+        metavar="NAME",
+        help="free (people may face any direction), fixed (as the camera sees them) or auto (default: auto)",
     )
     parser.add_argument(
         "--set",
@@ -156,21 +160,21 @@ def all_cores() -> Any:
 
 
 def make_model(args: argparse.Namespace, **options: Any) -> Recognizer:
-    """What `add_model` asked for; options go to `make_recognizer`."""
+    """The recogniser that the options of `add_model` describe; ``options`` are passed to `make_recognizer`."""
     from kerneton.recognize.presets import make_recognizer
 
     names = ("preset", "kernel", "view")
     chosen = {name: value for name in names if (value := getattr(args, name)) is not None}
     settings = parse_settings(args.settings)
     if settings and not chosen:
-        chosen = {"preset": "paper"}  # whose parameters have names
+        chosen = {"preset": "paper"}  # the preset whose parameters --set can name
     model = make_recognizer(**chosen, device=args.device, **options)
     known = model.get_params()
     return model.set_params(**{find_parameter(name, known): value for name, value in settings.items()})
 
 
 def find_parameter(name: str, known: Iterable[str]) -> str:
-    """A parameter by its full name, or by some of its parts in order, the last among them, where that is enough.
+    """The full name of a parameter, from the full name or from some of its parts in order, including the last, if that is unique.
 
     >>> find_parameter("sck__power", ["sck__kernel__power", "dck__kernel__power", "machine__C"])
     'sck__kernel__power'
@@ -180,7 +184,9 @@ def find_parameter(name: str, known: Iterable[str]) -> str:
     if name in found or len(found) == 1:
         return name if name in found else found[0]
     if found:
-        raise ParameterError(f"parameter {name!r} is one of {', '.join(found)}: say which")
+        raise ParameterError(
+            f"parameter {name!r} is ambiguous: it may be {', '.join(found)}; give the full name"
+        )
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
     raise ParameterError(f"no parameter {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
@@ -191,12 +197,12 @@ def _names(some: list[str], full: list[str]) -> bool:
 
 
 def progress_of(args: argparse.Namespace) -> Progress:
-    """The bar on stderr, or nothing with ``--quiet``."""
+    """A progress bar on stderr, or none with ``--quiet``."""
     return silent if args.quiet else bar
 
 
 def deliver(output: Output, args: argparse.Namespace) -> None:
-    """Print the text and write the JSON, as the options say."""
+    """Print the text and write the JSON, according to the options."""
     to_screen = args.json == "-"
     if output.text and not args.quiet and not to_screen:
         print(output.text)
@@ -213,7 +219,7 @@ def deliver(output: Output, args: argparse.Namespace) -> None:
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """Parameters from NAME=VALUE, the value a Python literal, or a plain word.
+    """Parameters from NAME=VALUE; the value is a Python literal or a plain word.
 
     >>> parse_settings(["sck__power=0.3", "sck__joints=['head', 3]", "dck__joints=E"])
     {'sck__power': 0.3, 'sck__joints': ['head', 3], 'dck__joints': 'E'}
@@ -258,14 +264,14 @@ def _paths(given: dict[str, Any]) -> list[str]:
     return [os.fspath(path) for value in values for path in (value if isinstance(value, list) else [value])]
 
 
-# Control characters but for tab and newline, marks that turn the direction of text, and bytes that are no text.
+# Control characters other than tab and newline, marks that change the direction of text, and bytes that are not text.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str, stream: TextIO | None = None) -> str:
-    r"""Text in which control characters are spelt out, and what the encoding of ``stream`` cannot say.
+    r"""Text with control characters, and characters that the encoding of ``stream`` lacks, written as escapes.
 
-    Labels and names of recordings may hold escape sequences, which would colour, erase or forge what a terminal shows.
+    Labels and names of recordings may contain escape sequences, which could colour, erase or forge what a terminal shows.
 
     >>> print(printable("wave\x1b[2J"))
     wave\x1b[2J
@@ -274,7 +280,7 @@ def printable(text: str, stream: TextIO | None = None) -> str:
 
 
 def encodable(text: str, stream: TextIO | None = None) -> str:
-    r"""Text in which characters that the encoding of ``stream`` lacks are spelt out; the others stay, whatever they do.
+    r"""Text with characters that the encoding of ``stream`` lacks written as escapes; all others stay.
 
     >>> print(encodable("caf\udce9"))
     caf\udce9

@@ -1,4 +1,4 @@
-"""How files are to be understood: the options that every command has that reads recordings."""
+"""Options for reading files, shared by every command that reads recordings."""
 
 from __future__ import annotations
 
@@ -19,38 +19,36 @@ _AXES = ("x", "y", "z", "-x", "-y", "-z")
 
 
 def add_reading(group: Any) -> None:
-    """The options, added to a parser or to a group of one; `reading_options` takes them back."""
+    """Add the options to a parser or to a group of it; `reading_options` returns their values."""
     group.add_argument(
         "--layout",
         metavar="NAME",
-        help="joints of files that do not name them: a layout's name (two with + for two bodies), or joints with commas between",
+        help="joints of files that do not name them: a layout (two joined by + for two bodies), or joint names separated by commas",
     )
     group.add_argument(
-        "--rename", metavar="OLD=NEW", action="append", help="another name for a joint; may repeat"
+        "--rename", metavar="OLD=NEW", action="append", help="rename a joint; may be given several times"
     )
     group.add_argument(
         "--columns",
         metavar="NAMES",
-        help="names for all columns of a table, with commas between, or OLD=NEW,... for some",
+        help="names of all columns of a table, separated by commas, or OLD=NEW,... for some of them",
     )
-    group.add_argument(
-        "--fps", metavar="N", type=_positive, help="frames per second, in place of what files say"
-    )
+    group.add_argument("--fps", metavar="N", type=_positive, help="frames per second, overrides the files")
     group.add_argument(
         "--unit",
         choices=_UNITS,
-        help="unit of coordinates, where files do not state it (default: found in the data)",
+        help="unit of coordinates, if the files do not state it (default: detected from the data)",
     )
     group.add_argument(
         "--up",
         choices=_AXES,
         metavar="AXIS",
-        help="axis that points up, where files do not state it: y, z, x or --up=-y ... (default: found in the data)",
+        help="axis that points up, if the files do not state it: y, z, x or --up=-y ... (default: detected from the data)",
     )
     group.add_argument(
         "--flip",
         action=argparse.BooleanOptionalAction,
-        help="axes are left-handed, or left and right exchanged (default: found in the data)",
+        help="axes are left-handed, or left and right are exchanged (default: detected from the data)",
     )
     group.add_argument(
         "--skip-broken", action="store_true", help="leave out files that cannot be used, with a warning"
@@ -58,7 +56,7 @@ def add_reading(group: Any) -> None:
 
 
 def reading_options(args: argparse.Namespace) -> dict[str, Any]:
-    """What `add_reading` took, as keywords of `kerneton.load_folder`, but for ``skip_broken``."""
+    """The options of `add_reading` as keywords of `kerneton.load_folder`, except ``skip_broken``."""
     return {
         "layout": args.layout,
         "fps": args.fps,
@@ -71,7 +69,7 @@ def reading_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def tell_conversion(conversion: Conversion | None, args: argparse.Namespace) -> None:
-    """Say once, beside the result, what was done to units and axes."""
+    """Print one note on stderr about converted units and axes."""
     if conversion is not None and conversion.notes and not args.quiet:
         print("kerneton: note:", "; ".join(conversion.notes), file=sys.stderr)
 

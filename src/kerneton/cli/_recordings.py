@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
-    """How files are to be understood; `read_recordings` does it."""
+    """Options for reading files; `read_recordings` applies them."""
     add_reading(parser.add_argument_group("recordings"))
 
 
 def read_recordings(
     paths: Sequence[str], args: argparse.Namespace, model: Recognizer | None = None
 ) -> list[tuple[str, SkeletonSequence]]:
-    """Every recording in files, and in folders of files, with the path it comes from; all broken files in one error.
+    """Every recording in the files and folders, with its path; all broken files are reported in one error.
 
-    Axes that are not said are those of the recordings that ``model`` was trained on.
+    Axes that are not given are those of the recordings that ``model`` was trained on.
     """
     from kerneton.data.conventions import kept_conventions, settle
     from kerneton.data.units import UNIT_WORDS
@@ -62,7 +62,7 @@ def read_recordings(
         and not args.unit
     ):
         units = f"{UNIT_WORDS[conversion.unit]}, those of training were in {UNIT_WORDS[kept.unit or 'm']}"
-        warnings.warn(f"recordings are in {units}; both became metres (--unit says otherwise)", stacklevel=2)
+        warnings.warn(f"recordings are in {units}; both became metres (override with --unit)", stacklevel=2)
     return [(str(file), sequence) for (file, _), sequence in zip(found, sequences, strict=True)]
 
 
@@ -71,7 +71,7 @@ def usable(
     adapt: Callable[[list[SkeletonSequence]], list[SkeletonSequence]],
     args: argparse.Namespace,
 ) -> list[tuple[str, SkeletonSequence]]:
-    """Recordings as a model wants them; those that lack one of its joints are left out where ``--skip-broken`` says so."""
+    """Recordings adapted to a model; with ``--skip-broken``, those that lack one of its joints are left out."""
     from kerneton.data.validation import grouped
 
     if not args.skip_broken:
@@ -99,7 +99,7 @@ def warn_differences(model: Recognizer, recordings: list[SkeletonSequence]) -> N
 
 
 def model_facts(model: Recognizer | None) -> dict[str, Any]:
-    """What a model's file keeps of its training recordings; empty where it does not say."""
+    """What a model file stores about its training recordings; empty if it stores nothing."""
     training = getattr(model, "training_", None)
     facts = training.get("conventions") if isinstance(training, dict) else None
     return facts if isinstance(facts, dict) else {}
@@ -108,20 +108,20 @@ def model_facts(model: Recognizer | None) -> dict[str, Any]:
 def read_one(
     path: str, which: str | None, args: argparse.Namespace, model: Recognizer | None = None
 ) -> SkeletonSequence:
-    """The only recording of a file, or that with a name or number, counted from 1."""
+    """The only recording of a file, or the one with a given name or number, counted from 1."""
     recordings = [sequence for _, sequence in read_recordings([path], args, model)]
     if which is None:
         if len(recordings) > 1:
             names = ", ".join(s.name or str(i) for i, s in enumerate(recordings[:3], start=1))
             raise ParameterError(
-                f"{path} holds {len(recordings)} recordings ({names}, ...): say which, --recording 1 for the first"
+                f"{path} contains {len(recordings)} recordings ({names}, ...): choose one, such as --recording 1 for the first"
             )
         return recordings[0]
     named = [s for s in recordings if s.name == which]
     if named:
         return named[0]
     if not which.isdecimal() or not 1 <= int(which) <= len(recordings):
-        raise ParameterError(f"{path} holds recordings 1 to {len(recordings)}, none called {which!r}")
+        raise ParameterError(f"{path} contains recordings 1 to {len(recordings)}, none named {which!r}")
     return recordings[int(which) - 1]
 
 

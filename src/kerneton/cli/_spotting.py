@@ -10,7 +10,7 @@ from kerneton.exceptions import ParameterError
 
 
 def fit_spotting(args: argparse.Namespace) -> Output:
-    """Load, train, write, tell how well held-out people were spotted."""
+    """Load, train, write, print the accuracy of spotting on held-out subjects."""
     from kerneton.data.conventions import recording_facts
     from kerneton.files.summary import summarize
     from kerneton.recognize.model_file import training_summary
@@ -35,7 +35,7 @@ def fit_spotting(args: argparse.Namespace) -> Output:
     spotter = spotter_of(model)
     figures = spotter.held_out_
     text = (
-        f"{str(summary).splitlines()[0]}\nlearnt {', '.join(spotter.classes_)}; on training people held out: precision "
+        f"{str(summary).splitlines()[0]}\nlearnt {', '.join(spotter.classes_)}; on held-out training subjects: precision "
         f"{figures['precision']:.2f}, recall {figures['recall']:.2f}, F1 {figures['f1']:.2f}\nwrote {args.output}"
     )
     facts = {"file": str(args.output), "held_out": figures, "labels": list(spotter.classes_)}

@@ -1,4 +1,4 @@
-"""kerneton bench: how fast the library is beside plain NumPy, LAPACK, scikit-learn and others, in one run."""
+"""kerneton bench: the speed of the library compared with plain NumPy, LAPACK, scikit-learn and others, in one run."""
 
 from __future__ import annotations
 
@@ -17,27 +17,29 @@ _EXAMPLES = """\
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
         subparsers,
         "bench",
         run,
-        help="measure how fast the library is on this machine, beside plain NumPy and others",
+        help="measure the speed of the library on this machine, compared with plain NumPy and others",
         examples=_EXAMPLES,
     )
     add_data_home(parser)
-    parser.add_argument("--out", metavar="FOLDER", help="draw how times grow, as pictures in this folder")
-    parser.add_argument("--only", metavar="NAME", nargs="+", help="these parts alone (default: all)")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="draw how times grow with size, as pictures in this folder"
+    )
+    parser.add_argument("--only", metavar="NAME", nargs="+", help="only these parts (default: all)")
     parser.add_argument(
         "--before", metavar="FOLDER", help="a checkout of an older version, to compare fits with (part scale)"
     )
     parser.add_argument(
-        "--repeats", metavar="N", type=int, default=7, help="runs a median is taken of (default: 7)"
+        "--repeats", metavar="N", type=int, default=7, help="runs whose median is reported (default: 7)"
     )
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="small workloads, to see that all works; no bar is meant for them",
+        help="small workloads, to check that everything runs; the targets do not apply to them",
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
   kerneton convert wave.bvh wave.csv
-  kerneton convert my-recordings all.npz            a folder to one file with everything
+  kerneton convert my-recordings all.npz            a folder to one file
   kerneton convert my-recordings tables --to csv    a folder to a folder, LABEL/SUBJECT/FILE
   kerneton convert take.skeleton take.npz --map kinect20
 """
@@ -27,7 +27,7 @@ _FORMATS = ("csv", "tsv", "npz", "pkl", "bvh", "trc")
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
         subparsers,
         "convert",
@@ -37,10 +37,10 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("source", metavar="IN", help="a recording, or a folder of recordings")
     parser.add_argument(
-        "target", metavar="OUT", type=Path, help="a file whose ending says the format, or a folder"
+        "target", metavar="OUT", type=Path, help="a file whose extension gives the format, or a folder"
     )
     parser.add_argument("--to", choices=_FORMATS, help="format of the files in a folder (default: npz)")
-    parser.add_argument("--map", metavar="LAYOUT", help="give all recordings the joints of this layout")
+    parser.add_argument("--map", metavar="LAYOUT", help="map all recordings to the joints of this layout")
     add_folder_options(parser)
 
 
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _mapped(recordings: list[SkeletonSequence], args: argparse.Namespace) -> list[SkeletonSequence]:
-    """The recordings with the joints of one layout; those that lack some are left out with ``--skip-broken``."""
+    """The recordings mapped to one layout; with ``--skip-broken``, those that lack some of its joints are left out."""
     from kerneton.data.mapping import map_layout
     from kerneton.files.readers._layouts import named_layout
 
@@ -90,7 +90,7 @@ def _mapped(recordings: list[SkeletonSequence], args: argparse.Namespace) -> lis
 
 
 def _places(recordings: list[SkeletonSequence], ending: str) -> list[tuple[Path, SkeletonSequence]]:
-    """LABEL/SUBJECT/NAME.ending of each recording, so that the folder is a data set; equal names are numbered."""
+    """The path LABEL/SUBJECT/NAME.ending of each recording, so that the folder is a data set; duplicate names are numbered."""
     seen: Counter[Path] = Counter()
     out = []
     for i, recording in enumerate(recordings):
@@ -106,7 +106,7 @@ def _places(recordings: list[SkeletonSequence], ending: str) -> list[tuple[Path,
 
 
 def _safe(part: str) -> str:
-    """A name that stays within its folder, whatever a recording is called.
+    """A file name that cannot leave its folder, whatever the name of the recording.
 
     >>> _safe("../a: b/c"), _safe("..")
     ('_a_ b_c', '_')

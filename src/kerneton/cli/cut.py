@@ -1,4 +1,4 @@
-"""kerneton cut: parts of long recordings as recordings of their own."""
+"""kerneton cut: parts of long recordings as separate recordings."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
   kerneton cut long.bvh --segments long.eaf -o actions      a file per segment, LABEL/SUBJECT/FILE
-  kerneton cut long.npz -o actions                          by the segments that the recording knows
+  kerneton cut long.npz -o actions                          by the segments stored in the recording
   kerneton cut long.bvh --from 1:05 --to 72.5s -o part.npz  one part, by minutes or seconds
   kerneton cut long.bvh --from 300 --to 420 -o part.csv     or by frames
 """
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
         subparsers,
         "cut",
@@ -36,16 +36,20 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--segments",
         metavar="FILE",
-        help="which action is where: a table, or a file of ELAN, Praat, Label Studio or CVAT "
-        "(default: what the recording knows, or the file beside it)",
+        help="annotated segments: a table, or a file of ELAN, Praat, Label Studio or CVAT "
+        "(default: those stored in the recording, or a file of segments in the same folder)",
     )
     parser.add_argument("--tier", metavar="NAME", help="which tier of an ELAN or Praat file (default: all)")
     parser.add_argument(
         "--from", metavar="TIME", dest="first", help="frame, seconds (3.5s) or minutes (1:05)"
     )
-    parser.add_argument("--to", metavar="TIME", dest="last", help="frame, seconds or minutes; not counted in")
+    parser.add_argument(
+        "--to", metavar="TIME", dest="last", help="frame, seconds or minutes; this frame is not included"
+    )
     parser.add_argument("-o", "--output", metavar="OUT", required=True, type=Path, help="a folder, or a file")
-    parser.add_argument("--format", choices=("npz", "csv", "tsv"), default="npz", help="of files in a folder")
+    parser.add_argument(
+        "--format", choices=("npz", "csv", "tsv"), default="npz", help="format of files in a folder"
+    )
     add_choice(parser)
     add_reading_options(parser)
 

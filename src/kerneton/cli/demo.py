@@ -24,23 +24,23 @@ _SHOWN = ("draw circle", "draw X", "sit down", "bow", "drink", "answer phone")
 _KEPT = ("clap", "drink", "kick", "sit down", "wave")  # actions of the folders to go on with
 _STRANGERS = 3  # people who are tested
 _NEXT = """\
-where to go from here
+next steps
   open {page} in a browser
   {program} info {folder}/recordings
   {program} evaluate {folder}/recordings --html report.html
   {program} fit {folder}/recordings -o model.kern
   {program} predict model.kern {folder}/new-person
   {program} explain model.kern {folder}/new-person/{file} -o why.png
-then the same with a folder of yours: LABEL/SUBJECT/FILE, in any format that kerneton reads"""
+then do the same with your own folder: LABEL/SUBJECT/FILE, in any format that kerneton reads"""
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
         subparsers,
         "demo",
         run,
-        help="generate actions, train on some people, test on others, draw the result, say what to do next",
+        help="generate actions, train on some people, test on others, draw the result, suggest next steps",
         examples=_EXAMPLES,
     )
     parser.add_argument(
@@ -49,12 +49,18 @@ def add_parser(subparsers: Any) -> None:
         metavar="FOLDER",
         type=Path,
         default=Path("kerneton-demo"),
-        help="where pictures and recordings go (default: kerneton-demo)",
+        help="folder for pictures and recordings (default: kerneton-demo)",
     )
     parser.add_argument(
         "--subjects", metavar="N", type=int, default=6, help="people to train on (default: 6)"
     )
-    parser.add_argument("--takes", metavar="N", type=int, default=2, help="times each acts (default: 2)")
+    parser.add_argument(
+        "--takes",
+        metavar="N",
+        type=int,
+        default=2,
+        help="times each person performs each action (default: 2)",
+    )
 
 
 def run(args: argparse.Namespace) -> Output:
@@ -96,7 +102,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def strangers(n_takes: int) -> SkeletonDataset:
-    """People of another seed than those trained on: they take part in no training and in no choice.
+    """People generated with another seed than the training people: they are used neither in training nor in selection.
 
     >>> strangers(1)[0].subject, strangers(1)[0].name
     ('new-1', 'new_wave_s01_t1')

@@ -31,26 +31,26 @@ _EXAMPLES = """\
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
         subparsers,
         "evaluate",
         run,
-        help="train and test a recogniser on a data set or a folder, and report how well it does",
+        help="train and test a recogniser on a data set or a folder, and report its accuracy",
         examples=_EXAMPLES,
     )
     add_data(parser)
     parser.add_argument(
         "--protocol",
         metavar="NAME",
-        help="who trains and who is tested: half, leave-one-subject-out, odd-even, wang, li, k-fold or published "
-        "(default: what the data set's published results use, else leave-one-subject-out)",
+        help="how to split subjects into training and test: half, leave-one-subject-out, odd-even, wang, li, k-fold or published "
+        "(default: the published protocol of the data set, else leave-one-subject-out)",
     )
     add_model(parser)
     parser.add_argument(
-        "--jobs", metavar="N", type=int, default=1, help="splits that run at once (default: 1)"
+        "--jobs", metavar="N", type=int, default=1, help="splits that run in parallel (default: 1)"
     )
-    parser.add_argument("--html", metavar="FILE", help="write the report as a page to look at and to send")
+    parser.add_argument("--html", metavar="FILE", help="write the report as an HTML page")
     parser.add_argument("--markdown", metavar="FILE", help="write the report as Markdown")
     parser.add_argument("--plot", metavar="FILE", help="write the confusion matrix as a picture")
 
@@ -58,14 +58,14 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> Output:
     """Load, evaluate, report."""
     data, model = load_data(args), make_model(args)
-    # Splits that run at once share the cores already.
+    # Splits that run in parallel already share the cores.
     with all_cores() if args.jobs == 1 else contextlib.nullcontext():
         report = _evaluate_for_page(args, model, data) if args.html else _evaluate(args, model, data)
     return Output(str(report), report.to_dict(), lambda: _write(report, data, args))
 
 
 def _write(report: Report, data: SkeletonDataset, args: argparse.Namespace) -> None:
-    """The files that were asked for."""
+    """Write the requested files."""
     from kerneton.files.output import replacing
 
     if args.html:
@@ -91,7 +91,7 @@ def _evaluate(args: argparse.Namespace, model: Any, data: SkeletonDataset, **opt
 
 
 def _evaluate_for_page(args: argparse.Namespace, model: Any, data: SkeletonDataset) -> Report:
-    """The same labels, and besides which joints matter and probabilities, where there is enough to learn them from."""
+    """The same labels, with the importance of joints, and with probabilities if there is enough data to learn them."""
     try:
         return _evaluate(args, model.set_params(calibrate=True), data, importance=True)
     except DataError as error:

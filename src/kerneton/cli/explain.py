@@ -1,4 +1,4 @@
-"""kerneton explain: why does the model say what it says of a recording?"""
+"""kerneton explain: why a model predicts a label for a recording."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _EXAMPLES = """\
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
         subparsers,
         "explain",
         run,
-        help="say which joints, pairs of joints and moments of a recording spoke for its label and against it",
+        help="show which joints, pairs of joints and moments of a recording contributed to its label",
         examples=_EXAMPLES,
     )
     parser.add_argument("model", metavar="MODEL", help="a model file that kerneton fit wrote")

@@ -34,7 +34,7 @@ _EXAMPLES = """\
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
         subparsers,
         "fit",
@@ -49,7 +49,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="FILE",
         type=Path,
         default=Path("model.kern"),
-        help="where the model goes (default: model.kern)",
+        help="file to write the model to (default: model.kern)",
     )
     add_model(parser)
     parser.add_argument(
@@ -63,18 +63,18 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--scratch",
         metavar="FOLDER",
-        help="keep the features of more than 3,000 recordings here, and go on with them after a stop",
+        help="folder for the features of more than 3,000 recordings; an interrupted fit resumes from it",
     )
     group = parser.add_argument_group("long recordings")
     group.add_argument(
         "--spot",
         action="store_true",
-        help="also learn when actions happen: from long recordings with files of segments beside them, or from cut ones alone",
+        help="also learn when actions happen, from long recordings with annotated segments, or from cut recordings alone",
     )
     group.add_argument(
         "--false-alarms",
         metavar="N/h",
-        help="with --spot: false alarms per hour, as on training people who are held out (default: best F1 there)",
+        help="with --spot: allowed false alarms per hour, estimated on held-out training subjects (default: best F1)",
     )
     group.add_argument(
         "--background",
@@ -117,11 +117,11 @@ def run(args: argparse.Namespace) -> Output:
     if held_out is not None:
         who = "subjects" if len(summary.subjects) > 1 else "recordings"
         text += (
-            f"{who} held out: accuracy {held_out['accuracy_nested']:.1%} (95 % interval {100 * held_out['accuracy_low']:.1f} to "
+            f"held-out {who}: accuracy {held_out['accuracy_nested']:.1%} (95 % interval {100 * held_out['accuracy_low']:.1f} to "
             f"{100 * held_out['accuracy_high']:.1f}), calibration error {held_out['calibration_error']:.3f}, "
-            f"unknown actions told apart {held_out['unknown_auc']:.2f} "
+            f"AUC for unknown actions {held_out['unknown_auc']:.2f} "
             "(0.5 is chance)\n"
-            f"known actions of {who} held out taken for unknown: {held_out['false_alarm']:.1%} "
+            f"known actions of held-out {who} taken for unknown: {held_out['false_alarm']:.1%} "
             f"(95 % interval {100 * held_out['false_alarm_low']:.1f} to {100 * held_out['false_alarm_high']:.1f})\n"
         )
     text += f"wrote {args.output} ({size / 1e6:.1f} MB) in {seconds:.1f} s"
@@ -130,7 +130,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _single_precision(data: SkeletonDataset) -> SkeletonDataset:
-    """Sensors measure far less than float32 can hold; models of it are half as large and twice as fast."""
+    """The recordings as float32: more precise than any sensor, and models are half as large and twice as fast."""
     import numpy as np
 
     from kerneton.data.sequence import SkeletonDataset

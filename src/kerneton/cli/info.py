@@ -1,4 +1,4 @@
-"""kerneton info: what is installed, which data sets are at hand, what is in a file or folder."""
+"""kerneton info: what is installed, which data sets are found, what is in a file or folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXAMPLES = """\
   kerneton info                    versions, extras, data sets found
   kerneton info wave.bvh           what is in a file
   kerneton info my-recordings      what is in a folder of recordings
-  kerneton info model.kern         what a model file knows
+  kerneton info model.kern         what is in a model file
 """
 _PUBLISHED = ("florence3d", "utkinect", "msr_action3d", "utd_mhad", "sbu", "jhmdb", "sfinge3d")
 _SHOWN = 20  # recordings of a file that are listed one by one
@@ -31,12 +31,12 @@ _EXTRAS = {"fast": "numba", "plot": "matplotlib", "frame": "pandas", "studio": "
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
         subparsers,
         "info",
         run,
-        help="tell what is installed and which data sets are found, or what is in a file or folder",
+        help="show what is installed and which data sets are found, or what is in a file or folder",
         examples=_EXAMPLES,
     )
     parser.add_argument(
@@ -81,7 +81,7 @@ def describe_installation(data_home: str | None = None) -> Output:
         ),
         ["data sets", f"in {home}" if home else "no data home: set KERNETON_DATA"],
         *([f"  {name}", "found" if there else "not found"] for name, there in datasets.items()),
-        ["  synthetic", "always there"],
+        ["  synthetic", "always available"],
     ]
     home_name = None if home is None else str(home)
     data = {"versions": found, "extras": extras, "data_home": home_name, "datasets": datasets}
@@ -144,7 +144,7 @@ def describe_segment(part: Segment, fps: float | None) -> str:
 
 
 def describe_model(path: str) -> Output:
-    """What a model file says about itself."""
+    """What a model file contains."""
     from kerneton.recognize.model_file import model_info
     from kerneton.report.tables import aligned
 

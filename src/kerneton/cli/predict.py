@@ -33,12 +33,12 @@ _EXAMPLES = """\
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
         subparsers,
         "predict",
         run,
-        help="say what recordings show, how sure that is, and which are like nothing seen in training",
+        help="predict the action in recordings, with its probability, and mark those unlike any training recording",
         examples=_EXAMPLES,
     )
     parser.add_argument("model", metavar="MODEL", help="a model file that kerneton fit wrote")
@@ -47,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
         "--csv", metavar="FILE", help="write the result as a table to FILE (- for the screen)"
     )
     parser.add_argument(
-        "--all", action="store_true", help="tell the probability of every label, not of the best"
+        "--all", action="store_true", help="give the probability of every label, not only of the best"
     )
     parser.add_argument(
         "--new-sensor",
@@ -61,7 +61,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> Output:
-    """Read, predict, tell."""
+    """Read, predict, print."""
     from kerneton.files.output import write_text
     from kerneton.recognize.model_file import load
     from kerneton.report.tables import aligned, percent
@@ -116,7 +116,7 @@ def _predictions(
 
 
 def _table(rows: list[dict[str, Any]], *, everything: bool) -> str:
-    """The rows as CSV, with a column a label where all probabilities are wanted."""
+    """The rows as CSV, with one column per label if all probabilities are requested."""
     fields = ["file", "recording", "frames", "label", "probability", "unknown", "unknown_score"]
     labels = sorted(rows[0]["probabilities"] or {}) if everything else []
     out = io.StringIO()

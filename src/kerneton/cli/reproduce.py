@@ -1,4 +1,4 @@
-"""kerneton reproduce: the paper's tables, figures, timing and complexity beside our own, and what lies beyond."""
+"""kerneton reproduce: the paper's tables, figures, timing and complexity compared with ours, and results beyond the paper."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ _EXAMPLES = """\
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
         subparsers,
         "reproduce",
         run,
-        help="repeat the paper's experiments on the published recordings, its figure and ours side by side",
+        help="repeat the paper's experiments on the published recordings and compare the results",
         examples=_EXAMPLES,
     )
     parser.add_argument(
-        "what", choices=["tables", "figures", "timing", "complexity", "beyond", "spotting"], help="which part"
+        "what",
+        choices=["tables", "figures", "timing", "complexity", "beyond", "spotting"],
+        help="which experiments; beyond compares the presets, spotting evaluates long recordings",
     )
     add_data_home(parser)
     parser.add_argument(
@@ -37,30 +39,30 @@ def add_parser(subparsers: Any) -> None:
         metavar="FOLDER",
         type=Path,
         default=Path("kerneton-reproduce"),
-        help="where tables, curves and pictures go (default: kerneton-reproduce)",
+        help="folder for tables, curves and pictures (default: kerneton-reproduce)",
     )
     parser.add_argument(
         "--only",
         metavar="DATA",
         action="append",
         choices=["florence3d", "utkinect", "msr_action3d", "msr_wang", "msr_li", "utd_mhad"],
-        help="for beyond and tables --oracle: this data set alone; may be given several times (default: all)",
+        help="for beyond and tables --oracle: only this data set; may be given several times (default: all)",
     )
     group = parser.add_argument_group("tables")
     group.add_argument(
         "--oracle",
         action="store_true",
-        help="every setting on the test subjects: what the printed method can give; not a result",
+        help="evaluate every setting on the test subjects: an upper bound for the printed method, not a result",
     )
     group.add_argument(
         "--reading",
         metavar="NAME",
         action="append",
-        help="with --oracle: a reading of the paper, all, or done for what --cache holds; may be given several times "
+        help="with --oracle: an interpretation of the paper, all, or done for what --cache holds; may be given several times "
         "(default: printed)",
     )
     group.add_argument(
-        "--cache", metavar="FOLDER", help="with --oracle: keeps what is done, and goes on from there"
+        "--cache", metavar="FOLDER", help="with --oracle: folder of finished results, to resume from"
     )
 
 

@@ -1,4 +1,4 @@
-"""kerneton show: a recording as a moving picture or a contact sheet."""
+"""kerneton show: a recording as an animation or a contact sheet."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _EXAMPLES = """\
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
         subparsers,
         "show",
         run,
-        help="draw a recording: moving as .gif or .mp4, its poses side by side as .png, .svg or .pdf",
+        help="draw a recording: an animation (.gif or .mp4), or poses side by side (.png, .svg or .pdf)",
         examples=_EXAMPLES,
     )
     parser.add_argument("file", metavar="FILE", help="a recording")
@@ -31,12 +31,14 @@ def add_parser(subparsers: Any) -> None:
         "--output",
         metavar="FILE",
         type=Path,
-        help="where it goes (default: the recording's name, as .gif)",
+        help="file to write (default: the recording's name, as .gif)",
     )
     parser.add_argument(
         "--poses", metavar="N", type=int, default=8, help="poses in a still picture (default: 8)"
     )
-    parser.add_argument("--title", metavar="TEXT", help="what to write above (default: what is known)")
+    parser.add_argument(
+        "--title", metavar="TEXT", help="title of the picture (default: name, label and subject)"
+    )
     add_choice(parser)
     add_reading_options(parser)
 

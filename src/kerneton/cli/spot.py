@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from kerneton.stream.detection import Detection
 
 _EXAMPLES = """\
-  kerneton fit long-recordings --spot -o model.kern    learn from recordings with files of segments beside them
-  kerneton spot model.kern long.bvh                    what happens in it, when, and why
+  kerneton fit long-recordings --spot -o model.kern    train on recordings with annotated segments
+  kerneton spot model.kern long.bvh                    list the actions, their times and reasons
   kerneton spot model.kern long.bvh --csv found.csv --eaf found.eaf -o timeline.png --html page.html
 """
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
         subparsers,
         "spot",
         run,
-        help="find which actions happen in long recordings, and when",
+        help="find actions in long recordings, and when they happen",
         examples=_EXAMPLES,
     )
     parser.add_argument("model", metavar="MODEL", help="a model file that kerneton fit --spot wrote")
     parser.add_argument("files", metavar="FILE", nargs="+", help="long recordings, or folders of them")
     parser.add_argument("--csv", metavar="FILE", help="write the segments as a table (- for the screen)")
-    parser.add_argument("--eaf", metavar="FILE", help="write the segments for ELAN; of one recording")
+    parser.add_argument("--eaf", metavar="FILE", help="write the segments of one recording for ELAN")
     parser.add_argument("-o", "--output", metavar="FILE", help="draw a timeline")
     parser.add_argument("--html", metavar="FILE", help="write a page with timelines and a table")
     add_order(parser)
@@ -52,7 +52,7 @@ def add_order(parser: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> Output:
-    """Read, spot, explain, tell."""
+    """Read, spot, explain, print."""
     from kerneton.recognize.model_file import load
     from kerneton.report.tables import aligned
     from kerneton.stream.spotter import spotter_of
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _reason(model: Any, recording: Any, d: Detection) -> dict[str, Any]:
-    """What every joint adds to the decision value; with the intercept they sum to it."""
+    """The contribution of every joint to the decision value; with the intercept they sum to it."""
     why = model.explain(recording, d, moments=False)
     return {"intercept": why.intercept, "joints": why.joints}
 
@@ -131,7 +131,7 @@ def _write(args: argparse.Namespace, recordings: Any, found: Any, rows: list[dic
 
         (_, only), *more = recordings
         if more or only.fps is None:
-            raise ParameterError("--eaf is for one recording that knows its frame rate (--fps)")
+            raise ParameterError("--eaf needs exactly one recording with a known frame rate (--fps)")
         write_text(args.eaf, eaf_text(found[0], only.fps))
     if args.output or args.html:
         from kerneton.stream.page import write_page

@@ -1,4 +1,4 @@
-"""kerneton studio: collect, label, train, watch and share on a page of this machine."""
+"""kerneton studio: a local web page to collect, label, train, watch and share."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kerneton.cli._common import Output, add_command
 _EXAMPLES = """\
   kerneton studio                      open the page on the folder kerneton-studio
   kerneton studio my-recordings        open it on a folder of recordings, LABEL/SUBJECT/FILE
-  kerneton studio --get-pose           fetch what cameras and videos need, once
+  kerneton studio --get-pose           download the pose estimator for cameras and videos, once
 """
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
         subparsers,
         "studio",
@@ -30,16 +30,20 @@ def add_parser(subparsers: Any) -> None:
         nargs="?",
         type=Path,
         default=Path("kerneton-studio"),
-        help="where the recordings lie; made if it is not there (default: kerneton-studio)",
+        help="folder of recordings, created if it does not exist (default: kerneton-studio)",
     )
-    parser.add_argument("--port", metavar="N", type=int, help="port to listen on (default: from 8765 on)")
-    parser.add_argument("--no-browser", action="store_true", help="print the address, open nothing")
+    parser.add_argument(
+        "--port", metavar="N", type=int, help="port to listen on (default: the first free one from 8765)"
+    )
+    parser.add_argument(
+        "--no-browser", action="store_true", help="print the address and do not open a browser"
+    )
     parser.add_argument(
         "--get-pose",
         metavar="FILE",
         nargs="?",
         const="",
-        help="fetch the pose estimator for cameras and videos with npm, or take it from FILE; then leave",
+        help="download the pose estimator for cameras and videos with npm, or take it from FILE; then exit",
     )
 
 
@@ -49,12 +53,12 @@ def run(args: argparse.Namespace) -> Output:
         from kerneton.studio.pose import get_pose
 
         folder = get_pose(args.get_pose or None)
-        return Output(f"the pose package is in {folder}; its checksum is right", {"folder": str(folder)})
+        return Output(f"the pose package is in {folder}; its checksum is correct", {"folder": str(folder)})
     from kerneton.studio.server import serve
 
     def announce(address: str) -> None:
         if not args.quiet:
-            print(f"Kerneton studio on {args.folder}: {address}\nCtrl-C ends it.", flush=True)
+            print(f"Kerneton studio on {args.folder}: {address}\nPress Ctrl-C to stop.", flush=True)
 
     serve(args.folder, port=args.port, browser=not args.no_browser, announce=announce)
     return Output("", {"folder": str(args.folder)})

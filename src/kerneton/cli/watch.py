@@ -1,4 +1,4 @@
-"""kerneton watch: what happens now, from a live source of frames."""
+"""kerneton watch: recognise actions in a live source of frames."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from kerneton.cli.spot import add_order
 from kerneton.exceptions import ParameterError
 
 _EXAMPLES = """\
-  kerneton watch model.kern                              a JSON line per frame on the standard input, {"joints": [[x, y, z], ...]}
-  kerneton watch model.kern --source udp:9000            a packet per frame, from this machine
-  kerneton watch model.kern --source ws:0.0.0.0:9000     a WebSocket that other machines may reach
+  kerneton watch model.kern                              one JSON line per frame on the standard input, {"joints": [[x, y, z], ...]}
+  kerneton watch model.kern --source udp:9000            one packet per frame, from this machine
+  kerneton watch model.kern --source ws:0.0.0.0:9000     a WebSocket that other machines can reach
   kerneton watch model.kern --source long.bvh            a file replayed in real time
   kerneton watch model.kern --delay 0.5 --lines --run notify-send
 """
 
 
 def add_parser(subparsers: Any) -> None:
-    """Say what the command takes."""
+    """Add the parser of the command."""
     parser = add_command(
-        subparsers, "watch", run, help="tell what happens in a live stream of frames", examples=_EXAMPLES
+        subparsers, "watch", run, help="recognise actions in a live stream of frames", examples=_EXAMPLES
     )
     parser.add_argument("model", metavar="MODEL", help="a model file that kerneton fit --spot wrote")
     parser.add_argument(
@@ -36,18 +36,18 @@ def add_parser(subparsers: Any) -> None:
         default="-",
         help="- for JSON lines on the standard input, udp:[HOST:]PORT, ws:[HOST:]PORT, or a file (default: -)",
     )
-    parser.add_argument(
-        "--rate", metavar="N", type=float, help="frames per second where messages have no time"
-    )
+    parser.add_argument("--rate", metavar="N", type=float, help="frames per second, if messages have no time")
     parser.add_argument(
         "--delay",
         metavar="SECONDS",
         type=float,
         default=1.0,
-        help="from an action's end to its report (default: 1)",
+        help="delay from the end of an action to its report (default: 1)",
     )
     parser.add_argument(
-        "--sure", action="store_true", help="wait until nothing can change, however long that takes"
+        "--sure",
+        action="store_true",
+        help="report an action only when it is final, without a limit on the delay",
     )
     parser.add_argument("--lines", action="store_true", help="print events as JSON lines")
     parser.add_argument("--repetitions", action="store_true", help="count repetitions inside each action")
@@ -56,7 +56,10 @@ def add_parser(subparsers: Any) -> None:
         "--run",
         metavar="COMMAND",
         dest="command",
-        help="run per action; {label}, {start}, {stop}, {body} are filled in",
+        help="command to run for each action; {label}, {start}, {stop}, {body} are replaced",
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="with ws: stop when the last client has disconnected"
     )
     parser.add_argument("--once", action="store_true", help="with ws: end when the last client has left")
     add_order(parser)
@@ -64,7 +67,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> Output:
-    """Watch until the source ends or the user does."""
+    """Watch until the source ends or the user interrupts."""
     from kerneton.recognize.model_file import load
 
     delay = None if args.sure else args.delay
@@ -109,7 +112,7 @@ def _messages(args: argparse.Namespace) -> Iterator[Any]:
         from kerneton.cli._recordings import read_one
 
         if colon and kind in ("http", "https", "tcp"):
-            raise ParameterError(f"--source {args.source!r}: known are -, udp:PORT, ws:PORT and files")
+            raise ParameterError(f"--source {args.source!r}: expected -, udp:PORT, ws:PORT or a file")
         args.recording = None
         yield from sources.from_recording(read_one(args.source, None, args), real_time=not args.fast)
 
@@ -140,7 +143,7 @@ def _filled(word: str, values: dict[str, str]) -> str:
 
 
 def line(event: Any) -> str:
-    """One event as a line for a terminal; labels cannot steer it.
+    """One event as a line for a terminal; labels cannot contain control characters.
 
     >>> from kerneton.stream.live import Event
     >>> line(Event("segment", "0", 4.0, label="wave", start=1.0, stop=3.0, probability=0.9))

@@ -90,7 +90,7 @@ class Conversion:
     def _how(self, name: str) -> str:
         if name in self.said:
             return f" (--{name})"
-        return f" ({'as in training' if name in self.kept else 'found in the data'}; --{name} says otherwise)"
+        return f" ({'as in training' if name in self.kept else 'detected from the data'}; override with --{name})"
 
 
 def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:

@@ -1,22 +1,22 @@
-"""One file per format: recordings from the files that sensors, suites and estimators write.
+"""One module per format: recordings from the files of sensors, motion-capture programs and pose estimators.
 
 A format is a module with
 
-- ``sniff(head, path) -> bool``: is this file mine? Cheap, by content (``head`` is the first `HEAD` bytes,
-  empty for a folder); the name decides only where the content cannot.
-- ``read(path) -> list[SkeletonSequence]``: one recording per body, label and subject only where the file names
-  them, ``name`` from the file's stem. Broken content raises `FormatError`, never anything else; sizes that a
-  header promises are checked before memory is taken; time and memory grow linearly with the file.
-- ``write(path, sequences)``, where the format can be written, for the endings in ``WRITES``.
-- ``NAMES_JOINTS = True`` where files name their joints one by one; ``STATES``: which of ``"unit"`` and ``"up"`` the
-  format settles by itself; ``TAKES``: which of ``"layout"`` and ``"columns"`` its ``read`` takes as keywords.
+- ``sniff(head, path) -> bool``: whether a file has this format. It must be fast and use the content (``head`` is the first
+  `HEAD` bytes, empty for a folder); the name decides only if the content cannot.
+- ``read(path) -> list[SkeletonSequence]``: one recording per body, label and subject only if the file states
+  them, ``name`` from the stem of the file name. Broken content raises `FormatError`, never anything else; sizes stated in a
+  header are checked before memory is allocated; time and memory grow linearly with the file.
+- ``write(path, sequences)``, if the format can be written, for the extensions in ``WRITES``.
+- ``NAMES_JOINTS = True`` if files name their joints; ``STATES``: which of ``"unit"`` and ``"up"`` the
+  format states itself; ``TAKES``: which of ``"layout"`` and ``"columns"`` its ``read`` takes as keywords.
 
-Its name goes into `FORMATS`, before the formats whose ``sniff`` would take its files too: signatures come first, rows
-of bare numbers last. Beside it stand the usual endings, and a mark that is in every such file, so that the module is
-imported only for files that may be its own. Nothing else has to know of it.
+Add its name to `FORMATS`, before the formats whose ``sniff`` would also accept its files: formats with signatures come first,
+rows of bare numbers last. The entry gives the usual extensions, and a mark that every such file contains, so that the module is
+imported only for files that may have this format. Nothing else has to change.
 
-Coordinates are right-handed with y up and z away from the camera, so x runs to the picture's left: formats in
-picture coordinates, which run right and down, are turned by half. Formats with two coordinates get z = 0.
+Coordinates are right-handed with y up and z away from the camera, so x points to the left of the picture: formats in
+picture coordinates, which point right and down, are rotated by 180 degrees. Formats with two coordinates get z = 0.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""AMC motion capture with the ASF skeleton beside it (Acclaim; the CMU archive and HDM05).
+"""AMC motion capture with an ASF skeleton in the same folder (Acclaim; the CMU archive and HDM05).
 
-The skeleton is the ``.asf`` of the same name, or the one whose name begins the recording's (``07.asf`` for
-``07_02.amc``), or the only one in the folder. A bone's matrices C, from its axis, and M, from the frame's values, are
+The skeleton is the ``.asf`` file with the same name, or the one whose name is the beginning of the recording's (``07.asf`` for
+``07_02.amc``), or the only one in the folder. The matrices C of a bone, from its axis, and M, from the values of the frame, are
 products of rotations about fixed axes, the first letter of the axis order first: C = R_z R_y R_x for XYZ. With p the
 parent, d the rest direction and l the length,
 
     A_b = A_p C_b M_b C_b⁻¹,    x_b = x_p + A_b l_b d_b,
 
-so a joint is the far end of its bone, and is named after that: the end of ``lfemur`` is the left knee. Positions
-become metres as the CMU archive's units prescribe, 0.0254 / length; where the unit of length is 1, which says nothing, it
-is guessed from the size of the skeleton. AMC files do not say their frame rate (CMU and HDM05: 120).
+so a joint is the far end of its bone and is named accordingly: the end of ``lfemur`` is the left knee. Positions
+become metres according to the units of the CMU archive, 0.0254 / length; if the unit of length is 1, which is ambiguous, it
+is estimated from the size of the skeleton. AMC files do not state their frame rate (CMU and HDM05: 120).
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""BVH motion capture: a hierarchy of joints, then rows of channel values, turned into positions.
+"""BVH motion capture: a hierarchy of joints and rows of channel values, from which positions are computed.
 
-The rotation of a joint is the product of its rotation channels in the order the file lists them, angles in degrees:
-with ``CHANNELS 3 Zrotation Xrotation Yrotation``, R = R_z R_x R_y. A position channel takes the place of the same
-component of OFFSET, on any joint. Then, with p the parent,
+The rotation of a joint is the product of its rotation channels in the order of the file, angles in degrees:
+with ``CHANNELS 3 Zrotation Xrotation Yrotation``, R = R_z R_x R_y. A position channel of any joint replaces the same
+component of OFFSET. With p the parent,
 
     A_j = A_p R_j,    x_j = x_p + A_p t_j,    x_root = t_root.
 
-Joint names are put into the package's vocabulary where they are recognised (see `kerneton.files.readers._names`), an end
-site is called after its joint: ``head_end``, but the end of the wrist is the hand, of the ankle the foot. y is taken to point up, as BVH suites write it. The format has no
-units: a rest pose wider or higher than 500 is taken for millimetres, than 10 for centimetres, else metres.
+Known joint names are translated to the package's joint names (see `kerneton.files.readers._names`). An end
+site is named after its joint, such as ``head_end``, but the end of the wrist is the hand, and the end of the ankle the foot. y is
+assumed to point up, as usual in BVH files. The format has no units: a rest pose wider or higher than 500 is assumed to be in
+millimetres, than 10 in centimetres, else in metres.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""C3D motion capture, of any processor type, with whole numbers or floats.
+"""C3D motion capture, of any processor type, with integers or floats.
 
-Labelled points become joints, with names in the package's vocabulary where they are recognised; unlabelled points
-(``*12``) and the angles, forces, moments, powers and scalars that some suites store among the points are left out. A
+Labelled points become joints; known labels are translated to the package's joint names. Unlabelled points
+(``*12``) and the angles, forces, moments, powers and scalars that some programs store among the points are left out. A
 point with residual -1, at NaN or exactly at the origin is missing: NaN with confidence 0. Coordinates become metres.
-The vertical axis is POINT:Y_SCREEN's; without it, what the labels show, and without those z, as is usual. Several bodies,
-told apart by ``name:`` before the labels, give several recordings. Files whose last frame is cut off lose that frame.
+The vertical axis is that of POINT:Y_SCREEN; without it, it is detected from the labelled points, or else assumed to be z. Several
+bodies, distinguished by ``name:`` before the labels, become several recordings. A last frame that is cut off is left out.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """COCO keypoints: annotation files, and the result lists of pose estimators.
 
-Read are annotation files (``images``, ``annotations``), lists of results with ``image_id`` and ``keypoints`` (detectron,
-AlphaPose), MMPose's ``instance_info``, and a list a frame of detections (Ultralytics). The keypoints are
-**two-dimensional**: x and y are pixels and **z is zero**; x is turned to the left and y up. Of skeletons with more
-keypoints that begin with COCO's 17 (Halpe, whole body) those 17 are kept; 14 keypoints are CrowdPose's; other names that an annotation file declares
-make a layout of their own. Visibility 0, 1, 2 becomes confidence 0, 0.5, 1; scores stay. Frames follow the pictures'
-numbers. One person is kept: the track with the most confidence where there are ``track_id``s, else the most confident
-person, followed. Annotation files with ``video_id`` give a recording a video.
+The reader accepts annotation files (``images``, ``annotations``), lists of results with ``image_id`` and ``keypoints`` (detectron,
+AlphaPose), MMPose's ``instance_info``, and one list of detections per frame (Ultralytics). The keypoints are
+**two-dimensional**: x and y are pixels and **z is zero**; they are rotated so that x points left and y up. Of skeletons with more
+keypoints that begin with COCO's 17 (Halpe, whole body), those 17 are kept; 14 keypoints are CrowdPose's; other keypoint names in an
+annotation file define a new layout. Visibility 0, 1, 2 becomes confidence 0, 0.5, 1; scores are kept. Frames are ordered by the
+numbers of the pictures. One person is kept: the track with the highest confidence if there are ``track_id``s, else the most confident
+person, tracked through the frames. Annotation files with ``video_id`` give one recording per video.
 """
 
 from __future__ import annotations

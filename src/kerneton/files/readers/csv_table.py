@@ -1,9 +1,10 @@
-"""Tables: comma, semicolon, tab or space between columns, with or without a header.
+"""Tables with columns separated by commas, semicolons, tabs or spaces, with or without a header.
 
-Wide tables have a row per frame and columns like ``left_wrist_x``, ``left_wrist.y``, ``LeftWristZ``; long ones have a
-row a joint and columns ``frame, joint, x, y, z``. Both may have confidences, ``time`` (from which the frame rate is
-taken), ``label``, ``subject`` and ``recording``, which tells the recordings of one file apart. A label that changes from
-frame to frame makes a long recording with segments; frames with an empty label belong to none. Without z, z = 0. Empty
+Wide tables have one row per frame and columns such as ``left_wrist_x``, ``left_wrist.y``, ``LeftWristZ``; long tables have one
+row per joint and columns ``frame, joint, x, y, z``. Both may have columns for confidences, ``time`` (from which the frame rate is
+computed), ``label``, ``subject`` and ``recording``, which distinguishes the recordings of one file. If the label changes within
+a recording, it becomes a long recording with segments; frames with an empty label belong to no segment. Columns of two bodies
+(``head_1_x``, ``P2_head_x``, ``person1.head.x``) become a pair (`kerneton.pair`). Without z, z = 0. Empty
 cells are missing joints. A table without header needs a layout, or names for its columns.
 """
 

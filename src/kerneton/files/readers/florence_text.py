@@ -1,4 +1,4 @@
-"""Florence3D-Actions text: a row ``video actor action x1 y1 z1 ... z15`` a frame, millimetres."""
+"""Florence3D-Actions text: one row ``video actor action x1 y1 z1 ... z15`` per frame, millimetres."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Text with a joint per row: ``x y z``, or ``x y z confidence`` as in MSR-Action3D, and nothing else.
+"""Text with one joint per row: ``x y z``, or ``x y z confidence`` as in MSR-Action3D, and nothing else.
 
-A frame is as many rows as there are joints, so the joints must be known: give a layout (``--layout kinect20``, or the
-joints' names in order, ``--layout head,neck,torso``). Without one, rows of four numbers are MSR-Action3D's twenty joints
-in metres. White space, commas, semicolons or tabs stand between numbers; blank lines and lines of one or two whole numbers
-(counts, frame numbers) between the frames are passed over. A frame of zeros is a lost frame and gets zero confidence; so does, in rows
-without confidence, a joint that is at the origin in some frames and not in all.
+A frame has as many rows as there are joints, so the joints must be known: give a layout (``--layout kinect20``, or the
+joint names in order, ``--layout head,neck,torso``). Without a layout, rows of four numbers are MSR-Action3D's twenty joints
+in metres. Numbers are separated by spaces, commas, semicolons or tabs; blank lines and lines of one or two integers
+(counts, frame numbers) between the frames are ignored. A frame of zeros is a lost frame and gets zero confidence. In rows
+without confidence, a joint that is at the origin in some but not all frames gets zero confidence there.
 """
 
 from __future__ import annotations

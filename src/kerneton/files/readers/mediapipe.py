@@ -1,12 +1,12 @@
-"""MediaPipe pose landmarks: JSON and CSV exports with 33 landmarks a frame.
+"""MediaPipe pose landmarks: JSON and CSV exports with 33 landmarks per frame.
 
-MediaPipe itself writes no files, so exports differ. Read are JSON lists of frames, each the 33 landmarks (objects with
-x, y, z, visibility, or lists of numbers in that order) or an object that holds them as ``landmarks``,
-``pose_landmarks``, ``worldLandmarks`` and the like, the frames at the top or in ``frames``; and tables with columns like
-``nose_x``, ``LEFT_HIP.visibility``, ``x12``, ``v12``, or ``frame, landmark, x, y, z, visibility``. World landmarks are
-metres from the middle of the hips and are taken where a file holds both kinds; the others are parts of the picture's width
-and height, which are undone where the file states ``width`` and ``height``. Visibility becomes confidence. MediaPipe's y
-points down: x is turned to the left and y up. Of several people the first is read.
+MediaPipe itself writes no files, so exports differ. Two kinds are read. JSON: a list of frames, at the top level or in ``frames``;
+a frame is a list of the 33 landmarks (objects with x, y, z, visibility, or lists of numbers in that order) or an object that
+contains them as ``landmarks``, ``pose_landmarks``, ``worldLandmarks`` or similar. Tables: columns such as
+``nose_x``, ``LEFT_HIP.visibility``, ``x12``, ``v12``, or ``frame, landmark, x, y, z, visibility``. World landmarks are in
+metres from the middle of the hips and are preferred if a file contains both kinds; the others are fractions of the picture's
+width and height, and their aspect ratio is corrected if the file states ``width`` and ``height``. Visibility becomes confidence.
+Coordinates are rotated so that x points left and y up. If there are several people, the first is read.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _read_json(path: Path) -> list[SkeletonSequence]:
         landmarks[..., :3] *= [width / height, 1, width / height]
         if width == height == 1:
             LOG.info(
-                "%s: landmarks are parts of the picture's width and height, which the file does not state",
+                "%s: landmarks are fractions of the picture's width and height, which the file does not state",
                 path,
             )
     return [picture_sequence(path, landmarks, MEDIAPIPE_33, fps=frame_rate(document))]

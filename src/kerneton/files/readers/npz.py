@@ -1,10 +1,10 @@
-"""NumPy files: ``.npy`` with one array, ``.npz`` with the fields of one recording or of many.
+"""NumPy files: ``.npy`` with one array, ``.npz`` with the fields of one or many recordings.
 
 Arrays of joints are (T, J, 3), or (T, J, 2) with z = 0, or (N, T, J, 3) for N recordings of one length. In an
-``.npz``, the fields of `SkeletonSequence` go by their names, ``joints``, ``confidence``, ``layout``, ``label``,
-``subject``, ``name``, ``fps`` and ``segments`` (JSON: [[label, start, stop], ...]); with several recordings, by
-their names and a number, ``joints_0``, ``label_0``. ``layout`` is a known layout's name or JSON. Files of others may call the joints ``keypoints``, ``skeleton``,
-``poses``, ``data`` or ``arr_0``. Nothing in such a file is ever executed.
+``.npz`` file the arrays are named like the fields of `SkeletonSequence`: ``joints``, ``confidence``, ``layout``, ``label``,
+``subject``, ``name``, ``fps`` and ``segments`` (JSON: [[label, start, stop], ...]); with several recordings, a number is
+added: ``joints_0``, ``label_0``. ``layout`` is the name of a known layout, or JSON. In files of other programs the joints may
+be named ``keypoints``, ``skeleton``, ``poses``, ``data`` or ``arr_0``. Nothing in such a file is ever executed.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """NTU RGB+D ``.skeleton``: frames, bodies and 25 joints of Kinect v2 with their tracking states, metres.
 
-The file counts its frames; each frame counts its bodies; a body is a row that opens with its number, a row with
-its count of joints, and a row ``x y z`` and eight more numbers a joint, the tracking state last where there is one.
+The file states the number of frames, and each frame the number of bodies. A body is a row that begins with its id, a row with
+the number of joints, and one row per joint: ``x y z`` and eight more numbers, the last of which may be the tracking state.
 
-Two bodies that are seen together in at least half of the frames are one recording of two persons (`kerneton.pair`); else
-there is one recording per body. ``--layout kinect25`` keeps bodies apart in any case.
+Two bodies that are present together in at least half of the frames become one recording of two people (`kerneton.pair`); otherwise
+there is one recording per body. With ``--layout kinect25`` there is always one recording per body.
 """
 
 from __future__ import annotations

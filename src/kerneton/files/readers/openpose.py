@@ -1,9 +1,9 @@
-"""OpenPose keypoints: a folder with a ``*_keypoints.json`` for each frame, or one JSON file.
+"""OpenPose keypoints: a folder with one ``*_keypoints.json`` per frame, or one JSON file.
 
-The keypoints are **two-dimensional**: x and y are pixels and **z is zero** for every joint, unless the files hold
-``pose_keypoints_3d``. x is turned to the left and y up (half a turn about z). BODY_25 and the 18 points of the COCO model
-are told apart by their number. Keypoints that OpenPose did not find are NaN with confidence 0. Where several people are
-in the picture, the most confident one is followed through the frames.
+The keypoints are **two-dimensional**: x and y are pixels and **z is zero** for every joint, unless the files contain
+``pose_keypoints_3d``. They are rotated by 180 degrees about z, so that x points left and y up. BODY_25 and the COCO model
+are distinguished by their number of points, 25 or 18. Keypoints that OpenPose did not find are NaN with confidence 0. If several
+people are in the picture, the most confident one is tracked through the frames.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The pickle that PYSKL and MMAction2 train on, read without executing it, and written.
+"""The training pickle of PYSKL and MMAction2, read without executing it, and written.
 
-The file is a dict: ``split`` maps names to lists of recordings, ``annotations`` lists dicts with ``frame_dir`` (the
+The file is a dict: ``split`` maps names to lists of recordings, ``annotations`` is a list of dicts with ``frame_dir`` (the
 name), ``total_frames``, ``label`` (a number) and ``keypoint`` (persons × frames × joints × coordinates), for two
-coordinates also ``keypoint_score`` and ``img_shape``. Two coordinates run right and down in the picture: half a turn
-makes them run left and up, with z = 0 away from the camera, as in Kinect's recordings. Files written here also carry
-``subject``, ``fps``, ``layout`` (a known layout's name, or names of joints and bones as JSON) and the labels' names, which
-other programs pass over.
+coordinates also ``keypoint_score`` and ``img_shape``. 2D coordinates point right and down in the picture: a rotation by
+180 degrees makes them point left and up, with z = 0, as in Kinect's recordings. Files written by Kerneton also contain
+``subject``, ``fps``, ``layout`` (the name of a known layout, or names of joints and bones as JSON) and the label names, which
+other programs ignore.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """TRC marker trajectories, as Motion Analysis, OpenSim and Pose2Sim write them.
 
-Five header lines, then a row per frame: number, time, three coordinates per marker. Coordinates become metres. Markers
-carry the file's labels, put into the package's vocabulary where they are recognised. A blank or NaN field, or a point
-exactly at the origin, is a missing point: NaN with confidence 0. Points without a name, which some suites append to the
-rows, are left out. OpenSim's files have y up; where the labels show that the body stands along z instead, it is turned up.
-Files written here say which axis points up (``UpAxis``) and are not turned.
+The file has five header lines, then one row per frame: number, time, three coordinates per marker. Coordinates become metres. Markers
+become joints; known labels are translated to the package's joint names. A blank or NaN field, or a point
+exactly at the origin, is a missing point: NaN with confidence 0. Points without a name, which some programs append to the
+rows, are left out. y is assumed to point up, as in OpenSim's files; if the labels show that the body stands along z instead, it is
+rotated. Files written by Kerneton state the vertical axis (``UpAxis``) and are not rotated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""UTKinect-Action3D text: a row ``frame x1 y1 z1 ... z20`` a frame, metres."""
+"""UTKinect-Action3D text: one row ``frame x1 y1 z1 ... z20`` per frame, metres."""
 
 from __future__ import annotations
 
