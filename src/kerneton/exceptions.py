@@ -19,7 +19,7 @@ class FormatError(DataError):
 
 
 class ParameterError(KernetonError, ValueError):
-    """A parameter outside its range, or two that do not go together."""
+    """A parameter outside its range, or two parameters that contradict each other."""
 
 
 class ModelFileError(KernetonError, ValueError):

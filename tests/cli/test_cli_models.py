@@ -137,7 +137,7 @@ def test_fit_without_anything_to_hold_out(tmp_path, capsys):
         (["nowhere"], "'nowhere' is neither a folder nor a data set"),
         (["FOLDER", "--set", "sck__order=7"], "order must be one of 1, 2, 3"),
         (["FOLDER", "--false-alarm", "2"], "false_alarm must be a number in [0, 1)"),
-        (["FOLDER", "--index", "none.csv"], "no such index"),
+        (["FOLDER", "--index", "none.csv"], "no such index file"),
     ],
 )
 def test_fit_says_what_is_wrong(folder, tmp_path, capsys, argv, message):
@@ -355,7 +355,9 @@ def test_which_recording_of_several(new, tmp_path, capsys):
     )
     argv = ["show", str(tmp_path / "both.npz"), "-o", str(tmp_path / "a.png"), "--json", "-"]
     assert main(argv) == 1
-    assert "contains 2 recordings (bow, wave, ...): choose one, such as --recording 1" in capsys.readouterr().err
+    assert (
+        "contains 2 recordings (bow, wave, ...): choose one, such as --recording 1" in capsys.readouterr().err
+    )
     for which, frames in (("1", 4), ("2", 5), ("wave", 5)):
         assert main([*argv, "--recording", which]) == 0
         assert json.loads(capsys.readouterr().out)["frames"] == frames

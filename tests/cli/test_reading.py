@@ -48,7 +48,10 @@ def test_no_frames_per_second_is_wrong_usage(folder, capsys, fps):
 def test_info_says_what_was_done_and_names_the_joints(folder, capsys):
     assert main(["info", str(folder)]) == 0
     told = capsys.readouterr().out
-    assert "coordinates were millimetres and became metres (detected from the data; override with --unit)" in told
+    assert (
+        "coordinates were millimetres and became metres (detected from the data; override with --unit)"
+        in told
+    )
     assert "z was up and became y" in told
     assert "axes were left-handed and became right-handed" in told
     assert "left_wrist" in told

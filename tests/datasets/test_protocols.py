@@ -209,7 +209,7 @@ def test_get_protocol_defaults_and_names():
     for name, kind in PROTOCOLS.items():
         if name != "published":
             assert isinstance(get_protocol(name, recordings()), kind)
-    with pytest.raises(ParameterError, match="needs a data set that brings splits: sbu, jhmdb, sfinge3d"):
+    with pytest.raises(ParameterError, match="needs a data set with published splits: sbu, jhmdb, sfinge3d"):
         get_protocol("published", recordings())
     splits = [(np.array([0, 1]), np.array([2, 3]))]
     brought = SkeletonDataset(recordings(), splits=splits)

@@ -101,14 +101,12 @@ def test_index_errors(tmp_path):
     ):
         load_folder(tmp_path, index="bad.csv")
     (tmp_path / "gone.csv").write_text("file,label\none.csv,wave\nno.csv,bow\nnot.csv,bow\n")
-    with pytest.raises(
-        MissingDataError, match=r"2 files are not there:\n  line 3: no.csv\n  line 4: not.csv"
-    ):
+    with pytest.raises(MissingDataError, match=r"2 files do not exist:\n  line 3: no.csv\n  line 4: not.csv"):
         load_folder(tmp_path, index="gone.csv")
     (tmp_path / "short.csv").write_text("file,label\none.csv\n")
     with pytest.raises(FormatError, match=r"short.csv, line 2: expected 2 columns, got 1"):
         load_folder(tmp_path, index="short.csv")
-    with pytest.raises(MissingDataError, match="no such index"):
+    with pytest.raises(MissingDataError, match="no such index file"):
         load_folder(tmp_path, index="none.csv")
     with pytest.raises(ParameterError, match="not both"):
         load_folder(tmp_path, index="gone.csv", pattern="{label}")
@@ -249,7 +247,7 @@ def test_few_examples_lone_subjects_and_lone_labels():
     warnings = summarize(recordings(pairs)).warnings
     assert "labels with 2 recordings or fewer: bow (2), clap (1)" in warnings
     assert "subjects with one label: c (wave)" in warnings
-    assert "labels by one subject, which no other subject can be tested on: clap (b)" in warnings
+    assert "labels with only one subject, which cannot be tested on another subject: clap (b)" in warnings
 
 
 def test_labels_that_are_not_there():
@@ -271,7 +269,7 @@ def test_duplicates_are_found_by_content():
 def test_mixed_layouts_and_rates():
     data = [*recordings([("bow", "a")] * 2), sequence(COCO_17, fps=25), sequence(None, fps=None)]
     warnings = "\n".join(summarize(data).warnings)
-    assert "2 of 4 recordings have other joints: recording 'wave_01' lacks hip_center" in warnings
+    assert "2 of 4 recordings have different joints: recording 'wave_01' lacks hip_center" in warnings
     assert "recording 'wave_01' has 20 joints without names" in warnings
     assert "mixed frame rates: 25 fps 1, 30 fps 2, unknown 1" in warnings
 
@@ -295,7 +293,7 @@ def test_short_recordings_and_long_lists():
     warnings = summarize(data).warnings
     assert any("r11 (3) and 8 more" in w for w in warnings)
     twins = [s.replace(name=f"{s.name}{k}") for s in data for k in "ab"]
-    assert "20 recordings come more than once: r0a, r1a, r2a and 17 more" in summarize(twins).warnings
+    assert "20 recordings occur more than once: r0a, r1a, r2a and 17 more" in summarize(twins).warnings
 
 
 def test_an_empty_set_has_a_summary():

@@ -31,7 +31,7 @@ def test_unknown_content(tmp_path):
     path = tmp_path / "film.txt"
     path.write_bytes(bytes(range(256)))
     assert readers.detect_format(path) is None
-    with pytest.raises(FormatError, match=r"film.txt: no reader knows this format; known are npz, c3d"):
+    with pytest.raises(FormatError, match=r"film.txt: unknown format; known formats are npz, c3d"):
         readers.read(path)
     path.write_bytes(b"")
     with pytest.raises(FormatError, match="no reader knows"):

@@ -225,7 +225,7 @@ def test_which_skeleton(tmp_path):
     ("old", "new", "message"),
     [
         ("lfemur ", "lfemoral ", "expected a frame's number or a bone of the skeleton, got 'lfemoral'"),
-        ("\nroot ", "\nroot 1 ", "bone 'root' has 6 freedoms, got 7 numbers"),
+        ("\nroot ", "\nroot 1 ", "bone 'root' has 6 degrees of freedom, got 7 numbers"),
         ("\nroot ", "\nroot x", "line 5: expected a number, got 'x"),
         ("\n1\n", "\n", "line 4: expected a frame's number"),
     ],
@@ -250,7 +250,7 @@ def test_errors_in_the_motion(tmp_path, old, new, message):
         ("position 0 0 0", "position 0 0", "line 13: expected three numbers, got 2"),
         ("dof rx", "dof l", "expected rotations rx, ry, rz, got 'l"),
         ("name lfemur", "name rfemur", "two bones have the same name"),
-        ("root lhipjoint", "root ltail", "no bone is called 'ltail'"),
+        ("root lhipjoint", "root ltail", "no bone is named 'ltail'"),
         ("lfoot ltoes", "lfoot ltoes rtoes", "bone 'rtoes' has two parents"),
         ("  begin\n    id 1\n", "", "expected begin, got 'name'"),
         ("    name lfemur\n", "", "has no name"),

@@ -176,7 +176,7 @@ def test_longer_skeletons_that_begin_with_cocos(tmp_path, track):
         ([], "expected a list of results"),
         ({"keypoints": 3}, "result 0: expected 17 x 3 keypoints"),
         ([{"keypoints": [1] * 50}], r"result 0: expected 17 x 3 keypoints, got an array of shape \(50,\)"),
-        ([{"keypoints": [1] * 48}], "expected 17 keypoints a person, got 16"),
+        ([{"keypoints": [1] * 48}], "expected 17 keypoints per person, got 16"),
         ([{"keypoints": ["a"] * 51}], "result 0: expected a list of numbers"),
         ([{"keypoints": [1e300] * 51}], "beyond any recording"),
         ([{"keypoints": [0] * 51}], "a person in none of them"),

@@ -91,7 +91,7 @@ def test_code_is_refused_and_not_run(tmp_path, protocol):
         (b"Pexternal\n.", "uses PERSID"),
         (b"\x80\x02\x82\x01.", "uses EXT1"),
         (b"\x80\x05\x97.", "uses NEXT_BUFFER"),
-        (b"\x80\x03}}b.", "sets the state of something that is no array"),
+        (b"\x80\x03}}b.", "sets the state of something that is not an array"),
         (b"\x80\x03]K\x01K\x02s.", "SETITEM at step 4 does not fit"),
         (b"\x80\x03}NK\x02s.", "keys are neither text nor numbers"),
         (b"\x80\x03N2.", "uses DUP"),
@@ -139,7 +139,7 @@ def test_deep_nesting_needs_no_recursion(tmp_path):
     shape = b"\x80\x03cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85B\x01\x00\x00\x00btR"
     tuples = b")" + b"\x85" * 100_000
     state = b"(K\x01" + tuples + b"cnumpy\ndtype\nX\x02\x00\x00\x00f4\x85R\x89B\x00\x00\x00\x00tb."
-    with pytest.raises(FormatError, match="an array of no possible shape"):
+    with pytest.raises(FormatError, match="an array of an impossible shape"):
         load(put(tmp_path, shape + state))
 
 

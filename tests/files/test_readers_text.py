@@ -45,7 +45,7 @@ def test_msr_inferred_joints_keep_a_little_trust_and_lost_frames_none(tmp_path):
 
 def test_msr_errors(tmp_path):
     with pytest.raises(
-        FormatError, match=r"take.txt: 41 rows are no whole number of frames; the last has 1 of"
+        FormatError, match=r"take.txt: 41 rows are not a whole number of frames; the last has 1 of"
     ):
         msr.read(put(tmp_path, "0.1 1.2 2.5 1\n" * 41))
     with pytest.raises(FormatError, match=r"take.txt, line 3: expected 4 numbers as before, got 3"):
@@ -160,7 +160,7 @@ def test_ntu_other_names_say_nothing(tmp_path):
         ("2\n1\n", "99999999999999999999\n1\n", "expected the number of frames"),
         ("\n25\n", "\n24\n", "frame 0: expected 25 joints, got 24"),
         (" -0.1 2\n", " -0.1 3\n", "tracking state must be 0, 1 or 2, got 3"),
-        (" -0.1 2\n", " -0.1 2 7\n", "expected 11 or 12 numbers a joint, got 13"),
+        (" -0.1 2\n", " -0.1 2 7\n", "expected 11 or 12 numbers per joint, got 13"),
         (" 277.4 ", " x ", "column 4: expected a number, got 'x'"),
     ],
 )

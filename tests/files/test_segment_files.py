@@ -200,7 +200,7 @@ def test_recordings_by_file_name(tmp_path):
         with_segments([a, c], table)
     (tmp_path / "one.csv").write_text("label,start,stop\nwave,1,5\n")
     assert with_segments([a], tmp_path / "one.csv")[0].segments == (Segment("wave", 1, 5),)
-    with pytest.raises(DataError, match="no column names the recording, and there are 2"):
+    with pytest.raises(DataError, match="no column names the recording, but there are 2"):
         with_segments([a, b], tmp_path / "one.csv")
 
 

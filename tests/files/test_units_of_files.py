@@ -149,7 +149,7 @@ def test_a_joint_per_row_with_a_layout(tmp_path):
     with pytest.raises(FormatError, match="a joint per row; say which joints make a frame"):
         readers.read(path)
     with pytest.raises(
-        FormatError, match=r"60 rows are no whole number of frames; the last has 10 of the 25"
+        FormatError, match=r"60 rows are not a whole number of frames; the last has 10 of the 25"
     ):
         readers.read(path, layout="kinect25")
 
@@ -260,7 +260,7 @@ def test_letters_that_count_are_no_sides(tmp_path):
 def test_many_copies_are_one_warning(people):
     many = [p.replace(name=f"{name}{i}") for i, p in enumerate(people) for name in ("a", "b")]
     told = [w for w in summarize(many).warnings if "more than once" in w or "the same recording" in w]
-    assert told == ["4 recordings come more than once: a0, a1, a2 and 1 more"]
+    assert told == ["4 recordings occur more than once: a0, a1, a2 and 1 more"]
 
 
 def test_two_bodies_in_rows_without_header(tmp_path):

@@ -105,7 +105,9 @@ def test_a_frame_of_zeros_is_filled_by_preprocessing_and_refused_after_it():
 
 
 def test_nothing_but_zeros():
-    with pytest.raises(DataError, match="recording 'take 3' holds no pose: all 7 frames are missing or zero"):
+    with pytest.raises(
+        DataError, match="recording 'take 3' contains no pose: all 7 frames are missing or zero"
+    ):
         recogniser().fit(four(put(slice(None), 0.0)), LABELS)
 
 
@@ -176,7 +178,7 @@ def test_one_joint():
     X = walks((5, 7, 6, 8), 1)
     assert SCK().fit_transform(X).shape == (4, 1771)
     assert DCK().fit_transform(X).shape == (4, 225)
-    with pytest.raises(ParameterError, match="DCK needs two joints or more to pair, or same_joint=True"):
+    with pytest.raises(ParameterError, match="DCK needs at least two joints, or same_joint=True"):
         DCK(same_joint=False).fit(X)
     with pytest.raises(ParameterError, match="pairs=True needs at least two joints"):
         SCK(pairs=True).fit(X)

@@ -77,7 +77,7 @@ def test_another_user_without_a_home_and_with_a_package_that_is_read_only():
         shutil.rmtree(folder)
     assert_array_equal(eval(said), powers())
     assert len(warned) == 1
-    assert "RuntimeWarning: Numba cannot keep compiled code on the disk" in warned[0]
+    assert "RuntimeWarning: Numba cannot cache compiled code on disk" in warned[0]
 
 
 @posix

@@ -76,7 +76,7 @@ def test_out_is_checked():
     kernel.fit(X)
     with pytest.raises(DataError, match=r"out must have shape \(2, 84\), got \(2, 3\)"):
         kernel.transform(X, out=np.empty((2, 3)))
-    with pytest.raises(DataError, match="out must hold floating-point numbers, got int64"):
+    with pytest.raises(DataError, match="out must contain floating-point numbers, got int64"):
         kernel.transform(X, out=np.empty((2, 84), dtype=np.int64))
     assert kernel.transform(X, out=np.empty((2, 84), dtype=np.float32)).dtype == np.float32
 

@@ -222,7 +222,7 @@ def test_stillness():
         ({"method": "fft"}, "method must be one of 'harmonics', 'direct', got 'fft'"),
         ({"signal": "speed"}, "signal must be one of 'position'"),
         ({"joints": "Z"}, "no joint or joint set 'Z'"),
-        ({"joints": [0], "same_joint": False}, "needs two joints or more to pair, or same_joint=True"),
+        ({"joints": [0], "same_joint": False}, "needs at least two joints, or same_joint=True"),
     ],
 )
 def test_parameters_are_checked_in_fit(parameters, message):

@@ -275,7 +275,7 @@ def test_one_frame_one_joint_and_stillness():
         ({"joints": [15]}, "has joints 0 to 14, asked for 15"),
         ({"joints": []}, "joints is empty"),
         ({"joints": [1.5]}, r"joints must be names or whole numbers, got 1\.5"),
-        ({"joints": [3, 3]}, "a joint is chosen twice"),
+        ({"joints": [3, 3]}, "a joint is listed twice"),
         ({"joints": [3], "pairs": True}, "pairs=True needs at least two joints, got 1"),
     ],
 )

@@ -85,7 +85,9 @@ def test_no_pose_or_a_joint_never_seen():
     x[:, [4, 9]] = np.nan
     armless = SkeletonSequence(x, layout=FLORENCE_15)
     fitted = Preprocess().fit(people((5,)))
-    with pytest.raises(DataError, match="recording 'lost' holds no pose: all 5 frames are missing or zero"):
+    with pytest.raises(
+        DataError, match="recording 'lost' contains no pose: all 5 frames are missing or zero"
+    ):
         fitted.transform([lost])
     with pytest.raises(DataError, match="recording #1 never shows left_elbow, left_hip; leave these joints"):
         fitted.transform([*people((5,)), armless])
@@ -113,7 +115,7 @@ def test_centre_without_a_layout():
     with pytest.raises(ParameterError, match="layout '5 joints' has no joint 'head'"):
         Preprocess(center="head", bones=None).fit_transform(X)
     for joint in (5, -1):
-        with pytest.raises(ParameterError, match=f"has joints 0 to 4, asked for {joint}"):
+        with pytest.raises(ParameterError, match=f"has joints 0 to 4, got {joint}"):
             Preprocess(center=joint, bones=None).fit_transform(X)
     rootless = SkeletonSequence(walk(4, 3), layout=Layout("dots", "abc"), name="dots")
     (out,) = Preprocess(bones=None).fit_transform([rootless])
@@ -153,7 +155,7 @@ def test_reference_is_the_median_of_medians():
     assert_allclose(bone_lengths(new.joints, FLORENCE_15), fitted.reference_)
     given = Preprocess(reference=np.full(14, 0.25)).fit_transform(X)
     assert_allclose(bone_lengths(given[0].joints, FLORENCE_15), 0.25)
-    with pytest.raises(ParameterError, match=r"reference must hold 14 bone lengths, got shape \(3,\)"):
+    with pytest.raises(ParameterError, match=r"reference must contain 14 bone lengths, got shape \(3,\)"):
         Preprocess(reference=np.ones(3)).fit(X)
     assert not hasattr(Preprocess(bones=None).fit(X), "reference_")
 

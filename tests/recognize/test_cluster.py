@@ -120,7 +120,7 @@ def test_a_scheduler_that_goes_away(large, data):  # noqa: F811
     with pytest.raises(ParameterError, match="the Dask cluster went away"):
         recognizer().fit(data, data.labels, client=client)
     client.close()
-    with pytest.raises(ParameterError, match="no Dask scheduler answers at"):
+    with pytest.raises(ParameterError, match="no Dask scheduler responds at"):
         cluster.connect("tcp://127.0.0.1:1")
 
 

@@ -433,7 +433,7 @@ def labels(*values, dtype="<U4"):
         (SVM, labels("a", 2, "b"), "labels that are not str"),
         (SVM, labels("a", "b", "c", dtype="<U99999"), "labels of <U99999"),
         (SVM, labels("a", "b", "c", dtype="|O"), "labels of"),
-        (SVM, {"coef": {"array": 99, "dtype": "float32"}}, "array 99, which is not there"),
+        (SVM, {"coef": {"array": 99, "dtype": "float32"}}, "array 99, which does not exist"),
         (SVM, {"coef": {"array": 0, "dtype": "object"}}, "numbers of type 'object'"),
         (SVM, {"coef": {"array": 0, "dtype": "float32"}}, "array 0, which is used already"),
         (SVM, {"coef": [[1.0]]}, "do not make a model"),
@@ -484,7 +484,7 @@ def test_objects(saved, tmp_path, change, match):
         (OTHER, {"sigma_joint": 10**9}, "number beyond reason"),
         (POSES, {"n_frames": 10**5}, "recordings of 100000 frames"),
         (POSES, {"center": "tail"}, "has no joint 'tail'"),
-        (POSES, {"reference": [1.0] * 2000}, "reference must hold 19 bone lengths"),
+        (POSES, {"reference": [1.0] * 2000}, "reference must contain 19 bone lengths"),
         (SVM, {"C": -1}, "C must be a positive number"),
     ],
 )
@@ -497,7 +497,7 @@ def test_broken_json(saved, tmp_path):
     for text, match in [
         (b"{", "cannot be read"),
         (b"[" * 100_000, "cannot be read"),
-        (b"[]", "holds no object"),
+        (b"[]", "contains no JSON object"),
         (b'{"a": 1, "a": 2}', "a name occurs twice"),
         (b'{"format": NaN}', "NaN is not a finite number"),
         (b'{"format": 1e999}', "1e999 is not a finite number"),
@@ -527,7 +527,7 @@ def test_structure(saved, tmp_path):
         with_header(saved, lambda h: h["model"]["parameters"].update(estimator=1)), tmp_path, "does not know"
     )
     alone = with_header(saved, lambda h: h.update(model=at(h, *SVM)))
-    refused(alone, tmp_path, "it holds arrays that nothing uses")
+    refused(alone, tmp_path, "it contains arrays that are not used")
     gone = with_header(saved, lambda h: h["model"]["state"]["branches"]["items"].pop())
     refused(gone, tmp_path, "shares of branches that it does not have|features")
 

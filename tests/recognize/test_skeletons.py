@@ -175,6 +175,6 @@ def test_layouts_without_bones(caplog):
         model.fit(dots, data.labels, groups=data.subjects)
     assert list(model.branches_) == FIVE
     assert caplog.messages == [
-        "layout 'dots' has no bones; bones were found as the joints that keep their distance"
+        "layout 'dots' has no bones; bones were estimated from joints that keep their distance"
     ]
     assert model.predict(dots[:2]).shape == (2,)

@@ -244,7 +244,7 @@ def test_probabilities_are_checked_where_there_are_any(report, data, page):
         inside = (confidence > low) & (confidence <= low + 0.1)
         gap += abs(right[inside].sum() - confidence[inside].sum())
     assert f"{gap / len(right):.3f} expected calibration error" in text
-    assert "So few tests carry no verdict: a difference of up to" in text  # 18 tests
+    assert "There are too few tests for a verdict: a difference of up to" in text  # 18 tests
     assert f"It says {100 * confidence.mean():.1f}" in text
 
 
@@ -306,7 +306,7 @@ def test_no_mistakes_one_split_no_subjects(report, data):
 def test_warnings_of_the_data_are_shown(report, data):
     told = dataclasses.replace(report, data={**report.data, "warnings": ["the same recording 2 times: a, b"]})
     text = Reader(render(told, data)).text
-    assert "One thing in the recordings may mislead the same recording 2 times: a, b" in text
+    assert "One thing in the recordings may distort the results the same recording 2 times: a, b" in text
     assert "may mislead" not in Reader(render(report, data)).text
 
 

@@ -230,7 +230,7 @@ def test_text(report):
         "them from another side, or join the labels.\n"
         "- Look at c and b side by side: taken for each other 3 times in 12 tests.\n"
         "- Record more of c (1 of 4 right), a (5 of 8 right), b (7 of 8 right).\n"
-        "- Add people: with 2 tested, the accuracy for new ones is known only as 35.4 to 86.3 %. A new person tells more than "
+        "- Add people: with 2 tested, the accuracy for new people is only known to be 35.4 to 86.3 %. A new person tells more than "
         "new takes of the same ones.\n"
         "\n"
         "fit 2 s per split, predict 50 ms per recording"

@@ -141,7 +141,7 @@ def test_a_client_that_leaves_in_mid_message():
         with connect(address) as c:
             c.sendall(websocket_frame(FRAME)[:-7])
 
-    assert serve(talk) == ["a client that left in mid-message"]
+    assert serve(talk) == ["a client that disconnected within a message"]
 
 
 def test_a_message_of_ten_megabytes_is_refused_without_being_read():

@@ -188,7 +188,7 @@ def test_too_little_to_train_is_said(tmp_path):
             server.post("train")
             while not (told := json.loads(news.recv(timeout=120))["training"]).get("error"):
                 pass
-        assert told["error"] == "two labels are needed to tell apart; this folder has wave (1)"
+        assert told["error"] == "at least two labels are needed; this folder has wave (1)"
 
 
 def test_recordings_to_train_on_are_those_of_the_command_line(folder):

@@ -24,11 +24,13 @@ def pair(first: SkeletonSequence, second: SkeletonSequence) -> SkeletonSequence:
     """
     if first.n_frames != second.n_frames:
         raise DataError(
-            f"a pair needs as many frames of both: {first.name or 'the first'} has {first.n_frames}, "
+            f"both recordings of a pair need the same number of frames: {first.name or 'the first'} has {first.n_frames}, "
             f"{second.name or 'the second'} has {second.n_frames}"
         )
     if first.fps != second.fps and None not in (first.fps, second.fps):
-        raise DataError(f"a pair needs one frame rate, got {first.fps:g} and {second.fps:g}")
+        raise DataError(
+            f"both recordings of a pair need the same frame rate, got {first.fps:g} and {second.fps:g}"
+        )
     confidence = None
     if first.confidence is not None or second.confidence is not None:
         trust = [

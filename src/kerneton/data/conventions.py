@@ -135,10 +135,10 @@ def differences(facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence]
             )
     found = find_conventions(recordings)
     if facts.get("up") == "y" and found.up not in (None, "y"):
-        told.append(f"bodies lie along {found.up}, in training they stand along y: is the axis right (--up)?")
+        told.append(f"bodies are aligned with {found.up}, but with y in training: is the axis right (--up)?")
     elif facts.get("mirrored") is False and found.mirrored:
         told.append(
-            "left and right seem exchanged, in training they are not: are the axes left-handed (--flip)?"
+            "left and right seem to be exchanged, but not in training: are the axes left-handed (--flip)?"
         )
     return told
 

@@ -75,7 +75,7 @@ class Layout:
         ordered, circle = ordered_bones([(self.index(a), self.index(b)) for a, b in bones], self.root)
         if ordered is None or circle is not None:
             ends = " and ".join(self.joints[joint] for joint in circle or ())
-            raise ParameterError(f"layout {name!r}: the bone between {ends} closes a circle")
+            raise ParameterError(f"layout {name!r}: the bone between {ends} closes a loop")
         keep(self, "bones", ordered)
         keep(self, "sets", {key: self.indices(value) for key, value in (sets or {}).items()})
         if self.root is None and len(self.bodies) == 1 and len(self.roots) == 1:
@@ -105,9 +105,7 @@ class Layout:
                 f"layout {self.name!r} has no joint {joint!r}; it has {', '.join(self.joints)}"
             )
         if not 0 <= joint < len(self.joints):
-            raise ParameterError(
-                f"layout {self.name!r} has joints 0 to {len(self.joints) - 1}, asked for {joint}"
-            )
+            raise ParameterError(f"layout {self.name!r} has joints 0 to {len(self.joints) - 1}, got {joint}")
         return int(joint)
 
     def indices(self, joints: JointsLike) -> tuple[int, ...]:
@@ -127,7 +125,7 @@ class Layout:
             return (self.index(int(joints)),)
         chosen = tuple(self.index(j if isinstance(j, str) else int(j)) for j in joints)
         if len(set(chosen)) != len(chosen):
-            raise ParameterError(f"layout {self.name!r}: a joint is chosen twice in {list(chosen)}")
+            raise ParameterError(f"layout {self.name!r}: a joint is listed twice in {list(chosen)}")
         return chosen
 
     @property

@@ -72,7 +72,7 @@ def map_layout(
     """
     who = f"recording {sequence.name!r}" if sequence.name else "the recording"
     if sequence.layout is None:
-        raise ParameterError(f"{who} has no layout: say what its joints are")
+        raise ParameterError(f"{who} has no layout that names its joints")
     if sequence.layout.joints == layout.joints:
         return sequence.replace(layout=layout)
     sources = source_joints(sequence.layout, layout, aliases=aliases)

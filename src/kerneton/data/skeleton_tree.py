@@ -16,7 +16,7 @@ _SIDES = (("left", "right"), ("Left", "Right"), ("LEFT", "RIGHT"))
 def ordered_bones(bones: Sequence[Bone], root: int | None) -> tuple[tuple[Bone, ...] | None, Bone | None]:
     """Bones as (parent, child), parents first; bones in good order stay as they are.
 
-    Returns the bones and None, or None and the bone that closes a circle. Without a root, directions are kept
+    Returns the bones and None, or None and the bone that closes a loop. Without a root, directions are kept
     where all run outwards, all turned where they run inwards; else they run outwards from the middle of each tree.
 
     >>> ordered_bones([(1, 2), (0, 1)], None)

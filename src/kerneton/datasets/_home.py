@@ -92,4 +92,4 @@ def _first_fault(path: Path, n_columns: int) -> str:
                 return f", line {number}: {word!r} is not a number"
         if words and len(words) != n_columns:
             return f", line {number}: expected {n_columns} numbers, got {len(words)}"
-    return f": not a table of {n_columns} numbers a line"
+    return f": not a table of {n_columns} numbers per line"

@@ -44,7 +44,7 @@ class Protocol:
         if subjects is None:
             raise DataError(
                 f"protocol {self.name!r} splits by subject and no subjects are known: pass groups=, "
-                "or recordings that carry a subject"
+                "or recordings with subjects"
             )
         return subjects
 
@@ -59,7 +59,7 @@ class Protocol:
         if unseen:
             named = ", ".join(f"{u!r} ({counts[u]} in all)" for u in unseen)
             raise DataError(
-                f"protocol {self.name!r} tests on labels it never trained on: {named}; "
+                f"protocol {self.name!r} tests on labels without training on them: {named}; "
                 "record more of them, leave them out, or set allow_unseen=True"
             )
 

@@ -67,5 +67,5 @@ def jhmdb_splits(data_home: str | os.PathLike[str] | None = None) -> list[tuple[
     for train, test in splits:
         both = np.concatenate([train, test])
         if len(np.unique(both)) != len(both) or both.min() < 0 or both.max() >= N_SEQUENCES:
-            raise FormatError(f"{path}: positions are doubled or beyond the {N_SEQUENCES} recordings")
+            raise FormatError(f"{path}: positions are repeated or beyond the {N_SEQUENCES} recordings")
     return [(train, test) for train, test in splits]

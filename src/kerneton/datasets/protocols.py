@@ -269,7 +269,7 @@ def get_protocol(name: str | Any | None, data: Sequence[SkeletonSequence]) -> An
     if name == "published":
         if not splits:
             raise ParameterError(
-                "protocol 'published' needs a data set that brings splits: sbu, jhmdb, sfinge3d"
+                "protocol 'published' needs a data set with published splits: sbu, jhmdb, sfinge3d"
             )
         return PublishedSplits(splits=splits)
     if name == "half" and dataset in HALF_SPLITS:

@@ -92,7 +92,7 @@ def _read(path: Path) -> np.ndarray:
     try:
         table = np.loadtxt(path, delimiter=",", comments=None, ndmin=2, encoding="utf-8")
     except (ValueError, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: expected rows of {width} numbers with commas between them") from error
+        raise FormatError(f"{path}: expected rows of {width} numbers separated by commas") from error
     if not len(table) or table.shape[1] != width:
         raise FormatError(f"{path}: expected rows of {width} numbers, got shape {table.shape}")
     x, y, z = np.moveaxis(table[:, 1:].reshape(len(table), -1, 3), 2, 0)

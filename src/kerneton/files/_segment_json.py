@@ -93,5 +93,5 @@ def _number(bounds: Any, key: str, where: str, path: Path) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise FormatError(f"{path}, {where}: expected a number as {key!r}, got {str(value)[:40]!r}")
     if not 0 <= value <= 1e9:
-        raise FormatError(f"{path}, {where}: {key!r} is {value:g}, which is no time")
+        raise FormatError(f"{path}, {where}: {key!r} is {value:g}, which is not a valid time")
     return float(value)

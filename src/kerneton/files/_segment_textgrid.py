@@ -35,7 +35,7 @@ def textgrid_intervals(text: str, path: Path, tier: str | None) -> list[Interval
     names = []
     try:
         if (next(values), next(values)) != ("ooTextFile", "TextGrid"):
-            raise FormatError(f"{path}: a file of Praat's, but no TextGrid")
+            raise FormatError(f"{path}: a Praat file, but not a TextGrid")
         _, _, exists = _number(next(values)), _number(next(values)), next(values)
         for _ in range(_count(next(values)) if exists is True else 0):
             kind, name = next(values), next(values)
@@ -52,7 +52,7 @@ def textgrid_intervals(text: str, path: Path, tier: str | None) -> list[Interval
     except FormatError:
         raise
     except (StopIteration, ValueError):
-        raise FormatError(f"{path}: the TextGrid breaks off or is damaged") from None
+        raise FormatError(f"{path}: the TextGrid is cut off or damaged") from None
     if tier is not None and tier not in names:
         raise FormatError(f"{path}: no tier {tier!r}; there are {', '.join(str(n) for n in names[:20])}")
     return intervals

@@ -221,7 +221,7 @@ def _indexed(root: Path, index: Path) -> Iterator[Entry]:
     """The rows of an index; a relative path is taken from the folder, or else from where we are."""
     index = root / index if (root / index).is_file() else index
     if not index.is_file():
-        raise MissingDataError(f"{index}: no such index")
+        raise MissingDataError(f"{index}: no such index file")
     table = rows(index)
     _, header = next(table, (0, []))
     names = [cell.strip().strip('"').lower() for cell in header]
@@ -238,7 +238,7 @@ def _indexed(root: Path, index: Path) -> Iterator[Entry]:
             missing.append(f"line {line}: {values['file']}")
         yield Entry(path, values.get("label") or None, values.get("subject") or None)
     if missing:
-        raise MissingDataError(f"{index}: {len(missing)} files are not there:\n  " + "\n  ".join(missing))
+        raise MissingDataError(f"{index}: {len(missing)} files do not exist:\n  " + "\n  ".join(missing))
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
@@ -255,7 +255,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
             "for example 'a{label}_s{subject}_e{take}'"
         )
     if "{" in "".join(parts[::2]) or "}" in "".join(parts[::2]):
-        raise ParameterError(f"pattern {pattern!r} has a brace that does not belong to a {{name}}")
+        raise ParameterError(f"pattern {pattern!r} has a brace that does not enclose a {{name}}")
     literal = [re.escape(part).replace(r"\*", ".*?") for part in parts[::2]]
     named = [f"(?P<{name}>[^/]+?)" for name in fields]
     return re.compile("".join(a + b for a, b in zip(literal, [*named, ""], strict=True)))

@@ -151,7 +151,7 @@ def _parse(path: Path, data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{path}: {_JSON} cannot be read: {error}") from error
     if not isinstance(header, dict):
-        refuse(path, f"{_JSON} holds no object")
+        refuse(path, f"{_JSON} contains no JSON object")
     return header
 
 
@@ -162,7 +162,7 @@ def _check_version(path: Path, header: dict[str, Any]) -> None:
     if version > VERSION:
         refuse(
             path,
-            f"written in version {version} of the format, this Kerneton knows up to {VERSION}: "
+            f"written in version {version} of the format, but this Kerneton reads versions up to {VERSION}: "
             "upgrade it (pip install --upgrade kerneton)",
         )
     if version < VERSION:
@@ -181,11 +181,11 @@ def _array(path: Path, name: str, data: bytes) -> np.ndarray:
     except FormatError as error:
         raise ModelFileError(str(error)) from error
     if array.dtype not in _DTYPES:
-        refuse(path, f"{name} is of type {array.dtype}; models are of floating-point numbers")
+        refuse(path, f"{name} is of type {array.dtype}; models contain floating-point numbers")
     if not np.isfinite(array).all():
-        refuse(path, f"{name} holds NaN or infinity")
+        refuse(path, f"{name} contains NaN or infinity")
     if array.size and float(np.abs(array).max()) > LARGEST:
-        refuse(path, f"{name} holds numbers beyond {LARGEST:g}, which no model has learnt")
+        refuse(path, f"{name} holds numbers beyond {LARGEST:g}, which is implausible for a model")
     return array
 
 

@@ -58,11 +58,11 @@ def check_outputs(
         if os.path.isdir(path):
             problems.append(f"{path}: a folder; name a file to write")
         elif os.path.realpath(path) in read:
-            problems.append(f"{path}: would overwrite what is read; name another file")
+            problems.append(f"{path}: would overwrite an input file; name another file")
         elif (problem := _blocked(path)) is not None:
             problems.append(f"{path}: {problem}")
         elif Path(path).suffix.lower() in RECORDINGS and (inside := _within(path, read)) is not None:
-            problems.append(f"{path}: would be taken for a recording of {inside}; write outside of it")
+            problems.append(f"{path}: would be read as a recording of {inside}; write outside of it")
     for folder in folders:
         path = os.fspath(folder)
         if os.path.lexists(path) and not os.path.isdir(path):
@@ -70,9 +70,9 @@ def check_outputs(
         elif (problem := _blocked(os.path.join(path, "x"))) is not None:
             problems.append(f"{path}: {problem}")
         elif (inside := _within(os.path.join(path, "x"), read)) is not None:
-            problems.append(f"{path}: would be taken for recordings of {inside}; write outside of it")
+            problems.append(f"{path}: would be read as recordings of {inside}; write outside of it")
     twice = {path for path in files if files.count(path) > 1 and not _is_stream(Path(path))}
-    problems += [f"{path}: named for two results" for path in sorted(twice)]
+    problems += [f"{path}: given for two outputs" for path in sorted(twice)]
     if problems:
         raise ParameterError("; ".join(problems))
     if any(Path(path).suffix.lower() in PICTURES for path in files) and find_spec("matplotlib") is None:

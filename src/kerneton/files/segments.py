@@ -49,7 +49,7 @@ def read_segments(
     except OSError as error:
         raise MissingDataError(f"{path}: cannot be read: {error.strerror or error}") from error
     if len(data) > MAX_BYTES:
-        raise FormatError(f"{path}: larger than {MAX_BYTES >> 20} MiB; no file of segments is")
+        raise FormatError(f"{path}: larger than {MAX_BYTES >> 20} MiB, too large for a file of segments")
     return _to_frames(_intervals(data, path, tier), path, fps)
 
 
@@ -126,7 +126,7 @@ def with_segments(
     names = [_stem(r.name) for r in recordings]
     unknown = sorted(name for name in found if name and name not in names)
     if set(found) == {""} and len(recordings) > 1:
-        raise DataError(f"{path}: no column names the recording, and there are {len(recordings)} of them")
+        raise DataError(f"{path}: no column names the recording, but there are {len(recordings)} of them")
     if unknown and len(unknown) == len(found) == len(recordings) == 1:
         unknown, found = [], {names[0]: found[unknown[0]]}  # one of each: they belong together
     if unknown:

@@ -153,7 +153,9 @@ def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int
             warnings.append(f"subjects with one label: {_some(lone)}")
         alone = sorted(f"{label} ({', '.join(who)})" for label, who in by_label.items() if len(who) == 1)
         if alone:
-            warnings.append(f"labels by one subject, which no other subject can be tested on: {_some(alone)}")
+            warnings.append(
+                f"labels with only one subject, which cannot be tested on another subject: {_some(alone)}"
+            )
     return warnings
 
 
@@ -172,7 +174,11 @@ def _segment_warnings(long: list[SkeletonSequence]) -> list[str]:
     odd = [(_name(s), segment_problems(s.segments, s.n_frames)) for s in long]
     lines = [f"{name}: {_some(problems, _KINDS)}" for name, problems in odd if problems]
     more = len(lines) - _KINDS
-    rest = [f"{_many(more, 'more recording')} with segments that overlap or lie outside"] if more > 0 else []
+    rest = (
+        [f"{_many(more, 'more recording')} with segments that overlap or end after the recording"]
+        if more > 0
+        else []
+    )
     return lines[:_KINDS] + rest
 
 
@@ -189,7 +195,7 @@ def _mixture_warnings(
         if difference is not None:
             odd.append((describe(sequence, i), difference))
     if odd:
-        warnings.append(f"{len(odd)} of {len(sequences)} recordings have other joints: {grouped(odd)}")
+        warnings.append(f"{len(odd)} of {len(sequences)} recordings have different joints: {grouped(odd)}")
     counts = {f"{n} joints": k for n, k in Counter(s.n_joints for s in sequences).items()}
     if layout is None and len(counts) > 1:
         warnings.append(f"mixed numbers of joints: {_counts(counts)}")
@@ -206,7 +212,7 @@ def describe_axes(sequences: Iterable[SkeletonSequence]) -> str:
     'y up, right-handed; 1.48 m from the feet to the head'
     """
     found = find_conventions(sequences)
-    sides = {True: "left and right seem exchanged (left-handed axes?)", False: "right-handed", None: ""}
+    sides = {True: "left and right seem to be exchanged (left-handed axes?)", False: "right-handed", None: ""}
     told = [f"{found.up} up" if found.up else "", sides[found.mirrored]]
     height = "" if found.height is None else f"{found.height:.3g} {found.unit or 'of unknown unit'}"
     parts = [
@@ -232,7 +238,7 @@ def _duplicate_warnings(sequences: list[SkeletonSequence]) -> list[str]:
     if len(warnings) > _KINDS:
         first = [_name(group[0]) for group in groups.values() if len(group) > 1]
         contradicting = [warning for warning in warnings if ", with the labels " in warning][:_KINDS]
-        warnings = [*contradicting, f"{len(first)} recordings come more than once: {_some(first, _KINDS)}"]
+        warnings = [*contradicting, f"{len(first)} recordings occur more than once: {_some(first, _KINDS)}"]
     return warnings
 
 

@@ -57,7 +57,7 @@ def map_batches(
     elif out.shape != (len(signals), n_features):
         raise DataError(f"out must have shape {(len(signals), n_features)}, got {out.shape}")
     elif not np.can_cast(dtype, out.dtype, "same_kind"):
-        raise DataError(f"out must hold floating-point numbers, got {out.dtype}")
+        raise DataError(f"out must contain floating-point numbers, got {out.dtype}")
     result, on_gpu = out, device is not None and torch_for(device).device(device).type == "cuda"
     if check is not None:
         encode = _checked(encode, check)

@@ -246,7 +246,7 @@ def resolve_joints(joints: JointsLike, sequence: SkeletonSequence) -> tuple[int,
             f"joints={joints!r}: recordings without a layout have joints 0 to {sequence.n_joints - 1}"
         )
     if len(set(chosen)) != len(chosen):
-        raise ParameterError(f"joints={joints!r}: a joint is chosen twice")
+        raise ParameterError(f"joints={joints!r}: a joint is listed twice")
     return tuple(int(j) for j in chosen)
 
 

@@ -126,7 +126,7 @@ class DCK(BlockKernel):
         self.joints_ = resolve_joints(self.joints, sequences[0])
         n = len(self.joints_)
         if n < 2 and not self.same_joint:
-            raise ParameterError("DCK needs two joints or more to pair, or same_joint=True")
+            raise ParameterError("DCK needs at least two joints, or same_joint=True")
         check_feature_count(
             n * (n + 1) // 2 * 3 * self.n_pivots_joint * self.n_pivots_time**2,
             f"{n} joints, n_pivots_joint={self.n_pivots_joint} and n_pivots_time={self.n_pivots_time}",

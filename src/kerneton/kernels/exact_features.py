@@ -101,7 +101,7 @@ class ExactKernel(TransformerMixin, BaseEstimator):
             or basis.shape != (len(lengths), basis.shape[-1])
         ):
             raise ModelFileError(
-                f"{len(lengths)} recordings of frames {frames.shape} with a basis {basis.shape} do not go together"
+                f"{len(lengths)} recordings of frames {frames.shape} with a basis {basis.shape} are inconsistent"
             )
         self.poses_, self.basis_ = np.split(frames, np.cumsum(lengths)[:-1]), basis
 
@@ -222,7 +222,7 @@ class ExactDCK(ExactKernel):
         if self.sigma_span is not None:
             check_width("sigma_span", self.sigma_span)
         if len(self.joints_) < 2 and not self.same_joint:
-            raise ParameterError("ExactDCK needs two joints or more to pair, or same_joint=True")
+            raise ParameterError("ExactDCK needs at least two joints, or same_joint=True")
         choose = itertools.combinations_with_replacement if self.same_joint else itertools.combinations
         self._pairs = np.asarray(list(choose(range(len(self.joints_)), 2)))
 

@@ -60,13 +60,13 @@ def image_joints(layout: Layout | None, mirror: bool | str) -> tuple[np.ndarray,
     (array([1, 0]), (0,))
     """
     if layout is None:
-        raise ParameterError("mirror=True needs recordings with a layout that knows left and right")
+        raise ParameterError("mirror=True needs recordings with a layout with left and right joints")
     if mirror is True:
         return layout.mirror, (0,)
     bodies = layout.bodies
     if len(bodies) != 2 or len(bodies[0]) != len(bodies[1]):
         raise ParameterError(
-            f"mirror='bodies' needs two bodies of the same joints; layout {layout.name!r} has none"
+            f"mirror='bodies' needs two bodies with the same joints; layout {layout.name!r} has none"
         )
     image = np.arange(len(layout.joints))
     image[list(bodies[0])], image[list(bodies[1])] = bodies[1], bodies[0]

@@ -47,7 +47,7 @@ def psd_power(A: Any, power: float, *, out: Any = None) -> Any:
     Returns
     -------
     array of shape (..., n, n)
-        Kind and precision of ``A``; a matrix that holds NaN or infinity gives NaN, the others are unharmed.
+        Kind and precision of ``A``; a matrix that contains NaN or infinity gives NaN, the others are unharmed.
 
     Examples
     --------

@@ -143,7 +143,9 @@ def vector_map(
     check_positive("n_pivots_time", n_pivots_time, integer=True)
     check_in("pivot_margin", margin, 0, 10)
     if sum(columns[2]) > 1 + 1e-9:
-        raise ParameterError(f"joint_weight must leave a share for time: its sum is {sum(columns[2])}")
+        raise ParameterError(
+            f"joint_weight must be less than 1 in total, to leave weight for time: its sum is {sum(columns[2])}"
+        )
     parts = tuple(Part(*values) for values in zip(names, *columns, strict=True))
     return VectorMap(parts, sigma_time, n_pivots_time, margin, n_axes)
 
@@ -154,7 +156,7 @@ def warn_of_far_joints(sequences: Sequence[SkeletonSequence], joints: Sequence[i
     far = sum(int((np.abs(x) > reach).sum()) for x in chosen) / sum(x.size for x in chosen)
     if far > _FAR:
         log.warning(
-            "%.0f%% of the coordinates lie more than %.3g from the origin, beyond the pivots: are they in "
+            "%.0f%% of the coordinates are more than %.3g from the origin, beyond the pivots: are they in "
             "millimetres, or not centred (Preprocess)? SCK expects metres around the body's root",
             100 * far,
             reach,

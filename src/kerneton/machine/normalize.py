@@ -117,7 +117,7 @@ class CenterNormalize(QuickParameters, OneToOneFeatureMixin, TransformerMixin, B
         """Become the step that ``get_state`` described; what does not fit is refused."""
         self.n_features_in_, self.mean_ = state["n_features"], state["mean"]
         if self.center != (self.mean_ is not None) or not self.n_features_in_ > 0:
-            raise ModelFileError("a mean where none belongs, or none where one does")
+            raise ModelFileError("the mean is missing or unexpected")
         if self.center and np.shape(self.mean_) != (self.n_features_in_,):
             raise ModelFileError(f"a mean of shape {np.shape(self.mean_)} for {self.n_features_in_} features")
 

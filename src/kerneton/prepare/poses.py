@@ -207,7 +207,9 @@ def facing(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np
     0.5
     """
     if not can_turn(layout):
-        raise ParameterError(f"layout {layout.name!r} has no joints on the left and right: it has no facing")
+        raise ParameterError(
+            f"layout {layout.name!r} has no left and right joints, so its facing direction is unknown"
+        )
     if len(layout.bodies) == len(layout.roots) == 2:
         first, second = layout.roots
         look = joints[:, second] - joints[:, first]

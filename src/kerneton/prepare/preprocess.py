@@ -115,7 +115,7 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         if self.reach is not None:
             check_positive("reach", self.reach)
             if not self.bones:
-                raise ParameterError("reach scales the reference skeleton: it needs bones, got bones=None")
+                raise ParameterError("reach scales the reference skeleton and needs bones, got bones=None")
         sequences = check_sequences(X, allow_missing=True)
         self.n_joints_in_ = sequences[0].n_joints
         poses = _Poses(sequences, self.gaps)
@@ -133,7 +133,7 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
                 self.reference_ = np.asarray(self.reference)
                 if self.reference_.shape != (n_bones,):
                     raise ParameterError(
-                        f"reference must hold {n_bones} bone lengths, got shape {self.reference_.shape}"
+                        f"reference must contain {n_bones} bone lengths, got shape {self.reference_.shape}"
                     )
             if self.reach is not None:
                 found = np.median([self._farthest(self._placed(x)) for x in poses])
@@ -234,11 +234,11 @@ def without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.nda
     who = describe(sequence, position)
     lost = missing.all(axis=1)
     if lost.all():
-        raise DataError(f"{who} holds no pose: all {sequence.n_frames} frames are missing or zero")
+        raise DataError(f"{who} contains no pose: all {sequence.n_frames} frames are missing or zero")
     never = missing.all(axis=0)
     if never.any():
         names = ", ".join(joint_name(sequence, int(j)) for j in np.flatnonzero(never))
-        raise DataError(f"{who} never shows {names}; leave these joints out or repair the recording")
+        raise DataError(f"{who} never contains {names}; leave these joints out or repair the recording")
     if gaps == "drop":
         joints, missing = joints[~lost], missing[~lost]
     return fill_gaps(joints, missing)

@@ -73,4 +73,4 @@ def _tell(name: str, unknown: bool, sided: bool) -> None:
         else f"layout {name!r} has no bones"
     )
     sides = "" if sided else "; left and right are unknown"
-    log.warning("%s; bones were found as the joints that keep their distance%s", what, sides)
+    log.warning("%s; bones were estimated from joints that keep their distance%s", what, sides)

@@ -173,7 +173,7 @@ def calibrate(
             true.append(codes[valid][there])
             people.append(held.people[valid][there])
     if not sum(map(len, true)):
-        raise DataError("no subject can be held out: every label is done by one subject only")
+        raise DataError("no subject can be held out: every label has only one subject")
     decisions, truth = np.concatenate(decided), np.concatenate(true)
     left_out = [np.empty((0, 2))]
     for fold, group in rounds(len(folds), class_groups(n_classes)):

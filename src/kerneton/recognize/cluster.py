@@ -36,7 +36,7 @@ def connect(address: str) -> Any:
     try:
         return distributed.Client(address, timeout=10)
     except (OSError, ValueError) as error:
-        raise ParameterError(f"no Dask scheduler answers at {address!r}: {error}") from error
+        raise ParameterError(f"no Dask scheduler responds at {address!r}: {error}") from error
 
 
 def check_workers(client: Any) -> None:
@@ -169,7 +169,7 @@ def _asked(ask: Callable[[], Any]) -> Any:
         gone = isinstance(error, (OSError, TimeoutError)) or kind.__module__.startswith("distributed")
         if gone or "Cancelled" in kind.__name__:
             raise ParameterError(
-                f"the Dask cluster went away or lost its workers ({kind.__name__}: {error}); features that were there are lost, files are not. Start it again and fit again"
+                f"the Dask cluster stopped or lost its workers ({kind.__name__}: {error}); features in its memory are lost, files are kept. Start the cluster and fit again"
             ) from error
         raise
 

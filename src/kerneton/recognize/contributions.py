@@ -152,7 +152,7 @@ def blocks(model: Recognizer) -> list[Block]:
     """Every block of the feature vector, in order, and the joints that it stands for."""
     if not isinstance(model, Recognizer):
         raise ParameterError(
-            f"expected a Recognizer such as make_recognizer gives, got {type(model).__name__}"
+            f"expected a Recognizer such as make_recognizer returns, got {type(model).__name__}"
         )
     check_is_fitted(model)
     if not hasattr(model.machine_, "coef_"):
@@ -161,7 +161,9 @@ def blocks(model: Recognizer) -> list[Block]:
     for name, branch in model.branches_.items():
         kernel = branch.kernel_
         if not hasattr(kernel, "block_joints"):
-            raise ParameterError(f"what the features of {type(kernel).__name__} stand for is not known")
+            raise ParameterError(
+                f"the joints of the features of {type(kernel).__name__} are not known (block_sizes_ and block_joints)"
+            )
         for tokens, size in zip(kernel.block_joints(), block_sizes(kernel), strict=True):
             found.append(Block(name, tokens, slice(start, start + int(size))))
             start += int(size)
@@ -173,9 +175,9 @@ def _direction(svm: Any, label: str, versus: str | None) -> tuple[np.ndarray, fl
     known = [str(c) for c in svm.classes_]
     for name in (label,) if versus is None else (label, versus):
         if name not in known:
-            raise ParameterError(f"the model knows no label {name!r}; it knows {', '.join(known)}")
+            raise ParameterError(f"the model has no label {name!r}; its labels are {', '.join(known)}")
     if versus == label:
-        raise ParameterError(f"{label!r} is to be told from another label, not from itself")
+        raise ParameterError(f"{label!r} cannot be compared with itself: choose another label for versus")
     row = known.index(label)
     # Columns are classes in decision values: the weights of each class are what gives its column.
     coef = per_class(np.asarray(svm.coef_, dtype=np.float64).T).T

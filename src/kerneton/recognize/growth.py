@@ -54,7 +54,7 @@ def add(model: Any, X: Any, y: Any, groups: Any = None) -> Any:
     """
     if getattr(model, "kept_", None) is None:
         raise ParameterError(
-            f"nothing was kept to add to: fit with keep=True, on up to {training.GRAM_LIMIT:,} recordings"
+            f"the recogniser kept no training features: fit with keep=True, on up to {training.GRAM_LIMIT:,} recordings"
         )
     encoder, labels, people = model.kept_
     first = encoder.sequences[0]
@@ -153,7 +153,7 @@ def _on_device(model: Any, sequences: Sequence[SkeletonSequence], scratch: Any) 
 def _local(
     model: Any, sequences: Sequence[SkeletonSequence], scratch: Any, key: Any
 ) -> tuple[Blocks, Path | None]:
-    """Blocks in memory, or on disk where they are many; computed anew in every pass where that is faster or the disk has no room."""
+    """Blocks in memory, or on disk if there are many; computed again in every pass if that is faster or the disk is too small."""
     starts = range(0, len(sequences), BLOCK)
     parts = [sequences[i : i + BLOCK] for i in starts]
     threads = count_threads(model.n_jobs)
@@ -178,8 +178,8 @@ def _local(
     )
     if needed > free and scratch is not None:
         raise DataError(
-            f"{scratch}: the features need {needed / 1e9:.3g} GB and the disk has {free / 1e9:.3g} GB left; name a folder "
-            "on a larger disk, or none, and the features are computed anew in every pass"
+            f"{scratch}: the features need {needed / 1e9:.3g} GB but the disk has {free / 1e9:.3g} GB left; give a folder "
+            "on a larger disk, or none: features are then computed again in every pass"
         )
     try:
         if needed <= free:

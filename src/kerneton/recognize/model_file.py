@@ -63,12 +63,12 @@ def save(
     """
     if not isinstance(model, Recognizer):
         raise ParameterError(
-            f"expected a Recognizer such as make_recognizer gives, got {type(model).__name__}"
+            f"expected a Recognizer such as make_recognizer returns, got {type(model).__name__}"
         )
     check_is_fitted(model)
     if model.classes_.dtype.kind not in "UiuO":
         raise ParameterError(
-            f"labels of type {model.classes_.dtype} cannot be kept in a model file; use strings"
+            f"labels of type {model.classes_.dtype} cannot be saved in a model file; use strings"
         )
     training = getattr(model, "training_", None) if data is None else training_summary(data)
     writer = Writer()
@@ -113,7 +113,7 @@ def load(
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
     except Exception as error:  # whatever parts that do not fit together may stumble over
-        raise ModelFileError(f"{path}: its parts do not make a model: {error}") from error
+        raise ModelFileError(f"{path}: its parts are inconsistent: {error}") from error
     if header.get("training") is not None:
         model.training_ = header["training"]
     return model
@@ -138,7 +138,7 @@ def model_info(path: str | os.PathLike[str]) -> dict[str, Any]:
         or not isinstance(labels, list)
         or not all(isinstance(x, str) for x in [*labels, *(header.get("spots") or [])])
     ):
-        refuse(path, "it does not tell its layouts and labels")
+        refuse(path, "its layouts and labels are missing")
     return {
         "labels": labels,
         "layouts": [layout.get("name") for layout in layouts if isinstance(layout, dict)],
@@ -190,7 +190,7 @@ def _check_facts(path: Path, header: dict[str, Any]) -> None:
     except UnicodeEncodeError:
         sound = False
     if not sound:
-        refuse(path, "what it tells of its training or its writer is not what a model file holds")
+        refuse(path, "its description of the training or of the writing program is invalid")
 
 
 class Writer:
@@ -204,7 +204,7 @@ class Writer:
         """An estimator with its parameters and, where asked for, what it learnt."""
         if learnt and not hasattr(step, "get_state"):
             raise ParameterError(
-                f"{type(step).__name__} cannot be kept in a model file: it has no get_state and set_state"
+                f"{type(step).__name__} cannot be saved in a model file: it has no get_state and set_state"
             )
         named = step.get_params(deep=False).items()
         parameters = {name: self.value(value) for name, value in named if name not in _NOT_KEPT}
@@ -221,7 +221,7 @@ class Writer:
             return value
         if isinstance(value, float):
             if not math.isfinite(value):
-                raise ParameterError(f"a model with a parameter of {value} cannot be kept in a file")
+                raise ParameterError(f"a model with a parameter of {value} cannot be saved in a file")
             return value
         if isinstance(value, np.ndarray):
             return self._array(value)
@@ -234,7 +234,7 @@ class Writer:
             return {"layout": self._layout(value)}
         if hasattr(value, "get_params"):
             return {"object": self.object(value, learnt=learnt)}
-        raise ParameterError(f"a parameter of type {type(value).__name__} cannot be kept in a model file")
+        raise ParameterError(f"a parameter of type {type(value).__name__} cannot be saved in a model file")
 
     def _array(self, value: np.ndarray) -> dict[str, Any]:
         if value.dtype.kind == "O" and all(isinstance(c, str) for c in value):
@@ -242,7 +242,7 @@ class Writer:
         if value.dtype.kind in "Uiu":
             return {"labels": value.tolist(), "dtype": value.dtype.newbyteorder("<").str}
         if value.dtype.kind != "f":
-            raise ParameterError(f"an array of type {value.dtype} cannot be kept in a model file")
+            raise ParameterError(f"an array of type {value.dtype} cannot be saved in a model file")
         value = value if value.dtype == np.float32 else value.astype(np.float64)
         self.arrays.append(value)
         return {"array": len(self.arrays) - 1, "dtype": value.dtype.name}

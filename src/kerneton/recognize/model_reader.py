@@ -56,8 +56,8 @@ class Reader:
         name = _field(node, "class", str, where)
         _expect(
             name in self.classes,
-            f"{where} is of a class that model files do not hold: {name[:80]!r}; "
-            "load(path, classes=[...]) takes classes of your own",
+            f"{where} is of a class that model files cannot contain: {name[:80]!r}; "
+            "load(path, classes=[...]) accepts your own classes",
         )
         kind: Any = self.classes[name]
         given = self._table(_field(node, "parameters", dict, where), where, depth)
@@ -89,7 +89,7 @@ class Reader:
         if isinstance(value, (int, float)):
             whole = isinstance(value, int)
             _expect(
-                abs(value) <= (_LARGEST_WHOLE if whole else LARGEST), f"{where} has a number beyond reason"
+                abs(value) <= (_LARGEST_WHOLE if whole else LARGEST), f"{where} has an implausible number"
             )
             return value
         if isinstance(value, list):
@@ -114,7 +114,7 @@ class Reader:
 
     def check_all_used(self) -> None:
         """An array that nothing asks for is not ours."""
-        _expect(len(self.used) == len(self.arrays), "it holds arrays that nothing uses")
+        _expect(len(self.used) == len(self.arrays), "it contains arrays that are not used")
 
     def _table(self, table: dict[str, Any], where: str, depth: int) -> dict[str, Any]:
         _expect(len(table) <= 1000, f"{where} has {len(table)} fields")
@@ -122,7 +122,7 @@ class Reader:
 
     def _array(self, value: dict[str, Any], where: str) -> np.ndarray:
         number, dtype = _field(value, "array", int, where), _field(value, "dtype", str, where)
-        _expect(0 <= number < len(self.arrays), f"{where} names array {number}, which is not there")
+        _expect(0 <= number < len(self.arrays), f"{where} names array {number}, which does not exist")
         _expect(dtype in ("float32", "float64"), f"{where} has numbers of type {dtype[:20]!r}")
         # Shared arrays would be copied once per use: a small file could ask for any amount of memory.
         _expect(number not in self.used, f"{where} names array {number}, which is used already")
@@ -139,7 +139,7 @@ class Reader:
                 type(n_joints) is int and 0 < n_joints <= _MOST_JOINTS, f"{where} has {n_joints!r} joints"
             )
             sound = layout is None or (isinstance(layout, Layout) and len(layout.joints) == n_joints)
-            _expect(sound, f"{where} has {n_joints} joints, its layout another number")
+            _expect(sound, f"{where} has {n_joints} joints, but its layout has a different number")
             if hasattr(step, "size_bound"):
                 bound = step.size_bound(still_recording(layout, n_joints))
                 _expect(
@@ -150,7 +150,7 @@ class Reader:
 
 def try_out(model: Any) -> None:
     """One made-up recording through the whole model: what is broken shall be so here and not at the first use."""
-    _expect(isinstance(model, Recognizer) and hasattr(model, "machine_"), "it holds no fitted recogniser")
+    _expect(isinstance(model, Recognizer) and hasattr(model, "machine_"), "it contains no fitted recogniser")
     recording = still_recording(model.layout_, model.n_joints_in_)
     with np.errstate(all="ignore"):
         found = model.results([recording])
@@ -193,9 +193,7 @@ def _read_labels(node: dict[str, Any], where: str) -> np.ndarray:
     # Room for every label is taken at once: a type that is far too long would take far too much.
     _expect(not words or int(kind[2:]) <= 64 + 4 * max(map(len, labels)), f"{where}: labels of {kind}")
     found = np.array(labels, dtype=kind)
-    _expect(
-        found.tolist() == labels and len(set(labels)) == len(labels), f"{where} has labels that are double"
-    )
+    _expect(found.tolist() == labels and len(set(labels)) == len(labels), f"{where} has duplicate labels")
     return found
 
 

@@ -70,7 +70,7 @@ def read_packed(path: Path) -> Packed:
         block = Packed(numbers, factors)
         whole = bool(_checksum(block)[0] == expected[0])
     except FileNotFoundError as error:
-        raise DataError(f"{path}: the block has gone; fit again") from error
+        raise DataError(f"{path}: the block is missing; fit again") from error
     except (OSError, ValueError, EOFError, TypeError, IndexError) as error:
         raise DataError(
             f"{path}: the block was changed after it was written; delete it and fit again"

@@ -278,7 +278,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         known = {name for name, _ in self.branches} | ({"travel"} if self.any_skeleton else set())
         used = set(self.branches_)
         if not used or not known >= used or len(self.machine_.classes_) != len(self.classes_):
-            raise ModelFileError("branches or labels that do not belong together")
+            raise ModelFileError("branches or labels that are inconsistent")
         if any(not used >= set(m.shares) for m in self.mixtures_):
             raise ModelFileError("shares of branches that it does not have")
         self.take_spotter(state.get("spotter"))

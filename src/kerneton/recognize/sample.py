@@ -50,7 +50,7 @@ def check_large(sequences: Sequence[Any], y: np.ndarray, groups: Any) -> None:
     problems = []
     if alone := classes[counts == 1].tolist():
         problems.append(
-            f"{', '.join(map(repr, alone[:5]))}: a single recording among {len(y)}, which nothing can be held out from; "
+            f"{', '.join(map(repr, alone[:5]))}: a single recording among {len(y)}, so none can be held out; "
             "correct the label or leave it out"
         )
     nobody = [i for i, s in enumerate(sequences) if s.subject is None]

@@ -35,11 +35,11 @@ def next_steps(report: Report) -> list[Step]:
     ...     print(step.kind, "|", step.text.partition(". ")[0])
     confusion | Look at wave and bow side by side: taken for each other 6 times in 12 tests
     label | Record more of wave (0 of 6 right).
-    people | Add people: with 3 tested, the accuracy for new ones is known only as 12.5 to 87.5 %
+    people | Add people: with 3 tested, the accuracy for new people is only known to be 12.5 to 87.5 %
     """
     found = [*_data(report), *_confusions(report), *_labels(report), *_persons(report), *_people(report)]
     if report.accuracy >= _FOUND:
-        text = "Train on all recordings (kerneton fit), and try the model on people and places that are not among them."
+        text = "Train on all recordings (kerneton fit), and try the model on new people and in new places."
         found.append(Step("use", text))
     return found
 
@@ -62,11 +62,13 @@ def _confusions(report: Report) -> Iterator[Step]:
     for (a, b), count in often:
         one, other = sorted((a, b), key=lambda label: (support[label] == 0, label != _mistaken(report, a, b)))
         tests = support[a] + support[b]
-        text = f"Look at {one} and {other} side by side: taken for each other {count} times in {tests} tests."
+        text = f"Look at {one} and {other} side by side: they were confused {count} times in {tests} tests."
         if not support[other]:
-            text = f"Look at {one}: {count} of {tests} tests were called {other}."
+            text = f"Look at {one}: {count} of {tests} tests were predicted as {other}."
         elif (a, b) == often[0][0]:
-            text += " If their joints move alike, record them from another side, or join the labels."
+            text += (
+                " If their joints move in the same way, record them from another side, or merge the labels."
+            )
         yield Step("confusion", text)
 
 
@@ -102,7 +104,7 @@ def _persons(report: Report) -> Iterator[Step]:
         others = (right - row["n_test"] * row["accuracy"]) / rest if rest else 0.0
         if row["accuracy_high"] < others:
             text = f"Look at {named(row['subject'])}: {percent(row['accuracy'])} % right against {percent(others)} % "
-            text += "for the others. Check left and right, camera and labels; or add people who move alike."
+            text += "for the others. Check left and right, camera and labels; or add people who move in a similar way."
             yield Step("person", text)
 
 
@@ -118,10 +120,12 @@ def named(subject: str) -> str:
 def _people(report: Report) -> Iterator[Step]:
     subjects = report.data.get("subjects") or {}
     if not subjects:
-        text = "Say who is in each recording (LABEL/SUBJECT/FILE): only then is this the accuracy for new people."
+        text = "Give the subject of each recording (LABEL/SUBJECT/FILE): only then can the accuracy for new people be measured."
         yield Step("people", text)
         return
     known = report.interval()
     if known.high - known.low > _WIDE:
-        text = f"Add people: with {len(report.subject_table())} tested, the accuracy for new ones is known only as {known} %. "
-        yield Step("people", text + "A new person tells more than new takes of the same ones.")
+        text = f"Add people: with {len(report.subject_table())} tested, the accuracy for new people is only known to be {known} %. "
+        yield Step(
+            "people", text + "A new person gives more information than more recordings of the same people."
+        )

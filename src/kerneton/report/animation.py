@@ -106,7 +106,7 @@ def animate(
     check_positive("max_frames", max_frames, integer=True)
     if path.suffix.lower() == ".mp4" and shutil.which("ffmpeg") is None:
         raise MissingExtraError(
-            f"{path}: .mp4 needs the program ffmpeg, which is not installed; .gif needs nothing"
+            f"{path}: .mp4 needs the program ffmpeg, which is not installed; .gif does not need it"
         )
     scene = Scene.of(sequence)
     rate = float(fps or sequence.fps or _STILL)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 OCCLUSION = (
-    "occlusion: how much the decision value falls when the body is out of sight for this moment, "
-    "its poses filled in from before and after"
+    "occlusion: how much the decision value falls if the body is hidden at this moment "
+    "and its poses are interpolated"
 )
 _SHOWN = 0.0005  # what rounds to nothing in the text
 
@@ -179,7 +179,7 @@ class Explanation:
             f"{self.sequence.name or 'recording'}: {self.label}{against}, decision value {self.value:+.3f}{chance}",
             f"  for      {_listed(r for r in joints if r['value'] > _SHOWN)}",
             f"  against  {_listed(r for r in joints if r['value'] < -_SHOWN)}",
-            f"  intercept {self.intercept:+.3f}, where every recording starts, whatever its joints do",
+            f"  intercept {self.intercept:+.3f}, the same for every recording",
         ]
         pairs = self.summed_table("pair")
         if pairs:
@@ -197,8 +197,8 @@ class Explanation:
     def in_words(self) -> str:
         """What the decision value is, in a sentence."""
         if self.versus is None:
-            return "decision value: the sum of the intercept and of what all joints and pairs add; the label with the largest is predicted"
-        return f"decision value: that of {self.label} less that of {self.versus}; above zero, {self.label} is the likelier one"
+            return "decision value: the sum of the intercept and all contributions; the label with the largest value is predicted"
+        return f"decision value: that of {self.label} minus that of {self.versus}; above zero, {self.label} is the likelier one"
 
     def _when(self, moment: Moment) -> str:
         fps = self.sequence.fps

@@ -48,7 +48,7 @@ def plot_explanation(why: Explanation) -> Figure:
         f"{why.sequence.name or 'recording'}: {why.label}{against}, decision value {why.value:+.2f}{chance}"
     )
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    told = f"{why.in_words};\nintercept: where every recording starts, whatever its joints do"
+    told = f"{why.in_words};\nintercept: the same for every recording"
     figure.supxlabel(told, x=0.01, ha="left", fontsize=8, color=_QUIET)
     draw_legend(figure, Body(why.sequence.layout, why.sequence.n_joints), top=0.16)
     return figure
@@ -67,7 +67,7 @@ def plot_importance(importance: ClassImportance) -> Figure:
     ax.tick_params(length=0)
     for spine in ax.spines.values():
         spine.set_visible(False)
-    figure.colorbar(image, ax=ax, label="mean part of the decision value", shrink=0.8, aspect=25)
+    figure.colorbar(image, ax=ax, label="mean contribution to the decision value", shrink=0.8, aspect=25)
     return figure
 
 
@@ -102,7 +102,7 @@ def _draw_body(ax: Axes, why: Explanation, strongest: float) -> int:
     bar = ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.7, aspect=30)
     bar.set_ticks([-strongest, 0, strongest], labels=[f"{v:+.3f}" for v in (-strongest, 0, strongest)])
     bar.ax.tick_params(labelsize=8)
-    bar.set_label("against  ·  part of the decision value  ·  for", fontsize=8)
+    bar.set_label("against  ·  contribution to the decision value  ·  for", fontsize=8)
     bar.ax.tick_params(labelsize=7)
     return int(numbers[at])
 
@@ -127,7 +127,10 @@ def _draw_bars(ax: Axes, why: Explanation) -> None:
     ax.tick_params(axis="x", labelsize=8)
     _bare(ax, "top", "right", "left")
     ax.set_title(
-        f"parts; they sum to the decision value, {why.value:+.3f}", loc="left", fontsize=9, color=_QUIET
+        f"contributions; with the intercept they sum to the decision value, {why.value:+.3f}",
+        loc="left",
+        fontsize=9,
+        color=_QUIET,
     )
     ax.set_xlabel("against  ·  for", fontsize=8, color=_QUIET)
 
@@ -145,7 +148,7 @@ def _draw_strip(ax: Axes, why: Explanation, shown: int) -> None:
     ax.tick_params(labelsize=8)
     _bare(ax, "top", "right")
     ax.set_title(
-        "moments: what the decision value loses with the body out of sight (occlusion)",
+        "moments: loss of decision value if the body is hidden (occlusion)",
         loc="left",
         fontsize=9,
         color=_QUIET,

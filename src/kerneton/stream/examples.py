@@ -79,5 +79,5 @@ def cut_examples(
     for _, i, window in background[: int(_BACKGROUND_SHARE * len(labels)) or 1]:
         add(i, window[None], [BACKGROUND])
     if BACKGROUND not in labels:
-        raise DataError("the recordings hold no background at all: every frame belongs to an action")
+        raise DataError("the recordings contain no background: every frame belongs to an action")
     return recordings, labels, of_take

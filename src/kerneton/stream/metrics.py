@@ -123,7 +123,7 @@ def mean_average_precision(truth: Truth, found: Found, iou: float = 0.5) -> floa
     """Mean of `average_precision` over the labels of the truth."""
     labels = sorted({s.label for true in truth for s in true})
     if not labels:
-        raise DataError("no true segments: average precision has no meaning")
+        raise DataError("no true segments: average precision is undefined")
     return float(np.mean([average_precision(truth, found, label, iou) for label in labels]))
 
 

@@ -38,7 +38,7 @@ def shrec_scores(truth: Sequence[Sequence[Segment]], found: Sequence[Sequence[De
         raise DataError(f"truth of {len(truth)} recordings, detections of {len(found)}")
     labels = sorted({s.label for true in truth for s in true})
     if not labels:
-        raise DataError("no true gestures: the figures have no meaning")
+        raise DataError("no true gestures: the figures are undefined")
     total, right, false = (dict.fromkeys(labels, 0) for _ in range(3))
     delays: dict[str, list[int]] = {}
     for true, detected in zip(truth, found, strict=True):

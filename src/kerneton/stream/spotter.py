@@ -92,7 +92,7 @@ class Spotter(BaseEstimator):
         if lengths.ndim != 1 or not len(lengths) or (np.diff(lengths) <= 0).any():
             raise ModelFileError("lengths of windows that do not increase")
         if not 0 < lengths[0] <= lengths[-1] <= _LONGEST or (self.fps_ is not None and not self.fps_ > 0):
-            raise ModelFileError("windows or a frame rate beyond reason")
+            raise ModelFileError("implausible windows or frame rate")
 
     def check_fits(self, recognizer: Any) -> None:
         """Refuse a recogniser of other actions or joints."""

@@ -81,7 +81,7 @@ def _learn(
     classes = tuple(sorted({s.label for r in recordings for s in r.segments}))
     if BACKGROUND in classes:
         raise DataError(
-            f"the label {BACKGROUND!r} stands for frames without a segment; rename or leave it out"
+            f"the label {BACKGROUND!r} is reserved for frames without a segment; rename or leave it out"
         )
     features = FrameFeatures(recordings[0].layout, recordings[0].n_joints).fit(recordings)
     takes = [make_take(r, features, classes, i) for i, r in enumerate(recordings)]

@@ -62,7 +62,7 @@ class _Client:
             data = b""
         if not data:
             if self._buffer or self._text:
-                yield Message(fault="a client that left in mid-message")
+                yield Message(fault="a client that disconnected within a message")
             self.closed = True
             return
         self._buffer += data

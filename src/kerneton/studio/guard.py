@@ -61,7 +61,7 @@ class Guard:
 
     def _refuse(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         if headers.get("host") not in self.hosts:
-            return 421, "this server answers to 127.0.0.1 and localhost only"
+            return 421, "this server only accepts requests to 127.0.0.1 and localhost"
         if "origin" in headers and headers["origin"] not in self.origins:
             return 403, "requests from other pages are refused"
         api = scope["path"] == "/api" or scope["path"].startswith("/api/")

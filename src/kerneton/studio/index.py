@@ -31,7 +31,7 @@ def sorting_steps(
             continue
         if path.lower().endswith(".amc"):
             raise ParameterError(
-                f"{path}: needs the file beside it, and its label is in index.csv; "
+                f"{path}: needs a file in the same folder, and its label is in index.csv; "
                 "'kerneton convert FOLDER NEW-FOLDER' writes LABEL/SUBJECT/FILE"
             )
         known, who = (None if text is None else places.safe_name(text) for text in (label, subject))

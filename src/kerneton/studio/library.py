@@ -153,7 +153,7 @@ class Library:
                     continue
                 label = wanted.get("label", record.label)
                 if label is not None and self.journal.edits.get(id, {}).get("segments"):
-                    raise ParameterError(f"{id}: it has segments, which have the labels; remove them first")
+                    raise ParameterError(f"{id}: its labels are in its segments; remove them first")
                 target = places.place(label, wanted.get("subject", record.subject), PurePosixPath(id).name)
                 if target != id:
                     steps.append({"move": [id, self._free(target, taken)]})

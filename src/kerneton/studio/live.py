@@ -213,6 +213,6 @@ def frame_of(told: dict[str, Any]) -> tuple[float, np.ndarray, Layout | None]:
     layout = None if name is None else LAYOUTS.get(str(name))
     if name is not None and (layout is None or len(layout.joints) != len(joints)):
         raise ParameterError(
-            f"no layout {str(name)[:40]!r} with {len(joints)} joints; there are {', '.join(LAYOUTS)}"
+            f"no layout {str(name)[:40]!r} with {len(joints)} joints; known layouts are {', '.join(LAYOUTS)}"
         )
     return time, joints, layout

@@ -82,15 +82,15 @@ def _fetch(work: Path) -> Path:
     npm = shutil.which("npm")
     package = f"{PACKAGE}@{VERSION}"
     elsewhere = (
-        f"where npm is at hand, run 'npm pack {package}', and here '{COMMAND} FILE' with the file it makes"
+        f"on a machine with npm, run 'npm pack {package}', then here '{COMMAND} FILE' with the file it makes"
     )
     if npm is None:
-        raise MissingDataError(f"npm is needed to fetch the pose package, and it was not found; {elsewhere}")
+        raise MissingDataError(f"npm is needed to download the pose package, but was not found; {elsewhere}")
     done = subprocess.run([npm, "pack", package], cwd=work, capture_output=True, text=True)
     made = list(work.glob("*.tgz"))
     if done.returncode or len(made) != 1:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise MissingDataError(f"npm could not fetch {package} ({last}); {elsewhere}")
+        raise MissingDataError(f"npm could not download {package} ({last}); {elsewhere}")
     return made[0]
 
 

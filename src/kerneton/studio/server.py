@@ -133,7 +133,7 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
     async def pose_file(request: Request) -> Response:
         folder, name = pose.pose_folder(), request.path_params["name"]
         if folder is None or name not in pose.FILES:
-            raise MissingDataError(f"the pose package is not here: {pose.COMMAND}")
+            raise MissingDataError(f"the pose package is not installed: {pose.COMMAND}")
         return FileResponse(folder / name, media_type=pose.media_type(name))
 
     app = Starlette(

@@ -154,10 +154,10 @@ def _usable(data: Any, notes: list[str]) -> Any:
     labels = Counter(s.label for s in labelled)
     if len(labels) < 2:
         found = ", ".join(f"{label} ({n})" for label, n in labels.items()) or "none"
-        raise DataError(f"two labels are needed to tell apart; this folder has {found}")
+        raise DataError(f"at least two labels are needed; this folder has {found}")
     lone = sorted(str(label) for label, n in labels.items() if n < 2)
     if lone:
-        raise DataError(f"each label needs two recordings or more; these have one: {', '.join(lone)}")
+        raise DataError(f"each label needs at least two recordings; these have one: {', '.join(lone)}")
     return SkeletonDataset(
         (s.replace(joints=s.joints.astype(np.float32, copy=False)) for s in labelled),
         name=data.name,

@@ -42,7 +42,7 @@ class Training:
         """Begin a training; an error where one is running."""
         with self._lock:
             if self.state["running"]:
-                raise ParameterError("a training is running; stop it first")
+                raise ParameterError("training is already running; stop it first")
             process, self._spare = self._spare or self._spawn(), None
             assert process.stdin is not None
             name = time.strftime("%Y-%m-%d_%H%M%S")

@@ -177,13 +177,13 @@ def read(
     if name is None and is_folder(path):
         raise FormatError(f"{path}: a folder of recordings, not one recording")
     if name is None:
-        raise FormatError(f"{path}: no reader knows this format; known are {', '.join(FORMATS)}")
+        raise FormatError(f"{path}: unknown format; known formats are {', '.join(FORMATS)}")
     if layout is not None and name in _FIXED and len(reader(name).LAYOUT.joints) != len(layout.joints):
         name = "csv_table"
     module = reader(name)
     takes = getattr(module, "TAKES", ())
     if columns is not None and "columns" not in takes:
-        raise ParameterError(f"{path}: names of columns are for tables, this is {name}")
+        raise ParameterError(f"{path}: column names are only for tables, but this is {name}")
     given = {"layout": layout, "columns": columns}
     sequences = module.read(path, **{key: given[key] for key in takes})
     if rename:

@@ -135,7 +135,7 @@ def _linked(path: Path, bones: list[Bone], lines: list[Line]) -> list[Bone]:
         if len(names) == 1 and names[0] in ("begin", "end"):
             continue
         if unknown := [word for word in names if word not in by_name]:
-            raise FormatError(f"{path}, line {i}: no bone is called {shorten(unknown[0])!r}")
+            raise FormatError(f"{path}, line {i}: no bone is named {shorten(unknown[0])!r}")
         children.setdefault(names[0], []).extend(names[1:])
     ordered: list[Bone] = []
     placed: set[str] = set()

@@ -65,7 +65,7 @@ def parse(content: bytes, path: Path) -> C3dFile:
         raise FormatError(f"{path}: not C3D, or cut off in its header")
     order = _PROCESSORS.get(content[start + 3])
     if order is None:
-        raise FormatError(f"{path}: processor type {content[start + 3]} is not known to C3D")
+        raise FormatError(f"{path}: processor type {content[start + 3]} is not defined by C3D")
     parameters = _parameters(content, start + 4, order, path)
     points = _points(content, order, parameters, path)
     rate = _float(content[20:24], order)
@@ -104,7 +104,7 @@ def _parameter(content: bytes, at: int, name: str, path: Path) -> Parameter:
     dimensions = tuple(content[at + 2 : at + 2 + n_dimensions])
     size = _SIZES.get(kind)
     if size is None or n_dimensions > 7 or len(dimensions) < n_dimensions:
-        raise FormatError(f"{path}: parameter {name[:40]!r} has no known type or shape")
+        raise FormatError(f"{path}: parameter {name[:40]!r} has an unknown type or shape")
     count = size
     for dimension in dimensions:
         count *= dimension
@@ -136,7 +136,7 @@ def _points(content: bytes, order: str, parameters: dict[str, Parameter], path: 
     size = next((s for s in sizes if 0 <= room - promised * s < 2 * BLOCK), sizes[0])
     n_frames = min(promised, room // size)
     if n_frames < max(promised - 1, 1):  # one frame fewer than promised is common and harmless
-        raise FormatError(f"{path}: the header promises {promised} frames, the file holds {n_frames}")
+        raise FormatError(f"{path}: the header states {promised} frames, but the file contains {n_frames}")
     frames = np.frombuffer(content, np.uint8, n_frames * size, start).reshape(n_frames, size)
     rows = np.ascontiguousarray(frames[:, : 4 * n_points * width]).reshape(n_frames, n_points, 4 * width)
     if width == 2:

@@ -75,7 +75,7 @@ def parse_header(cells: Sequence[str], where: str) -> Columns:
             places[axis] = i
     if "joint" in columns.roles and bare[0] >= 0 and bare[1] >= 0:
         if "frame" not in columns.roles and "time" not in columns.roles:
-            raise FormatError(f"{where}: a joint a row, but no column 'frame' or 'time'")
+            raise FormatError(f"{where}: one joint per row, but no column 'frame' or 'time'")
         columns.joints, columns.point = {}, bare
         return columns
     columns.joints = {joint: places for joint, places in columns.joints.items() if max(places[:3]) >= 0}

@@ -48,8 +48,8 @@ def write_table(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
         for i, sequence in enumerate(sequences):
             if _column_names(sequence) != names:
                 raise ParameterError(
-                    f"{path}: {sequence.name or f'recording {i}'} has other joints than the first; "
-                    "a table holds recordings with the same joints"
+                    f"{path}: {sequence.name or f'recording {i}'} has different joints than the first; "
+                    "all recordings of a table need the same joints"
                 )
             fixed = [recordings[i]] * bool(several)
             fixed += [getattr(sequence, fact) or "" for fact in facts]

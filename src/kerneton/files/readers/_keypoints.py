@@ -50,7 +50,7 @@ def _check_objects(content: bytes, path: Path) -> None:
     if cost > FLOOR + _JSON_FACTOR * len(content):
         raise FormatError(
             f"{path}: {len(content)} bytes of JSON that would need {cost >> 20} MiB of memory; "
-            "recordings hold numbers, this holds lists of nothing"
+            "a recording contains numbers, but this file contains empty lists"
         )
 
 
@@ -155,7 +155,7 @@ def picture_sequence(
     joints[missing] = np.nan
     confidence = np.where(missing, 0, np.clip(keypoints[..., 3], 0, 1))
     if missing.all():
-        raise FormatError(f"{path}: {len(keypoints)} frames, and a person in none of them")
+        raise FormatError(f"{path}: {len(keypoints)} frames, but no person in any of them")
     return SkeletonSequence(
         joints, confidence=confidence, layout=layout, name=path.stem if name is None else name, fps=fps
     )

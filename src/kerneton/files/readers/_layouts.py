@@ -35,8 +35,8 @@ def named_layout(layout: Layout | str | None) -> Layout | None:
     near = difflib.get_close_matches(layout, LAYOUTS, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     raise ParameterError(
-        f"no layout {layout!r}{hint}; there are {', '.join(LAYOUTS)}; two with + between for two bodies; "
-        "or name the joints with commas between them"
+        f"no layout {layout!r}{hint}; known layouts are {', '.join(LAYOUTS)}; join two with + for two bodies, "
+        "or give joint names separated by commas"
     )
 
 
@@ -72,7 +72,7 @@ def layout_from_text(text: str, where: str) -> Layout:
         raise FormatError(f"{where}: {error}") from error
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise FormatError(
-            f"{where}: unknown layout {shorten(text)!r}; known are {', '.join(LAYOUTS)}"
+            f"{where}: unknown layout {shorten(text)!r}; known layouts are {', '.join(LAYOUTS)}"
         ) from error
 
 
@@ -126,7 +126,7 @@ def rename_joints(sequence: SkeletonSequence, names: Mapping[str, str]) -> Skele
         return sequence
     if len(set(joints)) < len(joints):
         twice = next(joint for joint in joints if joints.count(joint) > 1)
-        raise DataError(f"recording {sequence.name!r}: after renaming, two joints are called {twice!r}")
+        raise DataError(f"recording {sequence.name!r}: after renaming, two joints are named {twice!r}")
     layout = layout_of_names(sequence.layout.name, joints)
     if not layout.bones and sequence.layout.bones:
         was = sequence.layout

@@ -60,7 +60,7 @@ def read_array(file: IO[bytes], size: int, where: str) -> np.ndarray:
         return np.zeros(shape, dtype)
     array = np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
     if not is_text(array):
-        raise FormatError(f"{where}: strings of no known characters")
+        raise FormatError(f"{where}: strings of an unknown encoding")
     return array.astype(dtype.newbyteorder("="), order="C", copy=False)
 
 

@@ -206,7 +206,7 @@ def _name(text: str) -> _Name:
 
 def _new_array(kind: _Name, shape: Any, code: Any) -> _Array:  # noqa: ARG001
     if kind.text != "numpy.ndarray":
-        raise FormatError("damaged pickle: an array of no known kind")
+        raise FormatError("damaged pickle: an array of an unknown kind")
     return _Array()
 
 
@@ -218,7 +218,7 @@ def _build(target: Any, state: tuple[Any, ...], decode: _Decoder) -> Any:
         target.dtype = target.dtype.newbyteorder(order)
         return target
     if not isinstance(target, _Array):
-        raise FormatError("refused: the pickle sets the state of something that is no array")
+        raise FormatError("refused: the pickle sets the state of something that is not an array")
     _, shape, kind, fortran, data = state
     if isinstance(data, str):
         data = decode(data)  # Python 2's strings of bytes
@@ -231,12 +231,12 @@ def _from_buffer(data: Any, kind: _Type, shape: tuple[int, ...], order: Any) -> 
         raise FormatError("refused: an array of objects")
     dtype = kind.dtype
     if not all(type(size) is int and 0 <= size < 1 << 40 for size in shape) or len(shape) > 8:
-        raise FormatError("damaged pickle: an array of no possible shape")
+        raise FormatError("damaged pickle: an array of an impossible shape")
     if math.prod(shape) * dtype.itemsize != len(data) or not dtype.itemsize:
         raise FormatError(f"an array of shape {shape} and type {dtype} in {len(data)} bytes")
     array = np.frombuffer(data, dtype) if data else np.zeros(0, dtype)
     if not is_text(array):
-        raise FormatError("an array of strings of no known characters")
+        raise FormatError("an array of strings of an unknown encoding")
     return array.reshape(shape, order="F" if order == "F" else "C")
 
 

@@ -156,7 +156,7 @@ def number(word: str, where: str) -> float:
     >>> number("1e300", "a.bvh, line 3")
     Traceback (most recent call last):
     ...
-    kerneton.exceptions.FormatError: a.bvh, line 3: 1e300 is beyond any recording
+    kerneton.exceptions.FormatError: a.bvh, line 3: 1e300 is implausibly large for a recording
     """
     try:
         if not word.isascii() or "_" in word:  # Python's own additions to the notation
@@ -165,7 +165,7 @@ def number(word: str, where: str) -> float:
     except ValueError:
         raise FormatError(f"{where}: expected a number, got {shorten(word)!r}") from None
     if abs(value) > _LARGEST:
-        raise FormatError(f"{where}: {shorten(word)} is beyond any recording")
+        raise FormatError(f"{where}: {shorten(word)} is implausibly large for a recording")
     return value
 
 
@@ -178,11 +178,13 @@ def check_values(where: Path | str, values: np.ndarray, what: str) -> None:
     >>> check_values(Path("a.bvh"), np.array([1.0, 1e300]), "channels")
     Traceback (most recent call last):
     ...
-    kerneton.exceptions.FormatError: a.bvh: the channels hold 1e+300, beyond any recording
+    kerneton.exceptions.FormatError: a.bvh: the channels hold 1e+300, implausibly large for a recording
     """
     absurd = np.abs(values) > _LARGEST
     if absurd.any():
-        raise FormatError(f"{where}: the {what} hold {values[absurd][0]:g}, beyond any recording")
+        raise FormatError(
+            f"{where}: the {what} hold {values[absurd][0]:g}, implausibly large for a recording"
+        )
 
 
 def whole_number(word: str, where: str, what: str) -> int:

@@ -49,10 +49,8 @@ def read(path: Path, *, skeleton: Path | None = None, scale: float | None = None
     path = Path(path)
     if _opens(read_head(path, 1 << 14), b":VERSION", b":NAME"):
         motions = sorted(file.name for file in path.parent.glob("*") if file.suffix.lower() == ".amc")
-        there = f"; beside it are {shorten(', '.join(motions), 120)}" if motions else ""
-        raise FormatError(
-            f"{path}: an ASF skeleton, which holds no motion: give the AMC file that goes with it{there}"
-        )
+        there = f"; its folder contains {shorten(', '.join(motions), 120)}" if motions else ""
+        raise FormatError(f"{path}: an ASF skeleton, which contains no motion: give its AMC file{there}")
     bones = read_asf(Path(skeleton) if skeleton is not None else find_skeleton(path))
     values, rate = _values(path, bones)
     positions = forward_kinematics(bones.bones, values)
@@ -78,7 +76,7 @@ def find_skeleton(path: Path) -> Path:
         return here[0]
     found = f"several: {', '.join(p.name for p in here[:5])}" if here else "none"
     raise MissingDataError(
-        f"{path}: needs its ASF skeleton beside it, {path.stem}.asf or the only one; there are {found}"
+        f"{path}: needs its ASF skeleton in the same folder, {path.stem}.asf or the only one there; found {found}"
     )
 
 
@@ -156,7 +154,7 @@ def _values(path: Path, skeleton: Skeleton) -> tuple[np.ndarray, float | None]:
             place = columns[key]
             if len(words) - 1 != place.stop - place.start:
                 raise FormatError(
-                    f"{where}: bone {shorten(key)!r} has {place.stop - place.start} freedoms, got {len(words) - 1} numbers"
+                    f"{where}: bone {shorten(key)!r} has {place.stop - place.start} degrees of freedom, got {len(words) - 1} numbers"
                 )
             values[t, place] = [number(word, where) for word in words[1:]]
             used[place] = True

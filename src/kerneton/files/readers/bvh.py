@@ -134,7 +134,7 @@ def _hierarchy(path: Path, lines: list[str]) -> list[Joint]:
     if open_joints:
         raise FormatError(f"{where()}: joint {shorten(joints[open_joints[-1]].name)!r} is never closed by }}")
     if not joints:
-        raise FormatError(f"{where()}: the hierarchy holds no joint")
+        raise FormatError(f"{where()}: the hierarchy contains no joint")
     return joints
 
 
@@ -181,7 +181,7 @@ def _motion(path: Path, lines: list[str], motion: int, n_channels: int) -> tuple
     if n_frames is None or step is None:
         raise FormatError(f"{path}: MOTION lacks {'Frames:' if n_frames is None else 'Frame Time:'}")
     if n_frames == 0 or n_channels == 0:
-        raise FormatError(f"{path}: {n_frames} frames of {n_channels} channels; nothing moves in it")
+        raise FormatError(f"{path}: {n_frames} frames of {n_channels} channels: the file contains no motion")
     values = number_block(path, lines[at:], at + 1)
     if len(values) != n_frames * n_channels:
         raise FormatError(
@@ -224,11 +224,11 @@ def write(path: Path, sequences: Iterable[SkeletonSequence]) -> None:
     """
     sequences = list(sequences)
     if len(sequences) != 1:
-        raise ParameterError(f"{path}: a BVH file holds one recording, got {len(sequences)}")
+        raise ParameterError(f"{path}: a BVH file can contain only one recording, got {len(sequences)}")
     (sequence,) = sequences
     layout = sequence.layout
     if layout is None or layout.root is None or len(layout.bones) != len(layout.joints) - 1:
-        raise ParameterError(f"{path}: BVH needs a layout whose bones reach every joint from a root")
+        raise ParameterError(f"{path}: BVH needs a layout whose bones connect every joint to a root")
     parents = layout.parents
     shifts = sequence.joints - np.where((parents >= 0)[:, None], sequence.joints[:, parents], 0)
     order, lines = _declare(layout, _median_bones(shifts))

@@ -71,7 +71,7 @@ def read(path: Path) -> list[SkeletonSequence]:
     else:
         found = list(_results(path, document))
         if not found:
-            raise FormatError(f"{path}: a person in none of its frames")
+            raise FormatError(f"{path}: no person in any of its frames")
         videos, layout = {"": _in_order(found)}, COCO_17
         if {len(points) for *_, points in found} == {len(CROWDPOSE_14.joints)}:
             layout = CROWDPOSE_14
@@ -203,7 +203,7 @@ def _one_person(path: Path, n_frames: int, found: list[Found], layout: Layout) -
     visibility = bool(np.isin(scores, (0, 1, 2)).all() and (scores == 2).any())
     for frame, _, points in _best_track(found):
         if len(points) != size and not (layout is COCO_17 and len(points) in _BEGIN_WITH_COCO):
-            raise FormatError(f"{path}: expected {size} keypoints a person, got {len(points)}")
+            raise FormatError(f"{path}: expected {size} keypoints per person, got {len(points)}")
         points = points[:size] / [1, 1, 1, 2] if visibility else points[:size]
         people[frame].append(points)
     nobody = np.empty((0, size, 4))

@@ -97,7 +97,7 @@ def read(
     where = f"{path}, line {line}"
     bare = all(parse(cell) is not None for cell in first)
     if columns is not None and bare and isinstance(columns, Mapping):
-        raise FormatError(f"{where}: no header whose columns could be renamed; name them all")
+        raise FormatError(f"{where}: columns without a header cannot be renamed; name all of them")
     if columns is not None:
         meaning = parse_header(rename(first, columns, where), where)
     elif not bare:
@@ -106,7 +106,7 @@ def read(
         meaning = parse_layout(len(first), layout, where)
     else:
         raise FormatError(
-            f"{where}: {len(first)} columns without a header; say what they are: "
+            f"{where}: {len(first)} columns without a header; state what they are: "
             "--layout openni15 (openni15+openni15 for two bodies), or all names with --columns"
         )
     recordings: dict[str, _Recording] = {}
@@ -153,7 +153,7 @@ def _take(
         if recording.subject != value:
             raise FormatError(
                 f"{path}, line {line}: subject changes from {shorten(recording.subject)!r} to "
-                f"{shorten(value)!r}; a column 'recording' tells recordings apart"
+                f"{shorten(value)!r}; use a column 'recording' to separate recordings"
             )
     if "label" in roles:
         label = cells[roles["label"]].strip(" \t")
@@ -244,7 +244,7 @@ def _gather(recording: _Recording, path: Path) -> tuple[list[str], np.ndarray, n
     if len(cells) < len(flat):
         frame, joint = divmod(int(cells[np.argmax(counts)]), J)
         raise FormatError(
-            f"{path}: joint {shorten(list(recording.joints)[joint])!r} comes {counts.max()} times "
+            f"{path}: joint {shorten(list(recording.joints)[joint])!r} occurs {counts.max()} times "
             f"in frame {shorten(list(recording.frames)[frame])}"
         )
     values = np.full((T, J, 4), np.nan)

@@ -45,14 +45,14 @@ def read(path: Path, *, layout: Layout | None = None) -> list[SkeletonSequence]:
     rows = _rows(Path(path))
     if layout is None and rows.shape[1] == 3:
         raise FormatError(
-            f"{path}: {len(rows)} rows of x y z, a joint per row; say which joints make a frame: "
+            f"{path}: {len(rows)} rows of x y z, one joint per row; state the joints of a frame: "
             "--layout openni15, or their names in order, --layout head,neck,torso"
         )
     layout = layout or MSR_20
     n_joints = len(layout.joints)
     if len(rows) % n_joints:
         raise FormatError(
-            f"{path}: {len(rows)} rows are no whole number of frames; "
+            f"{path}: {len(rows)} rows are not a whole number of frames; "
             f"the last has {len(rows) % n_joints} of the {n_joints} joints of layout {layout.name!r}"
         )
     values = rows.reshape(-1, n_joints, rows.shape[1])

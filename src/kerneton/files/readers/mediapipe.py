@@ -164,7 +164,7 @@ def _pose(value: Any, where: str, depth: int) -> np.ndarray | None:
     if value is None or value in ([], {}):
         return None
     if depth == 0:
-        raise FormatError(f"{where}: no landmarks within {_DEPTH} brackets")
+        raise FormatError(f"{where}: no landmarks within {_DEPTH} levels of nesting")
     if isinstance(value, dict):
         keys = {_plain(key): key for key in value}
         inner = next((value[keys[k]] for k in _POSE if k in keys and value[keys[k]]), None)

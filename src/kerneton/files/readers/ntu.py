@@ -138,7 +138,7 @@ def _bodies(path: Path) -> dict[str, _Body]:
             _read_body(rows, path, frame, bodies)
     extra = next(rows, None)
     if extra is not None:
-        raise FormatError(f"{path}, line {extra[0]}: the file goes on after its {n_frames} frames")
+        raise FormatError(f"{path}, line {extra[0]}: the file continues after its {n_frames} frames")
     if not bodies:
         raise FormatError(f"{path}: no body in any of {n_frames} frames")
     size = sum(8 * 4 * _N_JOINTS * (body.frames[-1] - body.frames[0] + 1) for body in bodies.values())
@@ -162,7 +162,7 @@ def _read_body(
         line, words = _next(rows, path, f"{joint} in frame {frame}")
         if len(words) not in (11, 12):
             raise FormatError(
-                f"{path}, line {line}: expected 11 or 12 numbers a joint, got {len(words)} words"
+                f"{path}, line {line}: expected 11 or 12 numbers per joint, got {len(words)} words"
             )
         values = numbers(words, path, line)
         state = values[11] if len(words) == 12 else 2.0
@@ -187,7 +187,7 @@ def _next(rows: Iterator[tuple[int, list[str]]], path: Path, what: str) -> tuple
     try:
         return next(rows)
     except StopIteration:
-        raise FormatError(f"{path}: the file ends where {what} should be") from None
+        raise FormatError(f"{path}: the file ends where {what} is expected") from None
 
 
 def _count(rows: Iterator[tuple[int, list[str]]], path: Path, what: str) -> int:

@@ -115,7 +115,7 @@ def _people(frame: Any, file: Path, t: int) -> list[np.ndarray]:
             continue  # a face or a hand without a body
         if values.ndim != 1 or values.size % width or values.size // width not in _LAYOUTS:
             raise FormatError(
-                f"{where}: expected {width} x 25 or {width} x 18 numbers a person, got an array of shape {values.shape}"
+                f"{where}: expected {width} x 25 or {width} x 18 numbers per person, got an array of shape {values.shape}"
             )
         points = values.reshape(-1, width)
         if not solid:
@@ -127,7 +127,7 @@ def _people(frame: Any, file: Path, t: int) -> list[np.ndarray]:
 def _stack(path: Path, people: list[list[np.ndarray]]) -> tuple[Layout, list[np.ndarray]]:
     sizes = {len(person) for frame in people for person in frame}
     if not sizes:
-        raise FormatError(f"{path}: {len(people)} frames, and a person in none of them")
+        raise FormatError(f"{path}: {len(people)} frames, but no person in any of them")
     if len(sizes) > 1:
         raise FormatError(f"{path}: people with {' and with '.join(map(str, sorted(sizes)))} keypoints")
     (size,) = sizes

@@ -61,8 +61,8 @@ def read(path: Path) -> list[SkeletonSequence]:
     clips = [a for a in annotations if isinstance(a, dict) and "frame_dir" in a]
     if clips and not any("keypoint" in clip for clip in clips):
         raise FormatError(
-            f"{path}: {len(annotations)} annotations without keypoints; files of this kind, such as MMAction2's of "
-            "Kinetics, keep them in one more file per clip, which is not read"
+            f"{path}: {len(annotations)} annotations without keypoints; such files, for example MMAction2's of "
+            "Kinetics, store them in one more file per clip, which is not read"
         )
     for i, annotation in enumerate(annotations):
         where = f"{path}, annotation {i}"

@@ -80,7 +80,7 @@ def _labels(path: Path, line: str) -> list[str]:
     labels = [word for word in words[2:] if word]
     if not labels:
         raise FormatError(
-            f"{path}, line 4: no marker has a name, so nobody can tell what the points are; "
+            f"{path}, line 4: no marker has a name, so the points cannot be identified; "
             "name the markers in the software that wrote the file"
         )
     if len(labels) > MAX_JOINTS:
@@ -92,7 +92,7 @@ def _points(path: Path, lines: list[str], n_frames: int, n_markers: int) -> np.n
     """Coordinates (T, M, 3) of the rows that are not blank."""
     rows = [(i, line) for i, line in enumerate(lines[_HEADER:], start=_HEADER + 1) if line.strip()]
     if len(rows) != n_frames or not rows:
-        raise FormatError(f"{path}: the header promises {n_frames} frames, the file holds {len(rows)}")
+        raise FormatError(f"{path}: the header states {n_frames} frames, but the file contains {len(rows)}")
     points = np.empty((n_frames, n_markers, 3))
     for t, (i, line) in enumerate(rows):
         points[t] = _row(f"{path}, line {i}", line, 2 + 3 * n_markers)[2:].reshape(n_markers, 3)
@@ -126,7 +126,7 @@ def write(path: Path, sequences: Iterable[SkeletonSequence]) -> None:
     """Write one recording in metres; fields of missing joints stay blank."""
     sequences = list(sequences)
     if len(sequences) != 1:
-        raise ParameterError(f"{path}: a TRC file holds one recording, got {len(sequences)}")
+        raise ParameterError(f"{path}: a TRC file can contain only one recording, got {len(sequences)}")
     (sequence,) = sequences
     fps, T, J = sequence.fps or 30.0, sequence.n_frames, sequence.n_joints
     names = sequence.layout.joints if sequence.layout is not None else [f"joint_{j}" for j in range(J)]

@@ -3,4 +3,4 @@
 from numba import config
 
 if getattr(config, "DISABLE_JIT", False):  # vectors exist in compiled code only
-    raise ImportError("NUMBA_DISABLE_JIT is set: Kerneton takes its plain paths")
+    raise ImportError("NUMBA_DISABLE_JIT is set: Kerneton runs without compiled kernels")

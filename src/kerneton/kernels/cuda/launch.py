@@ -201,5 +201,5 @@ def _compiled(sources: tuple[str, ...], name: str, shared: int, device: int) -> 
         with torch.cuda.device(device):
             return compile_kernel(source, name, shared=shared)
     except RuntimeError as error:
-        log.warning("%s cannot run, its work falls to torch, far slower: %s", name, error)
+        log.warning("%s cannot run; torch is used instead, which is much slower: %s", name, error)
         return None

@@ -1,4 +1,4 @@
-"""Compiled kernels kept on the disk, where there is a place for them."""
+"""Compiled kernels cached on disk, if there is a writable folder."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numba import njit
 
 
 def source_number(folder):
-    """A number that stands for the source files of a folder.
+    """A hash of the source files of a folder.
 
-    Numba's cache on disk looks at the file of the function it keeps and at the values that this closes over, not at
-    the functions it calls. A kernel that closes over this number is compiled anew when anything there changes.
+    Numba's cache checks the file of the cached function and the values of its closure, but not
+    the functions it calls. A kernel with this number in its closure is compiled again when any source file there changes.
     """
     sources = sorted(folder.glob("*.py"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources))
@@ -21,10 +21,10 @@ def source_number(folder):
 
 
 def cached_jit(function):
-    """Compile a kernel when it is first called, and keep it on the disk where Numba may write.
+    """Compile a kernel when it is first called, and cache it on disk if Numba can write there.
 
-    Containers and service users often have no such place: the kernel is then compiled anew by every process, and
-    one warning says so.
+    Containers and service users often have no writable folder: every process then compiles the kernel again, with
+    one warning.
     """
     options = {"nogil": True, "error_model": "numpy"}
     plain = njit(**options)(function)
@@ -48,8 +48,8 @@ def cached_jit(function):
 @functools.cache
 def _warn_about_cache():
     warnings.warn(
-        "Numba cannot keep compiled code on the disk, so that every process compiles for some seconds: "
-        "set NUMBA_CACHE_DIR to a folder that is writable",
+        "Numba cannot cache compiled code on disk, so every process compiles for some seconds: "
+        "set NUMBA_CACHE_DIR to a writable folder",
         RuntimeWarning,
         stacklevel=2,
     )

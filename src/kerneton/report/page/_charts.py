@@ -109,7 +109,7 @@ def reliability(bins: Sequence[Bin]) -> dict[str, Any]:
                 "low": round(left + each.low * size + 1, 1),
                 "wide": round((each.high - each.low) * size - 2, 1),
                 "tall": round((below - 12) * each.count / most, 1),
-                "title": f"said {100 * each.confidence:.1f}\xa0% on average, right {100 * each.accuracy:.1f}\xa0%, {each.count} tests",
+                "title": f"mean probability {100 * each.confidence:.1f}\xa0%, correct {100 * each.accuracy:.1f}\xa0%, {each.count} tests",
             }
             for each in bins
         ],

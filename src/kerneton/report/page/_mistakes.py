@@ -65,9 +65,9 @@ def mistake_list(report: Report, wrong: Sequence[Verdict]) -> dict[str, Any]:
         if kind is not None:
             row.append("–" if v.said is None else _value(v, v.said))
         rows.append(row)
-    title = f"Every mistaken recording ({len(wrong)})"
+    title = f"All mistakes ({len(wrong)})"
     if len(wrong) > _ROWS:
-        title = f"The first {_ROWS} of {len(wrong)} mistaken recordings"
+        title = f"The first {_ROWS} of {len(wrong)} mistakes"
     return {"title": title, "header": header, "rows": rows}
 
 
