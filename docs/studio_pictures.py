@@ -38,7 +38,7 @@ def show(page: Page, base: str, view: str) -> None:
         page.locator(".queue-item", has_text="long-take").first.click()
         page.get_by_role("button", name="Find segments").click()
         if page.locator(".segment:not(.offered)").count() == 0:
-            page.get_by_role("button", name="Take all").click()
+            page.get_by_role("button", name="Accept all").click()
         page.locator(".segment:not(.offered)").nth(4).wait_for()
         page.keyboard.press("Home")
         for _ in range(6):

@@ -218,7 +218,7 @@ def test_a_kill_in_mid_edit_loses_nothing_and_the_page_says_so(context, command,
     playwright.expect(page.get_by_role("button", name="Undo")).to_be_enabled(timeout=WAIT)
     command.close(kill=True)
     page.locator(".offline").wait_for()
-    assert "does not answer" in page.inner_text(".offline")
+    assert "does not respond" in page.inner_text(".offline")
     context.problems.clear()  # the browser logs that the server is gone
     page.close()
     context.problems.clear()

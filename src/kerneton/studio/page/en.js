@@ -5,7 +5,7 @@ const percent = share => `${(share * 100).toFixed((share > 0 && share < 0.1) || 
 export const texts = {
   title: "Kerneton studio", skip: "Skip to content", sections: "Sections", theme: "Light or dark", undo: "Undo", redo: "Redo",
   tabs: { collect: "Collect", label: "Label", train: "Train", live: "Live", share: "Share" },
-  offline: "The studio's server does not answer. Is 'kerneton studio' still running? The page tries again by itself.",
+  offline: "The studio's server does not respond. Is 'kerneton studio' still running? The page tries again by itself.",
   noToken: "This page needs the token: open the address that 'kerneton studio' printed.",
   undone: "Undone", redone: "Done again", nothingToUndo: "Nothing to undo", nothingToRedo: "Nothing to redo",
   percent, percentNumber: share => (share * 100).toFixed(share === 1 ? 0 : 1),
@@ -13,9 +13,9 @@ export const texts = {
 
   // Collect
   welcome: "Teach an action", welcomeText: "Show a few clips of each action, press one button, and see it recognised live.",
-  wayFiles: "Drop recordings", wayFilesText: "Drop files or a folder anywhere on this page. A folder LABEL/SUBJECT/FILE brings its labels along.",
+  wayFiles: "Drop recordings", wayFilesText: "Drop files or a folder anywhere on this page. In a folder LABEL/SUBJECT/FILE, folder names become labels and subjects.",
   wayCamera: "Use a camera", wayCameraText: "Record yourself with a countdown or hands-free. Pictures stay in the page; only joints are kept.",
-  wayDemo: "Look around first", wayDemoText: "Generated actions show the whole way, from clips to live labels, in under two minutes.",
+  wayDemo: "Look around first", wayDemoText: "Generated actions show every step, from clips to live labels, in under two minutes.",
   takeTour: "Take the tour", onlyDemo: "Only the clips",
   formats: "Reads CSV, NPZ, NumPy, pickle (PYSKL, MMAction2), BVH, C3D, TRC, AMC, NTU .skeleton, OpenPose, COCO and MediaPipe JSON, and videos.",
   addFiles: "Add files", addFolder: "Add folder", record: "Record", dropHere: "Drop recordings, folders or videos",
@@ -30,12 +30,12 @@ export const texts = {
   broken: n => `${many(n, "file")} cannot be read`,
   tooLarge: (files, limit) => `Larger than ${Math.round(limit / 2 ** 20)} MiB, left out: ${files.join(", ")}`,
   chooseOne: "Choose a recording to see it move.",
-  facts: (r, s) => `${many(r.frames, "frame")} · ${s.toFixed(1)} s${r.fps ? ` at ${+r.fps.toFixed(2)} a second` : ""} · ${r.joints} joints${r.layout ? ` (${r.layout})` : ""} · ${percent(r.missing)} missing`,
+  facts: (r, s) => `${many(r.frames, "frame")} · ${s.toFixed(1)} s${r.fps ? ` at ${+r.fps.toFixed(2)} frames per second` : ""} · ${r.joints} joints${r.layout ? ` (${r.layout})` : ""} · ${percent(r.missing)} missing`,
   openTimeline: "Timeline", why: "What does the model say?", whyTitle: "Label, probability and the joints that contribute", hasSegments: "its segments have labels",
   segmentOf: source => `A segment of ${source}`, segmentsCount: n => many(n, "segment"),
   warnings: {
-    short: "Four frames or fewer", missing: "More than half of the joints are missing", twice: "The same recording is here more than once", few: "Its label has two recordings or fewer",
-    "one-subject": "Its label comes from one subject only, so nobody else can be tested on it", "one-label": "Its subject has only this label", layout: "Other joints than most recordings", rate: "Another frame rate than most recordings", "no-subject": "Labelled, but without a subject",
+    short: "Four frames or fewer", missing: "More than half of the joints are missing", twice: "This recording occurs more than once", few: "Its label has two recordings or fewer",
+    "one-subject": "Its label has only one subject, so it cannot be tested on other people", "one-label": "Its subject has only this label", layout: "Different joints from most recordings", rate: "Different frame rate from most recordings", "no-subject": "Labelled, but without a subject",
   },
 
   // Player
@@ -43,34 +43,34 @@ export const texts = {
   frameOf: (i, n) => `frame ${i} of ${n}`, missing: "missing", missingJoints: (n, all) => `${n} of ${all} joints missing`,
 
   // Label
-  queue: "To label", onlyUnlabelled: n => `Only unlabelled (${n})`, suggest: "Suggest labels", suggestTitle: "The present model's labels, least certain first", suggestLater: "After the first training the model suggests labels here.",
+  queue: "To label", onlyUnlabelled: n => `Only unlabelled (${n})`, suggest: "Suggest labels", suggestTitle: "Labels of the current model, least certain first", suggestLater: "After the first training the model suggests labels here.",
   nothingToLabel: "Nothing to label yet", nothingToLabelText: "Add recordings first.", allLabelled: "Everything has a label.",
   newLabel: "New label …", markIn: "Mark in (I)", markOut: "Mark out (O)", removeSegment: "Delete segment", findSegments: "Find segments", zoomIn: "Zoom in", zoomOut: "Zoom out",
   segments: "Segments", noLabel: "no label", dragEdge: "Drag this edge", segmentName: (label, from, to) => `${label}, ${from} to ${to}`,
   suggested: s => `${s.label}, ${percent(s.probability)}`, says: (label, p) => `The model says ${label}${p === null ? "" : ` (${percent(p)})`}.`, saysUnknown: label => `Unlike anything in training; nearest is ${label}.`,
-  confirm: "Confirm (Enter)", takeAll: "Take all", foundSegments: n => n ? `${many(n, "segment")} found; they are dashed in the timeline.` : "No segments found.",
+  confirm: "Confirm (Enter)", takeAll: "Accept all", foundSegments: n => n ? `${many(n, "segment")} found; they are dashed in the timeline.` : "No segments found.",
   suggestionsReady: n => `${many(n, "suggestion")}, least certain first`, markFirst: "Mark a segment first, or choose one.", markInFirst: "Mark in first.",
   marking: label => label ? `Marking ${label}` : "Marking", segmentMade: label => `Segment ${label ?? "without label"}`, labelled: label => `Labelled ${label}`, opened: (name, s) => `${name}, ${s.toFixed(1)} seconds`,
   keyboard: "Keyboard",
-  keys: [["Space", "play or pause"], ["← →", "one frame; with Shift ten"], ["I  O", "mark in and out"], ["1 – 9", "label the marked part, the chosen segment, or the whole recording; while playing: begin and end a segment"], ["↑ ↓", "choose a segment"], ["Shift I  Shift O", "move the chosen segment's edge here"], ["Delete", "delete the segment"], ["[  ]", "jump to the next edge"], ["N  P", "next and previous recording"], ["Enter", "confirm the suggestion"], ["L", "a new label"], [",  .", "slower and faster"], ["+  −", "zoom the timeline"], ["Ctrl Z  Ctrl Shift Z", "undo and redo"], ["Esc", "forget the mark"]],
+  keys: [["Space", "play or pause"], ["← →", "one frame; with Shift ten"], ["I  O", "mark in and out"], ["1 – 9", "label the marked part, the chosen segment, or the whole recording; while playing: begin and end a segment"], ["↑ ↓", "choose a segment"], ["Shift I  Shift O", "move the chosen segment's edge here"], ["Delete", "delete the segment"], ["[  ]", "jump to the next edge"], ["N  P", "next and previous recording"], ["Enter", "confirm the suggestion"], ["L", "a new label"], [",  .", "slower and faster"], ["+  −", "zoom the timeline"], ["Ctrl Z  Ctrl Shift Z", "undo and redo"], ["Esc", "clear the mark"]],
 
   // Train
-  train: "Train", stop: "Stop", trainingProgress: "Progress of the training", stages: { start: "Getting ready …", read: "Reading the recordings …", test: "Testing on people held out …", fit: "Training on everybody …", save: "Saving …", spot: "The model is ready. Learning to find actions in long recordings …", done: "Done" },
+  train: "Train", stop: "Stop", trainingProgress: "Progress of the training", stages: { start: "Getting ready …", read: "Reading the recordings …", test: "Testing on held-out people …", fit: "Training on all recordings …", save: "Saving …", spot: "The model is ready. Learning to find actions in long recordings …", done: "Done" },
   trained: "Training is done.", stopped: "Stopped. Nothing was kept.", stoppedLate: "Stopped. The model is kept, but cannot find segments in long recordings.", needTwoLabels: "Two labels with two recordings each are needed.", needTwoEach: labels => `Two recordings are needed of each label; one more of: ${labels.join(", ")}.`,
   noModel: "No model yet", noModelText: "There is no model yet. Training takes seconds.", models: "Models", modelColumns: ["Date", "Accuracy", "95 % interval", "Recordings", "Labels", "Subjects", "Time", ""], inUse: "in use", use: "Use",
-  heldOutPeople: "accuracy on people held out", heldOutRecordings: "accuracy on recordings held out", ofTested: (right, n, [low, high], people) => `${right} of ${n} right; 95 % interval ${percent(low)} to ${percent(high)} (Wilson${people ? `, over ${people} people` : ""})`,
+  heldOutPeople: "accuracy on held-out people", heldOutRecordings: "accuracy on held-out recordings", ofTested: (right, n, [low, high], people) => `${right} of ${n} right; 95 % interval ${percent(low)} to ${percent(high)} (Wilson${people ? `, over ${people} people` : ""})`,
   compareWith: "Compare with", compareNothing: "nothing",
   compare: {
-    title: "What changed", all: "All labels", columns: ["Right when held out", "Before", "Now", "Change", "Clips before", "Clips now"], points: by => by === 0 ? "±0" : `${by > 0 ? "+" : "−"}${Math.abs(by)} points`, fixed: "Right now, wrong before", broke: "Wrong now, right before", said: (old, now) => `${old} → ${now}`,
+    title: "What changed", all: "All labels", columns: ["Right on held-out clips", "Before", "Now", "Change", "Clips before", "Clips now"], points: by => by === 0 ? "±0" : `${by > 0 ? "+" : "−"}${Math.abs(by)} points`, fixed: "Right now, wrong before", broke: "Wrong now, right before", said: (old, now) => `${old} → ${now}`,
     verdict: (old, now) => {
-      if (old.accuracy === undefined || now.accuracy === undefined) return "One of the two was not tested on clips held out.";
+      if (old.accuracy === undefined || now.accuracy === undefined) return "One of the two was not tested on held-out clips.";
       const by = Math.round((now.accuracy - old.accuracy) * 100), apart = now.interval[0] > old.interval[1] || now.interval[1] < old.interval[0];
       return `${by === 0 ? "As accurate as before" : by > 0 ? `${by} points better than before` : `${-by} points worse than before`}: ${percent(old.accuracy)} (${percent(old.interval[0])} to ${percent(old.interval[1])}) before, ${percent(now.accuracy)} (${percent(now.interval[0])} to ${percent(now.interval[1])}) now. ${by === 0 ? "" : apart ? "The intervals do not overlap." : "The intervals overlap, so this may be chance."}`;
     },
     data: (old, now, shared) => `${many(old.recordings, "recording")} of ${many(old.subjects, "person", "people")} before, ${many(now.recordings, "recording")} of ${many(now.subjects, "person", "people")} now; ${shared} were tested both times.`,
   },
-  onePerson: "The same people are in training and test, so this says nothing about new people. Record a second person.",
-  confusion: "What was taken for what", confusionText: "Rows are true labels, columns what the model said. Press a number to see its recordings.", cell: (n, row, col) => row === col ? `${n} × ${row}, right` : `${n} × ${row} taken for ${col}`,
+  onePerson: "The same people are in training and test, so the accuracy for new people is unknown. Record a second person.",
+  confusion: "Confusion matrix", confusionText: "Rows are true labels, columns predicted labels. Press a number to see its recordings.", cell: (n, row, col) => row === col ? `${n} × ${row}, right` : `${n} × ${row} taken for ${col}`,
   next: "What to record next", nothingNext: "Nothing stands out. More people help most.",
   advice: n => ({ "second-person": "A second person: only then can the model be tested on somebody new.", more: `More of “${n.label}”: it has ${n.n}.`, confused: `“${n.label}” and “${n.other}”: ${n.n} taken for the other. More clips of both, by several people.`, "one-person": `“${n.label}” by somebody else: one person has done it so far.` })[n.code] ?? "",
   watchLive: "See it live", notes: n => many(n, "remark"), rightOnes: label => `“${label}”, recognised`, mistakes: (row, col) => `“${row}” taken for “${col}”`, example: label => `a right “${label}”`, more: n => `and ${n} more`, showMore: n => `Show ${n} more`, gone: name => `${name} is no longer in the folder`,
@@ -87,7 +87,7 @@ export const texts = {
   poseQuality: "Pose estimator (after a reload)", qualities: { lite: "Fast", full: "Balanced", heavy: "Accurate" },
   close: "Close", openingCamera: "Opening the camera …", cameraReady: rate => rate && rate < 6 ? `Ready, but slow: ${rate.toFixed(1)} poses a second. Choose a faster estimator.` : "Ready.", nobodySeen: "Nobody is in sight.", mode: "Start and stop", fixed: "Fixed length", handsFree: "Hands-free", seconds: "Seconds", takes: "Takes", countdown: "Countdown", startRecording: "Record",
   handsFreeText: "Hands-free: after the countdown, move, then stand still; every movement becomes a recording.", getReady: (s, n, all) => `${s} … take ${n} of ${all}`, phases: { record: "Recording", wait: "Move when you are ready", done: "All takes are kept" }, takeKept: n => `Take ${n} kept`, tooShort: "Too short: nothing was kept.",
-  estimating: n => `Estimating poses in ${many(n, "video")} …`, nobody: path => `${path}: nobody was found in it`, noVideo: name => `${name}: this browser cannot play it`,
+  estimating: n => `Estimating poses in ${many(n, "video")} …`, nobody: path => `${path}: no person was found in it`, noVideo: name => `${name}: this browser cannot play it`,
 
   // Share
   shareModel: "The model", shareModelText: m => `Trained ${m.date} on ${many(m.recordings, "recording")} of ${Object.keys(m.labels).join(", ")}; ${(m.bytes / 1e6).toFixed(1)} MB. It cannot run code.`,
@@ -102,8 +102,8 @@ export const texts = {
     steps: [
       ["Clips", "These are generated: three actions by five people, and four takes without a label. Click one to see it move; drag to turn it."],
       ["Labels", "Unlabelled takes wait here. Press 1, 2 or 3 to label one, or go on: the model will suggest labels later."],
-      ["Training", "One button. People are held out in turn, so the accuracy is that for somebody new."],
-      ["What came of it", "When the bar is full you see the accuracy with its interval, what was confused, and what to record next."],
+      ["Training", "One button. People are held out in turn, so this is the accuracy for new people."],
+      ["Results", "When the bar is full you see the accuracy with its interval, what was confused, and what to record next."],
       ["Live", "A long take is replayed and labelled as it runs. The colours on the body show which joints contribute. A camera works the same way."],
     ],
   },
