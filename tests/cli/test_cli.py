@@ -183,7 +183,9 @@ def test_find_parameter():
     assert find_parameter("sck__power", known) == "sck__kernel__power"
     assert find_parameter("machine__C", known) == "machine__C"
     assert find_parameter("C", known) == "C"
-    with pytest.raises(ParameterError, match="'power' is one of sck__kernel__power, dck__kernel"):
+    with pytest.raises(
+        ParameterError, match="'power' is ambiguous: it may be sck__kernel__power, dck__kernel"
+    ):
         find_parameter("power", known)
     with pytest.raises(ParameterError, match=r"no parameter 'machine__Q'; did you mean machine__C"):
         find_parameter("machine__Q", known)

@@ -123,7 +123,7 @@ def test_fit_without_anything_to_hold_out(tmp_path, capsys):
     assert main(["fit", str(one), "-o", str(path), *FAST]) == 0
     captured = capsys.readouterr()
     assert (
-        "kerneton: warning: the model gives no probabilities: every label has one recording only"
+        "kerneton: warning: the model gives no probabilities: every label has only one recording"
         in captured.err
     )
     assert not hasattr(load(path), "predict_proba")
@@ -363,7 +363,7 @@ def test_which_recording_of_several(new, tmp_path, capsys):
         assert json.loads(capsys.readouterr().out)["frames"] == frames
     for which in ("3", "0", "fly"):
         assert main([*argv, "--recording", which]) == 1
-        assert f"recordings 1 to 2, none called '{which}'" in capsys.readouterr().err
+        assert f"recordings 1 to 2, none named '{which}'" in capsys.readouterr().err
 
 
 # convert

@@ -64,7 +64,7 @@ def test_a_hand_and_a_thing_without_a_layout():
 
 def test_pairs_that_do_not_fit():
     a, b = two()
-    with pytest.raises(DataError, match="as many frames of both: the first has 6, second has 4"):
+    with pytest.raises(DataError, match="the same number of frames: the first has 6, second has 4"):
         pair(a, b.replace(joints=b.joints[:4]))
-    with pytest.raises(DataError, match="one frame rate, got 30 and 25"):
+    with pytest.raises(DataError, match="the same frame rate, got 30 and 25"):
         pair(a.replace(fps=30), b.replace(fps=25))

@@ -176,7 +176,7 @@ def test_choosing_joints():
     assert layout.indices(["left_eye", 4]) == (1, 4)
     with pytest.raises(ParameterError, match="no joint or joint set 'tail'; sets: key"):
         layout.indices("tail")
-    with pytest.raises(ParameterError, match="chosen twice"):
+    with pytest.raises(ParameterError, match="listed twice"):
         layout.indices([1, "left_eye"])
 
 

@@ -98,7 +98,7 @@ def test_a_model_keeps_axes_and_the_unit_that_data_do_not_show(people):
     assert (done.kept, done.said) == (("up", "flip"), ())
     assert "z was up and became y (as in training; override with --up)" in done.notes
     told = differences(recording_facts(people), [back])
-    assert told == ["bodies lie along -z, in training they stand along y: is the axis right (--up)?"]
+    assert told == ["bodies are aligned with -z, but with y in training: is the axis right (--up)?"]
     unnamed = strange.replace(layout=None)
     assert to_convention([unnamed], kept=kept)[1].unit == "mm"
     assert to_convention([strange], kept=kept, up="y", flip=False)[1].kept == ()

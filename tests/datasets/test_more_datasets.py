@@ -60,7 +60,7 @@ def test_sbu_that_is_not_whole(sbu_home, tmp_path):
     ):
         load_dataset("sbu", sbu_home)
     path.write_text("1,x\n")
-    with pytest.raises(FormatError, match="expected rows of 91 numbers with commas"):
+    with pytest.raises(FormatError, match="expected rows of 91 numbers separated by commas"):
         load_dataset("sbu", sbu_home)
     path.unlink()
     with pytest.raises(FormatError, match="expected 282 recordings, got 281"):
@@ -94,7 +94,7 @@ def test_jhmdb(tmp_path):
     assert not data[5].joints[..., 2].any()
     assert [(a.tolist(), b.tolist()) for a, b in data.splits][2] == ([3, 6], [9])
     splits.write_text(json.dumps(table | {"test_2": [2]}))
-    with pytest.raises(FormatError, match="doubled or beyond the 609"):
+    with pytest.raises(FormatError, match="repeated or beyond the 609"):
         jhmdb_splits(tmp_path)
     splits.write_text("{}")
     with pytest.raises(FormatError, match="expected lists of positions"):

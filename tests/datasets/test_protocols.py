@@ -169,7 +169,7 @@ def test_splits_with_an_empty_side(cv, subjects, message):
 
 def test_labels_on_one_side_only():
     labels, subjects = ["a", "a", "b", "a"], [1, 2, 2, 3]
-    with pytest.raises(DataError, match=r"never trained on: 'b' \(1 in all\)"):
+    with pytest.raises(DataError, match=r"without training on them: 'b' \(1 in all\)"):
         list(OddEven().split(np.zeros((4, 2)), labels, subjects))
     assert len(list(OddEven(allow_unseen=True).split(np.zeros((4, 2)), labels, subjects))) == 1
     # a label that is only trained on is no error: others may still be told from it

@@ -34,7 +34,7 @@ def test_every_problem_is_told(tmp_path):
 
 
 def test_one_file_for_two_results(tmp_path):
-    with pytest.raises(ParameterError, match="named for two results"):
+    with pytest.raises(ParameterError, match="given for two outputs"):
         check_outputs([tmp_path / "a", tmp_path / "a"])
 
 
@@ -66,7 +66,7 @@ def test_outputs_do_not_become_recordings_of_what_is_read(tmp_path):
     (tmp_path / "data").mkdir()
     check_outputs([tmp_path / "data" / "model.kern", tmp_path / "all.npz"], inputs=[tmp_path / "data"])
     for name in ("all.npz", "deep/labels.csv", "report.json"):
-        with pytest.raises(ParameterError, match="would be taken for a recording of"):
+        with pytest.raises(ParameterError, match="would be read as a recording of"):
             check_outputs([tmp_path / "data" / name], inputs=[tmp_path / "data"])
-    with pytest.raises(ParameterError, match="would be taken for recordings of"):
+    with pytest.raises(ParameterError, match="would be read as recordings of"):
         check_outputs([], folders=[tmp_path / "data" / "new"], inputs=[tmp_path / "data"])

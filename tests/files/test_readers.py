@@ -92,7 +92,7 @@ def test_layout_chooses_named_joints(tmp_path):
 def test_columns_are_for_tables(tmp_path):
     path = tmp_path / "wave.txt"
     path.write_bytes(msr_text())
-    with pytest.raises(ParameterError, match="names of columns are for tables, this is joint_rows"):
+    with pytest.raises(ParameterError, match="column names are only for tables, but this is joint_rows"):
         readers.read(path, columns=["x"])
 
 
@@ -114,7 +114,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "wave.csv"
     readers.write(path, [sequence()])
     before = path.read_bytes()
-    with pytest.raises(ParameterError, match="other joints than the first"):
+    with pytest.raises(ParameterError, match="different joints than the first"):
         readers.write(path, [sequence(), SkeletonSequence(np.ones((2, 3, 3)))])
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["wave.csv"]

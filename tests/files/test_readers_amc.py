@@ -214,7 +214,7 @@ def test_which_skeleton(tmp_path):
         if file.suffix.lower() == ".asf":
             file.unlink()
     with pytest.raises(
-        MissingDataError, match=r"needs its ASF skeleton beside it, 07_02\.asf or the only one"
+        MissingDataError, match=r"needs its ASF skeleton in the same folder, 07_02\.asf or the only one"
     ):
         amc.read(path)
     with pytest.raises(MissingDataError, match="no such file"):

@@ -217,7 +217,7 @@ def test_columns_renamed(tmp_path):
         ("head_x,head_y,head_z,head_x\n1,2,3,4\n", {}, "columns 1 and 4 are both 'head_x'"),
         ("1,2,3\n4,5,6\n", {}, "line 1: 3 columns without a header; state what they are: --layout"),
         ("1,2,3\n", {"layout": COCO_17}, "3 columns do not fit the 17 joints of layout 'coco17': expected 34, 51"),
-        ("1,2,3\n", {"columns": {"a": "head_x"}}, "no header whose columns could be renamed"),
+        ("1,2,3\n", {"columns": {"a": "head_x"}}, "columns without a header cannot be renamed"),
         ("1,2,3\n", {"columns": ["head_x"]}, "1 columns are named, the file has 3"),
         ("a,b,c\n1,2,3\n", {"columns": {"d": "head_x"}}, "no column 'd'; found a, b, c"),
         ("joint,x,y,z\nhead,1,2,3\n", {}, "one joint per row, but no column 'frame' or 'time'"),
@@ -272,7 +272,7 @@ def test_written_tables_without_names_or_rate(tmp_path):
     assert back.layout is back.fps is back.label is back.subject is None
     assert_array_equal(back.joints, motion())
     assert (tmp_path / "a.csv").read_text().startswith("frame,joint_0_x,joint_0_y,joint_0_z,joint_1_x")
-    with pytest.raises(ParameterError, match="other joints than the first"):
+    with pytest.raises(ParameterError, match="different joints than the first"):
         readers.write(tmp_path / "a.csv", [sequence(), sequence(COCO_17)])
 
 

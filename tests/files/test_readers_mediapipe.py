@@ -179,12 +179,12 @@ def test_frames_without_a_person_are_missing(tmp_path, world, nobody):
         ([{"landmarks": [{"x": 1, "y": 2}] * 32}], "frame 0: expected 33 landmarks, got 32"),
         ([{"landmarks": ["a"] * 33}], "frame 0: expected"),
         ([{"landmarks": [{"x": "a", "y": 2}] * 33}], "frame 0: expected a list of numbers"),
-        ([{"landmarks": [{"x": 1e300, "y": 2}] * 33}], "beyond any recording"),
+        ([{"landmarks": [{"x": 1e300, "y": 2}] * 33}], "implausibly large for a recording"),
         ([{"hands": 3}], "frame 0: expected landmarks, got an object with 'hands'"),
         ([3], "frame 0: expected a list of 33 landmarks, got int"),
         ([[[[[[[[[[[[[[1]]]]]]]]]]]]]], "no landmarks within 8 brackets"),
-        ([], "0 frames, and a person in none"),
-        ({"landmarks": []}, "a person in none"),
+        ([], "0 frames, but no person in any"),
+        ({"landmarks": []}, "no person in any"),
     ],
 )
 def test_json_errors(tmp_path, document, message):

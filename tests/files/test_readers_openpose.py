@@ -136,8 +136,11 @@ def test_eighteen_keypoints(tmp_path, track):
         (lambda f: f[2]["people"][0].update(pose_keypoints_2d=[1.0] * 74), "expected 3 x 25 or 3 x 18"),
         (lambda f: f[2]["people"][0].update(pose_keypoints_2d=[1.0] * 54), "people with 18 and with 25"),
         (lambda f: f[2]["people"][0].update(pose_keypoints_2d=["a"] * 75), "expected a list of numbers"),
-        (lambda f: f[2]["people"][0].update(pose_keypoints_2d=[1e12] * 75), "beyond any recording"),
-        (lambda f: [frame.update(people=[]) for frame in f], "a person in none of them"),
+        (
+            lambda f: f[2]["people"][0].update(pose_keypoints_2d=[1e12] * 75),
+            "implausibly large for a recording",
+        ),
+        (lambda f: [frame.update(people=[]) for frame in f], "no person in any of them"),
     ],
 )
 def test_errors_name_the_frame(tmp_path, track, change, message):

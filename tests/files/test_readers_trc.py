@@ -159,7 +159,7 @@ def test_write_takes_one_recording(tmp_path):
         ("50.0\t50.0\t12\t10", "50\t50\t12\tten", "expected the number of markers, got 'ten'"),
         ("\n2\t0.0200\t", "\n2\t0.0200\toops", "line 8: expected a number, got 'oops"),
         ("\n2\t0.0200\t", "\n2\t0.0200\t1\t2\t", "line 8: expected 32 fields, got 34"),
-        ("-20.19236", "9e99", "beyond any recording"),
+        ("-20.19236", "9e99", "implausibly large for a recording"),
     ],
 )
 def test_errors_name_the_line(tmp_path, points, old, new, message):

@@ -48,7 +48,7 @@ def test_a_shoulder_is_where_a_shoulder_can_be(files):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("01.asf", "an ASF skeleton, which holds no motion: give the AMC file"),
+        ("01.asf", "an ASF skeleton, which contains no motion: give its AMC file"),
         ("10002-20130626160334-Unnamed.trc", "no marker has a name"),
         ("sample.pkl", "100 annotations without keypoints"),
     ],

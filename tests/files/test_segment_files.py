@@ -248,9 +248,9 @@ BOMB = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a
         ("<annotations><track label='a'><box frame='-3'/></track></annotations>", "got '-3'"),
         (
             'File type = "ooTextFile"\nObject class = "TextGrid"\n0\n6\n<exists>\n1\n"IntervalTier"',
-            "breaks off",
+            "is cut off",
         ),
-        ('File type = "ooTextFile"\nObject class = "Pitch"\n', "no TextGrid"),
+        ('File type = "ooTextFile"\nObject class = "Pitch"\n', "not a TextGrid"),
         ("[" * 100_000, "damaged JSON"),
         ("{}", "expected an export of Label Studio"),
         (

@@ -109,7 +109,7 @@ def test_renaming_takes_the_spelling_of_the_file(tmp_path):
     (tmp_path / "a.csv").write_text("Head_x,Head_y,Head_z,RigthHand_x,RigthHand_y,RigthHand_z\n1,2,3,4,5,6\n")
     (recording,) = readers.read(tmp_path / "a.csv", rename={"RigthHand": "right_hand"})
     assert recording.layout.joints == ("head", "right_hand")
-    with pytest.raises(DataError, match="two joints are called 'head'"):
+    with pytest.raises(DataError, match="two joints are named 'head'"):
         readers.read(tmp_path / "a.csv", rename={"RigthHand": "head"})
 
 
@@ -146,7 +146,7 @@ def test_a_joint_per_row_with_a_layout(tmp_path):
     (recording,) = readers.read(path, layout="kard15")
     assert recording.layout == KARD_15
     assert_allclose(recording.joints, joints, atol=1e-6)
-    with pytest.raises(FormatError, match="a joint per row; say which joints make a frame"):
+    with pytest.raises(FormatError, match="one joint per row; state the joints of a frame"):
         readers.read(path)
     with pytest.raises(
         FormatError, match=r"60 rows are not a whole number of frames; the last has 10 of the 25"

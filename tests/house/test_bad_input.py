@@ -274,7 +274,7 @@ def test_sck_tells_when_it_sees_nothing(caplog):
         assert not caplog.messages
         SCK(order=1).fit([s.replace(joints=s.joints * 1000) for s in four()])
     assert len(caplog.messages) == 1
-    assert "% of the coordinates lie more than 2.2 from the origin" in caplog.messages[0]
+    assert "% of the coordinates are more than 2.2 from the origin" in caplog.messages[0]
     assert "millimetres" in caplog.messages[0]
 
 

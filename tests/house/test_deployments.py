@@ -86,7 +86,7 @@ def test_a_disk_with_no_room_for_compiled_code(tmp_path):
     said, warned = python(POWER, limit=1000, NUMBA_CACHE_DIR=str(tmp_path))
     assert_array_equal(eval(said), powers())
     assert len(warned) == 1
-    assert "set NUMBA_CACHE_DIR to a folder that is writable" in warned[0]
+    assert "set NUMBA_CACHE_DIR to a writable folder" in warned[0]
 
 
 @posix

@@ -103,5 +103,5 @@ def test_parameters_are_checked():
 def test_a_state_that_does_not_fit_is_refused(change):
     kernel = ExactSCK().fit(walks((5, 6)))
     state = {**kernel.get_state(), **change}
-    with pytest.raises(ModelFileError, match="do not go together"):
+    with pytest.raises(ModelFileError, match="are inconsistent"):
         ExactSCK().set_state(state)

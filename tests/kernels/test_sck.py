@@ -260,7 +260,10 @@ def test_one_frame_one_joint_and_stillness():
         ({"n_pivots_joint": 0}, "n_pivots_joint must be a positive whole number, got 0"),
         ({"n_pivots_time": 2.5}, r"n_pivots_time must be a positive whole number, got 2\.5"),
         ({"joint_weight": 1.2}, r"joint_weight must be a number in \[0, 1\], got 1\.2"),
-        ({"signals": ("position", "bone"), "joint_weight": 0.7}, r"leave a share for time: its sum is 1\.4"),
+        (
+            {"signals": ("position", "bone"), "joint_weight": 0.7},
+            r"to leave weight for time: its sum is 1\.4",
+        ),
         ({"signals": "speed"}, "signals must be one of 'position', .*got 'speed'"),
         ({"signals": ()}, "signals is empty; choose from position"),
         ({"power": 0.0}, r"power must be a number in \(0, 1\], got 0\.0"),
@@ -294,7 +297,7 @@ def test_joints_without_a_layout():
         ("A", "without a layout have joints 0 to 5"),
         ([6], "joints 0 to 5"),
         ([-1], "joints 0 to 5"),
-        ([1, 1], "chosen twice"),
+        ([1, 1], "listed twice"),
         ([True], "names or whole numbers"),
         (2.5, "names or whole numbers"),
     ]:

@@ -91,7 +91,7 @@ def test_no_pose_or_a_joint_never_seen():
         fitted.transform([lost])
     with pytest.raises(DataError, match="recording #1 never shows left_elbow, left_hip; leave these joints"):
         fitted.transform([*people((5,)), armless])
-    with pytest.raises(DataError, match="recording 'lost' holds no pose"):
+    with pytest.raises(DataError, match="recording 'lost' contains no pose"):
         Preprocess().fit([lost])
 
 
@@ -247,7 +247,7 @@ def test_facing_without_hips_and_shoulders():
     assert_allclose(
         facing(turn(x, 0.4), wrists, per_frame=True), facing(x, wrists, per_frame=True) + 0.4, atol=1e-12
     )
-    with pytest.raises(ParameterError, match="layout 'dots' has no joints on the left and right"):
+    with pytest.raises(ParameterError, match="layout 'dots' has no left and right joints"):
         facing(x, Layout("dots", "ab"))
     assert_allclose(facing(np.ones((3, 15, 3)), FLORENCE_15), 0)  # no line at all: left as it is
 

@@ -55,7 +55,7 @@ def test_what_is_missed_is_said_once(caplog):
         for _ in range(2):
             out = Preprocess().fit_transform(X)
     assert [r.message for r in caplog.records] == [
-        "the recordings have no layout: their joints are numbered; bones were found as the joints that keep their "
+        "the recordings have no layout: their joints are numbered; bones were estimated from joints that keep their "
         "distance; left and right are unknown"
     ]
     assert all(len(s.layout.bones) == 16 for s in out)
@@ -143,7 +143,7 @@ def test_reach_makes_pixels_and_hands_as_large_as_bodies(bones, factor):
 
 
 def test_reach_needs_bones():
-    with pytest.raises(ParameterError, match="reach scales the reference skeleton: it needs bones"):
+    with pytest.raises(ParameterError, match="reach scales the reference skeleton and needs bones"):
         Preprocess(bones=None, reach=1.0).fit([SkeletonSequence(walk(6, 21), layout=HAND_21)])
     with pytest.raises(ParameterError, match="reach must be a positive number"):
         Preprocess(reach=0).fit([SkeletonSequence(walk(6, 21), layout=HAND_21)])

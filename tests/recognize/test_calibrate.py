@@ -240,7 +240,7 @@ def test_a_class_that_one_person_does(actions):
         for s in actions
         if (s.label, s.subject) in set(zip(actions.labels, sorted(set(actions.subjects)), strict=False))
     ]
-    with pytest.raises(DataError, match="every label is done by one subject only"):
+    with pytest.raises(DataError, match="every label has only one subject"):
         single(sck(), calibrate=True).fit(alone, [s.label for s in alone])
 
 

@@ -117,7 +117,7 @@ def test_a_scheduler_that_goes_away(large, data):  # noqa: F811
         return reduce(self, *arguments, **options)
 
     large.setattr(cluster.ClusterBlocks, "reduce", closing)
-    with pytest.raises(ParameterError, match="the Dask cluster went away"):
+    with pytest.raises(ParameterError, match="the Dask cluster stopped"):
         recognizer().fit(data, data.labels, client=client)
     client.close()
     with pytest.raises(ParameterError, match="no Dask scheduler responds at"):
@@ -144,4 +144,4 @@ def test_the_command_computes_on_a_cluster(client, tmp_path, capsys):
     assert main(["predict", *there, "--scheduler", address]) == 0
     assert capsys.readouterr().out == expected
     assert main(["predict", *there, "--scheduler", "tcp://127.0.0.1:1"]) == 1
-    assert "no Dask scheduler answers" in capsys.readouterr().err
+    assert "no Dask scheduler responds" in capsys.readouterr().err

@@ -295,7 +295,7 @@ def test_errors(fitted, actions):
         explain(fitted, actions[0], "fly")
     with pytest.raises(ParameterError, match="no label 'fly'"):
         explain(fitted, actions[0], "bow", versus="fly")
-    with pytest.raises(ParameterError, match="not from itself"):
+    with pytest.raises(ParameterError, match="cannot be compared with itself"):
         explain(fitted, actions[0], "bow", versus="bow")
     with pytest.raises(ParameterError, match="window must be a positive whole number"):
         explain(fitted, actions[0], window=0)

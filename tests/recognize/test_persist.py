@@ -251,7 +251,7 @@ def test_what_cannot_be_saved(actions, tmp_path):
     odd = Recognizer([("a", branch(sck()))], machine=LogisticRegression())
     with pytest.raises(ParameterError, match="LogisticRegression cannot be kept"):
         save(odd.fit(actions, actions.labels), path)
-    with pytest.raises(ParameterError, match="labels of type float64 cannot be kept"):
+    with pytest.raises(ParameterError, match="labels of type float64 cannot be saved"):
         save(fitted_with(actions, np.arange(9) % 3 + 0.0), path)
     assert not path.exists()
 
@@ -393,8 +393,8 @@ def test_object_arrays_are_never_unpickled(saved, tmp_path):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda a: np.where(np.arange(a.size).reshape(a.shape) == 3, np.nan, a), "holds NaN or infinity"),
-        (lambda a: a * np.inf, "holds NaN or infinity"),
+        (lambda a: np.where(np.arange(a.size).reshape(a.shape) == 3, np.nan, a), "contains NaN or infinity"),
+        (lambda a: a * np.inf, "contains NaN or infinity"),
         (lambda a: a.astype(np.complex64), "only plain numbers"),
         (lambda a: a.astype(np.int64), "is of type int64"),
         (lambda a: a[:, :-1], "features"),
@@ -429,20 +429,20 @@ def labels(*values, dtype="<U4"):
     ("path", "change", "match"),
     [
         (SVM, labels("a", "b"), "of shape .* for 2 labels"),
-        (SVM, labels("a", "a", "b"), "labels that are double"),
+        (SVM, labels("a", "a", "b"), "duplicate labels"),
         (SVM, labels("a", 2, "b"), "labels that are not str"),
         (SVM, labels("a", "b", "c", dtype="<U99999"), "labels of <U99999"),
         (SVM, labels("a", "b", "c", dtype="|O"), "labels of"),
         (SVM, {"coef": {"array": 99, "dtype": "float32"}}, "array 99, which does not exist"),
         (SVM, {"coef": {"array": 0, "dtype": "object"}}, "numbers of type 'object'"),
         (SVM, {"coef": {"array": 0, "dtype": "float32"}}, "array 0, which is used already"),
-        (SVM, {"coef": [[1.0]]}, "do not make a model"),
+        (SVM, {"coef": [[1.0]]}, "parts are inconsistent"),
         (TRUST, {"sharpness": -1.0}, "positive"),
-        (TRUST, {"sharpness": None}, "do not make a model"),
+        (TRUST, {"sharpness": None}, "parts are inconsistent"),
         (TRUST, {"held_out": {"items": [["a", "b"]]}}, "are not numbers"),
-        (KERNEL, {"n_joints": 10**9}, "number beyond reason"),
+        (KERNEL, {"n_joints": 10**9}, "implausible number"),
         (KERNEL, {"n_joints": 10**4}, "has 10000 joints"),
-        (KERNEL, {"n_joints": 3}, "its layout another number"),
+        (KERNEL, {"n_joints": 3}, "its layout has a different number"),
         (KERNEL, {"layout": {"layout": 5}}, "has no layout 5"),
         (KERNEL, {"weights": None}, r"weights of shape \(\) for"),
         (KERNEL, {"scales": {"items": []}}, "scales {}, expected positive ones of position"),
@@ -456,7 +456,7 @@ def test_states(saved, tmp_path, path, change, match):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"class": "os.system"}, "of a class that model files do not hold: 'os.system'"),
+        ({"class": "os.system"}, "of a class that model files cannot contain: 'os.system'"),
         ({"class": 3}, "has no proper 'class'"),
         ({"parameters": None}, "has no proper 'parameters'"),
         ({"state": 3}, "has no proper 'state'"),
@@ -481,7 +481,7 @@ def test_objects(saved, tmp_path, change, match):
         (KERNEL, {"new_idea": 1}, "parameters that this version does not know: new_idea"),
         (KERNEL, {"n_jobs": 10**5}, "parameters that this version does not know: n_jobs"),
         (OTHER, {"n_pivots_time": 9000}, "more features than the file has numbers"),
-        (OTHER, {"sigma_joint": 10**9}, "number beyond reason"),
+        (OTHER, {"sigma_joint": 10**9}, "implausible number"),
         (POSES, {"n_frames": 10**5}, "recordings of 100000 frames"),
         (POSES, {"center": "tail"}, "has no joint 'tail'"),
         (POSES, {"reference": [1.0] * 2000}, "reference must contain 19 bone lengths"),

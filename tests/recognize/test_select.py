@@ -406,7 +406,7 @@ def test_labels_are_checked():
         search.fit(X, list("aaaa"))
     with pytest.raises(DataError, match=r"4 recordings but labels of shape \(3,\)"):
         search.fit(X, list("aab"))
-    with pytest.raises(DataError, match="every label has one recording only"):
+    with pytest.raises(DataError, match="every label has only one recording"):
         search.fit(X, list("abcd"))
     with pytest.raises(DataError, match="4 recordings but 2 subjects"):
         search.fit(X, list("aabb"), groups=["s", "t"])

@@ -126,7 +126,7 @@ def test_persons_in_either_order(pairs, order, flat):
 
 def test_exchanging_needs_two_like_bodies():
     hand = recordings(21, HAND_21)
-    with pytest.raises(ParameterError, match="mirror='bodies' needs two bodies of the same joints"):
+    with pytest.raises(ParameterError, match="mirror='bodies' needs two bodies with the same joints"):
         SCK(order=2, mirror="bodies").fit(hand)
     with pytest.raises(ParameterError, match="mirror must be one of False, True, 'bodies'"):
         SCK(order=2, mirror="left").fit(hand)

@@ -245,7 +245,7 @@ def test_probabilities_are_checked_where_there_are_any(report, data, page):
         gap += abs(right[inside].sum() - confidence[inside].sum())
     assert f"{gap / len(right):.3f} expected calibration error" in text
     assert "There are too few tests for a verdict: a difference of up to" in text  # 18 tests
-    assert f"It says {100 * confidence.mean():.1f}" in text
+    assert f"The mean probability of the predicted label is {100 * confidence.mean():.1f}" in text
 
 
 def test_joints_of_each_class(page, report, data):
@@ -284,7 +284,7 @@ def test_importance_of_splits_with_other_joints_is_not_pooled(report):
 
 def test_without_recordings_mistakes_are_listed(report):
     reader = Reader(render(report))
-    assert "The recordings were not given to this page" in reader.text
+    assert "The recordings were not passed to this page" in reader.text
     assert not reader.having("figure", **{"class": "player"})
     wrong = next(row for row in report.prediction_table() if not row["correct"])
     assert wrong["recording"] in reader.text
@@ -299,7 +299,7 @@ def test_no_mistakes_one_split_no_subjects(report, data):
     text = Reader(render(perfect, anonymous)).text
     assert "There was no mistake to show." in text
     assert "accuracy, one split 95 % interval 61.0 to 100.0 %" in text  # Wilson's for 6 of 6
-    assert "were its 6 recordings independent" in text
+    assert "if its 6 recordings were independent" in text
     assert "±" not in text
 
 

@@ -226,12 +226,12 @@ def test_text(report):
         "b      a              1                 12.5\n"
         "\n"
         "what to do next\n"
-        "- Look at a and b side by side: taken for each other 4 times in 16 tests. If their joints move alike, record "
-        "them from another side, or join the labels.\n"
-        "- Look at c and b side by side: taken for each other 3 times in 12 tests.\n"
+        "- Look at a and b side by side: they were confused 4 times in 16 tests. If their joints move in the same way, record "
+        "them from another side, or merge the labels.\n"
+        "- Look at c and b side by side: they were confused 3 times in 12 tests.\n"
         "- Record more of c (1 of 4 right), a (5 of 8 right), b (7 of 8 right).\n"
-        "- Add people: with 2 tested, the accuracy for new people is only known to be 35.4 to 86.3 %. A new person tells more than "
-        "new takes of the same ones.\n"
+        "- Add people: with 2 tested, the accuracy for new people is only known to be 35.4 to 86.3 %. A new person gives more information than "
+        "more recordings of the same people.\n"
         "\n"
         "fit 2 s per split, predict 50 ms per recording"
     )
@@ -304,7 +304,7 @@ def test_a_recording_tested_twice_counts_once(report):
 def test_subjects_that_are_not_known(report):
     nobody = dataclasses.replace(report, subjects=None, data={**report.data, "subjects": {}})
     assert nobody.subject_table() == []
-    assert nobody.next_steps()[-1]["text"].startswith("Say who is in each recording")
+    assert nobody.next_steps()[-1]["text"].startswith("Give the subject of each recording")
 
 
 def test_next_steps_name_the_person_who_differs(report):
@@ -334,7 +334,7 @@ def test_next_steps_of_recordings_that_were_refused(report):
     refused = dataclasses.replace(
         report, splits=(split("one", said),), classes=("a", "b", "c", "none of these")
     )
-    assert refused.next_steps()[0]["text"] == "Look at a: 3 of 4 tests were called none of these."
+    assert refused.next_steps()[0]["text"] == "Look at a: 3 of 4 tests were predicted as none of these."
 
 
 def test_verdict_on_probabilities_needs_tests_enough():

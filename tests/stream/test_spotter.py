@@ -80,7 +80,10 @@ def test_training_from_cut_recordings_finds_actions_in_long_ones(takes):
             "1 of 2 recordings have no segments, first s02_long_t1",
         ),
         (lambda t: [t[0].replace(segments=()), t[1].replace(segments=())], "neither segments nor a label"),
-        (lambda t: [t[0].replace(segments=[("background", 5, 50)])], "stands for frames without a segment"),
+        (
+            lambda t: [t[0].replace(segments=[("background", 5, 50)])],
+            "is reserved for frames without a segment",
+        ),
     ],
 )
 def test_what_cannot_be_learnt_from(takes, change, message):

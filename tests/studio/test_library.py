@@ -320,7 +320,7 @@ def test_warnings_stand_beside_the_recordings_that_the_summary_names(folder):
         ("bow/s9/short.npz", "short", "4 frames or fewer: bow/s9/"),
         ("bow/s9/short.npz", "few", "2 recordings or fewer: bow (1)"),
         ("bow/s9/short.npz", "one-label", "subjects with one label: s9"),
-        ("bow/s9/short.npz", "one-subject", "labels by one subject"),
+        ("bow/s9/short.npz", "one-subject", "labels with only one subject"),
         ("wave/s3/copy.npz", "twice", "the same recording"),
         ("clap/s3/gone.npz", "missing", "more than half of their joints missing: clap/s3/"),
     ):

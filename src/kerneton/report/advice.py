@@ -33,7 +33,7 @@ def next_steps(report: Report) -> list[Step]:
     >>> data = make_actions(["wave", "bow"], n_subjects=3, n_takes=2)
     >>> for step in next_steps(evaluate(DummyClassifier(), data, "leave-one-subject-out")):
     ...     print(step.kind, "|", step.text.partition(". ")[0])
-    confusion | Look at wave and bow side by side: taken for each other 6 times in 12 tests
+    confusion | Look at wave and bow side by side: they were confused 6 times in 12 tests
     label | Record more of wave (0 of 6 right).
     people | Add people: with 3 tested, the accuracy for new people is only known to be 12.5 to 87.5 %
     """
