@@ -52,8 +52,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--new-sensor",
         action="store_true",
-        help="recordings of another sensor than the training's: centre features on these, which should show the actions "
-        "about evenly; answers then depend on all of them",
+        help="the recordings are from another sensor than in training: centre their features; all actions should occur about "
+        "equally often, and each prediction then depends on all recordings",
     )
     add_reading_options(parser)
     add_device(parser)
