@@ -100,7 +100,7 @@ def test_outputs_are_checked_before_the_work(folder, tmp_path, capsys, monkeypat
     output = {"folder": folder, "input": one, "file-in-file": one / "x.npz"}[where]
     told = {
         "folder": "a folder; name a file",
-        "input": "would overwrite what is read",
+        "input": "would overwrite an input file",
         "file-in-file": "is not a folder",
     }
     assert main(["info", str(one), "--json", str(output)]) == 1

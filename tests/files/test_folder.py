@@ -120,7 +120,7 @@ def test_broken_files_are_reported_together_or_skipped(tmp_path):
         load_folder(tmp_path)
     message = str(caught.value)
     assert message.startswith("2 of 3 files cannot be used:")
-    assert "empty.npz: no reader knows" in message
+    assert "empty.npz: unknown format" in message
     assert "text.csv: line 2, column 3: expected a number, got 'oops'" in message
     with pytest.warns(UserWarning, match="2 of 3 files cannot be used"):
         data = load_folder(tmp_path, skip_broken=True)

@@ -25,7 +25,7 @@ def test_every_problem_is_told(tmp_path):
     told = str(caught.value)
     for words in (
         "a folder; name a file",
-        "would overwrite what is read",
+        "would overwrite an input file",
         "is not a folder",
         "longer than",
         "not a folder; name",

@@ -34,7 +34,7 @@ def test_unknown_content(tmp_path):
     with pytest.raises(FormatError, match=r"film.txt: unknown format; known formats are npz, c3d"):
         readers.read(path)
     path.write_bytes(b"")
-    with pytest.raises(FormatError, match="no reader knows"):
+    with pytest.raises(FormatError, match="unknown format"):
         readers.read(path)
 
 
@@ -63,7 +63,7 @@ def test_layout_names_numbered_joints(tmp_path):
     with pytest.raises(ParameterError, match="recording 'wave' has 17 joints, layout 'kinect20' has 20"):
         readers.read(path, layout="kinect20")
     with pytest.raises(
-        ParameterError, match=r"no layout 'coco' \(did you mean coco17\?\); there are florence15"
+        ParameterError, match=r"no layout 'coco' \(did you mean coco17\?\); known layouts are florence15"
     ):
         readers.read(path, layout="coco")
 

@@ -135,7 +135,7 @@ def test_points_without_labels_are_numbered(tmp_path, points):
 
 def test_truncated_and_foreign_files_are_refused(tmp_path, points):
     content = c3d_bytes(points)
-    with pytest.raises(FormatError, match="promises 9 frames, the file holds"):
+    with pytest.raises(FormatError, match="states 9 frames, but the file contains"):
         reader.read(write(tmp_path, content[:-700]))
     with pytest.raises(FormatError, match="cut off"):
         reader.read(write(tmp_path, content[:600]))
@@ -161,7 +161,7 @@ def test_promised_frames_take_no_memory(tmp_path, points):
     content[8:10] = struct.pack("<H", 65535)  # the header's counter is full: the parameter counts
     at = content.index(b"ACTUAL_END_FIELD") + len("ACTUAL_END_FIELD") + 5
     content[at : at + 4] = struct.pack("<I", 2**31)
-    with pytest.raises(FormatError, match=r"promises 2147483648 frames, the file holds"):
+    with pytest.raises(FormatError, match=r"states 2147483648 frames, but the file contains"):
         reader.read(write(tmp_path, bytes(content)))
 
 

@@ -113,7 +113,7 @@ one,wave,ann,good,1,7,8,9
     assert (one.name, one.label, one.subject, one.n_frames) == ("one", "wave", "ann", 2)
     assert (two.name, two.label, two.subject, two.n_frames) == ("two", "bow", "Smith, Bob", 1)
     with pytest.raises(
-        FormatError, match=r"line 3: subject changes from 'ann' to 'bob'; a column 'recording'"
+        FormatError, match=r"line 3: subject changes from 'ann' to 'bob'; use a column 'recording'"
     ):
         read_one(tmp_path, "subject,head_x,head_y,head_z\nann,1,2,3\nbob,1,2,3\n")
 
@@ -221,7 +221,7 @@ def test_columns_renamed(tmp_path):
         ("1,2,3\n", {"columns": ["head_x"]}, "1 columns are named, the file has 3"),
         ("a,b,c\n1,2,3\n", {"columns": {"d": "head_x"}}, "no column 'd'; found a, b, c"),
         ("joint,x,y,z\nhead,1,2,3\n", {}, "one joint per row, but no column 'frame' or 'time'"),
-        ("frame,joint,x,y\n7,head,1,2\n7,head,3,4\n", {}, "joint 'head' comes 2 times in frame 7"),
+        ("frame,joint,x,y\n7,head,1,2\n7,head,3,4\n", {}, "joint 'head' occurs 2 times in frame 7"),
         ('head_x,head_y,head_z\n1,2,"3\n', {}, "line 2: a quotation mark that is never closed"),
         (",".join(["x"] * 30_000) + "\n", {}, "30000 columns; at most 20000"),
         (",".join(f"j{i}_x" for i in range(1001)), {}, "1001 joints; at most 1000"),

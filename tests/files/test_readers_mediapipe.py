@@ -182,7 +182,7 @@ def test_frames_without_a_person_are_missing(tmp_path, world, nobody):
         ([{"landmarks": [{"x": 1e300, "y": 2}] * 33}], "implausibly large for a recording"),
         ([{"hands": 3}], "frame 0: expected landmarks, got an object with 'hands'"),
         ([3], "frame 0: expected a list of 33 landmarks, got int"),
-        ([[[[[[[[[[[[[[1]]]]]]]]]]]]]], "no landmarks within 8 brackets"),
+        ([[[[[[[[[[[[[[1]]]]]]]]]]]]]], "no landmarks within 8 levels of nesting"),
         ([], "0 frames, but no person in any"),
         ({"landmarks": []}, "no person in any"),
     ],

@@ -157,7 +157,7 @@ def test_fields_without_meaning_are_not_even_opened(tmp_path):
         ({"a": motion(), "b": motion()}, "expected an array 'joints', found a, b"),
         ({"joints": motion(), "confidence": np.ones((6, 19))}, r"confidences of shape \(6, 20\), got"),
         ({"joints": motion(), "layout": "coco17"}, "layout 'coco17' has 17 joints, the array 20"),
-        ({"joints": motion(), "layout": "robot"}, "unknown layout 'robot'; known are florence15"),
+        ({"joints": motion(), "layout": "robot"}, "unknown layout 'robot'; known layouts are florence15"),
         ({"joints": motion(), "layout": "[" * 100_000}, "unknown layout"),
         ({"joints": motion(), "layout": json.dumps({"name": "x"})}, "unknown layout"),
         ({"joints": motion(), "layout": ["coco17", "msr20"]}, "2 values of layout for 1"),

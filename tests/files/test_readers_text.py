@@ -152,7 +152,7 @@ def test_ntu_other_names_say_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("2\n1\n", "3\n1\n", "ends where the number of bodies in frame 2 should be"),
+        ("2\n1\n", "3\n1\n", "ends where the number of bodies in frame 2 is expected"),
         ("2\n1\n", "2\n2\n", "frame 0: expected 25 joints, got 1|the number of joints"),
         ("2\n1\n", "1\n1\n", "continues after its 1 frames"),
         ("2\n1\n", "-2\n1\n", "line 1: expected the number of frames, got '-2'"),

@@ -154,7 +154,7 @@ def test_write_takes_one_recording(tmp_path):
         ("NumFrames", "Frames", "lacks numframes"),
         ("\tmm\t", "\tfathoms\t", "line 3: expected a unit of length such as mm, got 'fathoms'"),
         ("50.0\t50.0\t12", "x\t50.0\t12", "line 3: expected a number, got 'x'"),
-        ("50.0\t50.0\t12", "50\t50\t13", "promises 13 frames, the file holds 12"),
+        ("50.0\t50.0\t12", "50\t50\t13", "states 13 frames, but the file contains 12"),
         ("50.0\t50.0\t12", "50\t50\t999999999999", "need .* MiB"),
         ("50.0\t50.0\t12\t10", "50\t50\t12\tten", "expected the number of markers, got 'ten'"),
         ("\n2\t0.0200\t", "\n2\t0.0200\toops", "line 8: expected a number, got 'oops"),

@@ -139,7 +139,7 @@ def test_a_full_disk(large, data, tmp_path):
     assert not list(tmp_path.glob("*/*"))
     large.setattr(growth.shutil, "disk_usage", lambda folder: type("", (), {"free": 1000}))
     with pytest.raises(
-        DataError, match=r"the features need 0\.\d+ GB but the disk has 1e-06 GB left; name a folder"
+        DataError, match=r"the features need 0\.\d+ GB but the disk has 1e-06 GB left; give a folder"
     ):
         recognizer().fit(data, data.labels, scratch=tmp_path)
 

@@ -249,7 +249,7 @@ def test_what_cannot_be_saved(actions, tmp_path):
     with pytest.raises(ParameterError, match="expected a Recognizer"):
         save({"a": 1}, path)
     odd = Recognizer([("a", branch(sck()))], machine=LogisticRegression())
-    with pytest.raises(ParameterError, match="LogisticRegression cannot be kept"):
+    with pytest.raises(ParameterError, match="LogisticRegression cannot be saved"):
         save(odd.fit(actions, actions.labels), path)
     with pytest.raises(ParameterError, match="labels of type float64 cannot be saved"):
         save(fitted_with(actions, np.arange(9) % 3 + 0.0), path)
