@@ -164,7 +164,7 @@ def test_wrong_layouts_are_refused():
         Layout("x", "a", bones=[("a", "a")])
     with pytest.raises(ParameterError, match="no joint 'd'; it has a, b"):
         Layout("x", "ab", root="d")
-    with pytest.raises(ParameterError, match="joints 0 to 1, asked for 2"):
+    with pytest.raises(ParameterError, match="joints 0 to 1, got 2"):
         Layout("x", "ab", bones=[(0, 2)])
 
 
