@@ -307,7 +307,7 @@ def test_explain_another_label(model, new, capsys):
     assert main(["explain", str(model), str(new / "wave.npz"), "--label", "bow", "--versus", "clap"]) == 0
     assert "wave: bow rather than clap, decision value" in printed(capsys)
     assert main(["explain", str(model), str(new / "wave.npz"), "--label", "fly"]) == 1
-    assert "no label 'fly'; it knows bow, clap, wave" in capsys.readouterr().err
+    assert "no label 'fly'; its labels are bow, clap, wave" in capsys.readouterr().err
     assert main(["explain", str(model), str(new / "wave.npz"), "-o", "why.docx"]) == 1
     assert "choose .png, .svg or .pdf" in capsys.readouterr().err
 

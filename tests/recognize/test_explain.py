@@ -246,7 +246,7 @@ def test_parts_of_all_cues_are_summed(actions):
 def test_plot(fitted, actions, moments):
     figure = explain(fitted, actions[0], "wave", moments=moments).plot()
     figure.draw_without_rendering()
-    (bars,) = [ax for ax in figure.axes if ax.get_title(loc="left").startswith("parts")]
+    (bars,) = [ax for ax in figure.axes if ax.get_title(loc="left").startswith("contributions")]
     names = [tick.get_text() for tick in bars.get_yticklabels()]
     assert names[-2:] == ["the other 8", "intercept"]
     widths = [bar.get_width() for bar in bars.patches]
@@ -291,7 +291,7 @@ def test_class_importance_of_some_classes_and_of_none(fitted, actions):
 
 
 def test_errors(fitted, actions):
-    with pytest.raises(ParameterError, match="no label 'fly'; it knows bow, clap, wave"):
+    with pytest.raises(ParameterError, match="no label 'fly'; its labels are bow, clap, wave"):
         explain(fitted, actions[0], "fly")
     with pytest.raises(ParameterError, match="no label 'fly'"):
         explain(fitted, actions[0], "bow", versus="fly")

@@ -220,7 +220,7 @@ def test_adding_to_nothing_says_what_to_do():
         model.add(data[:2], None)
     with pytest.raises(DataError, match="15 joints"):
         model.add([data[0].replace(joints=data[0].joints[:, :15], confidence=None, layout=None)], ["wave"])
-    with pytest.raises(DataError, match="subjects are known"):
+    with pytest.raises(DataError, match="need subjects, or none"):
         model.add([data[0].replace(subject=None)], ["wave"])
 
 

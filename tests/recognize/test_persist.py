@@ -520,7 +520,7 @@ def test_structure(saved, tmp_path):
     refused(
         with_header(saved, lambda h: h["layouts"][0].update(bones=[[0, 1], [1, 2], [2, 0]])),
         tmp_path,
-        "circle",
+        "loop",
     )
     refused(with_header(saved, lambda h: h["layouts"][0].update(root=99)), tmp_path, "99")
     refused(

@@ -127,7 +127,7 @@ def _draw_bars(ax: Axes, why: Explanation) -> None:
     ax.tick_params(axis="x", labelsize=8)
     _bare(ax, "top", "right", "left")
     ax.set_title(
-        f"contributions; with the intercept they sum to the decision value, {why.value:+.3f}",
+        f"contributions; they sum to the decision value, {why.value:+.3f}",
         loc="left",
         fontsize=9,
         color=_QUIET,
