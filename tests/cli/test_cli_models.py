@@ -111,7 +111,7 @@ def test_fit_warns_of_what_may_mislead(folder, tmp_path, capsys):
     assert main(["fit", str(few), "-o", str(tmp_path / "m.kern"), *FAST]) == 0
     captured = capsys.readouterr()
     assert "kerneton: warning: labels with 2 recordings or fewer: " in captured.err
-    assert "recordings held out" in captured.out  # there is one subject only
+    assert "held-out recordings" in captured.out  # there is one subject only
 
 
 @pytest.mark.filterwarnings("always")
@@ -400,7 +400,7 @@ def test_convert_maps_layouts(new, tmp_path, capsys):
     assert main(argv) == 0
     assert read(tmp_path / "out.npz")[0].layout.name == "florence15"
     assert main([*argv[:-1], "moon"]) == 1
-    assert "no layout 'moon'; there are florence15" in capsys.readouterr().err
+    assert "no layout 'moon'; known layouts are florence15" in capsys.readouterr().err
     assert wave.layout == KINECT_20
 
 
