@@ -1,4 +1,4 @@
-"""kerneton watch: recognise actions in a live source of frames."""
+"""kerneton watch: what happens now, from a live source of frames."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kerneton.cli.spot import add_order
 from kerneton.exceptions import ParameterError
 
 _EXAMPLES = """\
-  kerneton watch model.kern                              one JSON line per frame on the standard input, {"joints": [[x, y, z], ...]}
-  kerneton watch model.kern --source udp:9000            one packet per frame, from this machine
-  kerneton watch model.kern --source ws:0.0.0.0:9000     a WebSocket that other machines can reach
+  kerneton watch model.kern                              a JSON line per frame on the standard input, {"joints": [[x, y, z], ...]}
+  kerneton watch model.kern --source udp:9000            a packet per frame, from this machine
+  kerneton watch model.kern --source ws:0.0.0.0:9000     a WebSocket that other machines may reach
   kerneton watch model.kern --source long.bvh            a file replayed in real time
   kerneton watch model.kern --delay 0.5 --lines --run notify-send
 """
@@ -36,18 +36,18 @@ def add_parser(subparsers: Any) -> None:
         default="-",
         help="- for JSON lines on the standard input, udp:[HOST:]PORT, ws:[HOST:]PORT, or a file (default: -)",
     )
-    parser.add_argument("--rate", metavar="N", type=float, help="frames per second, if messages have no time")
+    parser.add_argument(
+        "--rate", metavar="N", type=float, help="frames per second where messages have no time"
+    )
     parser.add_argument(
         "--delay",
         metavar="SECONDS",
         type=float,
         default=1.0,
-        help="delay from the end of an action to its report (default: 1)",
+        help="from an action's end to its report (default: 1)",
     )
     parser.add_argument(
-        "--sure",
-        action="store_true",
-        help="report an action only when it is final, without a limit on the delay",
+        "--sure", action="store_true", help="wait until nothing can change, however long that takes"
     )
     parser.add_argument("--lines", action="store_true", help="print events as JSON lines")
     parser.add_argument("--repetitions", action="store_true", help="count repetitions inside each action")
@@ -56,18 +56,17 @@ def add_parser(subparsers: Any) -> None:
         "--run",
         metavar="COMMAND",
         dest="command",
-        help="command to run for each action; {label}, {start}, {stop}, {body} are replaced",
+        help="run per action; {label}, {start}, {stop}, {body} are filled in",
     )
     parser.add_argument(
         "--once", action="store_true", help="with ws: stop when the last client has disconnected"
     )
-    parser.add_argument("--once", action="store_true", help="with ws: end when the last client has left")
     add_order(parser)
     add_reading_options(parser)
 
 
 def run(args: argparse.Namespace) -> Output:
-    """Watch until the source ends or the user interrupts."""
+    """Watch until the source ends or the user does."""
     from kerneton.recognize.model_file import load
 
     delay = None if args.sure else args.delay
@@ -143,7 +142,7 @@ def _filled(word: str, values: dict[str, str]) -> str:
 
 
 def line(event: Any) -> str:
-    """One event as a line for a terminal; labels cannot contain control characters.
+    """One event as a line for a terminal; labels cannot steer it.
 
     >>> from kerneton.stream.live import Event
     >>> line(Event("segment", "0", 4.0, label="wave", start=1.0, stop=3.0, probability=0.9))

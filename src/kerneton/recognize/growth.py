@@ -64,9 +64,7 @@ def add(model: Any, X: Any, y: Any, groups: Any = None) -> Any:
         raise DataError(f"expected a label per recording, {len(sequences)} of them, got {len(y)}")
     groups = training.known_subjects(sequences, groups)
     if (groups is None) != (people is None):
-        raise DataError(
-            "subjects are known of the recordings of the fit or of those that are added, not of both"
-        )
+        raise DataError("either all recordings of the fit and the added ones need subjects, or none")
     both = None if people is None else [*people, *groups]
     every = [*encoder.sequences, *sequences]
     # Beyond Gram matrices all are encoded by what a new sample chooses: features that were kept are of no use.
