@@ -212,3 +212,19 @@ def test_wide_recordings(path):
     answer = harmonic_sums(8 * x, z, PAIRS, extent=extent_of(8 * x), **same)
     expected = direct_sums(8 * x, z, PAIRS, **same)
     assert_within(answer, expected, peak(z, 3.0, sigma=0.3, n_pivots=5, reach=1), 1e-5)
+
+
+@pytest.mark.parametrize("spread", [0.4, 3.0])
+def test_compiled_sums_in_float32_agree_with_float64(spread):
+    """Factors in float32 where coordinates are near to each other, in float64 where Gaussians would vanish."""
+    rng = np.random.default_rng(7)
+    x = rng.uniform(-spread, spread, size=(2, 30, 4, 3))
+    z = rng.uniform(size=(2, 30, 5))
+    pairs = np.array([[0, 1], [2, 2], [3, 0]])
+    options = {"sigma": 0.3, "n_pivots": 5, "sigma_span": 3.0, "tol": 1e-5}
+    double = displacement.banded_sums(x, z, pairs, **options)
+    single = displacement.banded_sums(x.astype(np.float32), z.astype(np.float32), pairs, **options)
+    if double is None:
+        pytest.skip("needs Numba")
+    assert single.dtype == np.float32
+    assert np.abs(single - double).max() <= 1e-5 * np.abs(double).max()

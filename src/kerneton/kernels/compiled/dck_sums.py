@@ -2,19 +2,23 @@
 
     X[z,p,q] = Σ_{s≠s'} G_σ4(s-s') φ_z(x_is - x_i's') z_p(s) z_q(s')
 
-over frames up to where the window has fallen below the tolerance. Pivots are evenly spaced, so that one exponential
-serves them all: φ_{k+1}(u) = φ_k(u) · e^{2uΔ/σ²} · const, where e^{2uΔ/σ²} splits into a factor a frame.
+over frames up to where the window has fallen below the tolerance. Pivots are evenly spaced, so that one exponential, that of
+the middle one, serves them all: φ_{k+1}(u) = φ_k(u) · e^{2uΔ/σ²} · const, where e^{2uΔ/σ²} splits into a factor a frame. For
+float32 data these are float32 too, where the coordinates of a recording are so near to each other that none vanishes.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from pathlib import Path
 
 import numpy as np
+from numba.extending import overload
 
-from kerneton.kernels.compiled.lanes import exp2
+from kerneton.kernels.compiled.lanes import exp2, exp2_single
 from kerneton.kernels.compiled.simd import (
+    _DOUBLES,
     LANES,
     aligned,
     full,
@@ -31,12 +35,13 @@ _LOG2E = math.log2(math.e)
 _MAX_EXPONENT = (
     600.0  # beyond it factors of Gaussians leave the range of float64, and each pivot has an exponential
 )
+_MAX_SINGLE = 80.0  # the same for float32, beyond which they are float64
 
 
 def window_sums(x, z, pairs, *, sigma, n_pivots, reach, sigma_span, tol):
     """x (B, T, J, 3) and z (B, T, P), zero where padded → (B, n_pairs, 3Z, P, P) in the precision of x.
 
-    φ is found in float64 and summed in the precision of x. The window is cut where what lies beyond is less than ``tol`` of
+    φ is summed in the precision of x. The window is cut where what lies beyond is less than ``tol`` of
     the sum with every φ at its largest, for every p and q.
     """
     (B, T), P, n_pairs = x.shape[:2], z.shape[2], len(pairs)
@@ -49,32 +54,62 @@ def window_sums(x, z, pairs, *, sigma, n_pivots, reach, sigma_span, tol):
     window[0] = 0  # a frame makes no pair with itself
     zeta = pivots(n_pivots, -reach, reach)
     spacing = 2 * reach / max(n_pivots - 1, 1)
+    middle = n_pivots // 2
+    rate = 2 * spacing / sigma**2
+    # From the middle pivot to those above it, and to those below: what is left of e^{∓(ζ_k² - ζ_{k+1}²)/σ²} but the rate.
     steps = np.exp(np.minimum(-np.diff(zeta**2) / sigma**2, _MAX_EXPONENT))  # larger ones are not used
-    extents = x.max((1, 2, 3)) - x.min((1, 2, 3))
+    steps[:middle] = np.exp(np.minimum(np.diff(zeta**2)[:middle] / sigma**2, _MAX_EXPONENT))
+    extents = (np.float64(x.max((1, 2))) - x.min((1, 2))).max(axis=1)  # of any one coordinate
     wide = ((extents + reach) / sigma) ** 2 > _MAX_EXPONENT
-    rate = np.where(wide, 0, 2 * spacing / sigma**2)[:, None, None, None]
-    growth = np.exp(x * rate)
+    largest = np.maximum(((extents + abs(zeta[middle])) / sigma) ** 2, extents * rate)
+    single = (x.dtype == np.float32) & (largest < _MAX_SINGLE)
     out = np.empty((B, n_pairs, 3, n_pivots, P, P), x.dtype)
-    doubles = aligned(4 * T, np.float64)
     own = aligned(n_pivots * (2 * band + 1 + padded + padded * padded), x.dtype)
-    scale = pivot_scale(n_pivots, -reach, reach, sigma)
-    shape = (zeta[0], spacing, 1 / sigma**2, scale)
-    for b in range(B):
-        n = lengths[b]
-        given = (np.float64(x[b, :n]), growth[b, :n], times[b, :n], pairs, window, steps, shape, wide[b], tol)
-        _kernel(*given, doubles, own, out[b])
+    shape = (zeta[middle], spacing, 1 / sigma**2, pivot_scale(n_pivots, -reach, reach, sigma))
+    for dtype in (np.float32, np.float64):
+        rows = np.flatnonzero(single == (dtype is np.float32)).tolist()
+        if not rows:
+            continue
+        here, held = x[rows].astype(dtype), aligned(6 * T, dtype)
+        slopes = here * np.where(wide[rows], 0, rate).astype(dtype)[:, None, None, None]
+        factors = np.stack([np.exp(slopes), np.exp(-slopes)], axis=1)  # (B, 2, T, J, 3)
+        for i, b in enumerate(rows):
+            n = lengths[b]
+            z_b = times[b, :n]
+            span = _reach(z_b.tobytes(), n, x.dtype.name, window.tobytes(), tol)
+            given = here[i, :n], factors[i, :, :n], z_b, pairs, span, window, steps, middle, shape, wide[b]
+            _kernel(*given, held, own, out[b])
     return out.reshape(B, n_pairs, 3 * n_pivots, P, P)
 
 
-@jit
 def _exp(x):
-    """e^x for x ≤ 0, to some 1e-15."""
-    log2 = x * _LOG2E
-    return exp2(where(log2 > -1000.0, log2, full(-1000.0)))
+    """e^x for x ≤ 0, to some 1e-15, or 1e-7 in float32; as many as would be smaller than any number are nearly zero."""
+
+
+@overload(_exp, jit_options={"nogil": True, "error_model": "numpy"})
+def _exp_of(x):
+    if x.element == _DOUBLES.element:
+
+        def double(x):
+            log2 = x * _LOG2E
+            return exp2(where(log2 > -1000.0, log2, full(-1000.0)))
+
+        return double
+
+    def single(x):
+        log2, zero = x * _LOG2E, x * 0.0
+        return exp2_single(where(log2 > -126.0, log2, zero - 126.0), zero)
+
+    return single
+
+
+@functools.lru_cache(maxsize=4096)  # recordings of one length share it
+def _reach(times, n, dtype, window, tol):
+    return _farthest(np.frombuffer(times, dtype).reshape(n, -1), np.frombuffer(window), tol)
 
 
 @jit
-def _reach(times, window, tol):
+def _farthest(times, window, tol):
     """The most distant frames that count: beyond, Σ G_σ4(s-t) z_p(s) z_q(t) is less than a fiftieth of tol of all of it.
 
     The power that follows lifts what is small, so that much is left of the tolerance.
@@ -101,8 +136,8 @@ def _reach(times, window, tol):
 
 
 @jit
-def _hold(x, growth, pairs, group, held):
-    """What the lanes of a group hold at every frame: x_i, x_i', and their factors of e^{2uΔ/σ²}.
+def _hold(x, factors, pairs, group, held):
+    """What the lanes of a group hold at every frame: x_i, x_i', and their factors of e^{2uΔ/σ²} and of its inverse.
 
     Problem n is coordinate n // n_pairs of pair n % n_pairs; lanes beyond the last repeat it.
     """
@@ -113,28 +148,34 @@ def _hold(x, growth, pairs, group, held):
         for s in range(T):
             held[s * LANES + lane] = x[s, i, axis]
             held[(T + s) * LANES + lane] = x[s, j, axis]
-            held[(2 * T + s) * LANES + lane] = growth[s, i, axis]
-            held[(3 * T + s) * LANES + lane] = 1.0 / growth[s, j, axis]
+            held[(2 * T + s) * LANES + lane] = factors[0, s, i, axis]
+            held[(3 * T + s) * LANES + lane] = factors[1, s, j, axis]
+            held[(4 * T + s) * LANES + lane] = factors[1, s, i, axis]
+            held[(5 * T + s) * LANES + lane] = factors[0, s, j, axis]
 
 
 @jit
-def _map(held, T, s, low, high, window, steps, first, spacing, inverse, wide, phi, room):
-    """G_σ4(s-t) φ_k(x_is - x_i't) for frames t, each k `room` vectors after the last."""
-    a, factor = load(held, s), load(held, 2 * T + s)
+def _map(held, T, s, low, high, window, steps, middle, first, spacing, inverse, wide, phi, room):
+    """G_σ4(s-t) φ_k(x_is - x_i't) for frames t, each k `room` vectors after the last; ``first`` is the middle pivot."""
+    a, up, down = load(held, s), load(held, 2 * T + s), load(held, 4 * T + s)
     for t in range(low, high):
         gap = a - load(held, T + t) - first
         weight = window[abs(s - t)]
         value = _exp(gap * gap * (-inverse)) * weight
-        store(phi, t - low, like(phi, value))
+        store(phi, middle * room + t - low, like(phi, value))
         if wide:
-            for k in range(1, len(steps) + 1):
-                rest = gap - k * spacing
+            for k in range(len(steps) + 1):
+                rest = gap - (k - middle) * spacing
                 store(phi, k * room + t - low, like(phi, _exp(rest * rest * (-inverse)) * weight))
         else:
-            step = factor * load(held, 3 * T + t)
-            for k in range(1, len(steps) + 1):
+            other, step = value, up * load(held, 3 * T + t)
+            for k in range(middle + 1, len(steps) + 1):
                 value = value * step * steps[k - 1]
                 store(phi, k * room + t - low, like(phi, value))
+            step = down * load(held, 5 * T + t)
+            for k in range(middle - 1, -1, -1):
+                other = other * step * steps[k]
+                store(phi, k * room + t - low, like(phi, other))
 
 
 @jit
@@ -166,8 +207,8 @@ def _add(phi, room, n_pivots, times, s, low, high, sums, totals):
 
 def _compile(sources):
     @cached_jit
-    def kernel(x, growth, times, pairs, window, steps, shape, wide, tol, held, own, out):
-        """One recording; ``shape`` holds the first pivot, their spacing, 1/σ² and their scale."""
+    def kernel(x, factors, times, pairs, band, window, steps, middle, shape, wide, held, own, out):
+        """One recording; ``shape`` holds the middle pivot, their spacing, 1/σ² and their scale."""
         if not sources:
             return
         first, spacing, inverse, scale = shape
@@ -175,22 +216,22 @@ def _compile(sources):
         n_pairs, n_times = len(pairs), out.shape[-1]
         phi, sums = own[: n_pivots * room * LANES], own[n_pivots * room * LANES :]
         totals = sums[P * LANES :]
-        band = _reach(times, window, tol)
         for group in range((3 * n_pairs + LANES - 1) // LANES):
-            _hold(x, growth, pairs, group, held)
+            _hold(x, factors, pairs, group, held)
             for k in range(n_pivots * P * P * LANES):
                 totals[k] = 0
             for s in range(T):
                 low, high = max(0, s - band), min(T, s + band + 1)
-                _map(held, T, s, low, high, window, steps, first, spacing, inverse, wide, phi, room)
+                _map(held, T, s, low, high, window, steps, middle, first, spacing, inverse, wide, phi, room)
                 _add(phi, room, n_pivots, times, s, low, high, sums, totals)
             for lane in range(min(LANES, 3 * n_pairs - group * LANES)):
                 n = group * LANES + lane
+                target = out[n % n_pairs, n // n_pairs]
                 for k in range(n_pivots):
                     for p in range(n_times):
+                        row = ((k * P + p) * P) * LANES + lane
                         for q in range(n_times):
-                            value = totals[((k * P + p) * P + q) * LANES + lane]
-                            out[n % n_pairs, n // n_pairs, k, p, q] = value * scale
+                            target[k, p, q] = totals[row + q * LANES] * scale
 
     return kernel
 

@@ -38,6 +38,17 @@ def exp2(x):
 
 
 @jit
+def exp2_single(x, zero):
+    """2^x of float32 vectors for -126 ≤ x ≤ 127, to some 1e-7; ``zero`` is such a vector of zeros."""
+    whole = rint(x)
+    rest = x - whole
+    series = zero + _EXP[6]
+    for k in range(7, len(_EXP)):
+        series = series * rest + _EXP[k]
+    return series * exp2_whole(whole)
+
+
+@jit
 def positive_power(x, power):
     """x^power of positive normal numbers, to some 1e-15."""
     m, e = mantissa(x), exponent(x)

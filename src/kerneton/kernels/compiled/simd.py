@@ -169,11 +169,13 @@ def full(typingctx, x):
 
 @intrinsic
 def like(typingctx, buffer, x):
-    """A float64 vector in the precision of a buffer."""
+    """A vector in the precision of a buffer."""
     vec = _VECTORS[buffer.dtype.name]
 
     def emit(context, builder, sig, args):
-        return args[1] if vec is x else builder.fptrunc(args[1], vec.llvm)
+        if vec.element == x.element:
+            return args[1]
+        return (builder.fptrunc if vec.element is _F32 else builder.fpext)(args[1], vec.llvm)
 
     return vec(buffer, x), emit
 
@@ -279,10 +281,12 @@ def exponent(typingctx, x):
 
 @intrinsic
 def exp2_whole(typingctx, x):
-    """2^x of whole numbers -1022 ≤ x ≤ 1023."""
+    """2^x of whole numbers -1022 ≤ x ≤ 1023, in float32 -126 ≤ x ≤ 127."""
+    element, bias, shift = (_I64, 1023, 52) if x.element is _F64 else (_I32, 127, 23)
+    kind = ir.VectorType(element, LANES)
 
     def emit(context, builder, sig, args):
-        bits = builder.add(builder.fptosi(args[0], _WHOLE), _whole(1023))
-        return builder.bitcast(builder.shl(bits, _whole(52)), _DOUBLES.llvm)
+        bits = builder.add(builder.fptosi(args[0], kind), ir.Constant(kind, [bias] * LANES))
+        return builder.bitcast(builder.shl(bits, ir.Constant(kind, [shift] * LANES)), x.llvm)
 
     return x(x), emit
