@@ -90,13 +90,13 @@ def table(n_frames: int) -> list[dict[str, Any]]:
         1e-4,
     )
     if importlib.util.find_spec("numba"):
-        compare("Numba and NumPy", 1e-5, without_numba(n_frames), 1e-4)
+        compare("Numba and NumPy", 2e-5, without_numba(n_frames), 1e-4)  # 1e-14 to the power 0.36
     if importlib.util.find_spec("torch"):
         import torch
 
-        compare("NumPy and torch on the CPU", 1e-5, features(X, device="cpu"), 1e-4)
+        compare("NumPy and torch on the CPU", 2e-5, features(X, device="cpu"), 1e-4)
         if torch.cuda.is_available():
-            compare("CPU and GPU, float64", 1e-5, features(X, device="cuda"), 1e-4)
+            compare("CPU and GPU, float64", 2e-5, features(X, device="cuda"), 1e-4)
             compare("CPU float64 and GPU float32", 1e-3, features(single, device="cuda"))
     return rows
 

@@ -9,13 +9,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 import kerneton.experiments.compare_presets as module
-from kerneton import evaluate, make_actions, make_recognizer
+from kerneton import SkeletonDataset, evaluate, make_actions, make_recognizer
 from kerneton.cli import main
 from kerneton.exceptions import ParameterError
 from kerneton.experiments.compare_markdown import to_markdown
 from kerneton.experiments.compare_presets import Task, ablations, beyond, confused, turned_copies
 from kerneton.experiments.split_grams import SplitGrams
-from kerneton.prepare.preprocess import Preprocess
 from kerneton.recognize.presets import standard_cues
 from kerneton.recognize.search import with_parameters
 
@@ -80,17 +79,17 @@ def test_labels_of_test_subjects_change_nothing(data):
     assert labels == again
 
 
-def test_the_skeleton_is_learnt_from_the_training_recordings(split, monkeypatch):
-    fitted = []
-    fit = Preprocess.fit
-
-    def spy(self, X, y=None):
-        fitted.append({s.subject for s in X})
-        return fit(self, X, y)
-
-    monkeypatch.setattr(Preprocess, "fit", spy)
-    split.grams(standard_cues()["joints"])
-    assert fitted == [{"1", "3"}]
+@pytest.mark.parametrize(("grown", "same"), [(["2", "4"], True), (["1"], False)])
+def test_the_skeleton_is_learnt_from_the_training_recordings(data, split, grown, same):
+    """Other proportions of the people who are tested change nothing in training; of those who are trained, they do."""
+    legs = np.where(data[0].joints[:1, :, 1:2] < np.median(data[0].joints[0, :, 1]), 3.0, 1.0)
+    other = SkeletonDataset([s.replace(joints=s.joints * legs) if s.subject in grown else s for s in data])
+    every = np.arange(len(split.codes))
+    found, expected = (
+        some.grams(standard_cues()["joints"]).fold(split.codes, every, every)[0]
+        for some in (split_of(other, data.labels), split)
+    )
+    assert np.array_equal(found, expected) == same
 
 
 def test_cues_are_encoded_once(split):

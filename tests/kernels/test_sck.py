@@ -275,7 +275,7 @@ def test_one_frame_one_joint_and_stillness():
         ({"entries": "all"}, "entries must be one of 'simplex', 'upper', 'slices', got 'all'"),
         ({"joints": "wings"}, "no joint or joint set 'wings'; sets: A, B"),
         ({"joints": ["nose"]}, "has no joint 'nose'; it has head, neck"),
-        ({"joints": [15]}, "has joints 0 to 14, asked for 15"),
+        ({"joints": [15]}, "has joints 0 to 14, got 15"),
         ({"joints": []}, "joints is empty"),
         ({"joints": [1.5]}, r"joints must be names or whole numbers, got 1\.5"),
         ({"joints": [3, 3]}, "a joint is listed twice"),

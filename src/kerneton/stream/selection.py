@@ -45,7 +45,7 @@ def learn_order(recordings: Sequence[Sequence[Segment]], labels: tuple[str, ...]
 
     >>> order = learn_order([[Segment("a", 0, 5), Segment("b", 9, 12)]] * 3, ("a", "b"))
     >>> order.table.round(1).tolist(), order.reach
-    ([[-2.8, 0.5], [0.0, 0.0], [0.5, -0.7]], 4)
+    ([[-2.8, 0.5], [0.0, 0.0], [0.5, -0.8]], 4)
     """
     k, reach = len(labels), 0
     counts = np.zeros((k + 1, k))
