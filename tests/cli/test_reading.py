@@ -192,3 +192,13 @@ def test_recordings_of_another_skeleton_are_named_once_or_left_out(tmp_path, cap
     assert main([*command, "--skip-broken"]) == 0
     assert "1 of 6 recordings cannot be used" in capsys.readouterr().err
     assert kerneton.load(tmp_path / "model.kern").training_["recordings"] == 5
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_file_that_is_not_there_is_left_out(folder, tmp_path, capsys):
+    assert main(["fit", str(folder), "-o", str(tmp_path / "model.kern"), "-q"]) == 0
+    files = [str(folder / "bow" / "1" / "take.csv"), str(tmp_path / "gone.csv")]
+    assert main(["predict", str(tmp_path / "model.kern"), *files, "--skip-broken", "--json", "-"]) == 0
+    captured = capsys.readouterr()
+    assert "1 of 2 files cannot be read" in captured.err
+    assert len(json.loads(captured.out)) == 1

@@ -6,12 +6,14 @@ import argparse
 import ast
 import difflib
 import json
+import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from kerneton.cli._reading import add_reading, one_skeleton, reading_options, tell_conversion
 from kerneton.data.progress import Progress, bar, silent
@@ -21,11 +23,6 @@ from kerneton.files.output import write_text
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonDataset
     from kerneton.recognize.recognizer import Recognizer
-
-
-import os
-import re
-from typing import TextIO
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def read_recordings(
             raise DataError(message)
         warnings.warn(message, stacklevel=2)
     kept = kept_conventions(model_facts(model))
-    facts = {file: format_facts(file) for file in files}
+    facts = {file: format_facts(file) for file in dict.fromkeys(file for file, _ in found)}
     sequences, conversion = settle([(*facts[file], s) for file, s in found], **axes, kept=kept)
     tell_conversion(conversion, args)
     if (
