@@ -106,8 +106,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
-        codes = chosen_codes(self.decision_function(X))
-        return self.classes_[codes]
+        return self.labels_of(self.decision_function(X))
+
+    def labels_of(self, scores: Any) -> np.ndarray:
+        """The labels (n,) that follow from decision values."""
+        return self.classes_[chosen_codes(scores)]
 
     @one_blas_thread()
     def _fit(self, models: list[LinearSVM], X: Any, y: Any, sample_weight: Any) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.machine.classes import chosen_codes, per_class
-from kerneton.machine.svm import LinearSVM
+from kerneton.machine.classes import per_class
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,8 @@ def results(model: Any, features: np.ndarray) -> Results:
     if not hasattr(machine, "decision_function"):
         return Results(machine.predict(features), None, None, None)
     decisions = machine.decision_function(features)
-    linear = isinstance(machine, LinearSVM)  # whose labels follow from its decision values
-    labels = machine.classes_[chosen_codes(decisions)] if linear else machine.predict(features)
+    linear = hasattr(machine, "labels_of")  # labels follow from the decision values: no second product
+    labels = machine.labels_of(decisions) if linear else machine.predict(features)
     if calibration is None:
         return Results(labels, per_class(decisions), None, None)
     unknown = calibration.unknown_score(decisions, features)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonSequence
@@ -28,6 +27,7 @@ from kerneton.prepare.poses import fill_gaps, missing_joints
 from kerneton.recognize.answers import results
 from kerneton.recognize.branch import block_sizes
 from kerneton.recognize.recognizer import Recognizer
+from kerneton.recognize.training import check_fitted
 from kerneton.report.explanation import ClassImportance, Explanation, Moment, Part
 
 __all__ = ["ClassImportance", "Explanation", "Moment", "Part", "class_importance", "explain", "occlude"]
@@ -150,11 +150,7 @@ class Block:
 
 def blocks(model: Recognizer) -> list[Block]:
     """Every block of the feature vector, in order, and the joints that it stands for."""
-    if not isinstance(model, Recognizer):
-        raise ParameterError(
-            f"expected a Recognizer such as make_recognizer returns, got {type(model).__name__}"
-        )
-    check_is_fitted(model)
+    check_fitted(model)
     if not hasattr(model.machine_, "coef_"):
         raise ParameterError(f"only a linear machine can be explained, not {type(model.machine_).__name__}")
     found, start = [], 0

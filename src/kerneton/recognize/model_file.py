@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
@@ -33,6 +32,7 @@ from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.files.model_archive import FORMAT, MAX_BYTES, VERSION, read_archive, refuse, write_archive
 from kerneton.recognize.branch import RUNTIME_PARAMETERS
 from kerneton.recognize.recognizer import Recognizer
+from kerneton.recognize.training import check_fitted
 
 _NOT_KEPT = (*RUNTIME_PARAMETERS, "progress")
 
@@ -61,11 +61,7 @@ def save(
     >>> load(file).predict(data[:2])
     array(['wave', 'bow'], dtype='<U4')
     """
-    if not isinstance(model, Recognizer):
-        raise ParameterError(
-            f"expected a Recognizer such as make_recognizer returns, got {type(model).__name__}"
-        )
-    check_is_fitted(model)
+    check_fitted(model)
     if model.classes_.dtype.kind not in "UiuO":
         raise ParameterError(
             f"labels of type {model.classes_.dtype} cannot be saved in a model file; use strings"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_in, check_sequences
@@ -55,6 +56,15 @@ class SpottingMixin:
         if spotter is not None:
             spotter.check_fits(self)
         self.spotter_ = spotter
+
+
+def check_fitted(model: Any) -> None:
+    """Refuse anything but a fitted recogniser."""
+    if not hasattr(model, "branches"):
+        raise ParameterError(
+            f"expected a Recognizer such as make_recognizer returns, got {type(model).__name__}"
+        )
+    check_is_fitted(model)
 
 
 def check_training(
