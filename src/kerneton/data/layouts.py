@@ -1,175 +1,42 @@
-"""What a skeleton is: joint names, bones, root, sides and named joint sets of each sensor."""
+"""The known layouts of sensors, pose estimators, body models and data sets."""
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
-import numpy as np
+from kerneton.data.layout import JointsLike, Layout, sides
 
-from kerneton.data import layout_tables as tables
-from kerneton.data.layout_tables import ARM, LEG, chain, limb, sides
-from kerneton.data.skeleton_tree import MOST_KEY_JOINTS, key_joints, ordered_bones, other_side, tree_roots
-from kerneton.exceptions import ParameterError
+__all__ = ["LAYOUTS", "JointsLike", "Layout", "plain_layout"]
 
-JointsLike = str | int | Iterable[str | int] | None
+ARM = ("shoulder", "elbow", "wrist", "hand")
+LEG = ("hip", "knee", "ankle", "foot")
 
 
-def _common(*parts: str) -> tuple[tuple[str, ...], ...]:
-    hands = tuple({"wrist": "hand", "ankle": "foot"}.get(part, part) for part in parts)
-    return sides(*parts), sides(*hands)
+def limbs(parts: Sequence[str], order: Sequence[str] = ("left", "right")) -> list[str]:
+    """The joints of one side, from the trunk outwards, and then those of the other side.
 
-
-# Joint sets that every layout with these joints has; hands and feet where there are no wrists and ankles.
-_COMMON_SETS = {
-    "D": _common("shoulder", "wrist", "knee"),
-    "E": _common("shoulder", "wrist", "knee", "ankle"),
-}
-
-
-@dataclass(frozen=True, init=False)
-class Layout:
-    """Joint names in file order, bones as (parent, child), the root, and named joint sets.
-
-    Names follow one vocabulary (``left_wrist``, ``hip_center``, ...), so that sides, and the common joints of
-    two layouts, are found by name; left and right are also found in names of others (``LWrist``, ``hand.R``). Bones
-    may come in any order and direction. They are kept parents first, away from the root. What is not given follows from
-    the bones: the root, and the set "key", ends of chains and the joints before them. Joints of several bodies
-    are the sets "body 1", "body 2", see `pair`.
-
-    >>> arms = Layout("arms", ["left_shoulder", "left_elbow", "right_shoulder", "right_elbow"],
-    ...               bones=[("left_shoulder", "left_elbow"), ("right_shoulder", "right_elbow")],
-    ...               sets={"elbows": ["left_elbow", "right_elbow"]})
-    >>> arms.indices("elbows"), arms.indices(["left_shoulder", 3]), arms.mirror.tolist()
-    ((1, 3), (0, 3), [2, 3, 0, 1])
-    >>> finger = Layout("finger", ["tip", "middle", "palm"], bones=[("middle", "tip"), ("palm", "middle")])
-    >>> finger.bones, finger.root, finger.sets["key"]
-    (((2, 1), (1, 0)), 2, (0, 1))
+    >>> limbs(LEG[:2])
+    ['left_hip', 'left_knee', 'right_hip', 'right_knee']
     """
+    return [f"{side}_{part}" for side in order for part in parts]
 
-    name: str
-    joints: tuple[str, ...]
-    bones: tuple[tuple[int, int], ...]
-    root: int | None
-    sets: dict[str, tuple[int, ...]] = field(hash=False)
 
-    def __init__(
-        self,
-        name: str,
-        joints: Iterable[str],
-        bones: Iterable[tuple[str | int, str | int]] = (),
-        root: str | int | None = None,
-        sets: Mapping[str, JointsLike] | None = None,
-    ) -> None:
-        keep = object.__setattr__  # the documented way to fill a frozen dataclass
-        keep(self, "name", name)
-        keep(self, "joints", tuple(joints))
-        twice = sorted(joint for joint, count in Counter(self.joints).items() if count > 1)
-        if twice:
-            raise ParameterError(f"layout {name!r} names {', '.join(twice)} more than once")
-        keep(self, "root", None if root is None else self.index(root))
-        keep(self, "sets", {})
-        ordered, circle = ordered_bones([(self.index(a), self.index(b)) for a, b in bones], self.root)
-        if ordered is None or circle is not None:
-            ends = " and ".join(self.joints[joint] for joint in circle or ())
-            raise ParameterError(f"layout {name!r}: the bone between {ends} closes a loop")
-        keep(self, "bones", ordered)
-        keep(self, "sets", {key: self.indices(value) for key, value in (sets or {}).items()})
-        if self.root is None and len(self.bodies) == 1 and len(self.roots) == 1:
-            keep(self, "root", self.roots[0])
-        self._derive_sets()
+def chains(*paths: str) -> list[tuple[str, str]]:
+    """Bones along paths of joints; a path with ``*`` is followed on both sides.
 
-    def _derive_sets(self) -> None:
-        """Sets that this layout does not name: key joints from the bones, D and E by names, E else the key joints."""
-        present = set(self.joints)
-        for key, choices in _COMMON_SETS.items():
-            found = next((names for names in choices if set(names) <= present), None)
-            if key not in self.sets and found is not None:
-                self.sets[key] = self.indices(found)
-        if "key" not in self.sets and self.bones:
-            self.sets["key"] = key_joints(self.bones, self.mirror.tolist())
-        elif "key" not in self.sets and len(self.joints) <= MOST_KEY_JOINTS:
-            self.sets["key"] = tuple(range(len(self.joints)))
-        if "E" not in self.sets and "key" in self.sets:
-            self.sets["E"] = self.sets["key"]
-
-    def index(self, joint: str | int) -> int:
-        """The position of a joint given by name or by position."""
-        if isinstance(joint, str):
-            if joint in self.joints:
-                return self.joints.index(joint)
-            raise ParameterError(
-                f"layout {self.name!r} has no joint {joint!r}; it has {', '.join(self.joints)}"
-            )
-        if not 0 <= joint < len(self.joints):
-            raise ParameterError(f"layout {self.name!r} has joints 0 to {len(self.joints) - 1}, got {joint}")
-        return int(joint)
-
-    def indices(self, joints: JointsLike) -> tuple[int, ...]:
-        """Positions of all joints (None), of a named set, of one joint, or of a list of joints."""
-        if joints is None:
-            return tuple(range(len(self.joints)))
-        if isinstance(joints, str):
-            if joints in self.sets:
-                return self.sets[joints]
-            if joints not in self.joints:
-                raise ParameterError(
-                    f"layout {self.name!r} has no joint or joint set {joints!r}; "
-                    f"sets: {', '.join(self.sets) or 'none'}; joints: {', '.join(self.joints)}"
-                )
-            return (self.index(joints),)
-        if isinstance(joints, (int, np.integer)):
-            return (self.index(int(joints)),)
-        chosen = tuple(self.index(j if isinstance(j, str) else int(j)) for j in joints)
-        if len(set(chosen)) != len(chosen):
-            raise ParameterError(f"layout {self.name!r}: a joint is listed twice in {list(chosen)}")
-        return chosen
-
-    @property
-    def mirror(self) -> np.ndarray:
-        """(J,) the joint on the other side; a joint without a side is its own mirror image."""
-        return np.asarray(
-            [joint if twin is None else twin[0] for joint, twin in enumerate(_twins(self.joints))]
-        )
-
-    @property
-    def sides(self) -> np.ndarray:
-        """(J,) -1 for joints on the left, 1 for those on the right, 0 for joints without a side."""
-        return np.asarray([0 if twin is None else twin[1] for twin in _twins(self.joints)])
-
-    @property
-    def bodies(self) -> tuple[tuple[int, ...], ...]:
-        """Joints of each body: the sets "body 1", "body 2" and so on; one body of all joints where there are none."""
-        numbers = itertools.takewhile(lambda n: f"body {n}" in self.sets, itertools.count(1))
-        return tuple(self.sets[f"body {n}"] for n in numbers) or (tuple(range(len(self.joints))),)
-
-    @property
-    def roots(self) -> tuple[int, ...]:
-        """Where each body hangs: the root, or the first joints of the largest trees of bones; empty without bones."""
-        if self.root is not None:
-            return (self.root,)
-        sizes, bodies = tree_roots(self.bones), self.bodies
-        found: list[int] = []
-        for body in bodies:
-            own = {root: size for root, size in sizes.items() if root in body}
-            largest = [root for root, size in own.items() if size == max(own.values())]
-            found += largest[:1] if len(bodies) > 1 else largest
-        return tuple(found)
-
-    @property
-    def parents(self) -> np.ndarray:
-        """(J,) the joint at the near end of each joint's bone; -1 where there is none."""
-        parents = np.full(len(self.joints), -1)
-        for parent, child in self.bones:
-            parents[child] = parent
-        return parents
+    >>> chains("spine neck", "neck *_shoulder")
+    [('spine', 'neck'), ('neck', 'left_shoulder'), ('neck', 'right_shoulder')]
+    """
+    bones: list[tuple[str, str]] = []
+    for path in paths:
+        for side in ("left", "right") if "*" in path else ("",):
+            bones += itertools.pairwise(path.replace("*", side).split())
+    return bones
 
 
 def plain_layout(n_joints: int) -> Layout:
-    """A layout for recordings that have none: joints by number, no bones.
+    """A layout for recordings that have none: numbered joints, no bones.
 
     >>> plain_layout(3).joints
     ('joint_0', 'joint_1', 'joint_2')
@@ -177,38 +44,14 @@ def plain_layout(n_joints: int) -> Layout:
     return Layout(f"{n_joints} joints", [f"joint_{i}" for i in range(n_joints)])
 
 
-@functools.lru_cache(maxsize=64)
-def _twins(joints: tuple[str, ...]) -> list[tuple[int, int] | None]:
-    """The joint on the other side and this one's side, of each joint; None for joints without a side."""
-    position = {joint: i for i, joint in enumerate(joints)}
-    return [
-        next(
-            ((position[other], side) for other, side in other_side(joint, position) if other in position),
-            None,
-        )
-        for joint in joints
-    ]
-
-
-# The paper prints its DCK joint sets as numbers in Florence3D's order and describes D and E in words that
+# The paper prints its DCK joint sets as numbers in the order of Florence3D and describes D and E in words that
 # name other joints of the published files. Both are offered: D, E by number, D_words, E_words by description.
-_FLORENCE_JOINTS = (
-    ["head", "neck", "spine"]
-    + limb("left", ARM[:3])
-    + limb("right", ARM[:3])
-    + limb("left", LEG[:3])
-    + limb("right", LEG[:3])
-)
-_LIMBS_15 = _FLORENCE_JOINTS[3:]
-
+_LIMBS_15 = [*limbs(ARM[:3]), *limbs(LEG[:3])]
+_FLORENCE_JOINTS = ["head", "neck", "spine", *_LIMBS_15]
 FLORENCE_15 = Layout(
     "florence15",
     _FLORENCE_JOINTS,
-    bones=(
-        *chain("spine", "neck", "head"),
-        *(bone for side in ("left", "right") for bone in chain("neck", *limb(side, ARM[:3]))),
-        *(bone for side in ("left", "right") for bone in chain("spine", *limb(side, LEG[:3]))),
-    ),
+    chains("spine neck head", "neck *_shoulder *_elbow *_wrist", "spine *_hip *_knee *_ankle"),
     root="spine",
     sets={
         "A": sides("wrist"),
@@ -226,65 +69,165 @@ FLORENCE_15 = Layout(
     },
 )
 
-_KINECT_BONES = (
-    *chain("hip_center", "spine", "shoulder_center", "head"),
-    *(bone for side in ("left", "right") for bone in chain("shoulder_center", *limb(side, ARM))),
-    *(bone for side in ("left", "right") for bone in chain("hip_center", *limb(side, LEG))),
-)
-_KINECT_SETS = {
-    "A": sides("hand"),
-    "D": sides("shoulder", "wrist", "knee"),
-    "D_words": sides("elbow", "hand", "knee"),
-    "E": sides("shoulder", "wrist", "knee", "ankle"),
-    "E_words": sides("elbow", "hand", "knee", "foot"),
-    "key": ("head", *sides("elbow", "hand", "knee", "foot")),
-}
+
+def _kinect20(name: str, joints: Sequence[str]) -> Layout:
+    """Kinect for Xbox 360 with Microsoft's SDK, in one of the three orders that published data sets use."""
+    bones = chains(
+        "hip_center spine shoulder_center head",
+        "shoulder_center *_shoulder *_elbow *_wrist *_hand",
+        "hip_center *_hip *_knee *_ankle *_foot",
+    )
+    sets = {
+        "A": sides("hand"),
+        "D": sides("shoulder", "wrist", "knee"),
+        "D_words": sides("elbow", "hand", "knee"),
+        "E": sides("shoulder", "wrist", "knee", "ankle"),
+        "E_words": sides("elbow", "hand", "knee", "foot"),
+        "key": ("head", *sides("elbow", "hand", "knee", "foot")),
+    }
+    return Layout(name, joints, bones, "hip_center", sets)
 
 
-def _kinect20(name: str, joints: list[str]) -> Layout:
-    return Layout(name, joints, bones=_KINECT_BONES, root="hip_center", sets=_KINECT_SETS)
-
-
-# Kinect for Xbox 360 under Microsoft's SDK, in the three orders that published data sets use.
 KINECT_20 = _kinect20(
-    "kinect20",
-    ["hip_center", "spine", "shoulder_center", "head"]
-    + limb("left", ARM)
-    + limb("right", ARM)
-    + limb("left", LEG)
-    + limb("right", LEG),
+    "kinect20", ["hip_center", "spine", "shoulder_center", "head", *limbs(ARM), *limbs(LEG)]
 )
+UTD_20 = _kinect20("utd20", ["head", "shoulder_center", "spine", "hip_center", *limbs(ARM), *limbs(LEG)])
 MSR_20 = _kinect20(
     "msr20",
     [*sides("shoulder"), "shoulder_center", "spine", *sides("hip"), "hip_center"]
     + [*sides("elbow", "wrist", "hand", "knee", "ankle", "foot"), "head"],
 )
-UTD_20 = _kinect20(
-    "utd20",
-    ["head", "shoulder_center", "spine", "hip_center"]
-    + limb("left", ARM)
-    + limb("right", ARM)
-    + limb("left", LEG)
-    + limb("right", LEG),
+
+
+def _sensor(name: str, root: str, joints: Sequence[str], *paths: str) -> Layout:
+    """A layout whose key joints are head, elbows, hands, knees and feet, or the joints nearest to them."""
+    hand = "hand" if "left_hand" in joints else "wrist"
+    foot = "foot" if "left_foot" in joints else "ankle"
+    head = "head" if "head" in joints else "nose"
+    return Layout(name, joints, chains(*paths), root, {"key": (head, *sides("elbow", hand, "knee", foot))})
+
+
+# Kinect for Xbox One; NTU RGB+D numbers the same order from 1.
+KINECT_25 = _sensor(
+    "kinect25",
+    "hip_center",
+    ["hip_center", "spine", "neck", "head", *limbs(ARM), *limbs(LEG), "shoulder_center"]
+    + limbs(("hand_tip", "thumb")),
+    "hip_center spine shoulder_center neck head",
+    "shoulder_center *_shoulder *_elbow *_wrist *_hand *_hand_tip",
+    "*_wrist *_thumb",
+    "hip_center *_hip *_knee *_ankle *_foot",
+)
+AZURE_32 = _sensor(
+    "azure32",
+    "hip_center",
+    ["hip_center", "spine", "chest", "neck", *limbs(("collar", *ARM, "hand_tip", "thumb")), *limbs(LEG)]
+    + ["head", "nose", *limbs(("eye", "ear"))],
+    "hip_center spine chest neck head nose",
+    "head *_eye",
+    "head *_ear",
+    "chest *_collar *_shoulder *_elbow *_wrist *_hand *_hand_tip",
+    "*_wrist *_thumb",
+    "hip_center *_hip *_knee *_ankle *_foot",
+)
+# No joint lies on the axis of the trunk: the root is the nose, which favours neither side.
+COCO_17 = _sensor(
+    "coco17",
+    "nose",
+    ["nose", *sides("eye", "ear", "shoulder", "elbow", "wrist", "hip", "knee", "ankle")],
+    "nose *_eye *_ear",
+    "nose *_shoulder *_elbow *_wrist",
+    "*_shoulder *_hip *_knee *_ankle",
+)
+MEDIAPIPE_33 = _sensor(
+    "mediapipe33",
+    "nose",
+    ["nose", *limbs(("eye_inner", "eye", "eye_outer"))]
+    + [*sides("ear", "mouth", "shoulder", "elbow", "wrist", "pinky", "index", "thumb")]
+    + [*sides("hip", "knee", "ankle", "heel", "foot_index")],
+    "nose *_eye_inner *_eye *_eye_outer *_ear",
+    "nose *_mouth",
+    "nose *_shoulder *_elbow *_wrist *_pinky",
+    "*_wrist *_index",
+    "*_wrist *_thumb",
+    "*_shoulder *_hip *_knee *_ankle *_heel",
+    "*_ankle *_foot_index",
+)
+_RIGHT_FIRST = ("right", "left")
+OPENPOSE_25 = _sensor(
+    "openpose25",
+    "hip_center",
+    ["nose", "neck", *limbs(ARM[:3], _RIGHT_FIRST), "hip_center", *limbs(LEG[:3], _RIGHT_FIRST)]
+    + ["right_eye", "left_eye", "right_ear", "left_ear", *limbs(("big_toe", "small_toe", "heel"))],
+    "hip_center neck nose",
+    "nose *_eye *_ear",
+    "neck *_shoulder *_elbow *_wrist",
+    "hip_center *_hip *_knee *_ankle *_heel",
+    "*_ankle *_big_toe *_small_toe",
+)
+# The fifteen joints of OpenNI in the orders of KARD and of SBU; its torso is the spine of other layouts.
+_OPENNI_ARM, _OPENNI_LEG = ("shoulder", "elbow", "hand"), ("hip", "knee", "foot")
+_OPENNI_PATHS = ("spine neck head", "neck *_shoulder *_elbow *_hand", "spine *_hip *_knee *_foot")
+KARD_15 = _sensor(
+    "kard15",
+    "spine",
+    ["head", "neck", *limbs(_OPENNI_ARM, _RIGHT_FIRST), "spine", *limbs(_OPENNI_LEG, _RIGHT_FIRST)],
+    *_OPENNI_PATHS,
+)
+OPENNI_15 = _sensor(
+    "openni15",
+    "spine",
+    ["head", "neck", "spine", *limbs(_OPENNI_ARM), *limbs(_OPENNI_LEG)],
+    *_OPENNI_PATHS,
+)
+# The puppets of JHMDB; its belly is the spine of other layouts, its face their head.
+JHMDB_15 = _sensor(
+    "jhmdb15",
+    "spine",
+    ["neck", "spine", "head"]
+    + [
+        f"{side}_{part}"
+        for part in ("shoulder", "hip", "elbow", "knee", "wrist", "ankle")
+        for side in _RIGHT_FIRST
+    ],
+    "spine neck head",
+    "neck *_shoulder *_elbow *_wrist",
+    "spine *_hip *_knee *_ankle",
+)
+SMPL_24 = _sensor(
+    "smpl24",
+    "hip_center",
+    ["hip_center", *sides("hip"), "spine_lower", *sides("knee"), "spine", *sides("ankle"), "chest"]
+    + [*sides("foot"), "neck", *sides("collar"), "head", *sides(*ARM)],
+    "hip_center spine_lower spine chest neck head",
+    "chest *_collar *_shoulder *_elbow *_wrist *_hand",
+    "hip_center *_hip *_knee *_ankle *_foot",
+)
+# HDM05 and the CMU archive name bones; here each joint is the far end of its bone. The forearm is two bones
+# there, radius and wrist; hand and thumb start at the end of the second, so that is the wrist.
+HDM_31 = _sensor(
+    "hdm31",
+    "hip_center",
+    ["hip_center", *limbs((*LEG, "toes"))]
+    + ["spine", "upperback", "shoulder_center", "neck", "upperneck", "head"]
+    + limbs(("shoulder", "elbow", "forearm", "wrist", "hand", "fingers", "thumb")),
+    "hip_center *_hip *_knee *_ankle *_foot *_toes",
+    "hip_center spine upperback shoulder_center neck upperneck head",
+    "shoulder_center *_shoulder *_elbow *_forearm *_wrist *_hand *_fingers",
+    "*_wrist *_thumb",
 )
 
 
-def _sensor(name: str, joints: list[str], bones: tables.Bones, root: str) -> Layout:
-    return Layout(name, joints, bones, root, sets={"key": tables.key_joints(joints)})
+def _hand(name: str, base: str, thumb: str, finger: str) -> Layout:
+    """A hand whose fingers start at one joint."""
+    digits = {"thumb": thumb, **dict.fromkeys(("index", "middle", "ring", "pinky"), finger)}
+    rays = [[f"{digit}_{part}" for part in parts.split()] for digit, parts in digits.items()]
+    joints = [base, *itertools.chain(*rays)]
+    return Layout(name, joints, chains(*(" ".join([base, *ray]) for ray in rays)), base)
 
 
-KINECT_25 = _sensor("kinect25", tables.KINECT25_JOINTS, tables.KINECT25_BONES, "hip_center")
-AZURE_32 = _sensor("azure32", tables.AZURE32_JOINTS, tables.AZURE32_BONES, "hip_center")
-MEDIAPIPE_33 = _sensor("mediapipe33", tables.MEDIAPIPE33_JOINTS, tables.MEDIAPIPE33_BONES, "nose")
-COCO_17 = _sensor("coco17", tables.COCO17_JOINTS, tables.COCO17_BONES, "nose")
-OPENPOSE_25 = _sensor("openpose25", tables.OPENPOSE25_JOINTS, tables.OPENPOSE25_BONES, "hip_center")
-KARD_15 = _sensor("kard15", tables.KARD15_JOINTS, tables.KARD15_BONES, "spine")
-OPENNI_15 = _sensor("openni15", tables.OPENNI15_JOINTS, tables.KARD15_BONES, "spine")
-JHMDB_15 = _sensor("jhmdb15", tables.JHMDB15_JOINTS, tables.JHMDB15_BONES, "spine")
-SMPL_24 = _sensor("smpl24", tables.SMPL24_JOINTS, tables.SMPL24_BONES, "hip_center")
-HDM_31 = _sensor("hdm31", tables.HDM31_JOINTS, tables.HDM31_BONES, "hip_center")
-HAND_21 = Layout("hand21", tables.HAND21_JOINTS, tables.HAND21_BONES, "wrist")
-HAND_20 = Layout("hand20", tables.HAND20_JOINTS, tables.HAND20_BONES, "palm")
+HAND_21 = _hand("hand21", "wrist", "cmc mcp ip tip", "mcp pip dip tip")  # MediaPipe
+HAND_20 = _hand("hand20", "palm", "a b end", "a b c end")  # Leap Motion, as it is published
 
 LAYOUTS = {
     layout.name: layout
