@@ -22,6 +22,7 @@ from kerneton.datasets import florence3d as florence_module
 from kerneton.datasets import msr_action3d as msr_module
 from kerneton.datasets import utkinect as ut_module
 from kerneton.exceptions import FormatError, MissingDataError, ParameterError
+from kerneton.files.readers import joint_rows
 
 real = pytest.mark.skipif(not os.environ.get("KERNETON_DATA"), reason="KERNETON_DATA is not set")
 
@@ -105,14 +106,22 @@ def test_florence_values_and_metadata(florence_home):
     [
         (lambda lines: lines[:-1], "expected 215 videos with 4016 frames, got 215 with 4015"),
         (lambda lines: lines[:100], "got 6 with 100"),
-        (lambda lines: lines[:9] + [lines[9][:40]] + lines[10:], r"line 10: expected 48 numbers, got \d"),
-        (lambda lines: lines[:7] + [lines[7].replace(" ", " oops ", 1)], "line 8: 'oops' is not a number"),
-        (lambda lines: ["1 1 12" + lines[0][5:]] + lines[1:], "line 1: .*action from 1 to 9.*12"),
-        (lambda lines: ["1 1.5 1" + lines[0][5:]] + lines[1:], "line 1: .*1.5"),
-        (lambda lines: ["1 2 1" + lines[0][5:]] + lines[1:], "line 2: video 1 changes its actor"),
-        (lambda lines: [], "the file is empty"),
-        (lambda lines: [" ", " "], "the file is empty"),
-        (lambda lines: [line + " 1" for line in lines], "line 1: expected 48 numbers, got 49"),
+        (lambda lines: lines[:9] + [lines[9][:40]] + lines[10:], r"line 10: expected 48 numbers .*, got \d"),
+        (
+            lambda lines: lines[:7] + [lines[7].replace(" ", " oops ", 1)],
+            "line 8: expected 48 numbers .*, got 49 words",
+        ),
+        (
+            lambda lines: lines[:7] + ["oops" + lines[7][1:]],
+            "line 8, column 1: expected a number, got 'oops'",
+        ),
+        (
+            lambda lines: [line.replace("1 1 1 ", "1 1 12 ", 1) for line in lines[:18]] + lines[18:],
+            "video 1 has action 12, expected 1 to 9",
+        ),
+        (lambda lines: ["1 1.5 1" + lines[0][5:]] + lines[1:], "row 1: .*1.5"),
+        (lambda lines: ["1 2 1" + lines[0][5:]] + lines[1:], "row 2: video 1 changes its actor"),
+        (lambda lines: [" ", " "], "no numbers"),
     ],
 )
 def test_damaged_florence_names_the_line(florence_home, edit, message):
@@ -127,7 +136,7 @@ def test_damaged_florence_names_the_line(florence_home, edit, message):
 def test_binary_file_is_refused(florence_home):
     home, _ = florence_home
     (home / "florence3d" / florence_module.FILE).write_bytes(b"\xff\xfe\x00\x81" * 50)
-    with pytest.raises(FormatError, match="not a text file"):
+    with pytest.raises(FormatError, match="line 1: expected 48 numbers"):
         load_florence3d(home)
 
 
@@ -163,8 +172,11 @@ def test_utkinect_original_labels(ut_home):
         (lambda text: text.replace("walk: 100 108", "jump: 100 108", 1), "line 2: expected an action"),
         (lambda text: text.replace("s01_e02", "s11_e02", 1), "line 12: expected a take"),
         (lambda text: text[: text.index("s10_e01")], "no labels for s10_e01, s10_e02"),
-        (lambda text: text.replace("clapHands: 172 180", "clapHands: 172 999", 1), "do not hold clapHands"),
-        (lambda text: text.replace("walk: 100 108", "walk: 1 9", 1), "do not hold walk"),
+        (
+            lambda text: text.replace("clapHands: 172 180", "clapHands: 172 999", 1),
+            "do not contain clapHands",
+        ),
+        (lambda text: text.replace("walk: 100 108", "walk: 1 9", 1), "do not contain walk"),
     ],
 )
 def test_damaged_utkinect_labels(ut_home, edit, message):
@@ -183,7 +195,7 @@ def test_msr_names_confidence_and_subset(msr_home):
     first = data[0]
     assert (first.label, first.subject, first.name, first.fps) == ("high arm wave", "1", "a01_s01_e01", 15.0)
     # an inferred joint is not a missing one; a frame of zeros is
-    assert_allclose(first.confidence[0, :4], [1.0, msr_module.INFERRED, 0.25, 1.0])
+    assert_allclose(first.confidence[0, :4], [1.0, joint_rows.INFERRED, 0.25, 1.0])
     assert_array_equal(first.confidence[1], np.zeros(20))
     assert_array_equal(first.joints[1], np.zeros((20, 3)))
     with pytest.raises(ParameterError, match="subset must be one of '557', 'all', got 557"):
@@ -205,7 +217,9 @@ def test_truncated_msr_file(msr_home):
     path = msr_home / "msr_action3d" / "MSRAction3DSkeletonReal3D" / "a09_s05_e02_skeleton3D.txt"
     lines = path.read_text().splitlines()
     path.write_text("\n".join(lines[:-3]))
-    with pytest.raises(FormatError, match=r"a09_s05_e02.*line 37: the last frame has 17 of 20 joints"):
+    with pytest.raises(
+        FormatError, match=r"a09_s05_e02.*37 rows are not .*; the last has 17 of the 20 joints"
+    ):
         load_msr_action3d(msr_home)
     path.write_text("\n".join([*lines[:-1], lines[-1][:12]]))
     with pytest.raises(FormatError, match="line 40: expected 4 numbers"):

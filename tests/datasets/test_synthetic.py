@@ -165,8 +165,9 @@ def test_takes_of_one_person_are_alike_but_not_equal(clean):
 @pytest.mark.parametrize("noise", [0.0, 0.005, 0.03])
 def test_noise_is_as_asked(noise):
     still = np.zeros((400, 20, 3))
-    joints, confidence = sense(still, noise, 0.0, np.random.default_rng(0))
-    assert confidence is None
+    seen = sense(still, noise, 0.0, 30.0, np.random.default_rng(0))
+    assert seen.confidence is None
+    joints = seen.joints
     assert_allclose(joints.std(), noise, rtol=0.05)
     if noise:
         lag = np.mean(joints[1:] * joints[:-1]) / np.mean(joints**2)

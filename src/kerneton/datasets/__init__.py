@@ -1,4 +1,4 @@
-"""Published recordings read as they are, and actions that we generate."""
+"""Published recordings, read as they are, and generated actions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PUBLISHED = ("florence3d", "utkinect", "msr_action3d", "utd_mhad", "sbu", "jhmd
 
 
 def __getattr__(name: str) -> Any:
-    """The loaders, each imported when it is first asked for."""
+    """The loaders, each imported when it is first used."""
     module = "synthetic" if name == "make_actions" else name.removeprefix("load_")
     if name not in __all__ or module == name:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -64,7 +64,7 @@ def load_dataset(
 ) -> SkeletonDataset:
     """A data set by name: florence3d, utkinect, msr_action3d, utd_mhad, sbu, jhmdb, sfinge3d, synthetic.
 
-    ``options`` go to the data set's own loader; synthetic is `make_actions` and needs no data home.
+    ``options`` are passed to the loader of the data set; synthetic is `make_actions` and needs no data home.
 
     >>> load_dataset("synthetic", n_subjects=2, n_takes=1)
     SkeletonDataset(synthetic: 28 recordings, 14 labels, 2 subjects)

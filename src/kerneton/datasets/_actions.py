@@ -1,4 +1,4 @@
-"""Fourteen actions as motions of a right-handed person; each is told from its like by how it moves, not where."""
+"""Fourteen actions as motions of a right-handed person; similar ones differ in how they move, not where."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from kerneton.datasets._body import ARM_AT_REST, Motion, keys
 
 @dataclass(frozen=True)
 class Style:
-    """How one person does one action this time."""
+    """How one person does one action in one take."""
 
     amplitude: float  # 1 is the usual size
-    habit: np.ndarray  # (3,) where this person likes to hold the hand, in arm lengths
-    variant: float  # in [0, 1): the person's choice among ways of doing it
-    chance: np.random.Generator  # this take's own
+    habit: np.ndarray  # (3,) offset of the hand that is usual for this person, in arm lengths
+    variant: float  # in [0, 1): the person's choice among variants of the action
+    chance: np.random.Generator  # of this take
 
 
 def _hand(style: Style, outwards: float, up: float, forwards: float, *, free: float = 1.0) -> np.ndarray:
-    """A hand's place, moved by habit as far as the action leaves it free."""
+    """The position of a hand, moved by habit as far as the action allows."""
     return np.array([outwards, up, forwards]) + free * style.habit
 
 
 def _reach(phase: np.ndarray, times: list[float], points: list[np.ndarray]) -> np.ndarray:
-    """Key points passed on arcs around the shoulder, as arms swing; (T, 3)."""
+    """A path (T, 3) through key points on arcs around the shoulder, as arms swing."""
     at = np.asarray(points, dtype=float)
     far = np.linalg.norm(at, axis=1)
     way = at / far[:, None]
@@ -235,7 +235,7 @@ def stand_up(phase: np.ndarray, style: Style) -> Motion:
 
 
 def wander(phase: np.ndarray, style: Style) -> Motion:
-    """None of the actions: hands, trunk and feet go to places of chance, at rest at both ends."""
+    """None of the actions: hands, trunk and feet go to random places, at rest at both ends."""
     motion, chance = Motion(len(phase)), style.chance
     n = int(chance.integers(2, 6))
     times = [0.0, *np.linspace(0.1, 0.9, n), 1.0]
@@ -257,7 +257,9 @@ def rest(phase: np.ndarray, style: Style) -> Motion:  # noqa: ARG001
     return Motion(len(phase))
 
 
-ACTIONS: dict[str, tuple[Callable[[np.ndarray, Style], Motion], float]] = {  # and their usual seconds
+ACTIONS: dict[
+    str, tuple[Callable[[np.ndarray, Style], Motion], float]
+] = {  # with their usual durations in seconds
     "wave": (wave, 2.7),
     "draw circle": (draw_circle, 2.6),
     "draw X": (draw_x, 2.6),

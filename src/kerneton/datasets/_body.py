@@ -7,6 +7,7 @@ ground at y = 0. They equal world coordinates up to a turn about y and a shift.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,22 +18,22 @@ ARM_AT_REST = np.array([0.07, -0.965, 0.06])  # from the shoulder: outwards, up,
 
 @dataclass(frozen=True)
 class Body:
-    """Lengths of one person, in metres."""
+    """Lengths of one person; the defaults are in body heights, after the joints that depth cameras report."""
 
-    ankle: float  # above the ground
-    shank: float
-    thigh: float
-    hip_drop: float  # hip joints below the hip centre
-    hip_width: float  # half of it
-    lower_back: float  # hip centre to spine
-    upper_back: float  # spine to shoulder centre
-    neck: float  # shoulder centre to head
-    shoulder_drop: float
-    shoulder_width: float  # half of it
-    upper_arm: float
-    forearm: float
-    hand: float
-    foot: float
+    ankle: float = 0.045  # above the ground
+    shank: float = 0.235
+    thigh: float = 0.235
+    hip_drop: float = 0.04  # hip joints below the hip centre
+    hip_width: float = 0.047  # half of it
+    lower_back: float = 0.04  # hip centre to spine
+    upper_back: float = 0.225  # spine to shoulder centre
+    neck: float = 0.11  # shoulder centre to head
+    shoulder_drop: float = 0.03
+    shoulder_width: float = 0.105  # half of it
+    upper_arm: float = 0.16
+    forearm: float = 0.145
+    hand: float = 0.045
+    foot: float = 0.065
 
     @property
     def arm(self) -> float:
@@ -41,25 +42,6 @@ class Body:
     @property
     def leg(self) -> float:
         return self.thigh + self.shank
-
-
-# In body heights, after the joints that depth cameras report.
-PROPORTIONS = Body(
-    ankle=0.045,
-    shank=0.235,
-    thigh=0.235,
-    hip_drop=0.04,
-    hip_width=0.047,
-    lower_back=0.04,
-    upper_back=0.225,
-    neck=0.11,
-    shoulder_drop=0.03,
-    shoulder_width=0.105,
-    upper_arm=0.16,
-    forearm=0.145,
-    hand=0.045,
-    foot=0.065,
-)
 
 
 @dataclass
@@ -153,29 +135,18 @@ def pose(body: Body, motion: Motion) -> np.ndarray:
 
 
 def _add_arm(
-    at: dict[str, np.ndarray],
-    body: Body,
-    motion: Motion,
-    side: str,
-    sign: float,
-    upper: np.ndarray,
-    arms: np.ndarray,
+    at: dict[str, np.ndarray], body: Body, motion: Motion, side: str, sign: float, upper: Any, arms: Any
 ) -> None:
-    shoulder = at["shoulder_center"] + upper @ np.array(
-        [sign * body.shoulder_width, -body.shoulder_drop, 0.0]
-    )
-    outward = np.array([sign, 1.0, 1.0])
-    reach = body.arm * outward * _world(motion.hands[side])
+    """Add the joints of an arm; ``upper`` and ``arms`` are rotations (T, 3, 3) of the shoulders and of the arms."""
+    socket = np.array([sign * body.shoulder_width, -body.shoulder_drop, 0.0])
+    shoulder = at["shoulder_center"] + upper @ socket
+    reach = body.arm * np.array([sign, 1.0, 1.0]) * _world(motion.hands[side])
     lift = motion.elbows[side]
     back = 0.5 * np.clip(-motion.hands[side][:, 1], 0.0, 1.0)  # the elbow of a hanging arm points backwards
     pole = np.stack([sign * (0.35 + lift), lift - 1.0, back], axis=1)
-    elbow, wrist = bend(
-        shoulder,
-        shoulder + np.einsum("tij,tj->ti", arms, reach),
-        body.upper_arm,
-        body.forearm,
-        np.einsum("tij,tj->ti", arms, pole),
-    )
+    target = shoulder + np.einsum("tij,tj->ti", arms, reach)
+    pole = np.einsum("tij,tj->ti", arms, pole)
+    elbow, wrist = bend(shoulder, target, body.upper_arm, body.forearm, pole)
     at[f"{side}_shoulder"], at[f"{side}_elbow"], at[f"{side}_wrist"] = shoulder, elbow, wrist
     at[f"{side}_hand"] = wrist + body.hand / body.forearm * (wrist - elbow)
 

@@ -26,16 +26,11 @@ N_SEQUENCES = 609
 def load_jhmdb(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset:
     """Read JHMDB's 2D poses: 609 recordings of 15 to 40 frames, 14 of its 21 actions, z zero throughout.
 
-    Positions are relative to the frame; y, which points down in the files, points up here. There are no subjects;
-    the attribute ``splits`` of the result has the published splits. H. Jhuang et al., "Towards Understanding Action Recognition", ICCV 2013.
+    ``data_home``, by default KERNETON_DATA, contains ``jhmdb/jhmdb_2d.npz`` and ``jhmdb/splits.json``. Positions are
+    relative to the picture; y, which points down in the files, points up here. There are no subjects; the attribute
+    ``splits`` of the result has the published splits. H. Jhuang et al., "Towards Understanding Action Recognition",
+    ICCV 2013.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        Folder that holds ``jhmdb/jhmdb_2d.npz`` and ``jhmdb/splits.json``; by default KERNETON_DATA.
-
-    Examples
-    --------
     >>> load_jhmdb("/data")  # doctest: +SKIP
     SkeletonDataset(jhmdb: 609 recordings, 14 labels, 1 subjects)
     """
@@ -48,7 +43,7 @@ def load_jhmdb(data_home: str | os.PathLike[str] | None = None) -> SkeletonDatas
 
 
 def jhmdb_splits(data_home: str | os.PathLike[str] | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The three published splits as positions (train, test) in what `load_jhmdb` gives.
+    """The three published splits as positions (train, test) in the result of `load_jhmdb`.
 
     >>> [len(test) for _, test in jhmdb_splits("/data")]  # doctest: +SKIP
     [176, 176, 175]
@@ -57,7 +52,7 @@ def jhmdb_splits(data_home: str | os.PathLike[str] | None = None) -> list[tuple[
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
         splits = [
-            tuple(np.asarray(table[f"{side}_{k}"], dtype=int) for side in ("train", "test"))
+            (np.asarray(table[f"train_{k}"], dtype=int), np.asarray(table[f"test_{k}"], dtype=int))
             for k in (1, 2, 3)
         ]
     except (ValueError, KeyError, TypeError) as error:
@@ -68,4 +63,4 @@ def jhmdb_splits(data_home: str | os.PathLike[str] | None = None) -> list[tuple[
         both = np.concatenate([train, test])
         if len(np.unique(both)) != len(both) or both.min() < 0 or both.max() >= N_SEQUENCES:
             raise FormatError(f"{path}: positions are repeated or beyond the {N_SEQUENCES} recordings")
-    return [(train, test) for train, test in splits]
+    return splits

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-import numpy as np
-
-from kerneton.data.layouts import MSR_20
-from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.data.sequence import SkeletonDataset
 from kerneton.data.validation import check_choice
-from kerneton.datasets._home import Source, read_table
-from kerneton.exceptions import FormatError
+from kerneton.datasets._home import Source
+from kerneton.files.readers import joint_rows
 
 SOURCE = Source(
     title="MSR-Action3D",
@@ -20,26 +16,17 @@ SOURCE = Source(
     folder="msr_action3d/MSRAction3DSkeletonReal3D",
 )
 ACTIONS = (
-    "high arm wave",
-    "horizontal arm wave",
-    "hammer",
-    "hand catch",
-    "forward punch",
-    "high throw",
-    "draw X",
-    "draw tick",
-    "draw circle",
-    "hand clap",
-    "two hand wave",
-    "side boxing",
-    "bend",
-    "forward kick",
-    "side kick",
-    "jogging",
-    "tennis swing",
-    "tennis serve",
-    "golf swing",
-    "pickup and throw",
+    *(
+        "high arm wave",
+        "horizontal arm wave",
+        "hammer",
+        "hand catch",
+        "forward punch",
+        "high throw",
+        "draw X",
+    ),
+    *("draw tick", "draw circle", "hand clap", "two hand wave", "side boxing", "bend", "forward kick"),
+    *("side kick", "jogging", "tennis swing", "tennis serve", "golf swing", "pickup and throw"),
 )
 ACTION_SETS = {  # Li et al., CVPR4HB 2010, by action number
     "AS1": (2, 3, 5, 6, 10, 13, 18, 20),
@@ -58,40 +45,34 @@ _ABSENT = {
     *(f"a15_s{subject:02d}_e{take:02d}" for subject in (3, 5) for take in (1, 2, 3)),
     *("a04_s03_e03", "a05_s06_e03", "a06_s06_e03", "a07_s04_e03", "a07_s07_e03", "a15_s02_e03"),
 }
-# The tracker's mark for a joint it inferred is 0, for hip centre, spine, shoulder centre and feet in nine
-# frames of ten. Here 0 means missing, so an inferred joint gets the least confidence above it.
-INFERRED = 0.01
 
 
 def load_msr_action3d(
     data_home: str | os.PathLike[str] | None = None, *, subset: str = "557"
 ) -> SkeletonDataset:
-    """Read MSR-Action3D: 557 recordings of 13 to 76 frames, 20 actions, 10 subjects, 15 frames a second.
+    """Read MSR-Action3D: 557 recordings of 13 to 76 frames, 20 actions, 10 subjects, 15 frames per second.
 
-    In some recordings the tracker lost the body and wrote zeros for every joint: these frames stay as they
-    are, with confidence 0, for preprocessing to fill. Joints that the tracker inferred (0 in the published
-    files) have confidence 0.01. W. Li, Z. Zhang, Z. Liu, "Action Recognition Based on a Bag of 3D Points",
-    CVPR4HB 2010; the 557: J. Wang, Z. Liu, Y. Wu, J. Yuan, "Mining Actionlet Ensemble", CVPR 2012.
+    ``data_home``, by default KERNETON_DATA, contains files such as
+    ``msr_action3d/MSRAction3DSkeletonReal3D/a01_s01_e01_skeleton3D.txt``. ``subset`` is "557", the recordings that
+    published results use, or "all" 567. In some recordings the tracker lost the body and wrote zeros for every joint:
+    these frames stay as they are, with confidence 0, for preprocessing to fill. Joints that the tracker inferred (0 in
+    the published files) have confidence 0.01. W. Li, Z. Zhang, Z. Liu, "Action Recognition Based on a Bag of 3D
+    Points", CVPR4HB 2010; the 557: J. Wang, Z. Liu, Y. Wu, J. Yuan, "Mining Actionlet Ensemble", CVPR 2012.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        Folder that holds ``msr_action3d/MSRAction3DSkeletonReal3D/a01_s01_e01_skeleton3D.txt`` and its like;
-        by default KERNETON_DATA.
-    subset : {"557", "all"}
-        The 557 recordings that published results use, or all 567.
-
-    Examples
-    --------
     >>> load_msr_action3d("/data")  # doctest: +SKIP
     SkeletonDataset(msr_action3d: 557 recordings, 20 labels, 10 subjects)
     """
     check_choice("subset", subset, ["557", "all"])
     stems = recording_names(subset)
     paths = SOURCE.locate(data_home, [f"{stem}_skeleton3D.txt" for stem in stems])
-    return SkeletonDataset(
-        [_read(path, stem) for path, stem in zip(paths, stems, strict=True)], name="msr_action3d"
-    )
+    sequences = []
+    for path, stem in zip(paths, stems, strict=True):
+        (recording,) = joint_rows.read(path)
+        action, subject = int(stem[1:3]), int(stem[5:7])
+        sequences.append(
+            recording.replace(label=ACTIONS[action - 1], subject=str(subject), name=stem, fps=FPS)
+        )
+    return SkeletonDataset(sequences, name="msr_action3d")
 
 
 def recording_names(subset: str = "557") -> list[str]:
@@ -109,26 +90,3 @@ def recording_names(subset: str = "557") -> list[str]:
         for take in range(1, N_TAKES + 1)
     )
     return [stem for stem in grid if stem not in left_out]
-
-
-def _read(path: Path, stem: str) -> SkeletonSequence:
-    table = read_table(path, 4)
-    n_joints = len(MSR_20.joints)
-    if len(table) % n_joints:
-        raise FormatError(
-            f"{path}, line {len(table)}: the last frame has {len(table) % n_joints} of {n_joints} joints; "
-            "the file is cut off"
-        )
-    joints, mark = np.split(table.reshape(-1, n_joints, 4), [3], axis=2)
-    lost = (joints == 0).all((1, 2))  # (T,)
-    confidence = np.clip(mark[:, :, 0], INFERRED, 1.0)
-    confidence[lost] = 0.0
-    return SkeletonSequence(
-        np.ascontiguousarray(joints),
-        confidence,
-        layout=MSR_20,
-        label=ACTIONS[int(stem[1:3]) - 1],
-        subject=str(int(stem[5:7])),
-        name=stem,
-        fps=FPS,
-    )

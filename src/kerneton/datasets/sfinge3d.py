@@ -26,39 +26,24 @@ _NAME = re.compile(r"g\d\d_t(\d\d)")
 
 
 def load_sfinge3d(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset:
-    """Read SFINGE 3D: 234 recordings of a hand, 13 gestures in 18 takes; who made them is not published.
+    """Read SFINGE 3D: 234 recordings of a hand, 13 gestures in 18 takes; the subjects are not published.
 
-    Names end in the take, such as "g01_t18"; its ``splits`` are three folds, the take modulo 3. F. M. Caputo et al., "SFINGE 3D: A novel benchmark for online detection and
-    recognition of heterogeneous hand gestures from 3D fingers' trajectories", Computers & Graphics 2020.
+    ``data_home``, by default KERNETON_DATA, contains ``hands/sfinge3d_takes_01_18.npz``. Names end in the take, such as
+    "g01_t18"; the ``splits`` are three folds, the take modulo 3. F. M. Caputo et al., "SFINGE 3D: A novel benchmark for
+    online detection and recognition of heterogeneous hand gestures from 3D fingers' trajectories", Computers &
+    Graphics 2020.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        Folder that holds ``hands/sfinge3d_takes_01_18.npz``; by default KERNETON_DATA.
-
-    Examples
-    --------
     >>> load_sfinge3d("/data")  # doctest: +SKIP
     SkeletonDataset(sfinge3d: 234 recordings, 13 labels, 1 subjects)
     """
     (path,) = SOURCE.locate(data_home, [FILE])
     found = [s.replace(layout=HAND_20, fps=FPS) for s in read(path)]
-    odd = [s.name for s in found if not _NAME.fullmatch(s.name)]
-    if len(found) != N_SEQUENCES or odd:
-        told = f", one of them named {odd[0]!r}" if odd else ""
-        raise FormatError(f"{path}: expected {N_SEQUENCES} recordings, got {len(found)}{told}")
-    folds = [np.asarray([take(s.name) % 3 == k for s in found]) for k in range(3)]
-    splits = [(np.flatnonzero(~test), np.flatnonzero(test)) for test in folds]
+    takes = [int(match[1]) for s in found if (match := _NAME.fullmatch(s.name))]
+    if not len(found) == len(takes) == N_SEQUENCES:
+        raise FormatError(
+            f"{path}: expected {N_SEQUENCES} recordings with names such as 'g01_t18', "
+            f"got {len(found)}, {len(takes)} of them with such names"
+        )
+    fold = np.asarray(takes) % 3
+    splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
     return SkeletonDataset(found, name="sfinge3d", splits=splits)
-
-
-def take(name: str) -> int:
-    """The take that a recording's name ends in.
-
-    >>> take("g01_t18")
-    18
-    """
-    found = _NAME.fullmatch(name)
-    if found is None:
-        raise FormatError(f"{name!r} names no take; expected a name such as 'g01_t18'")
-    return int(found[1])

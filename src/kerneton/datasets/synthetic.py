@@ -12,16 +12,12 @@ from kerneton.data.layouts import KINECT_20
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.data.validation import check_choice, check_in, check_positive
 from kerneton.datasets._actions import ACTIONS, Style
-from kerneton.datasets._body import PROPORTIONS, Body, Motion, pose
+from kerneton.datasets._body import Body, Motion, pose
 from kerneton.exceptions import ParameterError
 
-# How far each joint's reading strays from the mean: limbs' ends are the hardest to see.
-_UNSTEADY = np.array(
-    [
-        {"hand": 1.6, "foot": 1.5, "wrist": 1.2, "ankle": 1.2}.get(joint.rpartition("_")[2], 0.8)
-        for joint in KINECT_20.joints
-    ]
-)
+# The noise of each joint relative to the mean: the ends of limbs are the hardest to see.
+_NOISE = {"hand": 1.6, "foot": 1.5, "wrist": 1.2, "ankle": 1.2}
+_UNSTEADY = np.array([_NOISE.get(joint.rpartition("_")[2], 0.8) for joint in KINECT_20.joints])
 _UNSTEADY /= np.sqrt(np.mean(_UNSTEADY**2))
 
 
@@ -50,33 +46,32 @@ def make_actions(
     uncut: bool = False,
     random_state: int | np.random.Generator | None = 0,
 ) -> SkeletonDataset:
-    """Generate recordings of fourteen actions by people who all move in their own way.
+    """Generate recordings of fourteen actions by people who each move in their own way.
 
-    Jointed bodies follow minimum-jerk paths under sway, in the joint order of Kinect, in metres. Subjects differ in
-    size, proportions, tempo, amplitude, handedness and facing; takes in timing, repetitions and chance. Several
-    pairs are told apart only by how they move: draw circle and draw X, sit down and stand up, sit down and bow, drink
+    Jointed bodies follow minimum-jerk paths with sway, in the joint order of Kinect, in metres. Subjects differ in
+    size, proportions, tempo, amplitude, handedness and facing; takes in timing, repetitions and random details. Several
+    pairs differ only in how they move: draw circle and draw X, sit down and stand up, sit down and bow, drink
     and answer phone, clap and pass hand to hand, punch and throw.
 
-    A recording depends on the seed, its subject, action and take alone: asking for more leaves the others as
-    they are.
+    A recording depends only on the seed, its subject, action and take: generating more of them does not change it.
 
     Parameters
     ----------
     actions : sequence of str, optional
-        Which of ``kerneton.datasets.synthetic.ACTIONS`` to make; all by default.
+        Some of ``kerneton.datasets.synthetic.ACTIONS``; all by default.
     n_subjects, n_takes : int
         Subjects, and takes of each action by each subject.
     noise : float
-        Standard deviation of the sensor's error, metres a coordinate.
+        Standard deviation of the sensor's error, in metres per coordinate.
     dropout : float
-        Share of joint readings that are lost, in runs of several frames: NaN, with confidence 0.
+        Share of joint positions that are lost, in runs of several frames: NaN, with confidence 0.
     fps : float
         Frames per second.
     uncut : bool
-        Generate one long recording per subject and take, with ``segments``: the actions in an order of chance, rests,
-        motions that are none of them, and transitions.
+        Generate one long recording per subject and take, with ``segments``: the actions in random order, rests, other
+        motions, and transitions.
     random_state : int, Generator or None
-        Seed; None gives other recordings every time.
+        Seed; None gives different recordings every time.
 
     Examples
     --------
@@ -96,45 +91,29 @@ def make_actions(
     if uncut:
         from kerneton.datasets.uncut import make_long
 
-        takes = [
-            make_long(chosen, s, take, seed, noise, dropout, fps)
-            for s in range(n_subjects)
-            for take in range(n_takes)
-        ]
+        numbers = [(s, take) for s in range(n_subjects) for take in range(n_takes)]
+        takes = [make_long(chosen, s, take, seed, noise, dropout, fps) for s, take in numbers]
         return SkeletonDataset(takes, name="synthetic")
     sequences = []
     for s in range(n_subjects):
         subject = make_subject(np.random.default_rng([seed, s]))
         for action in chosen:
             number = list(ACTIONS).index(action) + 1
-            habits = np.random.default_rng([seed, s, number])
-            habit, variant = habits.normal(0, 0.05, 3), habits.uniform()
             for take in range(n_takes):
                 chance = np.random.default_rng([seed, s, number, take + 1])
-                style = Style(subject.amplitude * chance.lognormal(0, 0.08), habit, variant, chance)
-                joints = perform(action, subject, style, fps)
-                joints, confidence = sense(joints, noise, dropout, chance)
-                sequences.append(
-                    SkeletonSequence(
-                        joints,
-                        confidence,
-                        layout=KINECT_20,
-                        label=action,
-                        subject=str(s + 1),
-                        name=f"s{s + 1:02d}_{action.replace(' ', '_')}_t{take + 1}",
-                        fps=fps,
-                    )
-                )
+                style = make_style([seed, s, number], subject, chance)
+                joints, _, _ = play(*ACTIONS[action], subject, style, fps)
+                name = f"s{s + 1:02d}_{action.replace(' ', '_')}_t{take + 1}"
+                recording = sense(joints, noise, dropout, fps, chance)
+                sequences.append(recording.replace(label=action, subject=str(s + 1), name=name))
     return SkeletonDataset(sequences, name="synthetic")
 
 
 def make_subject(chance: np.random.Generator) -> Subject:
     """Draw a person: 1.5 to 1.95 m tall, one in four left-handed, turned up to 35 degrees from the camera."""
     height = chance.uniform(1.5, 1.95)
-    lengths = {
-        name: height * share * chance.normal(1.0, 0.05)
-        for name, share in dataclasses.asdict(PROPORTIONS).items()
-    }
+    shares = dataclasses.asdict(Body())
+    lengths = {name: height * share * chance.normal(1.0, 0.05) for name, share in shares.items()}
     return Subject(
         body=Body(**lengths),
         tempo=chance.lognormal(0, 0.15),
@@ -147,18 +126,17 @@ def make_subject(chance: np.random.Generator) -> Subject:
     )
 
 
-def perform(action: str, subject: Subject, style: Style, fps: float) -> np.ndarray:
-    """One take of an action as the body does it, (T, 20, 3) in metres from the camera, before any sensor."""
-    check_choice("action", action, ACTIONS)
-    script, usual = ACTIONS[action]
-    joints, _, _ = play(script, usual, subject, style, fps)
-    return joints
+def make_style(seed: Sequence[int], subject: Subject, chance: np.random.Generator) -> Style:
+    """How a person does an action in one take: habits depend on the seed alone, the amplitude also on the take."""
+    habits = np.random.default_rng(seed)
+    amplitude = subject.amplitude * chance.lognormal(0, 0.08)
+    return Style(amplitude, habits.normal(0, 0.05, 3), habits.uniform(), chance)
 
 
 def play(
     script: Callable[[np.ndarray, Style], Motion], usual: float, subject: Subject, style: Style, fps: float
 ) -> tuple[np.ndarray, int, int]:
-    """A script as a body plays it, (T, 20, 3), with a moment of rest around it, and the frames of the script itself."""
+    """A motion as a body performs it, (T, 20, 3) in metres from the camera, between two moments of rest; its frames."""
     chance = style.chance
     seconds = usual * subject.tempo * chance.lognormal(0, 0.07)
     before, after = chance.uniform(0.0, 0.4, 2)
@@ -180,16 +158,16 @@ def play(
 
 
 def sense(
-    joints: np.ndarray, noise: float, dropout: float, chance: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """What a depth camera reports: jitter, half of it lasting a few frames, and joints lost for a while."""
+    joints: np.ndarray, noise: float, dropout: float, fps: float, chance: np.random.Generator
+) -> SkeletonSequence:
+    """What a depth camera reports: noise, half of it lasting a few frames, and joints lost for a while."""
     n_frames, n_joints, _ = joints.shape
     quick = chance.normal(0, 1, joints.shape)
     slow = chance.normal(0, 1, (n_frames + 4, n_joints, 3))
     slow = np.lib.stride_tricks.sliding_window_view(slow, 5, axis=0).sum(-1) / np.sqrt(5)
     seen = joints + noise * _UNSTEADY[:, None] * (quick + slow) / np.sqrt(2)
     if not dropout:
-        return seen, None
+        return SkeletonSequence(seen, layout=KINECT_20, fps=fps)
     lost = np.zeros((n_frames, n_joints), dtype=bool)
     longest = max(1, min(10, n_frames // 4))
     mean_run = (1 + longest) / 2
@@ -199,11 +177,11 @@ def sense(
         start = chance.integers(0, n_frames - length + 1)
         lost[start : start + length, joint] = True
     seen[lost] = np.nan
-    return seen, np.where(lost, 0.0, 1.0)
+    return SkeletonSequence(seen, np.where(lost, 0.0, 1.0), layout=KINECT_20, fps=fps)
 
 
 def _sway(motion: Motion, clock: np.ndarray, subject: Subject, chance: np.random.Generator) -> None:
-    """Nobody stands still: slow drifts of pelvis, trunk and hands, and the person's own posture."""
+    """Add slow drifts of pelvis, trunk and hands, and the person's own posture."""
     periods = chance.uniform(0.9, 4.0, (3, 14))
     waves = np.sin(2 * np.pi * (clock[:, None, None] / periods + chance.uniform(size=(3, 14)))).sum(1)
     motion.pelvis = motion.pelvis + 0.006 * waves[:, :3] * [1.0, 0.2, 1.0]

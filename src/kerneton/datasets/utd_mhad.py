@@ -20,51 +20,22 @@ SOURCE = Source(
     folder="utd_mhad/Skeleton",
 )
 ACTIONS = (
-    "swipe left",
-    "swipe right",
-    "wave",
-    "clap",
-    "throw",
-    "arms cross",
-    "basketball shoot",
-    "draw X",
-    "draw circle clockwise",
-    "draw circle counter-clockwise",
-    "draw triangle",
-    "bowling",
-    "boxing",
-    "baseball swing",
-    "tennis swing",
-    "arm curl",
-    "tennis serve",
-    "push",
-    "knock",
-    "catch",
-    "pickup and throw",
-    "jog",
-    "walk",
-    "sit to stand",
-    "stand to sit",
-    "lunge",
-    "squat",
+    *("swipe left", "swipe right", "wave", "clap", "throw", "arms cross", "basketball shoot", "draw X"),
+    *("draw circle clockwise", "draw circle counter-clockwise", "draw triangle", "bowling", "boxing"),
+    *("baseball swing", "tennis swing", "arm curl", "tennis serve", "push", "knock", "catch"),
+    *("pickup and throw", "jog", "walk", "sit to stand", "stand to sit", "lunge", "squat"),
 )
 N_SUBJECTS, N_TAKES, FPS = 8, 4, 30.0
 _ABSENT = ((8, 1, 4), (23, 6, 4), (27, 8, 4))  # never published
 
 
 def load_utd_mhad(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset:
-    """Read UTD-MHAD: 861 recordings of 41 to 125 frames, 27 actions, 8 subjects, 30 frames a second.
+    """Read UTD-MHAD: 861 recordings of 41 to 125 frames, 27 actions, 8 subjects, 30 frames per second.
 
+    ``data_home``, by default KERNETON_DATA, contains files such as ``utd_mhad/Skeleton/a1_s1_t1_skeleton.mat``.
     C. Chen, R. Jafari, N. Kehtarnavaz, "UTD-MHAD: A Multimodal Dataset for Human Action Recognition Utilizing
     a Depth Camera and a Wearable Inertial Sensor", ICIP 2015.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        Folder that holds ``utd_mhad/Skeleton/a1_s1_t1_skeleton.mat`` and its like; by default KERNETON_DATA.
-
-    Examples
-    --------
     >>> load_utd_mhad("/data")  # doctest: +SKIP
     SkeletonDataset(utd_mhad: 861 recordings, 27 labels, 8 subjects)
     """

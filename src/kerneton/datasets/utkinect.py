@@ -10,8 +10,9 @@ import numpy as np
 from kerneton.data.layouts import KINECT_20
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.data.validation import check_choice
-from kerneton.datasets._home import Source, read_table
+from kerneton.datasets._home import Source
 from kerneton.exceptions import FormatError
+from kerneton.files.readers import utkinect_text
 
 SOURCE = Source(
     title="UTKinect-Action3D",
@@ -40,20 +41,20 @@ def load_utkinect(
 ) -> SkeletonDataset:
     """Read UTKinect-Action3D: 199 recordings of 5 to 110 frames, 10 actions, 10 subjects.
 
-    Each published file is one take with ten actions in a row, cut here by the label file. Frame numbers step
-    unevenly, so there is no frame rate; where a frame is given twice the first skeleton is kept. The take
+    Each published file is one take with ten actions in a row, cut here by the label file. Frame numbers increase
+    irregularly, so there is no frame rate; where a frame is given twice, the first skeleton is kept. The take
     s10_e02 has no carry: 199, not 200. L. Xia, C.-C. Chen, J. K. Aggarwal, "View Invariant Human Action
     Recognition Using Histograms of 3D Joints", HAU3D 2012.
 
     Parameters
     ----------
     data_home : path, optional
-        Folder that holds ``utkinect/joints/joints_s01_e01.txt`` and label files; by default KERNETON_DATA.
+        Folder that contains ``utkinect/joints/joints_s01_e01.txt`` and label files; by default KERNETON_DATA.
     labels : {"corrected", "original"}
-        The boundaries as corrected by the CVPR 2014 package (actionLabel_modified.txt: seven of them, one a
-        typing error), or as first published (actionLabel.txt).
+        The boundaries as corrected in the CVPR 2014 package (actionLabel_modified.txt; seven differ), or as first
+        published (actionLabel.txt).
     uncut : bool
-        Give the twenty takes as they were recorded, with their actions as ``segments``, in place of the 199 actions.
+        Return the twenty takes as they were recorded, with their actions as ``segments``, instead of the 199 actions.
 
     Examples
     --------
@@ -67,16 +68,14 @@ def load_utkinect(
     windows = _read_labels(label_path)
     sequences: list[SkeletonSequence] = []
     for take, path in zip(TAKES, paths, strict=True):
-        table = read_table(path, 1 + 3 * len(KINECT_20.joints))
-        numbers, first = np.unique(table[:, 0], return_index=True)
-        joints = table[first, 1:].reshape(len(first), -1, 3)
+        numbers, joints = utkinect_text.read_frames(path)
         segments = []
         for action, (start, end) in windows[take].items():
             inside = (numbers >= start) & (numbers <= end)
             if not inside.any() or end > numbers[-1]:
                 raise FormatError(
-                    f"{path}: frames {numbers[0]:.0f} to {numbers[-1]:.0f} do not hold {action}, "
-                    f"which {label_path.name} puts at {start} to {end}; the file is cut off or altered"
+                    f"{path}: frames {numbers[0]:.0f} to {numbers[-1]:.0f} do not contain {action}, "
+                    f"frames {start} to {end} in {label_path.name}; the file is cut off or altered"
                 )
             at = np.flatnonzero(inside)
             segments.append((action, int(at[0]), int(at[-1]) + 1))

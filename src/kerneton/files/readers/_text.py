@@ -8,7 +8,7 @@ import io
 import itertools
 import math
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -79,22 +79,29 @@ def numbers(words: Sequence[str], path: Path, line: int) -> list[float]:
     return values
 
 
-def table(path: Path, width: int, what: str) -> np.ndarray:
-    """(rows, width) the numbers of a file whose every line holds ``width`` of them.
+def table(
+    path: Path, widths: Sequence[int], what: str, rows: Iterable[tuple[int, list[str]]] | None = None
+) -> np.ndarray:
+    """(rows, width) the numbers of a file whose lines all have the same width, one of ``widths``.
+
+    ``rows`` are line numbers and words, by default of all lines that are not blank.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "rows.txt"
     >>> _ = file.write_text("1 2\\n3 4\\n")
-    >>> table(file, 2, "x y")
+    >>> table(file, [2], "x y")
     array([[1., 2.], [3., 4.]])
     """
     values = array("d")  # a list of Python floats would take five times the memory
-    for line, text in lines(path):
-        words = text.split()
+    width = 0
+    for line, words in ((line, text.split()) for line, text in lines(path)) if rows is None else rows:
         if len(words) != width:
-            raise FormatError(
-                f"{path}, line {line}: expected {width} numbers ({what}), got {len(words)} words"
-            )
+            if width or len(words) not in widths:
+                expected = width or " or ".join(map(str, widths))
+                raise FormatError(
+                    f"{path}, line {line}: expected {expected} numbers ({what}), got {len(words)} words"
+                )
+            width = len(words)
         values.extend(numbers(words, path, line))
         if values.itemsize * len(values) > MAX_BYTES:
             raise FormatError(f"{path}, line {line}: more than {MAX_BYTES >> 20} MiB of numbers")

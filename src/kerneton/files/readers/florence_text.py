@@ -32,7 +32,7 @@ def read(path: Path) -> list[SkeletonSequence]:
     [SkeletonSequence(2 frames, 15 joints, florence15, label='7', subject='4', name='florence_1'),
      SkeletonSequence(1 frames, 15 joints, florence15, label='7', subject='4', name='florence_2')]
     """
-    rows = table(path, _WIDTH, "video actor action and 15 x y z")
+    rows = table(path, [_WIDTH], "video actor action and 15 x y z")
     numbers = rows[:, :3]
     if not (np.isfinite(numbers).all() and (np.abs(numbers) < 1e9).all() and (numbers % 1 == 0).all()):
         bad = int(np.argmin((numbers % 1 == 0).all(1) & (np.abs(numbers) < 1e9).all(1)))

@@ -9,7 +9,7 @@ without confidence, a joint that is at the origin in some but not all frames get
 
 from __future__ import annotations
 
-from array import array
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,18 +17,17 @@ import numpy as np
 from kerneton.data.layouts import MSR_20, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._text import MAX_BYTES, are_numbers, decode, lines, numbers
+from kerneton.files.readers._text import are_numbers, decode, lines, table
 
 TAKES = ("layout",)
 # The tracker marks inferred joints with 0, which here would mean missing; they get the least trust above it.
 INFERRED = 0.01
 _ROWS = 5  # rows of which the first of a file decide
-_BETWEEN = str.maketrans(",;\t", "   ")
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
     """Whether the first rows are three numbers each, or four each, but for rows of counts."""
-    rows = [line.translate(_BETWEEN).split() for line in decode(head).splitlines()[:50]]
+    rows = [_words(line) for line in decode(head).splitlines()[:50]]
     rows = [row for row in rows if row and not _is_count(row)][:_ROWS]
     return any(bool(rows) and all(are_numbers(row, width) for row in rows) for width in (3, 4))
 
@@ -42,7 +41,7 @@ def read(path: Path, *, layout: Layout | None = None) -> list[SkeletonSequence]:
     >>> read(file)
     [SkeletonSequence(2 frames, 20 joints, msr20, name='a01_s01_e01_skeleton3D')]
     """
-    rows = _rows(Path(path))
+    rows = table(path, (3, 4), "x y z, or x y z confidence", _rows(path))
     if layout is None and rows.shape[1] == 3:
         raise FormatError(
             f"{path}: {len(rows)} rows of x y z, one joint per row; state the joints of a frame: "
@@ -66,26 +65,18 @@ def read(path: Path, *, layout: Layout | None = None) -> list[SkeletonSequence]:
     else:
         gone = lost[:, None] | (zero & ~zero[~lost].all(0))  # a joint at the origin throughout is a root
         confidence = (~gone).astype(float) if gone.any() else None
-    return [SkeletonSequence(joints, confidence, layout=layout, name=Path(path).stem)]
+    return [SkeletonSequence(joints, confidence, layout=layout, name=path.stem)]
 
 
-def _rows(path: Path) -> np.ndarray:
-    values = array("d")  # a list of Python floats would take five times the memory
-    width = 0
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     for line, text in lines(path):
-        words = text.translate(_BETWEEN).split()
-        if not words or _is_count(words):
-            continue
-        width = width or len(words)
-        if len(words) != width or width not in (3, 4):
-            expected = f"{width} numbers as before" if width in (3, 4) else "x y z, or x y z confidence"
-            raise FormatError(f"{path}, line {line}: expected {expected}, got {len(words)} words")
-        values.extend(numbers(words, path, line))
-        if values.itemsize * len(values) > MAX_BYTES:
-            raise FormatError(f"{path}, line {line}: more than {MAX_BYTES >> 20} MiB of numbers")
-    if not values:
-        raise FormatError(f"{path}: no numbers")
-    return np.frombuffer(values).reshape(-1, width)
+        words = _words(text)
+        if len(words) > 2 or (words and not _is_count(words)):
+            yield line, words
+
+
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").replace(";", " ").split()
 
 
 def _is_count(words: list[str]) -> bool:

@@ -43,7 +43,7 @@ def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
 
 
 def subject_and_label(name: str) -> tuple[str | None, str | None]:
-    """What a name like S001C002P003R002A013 says about subject and action.
+    """Subject and action in a name such as S001C002P003R002A013.
 
     >>> subject_and_label("S001C002P003R002A013"), subject_and_label("wave")
     (('P003', 'A013'), (None, None))
@@ -53,10 +53,10 @@ def subject_and_label(name: str) -> tuple[str | None, str | None]:
 
 
 def read(path: Path, layout: Layout | None = None) -> list[SkeletonSequence]:
-    """A pair where two bodies are seen together in half of the frames or more, else one recording per body.
+    """A pair if two bodies are seen together in at least half of the frames, else one recording per body.
 
-    A recording goes from its body's first frame to its last; frames without it are NaN with no confidence. With a layout,
-    bodies are kept apart. Label and subject are unknown unless the file is named as in the data set, S001C002P003R002A013.
+    A recording extends from the first frame of its body to the last; frames without the body are NaN with confidence 0.
+    With a layout, bodies are never paired. Label and subject come from file names such as S001C002P003R002A013.
 
     >>> import tempfile
     >>> joint = "0.1 0.5 3.2 " + "0 " * 8 + "2\\n"
@@ -66,16 +66,18 @@ def read(path: Path, layout: Layout | None = None) -> list[SkeletonSequence]:
     [SkeletonSequence(1 frames, 25 joints, kinect25, label='A013', subject='P003', name='S001C002P003R002A013')]
     """
     bodies = _bodies(path)
-    if layout is None and _together(bodies):
-        return [_paired(path, bodies)]
     if layout is not None and len(layout.joints) != _N_JOINTS:
         raise ParameterError(
             f"{path}: {_N_JOINTS} joints per body, layout {layout.name!r} has {len(layout.joints)}"
         )
     subject, label = subject_and_label(path.stem)
+    if layout is None and (two := _together(bodies)):
+        span = min(body.frames[0] for body in two), max(body.frames[-1] for body in two)
+        both = pair(*(SkeletonSequence(*_arrays(body, *span), layout=KINECT_25) for body in two))
+        return [both.replace(label=label, subject=subject, name=path.stem, fps=FPS)]
     return [
         SkeletonSequence(
-            *_arrays(body),
+            *_arrays(body, body.frames[0], body.frames[-1]),
             layout=layout or KINECT_25,
             label=label,
             subject=subject,
@@ -86,50 +88,18 @@ def read(path: Path, layout: Layout | None = None) -> list[SkeletonSequence]:
     ]
 
 
-def read_pair(path: Path) -> SkeletonSequence:
-    """The two bodies that are seen longest as one recording of two persons, see `kerneton.pair`.
-
-    Persons come in the order in which they appear; frames in which one is not seen are NaN with no confidence.
-
-    >>> import tempfile
-    >>> body = " 0 1 1 1 1 0 0.02 0.1 2\\n25\\n" + ("0.1 0.5 3.2 " + "0 " * 8 + "2\\n") * 25
-    >>> file = Path(tempfile.mkdtemp()) / "S001C002P003R002A058.skeleton"
-    >>> _ = file.write_text("1\\n2\\n72057" + body + "72058" + body)
-    >>> read_pair(file).layout.name
-    'kinect25+kinect25'
-    """
-    bodies = _bodies(path)
-    if len(bodies) < 2:
-        raise FormatError(f"{path}: expected two bodies, got one")
-    return _paired(path, bodies)
-
-
-def _longest(bodies: dict[str, _Body]) -> list[str]:
-    return sorted(bodies, key=lambda name: -len(bodies[name].frames))[:2]
-
-
-def _together(bodies: dict[str, _Body]) -> bool:
-    """Whether two bodies share at least half of the frames in which anybody is seen."""
-    seen = [set(bodies[name].frames) for name in _longest(bodies)]
-    return len(seen) == 2 and 2 * len(seen[0] & seen[1]) >= len(
-        {f for body in bodies.values() for f in body.frames}
-    )
-
-
-def _paired(path: Path, bodies: dict[str, _Body]) -> SkeletonSequence:
-    longest = _longest(bodies)
-    chosen = [bodies[name] for name in bodies if name in longest]
-    span = min(body.frames[0] for body in chosen), max(body.frames[-1] for body in chosen)
-    subject, label = subject_and_label(path.stem)
-    people = [
-        SkeletonSequence(*_arrays(body, span), layout=KINECT_25, label=label, name=path.stem, fps=FPS)
-        for body in chosen
-    ]
-    return pair(*people).replace(subject=subject)
+def _together(bodies: dict[str, _Body]) -> list[_Body]:
+    """The two bodies seen longest, if they share at least half of the frames in which anybody is seen; else none."""
+    longest = sorted(bodies, key=lambda name: -len(bodies[name].frames))[:2]
+    shared = set.intersection(*(set(bodies[name].frames) for name in longest))
+    seen = {frame for body in bodies.values() for frame in body.frames}
+    if len(longest) < 2 or 2 * len(shared) < len(seen):
+        return []
+    return [body for name, body in bodies.items() if name in longest]
 
 
 def _bodies(path: Path) -> dict[str, _Body]:
-    """What the file says of each body, in the order in which they appear."""
+    """The bodies of the file, in the order in which they appear."""
     rows = ((line, text.split()) for line, text in lines(path))
     bodies: dict[str, _Body] = {}
     n_frames = _count(rows, path, "frames")
@@ -171,10 +141,9 @@ def _read_body(
         body.values.extend((*values[:3], state))
 
 
-def _arrays(body: _Body, span: tuple[int, int] | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Joints and confidence from the first frame of a span, by default the body's own, to its last."""
+def _arrays(body: _Body, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """Joints and confidence from one frame to another, both included."""
     values = np.frombuffer(body.values).reshape(-1, _N_JOINTS, 4)
-    first, last = span or (body.frames[0], body.frames[-1])
     present = np.asarray(body.frames) - first
     joints = np.full((last - first + 1, _N_JOINTS, 3), np.nan)
     confidence = np.zeros(joints.shape[:2])

@@ -32,8 +32,13 @@ def read(path: Path) -> list[SkeletonSequence]:
     >>> read(file)
     [SkeletonSequence(2 frames, 20 joints, kinect20, name='joints_s01_e01')]
     """
-    rows = table(path, _WIDTH, "frame and 20 x y z")
+    _, joints = read_frames(path)
+    return [SkeletonSequence(joints, layout=KINECT_20, name=path.stem)]
+
+
+def read_frames(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """The frame numbers (T,), each once, and the joints (T, 20, 3)."""
+    rows = table(path, [_WIDTH], "frame and 20 x y z")
     again = np.concatenate(([False], rows[1:, 0] == rows[:-1, 0]))
     rows = rows[~again]
-    joints = rows[:, 1:].reshape(len(rows), -1, 3)
-    return [SkeletonSequence(joints, layout=KINECT_20, name=path.stem)]
+    return rows[:, 0], rows[:, 1:].reshape(len(rows), -1, 3)
