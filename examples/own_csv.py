@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from kerneton import evaluate, load_folder, make_actions, make_recognizer, read, write
-from kerneton.files.folder import summarize
+from kerneton.files.summary import summarize
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 

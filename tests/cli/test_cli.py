@@ -17,7 +17,7 @@ from kerneton.datasets import LOADERS
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.experiments import paper
 from kerneton.experiments.paper import _complexity
-from kerneton.files.folder import summarize
+from kerneton.files.summary import summarize
 from kerneton.recognize.presets import make_recognizer
 from kerneton.report.results import versions
 

@@ -239,7 +239,7 @@ BOMB = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a
         ("label,start,stop\nwave,1.5,5\n", "whole frame number, got '1.5'"),
         ("label,start,stop\nwave,9,5\nclap,-1,4\n", r"line 2: segment 'wave': .* 9 to 5; line 3: "),
         ("label,start,stop\nwave,inf,5\n", "whole frame number"),
-        ("label,frame\nwave,3\nwave,3\n", "frame 3 is twice"),
+        ("label,frame\nwave,3\nwave,3\n", "frame 3 occurs twice"),
         ("label,frame\nwave,x\n", "frame x is not a whole number"),
         (BOMB, "a document type declaration is refused"),
         ("<annotations>", "damaged XML"),

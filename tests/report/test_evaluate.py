@@ -18,7 +18,7 @@ from kerneton import evaluate, make_actions, make_recognizer
 from kerneton.data.sequence import SkeletonDataset
 from kerneton.datasets.protocols import LeaveOneSubjectOut
 from kerneton.exceptions import DataError, KernetonError, ParameterError
-from kerneton.files.folder import summarize
+from kerneton.files.summary import summarize
 
 
 def by_hand(model, data, splitter):

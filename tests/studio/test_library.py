@@ -9,7 +9,7 @@ from samples import SAMPLES
 
 from kerneton import load_folder, make_actions
 from kerneton.exceptions import FormatError, MissingDataError, ParameterError
-from kerneton.files.folder import summarize
+from kerneton.files.summary import summarize
 from kerneton.files.readers import read, write
 from kerneton.studio.demo import add_demo
 from kerneton.studio.facts import motion

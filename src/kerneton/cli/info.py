@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> Output:
         return describe_model(args.path)
     if not Path(args.path).is_dir():
         return describe_file(args)
-    from kerneton.files.folder import summarize
+    from kerneton.files.summary import summarize
 
     summary = summarize(load_recordings(args.path, args))
     return Output(str(summary), summary.to_dict())

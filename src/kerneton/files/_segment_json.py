@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kerneton.exceptions import FormatError
-from kerneton.files._segment_text import MAX_INTERVALS, Interval, is_background
+from kerneton.files.segments import MAX_INTERVALS, Interval
+
+_SERIES = "timeserieslabels"
 
 
 def label_studio_intervals(text: str, path: Path) -> list[Interval]:
-    """Intervals of the exported tasks; a task's data name its recording.
+    """Intervals of the exported tasks; the data of a task name its recording.
 
-    ``timelinelabels`` count video frames from 1, the last one in; ``timeserieslabels`` are frames where all of their
+    ``timelinelabels`` count video frames from 1, the last one included; ``timeserieslabels`` are frames if all of their
     bounds are whole numbers, else seconds; ``labels`` of audio and video are seconds.
 
     >>> task = {"data": {"video": "/data/long.mp4"}, "annotations": [{"result": [{"type": "timelinelabels",
@@ -27,21 +31,32 @@ def label_studio_intervals(text: str, path: Path) -> list[Interval]:
         tasks = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: damaged JSON: {str(error)[:80]}") from error
-    tasks = tasks if isinstance(tasks, list) else [tasks]
-    intervals: list[Interval] = []
-    known = False
-    for number, task in enumerate(tasks, start=1):
-        if not isinstance(task, dict):
-            continue
-        known = known or isinstance(task.get("annotations", task.get("completions")), list)
-        recording = _recording(task)
-        for item in _results(task):
-            intervals += _item(item, recording, f"task {number}", path)
-            if len(intervals) > MAX_INTERVALS:
-                raise FormatError(f"{path}: more than {MAX_INTERVALS} segments")
-    if not known:
+    tasks = [task for task in (tasks if isinstance(tasks, list) else [tasks]) if isinstance(task, dict)]
+    if not any(isinstance(_annotations(task), list) for task in tasks):
         raise FormatError(f"{path}: expected an export of Label Studio: tasks with 'annotations'")
-    return _series_units(intervals)
+    intervals = list(itertools.islice(_intervals(tasks, path), MAX_INTERVALS + 1))
+    series = [i for i in intervals if i.where.endswith(_SERIES)]
+    if any(i.start != int(i.start) or i.stop != int(i.stop) for i in series):
+        return intervals
+    return [replace(i, stop=i.stop + 1, seconds=False) if i.where.endswith(_SERIES) else i for i in intervals]
+
+
+def _annotations(task: dict[str, Any]) -> Any:
+    return task.get("annotations", task.get("completions"))
+
+
+def _intervals(tasks: list[dict[str, Any]], path: Path) -> Iterator[Interval]:
+    for number, task in enumerate(tasks, start=1):
+        annotations = [a for a in _list(_annotations(task)) if isinstance(a, dict)]
+        for annotation in annotations:
+            results = [] if annotation.get("was_cancelled") else _list(annotation.get("result"))
+            for result in results:
+                if isinstance(result, dict):
+                    yield from _item(result, _recording(task), f"task {number}", path)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _recording(task: dict[str, Any]) -> str:
@@ -51,41 +66,19 @@ def _recording(task: dict[str, Any]) -> str:
     return name.partition("?")[0]
 
 
-def _results(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    annotations = task.get("annotations", task.get("completions"))
-    for annotation in annotations if isinstance(annotations, list) else []:
-        if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
-            continue
-        results = annotation.get("result")
-        yield from (r for r in (results if isinstance(results, list) else []) if isinstance(r, dict))
-
-
 def _item(item: dict[str, Any], recording: str, where: str, path: Path) -> Iterator[Interval]:
     value, kind = item.get("value"), item.get("type")
-    if not isinstance(value, dict) or kind not in ("timelinelabels", "timeserieslabels", "labels"):
+    if not isinstance(value, dict) or kind not in ("timelinelabels", _SERIES, "labels"):
         return
     labels = value.get(kind)
-    ranges = value.get("ranges") if kind == "timelinelabels" else [value]
-    for bounds in ranges if isinstance(ranges, list) else []:
+    ranges = _list(value.get("ranges")) if kind == "timelinelabels" else [value]
+    for bounds in ranges:
         start, stop = (_number(bounds, key, where, path) for key in ("start", "end"))
-        for label in labels if isinstance(labels, list) else []:
-            if isinstance(label, str) and not is_background(label):
-                if kind == "timelinelabels":
-                    yield Interval(label, start - 1, stop, False, recording, where)
-                else:  # of a series, both bounds lie on samples: the unit is settled when all are known
-                    yield Interval(label, start, stop, True, recording, f"{where}, {kind}")
-
-
-def _series_units(intervals: list[Interval]) -> list[Interval]:
-    series = [i for i in intervals if i.where.endswith("timeserieslabels")]
-    if not series or any(i.start != int(i.start) or i.stop != int(i.stop) for i in series):
-        return intervals
-    return [
-        Interval(i.label, i.start, i.stop + 1, False, i.recording, i.where)
-        if i.where.endswith("timeserieslabels")
-        else i
-        for i in intervals
-    ]
+        for label in (label for label in _list(labels) if isinstance(label, str)):
+            if kind == "timelinelabels":
+                yield Interval(label, start - 1, stop, False, recording, where)
+            else:  # both bounds of a series are samples: the unit is decided when all are known
+                yield Interval(label, start, stop, True, recording, f"{where}, {kind}")
 
 
 def _number(bounds: Any, key: str, where: str, path: Path) -> float:

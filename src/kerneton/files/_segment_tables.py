@@ -8,9 +8,8 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from kerneton.data.segments import segments_from_frames
 from kerneton.exceptions import FormatError
-from kerneton.files._segment_text import MAX_INTERVALS, Interval, is_background
+from kerneton.files.segments import MAX_INTERVALS, Interval, tagged_frames
 
 _LABEL = ("label", "action", "class", "activity", "annotation", "gesture")
 _FILE = ("file", "recording", "name", "video", "sequence")
@@ -28,10 +27,10 @@ _BOUNDS = (
 )
 
 
-def table_intervals(text: str, path: Path) -> list[Interval]:
+def table_intervals(text: str, path: Path) -> Iterator[Interval]:
     """Intervals of a table with a header.
 
-    >>> table_intervals("label;first;last\\nwave;10;39\\n", Path("long.csv"))[0].stop
+    >>> next(table_intervals("label;first;last\\nwave;10;39\\n", Path("long.csv"))).stop
     40.0
     """
     first_line = next((line for line in text.splitlines() if line.strip()), "")
@@ -55,7 +54,7 @@ def table_intervals(text: str, path: Path) -> list[Interval]:
         start, stop = _column(header, starts), _column(header, stops)
         if start is not None and stop is not None:
             columns = (label, start, stop, file)
-            return list(_segment_rows(numbered[1:], columns, inclusive, seconds, path))
+            return _segment_rows(numbered[1:], columns, inclusive, seconds, path)
     return _frame_rows(numbered[1:], label, _column(header, _FRAME), file, path)
 
 
@@ -87,36 +86,23 @@ def _segment_rows(
                 expected = "seconds" if seconds else "a whole frame number"
                 raise FormatError(f"{path}, {where}: expected {expected}, got {_cell(row, column)[:40]!r}")
             values.append(value)
-        if not is_background(_cell(row, label)):
-            first, last = values
-            yield Interval(_cell(row, label), first, last + inclusive, seconds, _cell(row, file), where)
+        first, last = values
+        yield Interval(_cell(row, label), first, last + inclusive, seconds, _cell(row, file), where)
 
 
 def _frame_rows(
     rows: list[tuple[int, list[str]]], label: int, frame: int | None, file: int | None, path: Path
-) -> list[Interval]:
+) -> Iterator[Interval]:
     """A label per frame; frames are rows in order, or the numbers of their column, counted from 0."""
-    frames: dict[str, dict[int, str]] = {}
+    known: dict[str, set[int]] = {}
+    tags: dict[tuple[str, str], list[int]] = {}
     for line, row in rows:
-        labels = frames.setdefault(_cell(row, file), {})
-        number: int | str = len(labels)
-        if frame is not None:
-            word = _cell(row, frame)
-            number = int(word) if word.isdecimal() and len(word) < 10 else word
-        if not isinstance(number, int) or number in labels:
-            told = "twice" if isinstance(number, int) else "not a whole number"
-            raise FormatError(f"{path}, line {line}: frame {str(number)[:40]} is {told}")
-        labels[number] = _cell(row, label)
-    intervals = []
-    for name, labels in frames.items():
-        runs = sorted(labels)
-        start = 0
-        for i in range(1, len(runs) + 1):  # stretches of frames without a gap
-            if i == len(runs) or runs[i] != runs[i - 1] + 1:
-                stretch = ["" if is_background(labels[t]) else labels[t] for t in runs[start:i]]
-                for s in segments_from_frames(stretch):
-                    intervals.append(
-                        Interval(s.label, s.start + runs[start], s.stop + runs[start], recording=name)
-                    )
-                start = i
-    return intervals
+        frames = known.setdefault(_cell(row, file), set())
+        word = str(len(frames)) if frame is None else _cell(row, frame)
+        if not word.isdecimal() or len(word) > 9:
+            raise FormatError(f"{path}, line {line}: frame {word[:40]} is not a whole number")
+        if int(word) in frames:
+            raise FormatError(f"{path}, line {line}: frame {word} occurs twice")
+        frames.add(int(word))
+        tags.setdefault((_cell(row, file), _cell(row, label)), []).append(int(word))
+    return tagged_frames(tags)

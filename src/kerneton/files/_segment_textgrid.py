@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kerneton.exceptions import FormatError
-from kerneton.files._segment_text import MAX_INTERVALS, Interval, is_background
+from kerneton.files.segments import MAX_INTERVALS, Interval, check_tier
 
-# The long form is the short one with names before the values and numbers of items in brackets, which mean nothing.
+# The long form is the short one with names before the values and item numbers in brackets, which are skipped.
 _TOKEN = re.compile(
     r'"((?:[^"]|"")*)"|\[[^\]\n]*\]|(?<![\w.])(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?![\w.])|<(\w+)>'
 )
@@ -28,7 +28,7 @@ def textgrid_intervals(text: str, path: Path, tier: str | None) -> list[Interval
     ... 0 3 ""
     ... 3 9 "wave"'''
     >>> [(i.label, i.start, i.stop) for i in textgrid_intervals(text, Path("a.TextGrid"), None)]
-    [('wave', 3.0, 9.0)]
+    [('', 0.0, 3.0), ('wave', 3.0, 9.0)]
     """
     values = _values(text)
     intervals: list[Interval] = []
@@ -40,21 +40,19 @@ def textgrid_intervals(text: str, path: Path, tier: str | None) -> list[Interval
         for _ in range(_count(next(values)) if exists is True else 0):
             kind, name = next(values), next(values)
             _, _, n = _number(next(values)), _number(next(values)), _count(next(values))
-            names.append(name)
+            names.append(str(name))
             for i in range(n):
                 start = _number(next(values))
                 stop = _number(next(values)) if kind == "IntervalTier" else start
                 label = str(next(values)).strip()
-                wanted = kind == "IntervalTier" and (tier is None or name == tier)
-                if wanted and not is_background(label):
+                if kind == "IntervalTier" and tier in (None, name):
                     where = f"tier {str(name)[:40]!r}, interval {i + 1}"
                     intervals.append(Interval(label, start, stop, seconds=True, where=where))
     except FormatError:
         raise
     except (StopIteration, ValueError):
         raise FormatError(f"{path}: the TextGrid is cut off or damaged") from None
-    if tier is not None and tier not in names:
-        raise FormatError(f"{path}: no tier {tier!r}; there are {', '.join(str(n) for n in names[:20])}")
+    check_tier(tier, names, path)
     return intervals
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.parsers import expat
 
 from kerneton.data.segments import Segment
 from kerneton.exceptions import FormatError
-from kerneton.files._segment_text import MAX_INTERVALS, Interval, is_background
+from kerneton.files.segments import Interval, check_tier, tagged_frames
 
 _DEEPEST = 64
 _MAX_FRAME = 10**9
@@ -53,37 +53,31 @@ def parse_xml(data: bytes, path: Path) -> ElementTree.Element:
         raise FormatError(f"{path}: damaged XML: {error}") from error
 
 
-def eaf_intervals(root: ElementTree.Element, path: Path, tier: str | None) -> list[Interval]:
-    """Aligned annotations of ELAN's tiers; an annotation that refers to another has that one's time."""
+def eaf_intervals(root: ElementTree.Element, path: Path, tier: str | None) -> Iterator[Interval]:
+    """Aligned annotations of ELAN's tiers; an annotation that refers to another has the same time."""
     slots = {s.get("TIME_SLOT_ID"): s.get("TIME_VALUE") for s in root.iter("TIME_SLOT")}
-    tiers = [t.get("TIER_ID") or "" for t in root.iter("TIER")]
-    if tier is not None and tier not in tiers:
-        raise FormatError(f"{path}: no tier {tier!r}; there are {', '.join(tiers[:20])}")
+    check_tier(tier, [t.get("TIER_ID") or "" for t in root.iter("TIER")], path)
     times: dict[str | None, tuple[float, float]] = {}
-    intervals = []
     for element in root.iter("TIER"):
         for item in element.iter():
             if item.tag == "ALIGNABLE_ANNOTATION":
                 bounds = [slots.get(item.get(f"TIME_SLOT_REF{i}")) for i in (1, 2)]
                 if any(b is None for b in bounds):
-                    continue  # ELAN leaves times open that follow from neighbours
+                    continue  # ELAN does not store times that follow from neighbours
                 start, stop = (_number(b, path) / 1000 for b in bounds)
                 times[item.get("ANNOTATION_ID")] = (start, stop)
             elif item.tag == "REF_ANNOTATION" and item.get("ANNOTATION_REF") in times:
                 start, stop = times[item.get("ANNOTATION_REF")]
             else:
                 continue
-            label = (item.findtext("ANNOTATION_VALUE") or "").strip()
-            wanted = tier is None or element.get("TIER_ID") == tier
-            if wanted and not is_background(label):
+            if tier in (None, element.get("TIER_ID")):
+                label = (item.findtext("ANNOTATION_VALUE") or "").strip()
                 where = f"annotation {item.get('ANNOTATION_ID', '?')[:40]}"
-                intervals.append(Interval(label, start, stop, seconds=True, where=where))
-    return _limited(intervals, path)
+                yield Interval(label, start, stop, seconds=True, where=where)
 
 
-def cvat_intervals(root: ElementTree.Element, path: Path) -> list[Interval]:
-    """Tracks of CVAT's video form from their first frame to where they go outside, and runs of tags of images."""
-    intervals = []
+def cvat_intervals(root: ElementTree.Element, path: Path) -> Iterator[Interval]:
+    """Tracks of CVAT's video form from their first frame to where they go outside, and runs of tagged frames."""
     for track in root.iter("track"):
         label = (track.get("label") or "").strip()
         shapes = [s for s in track if s.get("frame") is not None]
@@ -91,27 +85,19 @@ def cvat_intervals(root: ElementTree.Element, path: Path) -> list[Interval]:
         start: int | None = None
         for frame, outside in frames:
             if outside and start is not None:
-                intervals.append(Interval(label, start, frame))
+                yield Interval(label, start, frame)
                 start = None
             elif not outside and start is None:
                 start = frame
         if start is not None:  # it lasts to its last shape
-            intervals.append(Interval(label, start, frames[-1][0] + 1))
-    tags: dict[str, list[int]] = {}
-    for image in root.iter("image"):
-        frame = int(_number(image.get("id"), path))
-        for tag in image.iter("tag"):
-            tags.setdefault((tag.get("label") or "").strip(), []).append(frame)
-    for tag in root.findall("tag"):  # of whole frames, in the video form
-        tags.setdefault((tag.get("label") or "").strip(), []).append(int(_number(tag.get("frame"), path)))
-    for label, numbers in tags.items():
-        ordered = sorted(set(numbers))
-        start = 0
-        for i in range(1, len(ordered) + 1):
-            if i == len(ordered) or ordered[i] != ordered[i - 1] + 1:
-                intervals.append(Interval(label, ordered[start], ordered[i - 1] + 1))
-                start = i
-    return _limited([i for i in intervals if not is_background(i.label)], path)
+            yield Interval(label, start, frames[-1][0] + 1)
+    found = [(image.get("id"), tag) for image in root.iter("image") for tag in image.iter("tag")]
+    found += [(tag.get("frame"), tag) for tag in root.findall("tag")]  # of whole frames, in the video form
+    tags: dict[tuple[str, str], list[int]] = {}
+    for number, tag in found:
+        label = (tag.get("label") or "").strip()
+        tags.setdefault(("", label), []).append(int(_number(number, path)))
+    yield from tagged_frames(tags)
 
 
 def _number(text: str | None, path: Path) -> float:
@@ -122,12 +108,6 @@ def _number(text: str | None, path: Path) -> float:
     if not 0 <= value <= _MAX_FRAME:
         raise FormatError(f"{path}: expected a time or frame number, got {str(text)[:40]!r}")
     return value
-
-
-def _limited(intervals: list[Interval], path: Path) -> list[Interval]:
-    if len(intervals) > MAX_INTERVALS:
-        raise FormatError(f"{path}: {len(intervals)} segments; at most {MAX_INTERVALS} are read")
-    return intervals
 
 
 def eaf_text(segments: Iterable[Segment], fps: float, tier: str = "actions") -> str:

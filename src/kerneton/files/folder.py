@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import os
 import re
 import warnings
@@ -19,15 +18,22 @@ from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
-from kerneton.files._segment_text import FOLDER_TABLE, is_segment_file, named_after
 from kerneton.files.readers._layouts import Renaming, spellings
 from kerneton.files.readers._text import rows
 from kerneton.files.readers._values import is_folder
-from kerneton.files.summary import Summary, summarize
-
-__all__ = ["Entry", "Summary", "find_entries", "load_folder", "summarize"]
 
 _INDEX = "index.csv"
+FOLDER_TABLE = "segments.csv"  # segments of several recordings in a folder
+_SEGMENTS = (
+    ".segments.csv",
+    ".labels.csv",
+    ".eaf",
+    ".TextGrid",
+    ".textgrid",
+    ".segments.json",
+    ".segments.xml",
+)
+_USUAL = {suffix for form in readers.FORMATS.values() for suffix in form.suffixes}  # of recordings
 # Never recordings of joints, whatever their first bytes look like.
 _OTHERS = {
     *(".md", ".rst", ".pdf", ".html", ".py", ".ipynb", ".m", ".ini", ".yaml", ".yml", ".toml", ".log"),
@@ -41,7 +47,7 @@ Columns = Sequence[str] | Mapping[str, str] | None
 
 @dataclass(frozen=True)
 class Entry:
-    """A file or folder that is a recording, with the label and subject that its place tells."""
+    """A file or folder that is a recording, with the label and subject that follow from its place."""
 
     path: Path
     label: str | None = None
@@ -66,15 +72,15 @@ def load_folder(
     """Read every recording below a folder, or in one file of many, with labels and subjects.
 
     Without ``pattern`` and ``index``, folders name labels and subjects: ``label/subject/file`` or ``label/file``. A
-    file that holds recordings of several labels keeps its own. An ``index.csv`` in the folder is used unasked.
+    file with recordings of several labels keeps its own. An ``index.csv`` in the folder is used by default.
 
     Parameters
     ----------
     path : path
-        The folder, or a file that holds many recordings.
+        The folder, or a file with many recordings.
     pattern : str, optional
-        What file names say, without their ending: ``"a{label}_s{subject}_e{take}"``; ``*`` is anything. With a
-        ``/`` it describes the path below the folder. What it does not name still comes from the tree.
+        The parts of file names, without extension: ``"a{label}_s{subject}_e{take}"``; ``*`` matches anything. With a
+        ``/`` it describes the path below the folder. What it does not name still follows from the folders.
     index : path, optional
         A table with the columns ``file`` (below the folder), ``label`` and ``subject``; only its files are read.
     layout, fps, columns, rename : optional
@@ -84,8 +90,7 @@ def load_folder(
         given is found in all recordings together; the attribute ``conversion`` of the result says what was done.
         Formats that state these, such as C3D, are left alone.
     skip_broken : bool, default=False
-        Whether files that cannot be read are left out with a warning that lists them; else they are an error
-        that lists them.
+        Whether files that cannot be read are skipped with a warning that lists them; otherwise they are an error.
     progress : callable, optional
         Wraps the list of files, like ``tqdm.tqdm``.
 
@@ -137,7 +142,7 @@ def load_folder(
 
 
 def file_problem(path: Path, error: KernetonError) -> tuple[str, str]:
-    """Who and what, for `kerneton.data.validation.grouped`: the file, and what is wrong with it.
+    """The file and what is wrong with it, for `kerneton.data.validation.grouped`.
 
     >>> file_problem(Path("a.csv"), FormatError("a.csv, line 3: no number"))
     ('a.csv:', 'line 3: no number')
@@ -146,19 +151,35 @@ def file_problem(path: Path, error: KernetonError) -> tuple[str, str]:
 
 
 def read_entry(path: Path, options: Mapping[str, Any]) -> list[SkeletonSequence]:
-    """The recordings of one file among others: columns are for the tables, not for the files beside them."""
+    """The recordings of one file of a folder; ``columns`` apply to tables only."""
     if options.get("columns") is not None and readers.detect_format(path) != "csv_table":
         options = {**options, "columns": None}
     recordings = readers.read(path, **options)
-    if named_after(path) is None and not path.with_name(FOLDER_TABLE).is_file():
+    if segment_file_of(path) is None and not path.with_name(FOLDER_TABLE).is_file():
         return recordings
     from kerneton.files.segments import beside_segments
 
     return beside_segments(recordings, path)
 
 
+def segment_file_of(path: Path) -> Path | None:
+    """The file of segments beside a recording that has its name, if there is one."""
+    beside = (path.with_name(path.stem + suffix) for suffix in _SEGMENTS)
+    return next((file for file in beside if file != path and file.is_file()), None)
+
+
+def is_segment_file(path: Path) -> bool:
+    """Whether the name of a file says that it contains segments, not a recording.
+
+    >>> is_segment_file(Path("a/long.segments.csv")), is_segment_file(Path("a/long.csv"))
+    (True, False)
+    """
+    name = path.name.lower()
+    return name == FOLDER_TABLE or name.endswith(tuple(suffix.lower() for suffix in _SEGMENTS))
+
+
 def _check_renamed(names: Renaming, sequences: Sequence[SkeletonSequence]) -> None:
-    """Refuse a new name that no recording got: its old one is misspelt itself."""
+    """Refuse a renaming that no recording needed: the old name is probably misspelt."""
     unused = [old for old in names if old not in names.met]
     if unused:
         there = sorted({joint for s in sequences if s.layout is not None for joint in s.layout.joints})
@@ -170,10 +191,9 @@ def _check_renamed(names: Renaming, sequences: Sequence[SkeletonSequence]) -> No
 def find_entries(
     folder: Path, above: tuple[str, ...] = (), *, seen: frozenset[str] = frozenset()
 ) -> Iterator[Entry]:
-    """Recordings below a folder in alphabetical order; the first two folders above are label and subject.
+    """Recordings below a folder in alphabetical order; the first two folder names are label and subject.
 
-    Names that begin with a dot or with two underscores are left out, and links to a folder above. The content is not
-    read.
+    Names that begin with a dot or with two underscores are left out, and links to a parent folder.
 
     >>> import tempfile
     >>> root = Path(tempfile.mkdtemp())
@@ -199,26 +219,21 @@ def find_entries(
 
 
 def listed_entries(folder: Path) -> Iterator[Entry]:
-    """Recordings by the folder's ``index.csv`` where there is one, else by its tree."""
+    """Recordings by the ``index.csv`` of a folder if there is one, else by its subfolders."""
     index = folder / _INDEX
     return _indexed(folder, index) if index.is_file() else find_entries(folder)
 
 
 def _may_be_recording(path: Path) -> bool:
-    """By name, so that a recording too broken to be recognised is reported, else by content."""
+    """Whether a file is a recording: by name, so that damaged recordings are reported, or else by content."""
     suffix = path.suffix.lower()
-    if suffix in _usual_suffixes():
+    if suffix in _USUAL:
         return not path.stem.lower().startswith(_NOTES) and not is_segment_file(path)
     return suffix not in _OTHERS and not is_segment_file(path) and readers.detect_format(path) is not None
 
 
-@functools.cache
-def _usual_suffixes() -> frozenset[str]:
-    return frozenset(suffix for format in readers.FORMATS.values() for suffix in format.suffixes)
-
-
 def _indexed(root: Path, index: Path) -> Iterator[Entry]:
-    """The rows of an index; a relative path is taken from the folder, or else from where we are."""
+    """The rows of an index; a relative path starts at the folder, or else at the working directory."""
     index = root / index if (root / index).is_file() else index
     if not index.is_file():
         raise MissingDataError(f"{index}: no such index file")
@@ -251,7 +266,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
     fields = parts[1::2]
     if len(set(fields)) != len(fields) or not {"label", "subject"} & set(fields):
         raise ParameterError(
-            f"pattern {pattern!r} must hold {{label}} or {{subject}} and every name once; "
+            f"pattern {pattern!r} must contain {{label}} or {{subject}}, and every name only once; "
             "for example 'a{label}_s{subject}_e{take}'"
         )
     if "{" in "".join(parts[::2]) or "}" in "".join(parts[::2]):
@@ -272,7 +287,7 @@ def _matched(entry: Entry, root: Path, fits: re.Pattern[str], pattern: str) -> E
 
 
 def _named(sequences: list[SkeletonSequence], entry: Entry, root: Path) -> Iterator[SkeletonSequence]:
-    """The file's recordings with the folder's label and subject, named by their path below the folder."""
+    """The recordings of a file with the label and subject of its entry, named by their path below the folder."""
     parent = entry.path.parent
     inside = parent.relative_to(root) if parent.is_relative_to(root) else Path()
     facts = {

@@ -9,15 +9,53 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from kerneton.data.segments import Segment, as_segments
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, FormatError, MissingDataError
-from kerneton.files._segment_text import FOLDER_TABLE, MAX_BYTES, Interval, decode, named_after
+from kerneton.files.folder import FOLDER_TABLE, segment_file_of
 from kerneton.files.output import write_text
+from kerneton.files.readers._text import decode
+
+MAX_BYTES = 1 << 26  # 64 MiB are enough for all segments that people draw
+MAX_INTERVALS = 1_000_000
+_BACKGROUND = {"", "-", "none", "null", "nan", "background", "no action", "unlabeled", "unlabelled"}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A label from start to stop, in frames as in a slice, or in seconds."""
+
+    label: str
+    start: float
+    stop: float
+    seconds: bool = False
+    recording: str = ""
+    where: str = ""  # for errors: "line 3"
+
+
+def tagged_frames(frames: Mapping[tuple[str, str], Iterable[int]]) -> Iterator[Interval]:
+    """Intervals of consecutive frames; ``frames`` are those of each recording and label.
+
+    >>> [(i.start, i.stop) for i in tagged_frames({("", "wave"): [3, 4, 5, 9]})]
+    [(3, 6), (9, 10)]
+    """
+    for (recording, label), numbers in frames.items():
+        # In a run of consecutive numbers, number - position is constant.
+        for _, run in itertools.groupby(enumerate(sorted(set(numbers))), lambda pair: pair[1] - pair[0]):
+            members = [number for _, number in run]
+            yield Interval(label, members[0], members[-1] + 1, recording=recording)
+
+
+def check_tier(tier: str | None, tiers: Collection[str], path: Path) -> None:
+    """Refuse a tier that a file does not have."""
+    if tier is not None and tier not in tiers:
+        raise FormatError(f"{path}: no tier {tier!r}; there are {', '.join(list(tiers)[:20])}")
 
 
 def read_segments(
@@ -28,7 +66,7 @@ def read_segments(
     Parameters
     ----------
     path : path
-        The form is found from the content.
+        The format is detected from the content.
     fps : float, optional
         Frames per second of the recording, for files whose times are seconds.
     tier : str, optional
@@ -50,10 +88,14 @@ def read_segments(
         raise MissingDataError(f"{path}: cannot be read: {error.strerror or error}") from error
     if len(data) > MAX_BYTES:
         raise FormatError(f"{path}: larger than {MAX_BYTES >> 20} MiB, too large for a file of segments")
-    return _to_frames(_intervals(data, path, tier), path, fps)
+    intervals = list(itertools.islice(_intervals(data, path, tier), MAX_INTERVALS + 1))
+    if len(intervals) > MAX_INTERVALS:
+        raise FormatError(f"{path}: more than {MAX_INTERVALS} segments")
+    wanted = [interval for interval in intervals if interval.label.strip().lower() not in _BACKGROUND]
+    return _to_frames(wanted, path, fps)
 
 
-def _intervals(data: bytes, path: Path, tier: str | None) -> list[Interval]:
+def _intervals(data: bytes, path: Path, tier: str | None) -> Iterable[Interval]:
     text = decode(data)
     head = text.lstrip()[:256]
     if head.startswith("<"):
@@ -84,21 +126,19 @@ def _to_frames(
     found: dict[str, list[Segment]] = {}
     problems = []
     for item in intervals:
+        if item.seconds and fps is None:
+            problems.append("its times are seconds: the frame rate is needed (fps=, --fps)")
+            continue
         try:
-            if item.seconds:
-                if fps is None:
-                    raise DataError("its times are seconds: the frame rate is needed (fps=, --fps)")
+            if item.seconds and fps is not None:
                 segment = Segment.from_seconds(item.label, item.start, item.stop, fps)
             else:
                 segment = Segment(item.label, int(item.start), int(item.stop))
+            found.setdefault(_stem(item.recording), []).append(segment)
         except DataError as error:
             problems.append(f"{item.where}: {error}" if item.where else str(error))
-            continue
-        found.setdefault(_stem(item.recording), []).append(segment)
     if problems:
-        unique = list(
-            dict.fromkeys(p.partition(": ")[2] if "frame rate is needed" in p else p for p in problems)
-        )
+        unique = list(dict.fromkeys(problems))
         more = f"; and {len(unique) - 5} more" if len(unique) > 5 else ""
         raise FormatError(f"{path}: {'; '.join(unique[:5])}{more}")
     return {name: as_segments(segments) for name, segments in found.items()}
@@ -111,7 +151,7 @@ def with_segments(
     fps: float | None = None,
     tier: str | None = None,
 ) -> list[SkeletonSequence]:
-    """Recordings with the segments of a file, which names them by file name or is about the only one.
+    """Recordings with the segments of a file, which names the recordings, or belongs to the only one.
 
     >>> import numpy as np, tempfile
     >>> file = Path(tempfile.mkdtemp()) / "segments.csv"
@@ -145,37 +185,29 @@ def segments_beside(path: str | os.PathLike[str]) -> Path | None:
     True
     """
     path = Path(path)
-    if (beside := named_after(path)) is not None:
+    if (beside := segment_file_of(path)) is not None:
         return beside
     table = path.with_name(FOLDER_TABLE)
-    if table.is_file() and table != path and _stem(path.name) in read_segment_names(table):
-        return table
-    return None
+    if not table.is_file() or table == path:
+        return None
+    with table.open("rb") as file:
+        intervals = _intervals(file.read(MAX_BYTES), table, None)
+    return table if _stem(path.name) in {_stem(interval.recording) for interval in intervals} else None
 
 
 def beside_segments(
     recordings: Sequence[SkeletonSequence], path: str | os.PathLike[str]
 ) -> list[SkeletonSequence]:
-    """The recordings of a file, with the segments of the file beside it where they have none themselves.
+    """The recordings of a file, with the segments of the file beside it if they have none themselves.
 
-    Segments are about the file's first recording: annotation tools know one timeline.
+    Segments belong to the first recording of the file: annotation tools have one timeline.
     """
     if not recordings or any(r.segments for r in recordings) or (beside := segments_beside(path)) is None:
         return list(recordings)
     first = recordings[0]
-    if beside.name.lower() == FOLDER_TABLE:
-        found = read_segments(beside, fps=first.fps).get(_stem(Path(path).name), ())
-    else:
-        found = next(iter(read_segments(beside, fps=first.fps).values()), ())
-    return [first.replace(segments=found), *recordings[1:]]
-
-
-def read_segment_names(path: Path) -> set[str]:
-    """The recordings that a table of segments names."""
-    from kerneton.files._segment_tables import table_intervals
-
-    with path.open("rb") as file:
-        return {_stem(i.recording) for i in table_intervals(decode(file.read(MAX_BYTES)), path)}
+    found = read_segments(beside, fps=first.fps)
+    name = _stem(Path(path).name) if beside.name.lower() == FOLDER_TABLE else next(iter(found), "")
+    return [first.replace(segments=found.get(name, ())), *recordings[1:]]
 
 
 def write_segments(path: str | os.PathLike[str], segments: Iterable[Segment]) -> None:
