@@ -147,8 +147,8 @@ ORDERS = ["".join(p) for p in itertools.permutations("XYZ")]
 def test_forward_kinematics(tmp_path, degrees, orders):
     for seed in range(4):
         body = Body(seed, degrees=degrees, orders=orders[seed % len(orders) :] + orders[: seed % len(orders)])
-        (recording,) = amc.read(body.write(tmp_path), scale=1.0)
-        assert_allclose(recording.joints, body.positions(), atol=1e-6, rtol=0)
+        (recording,) = amc.read(body.write(tmp_path))
+        assert_allclose(recording.joints, body.positions() * 0.0254 / 0.45, atol=1e-6, rtol=0)
 
 
 def test_cmu_names_units_and_layout(tmp_path):
@@ -189,14 +189,14 @@ def test_bones_left_out_of_a_frame_are_missing_and_of_all_frames_rest(tmp_path):
     humerus = [i for i, line in enumerate(lines) if line.startswith("lhumerus ")]
     del lines[humerus[2]]
     path.write_text("\n".join(lines))
-    (recording,) = amc.read(path, scale=1.0)
+    (recording,) = amc.read(path)
     gone = ["left_elbow", "left_forearm", "left_wrist", "left_hand", "left_fingers", "left_thumb"]
     assert {HDM_31.joints[j] for j in np.flatnonzero(np.isnan(recording.joints[2]).any(axis=1))} == set(gone)
     assert not np.isnan(recording.joints[[0, 1, 3]]).any()
     for frame in body.values:
         frame["lhumerus"] = 0 * frame["lhumerus"]
     path.write_text("\n".join(line for line in lines if not line.startswith("lhumerus ")))
-    assert_allclose(amc.read(path, scale=1.0)[0].joints, body.positions(), atol=1e-6)
+    assert_allclose(amc.read(path)[0].joints, body.positions() * 0.0254 / 0.45, atol=1e-6)
 
 
 def test_which_skeleton(tmp_path):

@@ -13,10 +13,8 @@ from samples import motion, pyskl_data, sequence
 
 from kerneton.data.layouts import COCO_17, KINECT_25, OPENPOSE_25, Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import FormatError, ParameterError
+from kerneton.exceptions import FormatError
 from kerneton.files import readers
-from kerneton.files.readers import pyskl
-from kerneton.files.readers._pickle_data import load
 
 
 def put(tmp_path, content, name="mine.pkl"):
@@ -100,12 +98,11 @@ def test_written_files_come_back(tmp_path):
         sequence(KINECT_25, name="b", label="bow", subject=None, fps=None),
         sequence(KINECT_25, name="c", label=None),
     ]
-    pyskl.write(tmp_path / "x.pkl", many, splits={"train": ["a", "b"], "test": ["c"]})
+    readers.write(tmp_path / "x.pkl", many)
     back = readers.read(tmp_path / "x.pkl")
     for a, b in zip(many, back, strict=True):
         assert (a.name, a.label, a.subject, a.fps, a.layout) == (b.name, b.label, b.subject, b.fps, b.layout)
         assert_allclose(a.joints, b.joints, rtol=1e-6)
-    assert pyskl.read_splits(tmp_path / "x.pkl") == {"train": ["a", "b"], "test": ["c"]}
 
 
 def test_written_files_are_what_pyskl_expects(tmp_path):
@@ -133,18 +130,12 @@ def test_written_files_are_what_pyskl_expects(tmp_path):
     back = readers.read(tmp_path / "x.pkl")[0]
     present = ~np.isnan(joints)
     assert_allclose(back.joints[present], joints[present], rtol=1e-6)
-    pyskl.write(tmp_path / "y.pkl", [flat], img_shape=(1080, 1920))
-    assert load(tmp_path / "y.pkl")["annotations"][0]["img_shape"] == (1080, 1920)
 
 
-def test_names_and_splits_are_checked(tmp_path):
+def test_names_are_made_unique(tmp_path):
     same = [sequence(KINECT_25, name=""), sequence(KINECT_25, name="b"), sequence(KINECT_25, name="b")]
     readers.write(tmp_path / "x.pkl", same)
     assert [s.name for s in readers.read(tmp_path / "x.pkl")] == ["recording_1", "b", "b_2"]
-    with pytest.raises(ParameterError, match="splits name z, which is not among the recordings"):
-        pyskl.write(tmp_path / "x.pkl", same, splits={"train": ["b", "z"]})
-    with pytest.raises(FormatError, match="no dict 'split'"):
-        pyskl.read_splits(put(tmp_path, pickle.dumps(annotated())))
 
 
 def test_own_layouts_keep_joint_names_and_bones(tmp_path):

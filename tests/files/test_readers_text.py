@@ -206,7 +206,7 @@ def test_limits_of_lines_and_tables(tmp_path, monkeypatch):
     monkeypatch.setattr("kerneton.files.readers._text.MAX_BYTES", 1000)
     with pytest.raises(FormatError, match="line 63: more than 0 MiB of numbers"):
         table(put(tmp_path, "1 2\n" * 100), [2], "x y")
-    with pytest.raises(MissingDataError, match="cannot be read"):
+    with pytest.raises(MissingDataError, match="no such file"):
         list(lines(tmp_path / "none"))
 
 

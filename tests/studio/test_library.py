@@ -9,8 +9,8 @@ from samples import SAMPLES
 
 from kerneton import load_folder, make_actions
 from kerneton.exceptions import FormatError, MissingDataError, ParameterError
-from kerneton.files.summary import summarize
 from kerneton.files.readers import read, write
+from kerneton.files.summary import summarize
 from kerneton.studio.demo import add_demo
 from kerneton.studio.facts import motion
 from kerneton.studio.library import Library

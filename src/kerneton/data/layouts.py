@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kerneton.data.layout import JointsLike, Layout, sides
 
-__all__ = ["LAYOUTS", "JointsLike", "Layout", "plain_layout"]
+__all__ = ["LAYOUTS", "JointsLike", "Layout", "chains", "plain_layout", "sides"]
 
 ARM = ("shoulder", "elbow", "wrist", "hand")
 LEG = ("hip", "knee", "ankle", "foot")

@@ -19,8 +19,7 @@ from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
 from kerneton.files.readers._layouts import Renaming, spellings
-from kerneton.files.readers._text import rows
-from kerneton.files.readers._values import is_folder
+from kerneton.files.readers._text import is_folder, rows
 
 _INDEX = "index.csv"
 FOLDER_TABLE = "segments.csv"  # segments of several recordings in a folder

@@ -88,7 +88,7 @@ class Report:
     protocol: str
     model: str
     parameters: dict[str, Any]
-    data: dict[str, Any]  # see `kerneton.files.folder.Summary`
+    data: dict[str, Any]  # see `kerneton.files.summary.Summary`
     versions: dict[str, str]
 
     @property

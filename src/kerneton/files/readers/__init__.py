@@ -36,8 +36,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import to_convention
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.readers._layouts import named_layout, rename_joints
-from kerneton.files.readers._text import decode
-from kerneton.files.readers._values import is_folder, read_head
+from kerneton.files.readers._text import decode, is_folder, read_head
 
 
 class Format(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the columns of a table mean: coordinates of joints, or one joint a row, and what goes with them."""
+"""What the columns of a table mean: coordinates of all joints, or of one joint per row, labels and so on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pose estimators' files share: JSON within limits, one person among several, picture axes to ours."""
+"""What readers of pose estimators share: JSON within limits, one person among several, axes of pictures."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kerneton.exceptions import FormatError
 from kerneton.files.readers._values import FLOOR, check_values, read_bytes
 
 LOG = logging.getLogger("kerneton.files.readers")
-_JSON_LIMIT = 1 << 27  # bytes; as Python objects JSON takes about ten times its size
-_JSON_FACTOR = 16  # and no more than this, beside the budget's floor
+_JSON_LIMIT = 1 << 27  # bytes; as Python objects, JSON takes about ten times its size
+_JSON_FACTOR = 16  # largest ratio of memory to text, in addition to the floor of the budget
 
 
 def is_json(head: bytes) -> bool:
-    """Whether a file opens like a JSON object or list.
+    """Whether a file starts like a JSON object or list.
 
     >>> is_json(b' {"people": []}'), is_json(b"x,y")
     (True, False)
@@ -35,23 +35,18 @@ def load_json(path: Path) -> Any:
     content = read_bytes(path)
     if len(content) > _JSON_LIMIT:
         raise FormatError(f"{path}: {len(content) >> 20} MiB of JSON; at most {_JSON_LIMIT >> 20} are read")
-    _check_objects(content, path)
-    try:
-        return json.loads(content)
-    except json.JSONDecodeError as error:
-        raise FormatError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
-    except (ValueError, RecursionError) as error:  # not text, numbers of many digits, thousands of brackets
-        raise FormatError(f"{path}: not JSON ({type(error).__name__})") from None
-
-
-def _check_objects(content: bytes, path: Path) -> None:
-    """Refuse JSON whose lists and objects would take far more memory than its text."""
     cost = 64 * content.count(b"[") + 240 * content.count(b"{") + 32 * content.count(b",")
     if cost > FLOOR + _JSON_FACTOR * len(content):
         raise FormatError(
             f"{path}: {len(content)} bytes of JSON that would need {cost >> 20} MiB of memory; "
             "a recording contains numbers, but this file contains empty lists"
         )
+    try:
+        return json.loads(content)
+    except json.JSONDecodeError as error:
+        raise FormatError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
+    except (ValueError, RecursionError) as error:  # not text, numbers of many digits, thousands of brackets
+        raise FormatError(f"{path}: not JSON ({type(error).__name__})") from None
 
 
 def number_array(value: Any, where: str) -> np.ndarray:
@@ -83,7 +78,7 @@ def frame_rate(document: Any) -> float | None:
 
 
 def natural_order(name: str) -> list[tuple[int, int, str]]:
-    """A sorting key that counts: frame_9 before frame_10.
+    """A sorting key by the numbers in a name: frame_9 before frame_10.
 
     >>> sorted(["f_10", "f_9", "e"], key=natural_order)
     ['e', 'f_9', 'f_10']
@@ -92,37 +87,34 @@ def natural_order(name: str) -> list[tuple[int, int, str]]:
     return [(1, int(part), "") if i % 2 else (0, 0, part) for i, part in enumerate(parts)]
 
 
-def follow(people: Sequence[np.ndarray]) -> np.ndarray:
-    """One person through frames of several, (T, J, 4) from arrays (P_t, J, 4) of x, y, z, confidence.
+def follow(people: Sequence[Sequence[np.ndarray]], n_joints: int) -> np.ndarray:
+    """One person through frames with several, (T, J, 4): x, y, z, confidence; ``people`` are (J, 4) each.
 
-    The most confident person of all frames is followed in both directions to the nearest person of the next frame;
-    one who is further away than the body is large is somebody else, and the frame has nobody: NaN, confidence 0.
+    The most confident person of all frames is followed in both directions to the nearest person of the next frame. If
+    the nearest is further away than the size of the body, the frame has nobody: NaN, confidence 0.
 
-    >>> left, right = np.array([[[0, 0, 0, 0.9], [0, 2, 0, 1]]]), np.array([[[9, 0, 0, 0.5], [9, 2, 0, 0.5]]])
-    >>> follow([np.concatenate([right, left]), left + 0.1, right])[:, 0, 0]
+    >>> left, right = np.array([[0, 0, 0, 0.9], [0, 2, 0, 1]]), np.array([[9, 0, 0, 0.5], [9, 2, 0, 0.5]])
+    >>> follow([[right, left], [left + 0.1], [right]], 2)[:, 0, 0]
     array([0. , 0.1, nan])
     """
-    shape = next((p.shape[1:] for p in people if len(p)), (1, 4))
-    track = np.full((len(people), *shape), np.nan)
-    track[..., 3] = 0
-    people = [
-        np.where(np.isnan(p).any(axis=-1, keepdims=True), [np.nan] * 3 + [0], p) if len(p) else p
-        for p in people
-    ]
-    scores = [p[..., 3].mean(axis=1).max() if len(p) else -1.0 for p in people]
+    track = np.full((len(people), n_joints, 4), [np.nan] * 3 + [0])
+    nobody = np.empty((0, n_joints, 4))  # shared by all frames without a person
+    frames = [np.array(frame) if frame else nobody for frame in people]
+    for frame in frames:
+        frame[np.isnan(frame).any(axis=-1)] = [np.nan] * 3 + [0]
+    scores = [frame[..., 3].mean(axis=1).max() if len(frame) else -1.0 for frame in frames]
     start = int(np.argmax(scores))
-    if not len(people[start]):
+    if not len(frames[start]):
         return track
-    first = people[start][int(np.argmax(people[start][..., 3].mean(axis=1)))]
+    first = frames[start][int(np.argmax(frames[start][..., 3].mean(axis=1)))]
     track[start] = first
-    for frames in (range(start + 1, len(people)), range(start - 1, -1, -1)):
+    for numbers in (range(start + 1, len(frames)), range(start - 1, -1, -1)):
         last = first
-        for t in frames:
-            if len(people[t]):
-                nearest = _nearest(people[t], last)
-                if nearest is not None:
-                    track[t] = nearest
-                    last = np.where(nearest[:, 3:] > 0, nearest, last)  # where each joint was seen last
+        for t in numbers:
+            nearest = _nearest(frames[t], last)
+            if nearest is not None:
+                track[t] = nearest
+                last = np.where(nearest[:, 3:] > 0, nearest, last)  # where each joint was seen last
     return track
 
 

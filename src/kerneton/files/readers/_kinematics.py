@@ -2,62 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-_BLOCK = 2048  # frames whose rotations are held at once
+_BLOCK = 2048  # frames whose rotations are in memory at once
+
+Moves = Callable[[slice], Iterable[tuple[np.ndarray, np.ndarray]]]
 
 
-@dataclass
-class Joint:
-    """A joint of the hierarchy: its rest offset from the parent and its channels, ("rotation", axis) each."""
+def forward_kinematics(parents: Sequence[int], moves: Moves, n_frames: int) -> np.ndarray:
+    """Positions (T, J, 3) of joints: A_j = A_p R_j and x_j = x_p + A_p t_j, with p the parent.
 
-    name: str
-    parent: int  # -1 for a root
-    offset: np.ndarray = field(default_factory=lambda: np.zeros(3))
-    channels: list[tuple[str, int]] = field(default_factory=list)
-    end: bool = False
+    ``parents`` come before their children, depth first; -1 is a root. ``moves`` gives, for a slice of t frames, the shift
+    t_j (t, 3) and the rotation R_j (t, 3, 3) of each joint.
 
-
-def forward_kinematics(joints: list[Joint], values: np.ndarray) -> np.ndarray:
-    """Positions (T, J, 3) of all joints from channel values (T, C), parents before children.
-
-    >>> hip = Joint("hip", -1, np.zeros(3), [("position", 0), ("position", 1), ("position", 2), ("rotation", 2)])
-    >>> knee = Joint("knee", 0, np.array([0.0, -1.0, 0.0]))
-    >>> forward_kinematics([hip, knee], np.array([[0.0, 2.0, 0.0, 90.0]])).round(6) + 0
+    >>> def moves(frames):
+    ...     yield np.array([[0.0, 2.0, 0.0]]), rotations(2, np.array([np.pi / 2]))
+    ...     yield np.array([[0.0, -1.0, 0.0]]), np.eye(3)[None]
+    >>> forward_kinematics([-1, 0], moves, 1).round(6) + 0
     array([[[0., 2., 0.], [1., 2., 0.]]])
     """
-    positions = np.empty((len(values), len(joints), 3))
-    for start in range(0, len(values), _BLOCK):
-        _place(joints, values[start : start + _BLOCK], positions[start : start + _BLOCK])
+    positions = np.empty((n_frames, len(parents), 3))
+    for start in range(0, n_frames, _BLOCK):
+        block = positions[start : start + _BLOCK]
+        # Rotations of the ancestors of the current joint.
+        turns = {-1: np.broadcast_to(np.eye(3), (len(block), 3, 3))}
+        for j, (shift, rotation) in enumerate(moves(slice(start, start + _BLOCK))):
+            for old in [k for k in turns if k > parents[j]]:
+                del turns[old]  # depth first: these have no further children
+            turn, origin = turns[parents[j]], block[:, parents[j]] if parents[j] >= 0 else 0.0
+            block[:, j] = origin + np.einsum("tab,tb->ta", turn, shift)
+            turns[j] = turn @ rotation
     return positions
 
 
-def _place(joints: list[Joint], values: np.ndarray, positions: np.ndarray) -> None:
-    frames = len(values)
-    unmoved = np.broadcast_to(np.eye(3), (frames, 3, 3))
-    turns: dict[int, np.ndarray] = {-1: unmoved}  # rotations of the ancestors of the joint at hand
-    column = 0
-    for i, joint in enumerate(joints):
-        for old in [k for k in turns if k > joint.parent]:
-            del turns[old]  # hierarchies are written depth first, so these have no further children
-        turn, origin = turns[joint.parent], positions[:, joint.parent] if joint.parent >= 0 else 0.0
-        shift = np.broadcast_to(joint.offset, (frames, 3)).copy()
-        for kind, axis in joint.channels:
-            if kind == "position":
-                shift[:, axis] = values[:, column]
-            column += 1
-        positions[:, i] = origin + np.einsum("tab,tb->ta", turn, shift)
-        first = column - len(joint.channels)
-        for k, (kind, axis) in enumerate(joint.channels):
-            if kind == "rotation":
-                turn = turn @ rotations(axis, np.deg2rad(values[:, first + k]))
-        turns[i] = turn
+def rest_size(parents: Sequence[int], offsets: Sequence[np.ndarray]) -> float:
+    """The largest extent of the rest pose along an axis; the position of the root does not matter."""
+    rest = np.zeros((len(parents), 3))
+    for j, parent in enumerate(parents):
+        if parent >= 0:
+            rest[j] = rest[parent] + offsets[j]
+    return float(np.ptp(rest, axis=0).max())
 
 
 def rotations(axis: int, angles: np.ndarray) -> np.ndarray:
-    """Matrices (T, 3, 3) that turn by ``angles`` about the x, y or z axis (0, 1, 2), right-handed.
+    """Matrices (T, 3, 3) that rotate by ``angles`` about the x, y or z axis (0, 1, 2), right-handed.
 
     >>> rotations(2, np.array([np.pi / 2])).round(6) + 0
     array([[[ 0., -1.,  0.], [ 1.,  0.,  0.], [ 0.,  0.,  1.]]])

@@ -20,8 +20,8 @@ import numpy as np
 
 from kerneton.exceptions import FormatError, MissingDataError
 from kerneton.files.readers._arrays import is_text
-from kerneton.files.readers._text import shorten
-from kerneton.files.readers._values import Budget, check_regular
+from kerneton.files.readers._text import check_regular, shorten
+from kerneton.files.readers._values import Budget
 
 MAX_STEPS = 1 << 23  # instructions; an annotation of PYSKL takes about 70
 _STEP = 100  # bytes that an instruction may make: an empty dict, and its places on the stack and in the memo

@@ -1,4 +1,4 @@
-"""Lines, numbers and cells of text files, within limits."""
+"""Files and their text: lines, numbers and cells, within limits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import csv
 import io
 import itertools
 import math
+import stat
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,18 +16,51 @@ import numpy as np
 
 from kerneton.exceptions import FormatError, MissingDataError
 
-MAX_BYTES = 1 << 29  # what a reader may allocate on the word of a header
+MAX_BYTES = 1 << 29  # that a reader may allocate because a header says so
 LARGEST = 1e30  # coordinates beyond this overflow when squared in float32
 MAX_LINE = 1 << 20  # characters; more than a hundred thousand numbers
 MAX_JOINTS = 1000  # a body with face and fingers has a few hundred
 _MISSING = {"", "nan", "na", "n/a", "null", "none", "-"}
 
 
+def check_regular(path: Path) -> int:
+    """The size of a plain file; devices and pipes are refused, since they may have no end."""
+    try:
+        status = path.stat()
+    except FileNotFoundError as error:
+        raise MissingDataError(f"{path}: no such file") from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise MissingDataError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from error
+    if stat.S_ISDIR(status.st_mode):
+        raise MissingDataError(f"{path}: a folder, not a file")
+    if not stat.S_ISREG(status.st_mode):
+        raise MissingDataError(f"{path}: a device, pipe or socket; recordings are read from plain files")
+    return status.st_size
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder; False for impossible paths."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def read_head(path: Path, size: int) -> bytes:
+    """The first bytes of a plain file."""
+    check_regular(path)
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError as error:
+        raise MissingDataError(f"{path}: cannot be read: {error.strerror}") from error
+
+
 def lines(path: Path, *, raw: bool = False) -> Iterator[tuple[int, str]]:
     """Line numbers from 1 and lines without their ends; blank lines are skipped. ``raw``: all lines, with their ends.
 
-    UTF-8, or UTF-16 with its byte order mark, whichever way lines end. Bytes that are no text become U+FFFD
-    and so fail later, where a number or a name is expected.
+    UTF-8, or UTF-16 with its byte order mark, with any line ends. Bytes that are not text become U+FFFD, which is
+    refused later, where a number or a name is expected.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "rows.txt"
@@ -34,11 +68,8 @@ def lines(path: Path, *, raw: bool = False) -> Iterator[tuple[int, str]]:
     >>> list(lines(file))
     [(1, '1 2'), (3, '3 4')]
     """
+    encoding = _encoding(read_head(path, 2))
     try:
-        if not path.is_file():  # devices have no end, and pipes may never begin
-            raise MissingDataError(f"{path}: {'not a plain file' if path.exists() else 'no such file'}")
-        with path.open("rb") as start:
-            encoding = _encoding(start.read(2))
         with path.open(encoding=encoding, errors="replace", newline="") as file:
             number = 0
             while line := file.readline(MAX_LINE + 1):
@@ -54,7 +85,7 @@ def lines(path: Path, *, raw: bool = False) -> Iterator[tuple[int, str]]:
 
 
 def numbers(words: Sequence[str], path: Path, line: int) -> list[float]:
-    """Words as numbers; NaN is a number here, infinity and what squares to it is not.
+    """Words as numbers; NaN is allowed, infinity and numbers whose square is infinite are not.
 
     >>> numbers(["1", "2.5e-1"], Path("wave.txt"), 3)
     [1.0, 0.25]
@@ -65,18 +96,24 @@ def numbers(words: Sequence[str], path: Path, line: int) -> list[float]:
             return values
     except ValueError:
         pass
-    values = []
-    for i, word in enumerate(words):
-        try:
-            value = float(word)
-        except ValueError:
-            raise FormatError(
-                f"{path}, line {line}, column {i + 1}: expected a number, got {shorten(word)!r}"
-            ) from None
-        if abs(value) > LARGEST:
-            raise FormatError(f"{path}, line {line}, column {i + 1}: {shorten(word)!r} is too large")
-        values.append(value)
-    return values
+    return [
+        _checked(_float(word), word, f"{path}, line {line}, column {i}") for i, word in enumerate(words, 1)
+    ]
+
+
+def _float(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+def _checked(value: float | None, word: str, where: str) -> float:
+    if value is None:
+        raise FormatError(f"{where}: expected a number, got {shorten(word)!r}")
+    if abs(value) > LARGEST:
+        raise FormatError(f"{where}: {shorten(word)!r} is too large")
+    return value
 
 
 def table(
@@ -133,17 +170,22 @@ def _encoding(head: bytes) -> str:
     return "utf-16" if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
 
 
+def starts_with_numbers(head: bytes, width: int, n_whole: int) -> bool:
+    """Whether the first rows of a file are ``width`` numbers each, the first ``n_whole`` of them whole."""
+    rows = first_rows(head)
+    return bool(rows) and all(are_numbers(row, width, n_whole) for row in rows)
+
+
 def are_numbers(words: Sequence[str], width: int, n_whole: int = 0) -> bool:
     """Whether these are ``width`` numbers, the first ``n_whole`` of them whole.
 
     >>> are_numbers(["1", "2.5"], 2, 1), are_numbers(["1", "x"], 2), are_numbers(["1.5", "2"], 2, 1)
     (True, False, False)
     """
-    try:
-        values = [float(word) for word in words]
-    except ValueError:
+    values = [_float(word) for word in words]
+    if len(values) != width or None in values:
         return False
-    return len(values) == width and all(value.is_integer() for value in values[:n_whole])
+    return all(value is not None and value.is_integer() for value in values[:n_whole])
 
 
 def shorten(text: str, width: int = 40) -> str:
@@ -156,7 +198,7 @@ def shorten(text: str, width: int = 40) -> str:
 
 
 def rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers and cells; the first row decides what stands between cells, lines with # are comments.
+    """Line numbers and cells; the first row decides what separates cells, lines that begin with # are comments.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "nod.csv"
@@ -180,7 +222,7 @@ def rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _whole_row(text: str, rest: Iterator[tuple[int, str]], where: str) -> str:
-    """A row whose quoted cells may go on over several lines."""
+    """A row whose quoted cells may contain line ends."""
     quotes = text.count('"')
     if quotes % 2 == 0:
         return text
@@ -212,22 +254,15 @@ def first_row(head: bytes) -> list[str]:
 
 
 def parse(cell: str) -> float | None:
-    """A cell as a number, with point or comma, NaN where it says that there is none; None for other words.
+    """A cell as a number, with decimal point or comma; NaN for a missing value, None for other words.
 
     >>> parse("1,5"), parse("n/a"), parse("left")
     (1.5, nan, None)
     """
-    try:
-        return float(cell)
-    except ValueError:
-        pass
+    if (value := _float(cell)) is not None:
+        return value
     cell = cell.strip().strip('"').strip().lower()
-    if cell in _MISSING:
-        return math.nan
-    try:
-        return float(cell.replace(",", ".", 1))
-    except ValueError:
-        return None
+    return math.nan if cell in _MISSING else _float(cell.replace(",", ".", 1))
 
 
 def number(cells: Sequence[str], i: int, path: Path, line: int) -> float:
@@ -238,14 +273,7 @@ def number(cells: Sequence[str], i: int, path: Path, line: int) -> float:
     ...
     kerneton.exceptions.FormatError: nod.csv, line 7, column 2: expected a number, got 'x'
     """
-    value = parse(cells[i])
-    if value is None:
-        raise FormatError(
-            f"{path}, line {line}, column {i + 1}: expected a number, got {shorten(cells[i].strip())!r}"
-        )
-    if abs(value) > LARGEST:
-        raise FormatError(f"{path}, line {line}, column {i + 1}: {shorten(cells[i].strip())!r} is too large")
-    return value
+    return _checked(parse(cells[i]), cells[i].strip(), f"{path}, line {line}, column {i + 1}")
 
 
 def _delimiter(line: str) -> str | None:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import stat
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from kerneton.exceptions import FormatError, MissingDataError
-from kerneton.files.readers._text import MAX_BYTES, shorten
+from kerneton.exceptions import FormatError
+from kerneton.files.readers._text import MAX_BYTES, check_regular, read_head, shorten
 
-FLOOR = 1 << 26  # bytes that any file may cost
-FACTOR = 100  # and as many times its own size besides
+FLOOR = 1 << 26  # bytes of memory that any file may need
+FACTOR = 100  # and so many times its own size in addition
+_LARGEST = 1e9  # of a value in a recording
 
 
 class Budget:
-    """Bytes that a file of ``size`` bytes may cost: 64 MiB and a hundred times its size.
+    """The memory that a file of ``size`` bytes may need: 64 MiB and a hundred times its size.
 
-    Readers take from it before they allocate what the file's own bytes do not already pay for: what a header
-    promises, what is unpacked, and what one value that is named again and again becomes each time.
+    Readers take from it before they allocate more than the bytes of the file: what a header promises, what is
+    unpacked, and what is repeated by reference.
 
     >>> budget = Budget(1000, "walk.npz")
     >>> budget.take(1 << 20)
@@ -35,7 +35,7 @@ class Budget:
         self.room = self.total = FLOOR + FACTOR * size
 
     def take(self, n_bytes: int) -> None:
-        """Count bytes; an error when the file would cost more than it may."""
+        """Count bytes; an error if the file would need more than it may."""
         self.room -= n_bytes
         if self.room < 0:
             raise self.error(
@@ -44,43 +44,10 @@ class Budget:
 
 
 def file_budget(path: Path) -> Budget:
-    """The budget of a file on the disk; of a folder, that of the files in it."""
+    """The budget of a file, or of all files in a folder."""
     if path.is_dir():
         return Budget(sum(file.stat().st_size for file in path.iterdir() if file.is_file()), str(path))
     return Budget(path.stat().st_size, str(path))
-
-
-def check_regular(path: Path) -> int:
-    """The size of a file, which must be a plain one: devices have no end, and pipes may never begin."""
-    try:
-        status = path.stat()
-    except FileNotFoundError as error:
-        raise MissingDataError(f"{path}: no such file") from error
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise MissingDataError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from error
-    if stat.S_ISDIR(status.st_mode):
-        raise MissingDataError(f"{path}: a folder, not a file")
-    if not stat.S_ISREG(status.st_mode):
-        raise MissingDataError(f"{path}: a device, pipe or socket; recordings are read from plain files")
-    return status.st_size
-
-
-def is_folder(path: Path) -> bool:
-    """Whether a path is a folder; one that no system could hold is not."""
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
-
-
-def read_head(path: Path, size: int) -> bytes:
-    """The first bytes of a file."""
-    check_regular(path)
-    try:
-        with path.open("rb") as file:
-            return file.read(size)
-    except OSError as error:
-        raise MissingDataError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def read_bytes(path: Path) -> bytes:
@@ -88,15 +55,11 @@ def read_bytes(path: Path) -> bytes:
     size = check_regular(path)
     if size > MAX_BYTES:
         raise FormatError(f"{path}: {size >> 20} MiB in one file; at most {MAX_BYTES >> 20} are read")
-    try:
-        with path.open("rb") as file:
-            return file.read(size)
-    except OSError as error:
-        raise MissingDataError(f"{path}: cannot be read: {error.strerror}") from error
+    return read_head(path, size)
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a file: UTF-8 with or without its mark, else Latin-1, in which every byte is a letter."""
+    """The lines of a file: UTF-8 with or without byte order mark, else Latin-1, in which every byte is a letter."""
     content = read_bytes(path)
     try:
         text = content.decode("utf-8-sig")
@@ -106,7 +69,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def check_room(path: Path, n_frames: int, n_joints: int) -> None:
-    """Refuse a recording whose coordinates would not fit, or cost more than the file may, before they are allocated.
+    """Refuse a recording whose coordinates would need too much memory, before they are allocated.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "long.bvh"
@@ -131,7 +94,7 @@ def check_room(path: Path, n_frames: int, n_joints: int) -> None:
 
 
 def number_block(path: Path, lines: Sequence[str], first_line: int) -> np.ndarray:
-    """All numbers of some lines, separated by white space; the error names the line of the first other word.
+    """All numbers of some lines, separated by white space; the error names the first line with another word.
 
     >>> number_block(Path("a.txt"), ["1 2.5", "-3e1"], first_line=7)
     array([  1. ,   2.5, -30. ])
@@ -151,7 +114,7 @@ def number_block(path: Path, lines: Sequence[str], first_line: int) -> np.ndarra
 
 
 def number(word: str, where: str) -> float:
-    """One number; NaN is one, an infinite or absurd value is not.
+    """One number; NaN is allowed, infinite and absurd values are not.
 
     >>> number("1e300", "a.bvh, line 3")
     Traceback (most recent call last):
@@ -159,7 +122,7 @@ def number(word: str, where: str) -> float:
     kerneton.exceptions.FormatError: a.bvh, line 3: 1e300 is implausibly large for a recording
     """
     try:
-        if not word.isascii() or "_" in word:  # Python's own additions to the notation
+        if not word.isascii() or "_" in word:  # which Python allows in numbers
             raise ValueError
         value = float(word)
     except ValueError:
@@ -169,11 +132,8 @@ def number(word: str, where: str) -> float:
     return value
 
 
-_LARGEST = 1e9
-
-
 def check_values(where: Path | str, values: np.ndarray, what: str) -> None:
-    """Refuse infinite and absurd values, which no recording holds; NaN stands for missing and passes.
+    """Refuse infinite and absurd values; NaN means missing and is allowed.
 
     >>> check_values(Path("a.bvh"), np.array([1.0, 1e300]), "channels")
     Traceback (most recent call last):

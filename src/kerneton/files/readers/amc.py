@@ -14,6 +14,7 @@ is estimated from the size of the skeleton. AMC files do not state their frame r
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,17 +23,16 @@ from kerneton.data.layouts import HDM_31, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, MissingDataError
 from kerneton.files.readers._asf import Bone, Skeleton, read_asf
-from kerneton.files.readers._kinematics import rotations
+from kerneton.files.readers._kinematics import forward_kinematics, rest_size, rotations
 from kerneton.files.readers._names import joint_names
-from kerneton.files.readers._text import shorten
-from kerneton.files.readers._values import check_room, number, read_head, read_lines
+from kerneton.files.readers._text import read_head, shorten
+from kerneton.files.readers._values import check_room, number, read_lines
 
 NAMES_JOINTS, STATES = True, ("unit", "up")
-_BLOCK = 2048  # frames whose rotations are held at once
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
-    """Whether the file opens, after comments, with one of AMC's declarations, or with ASF's."""
+    """Whether the file starts, after comments, with a declaration of AMC or ASF."""
     return _opens(head, b":FULLY-SPECIFIED", b":DEGREES", b":RADIANS") or _opens(head, b":VERSION", b":NAME")
 
 
@@ -44,21 +44,22 @@ def _opens(head: bytes, *words: bytes) -> bool:
     return False
 
 
-def read(path: Path, *, skeleton: Path | None = None, scale: float | None = None) -> list[SkeletonSequence]:
-    """The one recording of an AMC file; ``scale`` is the length of its unit in metres."""
+def read(path: Path) -> list[SkeletonSequence]:
+    """The one recording of an AMC file."""
     path = Path(path)
     if _opens(read_head(path, 1 << 14), b":VERSION", b":NAME"):
         motions = sorted(file.name for file in path.parent.glob("*") if file.suffix.lower() == ".amc")
         there = f"; its folder contains {shorten(', '.join(motions), 120)}" if motions else ""
         raise FormatError(f"{path}: an ASF skeleton, which contains no motion: give its AMC file{there}")
-    bones = read_asf(Path(skeleton) if skeleton is not None else find_skeleton(path))
-    values, rate = _values(path, bones)
-    positions = forward_kinematics(bones.bones, values)
-    positions *= _unit(bones) if scale is None else scale
-    names = joint_names([bone.name for bone in bones.bones], ends=True)
+    skeleton = read_asf(find_skeleton(path))
+    bones, (values, rate) = skeleton.bones, _values(path, skeleton)
+    parents = [bone.parent for bone in bones]
+    positions = forward_kinematics(parents, lambda frames: moves(bones, values[frames]), len(values))
+    positions *= _unit(skeleton)
+    names = joint_names([bone.name for bone in bones], ends=True)
     layout = HDM_31
     if tuple(names) != HDM_31.joints:
-        links = [(bone.parent, i) for i, bone in enumerate(bones.bones) if bone.parent >= 0]
+        links = [(parent, i) for i, parent in enumerate(parents) if parent >= 0]
         layout = Layout(f"amc{len(names)}", names, bones=links, root=0)
     return [SkeletonSequence(positions, layout=layout, name=path.stem, fps=rate)]
 
@@ -80,54 +81,41 @@ def find_skeleton(path: Path) -> Path:
     )
 
 
-def forward_kinematics(bones: list[Bone], values: np.ndarray) -> np.ndarray:
-    """Positions (T, J, 3) of the far ends from values (T, C), angles in radians, columns in the bones' order.
+def moves(bones: list[Bone], values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Shift (T, 3) of the far end and rotation (T, 3, 3) of each bone from values (T, C), angles in radians.
 
-    >>> bones = [Bone("root", dof=("tx", "rz")), Bone("rod", np.array([0.0, 1, 0]), 2.0, dof=("rz",), parent=0)]
-    >>> forward_kinematics(bones, np.array([[5.0, 0.0, np.pi / 2]])).round(6) + 0
-    array([[[5., 0., 0.], [3., 0., 0.]]])
+    >>> bone = Bone("rod", np.array([0.0, 1, 0]), 2.0, dof=("rz",), parent=0)
+    >>> [(shift, _)] = moves([bone], np.array([[np.pi / 2]]))
+    >>> shift.round(6) + 0
+    array([[-2.,  0.,  0.]])
     """
-    positions = np.empty((len(values), len(bones), 3))
-    for start in range(0, len(values), _BLOCK):
-        _place(bones, values[start : start + _BLOCK], positions[start : start + _BLOCK])
-    return positions
-
-
-def _place(bones: list[Bone], values: np.ndarray, positions: np.ndarray) -> None:
-    turns: dict[int, np.ndarray] = {}
-    column = 0
-    for i, bone in enumerate(bones):
-        for old in [k for k in turns if k > bone.parent]:
-            del turns[old]  # bones are ordered depth first
-        moves = {name: values[:, column + k] for k, name in enumerate(bone.dof)}
-        column += len(bone.dof)
+    columns = iter(values.T)
+    for bone in bones:
+        given = {name: next(columns) for name in bone.dof}
         axis = np.eye(3)
+        rotation = np.broadcast_to(np.eye(3), (len(values), 3, 3))
         for letter in bone.order:
             a = "xyz".index(letter)
             axis = rotations(a, np.array([bone.axis[a]]))[0] @ axis
-        turn = np.broadcast_to(np.eye(3), (len(values), 3, 3))
-        for letter in bone.order:
-            if f"r{letter}" in moves:
-                turn = rotations("xyz".index(letter), moves[f"r{letter}"]) @ turn
-        turn = axis @ turn @ axis.T
+            if f"r{letter}" in given:
+                rotation = rotations(a, given[f"r{letter}"]) @ rotation
+        rotation = axis @ rotation @ axis.T
         rest = bone.length * bone.direction
-        if bone.parent < 0:
-            positions[:, i] = rest
-            for a, letter in enumerate("xyz"):
-                positions[:, i, a] += moves.get(f"t{letter}", 0.0)
+        if bone.parent >= 0:
+            yield rotation @ rest, rotation
         else:
-            turn = turns[bone.parent] @ turn
-            positions[:, i] = positions[:, bone.parent] + turn @ rest
-        turns[i] = turn
+            zero = np.zeros(len(values))
+            yield rest + np.stack([given.get(name, zero) for name in ("tx", "ty", "tz")], axis=1), rotation
 
 
 def _values(path: Path, skeleton: Skeleton) -> tuple[np.ndarray, float | None]:
     """Values (T, C) with angles in radians, NaN where a frame leaves a bone out, and the frame rate."""
     columns: dict[str, slice] = {}
+    dof: list[str] = []  # of each column
     for bone in skeleton.bones:
-        start = columns[next(reversed(columns))].stop if columns else 0
-        columns[bone.name.lower()] = slice(start, start + len(bone.dof))
-    width = columns[next(reversed(columns))].stop
+        columns[bone.name.lower()] = slice(len(dof), len(dof) + len(bone.dof))
+        dof += bone.dof
+    width = len(dof)
     lines = [line.partition("#")[0].split() for line in read_lines(path)]
     n_frames = sum(len(words) == 1 and words[0].isdigit() for words in lines)
     if n_frames == 0:
@@ -158,29 +146,16 @@ def _values(path: Path, skeleton: Skeleton) -> tuple[np.ndarray, float | None]:
                 )
             values[t, place] = [number(word, where) for word in words[1:]]
             used[place] = True
-    values[:, ~used] = 0.0  # bones that the recording never mentions rest
-    angles = [
-        c
-        for bone in skeleton.bones
-        for c, d in zip(_range(columns, bone), bone.dof, strict=True)
-        if d[0] == "r"
-    ]
+    values[:, ~used] = 0.0  # bones that never occur in the recording stay in the rest pose
+    angles = [column for column, name in enumerate(dof) if name[0] == "r"]
     if degrees:
         values[:, angles] = np.deg2rad(values[:, angles])
     return values, rate if rate and rate > 0 else None
 
 
-def _range(columns: dict[str, slice], bone: Bone) -> range:
-    place = columns[bone.name.lower()]
-    return range(place.start, place.stop)
-
-
 def _unit(skeleton: Skeleton) -> float:
     if skeleton.length != 1:
         return 0.0254 / skeleton.length
-    rest = np.zeros((len(skeleton.bones), 3))
-    for i, bone in enumerate(skeleton.bones):
-        if bone.parent >= 0:
-            rest[i] = rest[bone.parent] + bone.length * bone.direction
-    size = np.ptp(rest, axis=0).max()
+    bones = skeleton.bones
+    size = rest_size([bone.parent for bone in bones], [bone.length * bone.direction for bone in bones])
     return 0.001 if size > 500 else 0.01 if size > 100 else 0.0254 if size > 10 else 1.0

@@ -14,7 +14,8 @@ millimetres, than 10 in centimetres, else in metres.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.output import write_text
-from kerneton.files.readers._kinematics import Joint, forward_kinematics
+from kerneton.files.readers._kinematics import forward_kinematics, rest_size, rotations
 from kerneton.files.readers._names import joint_names
 from kerneton.files.readers._text import MAX_JOINTS, shorten
 from kerneton.files.readers._values import (
@@ -48,16 +49,24 @@ _TIPS = {
 _METRES = 10  # a rest pose larger than this is not in metres
 
 
+@dataclass
+class Joint:
+    """A joint of the hierarchy: its rest offset from the parent and its channels, ("rotation", axis) each."""
+
+    name: str
+    parent: int  # -1 for a root
+    offset: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    channels: list[tuple[str, int]] = field(default_factory=list)
+    end: bool = False
+
+
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
-    """Whether the file opens with the word HIERARCHY."""
+    """Whether the file starts with the word HIERARCHY."""
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:9].upper() == b"HIERARCHY"
 
 
-def read(path: Path, *, scale: float | None = None, end_sites: bool = True) -> list[SkeletonSequence]:
-    """The one recording of a BVH file.
-
-    ``scale`` is the length of the file's unit in metres, guessed where it is None; ``end_sites`` keeps the tips
-    of heads, hands and feet as joints.
+def read(path: Path) -> list[SkeletonSequence]:
+    """The one recording of a BVH file; the tips of heads, hands and feet are joints as well.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "nod.bvh"
@@ -83,12 +92,27 @@ def read(path: Path, *, scale: float | None = None, end_sites: bool = True) -> l
         raise FormatError(f"{path}: no line MOTION, so no frames")
     joints = _hierarchy(path, lines[:motion])
     values, fps = _motion(path, lines, motion, sum(len(joint.channels) for joint in joints))
-    kept = [i for i, joint in enumerate(joints) if end_sites or not joint.end]
     check_room(path, len(values), len(joints))
-    positions = forward_kinematics(joints, values)[:, kept]
-    positions *= _unit(joints) if scale is None else scale
-    layout = _layout(joints, kept)
-    return [SkeletonSequence(positions, layout=layout, name=path.stem, fps=fps)]
+    parents = [joint.parent for joint in joints]
+    positions = forward_kinematics(parents, lambda frames: moves(joints, values[frames]), len(values))
+    size = rest_size(parents, [joint.offset for joint in joints])
+    positions *= 0.001 if size > 500 else 0.01 if size > _METRES else 1.0
+    return [SkeletonSequence(positions, layout=_layout(joints), name=path.stem, fps=fps)]
+
+
+def moves(joints: list[Joint], values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Shift (T, 3) and rotation (T, 3, 3) of each joint from channel values (T, C), angles in degrees."""
+    columns = iter(values.T)
+    for joint in joints:
+        shift = np.broadcast_to(joint.offset, (len(values), 3)).copy()
+        rotation = np.broadcast_to(np.eye(3), (len(values), 3, 3))
+        for kind, axis in joint.channels:
+            column = next(columns)
+            if kind == "position":
+                shift[:, axis] = column
+            else:
+                rotation = rotation @ rotations(axis, np.deg2rad(column))
+        yield shift, rotation
 
 
 def _words(lines: list[str]) -> Iterator[tuple[str, int]]:
@@ -192,16 +216,7 @@ def _motion(path: Path, lines: list[str], motion: int, n_channels: int) -> tuple
     return values.reshape(n_frames, n_channels), 1 / step if step > 1e-6 else None
 
 
-def _unit(joints: list[Joint]) -> float:
-    rest = np.zeros((len(joints), 3))
-    for i, joint in enumerate(joints):
-        if joint.parent >= 0:  # where the root stands says nothing about the size
-            rest[i] = rest[joint.parent] + joint.offset
-    size = np.ptp(rest, axis=0).max()
-    return 0.001 if size > 500 else 0.01 if size > _METRES else 1.0
-
-
-def _layout(joints: list[Joint], kept: list[int]) -> Layout:
+def _layout(joints: list[Joint]) -> Layout:
     inner = [i for i, joint in enumerate(joints) if not joint.end]
     names = dict(zip(inner, joint_names([joints[i].name for i in inner]), strict=True))
     taken = set(names.values())
@@ -212,17 +227,16 @@ def _layout(joints: list[Joint], kept: list[int]) -> Layout:
             n = next(n for n in range(1, len(joints) + 2) if f"{base}{n if n > 1 else ''}" not in taken)
             names[i] = f"{base}{n if n > 1 else ''}"
             taken.add(names[i])
-    bones = [(names[joints[i].parent], names[i]) for i in kept if joints[i].parent >= 0]
-    return Layout(f"bvh{len(kept)}", [names[i] for i in kept], bones=bones, root=names[0])
+    bones = [(joint.parent, i) for i, joint in enumerate(joints) if joint.parent >= 0]
+    return Layout(f"bvh{len(joints)}", [names[i] for i in range(len(joints))], bones, root=0)
 
 
-def write(path: Path, sequences: Iterable[SkeletonSequence]) -> None:
-    """Write one recording, in metres, with three position channels a joint, which need no rotations.
+def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+    """Write one recording, in metres, with three position channels per joint and no rotations.
 
-    Animation programs read it as a skeleton whose bones may stretch; `read` gives the same positions back.
+    Animation programs read it as a skeleton whose bones may stretch; `read` returns the same positions.
     Offsets are the median bones, missing joints are NaN.
     """
-    sequences = list(sequences)
     if len(sequences) != 1:
         raise ParameterError(f"{path}: a BVH file can contain only one recording, got {len(sequences)}")
     (sequence,) = sequences
@@ -239,7 +253,7 @@ def write(path: Path, sequences: Iterable[SkeletonSequence]) -> None:
 
 
 def _median_bones(shifts: np.ndarray) -> np.ndarray:
-    """(J, 3) medians over the frames; none where they would not read as metres."""
+    """(J, 3) medians over the frames; zeros if they would not be read as metres."""
     bones = np.zeros(shifts.shape[1:])
     for joint, bone in enumerate(shifts.swapaxes(0, 1)):
         known = bone[~np.isnan(bone).any(axis=1)]

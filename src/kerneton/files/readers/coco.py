@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.layouts import COCO_17, Layout
+from kerneton.data.layouts import ARM, COCO_17, LEG, Layout, sides
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._keypoints import (
@@ -40,21 +40,13 @@ _BEGIN_WITH_COCO = {26, 133, 136}  # numbers of keypoints of Halpe, COCO whole b
 _FRAME_KEYS = ("image_id", "frame_id", "frame", "image", "image_name", "file_name")
 _TRACK_KEYS = ("track_id", "person_id", "idx")
 
-CROWDPOSE_14 = marker_layout(
-    "crowdpose14",
-    [
-        f"{side}_{part}"
-        for part in ("shoulder", "elbow", "wrist", "hip", "knee", "ankle")
-        for side in ("left", "right")
-    ]
-    + ["head", "neck"],
-)
+CROWDPOSE_14 = marker_layout("crowdpose14", [*sides(*ARM[:3], *LEG[:3]), "head", "neck"])
 
 Found = tuple[Any, Any, np.ndarray]  # frame, track, keypoints (J, 4)
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
-    """Whether a JSON file speaks of keypoints, of instances, or lists images before it comes to them."""
+    """Whether a JSON file contains keypoints or instances, or lists images before them."""
     return is_json(head) and (
         b'"keypoints"' in head
         or b'"instance_info"' in head
@@ -63,7 +55,7 @@ def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
 
 
 def read(path: Path) -> list[SkeletonSequence]:
-    """The recordings of a COCO file, one a video; z is zero."""
+    """The recordings of a COCO file, one per video; z is zero."""
     path = Path(path)
     document = load_json(path)
     if isinstance(document, dict) and "annotations" in document:
@@ -86,10 +78,9 @@ def read(path: Path) -> list[SkeletonSequence]:
 
 def _annotations(path: Path, document: dict[str, Any]) -> dict[str, tuple[int, list[Found]]]:
     """Number of frames and what was found in them, for each video."""
-    images = _objects(path, document.get("images", []), "images")
-    place: dict[Any, tuple[str, int]] = {}  # of an image: its video and its frame there
+    place: dict[Any, tuple[str, int]] = {}  # video and frame of an image
     by_video: dict[str, list[dict[str, Any]]] = {}
-    for image in images:
+    for image in _objects(path, document.get("images", []), "images"):
         by_video.setdefault(str(image.get("video_id", image.get("vid_id", ""))), []).append(image)
     for video, members in by_video.items():
         members.sort(key=lambda i: natural_order(str(i.get("frame_id", i.get("file_name", i.get("id"))))))
@@ -117,13 +108,11 @@ def _results(path: Path, document: Any) -> Iterator[Found]:
         raise FormatError(f"{path}: expected a list of results")
     for n, item in enumerate(document):
         where = f"{path}, result {n}"
-        if isinstance(item, dict) and "keypoints" not in item:
-            people = next((item[k] for k in ("instances", "predictions", "people") if k in item), None)
+        people, frame = item, n
+        if isinstance(item, dict):
             frame = next((item[k] for k in _FRAME_KEYS if k in item), n)
-        elif isinstance(item, dict):
-            people, frame = [item], next((item[k] for k in _FRAME_KEYS if k in item), n)
-        else:
-            people, frame = item, n
+            people = next((item[k] for k in ("instances", "predictions", "people") if k in item), None)
+            people = [item] if "keypoints" in item else people
         for person in _objects(where, people, "people"):
             if "keypoints" not in person:
                 raise FormatError(f"{where}: a person without keypoints")
@@ -159,7 +148,7 @@ def _objects(where: Path | str, value: Any, what: str) -> list[dict[str, Any]]:
 def _keypoints(person: dict[str, Any], where: str) -> np.ndarray:
     """Keypoints (J, 4): x, y, zero, confidence."""
     value = person["keypoints"]
-    if isinstance(value, dict):  # Ultralytics keeps x, y and visible apart
+    if isinstance(value, dict):  # Ultralytics stores x, y and visible separately
         columns = [value.get("x", []), value.get("y", []), value.get("visible", value.get("conf", []))]
         points = number_array([column for column in columns if column], where).T
     else:
@@ -204,10 +193,8 @@ def _one_person(path: Path, n_frames: int, found: list[Found], layout: Layout) -
     for frame, _, points in _best_track(found):
         if len(points) != size and not (layout is COCO_17 and len(points) in _BEGIN_WITH_COCO):
             raise FormatError(f"{path}: expected {size} keypoints per person, got {len(points)}")
-        points = points[:size] / [1, 1, 1, 2] if visibility else points[:size]
-        people[frame].append(points)
-    nobody = np.empty((0, size, 4))
-    return follow([np.array(frame).reshape(-1, size, 4) if frame else nobody for frame in people])
+        people[frame].append(points[:size] / [1, 1, 1, 2] if visibility else points[:size])
+    return follow(people, size)
 
 
 def _best_track(found: list[Found]) -> Iterable[Found]:

@@ -10,9 +10,10 @@ cells are missing joints. A table without header needs a layout, or names for it
 
 from __future__ import annotations
 
+import itertools
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +36,6 @@ from kerneton.files.readers._text import (
     rows,
     shorten,
 )
-from kerneton.files.readers._values import check_room
 
 if TYPE_CHECKING:
     from kerneton.data.segments import Segment
@@ -79,8 +79,8 @@ def read(
 ) -> list[SkeletonSequence]:
     """The recordings of a table; joint names are put into the package's vocabulary.
 
-    ``layout`` says what the columns of a table without header are; of a table with joint names, it chooses and
-    orders joints. ``columns`` names all columns, or renames some: ``{"LW_X": "left_wrist_x"}``.
+    ``layout`` states the columns of a table without header; in a table with joint names, it selects and orders
+    joints. ``columns`` names all columns, or renames some: ``{"LW_X": "left_wrist_x"}``.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "nod.csv"
@@ -111,7 +111,7 @@ def read(
         )
     recordings: dict[str, _Recording] = {}
     used = 0
-    for line, cells in _chain(start if bare else None, table):
+    for line, cells in itertools.chain([start] if bare else [], table):
         used += 8 * _take(cells, meaning, recordings, path, line)
         if used > MAX_BYTES:
             raise FormatError(f"{path}, line {line}: more than {MAX_BYTES >> 20} MiB of numbers")
@@ -124,18 +124,10 @@ def read(
     ]
 
 
-def _chain(
-    start: tuple[int, list[str]] | None, rest: Iterator[tuple[int, list[str]]]
-) -> Iterator[tuple[int, list[str]]]:
-    if start is not None:
-        yield start
-    yield from rest
-
-
 def _take(
     cells: list[str], meaning: Columns, recordings: dict[str, _Recording], path: Path, line: int
 ) -> int:
-    """Put one row into its recording; the memory it took, in numbers."""
+    """Add one row to its recording; returns the memory it needs, in numbers."""
     if len(cells) == meaning.width + 1 and not cells[-1].strip():
         cells = cells[:-1]
     if len(cells) != meaning.width:
@@ -143,7 +135,7 @@ def _take(
     roles = meaning.roles
     key = cells[roles["recording"]].strip(" \t") if "recording" in roles else ""
     recording = recordings.get(key)
-    used = 16  # what a row costs beside its numbers
+    used = 16  # memory of a row in addition to its numbers
     if recording is None:
         recording = recordings[key] = _Recording()
         used = 128
@@ -186,10 +178,10 @@ def _values(cells: list[str], meaning: Columns, path: Path, line: int) -> list[f
 def _sequence(
     recording: _Recording, meaning: Columns, layout: Layout | None, path: Path, name: str, *, named: bool
 ) -> SkeletonSequence:
-    labels = _labels(recording)
+    label_at = np.frombuffer(recording.label_at, np.int32)
     if meaning.point:
-        raw, values, rows_of = _gather(recording, path)
-        labels = [labels[i] for i in rows_of] if len(recording.labels) > 1 else labels
+        raw, values, row_of = _gather(recording, path)
+        label_at = label_at[row_of] if len(label_at) else label_at
         has_confidence = meaning.point[3] >= 0
     else:
         raw = list(meaning.joints)
@@ -208,7 +200,8 @@ def _sequence(
     if len(recording.labels) > 1:  # a label per frame
         from kerneton.data.segments import segments_from_frames
 
-        segments = segments_from_frames(labels)
+        names = list(recording.labels)
+        segments = segments_from_frames([names[i] for i in label_at])
     sequence = SkeletonSequence(
         joints,
         confidence,
@@ -226,16 +219,10 @@ def _sequence(
     return map_layout(sequence, layout)
 
 
-def _labels(recording: _Recording) -> list[str]:
-    """The label of each row where it changes from row to row."""
-    if len(recording.labels) < 2:
-        return []
-    names = list(recording.labels)
-    return [names[i] for i in recording.label_at]
-
-
 def _gather(recording: _Recording, path: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Names of joints, (T, J, 4) values from rows of one joint each, and a row of each frame, by frame numbers."""
+    """Names of joints, values (T, J, 4) from rows of one joint each, and a row of each frame, in order of frames."""
+    from kerneton.files.readers._values import check_room
+
     T, J = len(recording.frames), len(recording.joints)
     check_room(path, T, 2 * J)
     at = np.frombuffer(recording.at, np.int64).reshape(-1, 2)
@@ -259,12 +246,12 @@ def _gather(recording: _Recording, path: Path) -> tuple[list[str], np.ndarray, n
 
 
 def _fps(times: array) -> float | None:
-    """Frames a second from times in seconds, or in the unit that makes it 1 to 1000 of them."""
+    """Frames per second from times in seconds, or in a smaller unit that makes it 1 to 1000."""
     known = np.unique(np.frombuffer(times)) if len(times) else np.empty(0)
     steps = np.diff(known[np.isfinite(known)])
     step = float(np.median(steps)) if len(steps) else 0.0
     mean = float(np.mean(steps)) if len(steps) else 0.0
-    if abs(mean - step) < 0.01 * step:  # without gaps the mean is not harmed by times of few digits
+    if abs(mean - step) < 0.01 * step:  # without gaps, the mean is more exact where times have few digits
         step = mean
     for unit in (1.0, 1e-3, 1e-6, 1e-9):
         rate = round(1.0 / (step * unit), 6) if step > 1e-6 else 0.0

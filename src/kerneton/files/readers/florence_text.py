@@ -9,7 +9,7 @@ import numpy as np
 from kerneton.data.layouts import FLORENCE_15
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._text import are_numbers, first_rows, table
+from kerneton.files.readers._text import starts_with_numbers, table
 
 STATES = ("unit", "up")
 LAYOUT = FLORENCE_15
@@ -18,12 +18,11 @@ _WIDTH = 3 + 3 * len(LAYOUT.joints)
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
     """Whether the first rows are 48 numbers each, the first three whole."""
-    rows = first_rows(head)
-    return bool(rows) and all(are_numbers(row, _WIDTH, n_whole=3) for row in rows)
+    return starts_with_numbers(head, _WIDTH, n_whole=3)
 
 
 def read(path: Path) -> list[SkeletonSequence]:
-    """One recording a video, in metres; label and subject are the file's numbers for action and actor.
+    """One recording per video, in metres; label and subject are the numbers of action and actor.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "florence.txt"
@@ -34,8 +33,9 @@ def read(path: Path) -> list[SkeletonSequence]:
     """
     rows = table(path, [_WIDTH], "video actor action and 15 x y z")
     numbers = rows[:, :3]
-    if not (np.isfinite(numbers).all() and (np.abs(numbers) < 1e9).all() and (numbers % 1 == 0).all()):
-        bad = int(np.argmin((numbers % 1 == 0).all(1) & (np.abs(numbers) < 1e9).all(1)))
+    whole = ((numbers % 1 == 0) & (np.abs(numbers) < 1e9)).all(1)  # false for NaN
+    if not whole.all():
+        bad = int(np.argmin(whole))
         raise FormatError(
             f"{path}, row {bad + 1}: video, actor and action must be whole numbers, got {numbers[bad].tolist()}"
         )

@@ -28,8 +28,8 @@ from kerneton.files.output import replacing
 from kerneton.files.readers._arrays import coordinates, trust
 from kerneton.files.readers._layouts import layout_from_text, layout_text
 from kerneton.files.readers._npy import MAGIC, read_array
-from kerneton.files.readers._text import MAX_BYTES, shorten
-from kerneton.files.readers._values import check_regular, file_budget
+from kerneton.files.readers._text import MAX_BYTES, check_regular, shorten
+from kerneton.files.readers._values import file_budget
 
 WRITES = (".npz",)
 _JOINTS = ("joints", "keypoints", "keypoint", "skeleton", "skeletons", "poses", "pose", "data", "x", "arr")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.layouts import OPENPOSE_25, Layout
+from kerneton.data.layouts import OPENPOSE_25, Layout, chains
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, MissingDataError
 from kerneton.files.readers import FRAME_ENDING
@@ -32,21 +32,8 @@ from kerneton.files.readers._values import check_room
 
 OPENPOSE_18 = Layout(
     "openpose18",
-    [
-        joint
-        for joint in OPENPOSE_25.joints
-        if joint != "hip_center" and "toe" not in joint and "heel" not in joint
-    ],
-    bones=[
-        *(("neck", joint) for joint in ("nose", "right_shoulder", "left_shoulder", "right_hip", "left_hip")),
-        *(("nose", f"{side}_eye") for side in ("right", "left")),
-        *((f"{side}_eye", f"{side}_ear") for side in ("right", "left")),
-        *(
-            (f"{side}_{a}", f"{side}_{b}")
-            for side in ("right", "left")
-            for a, b in (("shoulder", "elbow"), ("elbow", "wrist"), ("hip", "knee"), ("knee", "ankle"))
-        ),
-    ],
+    [joint for joint in OPENPOSE_25.joints if not joint.endswith(("hip_center", "toe", "heel"))],
+    chains("neck nose", "nose *_eye *_ear", "neck *_shoulder *_elbow *_wrist", "neck *_hip *_knee *_ankle"),
     root="neck",
 )
 STATES = ("up",)
@@ -54,7 +41,7 @@ _LAYOUTS = {25: OPENPOSE_25, 18: OPENPOSE_18}
 
 
 def sniff(head: bytes, path: Path) -> bool:
-    """Whether a folder holds ``*_keypoints.json`` files, or a JSON file speaks of people."""
+    """Whether a folder contains ``*_keypoints.json`` files, or a JSON file contains people."""
     if path.is_dir():
         with os.scandir(path) as entries:
             return any(entry.name.endswith(FRAME_ENDING) for entry in entries)
@@ -76,13 +63,18 @@ def read(path: Path) -> list[SkeletonSequence]:
         documents = document if isinstance(document, list) else [document]
         frames = [(path, frame) for frame in documents]
     people = [_people(frame, file, t) for t, (file, frame) in enumerate(frames)]
-    layout, stacked = _stack(path, people)
-    flat = not any((p[..., 2] != 0).any() for p in stacked)
-    if flat:
+    sizes = {len(person) for frame in people for person in frame}
+    if not sizes:
+        raise FormatError(f"{path}: {len(people)} frames, but no person in any of them")
+    if len(sizes) > 1:
+        raise FormatError(f"{path}: people with {' and with '.join(map(str, sorted(sizes)))} keypoints")
+    (size,) = sizes
+    check_room(path, len(people), size)
+    if not any(person[:, 2].any() for frame in people for person in frame):
         LOG.info("%s: OpenPose keypoints are two-dimensional, z is zero", path)
-    if crowd := max((len(p) for p in stacked), default=0) - 1:
+    if crowd := max(len(frame) for frame in people) - 1:
         LOG.info("%s: up to %d more people in the picture were left out", path, crowd)
-    return [picture_sequence(path, follow(stacked), layout, name=name, fps=fps)]
+    return [picture_sequence(path, follow(people, size), _LAYOUTS[size], name=name, fps=fps)]
 
 
 def _frame_files(path: Path) -> list[Path]:
@@ -122,15 +114,3 @@ def _people(frame: Any, file: Path, t: int) -> list[np.ndarray]:
             points = np.insert(points, 2, 0.0, axis=1)
         found.append(points)
     return found
-
-
-def _stack(path: Path, people: list[list[np.ndarray]]) -> tuple[Layout, list[np.ndarray]]:
-    sizes = {len(person) for frame in people for person in frame}
-    if not sizes:
-        raise FormatError(f"{path}: {len(people)} frames, but no person in any of them")
-    if len(sizes) > 1:
-        raise FormatError(f"{path}: people with {' and with '.join(map(str, sorted(sizes)))} keypoints")
-    (size,) = sizes
-    check_room(path, len(people), size)
-    nobody = np.empty((0, size, 4))  # shared by all frames without a person
-    return _LAYOUTS[size], [np.array(frame).reshape(-1, size, 4) if frame else nobody for frame in people]

@@ -11,7 +11,7 @@ other programs ignore.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from kerneton.data.layouts import COCO_17, KINECT_25, OPENPOSE_25, Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import FormatError, ParameterError
+from kerneton.exceptions import FormatError
 from kerneton.files.output import replacing
 from kerneton.files.readers._arrays import coordinates, trust
 from kerneton.files.readers._layouts import layout_from_text, layout_text
@@ -33,19 +33,19 @@ from kerneton.files.readers.ntu import subject_and_label
 WRITES = (".pkl", ".pickle")
 STATES = ("up",)
 _LAYOUTS = {(25, 3): KINECT_25, (17, 2): COCO_17, (25, 2): OPENPOSE_25}  # by joints and coordinates
-_PERSON = 4096  # bytes that an annotation costs beside its arrays
+_PERSON = 4096  # bytes that an annotation needs in addition to its arrays
 _STARTS = (b"(dp", b"(lp", b"}q", b"]q", b"}(", b"](", b"(d", b"(l")
 
 
 def sniff(head: bytes, path: Path) -> bool:
-    """Whether the file opens as a pickle; the oldest protocols have no mark, so there the name counts."""
+    """Whether the file starts as a pickle; the oldest protocols have no mark, so there the name decides."""
     if len(head) > 2 and head[0] == 0x80 and head[1] <= 5:
         return True
     return path.suffix.lower() in (".pkl", ".pickle") and head.startswith(_STARTS)
 
 
 def read(path: Path) -> list[SkeletonSequence]:
-    """One recording a person of each annotation; persons of zeros are padding and left out.
+    """One recording per person of each annotation; persons of zeros are padding and left out.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "mine.pkl"
@@ -54,10 +54,14 @@ def read(path: Path) -> list[SkeletonSequence]:
     [SkeletonSequence(8 frames, 25 joints, kinect25, label='wave', subject='ann', name='first')]
     """
     data = load(path)
-    label_names = _labels(data)
+    fields = data if isinstance(data, dict) else {"annotations": data}
+    annotations, label_names = fields.get("annotations"), fields.get("label_names")
+    if not isinstance(annotations, list):
+        raise FormatError(f"{path}: expected a dict with a list 'annotations', got {type(data).__name__}")
+    if not isinstance(label_names, list) or not all(isinstance(name, str) for name in label_names):
+        label_names = []
     budget = file_budget(path)  # one array in many annotations must not fill the memory
     sequences: list[SkeletonSequence] = []
-    annotations = _annotations(data, path)
     clips = [a for a in annotations if isinstance(a, dict) and "frame_dir" in a]
     if clips and not any("keypoint" in clip for clip in clips):
         raise FormatError(
@@ -75,44 +79,17 @@ def read(path: Path) -> list[SkeletonSequence]:
     return sequences
 
 
-def read_splits(path: str | Path) -> dict[str, list[str]]:
-    """The named splits of the file: lists of recordings' names.
+def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+    """Write recordings as annotations, one person each, in one split ``all``; missing joints are zeros with score 0.
 
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "mine.pkl"
-    >>> write(file, [SkeletonSequence(np.ones((8, 25, 3)), name=n) for n in "ab"], splits={"test": ["b"]})
-    >>> read_splits(file)
-    {'test': ['b']}
-    """
-    data = load(Path(path))
-    splits = data.get("split") if isinstance(data, dict) else None
-    if not isinstance(splits, dict) or not all(isinstance(names, list) for names in splits.values()):
-        raise FormatError(f"{path}: no dict 'split' of lists")
-    return {str(key): [str(name) for name in names] for key, names in splits.items()}
-
-
-def write(
-    path: Path,
-    sequences: Sequence[SkeletonSequence],
-    *,
-    splits: Mapping[str, Iterable[str]] | None = None,
-    img_shape: tuple[int, int] | None = None,
-) -> None:
-    """Write recordings as annotations, one person each; missing joints are zeros with score 0.
-
-    ``splits`` maps names to recordings' names, by default all under ``all``. Labels are numbered in alphabetical
-    order. Recordings whose z is zero throughout are written with two coordinates; ``img_shape`` is then the
-    picture's (height, width), by default the smallest that holds the joints.
+    Labels are numbered in alphabetical order. Recordings whose z is zero throughout are written with two
+    coordinates, and with the smallest picture that contains the joints.
     """
     names = unique_names(sequences)
     labels = sorted({s.label for s in sequences if s.label is not None})
-    chosen = {"all": names} if splits is None else {key: list(wanted) for key, wanted in splits.items()}
-    unknown = sorted({name for wanted in chosen.values() for name in wanted} - set(names))
-    if unknown:
-        raise ParameterError(f"splits name {', '.join(unknown)}, which is not among the recordings")
     annotations = []
     for name, sequence in zip(names, sequences, strict=True):
-        annotation = {"frame_dir": name, "total_frames": sequence.n_frames} | _arrays(sequence, img_shape)
+        annotation = {"frame_dir": name, "total_frames": sequence.n_frames} | _arrays(sequence)
         annotation["label"] = -1 if sequence.label is None else labels.index(sequence.label)
         for field in ("subject", "fps"):
             if (value := getattr(sequence, field)) is not None:
@@ -121,19 +98,7 @@ def write(
             annotation["layout"] = layout_text(sequence.layout)
         annotations.append(annotation)
     with replacing(path) as temporary, temporary.open("wb") as file:
-        dump({"split": chosen, "annotations": annotations, "label_names": labels}, file)
-
-
-def _annotations(data: Any, path: Path) -> list[Any]:
-    annotations = data.get("annotations") if isinstance(data, dict) else data
-    if not isinstance(annotations, list):
-        raise FormatError(f"{path}: expected a dict with a list 'annotations', got {type(data).__name__}")
-    return annotations
-
-
-def _labels(data: Any) -> list[str]:
-    names = data.get("label_names", []) if isinstance(data, dict) else []
-    return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else []
+        dump({"split": {"all": names}, "annotations": annotations, "label_names": labels}, file)
 
 
 def _persons(
@@ -180,17 +145,15 @@ def _layout(annotation: dict[Any, Any], shape: tuple[int, ...], where: str) -> L
     return layout
 
 
-def _arrays(sequence: SkeletonSequence, img_shape: tuple[int, int] | None) -> dict[str, Any]:
+def _arrays(sequence: SkeletonSequence) -> dict[str, Any]:
     missing = np.isnan(sequence.joints).any(-1)
     joints = np.where(missing[..., None], 0, sequence.joints)
     score = np.ones(missing.shape) if sequence.confidence is None else sequence.confidence
     fields: dict[str, Any] = {}
     if not joints[..., 2].any():
         joints = 0.0 - joints[..., :2]
-        if img_shape is None:
-            width, height = (max(1, math.ceil(v) + 1) for v in joints.max((0, 1)).tolist())
-            img_shape = (height, width)
-        fields = {"img_shape": tuple(img_shape), "original_shape": tuple(img_shape)}
+        width, height = (max(1, math.ceil(v) + 1) for v in joints.max((0, 1)).tolist())
+        fields = {"img_shape": (height, width), "original_shape": (height, width)}
     return fields | {
         "keypoint": joints[None].astype(np.float32),
         "keypoint_score": np.where(missing, 0, score)[None].astype(np.float32),

@@ -8,7 +8,7 @@ import numpy as np
 
 from kerneton.data.layouts import KINECT_20
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.files.readers._text import are_numbers, first_rows, table
+from kerneton.files.readers._text import starts_with_numbers, table
 
 STATES = ("unit", "up")
 LAYOUT = KINECT_20
@@ -17,14 +17,13 @@ _WIDTH = 1 + 3 * len(LAYOUT.joints)
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
     """Whether the first rows are 61 numbers each, the first whole."""
-    rows = first_rows(head)
-    return bool(rows) and all(are_numbers(row, _WIDTH, n_whole=1) for row in rows)
+    return starts_with_numbers(head, _WIDTH, n_whole=1)
 
 
 def read(path: Path) -> list[SkeletonSequence]:
-    """The one recording of the file, without label: its actions are bounds in another file.
+    """The one recording of the file, without label: the bounds of its actions are in another file.
 
-    Frame numbers step irregularly in the published files; where one comes twice, its first row counts.
+    Frame numbers increase irregularly in the published files; of a repeated number, the first row is kept.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "joints_s01_e01.txt"
