@@ -48,6 +48,30 @@ def sequence(layout: Layout | None = KINECT_20, n_frames: int = 6, **fields) -> 
     return SkeletonSequence(motion(n_frames, n_joints), layout=layout, **fields)
 
 
+def split_bodies(sequence: SkeletonSequence) -> list[SkeletonSequence]:
+    """A recording of each body, with the names that its joints have alone; the recording itself where there is one body."""
+    layout = sequence.layout
+    if layout is None or len(layout.bodies) == 1:
+        return [sequence]
+    out = []
+    for n, body in enumerate(layout.bodies, 1):
+        place = {joint: i for i, joint in enumerate(body)}
+        own = Layout(
+            dict(enumerate(layout.name.split("+"), 1)).get(n, layout.name),
+            [layout.joints[joint].removesuffix(f"_{n}") for joint in body],
+            [(place[a], place[b]) for a, b in layout.bones if a in place and b in place],
+            next((place[root] for root in layout.roots if root in place), None),
+            {
+                key: [place[joint] for joint in chosen if joint in place]
+                for key, chosen in layout.sets.items()
+                if not key.startswith("body ")
+            },
+        )
+        confidence = None if sequence.confidence is None else sequence.confidence[:, list(body)]
+        out.append(sequence.replace(joints=sequence.joints[:, list(body)], confidence=confidence, layout=own))
+    return out
+
+
 def msr_text(n_frames: int = 6) -> bytes:
     rows = np.concatenate([motion(n_frames), np.ones((n_frames, 20, 1))], -1).reshape(-1, 4)
     return "".join(" ".join(f"{v:.6f}" for v in row) + "\n" for row in rows).encode()

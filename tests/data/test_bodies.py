@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from samples import split_bodies
 from walks import people, walk
 
 from kerneton import pair
-from kerneton.data.bodies import pair_layout, split_bodies
+from kerneton.data.bodies import pair_layout
 from kerneton.data.layouts import FLORENCE_15, LAYOUTS
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError

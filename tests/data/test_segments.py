@@ -44,7 +44,7 @@ def test_seconds_and_back():
 def test_problems_name_a_segment_inside_another_one():
     found = segment_problems(as_segments([("a", 0, 50), ("b", 10, 20), ("c", 40, 60), ("d", 200, 201)]), 100)
     assert len(found) == 3
-    assert "'d' begins at frame 200" in found[0]
+    assert "'d' starts at frame 200" in found[0]
     assert "'a' (0 to 50) and 'b' (10 to 20) overlap in 10 frames" in found[1]
     assert "'a' (0 to 50) and 'c' (40 to 60) overlap in 10 frames" in found[2]
 

@@ -191,7 +191,7 @@ def test_a_minority_of_other_skeletons_is_blamed_once():
         check_sequences([*other, *good])
     message = str(caught.value)
     assert message.startswith("4 of 13 recordings cannot be used: recording 'odd/0' lacks head, left_hand")
-    assert "has palm, thumb besides" in message
+    assert "has palm, thumb in addition" in message
     assert "(the same in 4: 'odd/0', 'odd/1', 'odd/2' and 1 more)" in message
     assert "wave" not in message
 

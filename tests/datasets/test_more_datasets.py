@@ -8,9 +8,9 @@ import os
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from samples import split_bodies
 
 from kerneton import load_dataset
-from kerneton.data.bodies import split_bodies
 from kerneton.data.layouts import HAND_20, JHMDB_15, OPENNI_15
 from kerneton.datasets.jhmdb import jhmdb_splits
 from kerneton.datasets.sbu import ACTIONS, FOLDS, PAIRS

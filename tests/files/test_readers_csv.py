@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from samples import long_csv, motion, sequence, wide_csv
+from samples import long_csv, motion, sequence, split_bodies, wide_csv
 
-from kerneton.data.bodies import pair, split_bodies
+from kerneton.data.bodies import pair
 from kerneton.data.layouts import COCO_17, KINECT_20, KINECT_25, MEDIAPIPE_33, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, ParameterError

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from samples import florence_text, motion, msr_text, ntu_text, utkinect_text
+from samples import florence_text, motion, msr_text, ntu_text, split_bodies, utkinect_text
 
-from kerneton.data.bodies import split_bodies
 from kerneton.data.layouts import FLORENCE_15, KINECT_20, KINECT_25, MSR_20
 from kerneton.data.validation import check_sequences
 from kerneton.datasets import load_dataset
@@ -131,7 +130,7 @@ def test_a_folder_of_ntu_files_gives_pairs_where_two_are_seen_together(tmp_path)
     ]
     assert [s.layout.name for s in load_folder(tmp_path, layout="kinect25")] == ["kinect25"] * 5
     put(tmp_path, ntu_text(((1,),)), "S001C002P005R002A001.skeleton")
-    told = r"'S001C002P005R002A001' holds 1 body \('kinect25'\) where 2 bodies \('kinect25\+kinect25'\) were expected"
+    told = r"'S001C002P005R002A001' has 1 body \('kinect25'\), expected 2 bodies \('kinect25\+kinect25'\)"
     with pytest.raises(DataError, match=told):
         check_sequences(load_folder(tmp_path))
     with pytest.raises(ParameterError, match="25 joints per body, layout 'kinect20' has 20"):

@@ -8,10 +8,10 @@ import logging
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from samples import split_bodies
 
 import kerneton
 from kerneton import SCK, SkeletonSequence, make_actions, make_recognizer, pair
-from kerneton.data.bodies import split_bodies
 from kerneton.data.layouts import COCO_17, HAND_21, KINECT_20, LAYOUTS, Layout
 from kerneton.exceptions import ParameterError
 from kerneton.prepare import skeleton

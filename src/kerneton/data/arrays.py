@@ -1,4 +1,4 @@
-"""The backend layer: which library an array belongs to, and how to make another one like it."""
+"""NumPy and torch: which library an array belongs to, and arrays of the same library as another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def is_torch(x: Any) -> bool:
-    """Whether x is a torch tensor, answered without importing torch.
+    """Whether x is a torch tensor; torch is not imported.
 
     >>> is_torch(np.ones(3))
     False

@@ -1,4 +1,4 @@
-"""Two bodies in one recording: put together, and taken apart again."""
+"""Two bodies in one recording."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kerneton.exceptions import DataError
 
 
 def pair(first: SkeletonSequence, second: SkeletonSequence) -> SkeletonSequence:
-    """One recording of two persons, hands or things that were recorded together.
+    """One recording of two persons, hands or objects that were recorded together.
 
-    Joints of the first come before those of the second and are called ``left_hand_1``, ``left_hand_2``; the layout's
-    ``bodies`` tells them apart. Label, frame rate and name are those of the first, the subject is both. Recognisers
-    then look at each body and at what lies between the two.
+    Joints of the first come before those of the second and are named ``left_hand_1``, ``left_hand_2``; ``bodies`` of
+    the layout lists the joints of each. Label, frame rate and name are those of the first, the subject is both.
+    Recognisers then use each body and the distances between the two.
 
     >>> from kerneton import make_actions
     >>> (ann,) = make_actions(["wave"], n_subjects=1, n_takes=1)
@@ -66,36 +66,6 @@ def pair_layout(first: Layout, second: Layout) -> Layout:
         if key in second.sets:
             sets[key] = [*first.sets[key], *(joint + shift for joint in second.sets[key])]
     return Layout(f"{first.name}+{second.name}", joints, bones, sets=sets)
-
-
-def split_bodies(sequence: SkeletonSequence) -> list[SkeletonSequence]:
-    """A recording of each body, with the names that its joints have alone; the recording itself where there is one body.
-
-    >>> from kerneton import make_actions
-    >>> (ann,) = make_actions(["wave"], n_subjects=1, n_takes=1)
-    >>> [s.layout.joints == ann.layout.joints for s in split_bodies(pair(ann, ann))]
-    [True, True]
-    """
-    layout = sequence.layout
-    if layout is None or len(layout.bodies) == 1:
-        return [sequence]
-    out = []
-    for n, body in enumerate(layout.bodies, 1):
-        place = {joint: i for i, joint in enumerate(body)}
-        own = Layout(
-            dict(enumerate(layout.name.split("+"), 1)).get(n, layout.name),
-            [layout.joints[joint].removesuffix(f"_{n}") for joint in body],
-            [(place[a], place[b]) for a, b in layout.bones if a in place and b in place],
-            next((place[root] for root in layout.roots if root in place), None),
-            {
-                key: [place[joint] for joint in chosen if joint in place]
-                for key, chosen in layout.sets.items()
-                if not key.startswith("body ")
-            },
-        )
-        confidence = None if sequence.confidence is None else sequence.confidence[:, list(body)]
-        out.append(sequence.replace(joints=sequence.joints[:, list(body)], confidence=confidence, layout=own))
-    return out
 
 
 def _layout(sequence: SkeletonSequence) -> Layout:

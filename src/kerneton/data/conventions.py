@@ -1,4 +1,4 @@
-"""Units, axes and frame rates of many recordings: settled together, kept in a model, compared with those that come later."""
+"""Units, axes and frame rates of many recordings: converted together, stored in a model, compared with later recordings."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ def settle(
 ) -> tuple[list[SkeletonSequence], Conversion]:
     """Recordings of files in metres, y up and right-handed, and what was done.
 
-    ``found`` are the format of the file, whether that format states unit or axis, and the recording.
-
-    Recordings of formats that state unit or axis are not turned or scaled. The others are taken together where their
-    format, their joints and their size agree: a person who lies must not be judged alone, nor a folder in metres be
-    scaled because there is one in millimetres beside it. ``kept`` is what a model keeps, as in `to_convention`.
+    ``found`` are the format of the file, whether that format states unit or axis, and the recording. Recordings of
+    formats that state unit or axis are not rotated or scaled. The others are converted together if their format,
+    joints and size agree: a lying person must not be judged alone, and metres must not be scaled because there are
+    millimetres in the same folder. ``kept`` is as in `to_convention`.
     """
     check_convention(unit, up)
     sequences = [sequence for *_, sequence in found]
@@ -79,7 +78,7 @@ def _kinds(found: Sequence[tuple[str, bool, SkeletonSequence]]) -> list[tuple[li
 
 
 def recording_facts(recordings: Sequence[SkeletonSequence]) -> dict[str, Any]:
-    """What a model should remember of its training recordings, to tell when others differ: frame rate, height, axes.
+    """Frame rate, height and axes of training recordings, which a model stores to warn if others differ.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> recording_facts(make_actions(["wave"], n_subjects=2, n_takes=1))
@@ -92,7 +91,7 @@ def recording_facts(recordings: Sequence[SkeletonSequence]) -> dict[str, Any]:
 
 
 def kept_conventions(facts: Mapping[str, Any]) -> Conventions | None:
-    """Unit and axes that the training files of a model had, by what its file keeps; None where it does not tell.
+    """Unit and axes of the training files of a model, as stored in its file; None if they are not known.
 
     >>> kept_conventions({"conversion": {"unit": "mm", "up": "z", "flip": True}})
     Conventions(unit='mm', up='z', mirrored=True, height=None)
@@ -107,14 +106,14 @@ def kept_conventions(facts: Mapping[str, Any]) -> Conventions | None:
 
 
 def differences(facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence]) -> list[str]:
-    """How recordings differ from those that a model was trained on, by `recording_facts`; a sentence each.
+    """How recordings differ from the training recordings of a model, by `recording_facts`; one sentence each.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> data = make_actions(["wave"], n_subjects=2, n_takes=1)
     >>> differences(recording_facts(data), [data[0].replace(fps=None)])
     ['1 of 1 recordings has no frame rate, the training recordings have 30 frames per second: give it with --fps']
     """
-    told = []
+    notes = []
     fps, height = (_known(facts.get(key)) for key in ("fps", "height"))
     total = f"of {len(recordings)} recordings"
     if fps:
@@ -123,27 +122,27 @@ def differences(facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence]
         trained = f"the training recordings have {fps:g} frames per second"
         if without:
             verb = "has" if without == 1 else "have"
-            told.append(f"{without} {total} {verb} no frame rate, {trained}: give it with --fps")
+            notes.append(f"{without} {total} {verb} no frame rate, {trained}: give it with --fps")
         if other:
-            told.append(f"{other} {total} differ by more than a factor of two in frame rate: {trained}")
+            notes.append(f"{other} {total} differ by more than a factor of two in frame rate: {trained}")
     if height:
         sizes = [find_conventions([r]).height for r in recordings]
         odd = sum(size is not None and not 0.5 <= size / height <= 2 for size in sizes)
         if odd:
-            told.append(
+            notes.append(
                 f"{odd} {total} show bodies of another size than the {height:.3g} m of training: is the unit right (--unit)?"
             )
     found = find_conventions(recordings)
     if facts.get("up") == "y" and found.up not in (None, "y"):
-        told.append(f"bodies are aligned with {found.up}, but with y in training: is the axis right (--up)?")
+        notes.append(f"bodies are aligned with {found.up}, but with y in training: is the axis right (--up)?")
     elif facts.get("mirrored") is False and found.mirrored:
-        told.append(
+        notes.append(
             "left and right seem to be exchanged, but not in training: are the axes left-handed (--flip)?"
         )
-    return told
+    return notes
 
 
 def _known(value: Any) -> float | None:
-    """A positive number; None for anything else that a file may hold in its place."""
+    """A positive number; None for anything else that a file may contain instead."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1e9
     return float(value) if good else None

@@ -1,4 +1,4 @@
-"""From one layout to another by the joints they share, so that a model can run on another sensor."""
+"""From one layout to another by joint names, so that a model can be used with another sensor."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kerneton.data.layouts import JointsLike, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 
-# What stands in for a joint that a layout lacks: the first row entry whose joints are all there, their mean
-# where there are several. ``*`` is either side. All are within a hand's breadth on a grown body.
+# Substitutes for a joint that a layout lacks: the first entry whose joints all exist, or their mean if there are
+# several. ``*`` is either side. All are within about ten centimetres on an adult body.
 ALIASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "head": (("left_ear", "right_ear"), ("nose",)),
     "nose": (("head",),),
@@ -57,10 +57,10 @@ def map_layout(
     layout : Layout
         The joints wanted, and their order.
     needed : joints, optional
-        Joints of ``layout`` that must be there, as `Layout.indices` takes them; the others may be missing and
-        are then NaN with zero confidence. By default all are needed.
+        Joints of ``layout`` that are required, as in `Layout.indices`; the others may be missing and are then NaN
+        with zero confidence. By default all are required.
     aliases : bool, default=True
-        Whether stand-ins are allowed.
+        Whether substitutes are allowed.
 
     Examples
     --------
@@ -97,24 +97,18 @@ def map_layout(
 
 
 def source_joints(source: Layout, target: Layout, *, aliases: bool = True) -> list[list[int]]:
-    """For each joint of ``target`` the joints of ``source`` whose mean it is; empty where there is none.
+    """For each joint of ``target`` the joints of ``source`` whose mean it is; empty if there are none.
 
     >>> from kerneton.data.layouts import COCO_17
     >>> source_joints(COCO_17, Layout("few", ["nose", "hip_center", "left_hand", "clip"]))
     [[0], [11, 12], [9], []]
     """
     position = {joint: i for i, joint in enumerate(source.joints)}
-    return [
-        next(
-            (
-                [position[j] for j in names]
-                for names in _candidates(joint, aliases)
-                if set(names) <= set(position)
-            ),
-            [],
-        )
-        for joint in target.joints
-    ]
+    sources = []
+    for joint in target.joints:
+        present = (names for names in _candidates(joint, aliases) if position.keys() >= set(names))
+        sources.append([position[name] for name in next(present, ())])
+    return sources
 
 
 def _candidates(joint: str, aliases: bool) -> Iterable[tuple[str, ...]]:
@@ -128,7 +122,7 @@ def _candidates(joint: str, aliases: bool) -> Iterable[tuple[str, ...]]:
 
 
 def sub_layout(layout: Layout, joints: JointsLike, *, name: str | None = None) -> Layout:
-    """A layout of some joints; a bone runs to a joint from its nearest ancestor that is kept.
+    """A layout of some joints; the parent of a joint is its nearest ancestor that is kept.
 
     >>> from kerneton.data.layouts import FLORENCE_15
     >>> ends = sub_layout(FLORENCE_15, ["spine", "head", "left_wrist"], name="ends")
@@ -155,10 +149,10 @@ def sub_layout(layout: Layout, joints: JointsLike, *, name: str | None = None) -
 
 
 def adapted(sequence: SkeletonSequence, layout: Layout | None, n_joints: int, dtype: Any) -> SkeletonSequence:
-    """A recording with the joints of a layout, in a precision.
+    """A recording with the joints of a layout, in a given precision.
 
-    A recording with another layout is mapped by the names of its joints; one without a layout, and with the right number
-    of joints, is taken to have this one.
+    A recording with another layout is mapped by joint names; one without a layout, but with the right number of
+    joints, is assumed to have this one.
 
     >>> from kerneton.data.layouts import KINECT_20, KINECT_25
     >>> adapted(SkeletonSequence(np.ones((9, 25, 3)), layout=KINECT_25), KINECT_20, 20, np.float32)

@@ -1,4 +1,4 @@
-"""A bar of text on stderr for anything that takes more than a moment."""
+"""A progress bar of text on stderr."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REPEAT = 10.0  # seconds between two lines in a file or log
 
 
 class Progress(Protocol):
-    """What library functions take as ``progress``: called like ``tqdm.tqdm``, which fits as well."""
+    """The type of ``progress`` in library functions: called like ``tqdm.tqdm``, which can be used as well."""
 
     def __call__(
         self, iterable: Iterable[Item], *, total: int | None = None, desc: str = ""
@@ -34,10 +34,9 @@ def silent(iterable: Iterable[Item], *, total: int | None = None, desc: str = ""
 def bar(
     iterable: Iterable[Item], *, total: int | None = None, desc: str = "", stream: TextIO | None = None
 ) -> Iterator[Item]:
-    """Yield what ``iterable`` yields and show how far it is.
+    """Yield the items of ``iterable`` and show the progress.
 
-    On a terminal one line is redrawn and wiped at the end; elsewhere a line is written every ten seconds, so
-    that a log shows signs of life and a short run leaves none.
+    On a terminal, one line is redrawn and removed at the end; otherwise a line is written every ten seconds.
 
     >>> import io
     >>> list(bar("ab", desc="letters", stream=io.StringIO()))
@@ -72,7 +71,7 @@ def _draw(stream: TextIO, done: int, total: int | None, desc: str, elapsed: floa
 
 
 def progress_line(done: int, total: int | None, desc: str, elapsed: float) -> str:
-    """One line that says how far it is, how fast, and how long it may still take.
+    """One line with the progress, the speed and the estimated time left.
 
     >>> progress_line(3, 12, "splits", 6.0)
     'splits [######..................] 3/12 0:06 (0.5/s, 0:18 left)'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -61,7 +62,7 @@ class Segment:
         return self.start / fps, self.stop / fps
 
     def overlap(self, other: Segment) -> int:
-        """Frames that both segments hold."""
+        """The number of frames that both segments share."""
         return max(0, min(self.stop, other.stop) - max(self.start, other.start))
 
     def iou(self, other: Segment) -> float:
@@ -103,7 +104,7 @@ def segment_problems(segments: Sequence[Segment], n_frames: int) -> list[str]:
     for s in segments:
         if s.start >= n_frames:
             problems.append(
-                f"segment {s.label!r} begins at frame {s.start}, the recording ends at {n_frames}"
+                f"segment {s.label!r} starts at frame {s.start}, the recording ends at {n_frames}"
             )
         elif s.stop > n_frames:
             problems.append(f"segment {s.label!r} ends at frame {s.stop}, the recording at {n_frames}")
@@ -121,31 +122,28 @@ def segment_problems(segments: Sequence[Segment], n_frames: int) -> list[str]:
     return problems
 
 
-def frame_labels(segments: Iterable[Segment], n_frames: int, background: str = "") -> np.ndarray:
-    """(n_frames,) the label of each frame; where segments overlap, the later start counts.
+def frame_labels(segments: Iterable[Segment], n_frames: int) -> np.ndarray:
+    """(n_frames,) the label of each frame, "" for none; where segments overlap, that of the later start.
 
-    >>> frame_labels([Segment("wave", 1, 3)], 4, "-").tolist()
-    ['-', 'wave', 'wave', '-']
+    >>> frame_labels([Segment("wave", 1, 3)], 4).tolist()
+    ['', 'wave', 'wave', '']
     """
-    labels = np.full(n_frames, background, dtype=object)
+    labels = np.full(n_frames, "", dtype=object)
     for s in sorted(segments, key=lambda s: (s.start, s.stop)):
         labels[s.start : s.stop] = s.label
     return labels
 
 
-def segments_from_frames(
-    labels: Sequence[Any], background: Iterable[Any] = ("", None)
-) -> tuple[Segment, ...]:
-    """Runs of equal labels as segments; runs of a background label are left out.
+def segments_from_frames(labels: Sequence[Any]) -> tuple[Segment, ...]:
+    """Runs of equal labels as segments; "" and None are no label.
 
     >>> segments_from_frames(["", "wave", "wave", "", "clap"])
     (Segment(label='wave', start=1, stop=3), Segment(label='clap', start=4, stop=5))
     """
-    outside = set(background)
     segments, start = [], 0
-    for t in range(1, len(labels) + 1):
-        if t == len(labels) or labels[t] != labels[start]:
-            if labels[start] not in outside:
-                segments.append(Segment(str(labels[start]), start, t))
-            start = t
+    for label, run in itertools.groupby(labels):
+        stop = start + sum(1 for _ in run)
+        if label not in ("", None):
+            segments.append(Segment(str(label), start, stop))
+        start = stop
     return tuple(segments)

@@ -1,4 +1,4 @@
-"""A recording, and a set of recordings: the two objects everything else works on."""
+"""A recording, and a set of recordings: the two objects that everything else uses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SkeletonSequence:
     segments: tuple[Segment, ...] = ()  # of a long recording: which action is in which frames
 
     def __post_init__(self) -> None:
-        where = f"sequence {self.name!r}" if self.name else "sequence"
+        where = self._who()
         joints = np.asarray(self.joints)
         if joints.dtype == np.float16:
             raise DataError(f"{where}: float16 is too coarse for coordinates; pass float32 or float64")
@@ -54,15 +54,12 @@ class SkeletonSequence:
                 raise DataError(f"{where}: joints are not real numbers ({joints.dtype})") from error
         if joints.ndim != 3 or joints.shape[2] != 3:
             raise DataError(f"{where}: expected joints of shape (frames, joints, 3), got {joints.shape}")
-        if joints.shape[0] == 0 or joints.shape[1] == 0:
-            raise DataError(
-                f"{where}: it has {joints.shape[0]} frames and {joints.shape[1]} joints; needs one of each"
-            )
-        if self.layout is not None and joints.shape[1] != len(self.layout.joints):
-            raise DataError(
-                f"{where}: layout {self.layout.name!r} has {len(self.layout.joints)} joints, "
-                f"the recording has {joints.shape[1]}"
-            )
+        n_frames, n_joints, _ = joints.shape
+        if n_frames == 0 or n_joints == 0:
+            raise DataError(f"{where}: it has {n_frames} frames and {n_joints} joints; needs one of each")
+        if self.layout is not None and n_joints != len(self.layout.joints):
+            stated = f"layout {self.layout.name!r} has {len(self.layout.joints)} joints"
+            raise DataError(f"{where}: {stated}, the recording has {n_joints}")
         object.__setattr__(self, "joints", joints)
         if self.confidence is not None:
             confidence = np.asarray(self.confidence, dtype=joints.dtype)
@@ -72,8 +69,7 @@ class SkeletonSequence:
                 )
             object.__setattr__(self, "confidence", confidence)
         for field in ("label", "subject"):
-            value = getattr(self, field)
-            if value is not None:
+            if (value := getattr(self, field)) is not None:
                 object.__setattr__(self, field, str(value))
         if self.segments != ():
             from kerneton.data.segments import as_segments
@@ -82,6 +78,9 @@ class SkeletonSequence:
                 object.__setattr__(self, "segments", as_segments(self.segments))
             except DataError as error:
                 raise DataError(f"{where}: {error}") from error
+
+    def _who(self) -> str:
+        return f"sequence {self.name!r}" if self.name else "sequence"
 
     @property
     def n_frames(self) -> int:
@@ -108,8 +107,7 @@ class SkeletonSequence:
         (Segment(label='wave', start=0, stop=20),)
         """
         if not 0 <= start < stop <= self.n_frames:
-            where = f"sequence {self.name!r}" if self.name else "sequence"
-            raise DataError(f"{where}: cannot cut frames {start} to {stop} out of {self.n_frames}")
+            raise DataError(f"{self._who()}: cannot cut frames {start} to {stop} out of {self.n_frames}")
         inside = tuple(
             dataclasses.replace(s, start=max(s.start, start) - start, stop=min(s.stop, stop) - start)
             for s in self.segments
@@ -120,24 +118,20 @@ class SkeletonSequence:
         return self.replace(**fields)
 
     def cut_segments(self) -> list[SkeletonSequence]:
-        """Each segment as a recording with its label, clipped to the frames that exist; those outside are left out.
+        """Each segment as a recording with its label, clipped to the frames of the recording.
 
         >>> long = SkeletonSequence(np.zeros((90, 20, 3)), name="take", segments=[("wave", 30, 60)])
         >>> long.cut_segments()
         [SkeletonSequence(30 frames, 20 joints, label='wave', name='take_030_wave')]
         """
-        width = len(str(self.n_frames))
-        return [
-            self.cut(
-                s.start,
-                min(s.stop, self.n_frames),
-                label=s.label,
-                name=f"{self.name}_{s.start:0{max(width, 3)}d}_{s.label}".lstrip("_"),
-                segments=(),
-            )
-            for s in self.segments
-            if s.start < self.n_frames
-        ]
+        width = max(len(str(self.n_frames)), 3)
+        pieces = []
+        for s in self.segments:
+            if s.start < self.n_frames:
+                name = f"{self.name}_{s.start:0{width}d}_{s.label}".lstrip("_")
+                stop = min(s.stop, self.n_frames)
+                pieces.append(self.cut(s.start, stop, label=s.label, name=name, segments=()))
+        return pieces
 
     def __repr__(self) -> str:
         layout = f", {self.layout.name}" if self.layout is not None else ""
@@ -167,10 +161,8 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
     ) -> None:
         self._sequences = tuple(sequences)
         self.name = name
-        self.conversion = conversion  # what was done to unit and axes when the recordings were read
-        self.splits = tuple(
-            splits
-        )  # published ones, as positions to train and to test on; not those of a selection
+        self.conversion = conversion  # of unit and axes when the recordings were read
+        self.splits = tuple(splits)  # published ones: positions of training and test recordings
 
     @overload
     def __getitem__(self, index: int) -> SkeletonSequence: ...
@@ -186,12 +178,12 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
 
     @property
     def labels(self) -> np.ndarray:
-        """(n_sequences,) strings; an error where a recording has none."""
+        """(n_sequences,) strings; an error if a recording has none."""
         return self._field("label")
 
     @property
     def subjects(self) -> np.ndarray:
-        """(n_sequences,) strings; an error where a recording has none."""
+        """(n_sequences,) strings; an error if a recording has none."""
         return self._field("subject")
 
     @property

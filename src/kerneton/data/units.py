@@ -1,8 +1,8 @@
-"""Unit, vertical axis and handedness of coordinates: found in the data, or said, and brought to one convention.
+"""Unit, vertical axis and handedness of coordinates: detected or stated, and converted to one convention.
 
-The convention is metres, y up, right-handed axes. What a recording uses shows in the body itself: its height tells the
-unit, the way from the feet to the head the vertical axis, and the side on which left joints lie of the direction that
-nose and toes point to tells the handedness. Recordings whose points lie in one plane show none of it and stay as they are.
+The convention is metres, y up, right-handed axes. The body itself shows what a recording uses: its height shows the
+unit, the direction from the feet to the head the vertical axis, and the side of the left joints, seen in the direction of
+nose and toes, the handedness. Recordings whose points lie in one plane show none of this and stay as they are.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.data.layouts import sides
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
 
@@ -21,27 +22,22 @@ UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
 UNIT_WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "in": "inches", "ft": "feet"}
 AXES = ("y", "z", "x", "-y", "-z", "-x")
 HIGH = ("head", "nose", "neck", "left_shoulder", "right_shoulder", "left_fhd", "right_fhd", "c7")
-LOW = tuple(
-    f"{side}_{part}"
-    for side in ("left", "right")
-    for part in ("ankle", "foot", "heel", "hee", "big_toe", "toes", "foot_index")
-)
-# A vector from the second to the first points forward on a standing body. Knees are not asked: on what Kinect measured of
-# standing people they lie ahead of hips and ankles in a quarter to five sixths of the recordings, depending on the set.
+LOW = sides("ankle", "foot", "heel", "hee", "big_toe", "toes", "foot_index")
+# The vector from the second joint to the first points forward on a standing body. Knees are not used: in Kinect recordings
+# of standing people, they are in front of hips and ankles in a quarter to five sixths of the recordings, depending on the set.
+_FEET = "foot_index heel", "big_toe heel", "foot ankle", "toes ankle", "big_toe ankle"
 _FORWARD = (
-    *((f"{side}_{toe}", f"{side}_{heel}") for side in ("left", "right") for toe, heel in (
-        ("foot_index", "heel"), ("big_toe", "heel"), ("foot", "ankle"), ("toes", "ankle"), ("big_toe", "ankle"),
-    )),
-    *(("nose", ear) for ear in ("left_ear", "right_ear")),
-)  # fmt: skip
-_SIDES = tuple((f"left_{part}", f"right_{part}") for part in ("hip", "shoulder", "eye", "ear"))
+    *(tuple(f"{side}_{part}" for part in pair.split()) for side in ("left", "right") for pair in _FEET),
+    *(("nose", ear) for ear in sides("ear")),
+)
+_SIDES = tuple(sides(part) for part in ("hip", "shoulder", "eye", "ear"))
 _TALL = (0.4, 2.6)  # metres between the feet and the head or shoulders of a person
-_CLEAR, _SHARE = 0.3, 0.9  # how clear a recording's vote on handedness is, and the share that must agree
+_CLEAR, _SHARE = 0.3, 0.9  # least clarity of a recording's vote on handedness, and least share of equal votes
 
 
 @dataclass(frozen=True)
 class Conventions:
-    """What coordinates mean; None where the data do not tell."""
+    """What coordinates mean; None if the data do not show it."""
 
     unit: str | None = None
     up: str | None = None
@@ -51,16 +47,16 @@ class Conventions:
 
 @dataclass(frozen=True)
 class Conversion:
-    """What was done to recordings on the way to metres, y up and right-handed axes, and who said so."""
+    """How recordings were converted to metres, y up and right-handed axes, and why."""
 
-    unit: str | None = None  # the unit that the coordinates were taken to be in
+    unit: str | None = None  # of the original coordinates
     up: str | None = None
     flip: bool = False
     said: tuple[str, ...] = ()  # which of the three the user stated
-    kept: tuple[str, ...] = ()  # which of the three a model keeps from its training recordings
+    kept: tuple[str, ...] = ()  # which of the three come from the training recordings of a model
     height: float | None = None  # of the body, in metres
     count: int = 0  # recordings
-    stated: bool = False  # whether the files themselves say unit and axes
+    stated: bool = False  # whether the files themselves state unit and axes
     others: tuple[Conversion, ...] = ()  # of recordings of other kinds in the same set
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,21 +67,23 @@ class Conversion:
 
     @property
     def notes(self) -> list[str]:
-        """What was done, a sentence each; empty where nothing was."""
+        """What was done, one sentence each; empty if nothing was."""
         if not self.others:
             return self._own_notes()
         kinds = (self, *self.others)
         return [f"in {kind.count} recordings {note}" for kind in kinds for note in kind._own_notes()]
 
     def _own_notes(self) -> list[str]:
-        told = []
+        notes = []
         if self.unit not in (None, "m"):
-            told.append(f"coordinates were {UNIT_WORDS[str(self.unit)]} and became metres{self._how('unit')}")
+            notes.append(
+                f"coordinates were {UNIT_WORDS[str(self.unit)]} and became metres{self._how('unit')}"
+            )
         if self.up not in (None, "y"):
-            told.append(f"{self.up} was up and became y{self._how('up')}")
+            notes.append(f"{self.up} was up and became y{self._how('up')}")
         if self.flip:
-            told.append(f"axes were left-handed and became right-handed{self._how('flip')}")
-        return told
+            notes.append(f"axes were left-handed and became right-handed{self._how('flip')}")
+        return notes
 
     def _how(self, name: str) -> str:
         if name in self.said:
@@ -100,11 +98,8 @@ def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
     >>> find_conventions(make_actions(["wave"], n_subjects=2, n_takes=1))
     Conventions(unit='m', up='y', mirrored=False, height=1.48...)
     """
-    trunks, solid = [], []
-    for recording in recordings:
-        if (trunk := _trunk(recording)) is not None:
-            trunks.append(trunk)
-            solid.append(recording)
+    solid = [(recording, trunk) for recording in recordings if (trunk := _trunk(recording)) is not None]
+    trunks = [trunk for _, trunk in solid]
     if not trunks:
         return Conventions()
     lengths = [float(np.percentile(np.linalg.norm(trunk, axis=1), 95)) for trunk in trunks]
@@ -113,7 +108,7 @@ def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
     up, count = votes.most_common(1)[0]
     if up is None or count < 0.6 * len(trunks):
         return Conventions(_unit(height), None, None, height)
-    return Conventions(_unit(height), up, _mirrored(solid, up), height)
+    return Conventions(_unit(height), up, _mirrored([recording for recording, _ in solid], up), height)
 
 
 def to_convention(
@@ -130,7 +125,7 @@ def to_convention(
     Parameters
     ----------
     recordings : list of SkeletonSequence
-        Of one kind: all are treated alike.
+        Of one kind: all are converted in the same way.
     unit : {"m", "cm", "mm", "in", "ft"}, optional
         Unit of the coordinates.
     up : {"x", "y", "z", "-x", "-y", "-z"}, optional
@@ -138,9 +133,9 @@ def to_convention(
     flip : bool, optional
         Whether the axes are left-handed, or left and right are exchanged.
     find : bool, default=True
-        Whether what is not said is looked for in the data; else it stays as it is.
+        Whether conventions that are not stated are detected in the data; otherwise they stay as they are.
     kept : Conventions, optional
-        What a model keeps of its training recordings: axes where none are said, the unit where the data show none.
+        Those of the training recordings of a model: axes if none are stated, the unit if the data show none.
 
     Examples
     --------
@@ -173,10 +168,7 @@ def to_convention(
 
 
 def check_convention(unit: str | None, up: str | None) -> None:
-    """Refuse an unknown unit or axis.
-
-    >>> check_convention("mm", "-z")
-    """
+    """Refuse an unknown unit or axis."""
     if unit is not None and unit not in UNITS:
         raise ParameterError(f"unit must be one of {', '.join(UNITS)}, got {unit!r}")
     if up is not None and up not in AXES:
@@ -184,7 +176,7 @@ def check_convention(unit: str | None, up: str | None) -> None:
 
 
 def turn_up(points: np.ndarray, up: str) -> np.ndarray:
-    """Turn points so that the named axis points up; no reflection, so left stays left.
+    """Rotate points so that the named axis points up; left stays left.
 
     >>> turn_up(np.array([[[1, 2, 3]]]), "z").tolist(), turn_up(np.array([[[1, 2, 3]]]), "-y").tolist()
     ([[[1, 3, -2]]], [[[-1, -2, 3]]])
@@ -205,7 +197,7 @@ def vertical_axis(points: np.ndarray, names: Sequence[str]) -> str | None:
     """
     trunk = _trunks(points, names)
     axis = None if trunk is None else _axis(np.median(trunk, axis=0))
-    return axis if axis in ("y", "z") else None  # along the others a body lies
+    return axis if axis in ("y", "z") else None  # otherwise the body lies
 
 
 def _converted(recording: SkeletonSequence, factor: float, up: str, flip: bool) -> SkeletonSequence:
@@ -216,7 +208,7 @@ def _converted(recording: SkeletonSequence, factor: float, up: str, flip: bool) 
 
 
 def _seen(recording: SkeletonSequence) -> tuple[np.ndarray, list[str]] | None:
-    """(T, J, 3) the joints of the first body, NaN where they are missing, and their names; None for flat or unnamed bodies."""
+    """Joints (T, J, 3) of the first body, NaN where missing, and their names; None for flat or unnamed bodies."""
     layout = recording.layout
     if layout is None or not (np.nan_to_num(recording.joints[..., 2]) != 0).any():
         return None
@@ -229,14 +221,14 @@ def _seen(recording: SkeletonSequence) -> tuple[np.ndarray, list[str]] | None:
 
 
 def _trunk(recording: SkeletonSequence) -> np.ndarray | None:
-    """(T, 3) from the feet to the head in the frames that show both; None for flat or unnamed bodies."""
+    """(T, 3) from the feet to the head in the frames with both; None for flat or unnamed bodies."""
     if (seen := _seen(recording)) is None or (trunk := _trunks(*seen)) is None:
         return None
     return None if _is_flat(seen[0]) else trunk
 
 
 def _is_flat(points: np.ndarray) -> bool:
-    """Whether all points lie in one plane, wherever that is: a drawing, no body in space."""
+    """Whether all points lie in one plane: a drawing, not a body in space."""
     known = points[np.isfinite(points).all(axis=-1)].astype(np.float64)
     spread = np.linalg.eigvalsh(np.cov(known, rowvar=False))
     return bool(spread[0] <= 1e-6 * spread[-1])
@@ -252,7 +244,7 @@ def _trunks(points: np.ndarray, names: Sequence[str]) -> np.ndarray | None:
 
 
 def _axis(trunk: np.ndarray) -> str | None:
-    """The axis that most of a vector lies along; None where it is slanted."""
+    """The axis nearly parallel to a vector; None if there is none."""
     sizes = np.abs(trunk)
     axis = int(np.argmax(sizes))
     if not sizes[axis] > 2 * np.delete(sizes, axis).max():
@@ -265,7 +257,7 @@ def _unit(height: float) -> str | None:
 
 
 def _mirrored(recordings: Sequence[SkeletonSequence], up: str) -> bool | None:
-    """Whether left joints lie to the right of where the bodies face; None where too few recordings tell."""
+    """Whether left joints are on the right of the facing direction; None if too few recordings show it."""
     votes = [vote for r in recordings if (vote := _side(r, up)) is not None and abs(vote) > _CLEAR]
     if not votes or len(votes) < 0.2 * len(recordings):
         return None
@@ -274,7 +266,7 @@ def _mirrored(recordings: Sequence[SkeletonSequence], up: str) -> bool | None:
 
 
 def _side(recording: SkeletonSequence, up: str) -> float | None:
-    """Cosine between the line from right to left joints and where left must be, up × forward; median over frames."""
+    """Cosine between the vector from right to left joints and up × forward; median over frames."""
     if (seen := _seen(recording)) is None:
         return None
     points, names = turn_up(seen[0], up), seen[1]
@@ -290,7 +282,7 @@ def _side(recording: SkeletonSequence, up: str) -> float | None:
     return float(np.median((left * across).sum(axis=1)[good] / sizes[good]))
 
 
-def _mean_of(points: np.ndarray, names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> np.ndarray | None:
+def _mean_of(points: np.ndarray, names: Sequence[str], pairs: Iterable[tuple[str, ...]]) -> np.ndarray | None:
     """(T, 3) the mean of the vectors between pairs of joints that are among the names."""
     place = {joint: i for i, joint in enumerate(names)}
     ways = [points[:, place[a]] - points[:, place[b]] for a, b in pairs if a in place and b in place]

@@ -15,13 +15,13 @@ from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 
-_SHOWN = 5  # kinds of problems spelt out
-_EXAMPLES = 3  # names given of those that have the same problem
+_SHOWN = 5  # kinds of problems in a message
+_EXAMPLES = 3  # names of recordings with the same problem
 _VARIABLE = re.compile(r"'[^']*'|-?\d[\d.]*(?:e[+-]?\d+)?")  # what may differ between problems of one kind
 LARGEST_COORDINATE = 1e9  # beyond this, squares and rates of change overflow in single precision
 NARROWEST = 1e-9  # a width whose square and its inverse are ordinary numbers in single precision
 MOST_FEATURES = 20_000_000  # per recording
-_GLANCE = 256  # recordings looked at together
+_TOGETHER = 256  # recordings that are checked together
 
 
 def check_sequences(
@@ -34,10 +34,9 @@ def check_sequences(
 ) -> list[SkeletonSequence]:
     """Check recordings and return them as a list; every problem is collected into one error.
 
-    ``X`` holds `SkeletonSequence` objects or arrays of shape (T, J, 3), T free, J and the layout the same
-    throughout. ``n_joints`` and ``layout`` are what a fitted estimator saw. ``allow_missing`` admits NaN
-    coordinates, all-zero frames and zero confidence, which only preprocessing may see. Without ``values`` shapes
-    are checked and numbers are not, for callers who look at those later.
+    ``X`` contains `SkeletonSequence` objects or arrays of shape (T, J, 3) with any T, the same J and the same layout.
+    ``n_joints`` and ``layout`` are those of the training recordings. ``allow_missing`` allows NaN coordinates,
+    all-zero frames and zero confidence, as preprocessing does. Without ``values``, only shapes are checked.
 
     >>> import numpy as np
     >>> [s.n_frames for s in check_sequences([np.ones((4, 2, 3)), np.ones((7, 2, 3))])]
@@ -63,10 +62,10 @@ def check_sequences(
     return sequences
 
 
-def grouped(problems: Iterable[tuple[str, str]], *, groups: int = _SHOWN) -> str:
-    """Problems as (who, what) in few words: those of one kind are one sentence, with a count and three examples.
+def grouped(problems: Iterable[tuple[str, str]]) -> str:
+    """Problems as (who, what) in few words: one sentence per kind, with a count and three examples.
 
-    Two are of one kind when they differ in numbers and quoted words alone.
+    Problems of one kind differ only in numbers and quoted words.
 
     >>> grouped([("a.csv:", "line 3: expected 4 columns, got 5"), ("b.csv:", "no rows")])
     'a.csv: line 3: expected 4 columns, got 5; b.csv: no rows'
@@ -76,20 +75,20 @@ def grouped(problems: Iterable[tuple[str, str]], *, groups: int = _SHOWN) -> str
     kinds: dict[str, list[tuple[str, str]]] = {}
     for who, what in problems:
         kinds.setdefault(_VARIABLE.sub("*", what), []).append((who, what))
-    told = []
+    sentences = []
     for members in kinds.values():
         sentence = " ".join(members[0])
         if len(members) > 1:
             names = [who.removeprefix("recording ").rstrip(":") for who, _ in members]
-            more = f" and {len(names) - _EXAMPLES} more" if len(names) > _EXAMPLES else ""
-            sentence += f" (the same in {len(names)}: {', '.join(names[:_EXAMPLES])}{more})"
-        told.append(sentence)
-    rest = f"; and {len(told) - groups} more kinds of problems" if len(told) > groups else ""
-    return "; ".join(told[:groups]) + rest
+            sentence += f" (the same in {len(names)}: {_few(names)})"
+        sentences.append(sentence)
+    more = len(sentences) - _SHOWN
+    rest = f"; and {more} more kinds of problems" if more > 0 else ""
+    return "; ".join(sentences[:_SHOWN]) + rest
 
 
 def describe(sequence: SkeletonSequence, position: int) -> str:
-    """How an error names a recording: its name where it has one, else its position.
+    """How errors name a recording: by its name, or else by its position.
 
     >>> import numpy as np
     >>> describe(SkeletonSequence(np.ones((1, 1, 3))), 3)
@@ -99,14 +98,14 @@ def describe(sequence: SkeletonSequence, position: int) -> str:
 
 
 def joint_name(sequence: SkeletonSequence, joint: int) -> str:
-    """A joint's name where the layout is known, else its position."""
+    """The name of a joint if the layout is known, else its position."""
     return sequence.layout.joints[joint] if sequence.layout is not None else f"joint {joint}"
 
 
 def layout_difference(found: Layout, expected: Layout) -> str | None:
-    """How the joints of one layout differ from those of another; None where they are the same.
+    """How the joints of one layout differ from those of another; None if they are the same.
 
-    A joint that is there under a similar name is taken for a misspelling.
+    A joint with a similar name is reported as a misspelling.
 
     >>> layout_difference(Layout("table", ["head", "rigth_hand"]), Layout("table", ["head", "right_hand"]))
     "has a joint 'rigth_hand' where 'right_hand' is expected: misspelt?"
@@ -115,8 +114,8 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
         return None
     counts = [len(layout.bodies) for layout in (found, expected)]
     if counts[0] != counts[1]:
-        told = [f"{n} {'body' if n == 1 else 'bodies'}" for n in counts]
-        return f"holds {told[0]} ({found.name!r}) where {told[1]} ({expected.name!r}) were expected"
+        bodies = [f"{n} {'body' if n == 1 else 'bodies'}" for n in counts]
+        return f"has {bodies[0]} ({found.name!r}), expected {bodies[1]} ({expected.name!r})"
     extra = [joint for joint in found.joints if joint not in expected.joints]
     missing = [joint for joint in expected.joints if joint not in found.joints]
     if not extra and not missing:
@@ -127,12 +126,13 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
         if near and len(extra) == len(missing) <= 3:
             others = "" if len(extra) == 1 else f" (and {len(extra) - 1} more)"
             return f"has a joint {joint!r} where {near[0]!r} is expected: misspelt?{others}"
-    told = [f"lacks {_few(missing)}"] * bool(missing) + [f"has {_few(extra)} besides"] * bool(extra)
-    return f"{' and '.join(told)}, with layout {found.name!r} where {expected.name!r} was expected"
+    differences = [f"lacks {_few(missing)}"] * bool(missing)
+    differences += [f"has {_few(extra)} in addition"] * bool(extra)
+    return f"{' and '.join(differences)}, with layout {found.name!r} where {expected.name!r} was expected"
 
 
 def common_layout(sequences: Iterable[SkeletonSequence]) -> Layout | None:
-    """The layout that most recordings have, compared by their joints; None where none has one."""
+    """The layout that most recordings have, compared by joints; None if no recording has one."""
     counts: Counter[tuple[str, ...]] = Counter()
     first: dict[tuple[str, ...], Layout] = {}
     for sequence in sequences:
@@ -142,9 +142,9 @@ def common_layout(sequences: Iterable[SkeletonSequence]) -> Layout | None:
     return first[counts.most_common(1)[0][0]] if counts else None
 
 
-def _few(joints: list[str]) -> str:
-    more = f" and {len(joints) - _EXAMPLES} more" if len(joints) > _EXAMPLES else ""
-    return ", ".join(joints[:_EXAMPLES]) + more
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - _EXAMPLES} more" if len(names) > _EXAMPLES else ""
+    return ", ".join(names[:_EXAMPLES]) + more
 
 
 def _problems(
@@ -178,22 +178,22 @@ def _problems(
 
 
 def _all_sound(sequences: list[SkeletonSequence]) -> bool:
-    """Whether no recording can have bad values, by a glance at many at a time: a tenth of the time of each by itself."""
+    """Whether no recording can have bad values; checks many together, in a tenth of the time of one by one."""
     if len({(s.n_joints, s.joints.dtype) for s in sequences}) > 1:
         return False
-    return all(_sound(sequences[i : i + _GLANCE]) for i in range(0, len(sequences), _GLANCE))
-
-
-def _sound(sequences: list[SkeletonSequence]) -> bool:
-    poses = np.concatenate([s.joints for s in sequences])
-    poses = poses.reshape(len(poses), -1)
-    squares = np.einsum("ij,ij->i", poses, poses)  # NaN and infinity stay what they are
-    trusted = (s.confidence is None or bool((s.confidence > 0).all()) for s in sequences)
-    return bool(squares.min() > 0 and squares.max() <= LARGEST_COORDINATE**2) and all(trusted)
+    if not all(s.confidence is None or bool((s.confidence > 0).all()) for s in sequences):
+        return False
+    for i in range(0, len(sequences), _TOGETHER):
+        poses = np.concatenate([s.joints for s in sequences[i : i + _TOGETHER]])
+        poses = poses.reshape(len(poses), -1)
+        squares = np.einsum("ij,ij->i", poses, poses)  # NaN and infinity stay what they are
+        if not (squares.min() > 0 and squares.max() <= LARGEST_COORDINATE**2):
+            return False
+    return True
 
 
 def _bad_values(sequence: SkeletonSequence, allow_missing: bool) -> Iterator[str]:
-    """The first thing wrong with a recording's numbers, if anything is."""
+    """The first problem with the numbers of a recording, if there is one."""
     joints = sequence.joints
     fill = "(put kerneton.Preprocess before this step to fill gaps)"
 
@@ -217,10 +217,7 @@ def _bad_values(sequence: SkeletonSequence, allow_missing: bool) -> Iterator[str
 
 
 def check_in(name: str, value: Any, low: float, high: float, *, closed: str = "both") -> None:
-    """Check that a number lies in an interval; ``closed`` is "both", "left", "right" or "neither".
-
-    >>> check_in("power", 0.36, 0, 1, closed="right")
-    """
+    """Check that a number lies in an interval; ``closed`` is "both", "left", "right" or "neither"."""
     ok = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     ok = ok and (value > low or (closed in ("both", "left") and value == low))
     ok = ok and (value < high or (closed in ("both", "right") and value == high))
@@ -231,31 +228,21 @@ def check_in(name: str, value: Any, low: float, high: float, *, closed: str = "b
 
 
 def check_positive(name: str, value: Any, *, integer: bool = False) -> None:
-    """Check that a number is positive, and whole where asked.
-
-    >>> check_positive("n_pivots_joint", 5, integer=True)
-    """
+    """Check that a number is positive and, if ``integer``, whole."""
     kinds = (int, np.integer) if integer else (int, float, np.integer, np.floating)
     if not isinstance(value, kinds) or isinstance(value, bool) or not value > 0 or not np.isfinite(value):
-        raise ParameterError(
-            f"{name} must be a positive {'whole number' if integer else 'number'}, got {value!r}"
-        )
+        kind = "whole number" if integer else "number"
+        raise ParameterError(f"{name} must be a positive {kind}, got {value!r}")
 
 
 def check_width(name: str, value: Any) -> None:
-    """Check that the width of a kernel, or another scale, has a square that no precision loses.
-
-    >>> check_width("sigma_joint", 0.6)
-    """
+    """Check that the square of a kernel width, or of another scale, neither overflows nor vanishes."""
     check_positive(name, value)
     check_in(name, value, NARROWEST, LARGEST_COORDINATE)
 
 
 def check_feature_count(count: int, because: str) -> None:
-    """Refuse more features per recording than anybody can use, before anything of that size is made.
-
-    >>> check_feature_count(26565, "n_pivots_joint=5 and n_pivots_time=6")
-    """
+    """Refuse too many features per recording, before they are allocated."""
     if count > MOST_FEATURES:
         raise ParameterError(
             f"{because} make {count:.3g} features per recording, at most {MOST_FEATURES:.0e} are possible: "
@@ -264,19 +251,16 @@ def check_feature_count(count: int, because: str) -> None:
 
 
 def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
-    """Check that a value is one of a few.
-
-    >>> check_choice("entries", "simplex", ["simplex", "slices"])
-    """
+    """Check that a value is one of several choices."""
     choices = list(choices)
-    # As grids hand them over, strings and whole numbers may be NumPy's; True is not 1, nor is 1.0.
+    # In parameter grids, strings and whole numbers may be NumPy's; True is not 1, nor is 1.0.
     plain = isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
     if not any(value is c or (plain and value == c) for c in choices):
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
 class QuickParameters:
-    """An estimator whose parameters' names are read from its signature once, not at every copy: a search makes hundreds."""
+    """An estimator whose parameter names are read from its signature once, not at each of hundreds of copies."""
 
     @classmethod
     @functools.cache
