@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import io
 import json
@@ -70,6 +71,14 @@ def split_bodies(sequence: SkeletonSequence) -> list[SkeletonSequence]:
         confidence = None if sequence.confidence is None else sequence.confidence[:, list(body)]
         out.append(sequence.replace(joints=sequence.joints[:, list(body)], confidence=confidence, layout=own))
     return out
+
+
+def write_segments(path: Path, segments) -> None:
+    """A table ``label,start,stop``."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(
+            [("label", "start", "stop"), *((s.label, s.start, s.stop) for s in segments)]
+        )
 
 
 def msr_text(n_frames: int = 6) -> bytes:

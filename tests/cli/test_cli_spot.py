@@ -7,11 +7,12 @@ import json
 
 import numpy as np
 import pytest
+from samples import write_segments
 
 from kerneton import load, make_actions
 from kerneton.cli import main
 from kerneton.files.readers import write
-from kerneton.files.segments import read_segments, write_segments
+from kerneton.files.segments import read_segments
 from kerneton.stream.frames import raw_joints
 
 

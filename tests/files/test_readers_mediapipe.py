@@ -144,7 +144,7 @@ def test_parts_of_a_picture(tmp_path, picture, caplog):
     with caplog.at_level(logging.INFO, "kerneton.files.readers"):
         (plain,) = mediapipe.read(write(tmp_path, frames))
     assert_allclose(plain.joints, picture[..., :3] * [-1, -1, 1])
-    assert "fractions of the picture's width and height" in caplog.text
+    assert "fractions of a picture" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.INFO, "kerneton.files.readers"):
         (sized,) = mediapipe.read(write(tmp_path, {"width": 640, "height": 480, "frames": frames}))

@@ -7,12 +7,13 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from samples import write_segments
 from walks import walk
 
 from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError
-from kerneton.files.segments import read_segments, segments_beside, with_segments, write_segments
+from kerneton.files.segments import read_segments, segments_beside, with_segments
 
 WAVE, CLAP = Segment("wave", 30, 75), Segment("clap", 120, 150)
 

@@ -47,9 +47,8 @@ def table_intervals(text: str, path: Path) -> Iterator[Interval]:
     header = [word.strip().lower().replace(" ", "_") for word in numbered[0][1]]
     label, file = _column(header, _LABEL), _column(header, _FILE)
     if label is None:
-        raise FormatError(
-            f"{path}: expected a header such as label,start,stop or frame,label; got {first_line[:80]!r}"
-        )
+        got = first_line[:80]
+        raise FormatError(f"{path}: expected a header such as label,start,stop or frame,label; got {got!r}")
     for starts, stops, inclusive, seconds in _BOUNDS:
         start, stop = _column(header, starts), _column(header, stops)
         if start is not None and stop is not None:

@@ -110,8 +110,8 @@ def _number(text: str | None, path: Path) -> float:
     return value
 
 
-def eaf_text(segments: Iterable[Segment], fps: float, tier: str = "actions") -> str:
-    """An ELAN file with one tier.
+def eaf_text(segments: Iterable[Segment], fps: float) -> str:
+    """An ELAN file with one tier, ``actions``.
 
     >>> root = parse_xml(eaf_text([Segment("wave", 30, 75)], fps=30).encode(), Path("a.eaf"))
     >>> [(i.label, i.start, i.stop) for i in eaf_intervals(root, Path("a.eaf"), None)]
@@ -122,7 +122,7 @@ def eaf_text(segments: Iterable[Segment], fps: float, tier: str = "actions") -> 
     )
     ElementTree.SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
     order = ElementTree.SubElement(root, "TIME_ORDER")
-    layer = ElementTree.SubElement(root, "TIER", LINGUISTIC_TYPE_REF="default-lt", TIER_ID=tier)
+    layer = ElementTree.SubElement(root, "TIER", LINGUISTIC_TYPE_REF="default-lt", TIER_ID="actions")
     for i, s in enumerate(segments):
         for k, seconds in enumerate(s.seconds(fps)):
             value = str(round(1000 * seconds))

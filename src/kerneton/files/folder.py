@@ -24,13 +24,8 @@ from kerneton.files.readers._text import is_folder, rows
 _INDEX = "index.csv"
 FOLDER_TABLE = "segments.csv"  # segments of several recordings in a folder
 _SEGMENTS = (
-    ".segments.csv",
-    ".labels.csv",
-    ".eaf",
-    ".TextGrid",
-    ".textgrid",
-    ".segments.json",
-    ".segments.xml",
+    *(".segments.csv", ".labels.csv", ".eaf", ".TextGrid", ".textgrid"),
+    *(".segments.json", ".segments.xml"),
 )
 _USUAL = {suffix for form in readers.FORMATS.values() for suffix in form.suffixes}  # of recordings
 # Never recordings of joints, whatever their first bytes look like.

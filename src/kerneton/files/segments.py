@@ -7,8 +7,6 @@ Studio (JSON) and CVAT (XML). Nothing in such a file is ever executed, fetched o
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +17,6 @@ from kerneton.data.segments import Segment, as_segments
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, FormatError, MissingDataError
 from kerneton.files.folder import FOLDER_TABLE, segment_file_of
-from kerneton.files.output import write_text
 from kerneton.files.readers._text import decode
 
 MAX_BYTES = 1 << 26  # 64 MiB are enough for all segments that people draw
@@ -172,10 +169,8 @@ def with_segments(
     if unknown:
         raise DataError(f"{path}: segments of {', '.join(unknown[:5])}, which are not among the recordings")
     only = found.get("", ()) if len(recordings) == 1 else ()
-    return [
-        r.replace(segments=found.get(name) or only or r.segments)
-        for r, name in zip(recordings, names, strict=True)
-    ]
+    pairs = zip(recordings, names, strict=True)
+    return [r.replace(segments=found.get(name) or only or r.segments) for r, name in pairs]
 
 
 def segments_beside(path: str | os.PathLike[str]) -> Path | None:
@@ -208,22 +203,6 @@ def beside_segments(
     found = read_segments(beside, fps=first.fps)
     name = _stem(Path(path).name) if beside.name.lower() == FOLDER_TABLE else next(iter(found), "")
     return [first.replace(segments=found.get(name, ())), *recordings[1:]]
-
-
-def write_segments(path: str | os.PathLike[str], segments: Iterable[Segment]) -> None:
-    """Write a table ``label,start,stop`` that `read_segments` reads.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "long.segments.csv"
-    >>> write_segments(file, [Segment("wave", 30, 75)])
-    >>> read_segments(file)[""]
-    (Segment(label='wave', start=30, stop=75),)
-    """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["label", "start", "stop"])
-    writer.writerows([s.label, s.start, s.stop] for s in segments)
-    write_text(path, out.getvalue())
 
 
 def _stem(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What is in a set of recordings, and what in it may mislead a model."""
+"""What a set of recordings contains, and what in it may mislead a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import find_conventions
 from kerneton.data.validation import common_layout, describe, grouped, layout_difference
 
-_FEW, _SHORT, _SHOWN, _KINDS = 2, 4, 12, 3
+_FEW = 2  # recordings of a label
+_SHORT = 4  # frames of a recording
+_SHOWN = 12  # names in one line
+_KINDS = 3  # lines about the same problem
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,11 @@ class Summary:
 
 
 def summarize(data: Iterable[SkeletonSequence]) -> Summary:
-    """Count what is in a set of recordings and warn of what may mislead.
+    """Count what is in a set of recordings and warn of what may mislead a model.
 
-    Warnings: labels with two recordings or fewer or by one subject, subjects with one label, the same recording
-    twice, other joints than most, mixed frame rates, recordings without label, of a few frames, or mostly missing;
-    segments that overlap or lie outside their recording.
+    Warnings: labels with few recordings or one subject, subjects with one label, repeated recordings, different
+    joints or frame rates, recordings without label, with few frames or mostly missing, segments that overlap or lie
+    outside their recording.
 
     >>> import numpy as np
     >>> from kerneton.data.sequence import SkeletonDataset
@@ -129,14 +132,13 @@ def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int
         (label, s.subject) for s in sequences for label in (s.label, *(part.label for part in s.segments))
     ]
     labels = _tally(label for label, _ in shown)
-    for fact in ("label", "subject"):
-        without = [
-            _name(s) for s in sequences if getattr(s, fact) is None and (fact == "subject" or not s.segments)
-        ]
-        if without and len(without) < len(sequences):
+    no_label = [_name(s) for s in sequences if s.label is None and not s.segments]
+    no_subject = [_name(s) for s in sequences if s.subject is None]
+    if no_label and len(no_label) == len(sequences):
+        warnings.append("no recording has a label")
+    for fact, without in (("label", no_label), ("subject", no_subject)):
+        if 0 < len(without) < len(sequences):
             warnings.append(f"{_many(len(without), 'recording')} without {fact}: {_some(without)}")
-        elif without and fact == "label":
-            warnings.append("no recording has a label")
     few = [f"{label} ({n})" for label, n in labels.items() if n <= _FEW]
     if few:
         warnings.append(f"labels with {_FEW} recordings or fewer: {_some(few)}")
@@ -146,17 +148,17 @@ def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int
             by_subject[subject].add(label)
             by_label[label].add(subject)
     if len(subjects) > 1 and len(labels) > 1:
-        lone = sorted(
-            f"{subject} ({', '.join(done)})" for subject, done in by_subject.items() if len(done) == 1
-        )
-        if lone:
-            warnings.append(f"subjects with one label: {_some(lone)}")
-        alone = sorted(f"{label} ({', '.join(who)})" for label, who in by_label.items() if len(who) == 1)
-        if alone:
+        if lone := _lone(by_subject):
+            warnings.append(f"subjects with one label: {lone}")
+        if lone := _lone(by_label):
             warnings.append(
-                f"labels with only one subject, which cannot be tested on another subject: {_some(alone)}"
+                f"labels with only one subject, which cannot be tested on another subject: {lone}"
             )
     return warnings
+
+
+def _lone(members: dict[str, set[str]]) -> str:
+    return _some(sorted(f"{key} ({', '.join(some)})" for key, some in members.items() if len(some) == 1))
 
 
 def _n_annotated(recording: SkeletonSequence) -> int:
@@ -166,31 +168,26 @@ def _n_annotated(recording: SkeletonSequence) -> int:
 
 
 def _segment_warnings(long: list[SkeletonSequence]) -> list[str]:
-    """Segments that overlap or lie outside, a line for each recording, of some recordings."""
+    """Segments that overlap or lie outside, one line per recording, of some recordings."""
     if not long:
         return []
     from kerneton.data.segments import segment_problems
 
     odd = [(_name(s), segment_problems(s.segments, s.n_frames)) for s in long]
     lines = [f"{name}: {_some(problems, _KINDS)}" for name, problems in odd if problems]
-    more = len(lines) - _KINDS
-    rest = (
-        [f"{_many(more, 'more recording')} with segments that overlap or end after the recording"]
-        if more > 0
-        else []
-    )
-    return lines[:_KINDS] + rest
+    if (more := len(lines) - _KINDS) > 0:
+        rest = f"{_many(more, 'more recording')} with segments that overlap or end after the recording"
+        lines = [*lines[:_KINDS], rest]
+    return lines
 
 
 def _mixture_warnings(
     sequences: list[SkeletonSequence], layout: Layout | None, fps: dict[str, int]
 ) -> list[str]:
     warnings, odd = [], []
-    for i, sequence in enumerate(sequences):
-        difference = None
-        if layout is not None and sequence.layout is None:
-            difference = f"has {sequence.n_joints} joints without names"
-        elif layout is not None and sequence.layout is not None:
+    for i, sequence in enumerate(sequences if layout is not None else []):
+        difference: str | None = f"has {sequence.n_joints} joints without names"
+        if layout is not None and sequence.layout is not None:
             difference = layout_difference(sequence.layout, layout)
         if difference is not None:
             odd.append((describe(sequence, i), difference))
@@ -205,7 +202,7 @@ def _mixture_warnings(
 
 
 def describe_axes(sequences: Iterable[SkeletonSequence]) -> str:
-    """What the bodies in recordings show of unit, vertical axis and handedness; empty where they show nothing.
+    """What the bodies in recordings show of unit, vertical axis and handedness; empty if they show nothing.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> describe_axes(make_actions(["wave"], n_subjects=1, n_takes=1))
@@ -213,13 +210,11 @@ def describe_axes(sequences: Iterable[SkeletonSequence]) -> str:
     """
     found = find_conventions(sequences)
     sides = {True: "left and right seem to be exchanged (left-handed axes?)", False: "right-handed", None: ""}
-    told = [f"{found.up} up" if found.up else "", sides[found.mirrored]]
-    height = "" if found.height is None else f"{found.height:.3g} {found.unit or 'of unknown unit'}"
-    parts = [
-        ", ".join(word for word in told if word),
-        f"{height} from the feet to the head" if height else "",
-    ]
-    return "; ".join(part for part in parts if part)
+    axes = ", ".join(filter(None, [f"{found.up} up" if found.up else "", sides[found.mirrored]]))
+    if found.height is None:
+        return axes
+    height = f"{found.height:.3g} {found.unit or 'of unknown unit'} from the feet to the head"
+    return f"{axes}; {height}" if axes else height
 
 
 def _duplicate_warnings(sequences: list[SkeletonSequence]) -> list[str]:
@@ -227,18 +222,17 @@ def _duplicate_warnings(sequences: list[SkeletonSequence]) -> list[str]:
     for sequence in sequences:
         content = np.ascontiguousarray(np.nan_to_num(sequence.joints, nan=1e9), np.float64)
         groups[hashlib.sha256(repr(content.shape).encode() + content.tobytes()).digest()].append(sequence)
-    warnings = []
-    for group in groups.values():
-        if len(group) > 1:
-            labels = sorted({str(s.label) for s in group})
-            told = f", with the labels {', '.join(labels)}" if len(labels) > 1 else ""
-            warnings.append(
-                f"the same recording {len(group)} times: {_some([_name(s) for s in group])}{told}"
-            )
-    if len(warnings) > _KINDS:
-        first = [_name(group[0]) for group in groups.values() if len(group) > 1]
-        contradicting = [warning for warning in warnings if ", with the labels " in warning][:_KINDS]
-        warnings = [*contradicting, f"{len(first)} recordings occur more than once: {_some(first, _KINDS)}"]
+    repeated = [group for group in groups.values() if len(group) > 1]
+    warnings, contradicting = [], []
+    for group in repeated:
+        warning = f"the same recording {len(group)} times: {_some([_name(s) for s in group])}"
+        if len(labels := sorted({str(s.label) for s in group})) > 1:
+            warning += f", with the labels {', '.join(labels)}"
+            contradicting.append(warning)
+        warnings.append(warning)
+    if len(repeated) > _KINDS:
+        names = _some([_name(group[0]) for group in repeated], _KINDS)
+        return [*contradicting[:_KINDS], f"{len(repeated)} recordings occur more than once: {names}"]
     return warnings
 
 

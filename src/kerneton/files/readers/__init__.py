@@ -42,10 +42,8 @@ from kerneton.files.readers._text import decode, is_folder, read_head
 class Format(NamedTuple):
     """What is known of a format before its module is imported."""
 
-    suffixes: tuple[str, ...]  # usual endings, by which a folder knows what should be a recording
-    mark: bytes = (
-        b""  # a regular expression that is found in the first bytes of every such file, in small letters
-    )
+    suffixes: tuple[str, ...]  # usual extensions, by which recordings in a folder are recognised
+    mark: bytes = b""  # a regular expression that matches the first bytes of every such file, in lower case
 
 
 _NUMBER = rb"\A(\xef\xbb\xbf)?[\s,;]*([-+.\d]|nan|inf)"  # no header before the first number
@@ -71,7 +69,7 @@ HEAD = 1 << 16  # bytes that decide what a file is
 _FIXED = (
     "florence_text",
     "utkinect_text",
-)  # rows of so many bare numbers, which a layout may explain otherwise
+)  # rows of bare numbers, to which a layout may give another meaning
 
 
 def reader(name: str) -> ModuleType:
@@ -86,7 +84,7 @@ def formats() -> dict[str, ModuleType]:
 
 
 def writable() -> dict[str, str]:
-    """The format that `write` takes for each ending.
+    """The format that `write` uses for each extension.
 
     >>> writable()[".npz"], writable()[".csv"]
     ('npz', 'csv_table')
@@ -95,7 +93,7 @@ def writable() -> dict[str, str]:
 
 
 def detect_format(path: str | os.PathLike[str]) -> str | None:
-    """The name of a file's or folder's format, by content; None where no reader knows it.
+    """The name of the format of a file or folder, by content; None if no reader knows it.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "wave.dat"
@@ -116,7 +114,7 @@ def detect_format(path: str | os.PathLike[str]) -> str | None:
 
 
 def format_facts(path: Path) -> tuple[str, bool]:
-    """The name of a file's format, and whether files of that format state their unit or axes."""
+    """The name of the format of a file, and whether such files state their unit or axes."""
     name = detect_format(path)
     return name or "", name is not None and bool(getattr(reader(name), "STATES", ()))
 
@@ -132,21 +130,21 @@ def read(
     up: str | None = None,
     flip: bool = False,
 ) -> list[SkeletonSequence]:
-    """Read the recordings in a file (or a folder that is one recording), whatever its format.
+    """Read the recordings in a file (or a folder that is one recording) of any known format.
 
     Parameters
     ----------
     path : path
-        The file; its content decides what it is, not its name.
+        The file; its content decides the format, not its name.
     layout : Layout or str, optional
-        The joints of a file that does not name them, or names them wrongly; of a file that does name them,
-        the joints to keep, in this order. A known layout's name, or the joints' names with commas between them.
+        The joints of a file that does not name them, or names them wrongly; for a file that names them, the joints
+        to keep, in this order. The name of a known layout, or joint names separated by commas.
     fps : float, optional
-        Frames per second, in place of what the file says.
+        Frames per second, instead of those in the file.
     columns : list or mapping, optional
         For tables: names for the columns of a file without header, or new names for some of its columns.
     rename : mapping, optional
-        New names for joints, as the file or as Kerneton spells them: ``{"RigthHand": "right_hand"}``.
+        New names for joints, by their names in the file or in Kerneton: ``{"RigthHand": "right_hand"}``.
     unit : {"m", "cm", "mm", "in", "ft"}, optional
         The unit of the coordinates; they become metres. Not for formats that state it.
     up : {"x", "y", "z", "-x", "-y", "-z"}, optional
@@ -157,8 +155,8 @@ def read(
     Returns
     -------
     list of SkeletonSequence
-        One per body or, in formats that hold many recordings, one per recording and body. Nothing is guessed about
-        units and axes here; `kerneton.load_folder` and the commands do that for all recordings together.
+        One per body or, in formats with many recordings, one per recording and body. Units and axes are not
+        detected here; `kerneton.load_folder` and the commands do that for all recordings together.
 
     Examples
     --------
@@ -198,10 +196,10 @@ def read(
 
 
 def write(path: str | os.PathLike[str], sequences: Iterable[SkeletonSequence]) -> None:
-    """Write recordings in the format that the name's ending asks for.
+    """Write recordings in the format of the file extension.
 
-    ``.npz`` keeps every field of every recording; ``.csv`` (or ``.tsv``) is a wide table; ``.pkl`` is what PYSKL
-    and MMAction2 train on; ``.bvh`` and ``.trc`` hold one recording.
+    ``.npz`` keeps every field of every recording; ``.csv`` (or ``.tsv``) is a wide table; ``.pkl`` is for PYSKL and
+    MMAction2; ``.bvh`` and ``.trc`` contain one recording.
 
     >>> import numpy as np, tempfile
     >>> file = Path(tempfile.mkdtemp()) / "wave.npz"

@@ -39,14 +39,7 @@ _N = len(MEDIAPIPE_33.joints)
 _WORLD = ("poseworldlandmarks", "worldlandmarks")
 _POSE = (
     *_WORLD,
-    "poselandmarks",
-    "landmarks",
-    "landmark",
-    "keypoints3d",
-    "keypoints",
-    "pose",
-    "poses",
-    "points",
+    *("poselandmarks", "landmarks", "landmark", "keypoints3d", "keypoints", "pose", "poses", "points"),
 )
 _FRAMES = ("frames", "data", "results", "sequence")
 _DEPTH = 8  # objects and lists around the landmarks of one frame
@@ -57,7 +50,7 @@ _IDS = {"landmark", "landmark_id", "landmark_index", "landmark_name", "landmarki
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
-    """Whether JSON speaks of landmarks or visibility, or a table has 33 columns of visibility or a landmark a row."""
+    """Whether JSON contains landmarks or visibility, or a table has 33 columns of visibility or a landmark per row."""
     if is_json(head):
         return b"andmark" in head or b'"visibility"' in head
     cells = [cell.strip().lower() for cell in first_row(head)]
@@ -110,15 +103,12 @@ def _read_json(path: Path) -> list[SkeletonSequence]:
         width, height = _size(document)
         landmarks[..., :3] *= [width / height, 1, width / height]
         if width == height == 1:
-            LOG.info(
-                "%s: landmarks are fractions of the picture's width and height, which the file does not state",
-                path,
-            )
+            LOG.info("%s: landmarks are fractions of a picture whose size the file does not state", path)
     return [picture_sequence(path, landmarks, MEDIAPIPE_33, fps=frame_rate(document))]
 
 
 def _in_picture(landmarks: np.ndarray) -> bool:
-    """Whether these are parts of a picture: world landmarks lie on both sides of zero."""
+    """Whether these are fractions of a picture: world landmarks lie on both sides of zero."""
     seen = landmarks[~np.isnan(landmarks[..., 0]), :2]
     return bool(len(seen)) and bool((np.median(seen, axis=0) > 0.1).all()) and bool(np.median(seen) < 1.5)
 
@@ -137,15 +127,13 @@ def _plain(key: Any) -> str:
 
 
 def _frames(document: Any, depth: int = _DEPTH) -> list[Any]:
-    """The frames of a document: a list, an object that holds them, or one that is keyed by their numbers."""
+    """The frames of a document: a list, an object that contains them, or one whose keys are their numbers."""
     if isinstance(document, dict):
         keys = {_plain(key): key for key in document}
         inner = next((document[keys[k]] for k in (*_FRAMES, *_POSE) if k in keys), None)
         if isinstance(inner, (list, dict)) and inner and depth:
             return _frames(inner, depth - 1)
-        if document and all(
-            str(key).isascii() and str(key).isdigit() and len(str(key)) < 16 for key in document
-        ):
+        if document and all(re.fullmatch("[0-9]{1,15}", str(key)) for key in document):
             return [document[key] for key in sorted(document, key=int)]
         return [document]
     if isinstance(document, list) and not (document and _is_point(document[0])):
@@ -160,7 +148,7 @@ def _is_point(value: Any) -> bool:
 
 
 def _pose(value: Any, where: str, depth: int) -> np.ndarray | None:
-    """Landmarks (33, 4) of the first person of a frame, None where there is nobody."""
+    """Landmarks (33, 4) of the first person of a frame, None if there is nobody."""
     if value is None or value in ([], {}):
         return None
     if depth == 0:
@@ -175,9 +163,8 @@ def _pose(value: Any, where: str, depth: int) -> np.ndarray | None:
         names = dict(zip(joint_names([str(key) for key in value]), value.values(), strict=True))
         if set(MEDIAPIPE_33.joints) <= set(names):
             return _points([names[joint] for joint in MEDIAPIPE_33.joints], where)
-        raise FormatError(
-            f"{where}: expected landmarks, got an object with {', '.join(map(repr, list(value)[:5]))}"
-        )
+        keys_found = ", ".join(map(repr, list(value)[:5]))
+        raise FormatError(f"{where}: expected landmarks, got an object with {keys_found}")
     if not isinstance(value, list):
         raise FormatError(f"{where}: expected a list of {_N} landmarks, got {type(value).__name__}")
     if not isinstance(value[0], (list, dict)) and len(value) in (3 * _N, 4 * _N, 5 * _N):
@@ -190,14 +177,9 @@ def _points(landmarks: list[Any], where: str) -> np.ndarray:
     if len(landmarks) != _N:
         raise FormatError(f"{where}: expected {_N} landmarks, got {len(landmarks)}")
     if all(isinstance(point, dict) for point in landmarks):
+        seen = [p.get("visibility", p.get("score", p.get("presence", 1.0))) for p in landmarks]
         landmarks = [
-            [
-                p.get("x"),
-                p.get("y"),
-                p.get("z", 0.0),
-                p.get("visibility", p.get("score", p.get("presence", 1.0))),
-            ]
-            for p in landmarks
+            [p.get("x"), p.get("y"), p.get("z", 0.0), v] for p, v in zip(landmarks, seen, strict=True)
         ]
     points = number_array(landmarks, where)
     if points.ndim != 2 or not 2 <= points.shape[1] <= 5:
