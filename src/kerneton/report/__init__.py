@@ -1,1 +1,1 @@
-"""Evaluation, report, pictures and the HTML page."""
+"""Evaluation, report, plots and the HTML page."""

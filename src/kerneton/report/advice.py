@@ -1,7 +1,8 @@
-"""What to do next: computed from the results, the most useful first."""
+"""What to do next, computed from the results: the most useful step first."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
     from kerneton.report.results import Report
 
 _EACH = 3  # steps of one kind
-_FOUND = 0.9  # recall below which more recordings of a label are asked for, and accuracy from which on a model is of use
-_WIDE = 0.1  # width of an interval that more people would narrow
+_FOUND = 0.9  # recall below which a label needs more recordings, and accuracy from which a model is useful
+_WIDE = 0.1  # width of an interval above which more people are needed
 
 
 @dataclass(frozen=True)
@@ -52,30 +53,25 @@ def _data(report: Report) -> Iterator[Step]:
 
 
 def _confusions(report: Report) -> Iterator[Step]:
-    """Pairs of labels that are taken for each other, both directions together, more than once."""
+    """Pairs of labels that are confused more than once, in both directions together."""
     support = {row["label"]: row["support"] for row in report.class_table()}
-    total: dict[tuple[str, ...], int] = {}
-    for pair in report.confused_pairs(None):
-        both = tuple(sorted((pair["label"], pair["predicted"])))
-        total[both] = total.get(both, 0) + pair["count"]
-    often = sorted((item for item in total.items() if item[1] > 1), key=lambda item: -item[1])[:_EACH]
-    for (a, b), count in often:
-        one, other = sorted((a, b), key=lambda label: (support[label] == 0, label != _mistaken(report, a, b)))
+    count = {(pair["label"], pair["predicted"]): pair["count"] for pair in report.confused_pairs(None)}
+    total: Counter[tuple[str, ...]] = Counter()
+    for pair, n in count.items():
+        total[tuple(sorted(pair))] += n
+    often = [(pair, n) for pair, n in total.most_common(_EACH) if n > 1]
+    for (a, b), n in often:
+        # First the label that was tested, and mistaken for the other more often.
+        one, other = (a, b) if count.get((a, b), 0) >= count.get((b, a), 0) else (b, a)
         tests = support[a] + support[b]
-        text = f"Look at {one} and {other} side by side: they were confused {count} times in {tests} tests."
+        text = f"Look at {one} and {other} side by side: they were confused {n} times in {tests} tests."
         if not support[other]:
-            text = f"Look at {one}: {count} of {tests} tests were predicted as {other}."
+            text = f"Look at {one}: {n} of {tests} tests were predicted as {other}."
         elif (a, b) == often[0][0]:
             text += (
                 " If their joints move in the same way, record them from another side, or merge the labels."
             )
         yield Step("confusion", text)
-
-
-def _mistaken(report: Report, a: str, b: str) -> str:
-    """Which of two labels is mistaken for the other more often."""
-    count = {(p["label"], p["predicted"]): p["count"] for p in report.confused_pairs(None)}
-    return a if count.get((a, b), 0) >= count.get((b, a), 0) else b
 
 
 def _labels(report: Report) -> Iterator[Step]:
@@ -90,9 +86,8 @@ def _labels(report: Report) -> Iterator[Step]:
     rare = [label for label, n in counts.items() if n < usual / 2 and label not in {r["label"] for r in poor}]
     if rare:
         listed = ", ".join(f"{label} ({counts[label]})" for label in rare[:_EACH])
-        yield Step(
-            "label", f"Record more of {listed}: the other labels have about {usual:g} recordings each."
-        )
+        text = f"Record more of {listed}: the other labels have about {usual:g} recordings each."
+        yield Step("label", text)
 
 
 def _persons(report: Report) -> Iterator[Step]:
@@ -109,7 +104,7 @@ def _persons(report: Report) -> Iterator[Step]:
 
 
 def named(subject: str) -> str:
-    """A subject in a sentence; many are called so already.
+    """A subject in a sentence; many names already contain the word.
 
     >>> named("3"), named("subject-3")
     ('subject 3', 'subject-3')
@@ -126,6 +121,5 @@ def _people(report: Report) -> Iterator[Step]:
     known = report.interval()
     if known.high - known.low > _WIDE:
         text = f"Add people: with {len(report.subject_table())} tested, the accuracy for new people is only known to be {known} %. "
-        yield Step(
-            "people", text + "A new person gives more information than more recordings of the same people."
-        )
+        text += "A new person gives more information than more recordings of the same people."
+        yield Step("people", text)

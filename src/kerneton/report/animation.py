@@ -1,4 +1,4 @@
-"""Recordings as moving pictures and contact sheets: bones, sides in two colours, floor, clock.
+"""Recordings as animations and contact sheets: bones, sides in two colours, floor, clock.
 
 The camera is that of `kerneton.report.scene`. Distances keep their proportions.
 """
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FLOOR, _QUIET = "#d9dde3", "#666666"
-_MAX_RATE = 30  # frames a second of a moving picture; more makes it large, not smoother
-_STILL = 30.0  # assumed where a recording does not know its rate
+_MAX_RATE = 30  # frames per second of an animation; more makes the file larger, not smoother
+_USUAL_RATE = 30.0  # of recordings without a frame rate
 _DPI = 100
 _NARROWEST = 3.6  # inches; room for a title
 
@@ -37,7 +37,7 @@ def contact_sheet(
 ) -> Path:
     """Write poses at equal steps of time, from left to right, as a picture (``.png``, ``.svg``, ``.pdf``).
 
-    ``title`` stands in place of the recording's label, subject and name.
+    ``title`` replaces the recording's label, subject and name.
 
     >>> import tempfile
     >>> from kerneton.data.layouts import KINECT_20
@@ -62,19 +62,15 @@ def contact_sheet(
     for ax in grid.ravel():
         ax.set_axis_off()
     for ax, t in zip(grid.ravel(), chosen, strict=False):
-        Canvas(ax, scene).show(t)
-        ax.text(
-            0.5, 0.0, scene.clock(t), transform=ax.transAxes, ha="center", va="bottom", size=8, color=_QUIET
-        )
+        Canvas(ax, scene, letters=8).show(t)
     _head_line(figure, scene, title, 1 - 0.4 * band)
     path = Path(path)
     with replacing(path) as temporary:
         try:
             figure.savefig(temporary, dpi=_DPI)
         except ValueError as error:
-            raise ParameterError(
-                f"{path}: cannot write {path.suffix!r}; choose .png, .svg or .pdf"
-            ) from error
+            message = f"{path}: cannot write {path.suffix!r}; choose .png, .svg or .pdf"
+            raise ParameterError(message) from error
     return path
 
 
@@ -86,10 +82,10 @@ def animate(
     title: str | None = None,
     max_frames: int = 1000,
 ) -> Path:
-    """Write a recording as a moving picture: ``.gif``, or ``.mp4`` where ffmpeg is installed.
+    """Write a recording as an animation: ``.gif``, or ``.mp4`` where ffmpeg is installed.
 
-    It plays at the recording's own speed, or at ``fps`` frames a second (30 where neither is known). Of recordings
-    with more than 30 frames a second, or more than ``max_frames`` frames, every second, third, ... is shown.
+    It plays at the recording's frame rate, or at ``fps`` frames per second (30 where neither is known). Of recordings
+    with more than 30 frames per second, or more than ``max_frames`` frames, every second, third, ... is shown.
 
     >>> import tempfile
     >>> from kerneton.data.layouts import KINECT_20
@@ -109,27 +105,25 @@ def animate(
             f"{path}: .mp4 needs the program ffmpeg, which is not installed; .gif does not need it"
         )
     scene = Scene.of(sequence)
-    rate = float(fps or sequence.fps or _STILL)
+    rate = float(fps or sequence.fps or _USUAL_RATE)
     step = max(1, int(np.ceil(rate / _MAX_RATE - 1e-6)), -(-sequence.n_frames // max_frames))
     frames = range(0, sequence.n_frames, step)
     width, height = scene.inches(4.2, narrowest=_NARROWEST, widest=7.0)
     figure = _figure(width, height + 0.5)
     ax = figure.add_axes((0, 0, 1, height / (height + 0.5)))
     _head_line(figure, scene, title, 1 - 0.2 / (height + 0.5))
+    write_frames = _write_gif if path.suffix.lower() == ".gif" else _write_mp4
     with replacing(path) as temporary:
-        if path.suffix.lower() == ".gif":
-            _write_gif(temporary, _pictures(figure, ax, scene, frames), len(frames), rate / step)
-        else:
-            _write_mp4(temporary, figure, ax, scene, frames, rate / step)
+        write_frames(temporary, figure, Canvas(ax, scene, letters=9), frames, rate / step)
     return path
 
 
 class Canvas:
-    """The artists of one picture, moved from frame to frame."""
+    """The artists of one picture, which are moved from frame to frame; ``letters`` is the font size of the clock."""
 
-    def __init__(self, ax: Axes, scene: Scene) -> None:
+    def __init__(self, ax: Axes, scene: Scene, letters: float) -> None:
         LineCollection = _drawing("matplotlib.collections").LineCollection
-        self.scene, body = scene, Body(scene.sequence.layout, scene.sequence.n_joints)
+        self.scene, body = scene, Body.of(scene.sequence)
         ax.set_axis_off()
         ax.set_aspect("equal")
         ax.set_xlim(scene.low[0], scene.high[0])
@@ -144,6 +138,8 @@ class Canvas:
         self.heads, self.rest = np.array(body.heads, dtype=int), np.array(body.loose, dtype=int)
         (self.dots,) = ax.plot([], [], "o", color=COLOURS["middle"], markersize=1.6 * thick, zorder=3)
         (self.head,) = ax.plot([], [], "o", color=COLOURS["middle"], markersize=4.5 * thick, zorder=3)
+        below: dict[str, Any] = {"transform": ax.transAxes, "ha": "center", "va": "bottom"}
+        self.clock = ax.text(0.5, 0.01, "", size=letters, color=_QUIET, **below)
 
     def show(self, t: int) -> None:
         """Draw frame ``t``; bones with a missing end are left out."""
@@ -151,12 +147,11 @@ class Canvas:
         order = np.argsort(
             nearness[self.bones].sum(axis=1)
         )  # the nearest bone is drawn last, over the others
-        self.lines.set_segments(
-            list(pose[self.bones[order]])
-        )  # NaN where missing: matplotlib leaves those out
+        self.lines.set_segments(list(pose[self.bones[order]]))  # matplotlib leaves out those with NaN
         self.lines.set_color([self.colours[i] for i in order])
         self.dots.set_data(*pose[self.rest].T)
         self.head.set_data(*pose[self.heads].T)
+        self.clock.set_text(self.scene.clock(t))
 
 
 def _head_line(figure: Figure, scene: Scene, title: str | None, y: float) -> None:
@@ -165,10 +160,9 @@ def _head_line(figure: Figure, scene: Scene, title: str | None, y: float) -> Non
     text = ", ".join(dict.fromkeys(filter(None, who))) if title is None else title
     edge = 0.12 / figure.get_figwidth()
     most = int((figure.get_figwidth() - 1.2) / 0.073)  # letters that fit before the legend
-    figure.text(
-        edge, y, text if len(text) <= most else text[: most - 1] + "…", ha="left", va="center", size=10
-    )
-    draw_legend(figure, Body(sequence.layout, sequence.n_joints), top=(1 - y) * figure.get_figheight())
+    shown = text if len(text) <= most else text[: most - 1] + "…"
+    figure.text(edge, y, shown, ha="left", va="center", size=10)
+    draw_legend(figure, Body.of(sequence), top=(1 - y) * figure.get_figheight())
 
 
 def _figure(width: float, height: float) -> Any:
@@ -179,21 +173,18 @@ def _drawing(module: str) -> Any:
     return import_extra(module, extra="plot", purpose="Drawing")
 
 
-def _pictures(figure: Any, ax: Any, scene: Scene, frames: range) -> Iterator[Any]:
+def _pictures(figure: Any, canvas: Canvas, frames: range) -> Iterator[Any]:
     """Each frame as a Pillow image with few colours."""
     Image = _drawing("PIL.Image")
     agg = _drawing("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
-    canvas = Canvas(ax, scene)
-    clock = ax.text(0.5, 0.01, "", transform=ax.transAxes, ha="center", va="bottom", size=9, color=_QUIET)
     palette = _palette()
     for t in frames:
         canvas.show(t)
-        clock.set_text(scene.clock(t))
         agg.draw()
         rgb = np.asarray(agg.buffer_rgba())[..., :3].copy()
         indices = np.array(Image.fromarray(rgb).quantize(palette=palette, dither=Image.Dither.NONE))
         indices[(rgb == 255).all(axis=2)] = (
-            0  # Pillow's search is not exact, and white is most of the picture
+            0  # Pillow's search is not exact, and most of the picture is white
         )
         picture = Image.fromarray(indices)
         picture.putpalette(palette.getpalette())
@@ -211,23 +202,19 @@ def _palette() -> Any:
     return palette
 
 
-def _write_gif(path: Path, pictures: Iterator[Any], n_pictures: int, rate: float) -> None:
-    """GIF counts in hundredths of a second: each picture's time is rounded so that the sum stays right."""
-    ends = np.round(100 * np.arange(1, n_pictures + 1) / rate).astype(int)
+def _write_gif(path: Path, figure: Any, canvas: Canvas, frames: range, rate: float) -> None:
+    """GIF counts in hundredths of a second: the time of each picture is rounded so that the total stays right."""
+    ends = np.round(100 * np.arange(1, len(frames) + 1) / rate).astype(int)
     durations = [10 * max(int(d), 2) for d in np.diff(ends, prepend=0)]
-    first = next(pictures)
-    first.save(
-        path, format="GIF", save_all=True, append_images=pictures, duration=durations, loop=0, disposal=1
-    )
+    pictures = _pictures(figure, canvas, frames)  # one at a time in memory
+    options: dict[str, Any] = {"duration": durations, "loop": 0, "disposal": 1}
+    next(pictures).save(path, format="GIF", save_all=True, append_images=pictures, **options)
 
 
-def _write_mp4(path: Path, figure: Any, ax: Any, scene: Scene, frames: range, rate: float) -> None:
+def _write_mp4(path: Path, figure: Any, canvas: Canvas, frames: range, rate: float) -> None:
     _drawing("matplotlib.backends.backend_agg").FigureCanvasAgg(figure)
-    canvas = Canvas(ax, scene)
-    clock = ax.text(0.5, 0.01, "", transform=ax.transAxes, ha="center", va="bottom", size=9, color=_QUIET)
     writer = _drawing("matplotlib.animation").FFMpegWriter(fps=rate)
     with writer.saving(figure, str(path), _DPI):
         for t in frames:
             canvas.show(t)
-            clock.set_text(scene.clock(t))
             writer.grab_frame()

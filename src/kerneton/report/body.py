@@ -1,4 +1,4 @@
-"""How a body is drawn: bones, sides and their colours, heads, loose joints, ends of limbs. One rule for all pictures."""
+"""What is drawn of a body, the same in all pictures: bones, sides and their colours, heads, loose joints, ends of limbs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kerneton.data.layouts import Layout
+from kerneton.data.sequence import SkeletonSequence
 
-# Blue and orange stay apart for colour-blind eyes and in print.
+# Blue and orange are distinct for colour-blind readers and in print.
 COLOURS = {"left": "#d95f02", "right": "#1f6fb4", "middle": "#444444"}
-_TRACED = 10  # ends of limbs whose ways are drawn
+_TRACED = 10  # ends of limbs whose paths are drawn
 
 
 def part(joint: str) -> str:
@@ -22,9 +23,18 @@ def part(joint: str) -> str:
     return re.sub(r"_\d+$", "", joint)
 
 
+def spaced(joint: str) -> str:
+    """A joint's name as words.
+
+    >>> spaced("left_hip")
+    'left hip'
+    """
+    return joint.replace("_", " ")
+
+
 @dataclass(frozen=True)
 class Body:
-    """What there is to draw of recordings of a layout, or of so many joints without one.
+    """What is drawn of recordings with a layout, or with this number of joints without one.
 
     >>> from kerneton.data.layouts import KINECT_20
     >>> body = Body(KINECT_20, 20)
@@ -34,6 +44,10 @@ class Body:
 
     layout: Layout | None
     n_joints: int
+
+    @classmethod
+    def of(cls, sequence: SkeletonSequence) -> Body:
+        return cls(sequence.layout, sequence.n_joints)
 
     @property
     def bones(self) -> tuple[tuple[int, int], ...]:
@@ -64,7 +78,7 @@ class Body:
 
     @property
     def ends(self) -> list[int]:
-        """Ends of limbs, whose ways are drawn: those of a side where there are any."""
+        """Ends of limbs, whose paths are drawn: left and right ones where there are any."""
         parents = {parent for parent, _ in self.bones}
         tips = [child for _, child in self.bones if child not in parents and child not in self.heads]
         limbs = [j for j in tips if self.sides[j] != "middle"]

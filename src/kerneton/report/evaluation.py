@@ -1,8 +1,7 @@
-"""One verb: train and test a model as a protocol says, and report."""
+"""Train and test a model by a protocol, and report the results."""
 
 from __future__ import annotations
 
-import inspect
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -15,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
 
 from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
@@ -43,9 +43,9 @@ def evaluate(
     ``data`` are recordings with labels (and subjects, where the protocol splits by them). ``protocol`` is a
     name (see `kerneton.datasets.protocols.get_protocol`), None for what the data set's published results use, a
     scikit-learn splitter, a number of folds, or a list of (train, test) positions. A `Recognizer` finds the subjects in
-    its recordings; another model whose ``fit`` takes ``groups`` is given the training subjects. ``progress`` is called like ``tqdm.tqdm``; ``n_jobs`` splits run
-    at once, with the same result. ``importance`` also measures which joints matter for each class, on the tested
-    recordings of every split, where the model can tell.
+    its recordings; another model whose ``fit`` takes ``groups`` is given the training subjects. ``progress`` is called like
+    ``tqdm.tqdm``; ``n_jobs`` splits run at once, with the same result. ``importance`` also measures which joints matter for
+    each class, on the tested recordings of every split, if the model supports it.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> from kerneton import SkeletonDataset, SkeletonSequence
@@ -60,7 +60,7 @@ def evaluate(
     labels = data.labels
     subjects = None if any(s.subject is None for s in data) else data.subjects
     name, splits = _splits(protocol, data, labels, subjects)
-    alone = n_jobs in (None, 1)  # else splits would draw their bars over each other
+    alone = n_jobs in (None, 1)  # else splits would draw their progress bars over each other
     tasks = (
         delayed(_run)(
             _shown(model, progress if alone else None, f"split {number} of {len(splits)}, "),
@@ -168,18 +168,18 @@ def _run(
     fitted = time.perf_counter()
     model = getattr(model, "best_estimator_", model)  # of a grid search
     given: Any = unknown
-    if (
-        isinstance(model, Pipeline) and len(model.steps) > 1
-    ):  # features are computed once for labels and scores
-        model, given = model[-1], model[:-1].transform(unknown)
+    if isinstance(model, Pipeline) and len(model.steps) > 1:
+        model, given = (
+            model[-1],
+            model[:-1].transform(unknown),
+        )  # features are computed once for labels and scores
     found = model.results(given) if hasattr(model, "results") else None
     predicted = model.predict(given) if found is None else found.labels
     predicted_at = time.perf_counter()
     classes = tuple(str(label) for label in getattr(model, "classes_", ()))
     if found is None:
-        scores, probabilities = (
-            _by_class(model, m, given, classes) for m in ("decision_function", "predict_proba")
-        )
+        scores = _by_class(model, "decision_function", given, classes)
+        probabilities = _by_class(model, "predict_proba", given, classes)
     else:
         scores, probabilities = found.scores, found.probabilities
     return Split(
@@ -229,10 +229,9 @@ def _fit_params(model: Any, groups: np.ndarray | None) -> dict[str, Any]:
 
 def _takes_groups(estimator: Any) -> bool:
     # scikit-learn's searches take groups among free keyword arguments, for their splitter.
-    fit = getattr(estimator, "fit", None)
-    return isinstance(estimator, (GridSearchCV, RandomizedSearchCV)) or (
-        fit is not None and "groups" in inspect.signature(fit).parameters
-    )
+    if isinstance(estimator, (GridSearchCV, RandomizedSearchCV)):
+        return True
+    return hasattr(estimator, "fit") and has_fit_parameter(estimator, "groups")
 
 
 def _parameters(model: Any) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""What an explanation holds: numbers first, and from them tables, text, JSON and a picture."""
+"""Explanations of decisions: numbers, and from them tables, text, JSON and a plot."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ import numpy as np
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice
 from kerneton.exceptions import import_extra
-from kerneton.files.output import write_text
+from kerneton.report.text import written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,15 +24,16 @@ OCCLUSION = (
     "occlusion: how much the decision value falls if the body is hidden at this moment "
     "and its poses are interpolated"
 )
-_SHOWN = 0.0005  # what rounds to nothing in the text
+_SHOWN = 0.0005  # smaller values would be 0.000 in the text
+_MOMENT = ("start", "stop", "start_seconds", "stop_seconds", "value")
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one block of features adds to the decision value.
+    """Contribution of one block of features to the decision value.
 
-    ``joints`` names the joint or the pair; with mirroring there are two of them, the second its mirror image, that
-    speak with one voice. ``cue`` is the kernel's name in the recogniser.
+    ``joints`` names the joint or the pair; with mirroring also its mirror image, with which it shares the block. ``cue`` is
+    the kernel's name in the recogniser.
     """
 
     cue: str
@@ -45,7 +47,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Moment:
-    """How much the decision value falls with the body out of sight from frame ``start`` up to ``stop``."""
+    """Loss of decision value if the body is hidden from frame ``start`` up to, not including, ``stop``."""
 
     start: int
     stop: int
@@ -61,14 +63,14 @@ class Explanation:
     label, versus : str
         The class, and the one it is compared with, if any.
     value, intercept : float
-        The decision value (or the difference of two) and the part of it that no recording changes.
+        The decision value (or the difference of two), and its part that is the same for every recording.
     parts : tuple of Part
         Exact: they and the intercept sum to ``value``.
     joints : dict of str to float
-        The same by joint, in the layout's order: a pair's part is shared equally by its joints, and so is the part
-        of what was mirrored.
+        The same by joint, in the layout's order: the part of a pair, or of mirrored joints, is divided equally among
+        its joints.
     moments : tuple of Moment
-        Measured, as ``moments_kind`` says.
+        Measured as ``moments_kind`` describes.
     probability : float or None
         Of ``label``, where the recogniser is calibrated.
     """
@@ -86,43 +88,34 @@ class Explanation:
 
     def joint_table(self) -> list[dict[str, Any]]:
         """Joint and value, the strongest first."""
-        rows = [{"joint": joint, "value": value} for joint, value in self.joints.items()]
-        return sorted(rows, key=lambda row: -abs(row["value"]))
+        return _strongest_first({"joint": joint, "value": value} for joint, value in self.joints.items())
 
     def part_table(self, kind: str | None = None) -> list[dict[str, Any]]:
         """Cue, kind, joints and value of each part, or of each "joint" or "pair" part, the strongest first."""
-        rows = [
-            {"cue": p.cue, "kind": p.kind, "joints": str(p), "value": p.value}
-            for p in self.parts
-            if kind in (None, p.kind)
-        ]
-        return sorted(rows, key=lambda row: -abs(row["value"]))
+        parts = [p for p in self.parts if kind in (None, p.kind)]
+        return _strongest_first(
+            {"cue": p.cue, "kind": p.kind, "joints": str(p), "value": p.value} for p in parts
+        )
 
     def summed_table(self, kind: str | None = None) -> list[dict[str, Any]]:
         """Kind, joints and value of each joint or pair, its parts in all cues together, the strongest first."""
-        total: dict[tuple[str, str], float] = {}
+        total: defaultdict[tuple[str, str], float] = defaultdict(float)
         for p in self.parts:
             if kind in (None, p.kind):
-                total[p.kind, str(p)] = total.get((p.kind, str(p)), 0.0) + p.value
-        rows = [{"kind": k, "joints": joints, "value": value} for (k, joints), value in total.items()]
-        return sorted(rows, key=lambda row: -abs(row["value"]))
+                total[p.kind, str(p)] += p.value
+        rows = ({"kind": k, "joints": joints, "value": value} for (k, joints), value in total.items())
+        return _strongest_first(rows)
 
     def moment_table(self) -> list[dict[str, Any]]:
         """First frame, the frame after the last, both in seconds where the rate is known, and value."""
-        fps = self.sequence.fps
-        return [
-            {
-                "start": m.start,
-                "stop": m.stop,
-                "start_seconds": m.start / fps if fps else None,
-                "stop_seconds": m.stop / fps if fps else None,
-                "value": m.value,
-            }
-            for m in self.moments
-        ]
+        fps, rows = self.sequence.fps, []
+        for m in self.moments:
+            seconds = [t / fps if fps else None for t in (m.start, m.stop)]
+            rows.append(dict(zip(_MOMENT, (m.start, m.stop, *seconds, m.value), strict=True)))
+        return rows
 
     def frame_values(self) -> np.ndarray:
-        """(n_frames,) the mean over the moments that a frame is in."""
+        """(n_frames,) the mean value of the moments that contain a frame."""
         total, count = np.zeros(self.sequence.n_frames), np.zeros(self.sequence.n_frames)
         for m in self.moments:
             total[m.start : m.stop] += m.value
@@ -131,19 +124,19 @@ class Explanation:
 
     def frame(self, kind: str = "joints") -> DataFrame:
         """A pandas table of ``kind`` "joints", "pairs" (over all cues), "parts" (of each cue) or "moments"."""
-        check_choice("kind", kind, ["joints", "pairs", "parts", "moments"])
+        tables: dict[str, tuple[list[dict[str, Any]], tuple[str, ...]]] = {
+            "joints": (self.joint_table(), ("joint", "value")),
+            "pairs": (self.summed_table("pair"), ("joints", "value")),
+            "parts": (self.part_table(), ("cue", "kind", "joints", "value")),
+            "moments": (self.moment_table(), _MOMENT),
+        }
+        check_choice("kind", kind, tables)
         pandas = import_extra("pandas", extra="frame", purpose="Explanation.frame")
-        if kind == "joints":
-            return pandas.DataFrame(self.joint_table(), columns=["joint", "value"])
-        if kind == "moments":
-            columns = ["start", "stop", "start_seconds", "stop_seconds", "value"]
-            return pandas.DataFrame(self.moment_table(), columns=columns)
-        if kind == "pairs":
-            return pandas.DataFrame(self.summed_table("pair"), columns=["joints", "value"])
-        return pandas.DataFrame(self.part_table(), columns=["cue", "kind", "joints", "value"])
+        rows, columns = tables[kind]
+        return pandas.DataFrame(rows, columns=list(columns))
 
     def plot(self) -> Figure:
-        """The skeleton with its joints coloured, the strongest parts, and the moments as a strip over time."""
+        """Plot the skeleton with coloured joints, the strongest parts, and the moments over time."""
         from kerneton.report.explanation_plot import plot_explanation
 
         return plot_explanation(self)
@@ -165,18 +158,21 @@ class Explanation:
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Everything as JSON, written to ``path`` where one is given."""
-        text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
-        if path is not None:
-            write_text(path, text)
-        return text
+        """Everything as JSON; also written to ``path`` if given."""
+        return written(json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n", path)
 
-    def __str__(self) -> str:
+    @property
+    def headline(self) -> str:
+        """Recording, label, decision value and probability in a line."""
         chance = "" if self.probability is None else f", probability {self.probability:.1%}"
         against = "" if self.versus is None else f" rather than {self.versus}"
+        name = self.sequence.name or "recording"
+        return f"{name}: {self.label}{against}, decision value {self.value:+.3f}{chance}"
+
+    def __str__(self) -> str:
         joints = self.joint_table()
         lines = [
-            f"{self.sequence.name or 'recording'}: {self.label}{against}, decision value {self.value:+.3f}{chance}",
+            self.headline,
             f"  for      {_listed(r for r in joints if r['value'] > _SHOWN)}",
             f"  against  {_listed(r for r in joints if r['value'] < -_SHOWN)}",
             f"  intercept {self.intercept:+.3f}, the same for every recording",
@@ -195,7 +191,7 @@ class Explanation:
 
     @property
     def in_words(self) -> str:
-        """What the decision value is, in a sentence."""
+        """Meaning of the decision value, in a sentence."""
         if self.versus is None:
             return "decision value: the sum of the intercept and all contributions; the label with the largest value is predicted"
         return f"decision value: that of {self.label} minus that of {self.versus}; above zero, {self.label} is the likelier one"
@@ -209,7 +205,7 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False)
 class ClassImportance:
-    """Which joints matter for each class, (n_classes, n_joints); made by `class_importance`."""
+    """Mean contribution of each joint to each class, (n_classes, n_joints); made by `class_importance`."""
 
     labels: tuple[str, ...]
     joints: tuple[str, ...]
@@ -217,7 +213,7 @@ class ClassImportance:
     counts: tuple[int, ...]  # recordings of each class
 
     def top(self, label: str, n: int = 5) -> list[tuple[str, float]]:
-        """The joints that speak most for a class."""
+        """The joints that support a class most."""
         check_choice("label", label, self.labels)
         row = self.values[self.labels.index(label)]
         return [(self.joints[j], float(row[j])) for j in np.argsort(-row, kind="stable")[:n]]
@@ -228,10 +224,14 @@ class ClassImportance:
         return pandas.DataFrame(self.values, index=list(self.labels), columns=list(self.joints))
 
     def plot(self) -> Figure:
-        """Classes by joints as a map of colours."""
+        """Plot classes by joints as a heat map."""
         from kerneton.report.explanation_plot import plot_importance
 
         return plot_importance(self)
+
+
+def _strongest_first(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: -abs(row["value"]))
 
 
 def _listed(rows: Iterable[dict[str, Any]], n: int = 5) -> str:

@@ -1,4 +1,4 @@
-"""Explanations as pictures: a skeleton with its joints coloured, the strongest parts, a strip over time."""
+"""Plots of explanations: a skeleton with coloured joints, the strongest parts, and moments over time."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kerneton.report.body import Body
-from kerneton.report.pictures import _figure, _times, draw_legend, draw_pose, on_the_spot
+from kerneton.report.body import Body, spaced
+from kerneton.report.pictures import draw_legend, draw_pose, frame_time, new_figure, on_the_spot
 from kerneton.report.scene import with_bones
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kerneton.report.explanation import ClassImportance, Explanation
 
-# Green counts for, purple against: apart for colour-blind eyes, and neither is the colour of a body's side.
+# Green supports, purple opposes: distinct for colour-blind readers, and neither is the colour of a body's side.
 _MAP = "PRGn"
 _FOR, _AGAINST = "#1b7837", "#762a83"
 _QUIET = "#666666"
@@ -27,7 +27,7 @@ _POSES = 9  # small figures above the strip
 
 def plot_explanation(why: Explanation) -> Figure:
     """Draw an `Explanation`: skeleton and bars above, poses and the strip of moments below."""
-    figure = _figure((9.5, 7.0 if why.moments else 4.6))
+    figure = new_figure((9.5, 7.0 if why.moments else 4.6))
     grid = figure.add_gridspec(
         3 if why.moments else 1,
         2,
@@ -42,44 +42,39 @@ def plot_explanation(why: Explanation) -> Figure:
         strip = figure.add_subplot(grid[2, :])
         _draw_strip(strip, why, shown)
         _draw_poses(figure.add_subplot(grid[1, :]), why)
-    against = "" if why.versus is None else f" rather than {why.versus}"
-    chance = "" if why.probability is None else f", probability {why.probability:.1%}"
-    title = (
-        f"{why.sequence.name or 'recording'}: {why.label}{against}, decision value {why.value:+.2f}{chance}"
-    )
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    told = f"{why.in_words};\nintercept: the same for every recording"
-    figure.supxlabel(told, x=0.01, ha="left", fontsize=8, color=_QUIET)
-    draw_legend(figure, Body(why.sequence.layout, why.sequence.n_joints), top=0.16)
+    figure.suptitle(why.headline, x=0.01, ha="left", fontsize=11)
+    note = f"{why.in_words};\nintercept: the same for every recording"
+    figure.supxlabel(note, x=0.01, ha="left", fontsize=8, color=_QUIET)
+    draw_legend(figure, Body.of(why.sequence), top=0.16)
     return figure
 
 
 def plot_importance(importance: ClassImportance) -> Figure:
     """Draw a `ClassImportance`: classes by joints, green for and purple against."""
     n, m = importance.values.shape
-    figure = _figure((2.6 + 0.3 * m, 1.9 + 0.28 * n))
+    figure = new_figure((2.6 + 0.3 * m, 1.9 + 0.28 * n))
     ax = figure.subplots()
     largest = float(np.abs(importance.values).max()) or 1.0
     image = ax.imshow(importance.values, cmap=_MAP, vmin=-largest, vmax=largest, aspect="auto")
-    joints = [name.replace("_", " ") for name in importance.joints]
-    ax.set_xticks(range(m), joints, rotation=45, ha="right", rotation_mode="anchor", fontsize=8)
+    ax.set_xticks(
+        range(m), map(spaced, importance.joints), rotation=45, ha="right", rotation_mode="anchor", fontsize=8
+    )
     ax.set_yticks(range(n), importance.labels, fontsize=8)
     ax.tick_params(length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
     figure.colorbar(image, ax=ax, label="mean contribution to the decision value", shrink=0.8, aspect=25)
     return figure
 
 
 def _draw_body(ax: Axes, why: Explanation, strongest: float) -> int:
-    """The pose amid the strongest moment; a joint's colour and size tell its part. Returns the frame."""
+    """The pose in the middle of the strongest moment; colour and size of a joint show its part. Returns the frame."""
     numbers, plane = on_the_spot(why.sequence)
     at = len(plane) // 2
     if why.moments:
         best = max(why.moments, key=lambda moment: moment.value)
         at = int(np.abs(numbers - (best.start + best.stop - 1) / 2).argmin())
     pose = plane[at]
-    draw_pose(ax, pose, Body(why.sequence.layout, why.sequence.n_joints), width=2.5, alpha=0.45)
+    draw_pose(ax, pose, Body.of(why.sequence), width=2.5, alpha=0.45)
     part = np.array(list(why.joints.values()))
     order = np.argsort(np.abs(part), kind="stable")  # the strongest on top
     image = ax.scatter(
@@ -98,10 +93,9 @@ def _draw_body(ax: Axes, why: Explanation, strongest: float) -> int:
     ax.set_aspect("equal")
     ax.margins(0.18, 0.1)
     ax.set_axis_off()
-    ax.set_title(f"joints ({_times(why.sequence, numbers[[at]])[0]})", loc="left", fontsize=9, color=_QUIET)
+    _caption(ax, f"joints ({frame_time(why.sequence, numbers[at])})")
     bar = ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.7, aspect=30)
     bar.set_ticks([-strongest, 0, strongest], labels=[f"{v:+.3f}" for v in (-strongest, 0, strongest)])
-    bar.ax.tick_params(labelsize=8)
     bar.set_label("against  ·  contribution to the decision value  ·  for", fontsize=8)
     bar.ax.tick_params(labelsize=7)
     return int(numbers[at])
@@ -111,7 +105,7 @@ def _draw_bars(ax: Axes, why: Explanation) -> None:
     """The strongest parts, exact, the rest in one bar, and the intercept."""
     rows = why.summed_table()
     shown = rows[:_BARS]
-    names = [_spaced(row["joints"]) for row in shown]
+    names = [spaced(row["joints"]) for row in shown]
     values = [row["value"] for row in shown]
     if len(rows) > len(shown):
         names.append(f"the other {len(rows) - len(shown)}")
@@ -125,13 +119,8 @@ def _draw_bars(ax: Axes, why: Explanation) -> None:
     ax.invert_yaxis()
     ax.tick_params(axis="y", length=0)
     ax.tick_params(axis="x", labelsize=8)
-    _bare(ax, "top", "right", "left")
-    ax.set_title(
-        f"contributions; they sum to the decision value, {why.value:+.3f}",
-        loc="left",
-        fontsize=9,
-        color=_QUIET,
-    )
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    _caption(ax, f"contributions; they sum to the decision value, {why.value:+.3f}")
     ax.set_xlabel("against  ·  for", fontsize=8, color=_QUIET)
 
 
@@ -146,13 +135,8 @@ def _draw_strip(ax: Axes, why: Explanation, shown: int) -> None:
     ax.set_xlim(time[0] - 0.5 / rate, time[-1] + 0.5 / rate)
     ax.set_xlabel("seconds" if why.sequence.fps else "frame", fontsize=8)
     ax.tick_params(labelsize=8)
-    _bare(ax, "top", "right")
-    ax.set_title(
-        "moments: loss of decision value if the body is hidden (occlusion)",
-        loc="left",
-        fontsize=9,
-        color=_QUIET,
-    )
+    ax.spines[["top", "right"]].set_visible(False)
+    _caption(ax, "moments: loss of decision value if the body is hidden (occlusion)")
 
 
 def _draw_poses(ax: Axes, why: Explanation) -> None:
@@ -167,7 +151,7 @@ def _draw_poses(ax: Axes, why: Explanation) -> None:
     n_poses = int(np.clip(width / (2 * half + 0.1), 2, _POSES))  # as many as stand side by side
     chosen = np.unique(np.linspace(0, len(plane) - 1, n_poses).round().astype(int))
     last = max(why.sequence.n_frames - 1, 1)
-    body = Body(why.sequence.layout, why.sequence.n_joints)
+    body = Body.of(why.sequence)
     for i in chosen:
         place = np.clip((numbers[i] + 0.5) / (last + 1) * width, half, max(width - half, half))
         draw_pose(ax, plane[i] + [place, 0], body, width=1.2, alpha=0.8)
@@ -176,10 +160,5 @@ def _draw_poses(ax: Axes, why: Explanation) -> None:
     ax.set_axis_off()
 
 
-def _spaced(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _bare(ax: Axes, *sides: str) -> None:
-    for side in sides:
-        ax.spines[side].set_visible(False)
+def _caption(ax: Axes, text: str) -> None:
+    ax.set_title(text, loc="left", fontsize=9, color=_QUIET)

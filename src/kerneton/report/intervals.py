@@ -1,4 +1,4 @@
-"""How far figures can be trusted: confidence intervals of accuracies, over recordings or people, and calibration of probabilities."""
+"""Confidence intervals of accuracies, over recordings or people, and calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from kerneton.exceptions import DataError
 
 LEVEL = 0.95
 _Z = 1.959963984540054  # two-sided 95 % point of the normal distribution
-_PEOPLE = 3  # fewer say nothing about the spread between people
-_GAP, _MARGIN = 0.02, 0.05  # what matters of a gap, and how well it must be known to be called none
+_PEOPLE = 3  # fewer do not show the spread between people
+_GAP, _MARGIN = (
+    0.02,
+    0.05,
+)  # the smallest gap that matters, and the largest margin at which "no gap" is stated
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval of ``level`` confidence for a share, as fractions of one.
+    """An interval of ``level`` confidence for a share, as fractions.
 
-    ``n_tests`` counts recordings, each once; ``n_subjects`` is the number of people that the spread is taken over, None
+    ``n_tests`` counts recordings, each once; ``n_subjects`` is the number of people over which the spread is taken, None
     where recordings count as independent.
     """
 
@@ -52,23 +55,23 @@ def wilson(share: float, n: float) -> tuple[float, float]:
     half = _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
     scale = 1 + _Z**2 / n
     # Rounding must not push a bound past the share itself.
-    return float(min(max((middle - half) / scale, 0.0), share)), float(
-        max(min((middle + half) / scale, 1.0), share)
-    )
+    low, high = min((middle - half) / scale, share), max((middle + half) / scale, share)
+    return float(max(low, 0.0)), float(min(high, 1.0))
 
 
 def interval(right: Any, subjects: Any = None, share: float | None = None) -> Interval:
-    """The interval of an accuracy: for people other than these, where at least three were recorded.
+    """The interval of an accuracy: for new people, where at least three were recorded.
 
     ``right`` (n,) is 0 or 1 for each recording, or its mean where a recording was tested several times; ``subjects`` (n,)
-    names who was recorded. Recordings of one person resemble each other, so n of them say less than n independent
-    ones. As Korn and Graubard do for clustered samples, Wilson's interval is taken for the effective number of tests
+    are the people recorded. Recordings of one person resemble each other, so n of them carry less information than n
+    independent ones. Following Korn and Graubard for clustered samples, Wilson's interval is taken for the effective
+    number of tests
 
         n' = max(n²/Σm², n · min(1, p(1-p)/n / v) · (z / t)²)
 
-    with v the variance of the accuracy over people, t the quantile of Student's distribution for as many people, and m
-    the recordings of each: if all recordings of a person were alike, they would still tell as much as one.
-    ``share`` is the accuracy to put the interval around, by default the mean of ``right``.
+    with v the variance of the accuracy over people, t the quantile of Student's distribution for this number of people, and
+    m the number of recordings of each: even identical recordings of a person carry as much information as one.
+    ``share`` is the accuracy around which the interval lies, by default the mean of ``right``.
 
     >>> right = [0, 0, 0, *[1] * 27]
     >>> str(interval(right)), str(interval(right, ["ann"] * 10 + ["bob"] * 10 + ["cid"] * 10))
@@ -85,28 +88,32 @@ def interval(right: Any, subjects: Any = None, share: float | None = None) -> In
     chance = float(right.mean() * (1 - right.mean())) / n
     kept = min(1.0, chance / variance) if variance > 0 else 1.0
     alike = n**2 / float((np.bincount(names[1]) ** 2).sum())
-    effective = max(alike, n * kept * (_Z / _student(k - 1)) ** 2)
+    from scipy.stats import t  # slow to import, and needed only where people are counted
+
+    quantile = float(t.ppf(0.5 + LEVEL / 2, k - 1))
+    effective = max(alike, n * kept * (_Z / quantile) ** 2)
     return Interval(*wilson(p, effective), n_tests=n, n_subjects=k)
 
 
 def of_splits(index: Any, right: Any, subjects: Any, share: float | None = None) -> Interval:
-    """`interval` of tests of several splits: ``index`` and ``right`` (n,) say which recording was tested and whether it was right.
+    """`interval` of the tests of several splits; see `per_recording`.
 
     ``subjects`` are those of all recordings, None where they are not known.
 
     >>> str(of_splits([0, 0, 1], [1, 1, 0], None))
     '9.5 to 90.5'
     """
-    tested, place, times = np.unique(index, return_inverse=True, return_counts=True)
-    shares = np.bincount(place, weights=np.asarray(right, dtype=float)) / times
+    tested, shares = per_recording(index, right)
     return interval(shares, None if subjects is None else np.asarray(subjects)[tested], share)
 
 
-def _student(degrees: int) -> float:
-    """The two-sided 95 % point of Student's distribution."""
-    from scipy.stats import t  # heavy, and needed only where people are counted
+def per_recording(index: Any, right: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the tested recordings, each once, and the share of their tests that was right.
 
-    return float(t.ppf(0.5 + LEVEL / 2, degrees))
+    ``index`` and ``right`` (n,) are the recording of each test and whether it was right.
+    """
+    tested, place, times = np.unique(index, return_inverse=True, return_counts=True)
+    return tested, np.bincount(place, weights=np.asarray(right, dtype=float)) / times
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,7 @@ class Bin:
 
 
 def reliability(proba: Any, y: Any, classes: Any, n_bins: int = 10) -> list[Bin]:
-    """Predictions by their probability, with the share that was right: the numbers of a reliability diagram.
+    """Predictions in bins of their probability, with the share that was right: the data of a reliability diagram.
 
     ``proba`` (n, n_classes) has the columns ``classes``; ``y`` (n,) are the true labels. A label that is not among
     the classes counts as a mistake. Bins are of equal width over [0, 1].
@@ -148,9 +155,9 @@ def reliability(proba: Any, y: Any, classes: Any, n_bins: int = 10) -> list[Bin]
 
 
 def expected_calibration_error(proba: Any, y: Any, classes: Any, n_bins: int = 10) -> float:
-    """Mean distance between how sure and how right predictions are, over bins of their probability.
+    """Mean difference between accuracy and confidence over bins of the probability.
 
-    ``Σ_bins n_bin/n |accuracy - confidence|``; 0 for probabilities that mean what they say.
+    ``Σ_bins n_bin/n |accuracy - confidence|``; 0 for perfectly calibrated probabilities.
 
     >>> round(expected_calibration_error([[0.9, 0.1], [0.3, 0.7]], ["bow", "bow"], ["bow", "wave"]), 3)
     0.4
@@ -162,11 +169,11 @@ def expected_calibration_error(proba: Any, y: Any, classes: Any, n_bins: int = 1
 
 @dataclass(frozen=True)
 class Calibration:
-    """Whether probabilities mean what they say, and what so many tests can tell of it.
+    """Whether probabilities are calibrated, as far as the number of tests can show.
 
-    ``said`` and ``right`` are the mean probability of the predictions and the share that was right. Probabilities
-    that mean what they say would still differ from that share by up to ``margin`` (95 %) and have an
-    expected calibration error of about ``error_by_chance``. ``verdict`` is None where the tests are too few.
+    ``said`` and ``right`` are the mean probability of the predictions and the share that was right. Even perfectly
+    calibrated probabilities would differ from that share by up to ``margin`` (95 %) and have an expected calibration
+    error of about ``error_by_chance``. ``verdict`` is None where there are too few tests.
     """
 
     n_tests: int
@@ -183,8 +190,8 @@ def calibration(proba: Any, y: Any, classes: Any, n_bins: int = 10) -> Calibrati
     """Reliability in bins, the expected calibration error, and a verdict where there are tests enough for one.
 
     A prediction of probability p is right with variance p(1-p). The mean gap of n of them has the standard error
-    ``√Σ p(1-p) / n`` and each bin's gap a mean size of ``√(2/π)`` times its own. A gap beyond 1.96 standard errors and
-    two points is a verdict; agreement is one where the margin is at most five points.
+    ``√Σ p(1-p) / n``, and the gap of a bin has a mean size of ``√(2/π)`` times its standard error. The verdict is a gap if
+    it exceeds 1.96 standard errors and two points, and agreement if the margin is at most five points.
 
     >>> sure = calibration([[0.9, 0.1]] * 40, ["bow"] * 36 + ["wave"] * 4, ["bow", "wave"])
     >>> round(sure.margin, 3), sure.verdict

@@ -1,4 +1,4 @@
-"""Figures of a report, computed from what was said of every recording in every split."""
+"""Figures and tables of a report, computed from the predictions of every split: the methods of `Report`."""
 
 from __future__ import annotations
 
@@ -7,35 +7,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kerneton.report.intervals import Calibration, Interval, calibration, interval
+from kerneton.report.intervals import Calibration, Interval, calibration, interval, per_recording
 
 if TYPE_CHECKING:
     from kerneton.report.results import Report, Split
 
 
 def interval_of(report: Report, label: str | None = None) -> Interval:
-    """The interval of the accuracy, or of a label's recall, over people where they are known."""
-    tested, right = shares(report, label)
+    """95 % confidence interval of the accuracy, or of the recall of one label.
+
+    It is taken over people where at least three were tested, else over recordings as if they were independent. A
+    recording that was tested several times counts once, with the share of its tests that were right.
+    """
+    tested, right = _shares(report, label)
     subjects = None if report.subjects is None else np.array(report.subjects)[tested]
     return interval(right, subjects, report.accuracy if label is None else None)
 
 
-def shares(report: Report, label: str | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Positions (n,) of the recordings that were tested, each once, and the share of their tests that was right."""
-    index = np.concatenate([split.indices for split in report.splits])
-    right = np.concatenate([split.true == split.predicted for split in report.splits]).astype(float)
-    if label is not None:
-        own = np.concatenate([split.true for split in report.splits]) == label
-        index, right = index[own], right[own]
-    tested, place, times = np.unique(index, return_inverse=True, return_counts=True)
-    return tested, np.bincount(place, weights=right) / times
+def _shares(report: Report, label: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Positions (n,) of the tested recordings, of one label if given, and the share of their tests that was right."""
+    index, true, predicted = (
+        np.concatenate([getattr(split, name) for split in report.splits])
+        for name in ("indices", "true", "predicted")
+    )
+    own = np.ones(len(true), bool) if label is None else true == label
+    return per_recording(index[own], (true == predicted)[own])
 
 
 def subject_table(report: Report) -> list[dict[str, Any]]:
-    """Accuracy and tested recordings of each subject."""
+    """Accuracy and number of tests of each subject, the worst first; empty where subjects are not known."""
     if report.subjects is None:
         return []
-    tested, right = shares(report)
+    tested, right = _shares(report)
     who = np.array(report.subjects)[tested]
     rows = []
     for subject in np.unique(who).tolist():
@@ -46,7 +49,7 @@ def subject_table(report: Report) -> list[dict[str, Any]]:
 
 
 def class_table(report: Report) -> list[dict[str, Any]]:
-    """Label, precision, recall, F1 and support of each class; None where there is nothing to divide."""
+    """Label, precision, recall with its interval, F1 and support of each class; None where nothing was tested."""
     matrix = report.confusion
     hits, support, said = np.diag(matrix), matrix.sum(1), matrix.sum(0)
     return [
@@ -63,7 +66,7 @@ def class_table(report: Report) -> list[dict[str, Any]]:
 
 
 def split_table(report: Report) -> list[dict[str, Any]]:
-    """Sizes, accuracy and seconds of each split."""
+    """Sizes, accuracy with its interval, and seconds of each split."""
     fields = ("name", "n_train", "n_test", "accuracy", "fit_seconds", "predict_seconds")
     return [
         {field: getattr(split, field) for field in fields}
@@ -72,8 +75,8 @@ def split_table(report: Report) -> list[dict[str, Any]]:
     ]
 
 
-def confused_pairs(report: Report) -> list[dict[str, Any]]:
-    """The most frequent mistakes: label, what it was taken for, how often, and as a share of the label."""
+def confused_pairs(report: Report, n: int | None = 5) -> list[dict[str, Any]]:
+    """The most frequent mistakes: label, predicted label, how often, and as a share of the label."""
     matrix = report.confusion
     support = matrix.sum(1)
     pairs = [
@@ -86,11 +89,15 @@ def confused_pairs(report: Report) -> list[dict[str, Any]]:
         for i, j in np.argwhere(matrix)
         if i != j
     ]
-    return sorted(pairs, key=lambda pair: (-pair["count"], -pair["share"], pair["label"]))
+    return sorted(pairs, key=lambda pair: (-pair["count"], -pair["share"], pair["label"]))[:n]
 
 
 def variant_table(report: Report) -> list[dict[str, Any]]:
-    """How often each variant was chosen, and its accuracy on held-out training subjects."""
+    """Views and mirroring that the model chose from: how often chosen, and their accuracy on training subjects.
+
+    Empty for a model that does not choose. ``validation`` is the mean over splits of the accuracy on training
+    subjects held out in turn, pooled over everything that was tried.
+    """
     found = [split.variant_scores for split in report.splits if split.variant_scores]
     names = dict.fromkeys(name for scores in found for name in scores)
     return [
@@ -104,7 +111,7 @@ def variant_table(report: Report) -> list[dict[str, Any]]:
 
 
 def calibration_of(report: Report) -> Calibration | None:
-    """Whether probabilities mean what they say, all splits together; None where there are none."""
+    """Whether the probabilities are calibrated, all splits together; None where there are none."""
     splits = [split for split in report.splits if split.probabilities is not None]
     classes = sorted({label for split in splits for label in split.model_classes})
     pooled = []
@@ -118,7 +125,7 @@ def calibration_of(report: Report) -> Calibration | None:
 
 
 def prediction_table(report: Report) -> list[dict[str, Any]]:
-    """A row for each recording in each split."""
+    """The prediction for each recording in each split, with its score and probability."""
     return [row for split in report.splits for row in _rows(report, split)]
 
 

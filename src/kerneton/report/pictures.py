@@ -1,11 +1,12 @@
-"""Pictures: confusion matrices, skeletons over time, sweeps of a parameter. Each returns a matplotlib figure.
+"""Plots of confusion matrices, skeletons over time and sweeps of a parameter. Each returns a matplotlib figure.
 
-Figures are made without ``pyplot``: nothing opens a window or changes a global setting. ``figure.savefig(path)``
-writes one; ``ax=`` draws into an axis of yours.
+Figures are made without ``pyplot``: nothing opens a window or changes a global setting. ``figure.savefig(path)`` writes a
+figure; ``ax=`` draws into an existing axis.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError, import_extra
+from kerneton.files.output import replacing
 from kerneton.prepare.poses import fill_gaps
 from kerneton.report.body import COLOURS, Body
 from kerneton.report.scene import camera, seen, with_bones
@@ -68,8 +70,7 @@ def plot_confusion(
     ax.set_xlabel("predicted" + (" (% of the row)" if normalize and n <= _MOST_NUMBERED else ""))
     ax.set_ylabel("true")
     _title(ax, title)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
     return figure
 
 
@@ -81,8 +82,8 @@ def plot_skeleton(
 ) -> Figure:
     """Poses of a recording from left to right in time; several recordings below each other.
 
-    Seen from where the body looks (`kerneton.report.scene.camera`): left limbs orange, right limbs blue. A faint
-    line is the way that each hand and foot, or other last joint of a limb, has come since the pose before.
+    The camera stands where the body faces (`kerneton.report.scene.camera`); left limbs are orange, right limbs blue. Faint
+    lines are the paths of hands and feet, or of other ends of limbs, since the pose before.
 
     >>> import numpy as np
     >>> from kerneton.data.layouts import FLORENCE_15
@@ -96,14 +97,13 @@ def plot_skeleton(
     recordings = with_bones(check_sequences(given, allow_missing=True))
     rows = [_arrange(recording, n_poses) for recording in recordings]
     width = max((row.high[0] - row.low[0]) / (row.high[1] - row.low[1]) for row in rows) * _ROW
-    figure = _figure((width + 0.2, (_ROW + 0.3) * len(rows) + (0.35 if title else 0)))
+    figure = new_figure((width + 0.2, (_ROW + 0.3) * len(rows) + (0.35 if title else 0)))
     axes = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
     for ax, recording, row in zip(axes, recordings, rows, strict=True):
         _draw_row(ax, recording, row)
     if title:
         figure.suptitle(title, x=0.1 / (width + 0.2), ha="left", fontsize=11)
-    bodies = [Body(recording.layout, recording.n_joints) for recording in recordings]
-    draw_legend(figure, max(bodies, key=lambda body: body.sided), top=0.15)
+    draw_legend(figure, max(map(Body.of, recordings), key=lambda body: body.sided), top=0.15)
     return figure
 
 
@@ -160,22 +160,27 @@ def plot_sweep(
     ax.set_ylabel(ylabel)
     ax.grid(color="#e6e6e6", linewidth=0.8)
     ax.set_axisbelow(True)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+    ax.spines[["top", "right"]].set_visible(False)
     if len(curves) + len(reference or {}) > 1:
         ax.legend(frameon=False, fontsize=9)
     _title(ax, title)
     return figure
 
 
-class _Row(NamedTuple):
-    """Poses of one recording side by side on the picture's plane."""
+def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150, **options: Any) -> None:
+    """Write a figure, whole or not at all; missing folders are made. Options go to ``figure.savefig``."""
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=dpi, **options)
 
-    frames: np.ndarray  # (n,) positions in the plane of those that are drawn
-    times: list[str]  # (n,) of those that are drawn
-    places: np.ndarray  # (n,) where each stands
-    plane: np.ndarray  # (T, J, 2) every measured frame, standing at zero
-    low: np.ndarray  # (2,) lower left corner of it all
+
+class _Row(NamedTuple):
+    """Poses of one recording side by side in the picture."""
+
+    frames: np.ndarray  # (n,) positions in ``plane`` of the frames that are drawn
+    times: list[str]  # (n,) of the frames that are drawn
+    places: np.ndarray  # (n,) horizontal position of each
+    plane: np.ndarray  # (T, J, 2) every measured frame, at horizontal position zero
+    low: np.ndarray  # (2,) lower left corner
     high: np.ndarray  # (2,) upper right corner
 
 
@@ -187,13 +192,12 @@ def _arrange(recording: SkeletonSequence, n_poses: int) -> _Row:
     places = np.arange(len(frames)) * max(0.75 * width, 0.55 * height)
     margin = np.array([0.08, 0.05]) * height
     low = low - margin - [0, 0.12 * height]  # room for the time
-    return _Row(
-        frames, _times(recording, numbers[frames]), places, plane, low, high + margin + [places[-1], 0]
-    )
+    times = [frame_time(recording, number) for number in numbers[frames]]
+    return _Row(frames, times, places, plane, low, high + margin + [places[-1], 0])
 
 
 def _draw_row(ax: Axes, recording: SkeletonSequence, row: _Row) -> None:
-    body, earlier = Body(recording.layout, recording.n_joints), 0
+    body, earlier = Body.of(recording), 0
     for frame, place, time in zip(row.frames, row.places, row.times, strict=True):
         for joint in body.ends:
             path = row.plane[earlier : frame + 1, joint] + [place, 0]
@@ -210,26 +214,17 @@ def _draw_row(ax: Axes, recording: SkeletonSequence, row: _Row) -> None:
 
 
 def draw_pose(ax: Axes, pose: np.ndarray, body: Body, *, width: float = 2.0, alpha: float = 1.0) -> None:
-    """Bones in the colours of their sides, heads, and joints without bones, of a pose (J, 2) on the picture's plane."""
+    """Bones in the colours of their sides, heads, and joints without bones, of a pose (J, 2) in the picture."""
+    line: dict[str, Any] = {"linewidth": width, "alpha": alpha, "solid_capstyle": "round"}
     for parent, child in body.bones:
-        ax.plot(
-            *pose[[parent, child]].T,
-            color=body.colour(child),
-            linewidth=width,
-            alpha=alpha,
-            solid_capstyle="round",
-            zorder=1,
-            clip_on=False,
-        )
-    middle = COLOURS["middle"]
-    ax.plot(*pose[body.heads].T, "o", color=middle, markersize=3 * width, alpha=alpha, zorder=1)
-    ax.plot(
-        *pose[body.loose].T, "o", color=middle, markersize=width if body.bones else 1.5 * width, alpha=alpha
-    )
+        ax.plot(*pose[[parent, child]].T, color=body.colour(child), zorder=1, clip_on=False, **line)
+    dot: dict[str, Any] = {"color": COLOURS["middle"], "alpha": alpha}
+    ax.plot(*pose[body.heads].T, "o", markersize=3 * width, zorder=1, **dot)
+    ax.plot(*pose[body.loose].T, "o", markersize=width if body.bones else 1.5 * width, **dot)
 
 
 def draw_legend(figure: Figure, body: Body, *, top: float) -> None:
-    """Say in the upper right corner, ``top`` inches below the edge, which colour is which side."""
+    """The colours of left and right in the upper right corner, ``top`` inches below the edge."""
     if not body.sided:
         return
     width, height = figure.get_size_inches()
@@ -239,42 +234,37 @@ def draw_legend(figure: Figure, body: Body, *, top: float) -> None:
 
 
 def on_the_spot(recording: SkeletonSequence) -> tuple[np.ndarray, np.ndarray]:
-    """Frames that show something (n,), and their joints (n, J, 2) as the camera sees them, walking taken out.
+    """Numbers (n,) of the frames with a measured joint, and their joints (n, J, 2) in the picture, without walking.
 
-    Jumping is not taken out: the body moves up and down.
+    Only horizontal movement is removed: a body that jumps moves up and down. Missing joints are NaN.
     """
-    numbers, points, centre = _measured(recording)
-    return numbers, (points - (centre * [1, 0, 1])[:, None]) @ camera(recording)[:2].T
-
-
-def _measured(recording: SkeletonSequence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Frames that show something: their numbers, coordinates with NaN for what is missing, body centres."""
     joints = seen(recording)
     missing = np.isnan(joints).any(axis=2)
     there = ~missing.all(axis=1)
     if not there.any():
         raise DataError(f"recording {recording.name!r} has no measured joint to draw")
-    points, numbers = joints[there], np.flatnonzero(there)
-    root = None if recording.layout is None else recording.layout.root
+    points, root = joints[there], None if recording.layout is None else recording.layout.root
     if root is None or missing[:, root].all():
-        return numbers, points, np.nanmean(points, axis=1)
-    return numbers, points, fill_gaps(points, missing[there])[:, root]
+        centre = np.nanmean(points, axis=1)
+    else:
+        centre = fill_gaps(points, missing[there])[:, root]
+    return np.flatnonzero(there), (points - (centre * [1, 0, 1])[:, None]) @ camera(recording)[:2].T
 
 
-def _times(recording: SkeletonSequence, frames: np.ndarray) -> list[str]:
-    if recording.fps:
-        return [f"{frame / recording.fps:.1f} s" for frame in frames]
-    return [f"frame {frame}" for frame in frames]
+def frame_time(recording: SkeletonSequence, frame: int) -> str:
+    """Time of a frame, or its number where the rate is not known."""
+    return f"{frame / recording.fps:.1f} s" if recording.fps else f"frame {frame}"
 
 
 def _axis(ax: Axes | None, size: tuple[float, float]) -> tuple[Figure, Axes]:
     if ax is not None:
         return ax.figure, ax  # type: ignore[return-value]
-    figure = _figure(size)
+    figure = new_figure(size)
     return figure, figure.subplots()
 
 
-def _figure(size: tuple[float, float]) -> Figure:
+def new_figure(size: tuple[float, float]) -> Figure:
+    """An empty figure of a size in inches."""
     module = import_extra("matplotlib.figure", extra="plot", purpose="Plotting")
     return module.Figure(figsize=size, layout="constrained")
 

@@ -1,4 +1,4 @@
-"""What an evaluation found: numbers first, and from them tables, text, JSON and a picture."""
+"""The result of an evaluation: numbers, and from them tables, text, JSON, a plot and a page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kerneton.data.validation import check_choice
 from kerneton.exceptions import import_extra
 from kerneton.files.output import write_text
 from kerneton.report import measures
-from kerneton.report.text import percent_of, report_markdown, report_text
+from kerneton.report.text import percent_of, report_markdown, report_text, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,14 +23,13 @@ if TYPE_CHECKING:
 
     from kerneton.data.sequence import SkeletonSequence
     from kerneton.report.explanation import ClassImportance
-    from kerneton.report.intervals import Interval
 
 _PACKAGES = ("kerneton", "numpy", "scipy", "scikit-learn")
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """One training and one test set, and what the model said of the test set.
+    """One training set and one test set, and the predictions for the test set.
 
     >>> import numpy as np
     >>> split = Split("1", n_train=8, indices=np.array([3, 4]), true=np.array(["a", "b"]),
@@ -64,7 +63,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Accuracy, where it goes wrong, how long it took, and with which parameters and versions.
+    """Accuracy, mistakes, times, parameters and versions of an evaluation.
 
     ``accuracy`` is the mean over splits and ``accuracy_sd`` their sample standard deviation; the confusion
     matrix (n_classes, n_classes), rows true and columns predicted, and the class table pool all splits. A
@@ -115,25 +114,13 @@ class Report:
                 matrix[position[true], position[predicted]] += 1
         return matrix
 
-    def interval(self, label: str | None = None) -> Interval:
-        """95 % confidence interval of the accuracy, or of the recall of one label.
-
-        It is taken over people where at least three were tested, else over recordings as if they were independent. A
-        recording that was tested several times counts once, with the share of its tests that were right.
-        """
-        return measures.interval_of(self, label)
-
-    def class_table(self) -> list[dict[str, Any]]:
-        """Label, precision, recall with its interval, F1 and support of each class; None where nothing was tested."""
-        return measures.class_table(self)
-
-    def split_table(self) -> list[dict[str, Any]]:
-        """Sizes, accuracy with its interval, and seconds of each split."""
-        return measures.split_table(self)
-
-    def subject_table(self) -> list[dict[str, Any]]:
-        """Accuracy and number of tests of each subject, the worst first; empty where subjects are not known."""
-        return measures.subject_table(self)
+    interval = measures.interval_of
+    class_table = measures.class_table
+    split_table = measures.split_table
+    subject_table = measures.subject_table
+    prediction_table = measures.prediction_table
+    confused_pairs = measures.confused_pairs
+    variant_table = measures.variant_table
 
     def next_steps(self) -> list[dict[str, str]]:
         """What to do next, from the results: confusions to look at, labels to record more of, people to add."""
@@ -141,24 +128,8 @@ class Report:
 
         return [asdict(step) for step in next_steps(self)]
 
-    def prediction_table(self) -> list[dict[str, Any]]:
-        """What was said of each recording in each split, with the score and probability of what was said."""
-        return measures.prediction_table(self)
-
-    def confused_pairs(self, n: int | None = 5) -> list[dict[str, Any]]:
-        """The most frequent mistakes: label, what it was taken for, how often, and as a share of the label."""
-        return measures.confused_pairs(self)[:n]
-
-    def variant_table(self) -> list[dict[str, Any]]:
-        """Views and mirroring that the model chose from: how often chosen, and how they did on training subjects.
-
-        Empty for a model that does not choose. ``validation`` is the mean over splits of the accuracy on training
-        subjects held out in turn, pooled over all that was tried.
-        """
-        return measures.variant_table(self)
-
     def calibration(self) -> dict[str, Any] | None:
-        """Whether probabilities mean what they say, as far as the tests can tell; None where there are none."""
+        """Whether the probabilities are calibrated, as far as the tests can show; None where there are none."""
         found = measures.calibration_of(self)
         return None if found is None else asdict(found)
 
@@ -184,7 +155,7 @@ class Report:
         return pandas.DataFrame(self.class_table() if kind == "classes" else self.split_table())
 
     def plot(self, **options: Any) -> Figure:
-        """The confusion matrix as a picture; options go to `kerneton.report.pictures.plot_confusion`."""
+        """Plot the confusion matrix; options go to `kerneton.report.pictures.plot_confusion`."""
         from kerneton.report.pictures import plot_confusion
 
         title = f"{self.data.get('name') or 'recordings'}, {self.protocol}: {percent_of(self)}"
@@ -215,18 +186,12 @@ class Report:
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Everything as JSON, written to ``path`` where one is given."""
-        text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
-        if path is not None:
-            write_text(path, text)
-        return text
+        """Everything as JSON; also written to ``path`` if given."""
+        return written(json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n", path)
 
     def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page of tables in Markdown, written to ``path`` where one is given."""
-        text = report_markdown(self)
-        if path is not None:
-            write_text(path, text)
-        return text
+        """A page of tables in Markdown; also written to ``path`` if given."""
+        return written(report_markdown(self), path)
 
     def to_html(
         self,
@@ -235,9 +200,9 @@ class Report:
         *,
         command: str | None = None,
     ) -> None:
-        """Write one page that needs nothing else; with the evaluated ``data`` it plays the mistakes.
+        """Write one self-contained HTML page; with the evaluated ``data`` it plays the mistakes.
 
-        ``command`` is how the report was made, for those who want to make it again.
+        ``command`` is shown as the way to make the report again.
         """
         from kerneton.report.page import render
 
@@ -251,17 +216,17 @@ class Report:
 
 
 def versions() -> dict[str, str]:
-    """Of Python, the platform and the packages that decide the numbers.
+    """Versions of Python, the platform and the packages that the numbers depend on.
 
     >>> sorted(versions())
     ['kerneton', 'numpy', 'platform', 'python', 'scikit-learn', 'scipy']
     """
-    from importlib import metadata  # 15 ms that a Report built by hand need not pay
+    from importlib import metadata  # takes 15 ms, and a Report built by hand does not need it
 
     found = {"python": platform.python_version(), "platform": platform.platform()}
     for package in _PACKAGES:
         try:
             found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:  # run from a source tree; no reason to lose what was computed
+        except metadata.PackageNotFoundError:  # run from a source tree: keep the results
             found[package] = "not installed"
     return found

@@ -1,6 +1,6 @@
-"""A recording as the camera sees it. The one camera of all pictures: where it stands, what it sees, and the floor.
+"""The camera of all pictures: its position, the projection of a recording, and the floor.
 
-It stands where the body looks, a little to the side and a little above, so a left hand is on the right of the picture.
+It stands in front of the body, a little to the side and a little above, so a left hand is on the right of the picture.
 Recordings in two dimensions are seen straight from the front.
 """
 
@@ -20,14 +20,14 @@ from kerneton.prepare.poses import missing_joints
 from kerneton.report.body import part
 
 YAW, ELEVATION = np.deg2rad(25), np.deg2rad(12)
-_LOOKED_AT = 20  # recordings in which bones to draw are sought
+_LOOKED_AT = 20  # recordings from which bones are estimated
 _TOWARDS_CAMERA = np.array([0.0, 0.0, -1.0])
-# Pairs that tell where a body faces: the trunk tells best, limbs and face only where it is not there, then any.
-_TELLING = (("shoulder", "hip"), ("elbow", "knee"), ("eye", "ear"), None)
+# Pairs of joints that show where a body faces: the trunk is best, then limbs, the face, and any other.
+_FACING_PAIRS = (("shoulder", "hip"), ("elbow", "knee"), ("eye", "ear"), None)
 
 
 def camera(sequence: SkeletonSequence) -> np.ndarray:
-    """(3, 3) the picture's right, its up, and the way to the camera; ``joints @ camera.T`` is what it sees.
+    """(3, 3) the picture's right, its up, and the direction to the camera; ``joints @ camera.T`` is the projection.
 
     >>> camera(SkeletonSequence([[[0.3, 0.2, 0.0]]])).round(6).tolist()  # two dimensions: x points left
     [[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, -1.0]]
@@ -38,7 +38,7 @@ def camera(sequence: SkeletonSequence) -> np.ndarray:
 
 
 def view(front: np.ndarray, *, yaw: float = 0.0, elevation: float = 0.0) -> np.ndarray:
-    """(3, 3) as `camera`, of one that stands at ``front``, turned by ``yaw`` and raised by ``elevation`` (radians)."""
+    """(3, 3) like `camera`, for a camera in direction ``front``, turned by ``yaw`` and raised by ``elevation`` (radians)."""
     up = np.array([0.0, 1.0, 0.0])
     toward = np.cos(yaw) * front + np.sin(yaw) * np.cross(up, front)
     right = np.cross(up, toward)
@@ -49,7 +49,7 @@ def view(front: np.ndarray, *, yaw: float = 0.0, elevation: float = 0.0) -> np.n
 def facing(sequence: SkeletonSequence) -> np.ndarray:
     """The horizontal direction (3,) that the body faces over the recording; towards the camera if unknown.
 
-    Up crossed with the direction from the right to the left side points backwards. Two bodies are looked at from beside.
+    Up crossed with the direction from the right to the left side points backwards. Two bodies are seen from the side.
 
     >>> from kerneton.data.layouts import Layout
     >>> sides = Layout("pair", ["left_hip", "right_hip"])
@@ -62,7 +62,7 @@ def facing(sequence: SkeletonSequence) -> np.ndarray:
     if len(layout.bodies) > 1:
         return _beside(joints, layout.bodies)
     pairs = [(i, j) for i, j in enumerate(layout.mirror.tolist()) if layout.sides[i] < 0]
-    for parts in _TELLING:
+    for parts in _FACING_PAIRS:
         chosen = [(i, j) for i, j in pairs if parts is None or part(layout.joints[i]).endswith(parts)]
         across = sum((np.nansum(joints[:, i] - joints[:, j], axis=0) for i, j in chosen), np.zeros(3))
         length = np.hypot(across[0], across[2])
@@ -97,7 +97,7 @@ def is_flat(sequence: SkeletonSequence) -> bool:
 
 
 def without_strays(joints: np.ndarray) -> np.ndarray:
-    """Measured points (n, 3) of joints (T, J, 3); a few gone astray are moved near, so as not to shrink the rest."""
+    """Measured points (n, 3) of joints (T, J, 3); outliers are moved near the others, so that these are not drawn small."""
     points = joints[~np.isnan(joints).any(axis=-1)]
     low, high = np.percentile(points, [0.5, 99.5], axis=0)
     slack = 0.15 * (high - low).max()
@@ -105,14 +105,14 @@ def without_strays(joints: np.ndarray) -> np.ndarray:
 
 
 def ground(joints: np.ndarray, layout: Layout | None) -> float:
-    """The height on which the body stands: the median over frames of the lowest joint; the least without feet."""
+    """The height of the floor: the median over frames of the lowest joint, or the minimum for layouts without feet."""
     lowest = np.nanmin(np.where(np.isnan(joints[..., 1]), np.inf, joints[..., 1]), axis=1)
     stands = layout is None or any(part(joint) in LOW for joint in layout.joints)
     return float(np.quantile(lowest[np.isfinite(lowest)], 0.5 if stands else 0.0))
 
 
 def with_bones(sequences: Sequence[SkeletonSequence]) -> list[SkeletonSequence]:
-    """Recordings of one layout with bones to draw; where it has none, those that joints of equal distance show.
+    """Recordings of one layout with bones; if it has none, joints that keep their distance are connected.
 
     >>> arm = np.random.default_rng(0).normal(size=(9, 4, 3))
     >>> len(with_bones([SkeletonSequence(arm)])[0].layout.bones)
@@ -121,7 +121,7 @@ def with_bones(sequences: Sequence[SkeletonSequence]) -> list[SkeletonSequence]:
     layout, n_joints = sequences[0].layout, sequences[0].n_joints
     if (layout is not None and layout.bones) or any(s.n_joints != n_joints for s in sequences):
         return list(sequences)
-    from kerneton.prepare.skeleton import complete_layout  # heavy, and rarely needed
+    from kerneton.prepare.skeleton import complete_layout  # slow to import, and rarely needed
 
     poses = [seen(s) for s in sequences[:_LOOKED_AT]]
     poses = [x for x in (x[~np.isnan(x).any(axis=(1, 2))] for x in poses) if len(x)]
@@ -163,7 +163,7 @@ class Scene:
         return max(width, narrowest), height
 
     def clock(self, t: int) -> str:
-        """The time of a frame, or its number; and which action it belongs to, where segments say."""
+        """The time of a frame, or its number, and the labels of its segments."""
         time = f"{t / self.sequence.fps:.2f} s" if self.sequence.fps else f"frame {t}"
         inside = [s.label for s in self.sequence.segments if s.start <= t < s.stop]
         return ", ".join([time, *inside, *(["missing"] if np.isnan(self.plane[t]).all() else [])])

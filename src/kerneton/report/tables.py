@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 Rows = Sequence[Sequence[str]]  # the first one is the header
 
 
-def percent(value: float | None) -> str:
-    """A fraction in per cent with one decimal; a dash where there is none.
+def percent(value: float | None, digits: int = 1) -> str:
+    """A fraction in per cent; a dash where there is none.
 
-    >>> percent(0.9298), percent(None)
-    ('93.0', '-')
+    >>> percent(0.9298), percent(0.9298, 2), percent(None)
+    ('93.0', '92.98', '-')
     """
-    return "-" if value is None else f"{100 * value:.1f}"
+    return "-" if value is None else f"{100 * value:.{digits}f}"
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    r"""Rows as the text of a CSV file; None is an empty cell.
+
+    >>> csv_text([["γ", "test"], [0.5, None]])
+    'γ,test\n0.5,\n'
+    """
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    return buffer.getvalue()
 
 
 def aligned(rows: Rows) -> str:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
+from kerneton.files.output import write_text
 from kerneton.report.tables import aligned, inline, markdown, percent
 
 if TYPE_CHECKING:
     from kerneton.report.results import Report
+
+
+def written(text: str, path: str | os.PathLike[str] | None) -> str:
+    """The text itself; also written to ``path`` if given."""
+    if path is not None:
+        write_text(path, text)
+    return text
 
 
 def percent_of(report: Report) -> str:
@@ -37,12 +46,10 @@ def accuracy_line(report: Report) -> str:
 def report_text(report: Report) -> str:
     """A report for the screen."""
     times = report.timings
-    tables = [class_rows(report)]
-    tables += [pair_rows(report)] if report.confused_pairs() else []
-    tables += [variant_rows(report)] if report.variant_table() else []
     lines = [describe_data(report.data), f"{report.protocol}: accuracy {accuracy_line(report)}"]
-    for table in tables:
-        lines += ["", aligned(table)]
+    for rows in (class_rows(report), pair_rows(report), variant_rows(report)):
+        if len(rows) > 1:
+            lines += ["", aligned(rows)]
     lines += ["", "what to do next", *(f"- {step['text']}" for step in report.next_steps())]
     lines += [
         "",
@@ -102,7 +109,7 @@ def split_rows(report: Report) -> list[list[str]]:
 
 
 def pair_rows(report: Report) -> list[list[str]]:
-    """What is confused most."""
+    """The most frequent mistakes."""
     return [["label", "taken for", "times", "of its recordings %"]] + [
         [pair["label"], pair["predicted"], str(pair["count"]), percent(pair["share"])]
         for pair in report.confused_pairs()
@@ -110,7 +117,7 @@ def pair_rows(report: Report) -> list[list[str]]:
 
 
 def variant_rows(report: Report) -> list[list[str]]:
-    """What was chosen, and what the others would have given the training subjects."""
+    """How often each variant was chosen, and its accuracy on held-out training subjects."""
     header = ["view and mirroring", "chosen in splits", "on held-out training subjects %"]
     return [header] + [
         [row["variant"], str(row["splits"]), percent(row["validation"])] for row in report.variant_table()

@@ -1,8 +1,8 @@
-"""A report as one page of HTML that needs nothing else: pictures, players and numbers in a single file.
+"""A report as one self-contained HTML page: charts, players and numbers in a single file.
 
-`page.html` is a Jinja2 template; the modules beside it compute what it shows. Every text is escaped by the template engine
-(autoescape). The page asks the network for nothing, and its security policy would not let it; the script in it gets
-numbers alone.
+`page.html` is a Jinja2 template; the modules here compute what it shows. Every text is escaped by the template engine
+(autoescape). The page loads nothing from the network, and its content security policy forbids it; the script in it gets
+only numbers.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _CONTENTS = [
     ("result", "Result"), ("next", "Next"), ("confusion", "Confusion"), ("classes", "Classes"), ("mistakes", "Mistakes"),
     ("probabilities", "Probabilities"), ("joints", "Joints"), ("data", "Recordings"), ("making", "Making"),
 ]  # fmt: skip
-_LONGEST = 300  # letters of one text; a page must stay small whatever it is given
-# Control characters would break the page, and marks that turn the direction of writing would deceive its reader.
+_LONGEST = 300  # letters of one text, so that the page stays small
+# Control characters would break the page, and characters that change the writing direction would mislead its reader.
 _STRANGE = dict.fromkeys(
     [*range(9), *range(11, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFFFE, 0xFFFF],
     "\ufffd",
@@ -48,7 +48,7 @@ _STRANGE = dict.fromkeys(
 def render(
     report: Report, data: Iterable[SkeletonSequence] | None = None, *, command: str | None = None
 ) -> str:
-    """The page's text; ``data`` are the recordings that were evaluated, for without them nothing can be played.
+    """The page's text; ``data`` are the evaluated recordings, without which nothing can be played.
 
     >>> from kerneton import make_actions, make_recognizer, evaluate
     >>> data = make_actions(["wave", "clap"], n_subjects=2, n_takes=1)
@@ -94,13 +94,13 @@ def fill(template: str, **values: Any) -> str:
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         **values,
     )  # fmt: skip
-    # Names of files may hold halves of characters, which no encoding can write.
+    # Names of files may contain surrogates, which UTF-8 cannot encode.
     return page.encode("utf-8", "replace").decode("utf-8").translate(_STRANGE).lstrip() + "\n"
 
 
 @cache
 def environment() -> jinja2.Environment:
-    """The template engine: escapes every text, cuts those without end, refuses what is not defined.
+    """The template engine: escapes every text, cuts long ones, refuses undefined names.
 
     >>> environment().from_string('<b title="{{ x }}">{{ x }}</b>').render(x='"<')
     '<b title="&#34;&lt;">&#34;&lt;</b>'

@@ -43,8 +43,3 @@ def signed(value: float, digits: int = 3) -> str:
     '−0.250'
     """
     return f"{value:+.{digits}f}".replace("-", "−")
-
-
-def spaced(joint: str) -> str:
-    """A joint's name as words."""
-    return joint.replace("_", " ")

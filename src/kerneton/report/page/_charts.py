@@ -1,4 +1,4 @@
-"""Charts: where everything stands in a picture, in units that are pixels where there is room. `charts.html` draws them."""
+"""Charts: positions of everything in a picture, in pixels if there is room. `charts.html` draws them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LETTER = 6.6  # units that a letter of a label takes
 def confusion(
     matrix: np.ndarray, labels: Sequence[str], links: Mapping[tuple[str, str], str]
 ) -> dict[str, Any]:
-    """A confusion matrix: counts in cells, coloured by share of the row; pairs in ``links`` lead somewhere."""
+    """A confusion matrix: counts in cells, coloured by their share of the row; ``links`` are addresses by pair."""
     n = len(labels)
     side = 40 if n <= 14 else 30 if n <= _NUMBERED else 18
     names = [label if len(label) <= 22 else label[:21] + "…" for label in labels]
@@ -27,7 +27,7 @@ def confusion(
     cells = []
     for i, j in np.argwhere(matrix).tolist():
         share, right = float(matrix[i, j] / support[i]), i == j
-        weight = share if right else share**0.5  # rare mistakes would be all but white on a straight scale
+        weight = share if right else share**0.5  # rare mistakes would be almost white on a linear scale
         what = f"{labels[i]} recognised" if right else f"{labels[i]} taken for {labels[j]}"
         cells.append(
             {
@@ -89,7 +89,7 @@ def spread(
 
 
 def reliability(bins: Sequence[Bin]) -> dict[str, Any]:
-    """How often it was right, over how sure it was; dots as large as the number of recordings."""
+    """Reliability diagram: accuracy over probability; the size of a dot is the number of recordings."""
     left, top, size, below = 46, 10, 270, 54
     most, base = max(each.count for each in bins), top + size + below
     return {
@@ -117,7 +117,7 @@ def reliability(bins: Sequence[Bin]) -> dict[str, Any]:
 
 
 def lengths(frames: Sequence[int]) -> dict[str, Any]:
-    """How many recordings are how long, in frames."""
+    """Histogram of the lengths of recordings, in frames."""
     n_bins = int(np.clip(np.sqrt(len(frames)), 6, 24))
     counts, edges = np.histogram(frames, bins=min(n_bins, max(frames) - min(frames) + 1))
     left, width, tall = 14, 400, 90

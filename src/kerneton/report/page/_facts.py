@@ -1,4 +1,4 @@
-"""What the recordings are and how the numbers were made."""
+"""Facts about the recordings and about the evaluation."""
 
 from __future__ import annotations
 
@@ -16,16 +16,13 @@ _ROWS, _COLUMNS = 100, 40  # of the table of labels and subjects
 
 
 def tiles(report: Report) -> list[tuple[str, str]]:
-    """The size of it all, in four numbers."""
+    """The size of the data, in four numbers."""
     data = report.data
-    subjects = data.get("subjects") or {}
+    subjects = len(data.get("subjects") or {})
     shortest, _, longest = data["n_frames"]
-    return [
-        (f"{data['n_recordings']:,}", "recording" if data["n_recordings"] == 1 else "recordings"),
-        (f"{len(data['labels']):,}", "label" if len(data["labels"]) == 1 else "labels"),
-        (f"{len(subjects):,}" if subjects else "–", "subject" if len(subjects) == 1 else "subjects"),
-        (f"{shortest}–{longest}" if shortest != longest else str(longest), "frames each"),
-    ]
+    counts = {"recording": data["n_recordings"], "label": len(data["labels"]), "subject": subjects}
+    tiles = [(f"{n:,}" if n else "–", what if n == 1 else f"{what}s") for what, n in counts.items()]
+    return [*tiles, (f"{shortest}–{longest}" if shortest != longest else str(longest), "frames each")]
 
 
 def data_facts(report: Report, data: SkeletonDataset | None) -> dict[str, Any]:
@@ -51,7 +48,7 @@ def data_facts(report: Report, data: SkeletonDataset | None) -> dict[str, Any]:
 
 
 def making_facts(report: Report) -> dict[str, Any]:
-    """Protocol, model, parameters, versions and seconds: enough to do it again."""
+    """Protocol, model, parameters, versions and seconds: enough to repeat the evaluation."""
     times, n = report.timings, len(report.splits)
     per = 1000 * times["predict_seconds_per_recording"]
     making: list[list[Any]] = [
@@ -85,8 +82,8 @@ def _counts(facts: dict[str, Any], data: SkeletonDataset | None) -> dict[str, An
     both = Counter((s.label, s.subject) for s in data)
     names = sorted(subjects, key=_natural)
     rows: list[list[Any]] = [
-        [label, *(_heat(both[label, subject], max(both.values())) for subject in names), labels[label]]
-        for label in labels
+        [label, *(_heat(both[label, subject], max(both.values())) for subject in names), n]
+        for label, n in labels.items()
     ]
     rows.append(["all", *(subjects[subject] for subject in names), sum(labels.values())])
     return {"header": ["label", *names, "all"], "rows": rows}

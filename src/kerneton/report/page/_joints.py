@@ -1,21 +1,23 @@
-"""Which joints matter for each class: a skeleton with its joints coloured, and the strongest ones in numbers."""
+"""Which joints matter for each class: a skeleton with coloured joints, and the strongest ones in numbers."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kerneton.data.sequence import SkeletonDataset
-from kerneton.report.page._cells import Cell, signed, spaced
+from kerneton.report.body import spaced
+from kerneton.report.page._cells import Cell, signed
 from kerneton.report.page._motion import Motion
 
 if TYPE_CHECKING:
     from kerneton.report.explanation import ClassImportance
 
 _TOP = 5  # joints that are named for each class
-_CLASSES = 60  # with pictures; a table says the rest
+_CLASSES = 60  # with pictures; the others are in a table
 
 
 def joint_cards(
@@ -51,12 +53,12 @@ def pooled(found: Sequence[ClassImportance]) -> ClassImportance | None:
     """
     if not found or any(each.joints != found[0].joints for each in found):
         return None
-    total: dict[str, np.ndarray] = {}
-    counts: dict[str, int] = {}
+    total: dict[str, Any] = defaultdict(float)
+    counts: Counter[str] = Counter()
     for each in found:
         for label, row, count in zip(each.labels, each.values, each.counts, strict=True):
-            total[label] = total.get(label, 0.0) + count * row
-            counts[label] = counts.get(label, 0) + count
+            total[label] += count * row
+            counts[label] += count
     labels = tuple(sorted(total))
     values = np.stack([total[label] / counts[label] for label in labels])
     return type(found[0])(labels, found[0].joints, values, tuple(counts[label] for label in labels))
@@ -66,9 +68,7 @@ def _card(importance: ClassImportance, row: int, example: Any) -> dict[str, Any]
     values, names = importance.values[row], [spaced(joint) for joint in importance.joints]
     share = np.abs(values) / (float(np.abs(values).max()) or 1.0)
     strongest = np.argsort(-share, kind="stable")[:_TOP].tolist()
-    motion = None if example is None else Motion.of(example)
-    if motion is not None and motion.frames.shape[1] != len(values):
-        motion = None
+    motion = None if example is None or example.n_joints != len(values) else Motion.of(example)
     return {
         "label": importance.labels[row],
         "named": ", ".join(f"{names[j]} {signed(values[j])}" for j in strongest),

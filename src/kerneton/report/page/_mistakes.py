@@ -1,4 +1,4 @@
-"""The most confused pairs, with the recordings that were mistaken, to be played beside one that was not."""
+"""The most confused pairs: players of mistakes next to a recognised example."""
 
 from __future__ import annotations
 
@@ -65,17 +65,16 @@ def mistake_list(report: Report, wrong: Sequence[Verdict]) -> dict[str, Any]:
         if kind is not None:
             row.append("–" if v.said is None else _value(v, v.said))
         rows.append(row)
-    title = f"All mistakes ({len(wrong)})"
-    if len(wrong) > _ROWS:
-        title = f"The first {_ROWS} of {len(wrong)} mistakes"
+    first = f"The first {_ROWS} of {len(wrong)} mistakes"
+    title = first if len(wrong) > _ROWS else f"All mistakes ({len(wrong)})"
     return {"title": title, "header": header, "rows": rows}
 
 
 def _sure(verdict: Verdict) -> str:
-    """How sure the model was of what it said, and of the truth."""
+    """Probabilities or decision values of the prediction and of the true label."""
     values = [(verdict.predicted, verdict.said), (verdict.label, verdict.own)]
-    told = ", ".join(f"{label} {_value(verdict, value)}" for label, value in values if value is not None)
-    return told if verdict.probable else f"decision values: {told}"
+    listed = ", ".join(f"{label} {_value(verdict, value)}" for label, value in values if value is not None)
+    return listed if verdict.probable else f"decision values: {listed}"
 
 
 def _value(verdict: Verdict, value: float) -> str:

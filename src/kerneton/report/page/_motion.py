@@ -1,4 +1,4 @@
-"""Recordings as pictures that can be played: few frames, whole numbers, and a still for paper."""
+"""Recordings as small animations: few frames, whole numbers, and a still image for printing."""
 
 from __future__ import annotations
 
@@ -25,28 +25,26 @@ class Motion:
     body: Body
     seconds: float
     timed: bool  # whether the seconds are known, or one per frame
-    still: int  # the frame that tells most
+    still: int  # the most characteristic frame
     radius: float  # of the floor
     ground: int  # of the picture, where the floor's middle lies
     flat: bool
 
     @classmethod
     def of(cls, sequence: SkeletonSequence) -> Motion | None:
-        """Thin, turn to the viewer and scale; None where no joint was measured."""
-        joints, flat = seen(sequence), is_flat(sequence)
+        """Choose frames, turn them to the viewer and scale them; None where no joint was measured."""
+        joints, flat, fps = seen(sequence), is_flat(sequence), sequence.fps
         if np.isnan(joints).all():
             return None
         front = camera(sequence) if flat else view(facing(sequence))
-        points, radius, height = _fit(
-            joints[thinned(sequence.n_frames, sequence.n_joints)] @ front.T, sequence.layout, flat=flat
-        )
-        fps = sequence.fps
+        chosen = joints[thinned(sequence.n_frames, sequence.n_joints)] @ front.T
+        points, radius, height = _fit(chosen, sequence.layout, flat=flat)
         return cls(
             frames=points,
-            body=Body(sequence.layout, sequence.n_joints),
+            body=Body.of(sequence),
             seconds=(sequence.n_frames - 1) / fps if fps else float(sequence.n_frames - 1),
             timed=bool(fps),
-            still=_telling(points),
+            still=_characteristic(points),
             radius=radius,
             ground=height,
             flat=flat,
@@ -54,11 +52,11 @@ class Motion:
 
     @property
     def angles(self) -> dict[str, float]:
-        """Where the camera stands until somebody turns it."""
+        """Position of the camera until the reader turns it."""
         return {"yaw": 0.0, "elevation": 0.0} if self.flat else {"yaw": YAW, "elevation": ELEVATION}
 
     def to_dict(self) -> dict[str, Any]:
-        """What the script needs, numbers alone."""
+        """What the script needs, only numbers."""
         rows = self.frames.reshape(len(self.frames), -1)
         return {
             "frames": [[None if np.isnan(v) else int(v) for v in row] for row in rows],
@@ -81,24 +79,21 @@ class Motion:
         return np.stack([WIDTH / 2 + points[..., 0], self.ground - points[..., 1]], axis=-1)
 
     def stage(self, *, quiet: bool = False) -> dict[str, Any]:
-        """What there is to draw of the still; ``quiet`` is a body without ways, for something else to stand out."""
+        """What is drawn of the still; ``quiet`` is a body without paths, for marks to be drawn on it."""
         pose, sides = self.view(), self.body.sides
         ends = [] if quiet else self.body.ends
+        tilt = float(np.sin(self.angles["elevation"]))
         ways = np.stack([self.view(t) for t in range(len(self.frames))], axis=1)
         return {
             "width": WIDTH,
             "height": HEIGHT,
             "quiet": quiet,
-            "floor": (WIDTH // 2, self.ground, round(self.radius), round(self.radius * self._tilt)),
+            "floor": (WIDTH // 2, self.ground, round(self.radius), round(self.radius * tilt)),
             "ways": [(sides[j], _way(ways[j])) for j in ends],
             "bones": [(sides[b], _place(pose[[a, b]])) for a, b in self.body.bones],
             "heads": [(self._head_size(j), _place(pose[j])) for j in self.body.heads],
             "dots": [_place(pose[j]) for j in self.body.loose],
         }
-
-    @property
-    def _tilt(self) -> float:
-        return float(np.sin(self.angles["elevation"]))
 
     def _head_size(self, head: int) -> int:
         near = [a if b == head else b for a, b in self.body.bones if head in (a, b)]
@@ -119,7 +114,7 @@ def thinned(n_frames: int, n_joints: int) -> np.ndarray:
 
 
 def _fit(points: np.ndarray, layout: Layout | None, *, flat: bool) -> tuple[np.ndarray, float, int]:
-    """Scale so that the body stays in the picture however it is turned; floor's radius, and where it lies."""
+    """Points scaled so that the body stays in the picture at any angle, the floor's radius, and its height."""
     known = without_strays(points)
     low, high = known.min(axis=0), known.max(axis=0)
     middle = (low + high) / 2
@@ -135,8 +130,8 @@ def _fit(points: np.ndarray, layout: Layout | None, *, flat: bool) -> tuple[np.n
     return np.clip(np.round(scaled), -2000, 2000) + 0.0, reach / size, round(height)
 
 
-def _telling(points: np.ndarray) -> int:
-    """The frame whose pose is farthest from those at the start and at the end, for many actions begin and end at rest."""
+def _characteristic(points: np.ndarray) -> int:
+    """The frame whose pose differs most from the first and the last one: many actions begin and end at rest."""
     there = ~np.isnan(points[..., 0])
     frames = np.flatnonzero(there.sum(axis=1) == there.sum(axis=1).max())  # gaps make a poor picture
     poses = points[frames] - np.nanmedian(points[frames], axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""How well it does: the headline, the confusion matrix, the class table, and whether probabilities can be trusted."""
+"""The accuracy, the confusion matrix, the class table, and the calibration of the probabilities."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROWS = 200  # of a table; more are counted, not listed
 
 
 def result_facts(report: Report) -> dict[str, Any]:
-    """Accuracy with its spread and interval, in numbers, in words and as a picture."""
+    """Accuracy with its spread and interval, in numbers, in words and as a chart."""
     matrix, interval, n = report.confusion, report.interval(), len(report.splits)
     pairs, rows = report.confused_pairs(1), report.class_table()
     names = [_split_name(split.name) for split in report.splits]
@@ -54,9 +54,8 @@ def result_facts(report: Report) -> dict[str, Any]:
 def confusion_facts(report: Report, links: Mapping[tuple[str, str], str]) -> dict[str, Any]:
     """The matrix, and every mistake in a table."""
     pairs = report.confused_pairs(None)
-    title = f"All {len(pairs)} kinds of mistakes"
-    if len(pairs) > _ROWS:
-        title = f"The {_ROWS} most frequent of {len(pairs)} kinds of mistakes"
+    most = f"The {_ROWS} most frequent of {len(pairs)} kinds of mistakes"
+    title = most if len(pairs) > _ROWS else f"All {len(pairs)} kinds of mistakes"
     return {
         "links": links,
         "confusion": _charts.confusion(report.confusion, report.classes, links),
@@ -82,7 +81,7 @@ def class_rows(report: Report) -> list[list[Any]]:
 
 
 def calibration_facts(report: Report) -> dict[str, Any]:
-    """What is known of the probabilities, where the model gives any."""
+    """Calibration of the probabilities, where the model gives any."""
     found = measures.calibration_of(report)
     if found is None:
         return {"calibration": None}

@@ -1,4 +1,4 @@
-"""What was said of each recording, and which mistakes are worth looking at."""
+"""The prediction for each recording, and the choice of mistakes to show."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _PAIRS, _EACH, _MOTIONS = 6, 3, 12  # pairs shown, mistakes of each, and recordi
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was said of one recording in one split."""
+    """The prediction for one recording in one split."""
 
     index: int  # of the recording
     split: str
     label: str
     predicted: str
-    said: float | None  # probability of what was said, or its decision value
-    own: float | None  # the same of the recording's label
-    probable: bool  # which of the two it is
+    said: float | None  # probability of the predicted label, or its decision value
+    own: float | None  # the same of the true label
+    probable: bool  # whether these are probabilities
 
     @property
     def correct(self) -> bool:
@@ -34,7 +34,7 @@ class Verdict:
 
     @property
     def sureness(self) -> float:
-        """How much more was said for the prediction than for the label; the prediction's value where right."""
+        """How clear the prediction was: its value, or for a mistake the difference from the value of the label."""
         if self.said is None:
             return 0.0
         return self.said if self.correct or self.own is None else self.said - self.own
@@ -42,7 +42,7 @@ class Verdict:
 
 @dataclass
 class Pair:
-    """A label, what it was taken for, mistakes to show, and an example of what it was taken for."""
+    """A label, the label predicted instead, mistakes to show, and an example of the predicted label."""
 
     label: str
     predicted: str
@@ -63,12 +63,10 @@ def all_verdicts(report: Report) -> list[Verdict]:
 
 
 def best_examples(verdicts: Sequence[Verdict], data: SkeletonDataset) -> dict[str, int]:
-    """For each label the recording that was recognised most clearly, else the first one that has the label."""
-    best: dict[str, Verdict] = {}
-    for verdict in verdicts:
-        if verdict.correct and (verdict.label not in best or verdict.sureness > best[verdict.label].sureness):
-            best[verdict.label] = verdict
-    found = {label: verdict.index for label, verdict in best.items()}
+    """For each label the recording that was recognised most clearly, otherwise the first one of the label."""
+    found: dict[str, int] = {}
+    for verdict in sorted((v for v in verdicts if v.correct), key=lambda v: -v.sureness):
+        found.setdefault(verdict.label, verdict.index)
     for i, sequence in enumerate(data):
         if sequence.label is not None:
             found.setdefault(sequence.label, i)
@@ -76,7 +74,7 @@ def best_examples(verdicts: Sequence[Verdict], data: SkeletonDataset) -> dict[st
 
 
 def choose(report: Report, verdicts: Sequence[Verdict], examples: dict[str, int]) -> list[Pair]:
-    """The most confused pairs and, as far as the page has room, the clearest mistakes of each."""
+    """The most confused pairs and, up to the limits of the page, the clearest mistakes of each."""
     support = {row["label"]: row["support"] for row in report.class_table()}
     pairs = [
         Pair(p["label"], p["predicted"], p["count"], support[p["label"]])
@@ -99,7 +97,7 @@ def choose(report: Report, verdicts: Sequence[Verdict], examples: dict[str, int]
 
 
 def anchor(number: int) -> str:
-    """Where a pair stands in the page."""
+    """The id of a pair in the page."""
     return f"pair-{number}"
 
 
