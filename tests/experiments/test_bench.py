@@ -284,7 +284,7 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert set(result["cpu"]) == {"epn_vs_eigh_f32", "epn_vs_eigh_f64"}
     assert result["gpu"] is None
     out = capsys.readouterr().out
-    assert out.splitlines()[0].split() == ["what", "ours", "yardstick", "ratio", "bar"]
+    assert out.splitlines()[0].split() == ["what", "ours", "baseline", "ratio", "target"]
     assert "EPN of a slice, float32" in out
 
 

@@ -18,7 +18,7 @@ from kerneton.datasets.msr_action3d import ACTIONS
 from kerneton.exceptions import MissingDataError, ParameterError
 from kerneton.experiments import paper
 from kerneton.experiments.paper import _complexity, _figures, _printed, _tables, _timing
-from kerneton.experiments.paper._choice import CS, Grams, Task, choose, recognized
+from kerneton.experiments.paper._choice import CS, Grams, Task, choose
 from kerneton.experiments.paper._cues import Factor, dck_family, sck_family
 
 
@@ -110,7 +110,7 @@ def test_recognition_is_that_of_the_pipeline(task):
     machine = LinearSVM(C=CS[0]).fit(scale.transform(features[train]), task.data.labels[train])
     expected = machine.predict(scale.transform(features[test])) == task.data.labels[test]
     K = features.astype(np.float64) @ features.T.astype(np.float64)
-    assert np.array_equal(recognized([(K, 3.0)], task.codes, train, test)[0], expected)
+    assert np.array_equal(task.recognized([(K, 3.0)], (train, test))[0], expected)
 
 
 def test_features_that_learn_are_computed_for_every_split():

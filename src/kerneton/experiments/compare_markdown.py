@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kerneton.report.tables import markdown
+from kerneton.report.tables import markdown, percent
 
 _NAMES = {
     "florence3d": "Florence3D",
@@ -27,7 +27,7 @@ _ROWS = {
 
 
 def to_markdown(result: Mapping[str, Any]) -> str:
-    """What `beyond` returned: accuracies, choices, the ablation and the commonest mistakes, in per cent.
+    """The result of `beyond`: accuracies, choices, the ablation and the most frequent mistakes, in per cent.
 
     >>> part = {"paper_printed": 0.982, "paper": 0.95, "ablation": {}}
     >>> print(to_markdown({"beyond": {"utkinect": part}}).split("###")[0].strip())
@@ -41,19 +41,24 @@ def to_markdown(result: Mapping[str, Any]) -> str:
     shown = [row for row in _ROWS if any(row in part for part in parts.values())]
     rows = [["test accuracy, %", *names]]
     rows += [[_ROWS[row], *(_known(part, row) for part in parts.values())] for row in shown]
-    out = [markdown(rows)]
-    out += [_validation(parts, names), _ablation(parts, names), _choices(parts), _errors(parts)]
-    return "\n\n".join(text for text in out if text)
+    tables = [
+        markdown(rows),
+        _validation(parts, names),
+        _ablation(parts, names),
+        _choices(parts),
+        _errors(parts),
+    ]
+    return "\n\n".join(text for text in tables if text)
 
 
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.2f}"
+def _titled(title: str, rows: list[list[str]]) -> str:
+    return f"### {title}\n\n{markdown(rows)}" if len(rows) > 1 else ""
 
 
 def _known(part: Mapping[str, Any], row: str) -> str:
     """An accuracy, with its interval over subjects where there is one."""
     known = part.get("interval", {}).get(row)
-    return _percent(part.get(row)) + (f" ({known})" if known else "")
+    return percent(part.get(row), 2) + (f" ({known})" if known else "")
 
 
 def _validation(parts: Mapping[str, Any], names: list[str]) -> str:
@@ -62,7 +67,7 @@ def _validation(parts: Mapping[str, Any], names: list[str]) -> str:
         return ""
     rows = [["on held-out training subjects, order 2, %", *names]]
     for row in next(iter(known.values())):
-        rows.append([_ROWS[row], *(_percent(part[row]) for part in known.values())])
+        rows.append([_ROWS[row], *(percent(part[row], 2) for part in known.values())])
     return markdown(rows)
 
 
@@ -71,9 +76,9 @@ def _ablation(parts: Mapping[str, Any], names: list[str]) -> str:
     for what in next(iter(parts.values()))["ablation"]:
         cells = [part["ablation"][what] for part in parts.values()]
         means = [sum(cell[key] for cell in cells) / len(cells) for key in ("validation", "test")]
-        pairs = [f"{_percent(cell['validation'])} / {_percent(cell['test'])}" for cell in cells]
-        rows.append([what, *map(_percent, means), *pairs])
-    return f"### One ingredient left out, order 2\n\n{markdown(rows)}" if len(rows) > 1 else ""
+        pairs = [f"{percent(cell['validation'], 2)} / {percent(cell['test'], 2)}" for cell in cells]
+        rows.append([what, *(percent(mean, 2) for mean in means), *pairs])
+    return _titled("One ingredient left out, order 2", rows)
 
 
 def _choices(parts: Mapping[str, Any]) -> str:
@@ -82,7 +87,7 @@ def _choices(parts: Mapping[str, Any]) -> str:
         for row, counts in part.get("choices", {}).items():
             chosen = ", ".join(f"{variant}: {count}" for variant, count in counts.items())
             rows.append([_NAMES[name], _ROWS[row], chosen])
-    return f"### Choices\n\n{markdown(rows)}" if len(rows) > 1 else ""
+    return _titled("Choices", rows)
 
 
 def _errors(parts: Mapping[str, Any]) -> str:
@@ -91,8 +96,6 @@ def _errors(parts: Mapping[str, Any]) -> str:
         if "errors" in part:
             errors = part["errors"]
             pairs = ", ".join(f"{true} → {taken} {count}" for true, taken, count in errors["pairs"][:5])
-            subjects = ", ".join(
-                f"{subject}: {count}" for subject, count in list(errors["subjects"].items())[:5]
-            )
+            subjects = ", ".join(f"{who}: {count}" for who, count in list(errors["subjects"].items())[:5])
             rows.append([_NAMES[name], str(errors["wrong"]), str(errors["tested"]), pairs, subjects])
-    return f"### Mistakes of auto\n\n{markdown(rows)}" if len(rows) > 1 else ""
+    return _titled("Mistakes of auto", rows)

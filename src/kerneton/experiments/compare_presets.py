@@ -1,7 +1,7 @@
-"""Past the paper: the ready-made recognisers on the published recordings, from other sides, and ingredient by ingredient.
+"""Beyond the paper: the presets on the published recordings, on turned recordings, and with one ingredient left out.
 
-Every choice is made inside the training subjects of a split. Features are computed once a split and cue, and all rows
-are read off their Gram matrices; they are those of `kerneton.make_recognizer` up to rounding.
+Every choice is made inside the training subjects of a split. Features are computed once per split and cue, and all rows
+come from their Gram matrices; they equal those of `kerneton.make_recognizer` up to rounding.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import confusion_matrix
 
 from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
@@ -24,14 +25,14 @@ from kerneton.datasets.protocols import get_protocol
 from kerneton.exceptions import import_extra
 from kerneton.experiments.compare_markdown import to_markdown
 from kerneton.experiments.split_grams import SplitGrams
-from kerneton.files.output import replacing, write_text
+from kerneton.files.output import write_text
 from kerneton.prepare.poses import turn
 from kerneton.recognize.branch import Branch
 from kerneton.recognize.presets import STANDARD_C, STANDARD_PENALTY, make_recognizer, standard_cues
 from kerneton.recognize.search import Mixture, with_parameters
 from kerneton.report.evaluation import evaluate
 from kerneton.report.intervals import Interval, of_splits
-from kerneton.report.pictures import plot_confusion, plot_skeleton
+from kerneton.report.pictures import plot_confusion, plot_skeleton, save_figure
 
 # Data set and protocol of each column, and the paper's SCK+DCK there.
 TASKS: dict[str, tuple[str, str | None, float | None]] = {
@@ -50,7 +51,7 @@ ROWS: dict[str, tuple[str | None, str]] = {
 }
 _TURNED = {"tensor": "fixed_turned", "free": "free_turned"}
 _LARGEST_TURN = 60  # degrees to either side
-_PICTURES = 3  # of confused recordings a data set
+_PICTURES = 3  # of confused recordings per data set
 
 
 def beyond(
@@ -63,10 +64,10 @@ def beyond(
 ) -> dict[str, Any]:
     """The paper's result, its method as printed, and the default, tensor and auto recognisers on the published recordings.
 
-    With every test recording turned about the vertical by a random angle within 60° too, and with each ingredient of
-    the default left out in turn. ``only`` names some of florence3d, utkinect, msr_wang, msr_li and utd_mhad.
-    ``output`` receives the tables, confusion matrices of the auto rows, and pictures of recordings that were confused;
-    each data set's part as soon as it is known. Accuracies are fractions.
+    Also with every test recording turned about the vertical by a random angle of at most 60°, and with each ingredient of
+    the default left out in turn. ``only`` names some of florence3d, utkinect, msr_wang, msr_li and utd_mhad. ``output``
+    receives tables, confusion matrices of the auto rows and pictures of confused recordings, written after each data set.
+    Accuracies are fractions.
 
     >>> result = beyond(data_home="/data", only=["utkinect"])  # doctest: +SKIP
     >>> result["beyond"]["utkinect"]["paper_printed"]  # doctest: +SKIP
@@ -90,22 +91,22 @@ def beyond(
 
 @dataclass
 class Task:
-    """A data set with its protocol, and what each row says of its test recordings."""
+    """A data set with its protocol, and the predictions of each row for its test recordings."""
 
     data: SkeletonDataset
     protocol: str | None
     n_jobs: int | None = None
-    predictions: dict[str, list[np.ndarray]] = field(default_factory=dict)  # by row, one array a split
+    predictions: dict[str, list[np.ndarray]] = field(default_factory=dict)  # by row, one array per split
 
     def __post_init__(self) -> None:
         splitter = get_protocol(self.protocol, self.data)
         self.splits = list(splitter.split(self.data, self.data.labels, self.data.subjects))
+        self.tested = np.concatenate([test for _, test in self.splits])
 
     def run(self, progress: Progress, name: str) -> dict[str, Any]:
         """All rows, choices and the ablation."""
-        paper = evaluate(
-            make_recognizer("paper", n_jobs=self.n_jobs), self.data, self.protocol, progress=progress
-        )
+        model = make_recognizer("paper", n_jobs=self.n_jobs)
+        paper = evaluate(model, self.data, self.protocol, progress=progress)
         choices: dict[str, Counter[str]] = {row: Counter() for row in ROWS}
         validation: dict[str, list[float]] = {row: [] for row in ROWS}
         trials: list[dict[str, dict[str, float]]] = []
@@ -133,7 +134,7 @@ class Task:
         }
 
     def _steps(self) -> Iterator[tuple[str, Any]]:
-        """Row after row of each split: its search; and the ablation."""
+        """For each split, the search of every row, and the ablation."""
         turned = turned_copies(self.data)
         for train, test in self.splits:
             known = list(self.data.select(train))
@@ -153,41 +154,32 @@ class Task:
             # Mirroring as the last row chose it, which is in order 2 as the ablation is.
             yield "ablation", ablation(split, mirror, self.data.labels[test], n_jobs=self.n_jobs)
 
-    def right(self, row: str) -> list[np.ndarray]:
-        """Which test recordings of each split are recognised."""
-        splits = zip(self.predictions[row], self.splits, strict=True)
-        return [labels == self.data.labels[test] for labels, (_, test) in splits]
-
     def accuracy(self, row: str) -> list[float]:
         """Of each split."""
-        return [float(np.mean(right)) for right in self.right(row)]
+        splits = zip(self.predictions[row], self.splits, strict=True)
+        return [float(np.mean(labels == self.data.labels[test])) for labels, (_, test) in splits]
 
     def interval(self, row: str) -> Interval:
         """95 % interval of the mean accuracy, over the tested subjects."""
-        tested, right = np.concatenate([test for _, test in self.splits]), np.concatenate(self.right(row))
-        return of_splits(tested, right, self.data.subjects, float(np.mean(self.accuracy(row))))
+        right = np.concatenate(self.predictions[row]) == self.data.labels[self.tested]
+        return of_splits(self.tested, right, self.data.subjects, float(np.mean(self.accuracy(row))))
 
     def confusion(self, row: str) -> np.ndarray:
         """Counts over all splits, rows true and columns predicted."""
-        classes = np.unique(self.data.labels)
-        counts = np.zeros((len(classes), len(classes)), dtype=int)
-        for labels, (_, test) in zip(self.predictions[row], self.splits, strict=True):
-            at = np.searchsorted(classes, self.data.labels[test]), np.searchsorted(classes, labels)
-            np.add.at(counts, at, 1)
-        return counts
+        predicted, classes = np.concatenate(self.predictions[row]), np.unique(self.data.labels)
+        return confusion_matrix(self.data.labels[self.tested], predicted, labels=classes)
 
     def mistakes(self, row: str) -> list[tuple[int, str]]:
-        """(position of a recording, what it was taken for), split after split."""
-        splits = zip(self.predictions[row], self.splits, strict=True)
-        found = [pair for labels, (_, test) in splits for pair in zip(test.tolist(), labels, strict=True)]
-        return [(i, str(label)) for i, label in found if label != self.data.labels[i]]
+        """(position of a recording, predicted label), split after split."""
+        predicted = zip(self.tested.tolist(), np.concatenate(self.predictions[row]).tolist(), strict=True)
+        return [(i, label) for i, label in predicted if label != self.data.labels[i]]
 
     def errors(self, row: str) -> dict[str, Any]:
-        """How often which label was taken for which, and whose recordings they were."""
+        """Number of mistakes by pair of labels and by subject."""
         wrong = self.mistakes(row)
         pairs = Counter((str(self.data.labels[i]), label) for i, label in wrong)
         return {
-            "tested": sum(len(test) for _, test in self.splits),
+            "tested": len(self.tested),
             "wrong": len(wrong),
             "pairs": [[true, taken, count] for (true, taken), count in pairs.most_common()],
             "subjects": dict(Counter(str(self.data.subjects[i]) for i, _ in wrong).most_common()),
@@ -208,7 +200,7 @@ def turned_copies(data: SkeletonDataset, seed: int = 0) -> SkeletonDataset:
 
 
 def ablations(mirror: bool, n_jobs: int | None = None) -> dict[str, dict[str, Branch]]:
-    """The cues of the default in order 2 with one ingredient left out or changed, by what that is.
+    """The cues of the default in order 2 with one ingredient left out or changed, by the name of the ingredient.
 
     >>> list(ablations(mirror=False))[:3]
     ['nothing', 'joints', 'pairs']
@@ -256,7 +248,7 @@ def ablation(
 
 
 def _without_velocity(cue: Branch) -> Branch:
-    """The other signals take over velocity's share of the kernel; time keeps its own."""
+    """The other signals take over velocity's weight in the kernel; the weight of time is unchanged."""
     kernel = cue.kernel
     kept = [i for i, signal in enumerate(kernel.signals) if signal != "velocity"]
     share = sum(kernel.joint_weight) / sum(kernel.joint_weight[i] for i in kept)
@@ -271,30 +263,23 @@ def _without_velocity(cue: Branch) -> Branch:
 def _write(output: Path, name: str, task: Task, result: Mapping[str, Any]) -> None:
     write_text(output / "beyond.md", to_markdown(result) + "\n")
     write_text(output / "beyond.json", json.dumps(result, indent=2) + "\n")
-    figure = plot_confusion(
-        task.confusion("auto"), np.unique(task.data.labels).tolist(), title=f"{name}, auto"
-    )
-    _save(figure, output / f"confusion_{name}.png")
+    classes = np.unique(task.data.labels).tolist()
+    pictures = {f"confusion_{name}": plot_confusion(task.confusion("auto"), classes, title=f"{name}, auto")}
     for number, rows in enumerate(confused(task, "auto"), start=1):
-        _save(plot_skeleton(rows), output / f"confused_{name}_{number}.png")
+        pictures[f"confused_{name}_{number}"] = plot_skeleton(rows)
+    for file, figure in pictures.items():
+        save_figure(figure, output / f"{file}.png", dpi=120, bbox_inches="tight")
 
 
 def confused(task: Task, row: str) -> list[list[SkeletonSequence]]:
-    """Recordings of the commonest mistakes, each with one of its own label and one of the label it was taken for."""
+    """Recordings of the most frequent mistakes, each with a recognised one of its label and of the predicted label."""
     wrong = task.mistakes(row)
     labels = task.data.labels
-    common = Counter((labels[i], taken) for i, taken in wrong).most_common(_PICTURES)
     mistaken = {i for i, _ in wrong}
     pictures = []
-    for (true, taken), _ in common:
-        first = next(i for i, label in wrong if (labels[i], label) == (true, taken))
-        chosen = [first]
+    for (true, taken), _ in Counter((labels[i], taken) for i, taken in wrong).most_common(_PICTURES):
+        chosen = [next(i for i, label in wrong if (labels[i], label) == (true, taken))]
         for label in (true, taken):
             chosen += [int(i) for i in np.flatnonzero(labels == label) if i not in mistaken][:1]
         pictures.append([task.data[i] for i in chosen])
     return pictures
-
-
-def _save(figure: Any, path: Path) -> None:
-    with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=120, bbox_inches="tight")

@@ -1,4 +1,4 @@
-"""One split of a protocol as Gram matrices: every cue encoded once, whatever is then chosen, left out or tested."""
+"""One split of a protocol as Gram matrices: every cue is encoded once for all choices and tests."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from kerneton.recognize.search import Mixture, Outcome, Search, fold_grams, scor
 
 @dataclass
 class SplitGrams:
-    """Training recordings with subjects, and test sets by name (the recordings as they are, and turned, say).
+    """Training recordings with subjects, and test sets by name (for example the recordings as they are, and turned).
 
-    What is learnt from recordings (reference skeleton, scale of velocities) is learnt from the training recordings,
-    and joint weights from the training side of each fold, exactly as in `Recognizer`.
+    The reference skeleton and the scale of velocities are learnt from the training recordings, and joint weights from the
+    training side of each fold, exactly as in `Recognizer`.
     """
 
     train: Sequence[SkeletonSequence]
@@ -41,9 +41,9 @@ class SplitGrams:
         key = branch_key(branch)
         if key not in self._grams:
             sizes, features, tests = self._encoded(branch)
-            options = fold_options(branch)
+            weighted = is_weighted(branch.kernel)
             self._grams[key] = BlockGrams.of(
-                features, sizes, tests, weighted=is_weighted(branch.kernel), **options
+                features, sizes, tests, weighted=weighted, **fold_options(branch)
             )
         return self._grams[key]
 

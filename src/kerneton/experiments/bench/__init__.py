@@ -1,6 +1,6 @@
-"""How fast the library is beside plain NumPy, LAPACK, scikit-learn and others, in one run on one machine.
+"""Speed of the library compared with plain NumPy, LAPACK, scikit-learn and others, in one run on one machine.
 
-Every part measures ours and a yardstick in turns and returns plain data; only ratios within a run mean something.
+Every part measures ours and a baseline in turns and returns plain data; only ratios within a run are comparable.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from kerneton.data.progress import Progress, silent
 from kerneton.data.validation import check_choice, check_positive
 from kerneton.exceptions import import_extra
 from kerneton.experiments.bench._table import BARS, to_text
-from kerneton.experiments.bench._timing import Settings
+from kerneton.experiments.bench._timing import Settings, package_versions
 
 __all__ = ["BARS", "PARTS", "bench", "to_text"]
 
-# Part → the module that measures it, in the order in which they run.
+# Part → the module here that measures it, in the order in which they run.
 PARTS = {
-    "kernels": "kerneton.experiments.bench.kernels",
-    "epn": "kerneton.experiments.bench.epn",
-    "dck": "kerneton.experiments.bench.dck_frames",
-    "stages": "kerneton.experiments.bench.stages",
-    "growth": "kerneton.experiments.bench.growth",
-    "memory": "kerneton.experiments.bench.memory",
-    "msr": "kerneton.experiments.bench.msr",
-    "svm": "kerneton.experiments.bench.linear_svm",
-    "scale": "kerneton.experiments.bench.scale",
-    "scale-growth": "kerneton.experiments.bench.large",
-    "scale-100k": "kerneton.experiments.bench.scale_100k",
-    "stream": "kerneton.experiments.bench.stream",
-    "gpu": "kerneton.experiments.bench.gpu",
+    "kernels": "kernels",
+    "epn": "epn",
+    "dck": "dck_frames",
+    "stages": "stages",
+    "growth": "growth",
+    "memory": "memory",
+    "msr": "msr",
+    "svm": "linear_svm",
+    "scale": "scale",
+    "scale-growth": "large",
+    "scale-100k": "scale_100k",
+    "stream": "stream",
+    "gpu": "gpu",
 }
+_ON_REQUEST = {"scale-100k"}  # takes an hour
 _THREADS = {"msr": 2, "gpu": None}  # all others use one
 
 
@@ -52,10 +53,10 @@ def bench(
 ) -> dict[str, Any]:
     """Measure everything, or ``only`` some of `PARTS`.
 
-    ``"cpu"`` holds ratios of medians, None where something is not installed or not there; ``"gpu"`` the figures of the
-    GPU, None without one; ``"scale"`` ratios of fits, those beside the checkout ``before`` where it is named; ``"stream"``
-    those of live recognition; ``"details"`` what each part found besides. ``quick`` takes smaller workloads, to which the
-    targets do not apply; ``output`` is a folder for pictures of how times grow.
+    ``"cpu"`` holds ratios of medians, None where a package or data set is missing; ``"gpu"`` the figures of the GPU, None
+    without one; ``"scale"`` ratios of fits, compared with the checkout ``before`` if it is given; ``"stream"`` those of
+    live recognition; ``"details"`` everything else that each part measured. ``quick`` uses smaller workloads, to which the
+    targets do not apply; ``output`` is a folder for plots of how times grow.
 
     >>> bench(only=["gpu"], quick=True)["cpu"]  # doctest: +SKIP
     {}
@@ -68,12 +69,10 @@ def bench(
     settings = Settings(repeats, quick, data_home, progress or silent, before)
     result: dict[str, Any] = {"machine": machine(), "quick": quick, "cpu": {}, "details": {}}
     for name, module in PARTS.items():
-        if name not in (
-            only or set(PARTS) - {"scale-100k"}
-        ):  # which takes an hour, and only when it is asked for
+        if name not in (only or set(PARTS) - _ON_REQUEST):
             continue
         with threadpool_limits(_THREADS.get(name, 1)):
-            found = importlib.import_module(module).measure(settings)
+            found = importlib.import_module(f"{__name__}.{module}").measure(settings)
         if name == "gpu":
             result["gpu"] = found
             continue
@@ -89,14 +88,9 @@ def bench(
 
 
 def machine() -> dict[str, Any]:
-    """What was measured on, and the versions that matter."""
-    found: dict[str, Any] = {"cpu": _cpu_name(), "cores": os.cpu_count(), "python": platform.python_version()}
-    for name in ("numpy", "scipy", "sklearn", "numba", "aeon"):
-        try:
-            found[name] = importlib.import_module(name).__version__
-        except ImportError:
-            found[name] = None
-    return found
+    """Processor and versions of the packages that matter."""
+    found = {"cpu": _cpu_name(), "cores": os.cpu_count(), "python": platform.python_version()}
+    return found | package_versions("numpy", "scipy", "sklearn", "numba", "aeon")
 
 
 def _cpu_name() -> str:

@@ -1,4 +1,4 @@
-"""The bars, and the one table that shows them."""
+"""The targets of the ratios ("bars"), and the table that shows them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kerneton.report.tables import aligned
 
 @dataclass(frozen=True)
 class Bar:
-    """What a ratio says, what it is measured by, and how large or small it must be."""
+    """What a ratio measures, the baseline, and how large or small the ratio must be; a limit of NaN is no target."""
 
     what: str
     yardstick: str
@@ -20,7 +20,7 @@ class Bar:
     at_least: bool = True
 
     def __str__(self) -> str:
-        return f"{'≥' if self.at_least else '≤'} {self.limit:g}"
+        return "" if math.isnan(self.limit) else f"{'≥' if self.at_least else '≤'} {self.limit:g}"
 
     def met(self, ratio: float) -> bool:
         """Whether a ratio is good enough.
@@ -31,7 +31,7 @@ class Bar:
         return ratio >= self.limit if self.at_least else ratio <= self.limit
 
 
-NONE = float("nan")  # the limit of a ratio that has no bar
+NONE = float("nan")
 BARS = {
     "sck_dck_vs_numpy": Bar("SCK + DCK of a sequence, float32", "NumPy formulas", 10),
     "sck_dck_vs_numpy_f64": Bar("SCK + DCK of a sequence, float64", "NumPy formulas", NONE),
@@ -67,8 +67,8 @@ RATE = Bar("SCK + DCK, sequences a second", "torch's own operations", 20_000)
 
 
 def to_text(result: Mapping[str, Any]) -> str:
-    """What was measured, ours, the yardstick, their ratio and the bar, a line each."""
-    rows = [["what", "ours", "yardstick", "", "ratio", "bar"]]
+    """One line per ratio: our figure, the baseline's, their ratio and the target."""
+    rows = [["what", "ours", "baseline", "", "ratio", "target"]]
     lines = {key: c for part in result["details"].values() for key, c in part.get("comparisons", {}).items()}
     ratios = {**result["cpu"], **result.get("scale", {}), **result.get("stream", {})}
     for key, bar in {**BARS, **SCALE_BARS, **STREAM_BARS}.items():
@@ -76,10 +76,11 @@ def to_text(result: Mapping[str, Any]) -> str:
             continue
         line, ratio = lines.get(key), ratios[key]
         if line is None or ratio is None:
-            rows.append([bar.what, "-", "-", bar.yardstick, "not measured", _limit(bar)])
+            rows.append([bar.what, "-", "-", bar.yardstick, "not measured", str(bar)])
             continue
         figures = [_figure(line[side], line["unit"]) for side in ("ours", "yardstick")]
-        rows.append([bar.what, *figures, bar.yardstick, f"{ratio:.3g}", _verdict(bar, ratio)])
+        verdict = "" if math.isnan(bar.limit) else f"{bar}: {'met' if bar.met(ratio) else 'MISSED'}"
+        rows.append([bar.what, *figures, bar.yardstick, f"{ratio:.3g}", verdict])
     if "gpu" in result:
         rows.append(_gpu_row(result["gpu"]))
     notes = [note for part in result["details"].values() if (note := part.get("note"))]
@@ -96,16 +97,8 @@ def _gpu_row(gpu: Mapping[str, Any] | None) -> list[str]:
     return [RATE.what, *figures, RATE.yardstick, ratio, f"≥ {RATE.limit:,.0f} a second: {verdict}"]
 
 
-def _limit(bar: Bar) -> str:
-    return "" if math.isnan(bar.limit) else str(bar)
-
-
-def _verdict(bar: Bar, ratio: float) -> str:
-    return f"{bar}: {'met' if bar.met(ratio) else 'MISSED'}" if _limit(bar) else ""
-
-
 def _figure(value: float, unit: str) -> str:
-    """A figure with its unit; seconds in the unit that suits them.
+    """A figure with its unit; seconds as s, ms or µs.
 
     >>> _figure(0.0123, "s"), _figure(3.2e-6, "s"), _figure(151.2, "MB")
     ('12.3 ms', '3.2 µs', '151 MB')

@@ -1,37 +1,28 @@
-"""The default recogniser beside an older checkout of the source, and beside MultiRocketHydra.
+"""The default recogniser compared with an older checkout of the source, and with MultiRocketHydra.
 
-``--before`` names a checkout (a folder with ``src/kerneton``). Its fit on two cores (``n_jobs=2``, BLAS on one thread) and its answer to one
-recording on one core are measured in turns with ours, in processes of their own, on the same recordings: UTD-MHAD's odd
-subjects, generated ones where these are not at hand. Everybody is warmed up, so that nobody compiles on the clock. Beside the
-clock, the processor's time of each is kept: on a busy machine it is the steadier of the two.
+``--before`` names a checkout (a folder with ``src/kerneton``). Its fit on two cores (``n_jobs=2``, BLAS on one thread) and
+its prediction of one recording on one core are measured in turns with ours, in separate processes, on the same recordings:
+UTD-MHAD's odd subjects, or generated ones where that data set is missing. A warm-up comes first, so that compiling is not
+counted. Wall time and processor time are both kept: on a busy machine the latter varies less.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import statistics
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from kerneton.datasets import load_msr_action3d
-from kerneton.datasets.protocols import get_protocol
-from kerneton.exceptions import DataError, MissingDataError, ParameterError
+from kerneton.exceptions import ParameterError
 from kerneton.experiments.bench import msr
-from kerneton.experiments.bench._timing import Settings, compared
+from kerneton.experiments.bench._timing import SOURCE, Settings, compared, run_program
 from kerneton.recognize.presets import make_recognizer
 
 BEFORE = {"fit_vs_before": "fit", "predict_one_vs_before": "predict_one"}
 MSR = "msr_default_vs_multirockethydra"
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
-# Runs in either checkout, and so uses only what both have.
+# Runs in both checkouts, so it uses only what both have.
 _COMPARED = """
 import json, sys, time
 import numpy as np
@@ -63,7 +54,7 @@ print(json.dumps({"fit": fit, "predict_one": predict_one, "n": len(train)}))
 
 
 def measure(settings: Settings) -> dict[str, Any]:
-    """Seconds of ours and of theirs; ratios are null where no checkout is named, or MSR-Action3D or aeon are not here."""
+    """Seconds of ours and of theirs; ratios are null where the checkout, MSR-Action3D or aeon is missing."""
     lines: dict[str, Any] = {**dict.fromkeys(BEFORE), MSR: None}
     found: dict[str, Any] = {}
     if settings.before is None:
@@ -83,14 +74,14 @@ def measure(settings: Settings) -> dict[str, Any]:
 
 
 def _against(checkout: Path, settings: Settings) -> dict[str, Any]:
-    """Medians (ours, theirs) of seconds by the clock and of the processor."""
+    """Medians (ours, theirs) of wall seconds and of processor seconds."""
     if not (checkout / "src" / "kerneton").is_dir():
         raise ParameterError(f"--before names {checkout}, which has no src/kerneton: it must be a checkout")
     arguments = ("quick" if settings.quick else "", str(settings.data_home or ""))
-    sources = (Path(__file__).resolve().parents[3], checkout / "src")
+    sources = (SOURCE, checkout / "src")
     repeats = 1 if settings.quick else min(settings.repeats, 3)
     runs: list[list[dict[str, Any]]] = [[], []]
-    for _ in settings.progress(range(repeats), total=repeats, desc="beside the checkout before"):
+    for _ in settings.progress(range(repeats), total=repeats, desc="compared with the checkout before"):
         for side, source in zip(runs, sources, strict=True):
             side.append(run_program(_COMPARED, source, *arguments))
     found: dict[str, Any] = {"n": runs[0][0]["n"], "repeats": repeats}
@@ -100,48 +91,16 @@ def _against(checkout: Path, settings: Settings) -> dict[str, Any]:
     return found
 
 
-def run_program(program: str, source: Path, *arguments: str) -> dict[str, Any]:
-    """What a program prints as JSON, run in a process of its own with the package of this source folder."""
-    environment = os.environ | _ONE_THREAD | {"PYTHONPATH": str(source)}
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], env=environment, capture_output=True, text=True
-    )
-    if done.returncode:
-        raise DataError(f"a fit with the source in {source} failed: {done.stderr.strip().splitlines()[-1]}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def _msr(settings: Settings) -> dict[str, Any] | None:
-    """All of MSR-Action3D, Wang's split, from loaded recordings to test predictions, by the default recogniser; see `msr`."""
-    try:
-        data = load_msr_action3d(settings.data_home)
-    except MissingDataError:
+    """The default recogniser and MultiRocketHydra on all of MSR-Action3D; see `msr`."""
+    split = msr.load_split(settings, every=8)
+    make = msr.aeon_classifiers().get("multirockethydra")
+    if split is None or make is None:
         return None
-    name = "multirockethydra"
-    if name not in (others := msr.aeon_classifiers()):
-        return None
-    (train, test), *_ = get_protocol("wang", data).split(data, data.labels, data.subjects)
-    if settings.quick:
-        train, test = train[::8], test[::8]
-    known, unknown = data.select(train), data.select(test)
-    models: dict[str, tuple[Callable[[], Any], Any, Any]] = {
-        "default": (lambda: make_recognizer(n_jobs=msr.N_CORES), known, unknown),
-        name: (others[name], *msr.as_arrays(known, unknown)),
+    models = {
+        "default": (lambda: make_recognizer(n_jobs=msr.N_CORES), *split),
+        "multirockethydra": (make, *msr.as_arrays(*split)),
     }
-    runs: dict[str, list[dict[str, Any]]] = {key: [] for key in models}
-    repeats = 1 if settings.quick else min(settings.repeats, 3)
+    order = list(models) * (1 if settings.quick else min(settings.repeats, 3))
     with threadpool_limits(msr.N_CORES):
-        for make, given, asked in models.values():
-            few = np.arange(0, len(known), 4)
-            some = given.select(few) if given is known else given[few]
-            msr.fit_predict(make, some, known.labels[few], asked[:2])
-        for _ in settings.progress(range(repeats), total=repeats, desc="beside MultiRocketHydra"):
-            for key, (make, given, asked) in models.items():
-                runs[key].append(msr.fit_predict(make, given, known.labels, asked))
-    return {
-        key: {
-            "seconds": statistics.median(r["fit_s"] + r["predict_s"] for r in side),
-            "accuracy": float(np.mean(side[0]["labels"] == unknown.labels)),
-        }
-        for key, side in runs.items()
-    }
+        return msr.compare(models, *split, order, settings, "compared with MultiRocketHydra")

@@ -1,4 +1,4 @@
-"""SCK + DCK on a GPU: sequences a second from recordings to features on the host, and what the machine could do.
+"""SCK + DCK on a GPU: sequences per second from recordings to features on the host, and the peak of the machine.
 
 Recordings of 25 joints and 80 frames on the host become float32 features on the host through the public classes,
 ``SCK(device="cuda").transform`` and then ``DCK(device="cuda").transform``. Kernels are timed by device events.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import platform
 import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,8 +17,9 @@ import numpy as np
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import KernetonError
 from kerneton.experiments.bench import gpu_default, gpu_parts
-from kerneton.experiments.bench._timing import Settings
+from kerneton.experiments.bench._timing import Settings, package_versions
 from kerneton.experiments.bench.workloads import kernels, recordings
+from kerneton.experiments.timing import timed
 from kerneton.kernels.batches import torch_for
 from kerneton.kernels.cuda import launch as _cuda
 
@@ -33,7 +33,7 @@ MEMORIES = ("page-locked", "used", "fresh")
 def measure(settings: Settings, device: str = "cuda") -> dict[str, Any] | None:
     """All figures of the GPU, ``sequences_per_second`` first; None where there is no GPU.
 
-    A part that fails leaves its error in place of its figures and does not cost the others.
+    A part that fails leaves its error in place of its figures; the others still run.
     """
     try:
         torch = torch_for(device)
@@ -58,21 +58,18 @@ def measure(settings: Settings, device: str = "cuda") -> dict[str, Any] | None:
     torch.backends.cuda.matmul.allow_tf32 = False
     try:
         for name in settings.progress(list(parts), total=len(parts), desc="GPU"):
-            start = time.perf_counter()
             try:
-                found[name] = parts[name]()
+                seconds, found[name] = timed(parts[name])
+                log.info("%s took %.0f s", name, seconds)
             except Exception as error:
                 log.exception("%s failed", name)
                 found[name] = {"error": f"{type(error).__name__}: {error}"}
-            log.info("%s took %.0f s", name, time.perf_counter() - start)
     finally:
         torch.backends.cuda.matmul.allow_tf32 = allowed
-    best = found["throughput"].get("best", {})
-    yardstick = found["without_own_kernels"].get("sequences_per_second")
-    rate = best.get("sequences_per_second")
+    key = "sequences_per_second"
     headline = {
-        "sequences_per_second": rate,
-        "sequences_per_second_without_own_kernels": yardstick,
+        key: found["throughput"].get("best", {}).get(key),
+        f"{key}_without_own_kernels": found["without_own_kernels"].get(key),
         "n_sequences": n,
         "shape": [80, 25, 3],
     }
@@ -80,23 +77,19 @@ def measure(settings: Settings, device: str = "cuda") -> dict[str, Any] | None:
 
 
 def machine(torch: Any, device: str) -> dict[str, Any]:
-    """What was measured on."""
+    """The GPU and versions of the packages that matter."""
     gpu = torch.cuda.get_device_name(device) if device.startswith("cuda") else device
     found = {"gpu": gpu, "torch": torch.__version__, "cuda": torch.version.cuda}
-    found |= {"python": platform.python_version(), "numpy": np.__version__}
-    for name in ("sklearn", "numba", "joblib", "threadpoolctl"):
-        try:
-            found[name] = __import__(name).__version__
-        except ImportError:
-            found[name] = None
-    return found
+    found["python"] = platform.python_version()
+    return found | package_versions("numpy", "sklearn", "numba", "joblib", "threadpoolctl")
 
 
 def throughput(torch: Any, device: str, n: int, batch_sizes: tuple[int, ...]) -> dict[str, Any]:
     """From recordings on the host to features on the host, by batch size and kind of the result's memory.
 
-    "page-locked" and "used" memory was written before, "fresh" is what ``out=None`` allocates: its pages come with the
-    first write, which takes longer than all else. ``sequences_per_second`` is SCK and then DCK in the paper's window.
+    "page-locked" and "used" memory was written to before. "fresh" is what ``out=None`` allocates: the system maps its pages
+    at the first write, which takes longer than everything else. ``sequences_per_second`` is SCK and then DCK in the paper's
+    window.
     """
     X = [SkeletonSequence(x) for x in recordings(n)]
     made = kernels(device=device)
@@ -133,9 +126,8 @@ def _transform(
         torch.cuda.reset_peak_memory_stats()
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
-        features = kernel.transform(X, out=out)
-        times.append(time.perf_counter() - start)
+        seconds, features = timed(lambda: kernel.transform(X, out=out))
+        times.append(seconds)
         if not np.isfinite(features[:: max(1, len(X) // 100)]).all():
             raise RuntimeError(f"{name} gave features that are not finite")
         del features
@@ -146,7 +138,7 @@ def _transform(
 
 
 def without_own_kernels(torch: Any, device: str, n: int) -> dict[str, Any]:
-    """The yardstick: the same classes with torch's own operations alone, ``torch.linalg.eigh`` and ``svd`` among them."""
+    """The baseline: the same classes with torch's operations only, ``torch.linalg.eigh`` and ``svd`` among them."""
     X = [SkeletonSequence(x) for x in recordings(n)]
     result: dict[str, Any] = {"n": n}
     own = _cuda._kernel

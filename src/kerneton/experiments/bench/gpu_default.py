@@ -1,9 +1,8 @@
-"""The default recogniser on a GPU: recordings a second from the host to features there and back, or to decisions."""
+"""The default recogniser on a GPU: recordings per second from the host to features on the host, or to decisions."""
 
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from kerneton.data.layouts import KINECT_25
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.experiments.bench.gpu_parts import seconds
+from kerneton.experiments.timing import repeated, timed
 from kerneton.prepare.on_device import prepare
 from kerneton.recognize import on_device
 from kerneton.recognize.on_device import _branch, encode_batch, encode_on, features_on
@@ -38,7 +38,7 @@ def recordings(n: int, seed: int = 0) -> list[SkeletonSequence]:
 
 
 def measure(torch: Any, device: str, n: int) -> dict[str, Any]:
-    """Rates with features in page-locked and in ordinary memory of the host, and with decisions alone; stages; errors."""
+    """Rates with features in page-locked and in ordinary memory of the host, and with decisions only; stages; errors."""
     X = recordings(n)
     few = X[:N_TRAINING]
     found: dict[str, Any] = {"n": n, "shape": [N_FRAMES, 25, 3]}
@@ -66,7 +66,7 @@ def measure(torch: Any, device: str, n: int) -> dict[str, Any]:
             out = torch.empty(n, width, pin_memory=pinned).fill_(1).numpy()
             ways[memory] = lambda b=branches, out=out: features_on(b, X, device, out)  # type: ignore[misc]
         for name, call in ways.items():
-            row[f"{name}_per_second"] = n / _clock(call, 3 if name != "used" else 1)
+            row[f"{name}_per_second"] = n / statistics.median(repeated(call, 3 if name != "used" else 1))
         del ways, out
         row["stages_us"] = _stages(torch, device, branches, X[:1024])
         found[f"{view}{', mirrored' if mirror else ''}"] = row
@@ -74,17 +74,16 @@ def measure(torch: Any, device: str, n: int) -> dict[str, Any]:
 
 
 def fit(torch: Any, device: str, n: int, few: int) -> dict[str, Any]:
-    """Seconds of a fit on n recordings, features and solver on the device; and of ``few`` whose features lie beside it.
+    """Seconds of a fit on n recordings with features and solver on the device; and of ``few`` with features on the host.
 
-    ``apart`` is how far the weights of the latter are from those of features that stay, of the weights' length.
+    ``apart`` is the distance between the weights of both ways for the few, relative to the weights' length.
     """
     X = recordings(n)
     labels = [s.label for s in X]
     model = make_recognizer(device=device, n_jobs=-1)
     model.fit(X[:400], labels[:400])  # compiles
-    start = time.perf_counter()
-    model.fit(X, labels)
-    found: dict[str, Any] = {"n": n, "fit_s": time.perf_counter() - start, **model.timing_}
+    seconds_fit, _ = timed(lambda: model.fit(X, labels))
+    found: dict[str, Any] = {"n": n, "fit_s": seconds_fit, **model.timing_}
     if torch.device(device).type == "cuda":
         found["gpu_bytes"] = torch.cuda.max_memory_allocated()
     test = recordings(400, seed=1)
@@ -100,29 +99,19 @@ def fit(torch: Any, device: str, n: int, few: int) -> dict[str, Any]:
     return found
 
 
-def _clock(call: Callable[[], Any], repeats: int) -> float:
-    call()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
 def _stages(torch: Any, device: str, branches: list[Any], X: list[SkeletonSequence]) -> dict[str, float]:
-    """Device microseconds a recording: all of it, and each branch once poses and signals are there."""
+    """Device microseconds per recording: everything, and each branch after poses and signals are computed."""
+
+    def micros(call: Callable[[], Any]) -> float:
+        return seconds(torch, call, 3) / len(X) * 1e6
+
     x = torch.as_tensor(np.stack([s.joints for s in X]), device=device)
     lengths = torch.full((len(X),), x.shape[1], device=device)
     fps = [30.0] * len(X)
     rate = torch.full((len(X),), 30.0, device=device)
-    whole = seconds(torch, lambda: encode_batch(branches, x, lengths, fps), 3)
-    found = {"all": whole / len(X) * 1e6}
-    step = branches[0].preprocess_
-    found["poses"] = seconds(torch, lambda: prepare(step, x, lengths), 3) / len(X) * 1e6
+    found = {"all": micros(lambda: encode_batch(branches, x, lengths, fps))}
+    found["poses"] = micros(lambda: prepare(branches[0].preprocess_, x, lengths))
     for i, branch in enumerate(branches):
         known = {"position": prepare(branch.preprocess_, x, lengths)}
-        found[f"branch {i}"] = (
-            seconds(torch, partial(_branch, branch, known, lengths, rate), 3) / len(X) * 1e6
-        )
+        found[f"branch {i}"] = micros(partial(_branch, branch, known, lengths, rate))
     return found

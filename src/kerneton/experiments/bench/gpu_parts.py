@@ -1,9 +1,8 @@
-"""What a GPU can do, what share of that each stage reaches, power normalisation alone, and how right it all is."""
+"""Peak speed of a GPU, each stage's share of it, power normalisation alone, and errors against the CPU."""
 
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from kerneton.experiments.bench import linear_svm
 from kerneton.experiments.bench.workloads import SET_E, kernels, recordings
+from kerneton.experiments.timing import repeated, timed
 from kerneton.kernels import power_norm
 from kerneton.kernels.vectors import gaussian_features
 
@@ -24,25 +24,22 @@ POWER = 0.36
 
 def seconds(torch: Any, function: Callable[[], Any], repeats: int = 7) -> float:
     """Median seconds of the device, or of the clock where there is none."""
+    if not torch.cuda.is_available():
+        return statistics.median(repeated(function, repeats))
     function()
     times = []
     for _ in range(repeats):
-        if torch.cuda.is_available():
-            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            start.record()
-            function()
-            end.record()
-            end.synchronize()
-            times.append(start.elapsed_time(end) / 1e3)
-        else:
-            begin = time.perf_counter()
-            function()
-            times.append(time.perf_counter() - begin)
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        function()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) / 1e3)
     return statistics.median(times)
 
 
 def ceilings(torch: Any, device: str) -> dict[str, float]:
-    """What the machine can do: bytes and operations a second. Products in float64 run on tensor cores."""
+    """Peaks of the machine: bytes and operations per second. Products in float64 run on tensor cores."""
     a, b = (torch.randn(N_NUMBERS, device=device) for _ in range(2))
     result = {"copy_bytes": 2 * a.nbytes / seconds(torch, lambda: b.copy_(a))}
     for name, dtype in (("fp32", torch.float32), ("fp64", torch.float64)):
@@ -54,14 +51,12 @@ def ceilings(torch: Any, device: str) -> dict[str, float]:
     result["to_device_bytes"] = host.nbytes / seconds(torch, lambda: part.copy_(host, non_blocking=True), 3)
     source, target = np.ones(N_NUMBERS // 4, np.float32), np.empty(N_NUMBERS // 4, np.float32)
     for name in ("fresh", "used"):
-        start = time.perf_counter()
-        target[:] = source
-        result[f"host_copy_{name}_bytes"] = source.nbytes / (time.perf_counter() - start)
+        result[f"host_copy_{name}_bytes"] = source.nbytes / timed(lambda: np.copyto(target, source))[0]
     return result
 
 
 def stages(torch: Any, device: str, peaks: dict[str, float]) -> dict[str, Any]:
-    """Device microseconds a sequence of each stage, and the share of the measured peak that its operations reach."""
+    """Device microseconds per sequence of each stage, and the share of the measured peak that its operations reach."""
     n = N_STAGES
     X = torch.as_tensor(recordings(n), device=device)
     lengths = torch.full((n,), X.shape[1], device=device)
@@ -125,19 +120,16 @@ def _operations(n: int) -> dict[str, dict[str, float]]:
 
 
 def slices(torch: Any, device: str, n: int, order: int = 22) -> Any:
-    """As many slices like SCK's, (n, order, order), float64: features of smooth motion, weighted by one of them."""
+    """n slices like SCK's, (n, order, order), float64: features of smooth motion, weighted by one of them."""
     x = torch.as_tensor(recordings(16, n_joints=16), dtype=torch.float64, device=device)
-    v = (
-        gaussian_features(x, sigma=0.6, n_pivots=-(-order // 3))
-        .swapaxes(1, 2)
-        .reshape(256, 80, -1)[..., :order]
-    )
+    v = gaussian_features(x, sigma=0.6, n_pivots=-(-order // 3))
+    v = v.swapaxes(1, 2).reshape(256, 80, -1)[..., :order]
     s = torch.einsum("bt,bti,btj->bij", v[:, :, 0], v, v) / 80
     return s.repeat(-(-n // 256), 1, 1)[:n].contiguous()
 
 
 def epn(torch: Any, device: str) -> dict[str, float]:
-    """Matrices a second of our kernel, and of ``torch.linalg.eigh`` with the two products."""
+    """Matrices per second of our kernel, and of ``torch.linalg.eigh`` with the two products."""
     result = {}
     for order, n in ORDERS.items():
         A = slices(torch, device, n, order)

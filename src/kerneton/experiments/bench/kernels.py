@@ -1,8 +1,8 @@
 """SCK and DCK (set E) of MSR-Action3D's recordings against the plain NumPy formulas, on one core.
 
-The paper's kernels as ``make_recognizer("paper")`` has them, from prepared poses to features. Ours takes the recordings
-together, as it is used, the formulas one after another. Both sides have the same precision: the ratio with a bar is that of
-float32, in which all experiments run; that of float64 stands beside it.
+The kernels of ``make_recognizer("paper")``, from prepared poses to features. Ours takes all recordings together, as in
+normal use, the formulas one after another. Both have the same precision: the ratio with a target is that of float32, in which
+all experiments run; that of float64 is also given.
 """
 
 from __future__ import annotations
@@ -18,27 +18,25 @@ from kerneton.experiments.bench.workloads import Prepared, numpy_reference, para
 
 
 def measure(settings: Settings) -> dict[str, Any]:
-    """Seconds a sequence in both precisions, alone too, and how far the features of both lie apart."""
-    n = 4 if settings.quick else 48
-    found: dict[str, Any] = {}
-    given = prepared(n, settings.data_home)
-    for name in ("float32", "float64"):
-        found[name] = _precision(given.to(name), settings)
-    found |= {"recordings": given.source, "n_sequences": len(given.for_sck)}
-    found["n_frames"] = float(np.mean([s.n_frames for s in given.for_sck]))
-    found["comparisons"] = {
-        key: _both(found[name])
-        for key, name in (("sck_dck_vs_numpy", "float32"), ("sck_dck_vs_numpy_f64", "float64"))
+    """Seconds per sequence in both precisions, also one by one, and the difference of the features."""
+    given = prepared(4 if settings.quick else 48, settings.data_home)
+    found: dict[str, Any] = {name: _precision(given.to(name), settings) for name in ("float32", "float64")}
+    n_frames = float(np.mean([s.n_frames for s in given.for_sck]))
+    return found | {
+        "recordings": given.source,
+        "n_sequences": len(given.for_sck),
+        "n_frames": n_frames,
+        "comparisons": {
+            "sck_dck_vs_numpy": _both(found["float32"]),
+            "sck_dck_vs_numpy_f64": _both(found["float64"]),
+        },
+        "note": f"a sequence: {given.source}, {n_frames:.0f} frames on average; the same precision on both sides",
     }
-    found["note"] = (
-        f"a sequence: {given.source}, {found['n_frames']:.0f} frames on average; the same precision on both sides"
-    )
-    return found
 
 
 def _both(rows: dict[str, Any]) -> dict[str, Any]:
-    ours, yardstick = (rows["sck"][side] + rows["dck"][side] for side in ("ours_s", "numpy_s"))
-    return compared(ours, yardstick, yardstick / ours, "s")
+    ours, plain = (rows["sck"][side] + rows["dck"][side] for side in ("ours_s", "numpy_s"))
+    return compared(ours, plain, plain / ours, "s")
 
 
 def _precision(given: Prepared, settings: Settings) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""LinearSVM against scikit-learn's LinearSVC on features shaped like SCK + DCK: fit, predict, model selection.
+"""LinearSVM compared with scikit-learn's LinearSVC on features like those of SCK + DCK: fit, predict, model selection.
 
 Features are positive and nearly parallel, as those of SCK and DCK are, then centred and scaled to unit norm. Times are
-processor seconds, so that a busy machine does not count; LinearSVC runs with its own defaults.
+processor seconds, so that other work on the machine does not count; LinearSVC runs with its defaults.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
 from kerneton.experiments.bench._timing import Settings, compared
+from kerneton.experiments.timing import repeated, timed
 from kerneton.machine.folds import fold_decisions
 from kerneton.machine.gram import gram
 from kerneton.machine.normalize import CenterNormalize
@@ -29,7 +31,7 @@ MSR_SHAPE = (284, 57_400, 20)  # training sequences, features and classes of MSR
 
 
 def measure(settings: Settings) -> dict[str, Any]:
-    """Fits on as many recordings as MSR-Action3D has for training; quick: on fewer and narrower ones."""
+    """Fits on as many sequences as MSR-Action3D has for training; a quick run takes fewer with fewer features."""
     shape = (60, 4_000, 10) if settings.quick else MSR_SHAPE
     found = compare(*shape, repeats=min(settings.repeats, 5))
     ours, theirs = (found[f"{name}_squared_hinge"]["fit_s"] for name in ("linear_svm", "linear_svc"))
@@ -54,14 +56,48 @@ def make_features(n: int, d: int, n_classes: int, seed: int = 0) -> tuple[np.nda
     return np.abs(mean * (1 + 0.1 * X)), y
 
 
-def timed(function: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """Median processor seconds, and what the function returned."""
-    seconds = []
-    for _ in range(repeats):
-        start = time.process_time()
-        answer = function()
-        seconds.append(time.process_time() - start)
-    return max(statistics.median(seconds), 1e-9), answer
+Timer = Callable[[Callable[[], Any]], tuple[float, Any]]  # seconds of a call, and its result
+
+
+def processor_timer(repeats: int) -> Timer:
+    """Median processor seconds of some calls."""
+
+    def measure(call: Callable[[], Any]) -> tuple[float, Any]:
+        seconds = []
+        for _ in range(repeats):
+            one, result = timed(call, time.process_time)
+            seconds.append(one)
+        return max(statistics.median(seconds), 1e-9), result
+
+    return measure
+
+
+def device_timer(repeats: int, device: str) -> Timer:
+    """Median wall seconds of some calls on a device, after one that is not counted."""
+    import torch
+
+    def measure(call: Callable[[], Any]) -> tuple[float, Any]:
+        def finished() -> Any:
+            result = call()
+            if device.startswith("cuda"):
+                torch.cuda.synchronize()
+            return result
+
+        return statistics.median(repeated(finished, repeats)), call()
+
+    return measure
+
+
+def stages(timer: Timer, X: Any, y: np.ndarray, n: int) -> tuple[dict[str, float], Any, Any]:
+    """Seconds from n training sequences to the scores of all folds; training and test features, scaled."""
+    scale = CenterNormalize().fit(X[:n])
+    folds = list(StratifiedKFold(5).split(np.zeros((n, 1)), y[:n]))
+    seconds: dict[str, float] = {}
+    seconds["center_normalize_s"], train = timer(lambda: scale.transform(X[:n]))
+    seconds["gram_s"], K = timer(lambda: gram(X[:n]))
+    seconds["path_of_5_C_s"], _ = timer(lambda: LinearSVM().fit_path(train, y[:n], CS))
+    seconds["5_folds_of_5_C_s"], _ = timer(lambda: fold_decisions(K, y[:n], folds, CS))
+    return seconds, train, scale.transform(X[n:])
 
 
 def compare(
@@ -72,43 +108,25 @@ def compare(
     repeats: int = 5,
     losses: tuple[str, ...] = LOSSES[:1],
 ) -> dict[str, Any]:
-    """Fit on n sequences, predict n others; ratios are LinearSVC's time over ours."""
+    """Fit on n sequences, predict n others; ratios are LinearSVC's time divided by ours."""
     X, y = make_features(2 * n, n_features, n_classes)
-    scale = CenterNormalize().fit(X[:n])
-    seconds_scale, X_train = timed(lambda: scale.transform(X[:n]), repeats)
-    X_test, y_train, y_test = scale.transform(X[n:]), y[:n], y[n:]
-    seconds_gram, K = timed(lambda: gram(X[:n]), repeats)
-    seconds_path, _ = timed(lambda: LinearSVM().fit_path(X_train, y_train, CS), repeats)
-    folds = list(StratifiedKFold(5).split(np.zeros((n, 1)), y_train))
-    seconds_folds, _ = timed(lambda: fold_decisions(K, y_train, folds, CS), repeats)
-    result: dict[str, Any] = {
-        "shape": [n, n_features, n_classes],
-        "C": C,
-        "center_normalize_s": seconds_scale,
-        "gram_s": seconds_gram,
-        "path_of_5_C_s": seconds_path,
-        "5_folds_of_5_C_s": seconds_folds,
-    }
+    timer, once = processor_timer(repeats), processor_timer(1)
+    seconds, train, test = stages(timer, X, y, n)
+    result: dict[str, Any] = {"shape": [n, n_features, n_classes], "C": C, **seconds}
     for loss in losses:
-        models = {
-            "linear_svm": (LinearSVM(C, loss=loss), repeats),
-            # One run: it takes half a minute and is not close.
-            "linear_svc": (LinearSVC(C=C, loss=loss, dual=True, random_state=0), 1),
-        }
-        for name, (model, times) in models.items():
+        ours, theirs = LinearSVM(C, loss=loss), LinearSVC(C=C, loss=loss, dual=True, random_state=0)
+        # LinearSVC is fitted once: it takes half a minute and is not close.
+        for name, model, fit_timer in (("linear_svm", ours, timer), ("linear_svc", theirs, once)):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                fit_s, fitted = timed(lambda model=model: model.fit(X_train, y_train), times)  # type: ignore[misc]
-            predict_s, labels = timed(lambda fitted=fitted: fitted.predict(X_test), repeats)  # type: ignore[misc]
-            accuracy = float(np.mean(labels == y_test))
+                fit_s, _ = fit_timer(partial(model.fit, train, y[:n]))
+            predict_s, labels = timer(partial(model.predict, test))
+            accuracy = float(np.mean(labels == y[n:]))
             result[f"{name}_{loss}"] = {"fit_s": fit_s, "predict_s": predict_s, "accuracy": accuracy}
-        ours, theirs = result[f"linear_svm_{loss}"], result[f"linear_svc_{loss}"]
-        result[f"fit_vs_linear_svc_{loss}"] = theirs["fit_s"] / ours["fit_s"]
-        result[f"predict_vs_linear_svc_{loss}"] = theirs["predict_s"] / ours["predict_s"]
-        weights = [model.coef_ for model, _ in models.values()]
-        result[f"weights_differ_by_{loss}"] = float(
-            abs(weights[0] - weights[1]).max() / abs(weights[1]).max()
-        )
+        for stage in ("fit", "predict"):
+            slow, fast = (result[f"{name}_{loss}"][f"{stage}_s"] for name in ("linear_svc", "linear_svm"))
+            result[f"{stage}_vs_linear_svc_{loss}"] = slow / fast
+        result[f"weights_differ_by_{loss}"] = _difference(ours.coef_, theirs.coef_)
     return result
 
 
@@ -121,36 +139,24 @@ def on_device(
     device: str,
     losses: tuple[str, ...] = LOSSES[:1],
 ) -> dict[str, Any]:
-    """The same features in torch on a device: wall seconds, and how far the answers are from NumPy's."""
+    """The same features in torch on a device: wall seconds, and the difference from NumPy's results."""
     import torch
-
-    def wall(function: Callable[[], Any]) -> tuple[float, Any]:
-        answer, seconds = function(), []
-        for _ in range(repeats):
-            start = time.perf_counter()
-            answer = function()
-            if device.startswith("cuda"):
-                torch.cuda.synchronize()
-            seconds.append(time.perf_counter() - start)
-        return statistics.median(seconds), answer
 
     X, y = make_features(2 * n, n_features, n_classes)
     scale = CenterNormalize().fit(X[:n])
-    there = torch.as_tensor(X, device=device)
-    scale_there = CenterNormalize().fit(there[:n])
-    result: dict[str, Any] = {"device": device, "shape": [n, n_features, n_classes]}
-    result["center_normalize_s"], train = wall(lambda: scale_there.transform(there[:n]))
-    test = scale_there.transform(there[n:])
-    result["gram_s"], K = wall(lambda: gram(there[:n]))
-    result["path_of_5_C_s"], _ = wall(lambda: LinearSVM().fit_path(train, y[:n], CS))
-    folds = list(StratifiedKFold(5).split(np.zeros((n, 1)), y[:n]))
-    result["5_folds_of_5_C_s"], _ = wall(lambda: fold_decisions(K, y[:n], folds, CS))
+    timer = device_timer(repeats, device)
+    seconds, train, test = stages(timer, torch.as_tensor(X, device=device), y, n)
+    result: dict[str, Any] = {"device": device, "shape": [n, n_features, n_classes], **seconds}
     for loss in losses:
         model = LinearSVM(C, loss=loss).fit(scale.transform(X[:n]), y[:n])
-        fit_s, fitted = wall(lambda loss=loss: LinearSVM(C, loss=loss).fit(train, y[:n]))  # type: ignore[misc]
-        predict_s, labels = wall(lambda fitted=fitted: fitted.predict(test))  # type: ignore[misc]
+        there = LinearSVM(C, loss=loss)
+        fit_s, _ = timer(partial(there.fit, train, y[:n]))
+        predict_s, labels = timer(partial(there.predict, test))
         result[f"linear_svm_{loss}"] = {"fit_s": fit_s, "predict_s": predict_s}
-        difference = abs(fitted.coef_.cpu().numpy() - model.coef_).max() / abs(model.coef_).max()
-        result[f"weights_differ_by_{loss}"] = float(difference)
+        result[f"weights_differ_by_{loss}"] = _difference(there.coef_.cpu().numpy(), model.coef_)
         result[f"same_labels_{loss}"] = float(np.mean(labels == model.predict(scale.transform(X[n:]))))
     return result
+
+
+def _difference(weights: np.ndarray, expected: np.ndarray) -> float:
+    return float(abs(weights - expected).max() / abs(expected).max())

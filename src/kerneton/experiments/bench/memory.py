@@ -1,8 +1,9 @@
-"""Peak memory of transforming many recordings, outputs aside.
+"""Peak memory of transforming many recordings, without the output.
 
-Every figure is the peak resident memory of a process of its own, as the system counts it (``VmHWM`` on Linux, where
-``ru_maxrss`` begins with what the parent held): interpreter and libraries included. One process before them compiles. Recordings are views of sixty-four arrays, so that they weigh nothing; features go into a file
-mapped into memory, whose pages are let go after every batch: they would count as resident without being needed.
+Every figure is the peak resident memory of a separate process, interpreter and libraries included (``VmHWM`` on Linux, where
+``ru_maxrss`` starts with what the parent held). A process before them compiles. Recordings are views of 64 arrays, so that
+they take no memory; features go into a memory-mapped file whose pages are released after every batch, so that they do not
+count as resident.
 
     python -m kerneton.experiments.bench.memory 1000
 """
@@ -11,9 +12,7 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
 import resource
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -22,37 +21,29 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.experiments.bench._timing import Settings, compared
+from kerneton.experiments.bench._timing import SOURCE, Settings, compared, run_program
 from kerneton.experiments.bench.workloads import kernels, recordings
 
 COUNTS = (1_000, 10_000)
 BATCH_SIZE = 64
 _DISTINCT = 64
+_PROGRAM = "from kerneton.experiments.bench import memory; memory.main()"
 
 
 def measure(settings: Settings) -> dict[str, Any]:
     """Peaks in MB for 1,000 and 10,000 recordings of 25 joints and 80 frames, SCK and then DCK."""
     counts = (100, 200) if settings.quick else COUNTS
     found = {}
-    _in_own_process(2)  # compiles: what that takes must not count
+    run_program(_PROGRAM, SOURCE, "2")  # compiles: its memory must not count
     for n in settings.progress(counts, total=len(counts), desc="memory"):
-        found[str(n)] = _in_own_process(n)
+        found[str(n)] = run_program(_PROGRAM, SOURCE, str(n))
     few, many = (found[str(n)]["peak_mb"] for n in counts)
     line = compared(many, few, many / few, "MB")
     return {"batch_size": BATCH_SIZE, **found, "comparisons": {"memory_10000_vs_1000": line}}
 
 
-def _in_own_process(n: int) -> dict[str, float]:
-    env = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "kerneton.experiments.bench.memory", str(n)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed: {done.stderr.strip()[-500:]}")
-    return json.loads(done.stdout)
-
-
 class Written(np.memmap):
-    """A mapped file whose pages are let go once they are written."""
+    """A memory-mapped file whose pages are released once they are written."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
@@ -62,7 +53,7 @@ class Written(np.memmap):
 
 
 def transform(n: int, folder: str) -> dict[str, float]:
-    """Transform n recordings in this process; its peak, and what it was before, in MB."""
+    """Transform n recordings in this process; its peak memory, and that before, in MB."""
     distinct = recordings(_DISTINCT)
     X = [SkeletonSequence(distinct[i % _DISTINCT]) for i in range(n)]
     made = kernels(batch_size=BATCH_SIZE)
@@ -93,6 +84,11 @@ def peak_mb() -> float:
     return int(line.split()[1]) * 1024 / 1e6
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Transform as many recordings as the argument says, and print the memory."""
     with tempfile.TemporaryDirectory() as scratch:
         print(json.dumps(transform(int(sys.argv[1]), scratch)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,8 @@
 """All of MSR-Action3D, from loaded recordings to test predictions, against MultiRocketHydra and MiniRocket of aeon.
 
-Wang's split of the 557 recordings, two cores. Ours is ``make_recognizer("paper")``, preprocessing, fit and prediction; the
-others get hip-centred poses resampled to 40 frames, about the average, ready made: that is not in their time. All are
-warmed up on a few recordings first, so that nobody compiles on the clock.
+Wang's split of the 557 recordings, two cores. Ours is ``make_recognizer("paper")``: preprocessing, fit and prediction. The
+others get hip-centred poses resampled to 40 frames, about the average; preparing these is not in their time. A warm-up on a
+few recordings comes first, so that compiling is not counted.
 """
 
 from __future__ import annotations
@@ -26,42 +26,20 @@ from kerneton.recognize.presets import make_recognizer
 KEYS = {"multirockethydra": "msr_vs_multirockethydra", "minirocket": "msr_vs_minirocket"}
 N_FRAMES = 40
 N_CORES = 2
+Models = dict[str, tuple[Callable[[], Any], Any, Any]]  # how to make it, training data, test data
 
 
 def measure(settings: Settings) -> dict[str, Any]:
     """Wall seconds and accuracies; null ratios without the recordings or without aeon."""
-    nothing: dict[str, Any] = {"comparisons": dict.fromkeys(KEYS.values())}
-    try:
-        data = load_msr_action3d(settings.data_home)
-    except MissingDataError:
-        return nothing | {
-            "note": "MSR-Action3D is not here: name its folder with --data-home or KERNETON_DATA"
-        }
-    (train, test), *_ = get_protocol("wang", data).split(data, data.labels, data.subjects)
-    if settings.quick:
-        train, test = train[::4], test[::4]
-    known, unknown = data.select(train), data.select(test)
-    found: dict[str, Any] = {"n_train": len(train), "n_test": len(test), "cores": N_CORES}
-    X_known, X_unknown = as_arrays(known, unknown)
-    models: dict[str, tuple[Callable[[], Any], Any, Any]] = {
-        "ours": (lambda: make_recognizer("paper", n_jobs=N_CORES), known, unknown)
-    }
-    others = aeon_classifiers()
-    models |= {name: (make, X_known, X_unknown) for name, make in others.items()}
-    few = np.arange(0, len(known), max(1, len(known) // 24))
-    for name, (make, given, asked) in settings.progress(
-        list(models.items()), total=len(models), desc="MSR-Action3D"
-    ):
-        warm = given.select(few) if name == "ours" else given[few]
-        fit_predict(make, warm, known.labels[few], warm)
-        repeats = settings.repeats if name == "ours" else 1
-        runs = [fit_predict(make, given, known.labels, asked) for _ in range(repeats)]
-        found[name] = {
-            "seconds": float(np.median([run["fit_s"] + run["predict_s"] for run in runs])),
-            "fit_s": float(np.median([run["fit_s"] for run in runs])),
-            "accuracy": float(np.mean(runs[0]["labels"] == unknown.labels)),
-        }
     lines: dict[str, Any] = dict.fromkeys(KEYS.values())
+    split = load_split(settings, every=4)
+    if split is None:
+        note = "MSR-Action3D is not here: name its folder with --data-home or KERNETON_DATA"
+        return {"comparisons": lines, "note": note}
+    others, arrays = aeon_classifiers(), as_arrays(*split)
+    models: Models = {"ours": (lambda: make_recognizer("paper", n_jobs=N_CORES), *split)}
+    models |= {name: (make, *arrays) for name, make in others.items()}
+    found = compare(models, *split, ["ours"] * settings.repeats + list(others), settings, "MSR-Action3D")
     for name in others:
         ours, theirs = found["ours"]["seconds"], found[name]["seconds"]
         lines[KEYS[name]] = compared(ours, theirs, ours / theirs, "s")
@@ -69,11 +47,50 @@ def measure(settings: Settings) -> dict[str, Any]:
     note = f"accuracy on MSR-Action3D, Wang's split: {', '.join(accuracies)}"
     if len(others) < len(KEYS):
         note += "; to compare with aeon: pip install 'kerneton[bench]'"
-    return found | {"comparisons": lines, "note": note}
+    sizes = {"n_train": len(split[0]), "n_test": len(split[1]), "cores": N_CORES}
+    return sizes | found | {"comparisons": lines, "note": note}
+
+
+def load_split(settings: Settings, *, every: int) -> tuple[SkeletonDataset, SkeletonDataset] | None:
+    """Training and test recordings of Wang's split, if they are here; a quick run takes one of ``every`` few."""
+    try:
+        data = load_msr_action3d(settings.data_home)
+    except MissingDataError:
+        return None
+    (train, test), *_ = get_protocol("wang", data).split(data, data.labels, data.subjects)
+    step = every if settings.quick else 1
+    return data.select(train[::step]), data.select(test[::step])
+
+
+def compare(
+    models: Models,
+    train: SkeletonDataset,
+    test: SkeletonDataset,
+    order: list[str],
+    settings: Settings,
+    desc: str,
+) -> dict[str, Any]:
+    """Median seconds and the accuracy of each model; after a warm-up they run in this order."""
+    few = np.arange(0, len(train), max(1, min(4, len(train) // 24)))
+    for make, given, _ in models.values():
+        some = given.select(few) if given is train else given[few]
+        fit_predict(make, some, train.labels[few], some)
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in models}
+    for name in settings.progress(order, total=len(order), desc=desc):
+        make, given, asked = models[name]
+        runs[name].append(fit_predict(make, given, train.labels, asked))
+    return {
+        name: {
+            "seconds": float(np.median([run["fit_s"] + run["predict_s"] for run in some])),
+            "fit_s": float(np.median([run["fit_s"] for run in some])),
+            "accuracy": float(np.mean(some[0]["labels"] == test.labels)),
+        }
+        for name, some in runs.items()
+    }
 
 
 def as_arrays(known: SkeletonDataset, unknown: SkeletonDataset) -> tuple[np.ndarray, np.ndarray]:
-    """What the others get: hip-centred poses resampled to as many frames each, (n, 3 J, frames)."""
+    """Input of the others: hip-centred poses resampled to 40 frames, (n, 3 J, frames)."""
     poses = Preprocess(bones=None).fit(known)
     first, second = (
         np.stack([resample(s.joints, N_FRAMES).reshape(N_FRAMES, -1).T for s in poses.transform(part)])
@@ -95,7 +112,7 @@ def aeon_classifiers() -> dict[str, Callable[[], Any]]:
     found = {}
     for name, make in makers.items():
         try:
-            make()  # the first needs torch besides
+            make()  # the first also needs torch
         except ImportError:
             continue
         found[name] = make
@@ -106,7 +123,7 @@ def fit_predict(make: Callable[[], Any], X: Any, y: np.ndarray, asked: Any) -> d
     """Seconds of a fit and of a prediction, and the labels."""
     model = make()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of others
+        warnings.simplefilter("ignore")  # those of other packages
         start = time.perf_counter()
         model.fit(X, y)
         fitted = time.perf_counter()

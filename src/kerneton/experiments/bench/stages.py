@@ -1,13 +1,12 @@
-"""Where the time of SCK and DCK goes on one core, and how near each stage comes to what the core can do.
+"""Time of each stage of SCK and DCK on one core, and its share of the core's peak speed.
 
 Peaks are measured: products of large matrices for operations, copies of large arrays for bytes. Operations are counted from
-the formulas, symmetries used; an exponential counts as twenty, an eigenproblem of order n as 9n³, as textbooks do, and the
-product after it as n³. ``limit_s`` is the time that all of it would take at the peak.
+the formulas with their symmetries; an exponential counts as twenty, an eigenproblem of order n as 9n³, as in textbooks, and
+the product after it as n³. ``limit_s`` is the time that all operations would take at the peak.
 """
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from kerneton.experiments.bench._timing import Settings, median_seconds
 from kerneton.experiments.bench.workloads import Prepared, numpy_reference, parameters, prepared
+from kerneton.experiments.timing import repeated
 from kerneton.kernels.batches import pad
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.displacement import centred
@@ -26,7 +26,7 @@ _BAND = 18  # frames on either side that a window of σ = 3 reaches
 
 
 def measure(settings: Settings) -> dict[str, Any]:
-    """Seconds a sequence of each stage in both precisions, operations, and share of the measured peak."""
+    """Seconds per sequence of each stage in both precisions, operations, and share of the measured peak."""
     n = 4 if settings.quick else 32
     found: dict[str, Any] = {"peaks": peaks(256 if settings.quick else 1024)}
     given = prepared(n, settings.data_home)
@@ -37,24 +37,15 @@ def measure(settings: Settings) -> dict[str, Any]:
 
 
 def peaks(side: int) -> dict[str, float]:
-    """Operations and bytes a second of the core."""
+    """Operations and bytes per second of the core."""
     found = {}
     rng = np.random.default_rng(0)
     for name in ("float32", "float64"):
         a, b = rng.standard_normal((2, side, side)).astype(name)
-        found[f"{name}_flops"] = 2 * side**3 / _fastest(partial(np.matmul, a, b))
+        found[f"{name}_flops"] = 2 * side**3 / min(repeated(partial(np.matmul, a, b), 9))
     source, target = np.ones(32 * side**2, np.float32), np.empty(32 * side**2, np.float32)
-    found["copy_bytes"] = 2 * source.nbytes / _fastest(partial(np.copyto, target, source))
+    found["copy_bytes"] = 2 * source.nbytes / min(repeated(partial(np.copyto, target, source), 9))
     return found
-
-
-def _fastest(call: Any, repeats: int = 9) -> float:
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def _rows(given: Prepared, peak: float, settings: Settings) -> dict[str, Any]:
@@ -75,14 +66,12 @@ def _rows(given: Prepared, peak: float, settings: Settings) -> dict[str, Any]:
     alone = seconds.pop("epn_alone")
     seconds["sck_sums_epn_entries"] = seconds.pop("sck") - seconds["sck_vectors"]  # one kernel
     operations = _operations(given, float(np.mean(n_x)), slices.shape[-1])
-    rows: dict[str, Any] = {}
-    for name, count in operations.items():
-        at_peak = count / peak
-        rows[name] = {"seconds": seconds[name], "flop": count, "share_of_peak": at_peak / seconds[name]}
-    rows["epn_alone_s"] = alone
-    rows["total_s"] = sum(seconds.values())
-    rows["limit_s"] = sum(operations.values()) / peak
-    return rows
+    rows: dict[str, Any] = {
+        name: {"seconds": seconds[name], "flop": count, "share_of_peak": count / peak / seconds[name]}
+        for name, count in operations.items()
+    }
+    limit = sum(operations.values()) / peak
+    return rows | {"epn_alone_s": alone, "total_s": sum(seconds.values()), "limit_s": limit}
 
 
 def _slices(given: Prepared) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Seeded recordings that the benchmarks share, and the plain NumPy formulas that they are measured by."""
+"""Seeded recordings that the benchmarks share, and the plain NumPy formulas that are their baseline."""
 
 from __future__ import annotations
 
@@ -40,18 +40,15 @@ class Prepared(NamedTuple):
 
 
 def recordings(n: int, n_frames: int = 80, n_joints: int = 25, seed: int = 0) -> np.ndarray:
-    """Joints that stand somewhere in a body, swing and jitter, (n, T, J, 3) float32.
+    """Joints at random places of a body that swing and jitter, (n, T, J, 3) float32.
 
     >>> recordings(2, n_frames=5, n_joints=4).shape
     (2, 5, 4, 3)
     """
     rng = np.random.default_rng(seed)
     shape = (n, 1, n_joints, 3)
-    start = rng.uniform(-0.7, 0.7, shape).astype(np.float32)
-    swing, phase = (
-        rng.uniform(0.05, 0.3, shape).astype(np.float32),
-        rng.uniform(0, 6.3, shape).astype(np.float32),
-    )
+    bounds = ((-0.7, 0.7), (0.05, 0.3), (0, 6.3))
+    start, swing, phase = (rng.uniform(low, high, shape).astype(np.float32) for low, high in bounds)
     pace = rng.uniform(1, 8, (n, 1, 1, 1)).astype(np.float32)
     time = np.linspace(0, 1, n_frames, dtype=np.float32)[:, None, None]
     x = start + swing * np.sin(phase + pace * time)
@@ -59,12 +56,12 @@ def recordings(n: int, n_frames: int = 80, n_joints: int = 25, seed: int = 0) ->
     return x
 
 
-def kernels(**options: Any) -> dict[str, Any]:
-    """SCK with tensors of order 22, and DCK of eight joints with any two frames and in the paper's window."""
+def kernels(joints: Any = SET_E, **options: Any) -> dict[str, Any]:
+    """SCK with tensors of order 22, and DCK over any two frames and in the paper's window; ``joints`` are DCK's."""
     return {
         "sck": SCK(n_pivots_time=7, **options),
-        "dck": DCK(joints=SET_E, **options),
-        "dck_window": DCK(joints=SET_E, **PAPER_DCK, **options),
+        "dck": DCK(joints=joints, **options),
+        "dck_window": DCK(joints=joints, **PAPER_DCK, **options),
     }
 
 
@@ -95,16 +92,9 @@ def prepared(n: int, data_home: str | os.PathLike[str] | None) -> Prepared:
 
 
 def parameters(kernel: SCK | DCK) -> dict[str, Any]:
-    """Those of a kernel's parameters that the plain formulas take."""
-    names = (
-        "sigma_joint",
-        "n_pivots_joint",
-        "sigma_time",
-        "n_pivots_time",
-        "power",
-        "joint_weight",
-        "sigma_span",
-    )
+    """The parameters of a kernel that the plain formulas take."""
+    names = ["sigma_joint", "n_pivots_joint", "sigma_time", "n_pivots_time", "power"]
+    names += ["joint_weight", "sigma_span"]
     return {name: getattr(kernel, name) for name in names if hasattr(kernel, name)}
 
 

@@ -1,11 +1,10 @@
-"""Choosing open points inside the training subjects, from Gram matrices.
+"""Choosing what the paper leaves open inside the training subjects, from Gram matrices.
 
-The folds, the normalisation and the machine are those of `kerneton.Recognizer`. What differs is that features are
-computed once for all splits of a protocol unless they learn from training recordings, and how a setting is chosen:
-one open point after another, by the accuracy pooled over all points still open, and away from a default only by more
-than one standard error. With a hundred recordings of five people the accuracy of one setting is good to three points, and
-the best of many such figures is mostly luck; worse, in splits of ten people into halves, what happens to suit one
-half suits the other less.
+Folds, normalisation and classifier are those of `kerneton.Recognizer`. Two things differ. Features are computed once for
+all splits of a protocol unless they learn from training recordings. A setting is chosen one open point after another, by
+the accuracy pooled over all points still open, and a default is left only for a gain of more than one standard error: with
+a hundred recordings of five people the accuracy of one setting is known to about three points, and the best of many such
+figures is mostly luck. In splits of ten people into halves it is worse: what happens to suit one half suits the other less.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def one_against_rest(inside: Any, across: Any, codes: np.ndarray, Cs: Sequence[f
 
 @dataclass
 class Task:
-    """Recordings in single precision, who trains and who is tested, every C tried, and the machine."""
+    """Recordings in single precision, splits into training and test, the values of C to try, and the classifier."""
 
     data: SkeletonDataset
     splits: list[Split]
@@ -59,8 +58,19 @@ class Task:
         return cls(data, list(get_protocol(protocol, data).split(data, data.labels, data.subjects)))
 
     def recognized(self, parts: Parts, split: Split) -> np.ndarray:
-        """Which test recordings of a split are recognised, for every C; (n_C, n_test) bool."""
-        return recognized(parts, self.codes, *split, self.Cs, self.machine)
+        """Which test recordings are recognised from a weighted sum of kernels, for every C; (n_C, n_test) bool.
+
+        Each kernel is centred and normalised on the training recordings.
+        """
+        train, test = split
+        total = sum(weight for _, weight in parts)
+        inside: Any = 0.0
+        across: Any = 0.0
+        for K, weight in parts:
+            own_inside, own_across = center_normalize_gram(K, train, test)
+            inside = inside + own_inside * (weight / total)
+            across = across + own_across * (weight / total)
+        return self.machine(inside, across, self.codes[train], self.Cs) == self.codes[test]
 
     def validation(self, parts: Parts, split: Split) -> np.ndarray:
         """Accuracy on the training subjects of a split, each held out in turn, for every C; (n_C,)."""
@@ -78,8 +88,8 @@ class Task:
         accuracy = {setting: self.validation(parts, split) for setting, parts in candidates.items()}
         setting, c = choose(accuracy, factors, n=len(split[0]))
         right = self.recognized(candidates[setting], split)[c]
-        found = float(accuracy[setting][c]), float(right.mean())
-        return Outcome(setting, self.Cs[c], *found, split[1], right, self.subjects)
+        validation, test = float(accuracy[setting][c]), float(right.mean())
+        return Outcome(setting, self.Cs[c], validation, test, split[1], right, self.subjects)
 
 
 @dataclass(frozen=True)
@@ -103,7 +113,7 @@ class Outcome:
 class Grams:
     """Inner products between recordings for every setting of a kernel and every split, (n, n) each.
 
-    ``n_features`` is how many features a recording has.
+    ``n_features`` is the number of features of a recording.
     """
 
     def __init__(self, family: Family, task: Task, progress: Progress = silent, desc: str = "") -> None:
@@ -112,47 +122,20 @@ class Grams:
         encoders = list(family.encoders())
         for encoder, settings in progress(encoders, total=len(encoders), desc=desc):
             learns = encoder["preprocess"].bones is not None
-            for number, (train, test) in enumerate(task.splits if learns else task.splits[:1]):
-                rows = np.union1d(train, test) if learns else np.arange(len(task.data))
-                if learns:
-                    features = encoder.fit(task.data.select(train)).transform(task.data.select(rows))
-                else:
-                    features = encoder.fit_transform(task.data)
+            every = np.arange(len(task.data))
+            for number, (train, test) in enumerate(task.splits) if learns else [(None, (every, every))]:
+                rows = np.union1d(train, test)
+                features = encoder.fit(task.data.select(train)).transform(task.data.select(rows))
                 self.n_features = features.shape[1]
                 for root, setting in settings.items():
                     K = np.zeros((len(task.data), len(task.data)))
                     K[np.ix_(rows, rows)] = gram(signed_root(features, root))
-                    self._known[setting, number if learns else None] = K
+                    self._known[setting, number] = K
 
     def of(self, setting: Setting, number: int) -> np.ndarray:
         """The Gram matrix of a setting in a split; recordings that the split leaves out may have zeros."""
         K = self._known.get((setting, number))
         return self._known[setting, None] if K is None else K
-
-
-def recognized(
-    parts: Parts,
-    codes: np.ndarray,
-    train: np.ndarray,
-    test: np.ndarray,
-    Cs: Sequence[float] = CS,
-    machine: Callable[..., np.ndarray] = one_against_rest,
-) -> np.ndarray:
-    """Which test recordings a machine on the weighted sum of kernels recognises, for every C; (n_C, n_test) bool.
-
-    Each kernel is centred and normalised on the training recordings.
-
-    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.1, 1.0], [1.0, 0.1]])
-    >>> recognized([(X @ X.T, 1.0)], np.array([0, 1, 0, 1]), np.array([0, 1]), np.array([2, 3])).all()
-    np.True_
-    """
-    total = sum(weight for _, weight in parts)
-    grams = [center_normalize_gram(part, train, test) for part, _ in parts]
-    shares = [weight / total for _, weight in parts]
-    inside, across = (
-        sum(pair[side] * share for pair, share in zip(grams, shares, strict=True)) for side in (0, 1)
-    )
-    return machine(inside, across, codes[train], Cs) == codes[test]
 
 
 def choose(
@@ -174,9 +157,8 @@ def choose(
     n_C = len(next(iter(accuracy.values())))
     positions = Factor("C", tuple(range(n_C)), cautious=cautious_C)
     for at, factor in enumerate([positions, *factors]):
-        means = np.array(
-            [np.mean([a for s, a in still.items() if s[at] == level]) for level in factor.levels]
-        )
+        pooled = ([a for s, a in still.items() if s[at] == level] for level in factor.levels)
+        means = np.array([np.mean(accuracies) for accuracies in pooled])
         if factor.cautious:
             means[1:] -= np.sqrt(means[0] * (1 - means[0]) / n)
         best = factor.levels[int(means.argmax())]

@@ -1,12 +1,10 @@
-"""Exact against linearised kernels as recordings grow longer and more: measured times and their growth.
+"""Exact and linearised kernels as recordings become longer and more: measured times and their growth.
 
-Needs no data: recordings are generated and stretched to the wanted number of frames.
+Needs no data: recordings are generated and resampled to the wanted number of frames.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -21,17 +19,19 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.datasets import make_actions
 from kerneton.exceptions import import_extra
 from kerneton.experiments.paper import _printed as printed
-from kerneton.files.output import replacing, write_text
+from kerneton.experiments.timing import repeated
+from kerneton.files.output import write_text
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.exact import dck_kernel, sck_kernel
 from kerneton.kernels.sck import SCK
 from kerneton.machine.gram import gram
 from kerneton.prepare.poses import resample
 from kerneton.prepare.preprocess import Preprocess
-from kerneton.report.pictures import plot_sweep
+from kerneton.report.pictures import plot_sweep, save_figure
+from kerneton.report.tables import csv_text
 
 N_FRAMES = 50  # the paper's example
-# Sizes to measure, the exact kernels only up to those that take moments
+# Sizes to measure; the exact kernels only up to sizes that take moments
 SIZES = {
     "sck_frames": (10, 20, 40, 80, 160, 320, 640),
     "sck_sequences": (4, 8, 16, 32, 64, 128),
@@ -43,7 +43,7 @@ _FEW = 4  # sequences while frames grow
 _MANY = 16  # sequences to time one of them by
 _SHORT = {"sck": N_FRAMES, "dck": 8}  # frames while sequences grow
 _JOINTS = {"sck": 20, "dck": 4}
-_TITLES = {"frames": "frames a sequence", "sequences": "sequences"}
+_TITLES = {"frames": "frames per sequence", "sequences": "sequences"}
 
 
 def complexity(
@@ -56,7 +56,7 @@ def complexity(
 
     The number of frames and the number of sequences grow; exponents are fitted to the larger sizes. Ratios at the
     paper's sizes come from one pair and one sequence of 50 frames: measured for SCK, extrapolated along the fitted
-    growth for DCK, whose exact kernel takes O(J²N⁴) a pair. ``output`` receives pictures and ``complexity.csv``;
+    growth for DCK, whose exact kernel takes O(J²N⁴) per pair. ``output`` receives pictures and ``complexity.csv``;
     ``data_home`` is not needed.
 
     >>> complexity()["complexity"]["ratios"][0]["paper"]  # doctest: +SKIP
@@ -79,7 +79,7 @@ def complexity(
 
 
 def growth(sizes: Any, seconds: Any) -> float:
-    """Exponent p of seconds ∝ size^p, fitted to the larger half, where what is constant no longer counts.
+    """Exponent p of seconds ∝ size^p, fitted to the larger half, where constant costs matter little.
 
     >>> round(growth([1, 2, 4, 8, 16], [5.1, 5.4, 6.6, 11.4, 30.6]), 1)
     1.1
@@ -89,7 +89,7 @@ def growth(sizes: Any, seconds: Any) -> float:
 
 
 def motions(n_sequences: int, n_frames: int, n_joints: int) -> list[SkeletonSequence]:
-    """Generated recordings of a given length; some joints of theirs.
+    """Generated recordings of a given length, with some of their joints.
 
     >>> [s.joints.shape for s in motions(2, 12, 4)]
     [(12, 4, 3), (12, 4, 3)]
@@ -123,9 +123,7 @@ def _sweep(name: str, times: list[tuple[float | None, float]]) -> dict[str, Any]
 
 
 def _exact(kernel: str, X: list[SkeletonSequence]) -> np.ndarray:
-    if kernel == "sck":
-        return sck_kernel(X)
-    return dck_kernel(X, sigma_joint=0.3, sigma_time=0.25)
+    return sck_kernel(X) if kernel == "sck" else dck_kernel(X, sigma_joint=0.3, sigma_time=0.25)
 
 
 def _linear(kernel: str) -> SCK | DCK:
@@ -133,7 +131,7 @@ def _linear(kernel: str) -> SCK | DCK:
 
 
 def _ratios(sweeps: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """How much longer T²/2 exact pairs take than T linearised sequences and T²/2 products of their features."""
+    """Time of T²/2 exact pairs divided by that of T linearised sequences and T²/2 products of their features."""
     times = {kernel: _unit_times(kernel, sweeps[f"{kernel}_frames"]) for kernel in ("sck", "dck")}
     rows = []
     for (kernel, n_sequences), paper in printed.SPEEDUPS.items():
@@ -173,14 +171,8 @@ def _at(size: int, sizes: list[int], seconds: list[float], exponent: float) -> f
 
 
 def _seconds(call: Callable[[], Any], repeats: int = 3) -> float:
-    """Processor time of the fastest of some calls; the first one, which may compile, does not count."""
-    call()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return max(min(times), 1e-6)  # clocks tick
+    """Processor seconds of the fastest of some calls; at least a microsecond, the resolution of clocks."""
+    return max(min(repeated(call, repeats, time.process_time)), 1e-6)
 
 
 def _draw(path: Path, name: str, sweep: Mapping[str, Any]) -> None:
@@ -199,16 +191,12 @@ def _draw(path: Path, name: str, sweep: Mapping[str, Any]) -> None:
         log=True,
     )
     figure.axes[0].set_yscale("log")
-    with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=150)
+    save_figure(figure, path)
 
 
 def _csv(sweeps: Mapping[str, Mapping[str, Any]]) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["kernel", "what grows", "n", "exact seconds", "linearised seconds"])
+    table = [["kernel", "what grows", "n", "exact seconds", "linearised seconds"]]
     for name, sweep in sweeps.items():
-        kernel, _, what = name.partition("_")
         rows = zip(sweep["n"], sweep["exact_seconds"], sweep["linear_seconds"], strict=True)
-        writer.writerows([kernel, what, *row] for row in rows)
-    return buffer.getvalue()
+        table += [[*name.split("_"), *row] for row in rows]
+    return csv_text(table)

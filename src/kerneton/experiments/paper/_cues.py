@@ -1,4 +1,4 @@
-"""The paper's kernels as it prints them, and the settings that it leaves open."""
+"""The paper's kernels with its printed parameters, and the settings that it leaves open."""
 
 from __future__ import annotations
 
@@ -45,14 +45,13 @@ class Family:
         return list(itertools.product(*(factor.levels for factor in self.factors)))
 
     def encoders(self) -> Iterator[tuple[Pipeline, dict[float, tuple[Any, ...]]]]:
-        """Steps from recordings to features, and the settings by root that start from these features."""
+        """Pipelines from recordings to features, each with the settings, by root, that use these features."""
         names = [factor.name for factor in self.factors]
         at = names.index("root")
-        others = [factor for factor in self.factors if factor.name != "root"]
-        roots = self.factors[at].levels
-        for levels in itertools.product(*(factor.levels for factor in others)):
-            chosen = dict(zip((factor.name for factor in others), levels, strict=True))
-            yield self.build(**chosen), {root: (*levels[:at], root, *levels[at:]) for root in roots}
+        for setting in itertools.product(*(f.levels for f in self.factors if f.name != "root")):
+            chosen = dict(zip([*names[:at], *names[at + 1 :]], setting, strict=True))
+            roots = self.factors[at].levels
+            yield self.build(**chosen), {root: (*setting[:at], root, *setting[at:]) for root in roots}
 
 
 def sck_family(n_joints: int) -> Family:
@@ -120,7 +119,7 @@ def _dck(view: str, joints: str, sigma_joint: float, sigma_span: float) -> Pipel
 
 
 def at_origin(sequences: Sequence[SkeletonSequence]) -> list[SkeletonSequence]:
-    """Each recording moved so that its root is at the origin on average, its own movement kept.
+    """Each recording moved so that its root joint is at the origin on average; its movement is kept.
 
     >>> from kerneton import make_actions
     >>> moved = at_origin(make_actions(["wave"], n_subjects=1, n_takes=1))[0]

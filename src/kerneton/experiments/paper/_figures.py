@@ -1,9 +1,7 @@
-"""The paper's figures on Florence3D: accuracy over one parameter at a time, all else as in its tables."""
+"""The paper's figures on Florence3D: accuracy over one parameter at a time, all others as in its tables."""
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,17 +16,18 @@ from kerneton.datasets import load_florence3d
 from kerneton.exceptions import import_extra
 from kerneton.experiments.paper import _printed as printed
 from kerneton.experiments.paper._choice import Task
-from kerneton.files.output import replacing, write_text
+from kerneton.files.output import write_text
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.sck import SCK
 from kerneton.machine.gram import gram
 from kerneton.prepare.preprocess import Preprocess
-from kerneton.report.pictures import plot_sweep
+from kerneton.report.pictures import plot_sweep, save_figure
+from kerneton.report.tables import csv_text
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Values of one parameter of a kernel, and how its curve is called."""
+    """Values of one parameter of a kernel, and the title and axis of its plot."""
 
     kernel: str
     parameter: str
@@ -63,10 +62,10 @@ def figures(
     output: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Accuracy on Florence3D over σ₂, σ₃, Z₂, Z₃ and γ of SCK, joint sets and γ of DCK, as a picture and CSV each.
+    """Accuracy on Florence3D over σ₂, σ₃, Z₂, Z₃ and γ of SCK, joint sets and γ of DCK; a plot and a CSV file of each.
 
-    All other parameters stay as printed, or where that leaves them open at what held-out subjects mostly prefer. C is
-    chosen in every split inside the training subjects. Accuracies are fractions, means over the ten half splits.
+    All other parameters are as printed; those that the paper leaves open have the values that held-out subjects mostly
+    prefer. C is chosen in every split inside the training subjects. Accuracies are fractions, means over the ten half splits.
 
     >>> result = figures(data_home="/data", output="figures")  # doctest: +SKIP
     >>> result["figures"]["sck_power"]["gain"]  # doctest: +SKIP
@@ -106,7 +105,7 @@ def sweep_curves(name: str, sweep: Sweep, task: Task, progress: Progress = silen
 
 
 def draw(path: Path, figure: Mapping[str, Any], *, log: bool = False) -> None:
-    """The curves of one figure as a picture; the paper's points stand alone."""
+    """Plot the curves of one figure, and the paper's points as stars."""
     percent = {key: _percent(figure[key]) for key in ("validation", "test", "spread", "paper")}
     picture = plot_sweep(
         figure["values"],
@@ -118,22 +117,20 @@ def draw(path: Path, figure: Mapping[str, Any], *, log: bool = False) -> None:
     )
     ax = picture.axes[0]
     if not np.isnan(percent["paper"]).all():
-        words = any(isinstance(value, str) for value in figure["values"])
-        x = range(len(figure["values"])) if words else figure["values"]
+        x = ax.lines[0].get_xdata()
         ax.plot(x, percent["paper"], "k*", markersize=11, label="test subjects, the paper")
     if log:
         ax.set_xticks(figure["values"], [f"{value:g}" for value in figure["values"]])
         ax.minorticks_off()
     legend = ax.get_legend()
     if legend is not None:
-        legend.remove()  # the curves keep the room
+        legend.remove()  # the figure's legend below hides no curve
     picture.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
-    with replacing(path) as temporary:
-        picture.savefig(temporary, dpi=120)
+    save_figure(picture, path, dpi=120)
 
 
 def to_csv(figure: Mapping[str, Any]) -> str:
-    """One row a value; cells that the paper leaves out are empty.
+    """One row per value; cells that the paper does not state are empty.
 
     >>> print(to_csv({"parameter": "γ", "values": [1.0], "validation": [0.8], "test": [0.9], "spread": [0.02],
     ...               "paper": [None]}))
@@ -141,11 +138,8 @@ def to_csv(figure: Mapping[str, Any]) -> str:
     1.0,0.8,0.9,0.02,
     """
     columns = ("validation", "test", "spread", "paper")
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([figure["parameter"], *columns])
-    writer.writerows(zip(figure["values"], *(figure[c] for c in columns), strict=True))
-    return buffer.getvalue()
+    rows = zip(figure["values"], *(figure[c] for c in columns), strict=True)
+    return csv_text([[figure["parameter"], *columns], *rows])
 
 
 def _percent(values: Sequence[float | None]) -> np.ndarray:

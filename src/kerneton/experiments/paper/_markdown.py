@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from kerneton.exceptions import ParameterError
-from kerneton.report.tables import markdown
+from kerneton.report.tables import markdown, percent
 
 _NAMES = {"florence3d": "Florence3D", "utkinect": "UTKinect", "wang": "MSR Wang", "li": "MSR Li"}
 _KERNELS = {"sck": "SCK", "dck": "DCK", "dck_d": "DCK, set D", "dck_e": "DCK, set E", "sck+dck": "SCK+DCK"}
 
 
 def to_markdown(result: Mapping[str, Any]) -> str:
-    """What `tables`, `figures`, `timing` or `complexity` returned, as Markdown with the paper's figures beside ours.
+    """The result of `tables`, `figures`, `timing` or `complexity` as Markdown, the paper's figures next to ours.
 
     >>> print(to_markdown({"tables": {"utkinect": {"sck": {"accuracy": 0.947, "size": 40480, "spread": 0.02,
     ...             "low": 0.91, "high": 0.97, "paper_accuracy": 0.9608, "paper_size": 40480}}}}))
@@ -40,8 +40,8 @@ def _tables(result: Mapping[str, Any]) -> str:
 def _cell(name: str, kernel: str, cell: Mapping[str, Any]) -> list[str]:
     ours, paper = 100 * cell["accuracy"], 100 * cell["paper_accuracy"]
     sizes = [f"{cell[key]:,}" for key in ("paper_size", "size")]
-    known = f"{100 * cell['low']:.1f} to {100 * cell['high']:.1f}"
-    shown = [f"{paper:.2f}", f"{ours:.2f}", known, f"{100 * cell['spread']:.2f}", f"{ours - paper:+.2f}"]
+    known = f"{percent(cell['low'])} to {percent(cell['high'])}"
+    shown = [f"{paper:.2f}", f"{ours:.2f}", known, percent(cell["spread"], 2), f"{ours - paper:+.2f}"]
     return [name, _KERNELS[kernel], *shown, *sizes]
 
 
@@ -51,13 +51,9 @@ def _figures(result: Mapping[str, Any]) -> str:
         rows = [[figure["parameter"], "validation %", "test %", "spread", "paper %"]]
         for i, value in enumerate(figure["values"]):
             columns = ("validation", "test", "spread", "paper")
-            rows.append([str(value), *(_percent(figure[column][i]) for column in columns)])
+            rows.append([str(value), *(percent(figure[column][i], 2) for column in columns)])
         parts.append(f"### {figure['title']}\n\n{markdown(rows)}")
     return "\n\n".join(parts)
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.2f}"
 
 
 def _timing(result: Mapping[str, Any]) -> str:
@@ -68,11 +64,9 @@ def _timing(result: Mapping[str, Any]) -> str:
         name = f"{_KERNELS[kernel]}, a sequence"
         rows.append([name, f"{part['paper_seconds']} s", f"{1000 * part['seconds']:.1f} ms", f"{faster:.0f}"])
     total = result["msr_action3d"]
-    ours = f"{60 * total['minutes']:.1f} s"
+    paper, ours = f"{total['paper_minutes']:g} min", f"{60 * total['minutes']:.1f} s"
     faster = total["paper_minutes"] / total["minutes"]
-    rows.append(
-        ["all of MSR-Action3D, both kernels", f"{total['paper_minutes']:g} min", ours, f"{faster:.0f}"]
-    )
+    rows.append(["all of MSR-Action3D, both kernels", paper, ours, f"{faster:.0f}"])
     return markdown(rows)
 
 
@@ -84,8 +78,6 @@ def _complexity(result: Mapping[str, Any]) -> str:
         growth.append([kernel.upper(), f"n = {what}", exact, linear])
     ratios = [["kernel", "sequences", "frames", "paper", "ours"]]
     for row in result["ratios"]:
-        paper, ours = (
-            f"{row[key]:,.3g}" if row[key] < 1000 else f"{row[key]:,.0f}" for key in ("paper", "ours")
-        )
-        ratios.append([row["kernel"].upper(), f"{row['sequences']:,}", str(row["frames"]), paper, ours])
+        both = [f"{r:,.3g}" if r < 1000 else f"{r:,.0f}" for r in (row["paper"], row["ours"])]
+        ratios.append([row["kernel"].upper(), f"{row['sequences']:,}", str(row["frames"]), *both])
     return f"{markdown(growth)}\n\nHow many times faster the linearised kernel is:\n\n{markdown(ratios)}"

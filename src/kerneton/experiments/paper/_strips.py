@@ -9,18 +9,12 @@ from typing import Any
 import numpy as np
 
 from kerneton.exceptions import import_extra
-from kerneton.experiments.paper._markdown import _KERNELS
+from kerneton.experiments.paper._markdown import _KERNELS, _NAMES
 from kerneton.experiments.paper._readings import READINGS
-from kerneton.files.output import replacing
+from kerneton.report.pictures import save_figure
 from kerneton.report.tables import markdown
 
 SEEN = "seen on test: not a result"
-_NAMES = {
-    "florence3d": "Florence3D",
-    "utkinect": "UTKinect",
-    "msr_action3d wang": "MSR Wang",
-    "msr_action3d li": "MSR Li",
-}
 _FIELDS = {"median": "median", "best_setting": "best setting", "best_per_split": "best of each split"}
 
 
@@ -36,7 +30,7 @@ def to_markdown(cells: Sequence[Mapping[str, Any]]) -> str:
     rows[0] += [f"{name} ({SEEN})" for name in _FIELDS.values()]
     for cell in cells:
         n, n_all = cell["settings"], cell["settings_of"]
-        row = [_NAMES[cell["data"]], _KERNELS[cell["kernel"]], READINGS[cell["reading"]].title]
+        row = [_data_name(cell), _KERNELS[cell["kernel"]], READINGS[cell["reading"]].title]
         row += [f"{100 * cell[key]:.2f}" for key in ("paper", "chosen")]
         row += [str(n) if n == n_all else f"{n} of {n_all:,}"]
         rows.append(row + [f"{100 * cell[SEEN][key]:.2f}" for key in _FIELDS])
@@ -49,12 +43,12 @@ def draw_strips(cells: Sequence[Mapping[str, Any]], folder: Path) -> None:
     plain = [cell for cell in cells if cell["reading"] == "printed"]
     if plain:
         figure = Figure(figsize=(9, 0.9 + 0.36 * len(plain)), layout="constrained")
-        names = [f"{_NAMES[c['data']]}, {_KERNELS[c['kernel']]}" for c in plain]
+        names = [f"{_data_name(c)}, {_KERNELS[c['kernel']]}" for c in plain]
         ax = figure.add_subplot()
         _panel(ax, plain, names)
         ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.1), ncols=3, frameon=False, fontsize=8)
         ax.set_xlabel("accuracy (%)")
-        _save(figure, folder / "oracle.png")
+        save_figure(figure, folder / "oracle.png", dpi=110)
     panels = list(dict.fromkeys((c["data"], c["kernel"]) for c in cells))
     if len(cells) == len(plain):
         return
@@ -66,10 +60,10 @@ def draw_strips(cells: Sequence[Mapping[str, Any]], folder: Path) -> None:
     for ax, (data, kernel) in zip(axes, panels, strict=False):
         some = [c for c in cells if (c["data"], c["kernel"]) == (data, kernel)]
         _panel(ax, some, [READINGS[c["reading"]].title for c in some])
-        ax.set_title(f"{_NAMES[data]}, {_KERNELS[kernel]}", fontsize=10)
+        ax.set_title(f"{_data_name(some[0])}, {_KERNELS[kernel]}", fontsize=10)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    _save(figure, folder / "readings.png")
+    save_figure(figure, folder / "readings.png", dpi=110)
 
 
 def _panel(ax: Any, cells: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
@@ -94,7 +88,5 @@ def _panel(ax: Any, cells: Sequence[Mapping[str, Any]], names: Sequence[str]) ->
     ax.set_axisbelow(True)
 
 
-def _save(figure: Any, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=110)
+def _data_name(cell: Mapping[str, Any]) -> str:
+    return _NAMES[cell["data"].split()[-1]]  # the protocol, or the data set without one

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +18,9 @@ from kerneton.experiments.paper._cues import Factor, Family, dck_family, sck_fam
 from kerneton.experiments.paper._markdown import to_markdown
 from kerneton.files.output import write_text
 from kerneton.report.intervals import of_splits
+from kerneton.report.tables import csv_text
 
-# How much of the sum is SCK.
+# Weight of SCK in the sum of both kernels.
 SHARE = Factor("sck_share", (0.5, 0.3, 0.7))
 
 
@@ -31,9 +30,9 @@ def tables(
     output: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Run the paper's comparisons on Florence3D, UTKinect and MSR-Action3D, its figure and ours in every cell.
+    """Run the paper's comparisons on Florence3D, UTKinect and MSR-Action3D; its accuracy and ours in every cell.
 
-    What the paper prints is fixed; what it leaves open is chosen in every split by holding out training subjects.
+    What the paper prints is fixed; what it leaves open is chosen in every split on held-out training subjects.
     ``output`` receives ``tables.md`` and ``tables.csv``. Accuracies are fractions.
 
     >>> result = tables(data_home="/data")  # doctest: +SKIP
@@ -66,7 +65,7 @@ def tables(
 
 @dataclass(frozen=True)
 class Run:
-    """What was chosen and what it came to in every split, among which open points, with how many features."""
+    """Choice and accuracy in every split, the open points, and the number of features."""
 
     outcomes: list[Outcome]
     factors: Sequence[Factor]
@@ -85,7 +84,7 @@ def table(
 
 
 def runs(task: Task, kernels: Sequence[str], progress: Progress = silent, name: str = "") -> dict[str, Run]:
-    """Choose and test in every split. Kernels are sck, dck_d, dck_e (or dck), and at last sck+dck.
+    """Choose and test in every split. Kernels are sck, dck_d, dck_e (or dck), and last sck+dck.
 
     The sum takes SCK and the last DCK as they were chosen alone, and chooses their weights and C.
     """
@@ -168,9 +167,6 @@ def cells_of(result: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any]]]
 
 
 def _csv(result: Mapping[str, Any]) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
     columns = ["accuracy", "low", "high", "spread", "paper_accuracy", "size", "paper_size", "validation"]
-    writer.writerow(["data", "kernel", *columns])
-    writer.writerows([name, kernel, *(cell[c] for c in columns)] for name, kernel, cell in cells_of(result))
-    return buffer.getvalue()
+    rows = [[name, kernel, *(cell[c] for c in columns)] for name, kernel, cell in cells_of(result)]
+    return csv_text([["data", "kernel", *columns], *rows])

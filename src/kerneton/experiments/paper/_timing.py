@@ -1,10 +1,10 @@
-"""How long the paper's features, training and test take on one core."""
+"""Time of the paper's features, training and test on one core."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,13 @@ from kerneton.experiments.paper import _printed as printed
 from kerneton.experiments.paper._choice import Task
 from kerneton.experiments.paper._cues import dck_family, sck_family
 from kerneton.experiments.paper._markdown import to_markdown
+from kerneton.experiments.timing import timed
 from kerneton.files.output import write_text
 from kerneton.machine.normalize import CenterNormalize
 from kerneton.machine.svm import LinearSVM
 
 N_ALONE = 50  # recordings that are timed one by one
+_cpu = partial(timed, clock=time.process_time)  # other work on the machine does not count
 
 
 def timing(
@@ -32,7 +34,7 @@ def timing(
     output: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Seconds a sequence for SCK and DCK, and minutes for all of MSR-Action3D, on one core beside the paper's.
+    """Seconds per sequence for SCK and DCK, and minutes for all of MSR-Action3D, on one core, next to the paper's.
 
     A sequence is timed alone, from raw joints to features, the median over some of them; all of MSR-Action3D is features
     of all 557 by both kernels, training on 284 and recognising 273. ``output`` receives ``timing.md``.
@@ -61,10 +63,10 @@ def measure(task: Task, progress: Progress = silent) -> dict[str, Any]:
         branches = [(k, Pipeline([*e.steps, ("scale", CenterNormalize())])) for k, e in encoders.items()]
         union, machine = FeatureUnion(branches), LinearSVM(C=10)
         stages = {}
-        features, stages["features_of_training"] = _timed(lambda: union.fit_transform(known))
-        _, stages["training"] = _timed(lambda: machine.fit(features, known.labels))
-        others, stages["features_of_test"] = _timed(lambda: union.transform(unknown))
-        guessed, stages["recognition"] = _timed(lambda: machine.predict(others))
+        stages["features_of_training"], features = _cpu(partial(union.fit_transform, known))
+        stages["training"], _ = _cpu(partial(machine.fit, features, known.labels))
+        stages["features_of_test"], others = _cpu(partial(union.transform, unknown))
+        stages["recognition"], guessed = _cpu(partial(machine.predict, others))
     result["msr_action3d"] = {
         "minutes": sum(stages.values()) / 60,
         "paper_minutes": printed.MINUTES,
@@ -76,7 +78,7 @@ def measure(task: Task, progress: Progress = silent) -> dict[str, Any]:
 
 
 def _encoder(kernel: str, data: SkeletonDataset) -> Pipeline:
-    """The tables' kernel in the setting nearest to the paper's words, on one core, fitted and warm."""
+    """The kernel of the tables in the setting nearest to the paper's words, on one core, fitted and warmed up."""
     family = sck_family(data[0].n_joints) if kernel == "sck" else dck_family("E")
     encoder, _ = next(family.encoders())
     encoder.set_params(kernel__n_jobs=None).fit(data)
@@ -85,17 +87,7 @@ def _encoder(kernel: str, data: SkeletonDataset) -> Pipeline:
 
 
 def _alone(encoder: Pipeline, data: SkeletonDataset, progress: Progress, kernel: str) -> float:
-    """Median seconds from one raw recording to its features, by itself."""
-    some: Sequence[int] = np.linspace(0, len(data) - 1, min(N_ALONE, len(data))).astype(int).tolist()
-    seconds = [
-        _timed(lambda i=i: encoder.transform([data[i]]))[1]  # type: ignore[misc]
-        for i in progress(some, total=len(some), desc=f"{kernel.upper()} alone")
-    ]
-    return float(np.median(seconds))
-
-
-def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call returns, and the processor time it took: that of one core, whatever else the machine does."""
-    start = time.process_time()
-    value = call()
-    return value, time.process_time() - start
+    """Median seconds from one raw recording to its features."""
+    some = np.linspace(0, len(data) - 1, min(N_ALONE, len(data))).astype(int).tolist()
+    numbers = progress(some, total=len(some), desc=f"{kernel.upper()} alone")
+    return float(np.median([_cpu(partial(encoder.transform, [data[i]]))[0] for i in numbers]))
