@@ -2,10 +2,9 @@
 Choosing joints
 ===============
 
-Not every joint helps, and DCK's features grow with the square of their number.
+Not every joint helps, and the number of DCK's features grows with the square of the number of joints.
 
-You learn named joint sets, how to make your own, what they cost, and how the training labels themselves can weight the
-joints.
+You learn how to use named joint sets and your own, what they cost, and how joints can be weighted by the training labels.
 """
 
 import sys
@@ -25,7 +24,7 @@ data = make_actions(["wave", "clap", "punch", "kick", "pick up"], n_subjects=4, 
 # %%
 # Named joint sets
 # ----------------
-# A layout carries named sets; the paper's are A to I. Joints can also be given by name or by position.
+# A layout has named sets; the paper's are A to I. Joints can also be given by name or by position.
 
 layout = data.layout
 for name, chosen in layout.sets.items():
@@ -34,7 +33,7 @@ for name, chosen in layout.sets.items():
 # %%
 # DCK on some of them
 # -------------------
-# Pairs of joints are what DCK looks at: more joints, more pairs, more features and more time.
+# DCK uses pairs of joints: more joints mean more pairs, more features and more time.
 
 choices = {
     "hands": "A",
@@ -54,8 +53,8 @@ for name, joints in choices.items():
 # %%
 # Weights from the training labels
 # --------------------------------
-# ``weighting="alignment"`` asks of each joint alone how well it tells the training labels apart, and weights its
-# features by the answer (centred kernel alignment, squared; the mean weight is 1).
+# ``weighting="alignment"`` measures how well each joint alone distinguishes the training labels, and weights its
+# features accordingly (centred kernel alignment, squared; the mean weight is 1).
 
 poses = Preprocess().fit_transform(data)
 sck = SCK(weighting="alignment").fit(poses, data.labels)
@@ -63,7 +62,7 @@ for joint in np.argsort(-sck.weights_)[:5]:
     print(f"{layout.joints[joint]:12} {sck.weights_[joint]:.2f}")
 
 # %%
-# Drawn on the body, the larger and darker the more it weighs.
+# The same drawn on the body: joints with larger weights are larger and darker.
 
 pose = poses[0].joints[0] @ camera(poses[0])[:2].T
 figure = Figure(figsize=(8, 3.6), layout="constrained")
@@ -81,7 +80,7 @@ right.invert_yaxis()
 figure.savefig(out / "choosing_joints.png", dpi=110)
 
 # %%
-# Which choice is best is for the training subjects to say: put ``dck__kernel__joints`` or ``sck__kernel__weighting`` into a
+# Choose among them inside the training subjects: put ``dck__kernel__joints`` or ``sck__kernel__weighting`` into a
 # ``GridSearchCV`` with a splitter by subject, as in the example on EPN.
 
 print(sorted(p for p in make_recognizer("paper").get_params() if p.endswith(("__joints", "__weighting"))))

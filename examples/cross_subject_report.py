@@ -2,10 +2,10 @@
 Cross-subject report
 ====================
 
-Measure how well a recogniser does with people it has not seen, and write it down for others.
+Measure the accuracy of a recogniser on new people, and write a report.
 
-You learn why recordings of one person must not be on both sides of a split, how to evaluate two models alike, and which
-forms a report takes: text, tables, HTML, Markdown, JSON, pictures.
+You learn why recordings of one person must not be in both training and test data, how to evaluate two models on the same
+splits, and which forms a report has: text, tables, HTML, Markdown, JSON, plots.
 """
 
 import sys
@@ -24,8 +24,8 @@ data = make_actions(labels, n_subjects=4, n_takes=2, fps=15)
 # %%
 # By recording, or by person?
 # ---------------------------
-# Folds drawn among all recordings put takes of one person on both sides: the test then asks whether the model has learnt
-# these people. With new people it does worse, and that is the figure to quote.
+# Folds drawn among all recordings put takes of one person into training and test data: the test then measures whether the
+# model has learnt these people. The accuracy on new people is lower, and that is the figure to report.
 
 model = make_recognizer(kernel="sck")
 by_recording = evaluate(model, data, StratifiedKFold(n_splits=4, shuffle=True, random_state=0))
@@ -36,7 +36,7 @@ print(f"people left out      {by_person.accuracy:.1%} ± {by_person.accuracy_sd:
 # %%
 # The report
 # ----------
-# Printed, it says what was tested, how accuracy varies, where each class stands and what is taken for what.
+# Printed, it shows what was tested, how the accuracy varies, the results of each class and the most frequent mistakes.
 
 print(by_person)
 
@@ -48,8 +48,8 @@ wrong = by_person.frame("predictions").query("not correct")
 print(wrong[["recording", "label", "predicted", "score"]].round(2).head().to_string(index=False))
 
 # %%
-# As files: a page of HTML to send to a colleague, which plays the mistakes; Markdown for a lab book, JSON for programs, a
-# picture for slides.
+# As files: an HTML page to send to a colleague, which plays the mistakes; Markdown for a lab book, JSON for programs, a
+# plot for slides.
 
 by_person.to_html(out / "report.html", data)
 by_person.to_markdown(out / "report.md")
@@ -58,9 +58,9 @@ by_person.plot(title="People left out").savefig(out / "cross_subject_report.png"
 print(", ".join(path.name for path in sorted(out.iterdir())))
 
 # %%
-# Two models alike
-# ----------------
-# The same splits for both, so that differences are the models'. DCK compares how joints move against each other.
+# Two models on the same splits
+# -----------------------------
+# Both use the same splits, so that differences come from the models. DCK compares how joints move relative to each other.
 
 dck = evaluate(make_recognizer(kernel="dck"), data, LeaveOneSubjectOut())
 for name, report in (("SCK", by_person), ("DCK", dck)):

@@ -2,10 +2,10 @@
 Exact against linearised
 ========================
 
-Compare the kernels as they are defined with the dot products of the features that stand in for them.
+Compare the exact kernels with the dot products of the features that approximate them.
 
-You learn why features are used at all, how fast they approach the exact kernels as pivots are added, and what the
-pivots' margin does.
+You learn why features are used at all, how fast they approach the exact kernels as pivots are added, and the effect of the
+pivots' margin.
 """
 
 import sys
@@ -24,7 +24,7 @@ out.mkdir(parents=True, exist_ok=True)
 # A few short recordings
 # ----------------------
 # The exact kernels compare every frame of one recording with every frame of the other (SCK), or every pair of frames
-# with every pair (DCK). Twelve frames and three joints keep that bearable.
+# with every pair (DCK). With twelve frames and three joints this takes little time.
 
 data = make_actions(["wave", "clap", "bow"], n_subjects=1, n_takes=1, dropout=0)
 chosen = data.layout.indices(["head", "left_hand", "right_hand"])
@@ -45,7 +45,7 @@ for name, K in exact.items():
 # Features
 # --------
 # Without power normalisation (``power=1``) the dot product of two recordings' features approximates the kernel. Its
-# cost is one product of vectors, however long the recordings are; making the features takes time linear in the frames.
+# cost is one product of vectors, independent of the length; computing the features takes time linear in the frames.
 
 
 def features(kernel, n_pivots, margin):
@@ -66,8 +66,8 @@ for n_frames in (6, 12, 24):
 # %%
 # Error over the number of pivots
 # -------------------------------
-# Pivots on the interval alone, as the paper has them (margin 0), cut the Gaussians' tails at its ends: a bias remains
-# however many there are. With a margin of 2 σ the error falls quickly.
+# Pivots inside the interval, as in the paper (margin 0), cut the Gaussians' tails at its ends: a bias remains
+# for any number of pivots. With a margin of 2 σ the error falls quickly.
 
 counts = [3, 4, 5, 6, 8, 10, 12]
 curves = {}
@@ -90,8 +90,8 @@ figure.axes[0].set_yscale("log")
 figure.savefig(out / "exact_against_linearised.png", dpi=110)
 
 # %%
-# Does the bias matter? Not to a classifier: it needs kernels that tell actions apart, not these very ones. Where values
-# must be right, in tests for instance, take a margin.
+# Does the bias matter? Not for a classifier: it needs kernels that distinguish actions, not these exact values. Where the
+# values must be right, for example in tests, use a margin.
 
 assert curves["SCK, margin 2 σ"][-1] < 1
 assert curves["DCK, margin 2 σ"][-1] < 1

@@ -2,10 +2,10 @@
 Explanation
 ===========
 
-Ask a recogniser why: which joints, which pairs of joints and which moments spoke for a class and against it.
+Explain a prediction: which joints, which pairs of joints and which moments support a class or oppose it.
 
-You learn what is exact in an explanation and what is measured, how to ask why it is this class and not that one, and
-which joints matter for a class at large.
+You learn what is exact in an explanation and what is measured, how to explain why it is this class and not another one, and
+which joints matter for a class in general.
 """
 
 import sys
@@ -22,8 +22,8 @@ out.mkdir(parents=True, exist_ok=True)
 # %%
 # A recogniser and a recording it has not seen
 # --------------------------------------------
-# Trained on three people; the fourth is asked about. The paper's two kernels make the plainest explanations: SCK has a
-# part for each joint, DCK one for each pair of joints.
+# Trained on three people; the recording is of a fourth. The paper's two kernels give the simplest explanations: SCK has
+# one part per joint, DCK one part per pair of joints.
 
 data = make_actions(["kick", "punch", "throw", "bow"], n_subjects=4, n_takes=2, fps=15)
 is_new = data.subjects == "4"
@@ -45,8 +45,8 @@ for row in why.joint_table()[:5]:
     print(f"  {row['joint']:15} {row['value']:+.3f}")
 
 # %%
-# Moments are another matter: every frame enters every feature. Their part is measured by occlusion, how much the value
-# falls when the body is out of sight for a while, and such parts need not sum to anything.
+# Moments are different, because every frame contributes to every feature. Their effect is measured by occlusion: how much
+# the value falls if the body is hidden for a while. Such values do not have to sum to the decision value.
 
 print(why.moments_kind)
 best = max(why.moments, key=lambda m: m.value)

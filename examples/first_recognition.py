@@ -2,10 +2,10 @@
 First recognition
 =================
 
-Train a recogniser on the recordings of four people and let it name the actions of a fifth.
+Train a recogniser on the recordings of four people and predict the actions of a fifth.
 
-You learn the three objects that everything else is made of: a recording (`SkeletonSequence`), a set of recordings
-(`SkeletonDataset`) and a recogniser (a scikit-learn classifier).
+You learn the three most important objects: a recording (`SkeletonSequence`), a set of recordings (`SkeletonDataset`) and a
+recogniser (a scikit-learn classifier).
 """
 
 import sys
@@ -20,8 +20,8 @@ out.mkdir(parents=True, exist_ok=True)
 # %%
 # Recordings
 # ----------
-# Five generated people perform four actions twice each. A recording is an array of shape (frames, joints, 3) with what
-# is known about it: label, subject, frame rate, and the layout that names its joints.
+# Five generated people perform four actions twice each. A recording is an array of shape (frames, joints, 3) with
+# metadata: label, subject, frame rate, and the layout that names its joints.
 
 data = make_actions(["wave", "drink", "clap", "sit down"], n_subjects=5, n_takes=2)
 print(data)
@@ -30,7 +30,7 @@ print(data[0], "with joints of shape", data[0].joints.shape)
 # %%
 # Four people to learn from, one to test on
 # -----------------------------------------
-# What matters in practice is a person the machine has not seen, so people are divided, not recordings.
+# In practice a recogniser meets new people, so the split is by people, not by recordings.
 
 is_new = data.subjects == "5"
 known = data.select((~is_new).nonzero()[0])
@@ -39,8 +39,8 @@ new = data.select(is_new.nonzero()[0])
 # %%
 # Fit and predict
 # ---------------
-# The recogniser takes recordings of any length as they come, gaps included. Told who is in them, it tries on its own
-# training subjects whether left and right are one, and whether it matters how people stand to the camera.
+# The recogniser takes recordings of any length, also with gaps. If subjects are known, it tests on held-out training
+# subjects whether an action and its mirror image count as the same action, and whether the direction that people face matters.
 
 model = make_recognizer()
 model.fit(known, known.labels)
@@ -56,7 +56,7 @@ print(f"accuracy {model.score(new, new.labels):.0%} of {len(new)} recordings")
 # %%
 # What it saw
 # -----------
-# Left limbs are orange, right limbs blue; a faint line is the way a hand or foot came.
+# Left limbs are orange, right limbs blue; faint lines are the paths of hands and feet.
 
 named = [
     s.replace(label=f"{s.label}, recognised as {p}") for s, p in zip(new[::2], predicted[::2], strict=True)

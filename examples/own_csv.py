@@ -2,10 +2,10 @@
 Your own CSV
 ============
 
-From a folder of CSV files to a recogniser and an honest estimate of how good it is.
+From a folder of CSV files to a recogniser and an estimate of its accuracy on new people.
 
-You learn what a CSV of joints looks like, how folders name labels and subjects, how to look over a data set before
-training on it, and how to test on people who were not trained on.
+You learn what a CSV file of joints looks like, how folders give labels and subjects, how to check a data set before
+training, and how to test on people who are not in the training data.
 """
 
 import sys
@@ -19,7 +19,7 @@ out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 # %%
 # A folder of CSV files
 # ---------------------
-# This makes one; yours exists already. The tree says what is in a file: ``label/subject/file.csv``.
+# This makes one; you have yours. The folders give label and subject: ``label/subject/file.csv``.
 
 folder = out / "own_csv"
 for recording in make_actions(["drink", "draw X", "draw circle"], n_subjects=4, n_takes=2):
@@ -28,7 +28,7 @@ for recording in make_actions(["drink", "draw X", "draw circle"], n_subjects=4, 
     write(path, [recording])
 
 # %%
-# A row is a frame, and columns are called after joints and axes. A column ``time`` gives the frame rate; confidences
+# A row is a frame, and columns are named after joints and axes. A column ``time`` gives the frame rate; confidences
 # are optional, and an empty cell is a joint that was not seen.
 
 first = sorted(folder.glob("*/*/*.csv"))[0]
@@ -45,10 +45,10 @@ data = load_folder(folder)
 print(summarize(data))
 
 # %%
-# How well are the actions told apart?
-# ------------------------------------
-# Each person in turn is recognised by a model that was trained on the others. ``kernel="sck"`` asks for the plainest and
-# quickest recogniser; leave it out for one that looks at more.
+# How well are the actions distinguished?
+# ---------------------------------------
+# Each person in turn is recognised by a model that was trained on the others. ``kernel="sck"`` gives the simplest and
+# fastest recogniser; without it you get the default recogniser, which uses more cues.
 
 report = evaluate(make_recognizer(kernel="sck"), data, "leave-one-subject-out")
 print(report)
@@ -57,7 +57,7 @@ report.plot(title="Each person by the others").savefig(out / "own_csv_confusion.
 # %%
 # A model of all recordings
 # -------------------------
-# Files that name their labels in another way need a pattern, ``load_folder(folder, pattern="{label}_{subject}_{take}")``,
+# Files with labels in their names need a pattern, ``load_folder(folder, pattern="{label}_{subject}_{take}")``,
 # or a table ``index.csv`` with the columns file, label and subject.
 
 model = make_recognizer(kernel="sck").fit(data, data.labels)

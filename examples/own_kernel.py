@@ -2,10 +2,10 @@
 A kernel of your own
 ====================
 
-A kernel is a class with ``fit`` and ``transform``, recordings in and features out. One file, one line, and it can be fitted,
-evaluated, saved and loaded like SCK and DCK. This one describes a recording by how far each joint travels.
+A kernel is a class with ``fit`` and ``transform`` that turns recordings into features. With one file and one line it can be
+fitted, evaluated, saved and loaded like SCK and DCK. This one describes a recording by how far each joint travels.
 
-You learn what a kernel must offer, how to build a recogniser from it, and how to keep it in a model file.
+You learn what a kernel must provide, how to build a recogniser with it, and how to save it in a model file.
 """
 
 import sys
@@ -60,7 +60,7 @@ class Travel(TransformerMixin, BaseEstimator):
 # %%
 # A recogniser
 # ------------
-# A branch is preprocessing, a kernel, and features centred on the training mean. One line per branch.
+# A branch is a preprocessing step, a kernel, and the centring of its features. One line per branch.
 
 data = make_actions(["wave", "clap", "kick", "sit down"], n_subjects=4, n_takes=2)
 model = Recognizer([("travel", Branch(Preprocess(), Travel(), CenterNormalize()))], machine=LinearSVM(C=10))
@@ -78,7 +78,7 @@ why.plot().savefig(out / "own_kernel.png", dpi=110)
 # %%
 # Keep it
 # -------
-# A model file cannot bring code. Whoever loads it names the classes that it may hold.
+# A model file contains no code. To load it, name the classes that it may contain.
 
 file = model.save(out / "travel.kern")
 again = load(file, classes=[Travel])

@@ -2,11 +2,11 @@
 Unknown actions
 ===============
 
-A recogniser that knows five actions names one of the five, whatever it is shown. Teach it to say "none of these", and to
-say how sure it is.
+A recogniser that knows five actions always predicts one of the five. Train it to answer "none of these", and to give
+probabilities.
 
-You learn calibrated probabilities, the score of being unknown, and how its threshold follows from a rate of false alarms
-that you choose.
+You learn calibrated probabilities, the score of being unknown, and how its threshold follows from a false alarm rate that
+you choose.
 """
 
 import sys
@@ -24,7 +24,7 @@ out.mkdir(parents=True, exist_ok=True)
 # %%
 # Actions that are taught, and actions that are not
 # -------------------------------------------------
-# Six people teach, three others are recognised. Three actions are never taught.
+# Six people are in the training data, three others are recognised. Three actions are not in the training data.
 
 taught = ["wave", "clap", "drink", "kick", "sit down"]
 others = ["bow", "throw", "draw circle"]
@@ -39,8 +39,8 @@ train, known, unknown = (
 # %%
 # Fit
 # ---
-# Probabilities and the threshold are learnt from training subjects held out in turn; for "none of these", classes are
-# left out besides. ``false_alarm`` is the share of recordings of known actions that may be refused.
+# Probabilities and the threshold are learnt on training subjects held out in turn; for "none of these", classes are also
+# left out. ``false_alarm`` is the share of recordings of known actions that may be rejected.
 
 model = make_recognizer(kernel="sck", calibrate=True, false_alarm=0.1, reject=True)
 model.set_params(sck__kernel__joints="key")
@@ -60,9 +60,9 @@ for said, recording in list(zip(model.predictions(unknown), unknown, strict=True
     print(f"{recording.label:12} {doubt}, never taught")
 
 # %%
-# How well are they told apart?
-# -----------------------------
-# A point is a recording of a person that the model has not seen. Right of the line it is refused.
+# How well are they distinguished?
+# --------------------------------
+# A point is a recording of a new person. Those to the right of the line are rejected.
 
 scores = model.unknown_score(known), model.unknown_score(unknown)
 truth = np.repeat([0, 1], [len(known), len(unknown)])

@@ -2,8 +2,8 @@
 What EPN does
 =============
 
-Eigenvalue power normalisation raises the spectrum of the tensors to a power γ < 1. See what that does to a spectrum, to
-a kernel, and to accuracy.
+Eigenvalue power normalisation raises the spectrum of the tensors to a power γ < 1. See the effect on a spectrum, on a
+kernel, and on the accuracy.
 
 You learn what the parameter ``power`` means and how to choose it without looking at the test subjects.
 """
@@ -27,8 +27,8 @@ out.mkdir(parents=True, exist_ok=True)
 # %%
 # The spectrum of a slice
 # -----------------------
-# The hands of a person who waves hang at rest for a while, then swing. The resting pose fills many frames, so it has the
-# largest eigenvalue by far, although it says nothing about waving: a burst.
+# The hands of a person who waves are at rest for a while, then swing. The resting pose fills many frames, so it has by far
+# the largest eigenvalue, although it contains no information about waving: a burst.
 
 data = make_actions(n_subjects=8, n_takes=1, fps=15)
 wave = Preprocess().fit_transform(data[:1])[0]
@@ -50,10 +50,10 @@ figure = plot_sweep(
 figure.savefig(out / "what_epn_does_spectrum.png", dpi=110)
 
 # %%
-# What it does to accuracy
-# ------------------------
-# γ = 1 is no normalisation. Each half of the people is recognised by a model trained on the other half; nine of the
-# twenty joints, the set called "key", make it quick.
+# Effect on the accuracy
+# ----------------------
+# γ = 1 is no normalisation. Each half of the people is recognised by a model trained on the other half; to save time only
+# nine of the twenty joints are used, the set called "key".
 
 protocol = SubjectKFold(n_splits=2)
 recognizer = make_recognizer(kernel="sck").set_params(sck__kernel__joints="key")
@@ -71,8 +71,8 @@ figure.savefig(out / "what_epn_does_accuracy.png", dpi=110)
 # %%
 # Choosing it
 # -----------
-# Reading the best γ off the curve above would be choosing on the test subjects. A search inside the training subjects,
-# by people again, is an honest way.
+# Taking the best γ from the curve above would be a choice on the test subjects. Search inside the training subjects
+# instead, again with a split by people.
 
 training = data.select(np.flatnonzero(data.subjects < "5"))
 search = GridSearchCV(recognizer, {"sck__kernel__power": [1.0, 0.36]}, cv=SubjectKFold(n_splits=2))

@@ -2,10 +2,10 @@
 What SCK sees
 =============
 
-Look into the tensor that the sequence compatibility kernel makes of one joint.
+Look into the tensor that the sequence compatibility kernel computes for one joint.
 
-You learn what pivots are, why the tensor is a soft histogram of places at times, and why it keeps the order in which
-they were visited.
+You learn what pivots are, why the tensor is a soft histogram of positions over time, and why it contains the order in which
+positions were visited.
 """
 
 import sys
@@ -22,8 +22,8 @@ out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
 
 # %%
-# The way of a hand
-# -----------------
+# The path of a hand
+# ------------------
 # Two actions of one person, centred on the hips, with every bone scaled to the same length.
 
 labels = ["draw circle", "draw X"]
@@ -39,8 +39,8 @@ print(f"the {hand}: {len(ways[0])} and {len(ways[1])} frames, the person draws w
 # %%
 # Pivots
 # ------
-# A coordinate becomes its closeness to each of Z pivots, φ(x), and a time likewise, z(s/T). Products of two such
-# vectors are nearly Gaussian kernels of the difference. The paper takes 5 pivots an axis and 6 in time; more show more.
+# A coordinate becomes its closeness to each of Z pivots, φ(x), and a time likewise, z(s/T). Dot products of two such
+# vectors approximate a Gaussian kernel. The paper uses 5 pivots per axis and 6 in time; with more, the picture is sharper.
 
 N_SPACE, N_TIME = 30, 6
 SIGMA_SPACE, SIGMA_TIME = 0.08, 0.15
@@ -70,7 +70,7 @@ figure.savefig(out / "what_sck_sees_pivots.png", dpi=110)
 # %%
 # The tensor
 # ----------
-# T = 1/T Σ_s v⊗v⊗v. Its block of x pivots × y pivots at one time pivot is a soft picture of where the hand was around
+# T = 1/T Σ_s v⊗v⊗v. Its block of x pivots × y pivots at one time pivot is a blurred picture of where the hand was around
 # that time. Summed over all times it shows where the hand was, but not in which order: sitting down and standing up
 # would look alike.
 
@@ -88,8 +88,8 @@ for row, label, way in zip(figure.subplots(2, N_TIME + 1), labels, ways, strict=
 figure.savefig(out / "what_sck_sees_tensor.png", dpi=110)
 
 # %%
-# The whole tensor holds every such product, also x pivots × x pivots × time. Being symmetric, it is kept as its unique
-# entries, for every joint: those are the features that ``kerneton.SCK`` returns.
+# The whole tensor contains every such product, also x pivots × x pivots × time. It is symmetric, so only its unique
+# entries are kept for every joint: those are the features that ``kerneton.SCK`` returns.
 
 d = vectors(ways[0]).shape[1]
-print(f"{d} numbers a frame, {d**3:,} entries, of which {d * (d + 1) * (d + 2) // 6:,} differ")
+print(f"{d} numbers per frame, {d**3:,} entries, of which {d * (d + 1) * (d + 2) // 6:,} differ")
