@@ -12,11 +12,11 @@ from kerneton.exceptions import FormatError, MissingDataError, ParameterError
 from kerneton.files.readers import read, write
 from kerneton.files.summary import summarize
 from kerneton.studio.demo import add_demo
-from kerneton.studio.facts import motion
 from kerneton.studio.library import Library
+from kerneton.studio.recording_info import motion
 from kerneton.studio.share import export
 from kerneton.studio.trainer import read_folder
-from kerneton.studio.uploads import staging_place, take_in
+from kerneton.studio.uploads import staging_path, take_in
 from kerneton.studio.warnings import warnings_of
 
 WAVE = "wave/s1/s01_wave_t1.npz"
@@ -169,16 +169,16 @@ def test_a_change_that_a_crash_cut_short_is_completed(library, folder):
 
 def test_what_is_added_while_the_folder_is_read_is_in_the_list(folder, monkeypatch):
     library = Library(folder)
-    facts = library.files.facts
+    info = library.files.info
     late = folder / "__studio__" / "incoming" / "late.npz"
     write(late, make_actions(["bow"], n_subjects=1, n_takes=1))
 
     def while_reading(path):
         if late.exists():
             library.add([("__studio__/incoming/late.npz", "bow/ann/late.npz")])
-        return facts(path)
+        return info(path)
 
-    monkeypatch.setattr(library.files, "facts", while_reading)
+    monkeypatch.setattr(library.files, "info", while_reading)
     library.scan()
     assert "bow/ann/late.npz" in library.records
     assert len(library.records) == 10
@@ -330,7 +330,7 @@ def test_warnings_stand_beside_the_recordings_that_the_summary_names(folder):
 
 def upload(library: Library, batch: str, tree: dict[str, bytes]) -> None:
     for path, data in tree.items():
-        target = staging_place(library, batch, path)
+        target = staging_path(library, batch, path)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
 
@@ -357,7 +357,7 @@ def test_every_format_can_be_dropped_seen_and_edited(tmp_path, kind):
         assert told["broken"] == []
         assert told["added"]
         for id in told["added"]:
-            assert library.record(id).facts.n_frames == motion(library.sequence(id))["frames"]
+            assert library.record(id).info.n_frames == motion(library.sequence(id))["frames"]
         moved = library.assign(told["added"], label="greet", subject="ann")
         again = Library(library.root)
         again.scan()

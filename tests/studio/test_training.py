@@ -13,9 +13,10 @@ from websockets.sync.client import connect
 
 import kerneton
 from kerneton.exceptions import DataError, MissingDataError, ParameterError
+from kerneton.recognize.model_file import load
 from kerneton.report.intervals import interval
-from kerneton.studio import pose
-from kerneton.studio.live import Window, frame_of
+from kerneton.studio import pose, recognizing
+from kerneton.studio.live import Watcher, Window, frame_of
 from kerneton.studio.server import Studio
 from kerneton.studio.trainer import read_folder, record_next
 
@@ -87,11 +88,9 @@ def test_segments_of_the_long_take_are_found_in_order(trained):
 
 def test_segments_are_told_in_the_frames_of_the_recording(trained):
     """Every second frame of it, at half the rate: the same segments, at half the frame numbers."""
-    from kerneton.studio import recognizing
-
     long = trained.studio.library.sequence(long_take(trained)["id"])
     model, figures = trained.studio.models.figures()
-    spotter = recognizing.load_model(model.with_name("spotter.kern"))
+    spotter = load(model.with_name("spotter.kern"))
     half = long.replace(joints=long.joints[::2], confidence=None, fps=long.fps / 2)
     whole, halved = (recognizing.segments(spotter, s, figures["fps"]) for s in (long, half))
     assert [s["label"] for s in halved] == [s["label"] for s in whole] == LONG
@@ -127,12 +126,9 @@ def test_a_long_take_is_watched_live(trained):
 
 
 def test_a_source_that_begins_anew_is_watched_anew(trained):
-    from kerneton.studio import recognizing
-    from kerneton.studio.live import Watcher
-
     path, figures = trained.studio.models.figures()
-    spotter = recognizing.load_model(path.with_name("spotter.kern"))
-    watcher = Watcher(recognizing.load_model(path), spotter, figures)
+    spotter = load(path.with_name("spotter.kern"))
+    watcher = Watcher(load(path), spotter, figures)
     kick = trained.studio.library.sequence("kick/bob/kick-bob.npz")
     rows = np.nan_to_num(np.concatenate([kick.joints, np.isfinite(kick.joints[..., :1])], axis=-1))
     frames = [(i / kick.fps, row) for i, row in enumerate(rows)]
@@ -154,7 +150,7 @@ def test_a_replayed_recording_gets_its_label_live(trained):
     with connect(f"ws://127.0.0.1:{trained.port}/api/live?token={TOKEN}") as page:
         assert json.loads(page.recv(timeout=60))["labels"] == ["clap", "kick", "wave"]
         page.send(json.dumps({"replay": "kick/bob/kick-bob.npz"}))
-        n = trained.studio.library.record("kick/bob/kick-bob.npz").facts.n_frames
+        n = trained.studio.library.record("kick/bob/kick-bob.npz").info.n_frames
         for at in range(n):
             page.send(json.dumps({"at": at}))
         while "label" not in (told := json.loads(page.recv(timeout=60))) or told["t"] < (n - 1) / 30 - 1e-6:

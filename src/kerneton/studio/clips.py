@@ -1,4 +1,4 @@
-"""Segments of long recordings, and the files that they become for the command line."""
+"""Segments of long recordings, and the files with these segments for the command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
 from kerneton.files.output import write_text
 from kerneton.files.readers import write
-from kerneton.studio import places
+from kerneton.studio import folders
 from kerneton.studio.journal import Step
 
 _MOST = 10_000  # segments of a recording
@@ -27,32 +27,29 @@ def check_segments(segments: Any, n_frames: int, where: str) -> list[dict[str, A
         raise ParameterError(f"{where}: expected a list of at most {_MOST} segments")
     checked, problems = [], []
     for number, segment in enumerate(segments, start=1):
-        start, stop, label = (
-            (segment.get(key) for key in ("start", "stop", "label"))
-            if isinstance(segment, dict)
-            else (None, None, None)
-        )
+        given = segment if isinstance(segment, dict) else {}
+        start, stop, label = given.get("start"), given.get("stop"), given.get("label")
         if not (type(start) is int and type(stop) is int and 0 <= start < stop <= n_frames):
             problems.append(f"segment {number}: frames {start} to {stop} of {n_frames}")
             continue
-        checked.append({"start": start, "stop": stop, "label": places.check_name(label, "label")})
+        checked.append({"start": start, "stop": stop, "label": folders.check_name(label, "label")})
     if problems:
         raise ParameterError(f"{where}: " + "; ".join(problems[:5]))
     return sorted(checked, key=lambda s: (s["start"], s["stop"], s["label"] or ""))
 
 
-def clip_place(source: str, segment: dict[str, Any]) -> str | None:
-    """Where a segment's file lies; None for one without a label.
+def clip_path(source: str, segment: dict[str, Any]) -> str | None:
+    """Path of a segment's file; None for a segment without a label.
 
-    >>> clip_place("__studio__/unlabelled/ann/day.csv", {"start": 5, "stop": 40, "label": "bow"})
+    >>> clip_path("__studio__/unlabelled/ann/day.csv", {"start": 5, "stop": 40, "label": "bow"})
     'bow/ann/day@5-40.npz'
     """
     if segment["label"] is None:
         return None
     path = PurePosixPath(source)
-    inside = path.relative_to(places.UNLABELLED) if source.startswith(places.UNLABELLED) else path
+    inside = path.relative_to(folders.UNLABELLED) if source.startswith(folders.UNLABELLED) else path
     subject = inside.parts[0] if len(inside.parts) > 1 else None
-    return places.place(segment["label"], subject, f"{path.stem}@{segment['start']}-{segment['stop']}.npz")
+    return folders.path_of(segment["label"], subject, f"{path.stem}@{segment['start']}-{segment['stop']}.npz")
 
 
 def source_of(id: str, edits: Edits) -> str | None:
@@ -60,63 +57,47 @@ def source_of(id: str, edits: Edits) -> str | None:
     if "@" not in id:
         return None
     for source, fields in edits.items():
-        if any(clip_place(source, segment) == id for segment in fields.get("segments", ())):
+        if any(clip_path(source, segment) == id for segment in fields.get("segments", ())):
             return source
     return None
 
 
 def relabel(id: str, label: str | None, edits: Edits) -> list[Step]:
-    """The step that gives a segment another label, or takes it out of its recording."""
+    """The step that gives a segment another label, or removes it from its recording."""
     source = source_of(id, edits)
     if source is None:
         return []
     old = edits[source]["segments"]
-    new = []
-    for segment in old:
-        if clip_place(source, segment) != id:
-            new.append(segment)
-        elif label is not None:
-            new.append({**segment, "label": label})
+    new = [{**segment, "label": label} if clip_path(source, segment) == id else segment for segment in old]
+    if label is None:
+        new = [segment for segment in old if clip_path(source, segment) != id]
     return [{"edit": [source, "segments", old, new]}]
 
 
 def sync(root: Path, edits: Edits, load: Callable[[str], list[SkeletonSequence]]) -> set[str]:
-    """Write the files of segments that have none, remove those whose segment is gone; the files that changed.
+    """Write missing files of segments, remove files whose segment is gone; returns the files that changed.
 
-    The studio's own files are known by a list beside the edits, so that no other file is ever removed.
+    A list next to the edits names the studio's own files, so that no other file is ever removed.
     """
-    listing = root / places.STUDIO / "clips.txt"
+    listing = root / folders.STUDIO / "clips.txt"
     ours = set(listing.read_text(encoding="utf-8").splitlines()) if listing.exists() else set()
     wanted: dict[str, tuple[str, dict[str, Any]]] = {}
     for source, fields in edits.items():
-        if (root / source).exists() and source.startswith(places.UNLABELLED):
+        if (root / source).exists() and source.startswith(folders.UNLABELLED):
             for segment in fields.get("segments", ()):
-                target = clip_place(source, segment)
-                if target is not None:
+                if (target := clip_path(source, segment)) is not None:
                     wanted[target] = (source, segment)
     if ours == set(wanted) and all((root / path).exists() for path in wanted):
         return set()
     write_text(listing, "".join(f"{path}\n" for path in sorted(ours | set(wanted))))
-    changed = ours - set(wanted)
-    for target, (source, segment) in wanted.items():
-        if target in ours and (root / target).exists():
-            continue
-        changed.add(target)
-        whole = load(source)[0]
-        frames = slice(segment["start"], segment["stop"])
-        write(
-            root / target,
-            [
-                whole.replace(
-                    joints=whole.joints[frames],
-                    confidence=None if whole.confidence is None else whole.confidence[frames],
-                    label=segment["label"],
-                    name=PurePosixPath(target).stem,
-                )
-            ],
-        )
-    for path in ours - set(wanted):
+    gone = ours - set(wanted)
+    missing = {path for path in wanted if path not in ours or not (root / path).exists()}
+    for target in missing:
+        source, segment = wanted[target]
+        names = {"label": segment["label"], "name": PurePosixPath(target).stem}
+        write(root / target, [load(source)[0].cut(segment["start"], segment["stop"], **names)])
+    for path in gone:
         (root / path).unlink(missing_ok=True)
-        places.remove_empty_folders(root, (root / path).parent)
+        folders.remove_empty_folders(root, (root / path).parent)
     write_text(listing, "".join(f"{path}\n" for path in sorted(wanted)))
-    return changed
+    return gone | missing

@@ -1,4 +1,4 @@
-"""What every request must pass: host, origin, token and size; and the headers that every answer carries."""
+"""Checks of every request (host, origin, token, size), and the security headers of every response."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_JSON = 64 << 20  # bytes of a request that is not an upload
-PROTOCOL = (
-    "kerneton"  # of WebSockets; browsers cannot send them other headers, so the token travels as a second one
-)
+# Subprotocol of web sockets: browsers cannot send them other headers, so the token is sent as a second subprotocol.
+PROTOCOL = "kerneton"
 
 
 class Guard:
@@ -49,15 +48,14 @@ class Guard:
                 await receive()
                 await send({"type": "websocket.close", "code": 4000 + refused[0], "reason": refused[1]})
             return
-        answer = self._dressed(send)
-        if refused is not None:
-            await _plain(answer, *refused)
-            return
+        answer = self._with_headers(send)
         limit = self.max_upload if scope["path"].startswith("/api/uploads/") else MAX_JSON
-        if int(headers.get("content-length") or 0) > limit:
-            await _plain(answer, 413, f"at most {limit >> 20} MiB are accepted")
-            return
-        await self.app(scope, _limited(receive, limit), answer)
+        if refused is None and int(headers.get("content-length") or 0) > limit:
+            refused = 413, f"at most {limit >> 20} MiB are accepted"
+        if refused is None:
+            await self.app(scope, _limited(receive, limit), answer)
+        else:
+            await _plain(answer, *refused)
 
     def _refuse(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         if headers.get("host") not in self.hosts:
@@ -91,7 +89,7 @@ class Guard:
             hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode()) for text in given
         )
 
-    def _dressed(self, send: Send) -> Send:
+    def _with_headers(self, send: Send) -> Send:
         extra = [
             (b"content-security-policy", self.policy.encode()),
             (b"x-content-type-options", b"nosniff"),
@@ -102,7 +100,7 @@ class Guard:
             (b"permissions-policy", b"camera=(self), microphone=(), geolocation=()"),
         ]
 
-        async def dressed(message: MutableMapping[str, Any]) -> None:
+        async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 present = {key for key, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *extra]
@@ -110,11 +108,11 @@ class Guard:
                     message["headers"].append((b"cache-control", b"no-store"))
             await send(message)
 
-        return dressed
+        return with_headers
 
 
 class TooLargeError(Exception):
-    """A body that went past its limit without having said so."""
+    """A body that exceeds its limit without a content-length."""
 
 
 def _limited(receive: Receive, limit: int) -> Receive:

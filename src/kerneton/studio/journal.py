@@ -1,14 +1,14 @@
-"""Every change is a line in a file before it happens, so that nothing is lost and everything can be undone.
+"""Every change is written to a file before it is carried out, so that nothing is lost and everything can be undone.
 
 An action is a list of steps, each with its inverse:
 
-- ``{"move": [from, to]}``: a file goes to another place below the folder;
+- ``{"move": [from, to]}``: a file moves to another path below the folder;
 - ``{"edit": [recording, field, old, new]}``: a note or the segments of a recording.
 
-``journal.jsonl`` holds a line per action, undo and redo, written before anything is done, so that the end of the process
-loses nothing; `Journal.sync` brings it to the disk, which the server asks for several times a second. ``edits.json``
-holds the notes and segments that result, and the number of the last line that is in it: edits of later lines are made
-again when the journal is opened. Of moves only the last line can be unfinished, and a move may be repeated without harm.
+``journal.jsonl`` holds one line per action, undo and redo, written before the action is carried out, so that nothing is lost
+when the process ends; `Journal.sync` flushes it to the disk, which the server does several times a second. ``edits.json``
+holds the resulting notes and segments, and the number of the last line that they include: edits of later lines are applied
+again when the journal is opened. Only the moves of the last line can be unfinished, and a move may be repeated safely.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from kerneton.exceptions import FormatError
 from kerneton.files.output import write_text
-from kerneton.studio.places import remove_empty_folders
+from kerneton.studio.folders import remove_empty_folders
 
 Step = dict[str, list[Any]]
 Action = dict[str, Any]  # {"what": text, "steps": [...]}
@@ -71,29 +71,20 @@ class Journal:
         """Whether there is something to undo, and to redo."""
         return bool(self.done), bool(self.undone)
 
-    def do(self, what: str, steps: list[Step]) -> Action:
-        """Carry out an action; what was undone before can no longer be redone."""
-        action = {"what": what, "steps": steps}
-        self._record({"do": action})
-        return action
+    def do(self, what: str, steps: list[Step]) -> list[Step]:
+        """Carry out an action and return its steps; what was undone before can no longer be redone."""
+        return self._record({"do": {"what": what, "steps": steps}})
 
     def undo(self) -> list[Step] | None:
-        """Take the last action back and return the steps that did it; None where there is none."""
-        if not self.done:
-            return None
-        steps = inverse(self.done[-1])
-        self._record({"undo": self.done[-1]["what"]})
-        return steps
+        """Undo the last action and return the steps that were done; None where there is none."""
+        return self._record({"undo": self.done[-1]["what"]}) if self.done else None
 
     def redo(self) -> list[Step] | None:
-        """Repeat what was last undone and return its steps; None where nothing was."""
-        if not self.undone:
-            return None
-        steps: list[Step] = self.undone[-1]["steps"]
-        self._record({"redo": self.undone[-1]["what"]})
-        return steps
+        """Repeat what was last undone and return its steps; None where there is none."""
+        return self._record({"redo": self.undone[-1]["what"]}) if self.undone else None
 
-    def _record(self, line: dict[str, Any]) -> None:
+    def _record(self, line: dict[str, Any]) -> list[Step]:
+        """Write a line, carry it out, and return its steps."""
         self.home.mkdir(parents=True, exist_ok=True)
         line = {"n": self.number + 1, **line}
         size = self._journal.stat().st_size if self._journal.exists() else 0
@@ -104,10 +95,12 @@ class Journal:
             os.truncate(self._journal, size)
             raise
         with self._lock:
-            self._carry_out(self._remember(line))
+            steps = self._remember(line)
+            self._carry_out(steps)
+        return steps
 
     def sync(self) -> None:
-        """Bring every change to the disk, so that a loss of power loses nothing either."""
+        """Flush every change to the disk, so that a power failure loses nothing."""
         with self._lock:
             number = self.number
             if number == self._synced:
@@ -119,19 +112,17 @@ class Journal:
         self._synced = number
 
     def _remember(self, line: dict[str, Any]) -> list[Step]:
-        """Keep the stacks of done and undone actions; the steps that the line asks for."""
+        """Update the stacks of done and undone actions; returns the steps of the line."""
         self.number = line["n"]
-        if "do" in line:
-            self.done.append(line["do"])
-            self.undone.clear()
-            steps: list[Step] = line["do"]["steps"]
-            return steps
         if "undo" in line:
             self.undone.append(self.done.pop())
             return inverse(self.undone[-1])
-        self.done.append(self.undone.pop())
-        again: list[Step] = self.done[-1]["steps"]
-        return again
+        if "do" in line:
+            self.done.append(line["do"])
+            self.undone.clear()
+        else:
+            self.done.append(self.undone.pop())
+        return self.done[-1]["steps"]
 
     def _carry_out(self, steps: list[Step], *, files: bool = True) -> None:
         for step in steps:
@@ -147,7 +138,7 @@ class Journal:
             else:
                 recording, field, _, new = step["edit"]
                 fields = self.edits.setdefault(recording, {})
-                if new is None or new == [] or new == "":
+                if new in (None, [], ""):
                     fields.pop(field, None)
                 else:
                     fields[field] = new

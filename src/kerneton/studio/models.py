@@ -1,7 +1,8 @@
-"""Trained models with date, data and figures: a folder each below ``__studio__/models``."""
+"""Trained models with date, data and figures: one folder each below ``__studio__/models``."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -10,13 +11,13 @@ from typing import Any
 
 from kerneton.exceptions import MissingDataError
 from kerneton.files.output import write_text
-from kerneton.studio import places
+from kerneton.studio import folders
 
 _NAME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{6}(_[0-9]+)?")
 
 
 class Models:
-    """The models of a folder; the newest is the present one unless another was chosen.
+    """The models of a folder; the newest is in use unless another was chosen.
 
     >>> import tempfile
     >>> Models(Path(tempfile.mkdtemp())).listing()
@@ -24,7 +25,7 @@ class Models:
     """
 
     def __init__(self, root: Path) -> None:
-        self.home = root / places.MODELS
+        self.home = root / folders.MODELS
 
     def listing(self) -> list[dict[str, Any]]:
         """Figures of every model, the newest first."""
@@ -46,17 +47,14 @@ class Models:
 
     @property
     def present(self) -> str | None:
-        """The name of the model that suggests labels and watches."""
-        chosen = self.home / "present.txt"
-        if chosen.exists():
-            name = chosen.read_text(encoding="utf-8").strip()
-            if _NAME.fullmatch(name) and (self.home / name / "model.kern").exists():
-                return name
+        """The name of the model in use, for suggestions and live labels."""
+        with contextlib.suppress(OSError, MissingDataError):
+            return self.path((self.home / "present.txt").read_text(encoding="utf-8").strip()).parent.name
         newest = self.listing()
         return newest[0]["name"] if newest else None
 
     def choose(self, name: str | None) -> None:
-        """Make a model the present one; None for the newest, whichever that is."""
+        """Use this model from now on; None always uses the newest."""
         if name is None:
             (self.home / "present.txt").unlink(missing_ok=True)
         else:
@@ -71,7 +69,7 @@ class Models:
         shutil.move(str(folder), str(trash / f"model {name}"))
 
     def figures(self) -> tuple[Path, dict[str, Any]]:
-        """The present model's file and figures."""
+        """File and figures of the model in use."""
         name = self.present
         if name is None:
             raise MissingDataError("there is no model yet: train one")

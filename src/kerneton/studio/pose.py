@@ -1,6 +1,6 @@
-"""The pose estimator that the page runs for cameras and videos: fetched once, checked, kept in a cache folder.
+"""The pose estimator that the page runs for cameras and videos: downloaded once, checked, kept in a cache folder.
 
-It is the npm package @mediapipe/pose (Apache-2.0), which contains its models: nothing else is ever fetched.
+It is the npm package @mediapipe/pose (Apache-2.0), which contains its models: nothing else is ever downloaded.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from pathlib import Path
 from kerneton.exceptions import DataError, MissingDataError
 
 PACKAGE, VERSION = "@mediapipe/pose", "0.5.1675469404"
-INTEGRITY = (
-    "DFZsNWTsSphRIZppnUCuunzBiHP2FdJXR9ehc7mMi4KG+oPaOH0Em3d6kr7Py+TSyTXC1doH88KcF28k2sBxsQ=="  # SHA-512
-)
+# SHA-512 of the package
+INTEGRITY = "DFZsNWTsSphRIZppnUCuunzBiHP2FdJXR9ehc7mMi4KG+oPaOH0Em3d6kr7Py+TSyTXC1doH88KcF28k2sBxsQ=="
 FILES = (
     "pose.js",
     "pose_web.binarypb",
@@ -40,22 +39,22 @@ COMMAND = "kerneton studio --get-pose"
 
 def cache_folder() -> Path:
     """Where the package is kept: ``$KERNETON_CACHE``, or the system's folder for caches."""
-    home = os.environ.get("KERNETON_CACHE")
-    if not home and sys.platform == "win32":
-        home = os.path.join(os.environ.get("LOCALAPPDATA", str(Path.home())), "kerneton")
-    elif not home:
-        home = os.path.join(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")), "kerneton")
-    return Path(home) / f"pose-{VERSION}"
+    if sys.platform == "win32":
+        caches = os.environ.get("LOCALAPPDATA", Path.home())
+    else:
+        caches = os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")
+    home = os.environ.get("KERNETON_CACHE") or Path(caches, "kerneton")
+    return Path(home, f"pose-{VERSION}")
 
 
 def pose_folder() -> Path | None:
-    """The package's folder, or None where it was not fetched."""
+    """The package's folder, or None if it was not downloaded."""
     folder = cache_folder()
     return folder if all((folder / name).is_file() for name in FILES) else None
 
 
 def media_type(name: str) -> str:
-    """What a browser must be told about a file of the package.
+    """Content type of a file of the package.
 
     >>> media_type("pose.js"), media_type("x.wasm")
     ('text/javascript', 'application/wasm')
@@ -65,7 +64,7 @@ def media_type(name: str) -> str:
 
 
 def get_pose(archive: str | None = None) -> Path:
-    """Fetch the package with npm, or take it from a file that was fetched elsewhere; check it, and keep it."""
+    """Download the package with npm, or take it from a file that was downloaded elsewhere; check it, and keep it."""
     with tempfile.TemporaryDirectory() as work:
         path = _fetch(Path(work)) if archive is None else Path(archive)
         if not path.is_file():
@@ -95,7 +94,7 @@ def _fetch(work: Path) -> Path:
 
 
 def _unpack(archive: Path) -> Path:
-    """Only the files that are served, by name: nothing in the archive says where they go."""
+    """Unpack only the files that are served, by name: the archive cannot choose where they go."""
     target = cache_folder()
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as work:

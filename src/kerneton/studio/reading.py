@@ -1,4 +1,4 @@
-"""The files of a folder: read as the command line reads them, and no more often than needed."""
+"""The files of a folder: read as by the command line, and no more often than needed."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import Conventions, find_conventions, to_convention
 from kerneton.exceptions import KernetonError
 from kerneton.files.readers import format_facts, read
-from kerneton.studio.facts import Facts, facts_of
+from kerneton.studio.recording_info import RecordingInfo, info_of
 
 _KEPT_OPEN = 8  # files whose joints stay in memory
-_SAMPLE = 24  # files of a format that are asked for their axes
+_SAMPLE = 24  # files of a format in which the axes are sought
 
 Stamp = tuple[int, int]
 
 
 class Files:
-    """Recordings in metres, y up and right-handed, whatever their files have; safe to use from several threads.
+    """Recordings in metres, y up and right-handed, whatever the axes of their files; safe to use from several threads.
 
-    A body that lies on the floor must not be turned upright: axes are those that most recordings of the same format and
-    joints show, as for `kerneton.load_folder`; see `learn_axes`.
+    A body that lies on the floor must not be turned upright. Axes are therefore those of most recordings of the same
+    format and joints, as in `kerneton.load_folder`; see `learn_axes`.
 
     >>> import tempfile
     >>> from kerneton import make_actions, write
     >>> root = Path(tempfile.mkdtemp())
     >>> write(root / "1.npz", make_actions(["wave"], n_subjects=1, n_takes=1))
     >>> files = Files(root)
-    >>> files.facts("1.npz")[0].layout, files.facts("none.npz")
+    >>> files.info("1.npz")[0].layout, files.info("none.npz")
     ('kinect20', 'none.npz: cannot be read: No such file or directory')
     """
 
@@ -39,11 +39,11 @@ class Files:
         self.root = root
         self._lock = threading.Lock()
         self._axes: dict[Any, Conventions] = {}  # by format and joints
-        self._facts: dict[str, tuple[Stamp, list[Facts] | str]] = {}
+        self._info: dict[str, tuple[Stamp, list[RecordingInfo] | str]] = {}
         self._open: OrderedDict[str, tuple[Stamp, list[SkeletonSequence]]] = OrderedDict()
 
     def learn_axes(self, paths: Iterable[str]) -> None:
-        """Look at some files of each format that does not state its axes; facts of files are kept if these agree."""
+        """Find the axes of formats that do not state them from some of their files; what was read is kept if they agree."""
         by_ending: dict[str, list[str]] = defaultdict(list)
         for path in paths:
             by_ending[Path(path).suffix.lower()].append(path)
@@ -60,7 +60,7 @@ class Files:
         turned = {kind: (c.up, c.mirrored) for kind, c in axes.items()}
         with self._lock:
             if turned != {kind: (c.up, c.mirrored) for kind, c in self._axes.items()}:
-                self._facts.clear()
+                self._info.clear()
                 self._open.clear()
             self._axes = axes
 
@@ -72,18 +72,18 @@ class Files:
             return found
         return [to_convention([s], kept=self._axes.get(_kind(name, s)))[0][0] for s in found]
 
-    def facts(self, path: str) -> list[Facts] | str:
-        """Facts of a file's recordings, or why it cannot be read."""
+    def info(self, path: str) -> list[RecordingInfo] | str:
+        """Figures of a file's recordings, or the reason why it cannot be read."""
         file = self.root / path
         try:
             stamp = _stamp(file)
-            kept = self._facts.get(path)
+            kept = self._info.get(path)
             if kept is None or kept[0] != stamp:
                 try:
-                    kept = (stamp, [facts_of(sequence) for sequence in self.read(file)])
+                    kept = (stamp, [info_of(sequence) for sequence in self.read(file)])
                 except KernetonError as error:
                     kept = (stamp, str(error).replace(f"{self.root}/", ""))
-                self._facts[path] = kept
+                self._info[path] = kept
             return kept[1]
         except OSError as error:
             return f"{path}: cannot be read: {error.strerror}"
@@ -104,9 +104,9 @@ class Files:
         return sequences
 
     def moved(self, before: str, after: str) -> None:
-        """A file has another place: its content is the same."""
-        if before in self._facts:
-            self._facts[after] = self._facts.pop(before)
+        """A file was moved: its content is the same."""
+        if before in self._info:
+            self._info[after] = self._info.pop(before)
 
 
 def _kind(name: str, sequence: SkeletonSequence) -> tuple[str, Any]:
@@ -118,5 +118,5 @@ def _stamp(path: Path) -> Stamp:
     if path.is_dir():
         files = [child.stat() for child in path.iterdir()]
         return max((f.st_mtime_ns for f in files), default=0), len(files)
-    facts = path.stat()
-    return facts.st_mtime_ns, facts.st_size
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size

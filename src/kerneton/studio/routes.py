@@ -1,4 +1,4 @@
-"""What the page can ask for: a function per address."""
+"""The HTTP interface of the page: one function per address."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +20,17 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from kerneton.data.layouts import MEDIAPIPE_33
-from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import MissingDataError, ParameterError
 from kerneton.studio import pose, share, sockets, uploads
-from kerneton.studio.clips import clip_place
+from kerneton.studio.clips import clip_path
 from kerneton.studio.demo import add_demo
-from kerneton.studio.facts import THUMB_FRAMES, motion, sides
-from kerneton.studio.server import Studio
+from kerneton.studio.recording_info import THUMB_FRAMES, motion, sides
+from kerneton.studio.server import MAX_CONNECTIONS, Studio
 from kerneton.studio.warnings import warnings_of
 
-_CAMERA = SkeletonSequence(np.zeros((1, len(MEDIAPIPE_33.joints), 3)), layout=MEDIAPIPE_33)
-CAMERA_BODY = {"joints": MEDIAPIPE_33.joints, "bones": MEDIAPIPE_33.bones, "sides": sides(_CAMERA)}
-
+CAMERA_BODY = {"joints": MEDIAPIPE_33.joints, "bones": MEDIAPIPE_33.bones, "sides": sides(MEDIAPIPE_33, 33)}
 _LONG = 2.5  # times a typical training recording: longer ones are searched for segments
-_PART = 4  # recordings that are suggested labels for at a time: live labels want their turn
+_PART = 4  # recordings per request for suggestions: live labels are answered in between
 Job = Callable[[Studio, dict[str, Any]], Any]
 
 
@@ -47,19 +45,16 @@ def routes(studio: Studio) -> list[Any]:
 
     def post(path: str, job: Job) -> Route:
         async def handle(request: Request) -> Response:
-            body = await request.body()
+            text = await request.body()
             try:
-                told = json.loads(body) if body else {}
+                body = json.loads(text) if text else {}
             except ValueError as error:
                 raise ParameterError(f"not JSON: {error}") from error
-            if not isinstance(told, dict):
-                raise ParameterError(f"expected an object, got {type(told).__name__}")
-            return _answer(await run_in_threadpool(job, studio, told))
+            if not isinstance(body, dict):
+                raise ParameterError(f"expected an object, got {type(body).__name__}")
+            return _answer(await run_in_threadpool(job, studio, body))
 
         return Route(f"/api/{path}", handle, methods=["POST"])
-
-    async def upload(request: Request) -> Response:
-        return await _upload(studio, request)
 
     async def file(request: Request) -> Response:
         name, wanted = request.path_params["name"], request.path_params["file"]
@@ -90,7 +85,7 @@ def routes(studio: Studio) -> list[Any]:
         post("segments", _segments),
         post("why", _why),
         get("export", _export),
-        Route("/api/uploads/{batch}", upload, methods=["PUT"]),
+        Route("/api/uploads/{batch}", partial(_upload, studio), methods=["PUT"]),
         post("uploads/commit", _commit),
         Route("/api/models/{name}/{file}", file, methods=["GET"]),
         Route("/api/stream", sockets.stream_receiver(studio), methods=["POST"]),
@@ -106,8 +101,6 @@ def _answer(result: Any) -> Response:
 
 
 def _state(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
-    from kerneton.studio.server import MAX_CONNECTIONS
-
     return {
         **studio.pulse(),
         "folder": str(studio.library.root),
@@ -128,96 +121,94 @@ def _recordings(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
         edits = {id: dict(fields) for id, fields in library.journal.edits.items()}
     found = warnings_of(records)
     clips = {
-        place: source
+        path: source
         for source, fields in edits.items()
         for segment in fields.get("segments", ())
-        if (place := clip_place(source, segment)) is not None
+        if (path := clip_path(source, segment)) is not None
     }
-    rows = []
-    for record in records:
-        facts, own = record.facts, edits.get(record.id, {})
-        rows.append(
-            {
-                "id": record.id,
-                "label": record.label,
-                "subject": record.subject,
-                "frames": facts.n_frames,
-                "fps": facts.fps,
-                "joints": facts.n_joints,
-                "layout": facts.layout,
-                "missing": round(facts.missing, 4),
-                "warnings": found.get(record.id, []),
-                "note": own.get("note", ""),
-                "segments": own.get("segments", []),
-                "source": clips.get(record.id),
-            }
-        )
+    rows = [
+        {
+            "id": record.id,
+            "label": record.label,
+            "subject": record.subject,
+            "frames": record.info.n_frames,
+            "fps": record.info.fps,
+            "joints": record.info.n_joints,
+            "layout": record.info.layout,
+            "missing": round(record.info.missing, 4),
+            "warnings": found.get(record.id, []),
+            "note": edits.get(record.id, {}).get("note", ""),
+            "segments": edits.get(record.id, {}).get("segments", []),
+            "source": clips.get(record.id),
+        }
+        for record in records
+    ]
     return {"version": version, "recordings": rows, "broken": broken}
 
 
-def _thumbs(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
+def _thumbs(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
     out = {}
-    for id in _ids(told)[:200]:
+    for id in _ids(body)[:200]:
         record = studio.library.records.get(id)
         if record is not None:
-            facts = record.facts
+            info = record.info
             out[id] = {
                 "frames": THUMB_FRAMES,
-                "joints": facts.n_joints,
-                "bones": facts.bones,
-                "sides": facts.sides,
-                "seconds": facts.n_frames / (facts.fps or 30.0),
-                "points": base64.b64encode(facts.thumb).decode(),
+                "joints": info.n_joints,
+                "bones": info.bones,
+                "sides": info.sides,
+                "seconds": info.n_frames / (info.fps or 30.0),
+                "points": base64.b64encode(info.thumb).decode(),
             }
     return out
 
 
-def _ids(told: dict[str, Any]) -> list[str]:
-    ids = told.get("ids")
+def _ids(body: dict[str, Any]) -> list[str]:
+    ids = body.get("ids")
     if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids) or len(ids) > 20_000:
         raise ParameterError("expected ids, a list of recordings")
     return ids
 
 
-def _id(told: dict[str, Any]) -> str:
-    if not isinstance(told.get("id"), str):
+def _id(body: dict[str, Any]) -> str:
+    if not isinstance(body.get("id"), str):
         raise ParameterError("expected id, a recording")
-    return str(told["id"])
+    return str(body["id"])
 
 
-def _assign(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
-    changes = {field: told[field] for field in ("label", "subject") if field in told}
+def _assign(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
+    changes = {field: body[field] for field in ("label", "subject") if field in body}
     if not changes:
         raise ParameterError("expected a label or a subject")
-    return {"moved": studio.library.assign(_ids(told), **changes)}
+    return {"moved": studio.library.assign(_ids(body), **changes)}
 
 
-def _annotate(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
-    note = told.get("note")
+def _annotate(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
+    note = body.get("note")
     if note is not None and not isinstance(note, str):
         raise ParameterError("a note must be text")
-    return {"moved": studio.library.annotate(_id(told), note=note, segments=told.get("segments"))}
+    return {"moved": studio.library.annotate(_id(body), note=note, segments=body.get("segments"))}
 
 
 def _refresh(studio: Studio, _: dict[str, Any]) -> None:
     threading.Thread(target=studio.library.scan, daemon=True).start()
 
 
-def _choose_model(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
-    studio.models.choose(None if told.get("name") is None else str(told["name"]))
+def _choose_model(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
+    studio.models.choose(None if body.get("name") is None else str(body["name"]))
     threading.Thread(target=studio.load_model, daemon=True).start()
     return {"present": studio.models.present}
 
 
-def _suggest(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
-    """Labels for recordings, those that the model is least sure of first."""
+def _suggest(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
+    """Labels for recordings, the least certain first."""
     model, figures = studio.models.figures()
-    ids = [id for id in _ids(told) if id in studio.library.records][:500]
+    ids = [id for id in _ids(body) if id in studio.library.records][:500]
     longest = _LONG * float(figures.get("frames", np.inf))
-    short = [id for id in ids if studio.library.record(id).facts.n_frames <= longest]
+    short = [id for id in ids if studio.library.record(id).info.n_frames <= longest]
     found = []
     for i in range(0, len(short), _PART):
-        found += studio.mind.answers(model, [studio.library.sequence(id) for id in short[i : i + _PART]])
+        found += studio.worker.answers(model, [studio.library.sequence(id) for id in short[i : i + _PART]])
     rows = [{"id": id, **answer} for id, answer in zip(short, found, strict=True)]
     return {
         "suggestions": sorted(rows, key=lambda row: (not row["unknown"], row["margin"])),
@@ -225,22 +216,21 @@ def _suggest(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _segments(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
+def _segments(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
     model, _ = studio.models.figures()
-    sequence = studio.library.sequence(_id(told))
-    return {"segments": studio.mind.segments(model, sequence)}
+    return {"segments": studio.worker.segments(model, studio.library.sequence(_id(body)))}
 
 
-def _why(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
-    """What a model says of a recording and which joints contribute to it."""
+def _why(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
+    """The prediction for a recording, and the contributions of its joints."""
     model, _ = studio.models.figures()
-    sequence = studio.library.sequence(_id(told))
-    answer = studio.mind.answers(model, [sequence])[0]
-    return {**answer, "joints": studio.mind.contributions(model, sequence, answer["label"])}
+    sequence = studio.library.sequence(_id(body))
+    answer = studio.worker.answers(model, [sequence])[0]
+    return {**answer, "joints": studio.worker.contributions(model, sequence, answer["label"])}
 
 
-def _export(studio: Studio, told: dict[str, Any]) -> Response:
-    ending = share.check_format(told.get("format"))
+def _export(studio: Studio, body: dict[str, Any]) -> Response:
+    ending = share.check_format(body.get("format"))
     suffix = "zip" if ending == "csv" else ending
     handle, name = tempfile.mkstemp(suffix=f".{suffix}")
     os.close(handle)
@@ -259,13 +249,11 @@ def _export(studio: Studio, told: dict[str, Any]) -> Response:
 
 
 async def _upload(studio: Studio, request: Request) -> Response:
-    """A file of a drop, written while it arrives; whole or not at all."""
+    """One uploaded file, written while it arrives; whole or not at all."""
     batch = request.path_params["batch"]
-    target = uploads.staging_place(studio.library, batch, request.query_params.get("path", ""))
+    target = uploads.staging_path(studio.library, batch, request.query_params.get("path", ""))
     folder = uploads.batch_folder(studio.library, batch)
-    before = (
-        sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.exists() else 0
-    )
+    before = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     if before > uploads.MAX_BATCH:
         return JSONResponse({"error": f"at most {uploads.MAX_BATCH >> 30} GiB are accepted in one drop"}, 413)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -280,7 +268,6 @@ async def _upload(studio: Studio, request: Request) -> Response:
     return JSONResponse({"path": target.relative_to(folder).as_posix()})
 
 
-def _commit(studio: Studio, told: dict[str, Any]) -> dict[str, Any]:
-    return uploads.take_in(
-        studio.library, str(told.get("batch")), label=told.get("label"), subject=told.get("subject")
-    )
+def _commit(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
+    names = {key: body.get(key) for key in ("label", "subject")}
+    return uploads.take_in(studio.library, str(body.get("batch")), **names)

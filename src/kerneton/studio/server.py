@@ -1,4 +1,4 @@
-"""The studio's web server: one folder, one token, this machine only."""
+"""The studio's web server: one folder, one token, reachable from this machine only."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from pathlib import Path
 from typing import IO, Any
 
 from kerneton.exceptions import KernetonError, MissingDataError, ParameterError, import_extra
+from kerneton.studio.folders import STUDIO
 from kerneton.studio.guard import Guard, TooLargeError
 from kerneton.studio.library import Library
 from kerneton.studio.live import replayed
-from kerneton.studio.mind import Mind
 from kerneton.studio.models import Models
-from kerneton.studio.places import STUDIO
 from kerneton.studio.training import Training
 from kerneton.studio.uploads import MAX_FILE
+from kerneton.studio.worker import Worker
 
 PAGE = Path(__file__).with_name("page")
 MAX_CONNECTIONS = 48
-_TICK = 0.1  # seconds between two looks at what has changed
-_SYNC = 3  # ticks between two times that changes are brought to the disk
+_TICK = 0.1  # seconds between two checks for changes
+_SYNC = 3  # ticks between two flushes of changes to the disk
 
 
 class Studio:
-    """What the handlers share: the folder, its models, the training, and who is listening."""
+    """State that the handlers share: the folder, its models, the training, and the open pages."""
 
     def __init__(self, folder: Path, *, max_upload: int = MAX_FILE, eager: bool = True) -> None:
         self.library = Library(folder)
         self.models = Models(self.library.root)
-        self.mind = Mind()
+        self.worker = Worker()
         self.training = Training(self.library.root, on_model=self._learnt)
         self.max_upload, self.eager = max_upload, eager  # eager: processes start before they are needed
         self.listeners: set[asyncio.Queue[dict[str, Any]]] = set()
@@ -43,12 +43,11 @@ class Studio:
         self.stream_seen = 0
 
     def pulse(self) -> dict[str, Any]:
-        """What pages follow; sent to them when it changes."""
-        done, total = self.library.progress
+        """The state that is sent to pages when it changes."""
         undo, redo = self.library.journal.can
         return {
             "version": self.library.version,
-            "scan": [done, total],
+            "scan": list(self.library.progress),
             "training": self.training.state,
             "undo": undo,
             "redo": redo,
@@ -56,36 +55,36 @@ class Studio:
         }
 
     def get_ready(self) -> None:
-        """Start the processes that recognise and train, before anybody waits for them.
+        """Start the processes of the recogniser and of the training, before they are needed.
 
-        One after the other: the second finds on the disk what the first has compiled.
+        One after the other: the second finds the code that the first has compiled on the disk.
         """
         with contextlib.suppress(KernetonError):
-            self.mind.warm_up()
+            self.worker.warm_up()
         self.load_model()
         self.training.prepare()
 
     def _learnt(self, new: bool) -> None:
         if new:
-            self.models.choose(None)  # who trains wants to see what came of it
+            self.models.choose(None)  # after a training the new model is used
         self.load_model()
 
     def load_model(self) -> None:
-        """Have the present model watch a recording that it knows, so that the first live frame need not wait."""
+        """Run the chosen model on a recording that it knows, so that the first live frame does not wait."""
         with contextlib.suppress(KernetonError, OSError):
             model, figures = self.models.figures()
             known = (r.id for r in list(self.library.records.values()) if r.label in figures["labels"])
             frames, layout = replayed(self.library.sequence(next(known, "")))
-            self.mind.watch(model, "nobody", frames, layout, True)
+            self.worker.watch(model, "nobody", frames, layout, True)
 
     def close(self) -> None:
         """End every process that was started here."""
         self.training.close()
-        self.mind.close()
+        self.worker.close()
         self.library.journal.sync()
 
     async def follow(self) -> None:
-        """Send the pulse to every page when it has changed."""
+        """Send the state to every page when it has changed."""
         last: dict[str, Any] = {}
         for tick in itertools.count():
             await asyncio.sleep(_TICK)
@@ -121,10 +120,10 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
         task.cancel()
         studio.close()
 
-    async def told(_: Request, error: Exception) -> JSONResponse:
-        status = (
-            404 if isinstance(error, MissingDataError) else 400 if isinstance(error, KernetonError) else 500
-        )
+    async def failed(_: Request, error: Exception) -> JSONResponse:
+        status = 400 if isinstance(error, KernetonError) else 500
+        if isinstance(error, MissingDataError):
+            status = 404
         return JSONResponse({"error": str(error).replace(f"{studio.library.root}/", "")}, status)
 
     async def too_large(*_: Any) -> JSONResponse:
@@ -143,7 +142,7 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
             Mount("/", StaticFiles(directory=PAGE, html=True)),
         ],
         lifespan=lifespan,
-        exception_handlers={KernetonError: told, OSError: told, TooLargeError: too_large},
+        exception_handlers={KernetonError: failed, OSError: failed, TooLargeError: too_large},
     )
     return Guard(app, token=token, port=port, max_upload=studio.max_upload)
 
@@ -156,7 +155,7 @@ def serve(
     announce: Callable[[str], None] = print,
     token: str | None = None,
 ) -> None:
-    """Serve a folder on 127.0.0.1 until interrupted; without ``port`` the first free one from 8765 on."""
+    """Serve a folder on 127.0.0.1 until interrupted; without ``port`` on the first free one from 8765."""
     uvicorn = import_extra("uvicorn", extra="studio", purpose="the studio")
     import_extra("websockets", extra="studio", purpose="the studio")
     lock = _hold(folder)
@@ -189,27 +188,25 @@ def serve(
 
 
 def _hold(folder: Path) -> IO[bytes]:
-    """A lock on the folder: two studios would write one journal. It ends with the process, however that ends."""
-    place = folder / STUDIO / "lock"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    held = place.open("wb")
-    with contextlib.suppress(ImportError):  # on Windows nobody is kept out
+    """A lock on the folder, so that two studios cannot write the same journal. It ends with the process."""
+    path = folder / STUDIO / "lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    held = path.open("wb")
+    with contextlib.suppress(ImportError):  # there is no such lock on Windows
         import fcntl
 
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             held.close()
-            raise ParameterError(
-                f"{folder}: another studio has this folder open; end that one first"
-            ) from error
+            message = f"{folder}: another studio has this folder open; end that one first"
+            raise ParameterError(message) from error
     return held
 
 
 def _listen(port: int | None) -> socket.socket:
     """A socket on this machine's own address."""
-    tried = [port] if port is not None else [*range(8765, 8785), 0]
-    for number in tried:
+    for number in [*range(8765, 8785), 0] if port is None else [port]:
         found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -8,14 +8,14 @@ from pathlib import Path, PurePosixPath
 
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.files.readers import write
-from kerneton.studio import places
+from kerneton.studio import folders
 from kerneton.studio.library import Library
 
 FORMATS = ("npz", "pkl", "csv")
 
 
 def check_format(ending: object) -> str:
-    """A format that there is.
+    """The format, if it is one of `FORMATS`.
 
     >>> check_format("npz")
     'npz'
@@ -26,7 +26,7 @@ def check_format(ending: object) -> str:
 
 
 def export(library: Library, ending: str, path: Path) -> None:
-    """Write all labelled recordings: one ``.npz`` or ``.pkl``, or a zip archive with a table per recording."""
+    """Write all labelled recordings: one ``.npz`` or ``.pkl``, or a zip archive with one table per recording."""
     check_format(ending)
     ids = sorted(record.id for record in library.records.values() if record.label is not None)
     if not ids:
@@ -39,8 +39,8 @@ def export(library: Library, ending: str, path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for id in ids:
             sequence = library.sequence(id)
-            stem = places.safe_name(PurePosixPath(id).stem.replace("#", "_"))
-            inside = places.place(sequence.label, sequence.subject, stem)
+            stem = folders.safe_name(PurePosixPath(id).stem.replace("#", "_"))
+            inside = folders.path_of(sequence.label, sequence.subject, stem)
             seen[inside] += 1
             number = f"_{seen[inside]}" if seen[inside] > 1 else ""
             table = path.with_name(f"{path.stem}-table.csv")

@@ -1,4 +1,4 @@
-"""What is not question and answer: news for pages, live labels, and frames that other programs send."""
+"""Web sockets and streams: state changes for pages, live labels, and frames from other programs."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import KernetonError, ParameterError
-from kerneton.studio.facts import sides
 from kerneton.studio.guard import PROTOCOL
 from kerneton.studio.live import frame_of, replayed, typical_seconds
+from kerneton.studio.recording_info import joint_names, sides
 from kerneton.studio.server import Studio
 
 _PAUSE = 0.03  # seconds between two answers at least
 _MOST_WAITING = 600  # frames that wait for an answer
-_LINE = 1 << 20  # bytes of a frame that a program sends
+_LINE = 1 << 20  # bytes of one frame from another program
 
 
 def events(studio: Studio) -> Callable[[WebSocket], Awaitable[None]]:
-    """A socket that says when something has changed."""
+    """A socket that sends the state whenever it changes."""
 
     async def handle(socket: WebSocket) -> None:
         await socket.accept(subprotocol=_protocol(socket))
@@ -55,7 +54,7 @@ def events(studio: Studio) -> Callable[[WebSocket], Awaitable[None]]:
 
 
 def stream_receiver(studio: Studio) -> Callable[[Request], Awaitable[Response]]:
-    """Frames from another program, a line of JSON each, for as long as it sends."""
+    """Receives frames from another program, one line of JSON each, until it stops sending."""
 
     async def handle(request: Request) -> Response:
         rest, count = b"", 0
@@ -75,27 +74,27 @@ def _pass_on(studio: Studio, line: bytes) -> int:
     if not line.strip():
         return 0
     try:
-        told = json.loads(line)
+        message = json.loads(line)
     except ValueError as error:
         raise ParameterError(f"a frame is not JSON: {error}") from error
-    if not isinstance(told, dict):
+    if not isinstance(message, dict):
         raise ParameterError("a frame must be an object with time and joints")
-    frame_of(told)
+    frame_of(message)
     studio.stream_seen += 1
     for listen in list(studio.streams):
-        listen(told)
+        listen(message)
     return 1
 
 
 class _Session:
-    """One page that watches: frames come in, the newest window is answered when the last answer is out."""
+    """One page with live labels: frames come in, and whenever an answer has been sent the newest frames are answered."""
 
     def __init__(self, studio: Studio, socket: WebSocket) -> None:
         self.studio, self.socket = studio, socket
         self.model: Path | None = None
         self.frames: list[tuple[float, np.ndarray]] = []  # that came since the last answer
         self.layout: Any = None
-        self._number = 0  # of sources so far: each is watched anew
+        self._number = 0  # of sources so far: each starts a new stream
         self.replayed: list[tuple[float, np.ndarray]] = []
         self.fresh = asyncio.Event()
         self.why = True
@@ -103,43 +102,46 @@ class _Session:
         self._replayed_layout: Any = None
         self._replay_at = -1
 
-    async def take(self, told: dict[str, Any]) -> None:
-        """A message of the page: what to watch, or a frame."""
-        if "why" in told:
-            self.why = bool(told["why"])
-        if "source" in told or "replay" in told:
+    async def take(self, message: dict[str, Any]) -> None:
+        """Handle a message of the page: a source, or a frame."""
+        if "why" in message:
+            self.why = bool(message["why"])
+        if "source" in message or "replay" in message:
             self._number += 1
             self.frames.clear()
-        if told.get("source") == "stream":
+        if message.get("source") == "stream":
             self.studio.streams.add(self.from_program)
-        elif "source" in told:
+        elif "source" in message:
             self.studio.streams.discard(self.from_program)
-        if "replay" in told:
-            sequence = await run_in_threadpool(self.studio.library.sequence, str(told["replay"]))
+        if "replay" in message:
+            sequence = await run_in_threadpool(self.studio.library.sequence, str(message["replay"]))
             self.replayed, self._replayed_layout = replayed(sequence)
             self._replay_at = -1
-        elif "at" in told:
-            self._replay_to(told["at"])
-        elif "joints" in told:
-            self._push(*frame_of(told))
+        elif "at" in message:
+            self._replay_to(message["at"])
+        elif "joints" in message:
+            self._push(*frame_of(message))
 
-    def from_program(self, told: dict[str, Any]) -> None:
-        """A frame of another program: watched, and shown on the page."""
-        frame = frame_of(told)
+    def from_program(self, message: dict[str, Any]) -> None:
+        """Handle a frame of another program: answer it, and show it on the page."""
+        frame = frame_of(message)
         self._push(*frame)
         task = asyncio.ensure_future(self._show(*frame))
         task.add_done_callback(lambda t: t.cancelled() or t.exception())
 
     async def _show(self, when: float, joints: np.ndarray, layout: Any) -> None:
-        names = list(layout.joints) if layout else [f"joint {i}" for i in range(1, len(joints) + 1)]
         body: dict[str, Any] = {"t": when, "points": np.nan_to_num(joints).round(4).tolist()}
         if layout is not self._shown or layout is None:
             self._shown = layout
-            blank = SkeletonSequence(np.zeros((1, len(joints), 3)), layout=layout)
-            body |= {"names": names, "bones": layout.bones if layout else [], "sides": sides(blank)}
+            body |= {
+                "names": joint_names(layout, len(joints)),
+                "bones": layout.bones if layout else [],
+                "sides": sides(layout, len(joints)),
+            }
         await self.socket.send_json({"frame": body})
 
     def _replay_to(self, at: Any) -> None:
+        """Handle the frames of the replayed recording up to a frame."""
         if type(at) is not int or not 0 <= at < len(self.replayed):
             raise ParameterError("at: expected a frame of the recording that is replayed")
         if at <= self._replay_at or at - self._replay_at > 300:
@@ -159,7 +161,7 @@ class _Session:
         self.fresh.set()
 
     async def answer(self) -> None:
-        """Answer for as long as the page is there."""
+        """Answer until the page closes."""
         if self.model is not None and self.studio.eager:  # the process may have to read the model first
             await run_in_threadpool(self.studio.load_model)
             self.frames.clear()
@@ -174,7 +176,12 @@ class _Session:
             start = time.perf_counter()
             try:
                 out = await run_in_threadpool(
-                    self.studio.mind.watch, self.model, f"{id(self)} {number}", frames, self.layout, self.why
+                    self.studio.worker.watch,
+                    self.model,
+                    f"{id(self)} {number}",
+                    frames,
+                    self.layout,
+                    self.why,
                 )
             except KernetonError as error:
                 out = {"error": str(error)}
@@ -185,17 +192,13 @@ class _Session:
             await asyncio.sleep(_PAUSE)
 
     async def load(self) -> None:
-        """The present model, or why there is none."""
+        """Send the chosen model, or the reason why there is none."""
         try:
             model, figures = await run_in_threadpool(self.studio.models.figures)
-            facts = {
-                "model": model.parent.name,
-                "window": typical_seconds(figures),
-                "labels": list(figures["labels"]),
-                "ready": not self.studio.eager,
-            }
             self.model = model
-            await self.socket.send_json(facts)
+            info = {"model": model.parent.name, "window": typical_seconds(figures)}
+            info |= {"labels": list(figures["labels"]), "ready": not self.studio.eager}
+            await self.socket.send_json(info)
         except KernetonError as error:
             await self.socket.send_json({"no_model": str(error)})
 
@@ -211,10 +214,10 @@ def live(studio: Studio) -> Callable[[WebSocket], Awaitable[None]]:
         try:
             while True:
                 try:
-                    told = json.loads(await socket.receive_text())
-                    if not isinstance(told, dict):
+                    message = json.loads(await socket.receive_text())
+                    if not isinstance(message, dict):
                         raise ParameterError("expected an object")
-                    await session.take(told)
+                    await session.take(message)
                 except (KernetonError, ValueError) as error:
                     await socket.send_json({"error": str(error)})
         except WebSocketDisconnect:

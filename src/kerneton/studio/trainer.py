@@ -1,7 +1,7 @@
-"""The program that trains, in a process of its own: ``python -m kerneton.studio.trainer`` waits for a job on its input.
+"""The training, in a separate process: ``python -m kerneton.studio.trainer`` waits for a job on its input.
 
 A job is a line of JSON, ``{"folder": ..., "name": ...}``; progress and the result are lines of JSON on the output. With
-``--warm`` it imports and compiles first, so that those seconds are over when somebody presses the button.
+``--warm`` it compiles first, so that a training does not have to wait for that.
 """
 
 from __future__ import annotations
@@ -16,41 +16,44 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kerneton.exceptions import DataError, KernetonError
-from kerneton.studio.places import MODELS, named
-from kerneton.studio.recognizing import (
-    fit_model,
-    fit_spotter,
-    new_model,
-    save_model,
-    warm_up,
-)
+import numpy as np
+from joblib import parallel_config
 
-Tell = Callable[..., None]
+from kerneton.data.conventions import recording_facts, settle
+from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.datasets import make_actions
+from kerneton.datasets.protocols import RecordingKFold, SubjectKFold
+from kerneton.exceptions import DataError, KernetonError
+from kerneton.files.folder import listed_entries
+from kerneton.files.output import write_text
+from kerneton.files.readers import format_facts, read
+from kerneton.recognize.model_file import save, training_summary
+from kerneton.recognize.presets import make_recognizer
+from kerneton.report.evaluation import evaluate
+from kerneton.report.intervals import interval
+from kerneton.report.results import Report
+from kerneton.studio import recognizing
+from kerneton.studio.folders import MODELS, named
+
+Tell = Callable[..., None]  # sends a message to the server
 
 
 def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
-    """Read the folder, test on people held out, train on everybody, and keep model, figures and report."""
-    from kerneton.data.sequence import SkeletonDataset
-    from kerneton.report.evaluation import evaluate
-
+    """Read the folder, test on held-out people, train on all, and write model, figures and report."""
     start = time.monotonic()
     tell(share=0.02, stage="read")
     notes: list[str] = []
-    data = read_folder(folder, notes, _reporter(tell, "read", 0.02, 0.1))
-    data = _usable(data, notes)
+    data = _usable(read_folder(folder, notes, _reporter(tell, "read", 0.02, 0.1)), notes)
     protocol, people = _protocol(data)
     tell(share=0.1, stage="test")
     figures: dict[str, Any] = {"people": people, "notes": notes}
     home = folder / MODELS / name
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the page has its own words for few recordings and subjects
-        if protocol is not None:
-            report = evaluate(
-                new_model(), data, protocol, progress=_reporter(tell, "test", 0.1, 0.45), importance=True
-            )
-            figures |= _held_out(report, data)
-            report.to_html(home / "report.html", data, command="kerneton studio")
+        warnings.simplefilter("ignore")  # the page has its own texts for few recordings and subjects
+        progress = _reporter(tell, "test", 0.1, 0.45)
+        report = evaluate(make_recognizer(), data, protocol, progress=progress, importance=True)
+        figures |= _held_out(report)
+        report.to_html(home / "report.html", data, command="kerneton studio")
         tell(share=0.45, stage="fit")
         model = fit_model(data, notes)
     tell(share=0.6, stage="save")
@@ -62,17 +65,17 @@ def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
         "recordings": len(data),
         "frames": sorted(s.n_frames for s in data)[len(data) // 2],
         "fps": Counter(s.fps for s in data).most_common(1)[0][0],
-        "next": record_next(SkeletonDataset(data), figures.get("pairs", ())),
+        "next": record_next(data, figures["pairs"]),
         "seconds": round(time.monotonic() - start, 1),
         "probabilities": hasattr(model, "predictions"),
         "bytes": (home / "model.kern").stat().st_size,
     }
     _write(home, figures)
-    tell(share=0.62, stage="spot", model=name)  # ready to look at; what finds segments follows
+    tell(share=0.62, stage="spot", model=name)  # can be used now; the spotter follows
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            spotter = fit_spotter(data, _stages(tell, "spot", 0.62, 0.98))
+            spotter = make_recognizer(progress=_stages(tell, "spot", 0.62, 0.98)).fit_spotting(data)
         save_model(spotter, home / "spotter.kern", data)
         figures["spotting"] = spotter.spotter_.held_out_
     except DataError as error:
@@ -83,18 +86,11 @@ def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
 
 
 def _write(home: Path, figures: dict[str, Any]) -> None:
-    from kerneton.files.output import write_text
-
     write_text(home / "figures.json", json.dumps(figures, ensure_ascii=False, indent=1) + "\n")
 
 
-def read_folder(folder: Path, notes: list[str], progress: Callable[..., Any]) -> Any:
-    """The folder's recordings, as `kerneton.load_folder` reads them, named by the studio's ids."""
-    from kerneton.data.conventions import settle
-    from kerneton.data.sequence import SkeletonDataset
-    from kerneton.files.folder import listed_entries
-    from kerneton.files.readers import format_facts, read
-
+def read_folder(folder: Path, notes: list[str], progress: Callable[..., Any]) -> SkeletonDataset:
+    """The folder's recordings, read as by `kerneton.load_folder`, named by the studio's ids."""
     out = []
     entries = list(listed_entries(folder))
     for entry in progress(entries, total=len(entries)):
@@ -104,16 +100,15 @@ def read_folder(folder: Path, notes: list[str], progress: Callable[..., Any]) ->
             notes.append(f"left out: {str(error).replace(f'{folder}/', '')}")
             continue
         path = entry.path.relative_to(folder).as_posix()
-        for sequence, (id, label, subject) in zip(
-            found, named(path, found, entry.label, entry.subject), strict=True
-        ):
+        names = named(path, found, entry.label, entry.subject)
+        for sequence, (id, label, subject) in zip(found, names, strict=True):
             out.append((*facts, sequence.replace(name=id, label=label, subject=subject)))
     sequences, conversion = settle(out) if out else ([], None)
     return SkeletonDataset(sequences, name=folder.name, conversion=conversion)
 
 
-def record_next(data: Iterable[Any], pairs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What would help most, as codes for the page: labels with few recordings or people, pairs that are confused."""
+def record_next(data: Iterable[SkeletonSequence], pairs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What to record next, as codes for the page: labels with few recordings or people, pairs that are confused."""
     count: Counter[str] = Counter()
     people: dict[str, set[str]] = defaultdict(set)
     for sequence in data:
@@ -121,7 +116,7 @@ def record_next(data: Iterable[Any], pairs: Iterable[dict[str, Any]]) -> list[di
         if sequence.subject is not None:
             people[str(sequence.label)].add(sequence.subject)
     out: list[dict[str, Any]] = []
-    everybody = set().union(*people.values()) if people else set()
+    everybody = set[str]().union(*people.values())
     if len(everybody) < 2:
         out.append({"code": "second-person"})
     for label, n in sorted(count.items(), key=lambda item: item[1])[:3]:
@@ -135,22 +130,17 @@ def record_next(data: Iterable[Any], pairs: Iterable[dict[str, Any]]) -> list[di
     return out[:6]
 
 
-def _usable(data: Any, notes: list[str]) -> Any:
-    """Labelled recordings of the commonest kind of skeleton, in single precision."""
-    import numpy as np
-
-    from kerneton.data.sequence import SkeletonDataset
-
+def _usable(data: SkeletonDataset, notes: list[str]) -> SkeletonDataset:
+    """Labelled recordings of the most frequent kind of skeleton, in single precision."""
     labelled = [s for s in data if s.label is not None]
     if len(labelled) < len(data):
         notes.append(f"{len(data) - len(labelled)} recordings have no label and were left out")
-    kinds = Counter((s.layout.name if s.layout else None, s.n_joints) for s in labelled)
-    if len(kinds) > 1:
-        (kind, n), *_ = kinds.most_common()
-        notes.append(
-            f"{len(labelled) - n} recordings have other joints than {kind[0] or kind[1]} and were left out"
-        )
-        labelled = [s for s in labelled if (s.layout.name if s.layout else None, s.n_joints) == kind]
+    kinds = [(s.layout.name if s.layout else None, s.n_joints) for s in labelled]
+    if len(set(kinds)) > 1:
+        ((kind, n),) = Counter(kinds).most_common(1)
+        joints = kind[0] or kind[1]
+        notes.append(f"{len(labelled) - n} recordings have other joints than {joints} and were left out")
+        labelled = [s for s, own in zip(labelled, kinds, strict=True) if own == kind]
     labels = Counter(s.label for s in labelled)
     if len(labels) < 2:
         found = ", ".join(f"{label} ({n})" for label, n in labels.items()) or "none"
@@ -158,19 +148,14 @@ def _usable(data: Any, notes: list[str]) -> Any:
     lone = sorted(str(label) for label, n in labels.items() if n < 2)
     if lone:
         raise DataError(f"each label needs at least two recordings; these have one: {', '.join(lone)}")
-    return SkeletonDataset(
-        (s.replace(joints=s.joints.astype(np.float32, copy=False)) for s in labelled),
-        name=data.name,
-        conversion=data.conversion,
-    )
+    single = [s.replace(joints=s.joints.astype(np.float32, copy=False)) for s in labelled]
+    return SkeletonDataset(single, name=data.name, conversion=data.conversion)
 
 
-def _protocol(data: Any) -> tuple[Any, str]:
-    """How to test: people in turn, in five groups at most; else recordings in turn, which the page says."""
-    from kerneton.datasets.protocols import RecordingKFold, SubjectKFold
-
+def _protocol(data: SkeletonDataset) -> tuple[Any, str]:
+    """How to test: on held-out people, in at most five groups; else on held-out recordings, which the page states."""
     subjects = [s.subject for s in data]
-    by_label: dict[str, set[str | None]] = defaultdict(set)
+    by_label: dict[str | None, set[str | None]] = defaultdict(set)
     for s in data:
         by_label[s.label].add(s.subject)
     if None not in subjects and all(len(who) > 1 for who in by_label.values()):
@@ -179,36 +164,55 @@ def _protocol(data: Any) -> tuple[Any, str]:
     return RecordingKFold(n_splits=min(5, fewest), allow_unseen=True), "recordings"
 
 
-def _held_out(report: Any, data: Any) -> dict[str, Any]:
-    from kerneton.report.intervals import interval
-
-    names = [s.name for s in data]
-    tested = [
-        {"name": names[i], "true": str(true), "said": str(said)}
-        for split in report.splits
-        for i, true, said in zip(split.indices, split.true, split.predicted, strict=True)
-    ]
-    right = sum(row["true"] == row["said"] for row in tested)
-    subjects = (
-        None if report.subjects is None else [report.subjects[i] for s in report.splits for i in s.indices]
-    )
-    known = interval([row["true"] == row["said"] for row in tested], subjects)
-    pairs = Counter((row["true"], row["said"]) for row in tested if row["true"] != row["said"])
+def _held_out(report: Report) -> dict[str, Any]:
+    rows = report.prediction_table()
+    right = [row["correct"] for row in rows]
+    known = interval(right, None if report.subjects is None else [row["subject"] for row in rows])
+    tested = [{"name": r["recording"], "true": r["label"], "said": r["predicted"]} for r in rows]
+    pairs = report.confused_pairs(None)
     return {
-        "right": right,
-        "tested": len(tested),
-        "accuracy": right / len(tested),
+        "right": sum(right),
+        "tested": len(rows),
+        "accuracy": sum(right) / len(rows),
         "interval": [known.low, known.high],
         "over_people": known.n_subjects,
         "classes": list(report.classes),
         "confusion": report.confusion.tolist(),
         "predictions": tested,
-        "pairs": [{"true": t, "said": s, "n": n} for (t, s), n in pairs.most_common()],
+        "pairs": [{"true": p["label"], "said": p["predicted"], "n": p["count"]} for p in pairs],
     }
 
 
+def fit_model(data: SkeletonDataset, notes: list[str]) -> Any:
+    """A model as ``kerneton fit`` makes it, with probabilities if there are enough recordings to learn them."""
+    try:
+        return make_recognizer().set_params(calibrate=True).fit(data, data.labels)
+    except DataError as error:
+        notes.append(f"the model gives no probabilities: {error}")
+        return make_recognizer().fit(data, data.labels)
+
+
+def save_model(model: Any, path: Path, data: SkeletonDataset) -> None:
+    """Write the model's file, with the same facts about its training recordings as ``kerneton fit``."""
+    done = None if data.conversion is None else data.conversion.to_dict()
+    model.training_ = training_summary(data) | {"conventions": recording_facts(data) | {"conversion": done}}
+    save(model, path)
+
+
+def warm_up() -> None:
+    """Import and compile what training and recognition need, on four short recordings."""
+    import kerneton.report.page  # noqa: F401
+
+    data = make_actions(["wave", "bow"], n_subjects=2, n_takes=1)
+    small = SkeletonDataset(s.replace(joints=s.joints[:30].astype("float32"), confidence=None) for s in data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fit_model(small, [])
+        recognizing.contributions(model, small[0], recognizing.answers(model, [small[0]])[0]["label"])
+
+
 def _reporter(tell: Tell, stage: str, low: float, high: float) -> Callable[..., Iterator[Any]]:
-    """A progress callable, called like tqdm.tqdm, that tells a share between ``low`` and ``high``."""
+    """A progress bar, called like tqdm.tqdm, that sends a share between ``low`` and ``high``."""
 
     def progress(iterable: Iterable[Any], *, total: int | None = None, desc: str = "") -> Iterator[Any]:
         if desc.startswith("split "):  # steps within a split: the bar counts splits
@@ -224,7 +228,7 @@ def _reporter(tell: Tell, stage: str, low: float, high: float) -> Callable[..., 
 
 
 def _stages(tell: Tell, stage: str, low: float, high: float) -> Callable[..., Iterator[Any]]:
-    """The same for work in an unknown number of parts: each takes half of what is left."""
+    """The same for an unknown number of progress bars: each takes half of what is left."""
     left = low
 
     def progress(iterable: Iterable[Any], *, total: int | None = None, desc: str = "") -> Iterator[Any]:
@@ -236,11 +240,11 @@ def _stages(tell: Tell, stage: str, low: float, high: float) -> Callable[..., It
 
 
 def main() -> None:
-    """Get ready, say so, and work on one job."""
+    """Get ready, report that, and run one job."""
     if hasattr(os, "nice"):
         os.nice(10)  # the page and the live labels go first
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever prints, prints elsewhere
+    os.dup2(2, 1)  # what is printed must not mix with the messages
 
     def tell(**message: Any) -> None:
         out.write(json.dumps(message, ensure_ascii=False) + "\n")
@@ -253,8 +257,6 @@ def main() -> None:
     if not line:
         return
     job = json.loads(line)
-    from joblib import parallel_config
-
     try:
         with parallel_config(backend="threading", n_jobs=-1):
             train(Path(job["folder"]), job["name"], tell)

@@ -1,8 +1,7 @@
-"""The training that runs, if any: started, watched and stopped from the server."""
+"""The running training, if any: started, followed and stopped by the server."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 import subprocess
@@ -14,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from kerneton.exceptions import ParameterError
-from kerneton.studio import places
+from kerneton.studio import folders
+from kerneton.studio.worker import end_process
 
 
 class Training:
-    """At most one training at a time, in a process that leaves the machine to others when they need it."""
+    """At most one training at a time, in a process of low priority."""
 
     def __init__(self, root: Path, *, on_model: Callable[[bool], None] = lambda _: None) -> None:
-        self.root, self.on_model = (
-            root,
-            on_model,
-        )  # called with True for a new model, with False when all is learnt
+        self.root = root
+        self.on_model = on_model  # called with True for a new model, with False when the training is complete
         self._lock = threading.Lock()
         self._spare: subprocess.Popen[str] | None = None
         self._process: subprocess.Popen[str] | None = None
@@ -32,7 +30,7 @@ class Training:
         self.state: dict[str, Any] = {"running": False}
 
     def prepare(self) -> None:
-        """Start the process that the next training will use, and have it get ready; trainings to come, too."""
+        """Start and warm up the process of the next training; from now on also after each training."""
         with self._lock:
             self._eager = True
             if self._spare is None or self._spare.poll() is not None:
@@ -47,20 +45,15 @@ class Training:
             assert process.stdin is not None
             name = time.strftime("%Y-%m-%d_%H%M%S")
             self._process = process
-            self.state = {
-                "running": True,
-                "share": 0.0,
-                "stage": "start",
-                "name": name,
-                "started": time.time(),
-            }
+            self.state = {"running": True, "share": 0.0, "stage": "start", "name": name}
+            self.state["started"] = time.time()
             process.stdin.write(json.dumps({"folder": str(self.root), "name": name}) + "\n")
             process.stdin.close()
         threading.Thread(target=self._watch, args=(process, name), daemon=True).start()
         return self.state
 
     def stop(self) -> dict[str, Any]:
-        """End the training that runs; nothing of it is kept."""
+        """Stop the running training; nothing of it is kept."""
         with self._lock:
             process = self._process
             if process is not None and self.state["running"]:
@@ -72,14 +65,8 @@ class Training:
         """End every process that was started here."""
         self._eager = False
         for process in (self._spare, self._process):
-            if process is not None and process.poll() is None:
-                process.kill()
-                process.wait()
             if process is not None:
-                for pipe in (process.stdin, process.stdout):
-                    if pipe is not None:
-                        with contextlib.suppress(OSError):
-                            pipe.close()
+                end_process(process)
 
     def _spawn(self, *options: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -95,17 +82,17 @@ class Training:
         done, error = None, None
         assert process.stdout is not None
         for line in process.stdout:
-            told = json.loads(line)
-            done, error = told.get("model", told.get("done", done)), told.get("error", error)
-            if "model" in told:  # can be used while the rest is learnt
+            news = json.loads(line)
+            done, error = news.get("model", news.get("done", done)), news.get("error", error)
+            if "model" in news:  # can be used while the spotter is trained
                 self.state = {**self.state, "done": done}
                 self.on_model(True)
-            if "share" in told:
-                self.state = {**self.state, "share": told["share"], "stage": told["stage"]}
+            if "share" in news:
+                self.state = {**self.state, "share": news["share"], "stage": news["stage"]}
         process.wait()
         process.stdout.close()
         if done is None:
-            shutil.rmtree(self.root / places.MODELS / name, ignore_errors=True)
+            shutil.rmtree(self.root / folders.MODELS / name, ignore_errors=True)
             if error is None and not self.state.get("stopped"):
                 error = f"the training ended without a result (exit status {process.returncode})"
         self.state = {**self.state, "running": False, "done": done, "error": error}

@@ -1,4 +1,4 @@
-"""Files dropped on the page: staged below ``__studio__/incoming``, read, and taken in where they belong."""
+"""Files dropped on the page: staged below ``__studio__/incoming``, read, and moved to their labels' folders."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.layouts import LAYOUTS, MEDIAPIPE_33
+from kerneton.data.layouts import MEDIAPIPE_33
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import KernetonError, MissingDataError, ParameterError
 from kerneton.files.folder import Entry, listed_entries
 from kerneton.files.readers import detect_format, write
-from kerneton.studio import places
+from kerneton.studio import folders
 from kerneton.studio.library import Library
+from kerneton.studio.live import MEDIAPIPE_AXES, interpolated, layout_of
 
 MAX_FILE = 512 << 20  # bytes of one upload
 MAX_BATCH = 4 << 30  # bytes of all uploads of one drop
@@ -27,30 +28,30 @@ _DEEPEST = 10
 _NEEDS_OTHERS = ("amc",)  # formats that cannot be read without a second file beside them
 
 
-def staging_place(library: Library, batch: str, path: str) -> Path:
-    """Where an upload is staged; the path is cleaned part by part and stays below the batch's folder."""
+def staging_path(library: Library, batch: str, path: str) -> Path:
+    """Path at which an upload is staged: cleaned part by part, so that it stays below the batch's folder."""
     parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", ".", "..")]
     if not parts or len(parts) > _DEEPEST:
         raise ParameterError(f"upload {path[:80]!r}: expected a file name with at most {_DEEPEST} folders")
-    return batch_folder(library, batch).joinpath(*(places.safe_name(part) for part in parts))
+    return batch_folder(library, batch).joinpath(*(folders.safe_name(part) for part in parts))
 
 
 def batch_folder(library: Library, batch: str) -> Path:
     """The folder of one drop."""
     if not _BATCH.fullmatch(batch):
         raise ParameterError(f"batch {batch[:40]!r}: expected 8 to 32 digits and small letters")
-    return library.root / places.INCOMING / batch
+    return library.root / folders.INCOMING / batch
 
 
 def take_in(
     library: Library, batch: str, *, label: str | None = None, subject: str | None = None
 ) -> dict[str, Any]:
-    """Read what was staged and move it to its places; files that cannot be read are named, with the reason.
+    """Read the staged files and move them to their folders; files that cannot be read are named, with the reason.
 
     Labels and subjects come from folders (``LABEL/SUBJECT/FILE``; a single folder around everything does not count),
     then from the files themselves, then from ``label`` and ``subject``.
     """
-    label, subject = places.check_name(label, "label"), places.check_name(subject, "subject")
+    label, subject = folders.check_name(label, "label"), folders.check_name(subject, "subject")
     folder = batch_folder(library, batch)
     if not folder.is_dir():
         raise ParameterError(f"batch {batch!r}: nothing was uploaded")
@@ -64,23 +65,18 @@ def take_in(
             broken.append(str(error).replace(f"{folder}/", ""))
             continue
         several = len(sequences) > 1 or detect_format(entry.path) in _NEEDS_OTHERS
-        for number, sequence in enumerate(sequences):
-            own = {field: getattr(sequence, field) for field in ("label", "subject")}
-            mixed = {field: len({getattr(s, field) for s in sequences}) > 1 for field in own}
-            facts = {
-                "label": (own["label"] if mixed["label"] else entry.label or own["label"]) or label,
-                "subject": (own["subject"] if mixed["subject"] else entry.subject or own["subject"])
-                or subject,
-            }
-            clean = {key: None if value is None else places.safe_name(value) for key, value in facts.items()}
+        names = folders.named("", sequences, entry.label or None, entry.subject or None)
+        for number, (sequence, (_, own_label, own_subject)) in enumerate(zip(sequences, names, strict=True)):
+            found = {"label": own_label or label, "subject": own_subject or subject}
+            clean = {key: folders.safe_name(value) if value else None for key, value in found.items()}
             source = entry.path
             if several:
-                stem = places.safe_name(PurePosixPath(sequence.name).name or entry.path.stem)
+                stem = folders.safe_name(PurePosixPath(sequence.name).name or entry.path.stem)
                 source = folder / "__parts__" / str(number) / f"{entry.path.stem}-{stem}.npz"
                 if stem.startswith(entry.path.stem):
                     source = source.with_name(f"{stem}.npz")
                 write(source, [sequence.replace(**clean)])
-            target = places.place(clean["label"], clean["subject"], source.name)
+            target = folders.path_of(clean["label"], clean["subject"], source.name)
             staged.append((source.relative_to(library.root).as_posix(), target))
     ids = library.add(staged)
     if not any(path.is_file() for path in folder.rglob("*")):
@@ -89,44 +85,40 @@ def take_in(
 
 
 def _entries(top: Path) -> Iterator[Entry]:
-    with contextlib.suppress(
-        MissingDataError
-    ):  # files that an index names and nobody sent: each is named by itself
+    with contextlib.suppress(MissingDataError):  # an index may name files that were not sent
         yield from listed_entries(top)
 
 
 def _without_wrapper(folder: Path) -> Path:
-    """A lone folder around folders of files is the data set's name, not a label."""
-    if (folder / "index.csv").is_file():
+    """A single folder around folders of files is the name of the data set, not a label."""
+    inside = _visible(folder)
+    if len(inside) != 1 or not inside[0].is_dir() or detect_format(inside[0]) is not None:
         return folder
-    inside = [path for path in folder.iterdir() if not path.name.startswith((".", "__"))]
-    if len(inside) == 1 and inside[0].is_dir() and detect_format(inside[0]) is None:
-        below = [path for path in inside[0].iterdir() if not path.name.startswith((".", "__"))]
-        if below and any(path.is_dir() or path.name == "index.csv" for path in below):
-            return inside[0]
-    return folder
+    below = _visible(inside[0])
+    return inside[0] if any(path.is_dir() or path.name == "index.csv" for path in below) else folder
 
 
-def recorded(library: Library, told: dict[str, Any]) -> str:
-    """Keep a recording that the page made, from a camera or a video; its id.
+def _visible(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if not path.name.startswith((".", "__"))]
+
+
+def recorded(library: Library, message: dict[str, Any]) -> str:
+    """Keep a recording that the page made from a camera or a video; returns its id.
 
     ``joints`` is a list of frames of [x, y, z, confidence] per joint in MediaPipe's coordinates (x to the right of the
-    picture, y down, z away) in metres; ``times`` are seconds, made even by linear interpolation.
+    picture, y down, z away) in metres; ``times`` are in seconds. Frames are interpolated linearly to an even rate.
     """
-    sequence = from_camera(told)
-    label, subject = (places.check_name(told.get(key), key) for key in ("label", "subject"))
-    name = places.safe_name(str(told.get("name") or "recording"))
-    folder = library.root / places.INCOMING / "recorded"
+    sequence = from_camera(message)
+    label, subject = (folders.check_name(message.get(key), key) for key in ("label", "subject"))
+    name = folders.safe_name(str(message.get("name") or "recording"))
     with library.lock:
-        path = places.free_place(
-            f"{places.INCOMING}/recorded/{name}.npz", lambda p: (library.root / p).exists()
-        )
-        folder.mkdir(parents=True, exist_ok=True)
+        wanted = f"{folders.INCOMING}/recorded/{name}.npz"
+        path = folders.free_path(wanted, lambda p: (library.root / p).exists())
         write(library.root / path, [sequence.replace(label=label, subject=subject, name=name)])
-        return library.add([(path, places.place(label, subject, f"{name}.npz"))], "record")[0]
+        return library.add([(path, folders.path_of(label, subject, f"{name}.npz"))], "record")[0]
 
 
-def from_camera(told: dict[str, Any]) -> SkeletonSequence:
+def from_camera(message: dict[str, Any]) -> SkeletonSequence:
     """Frames of a camera at uneven times as a recording at an even rate.
 
     >>> frame = [[0.1, -0.5, 0.2, 1.0]] * 33
@@ -134,8 +126,7 @@ def from_camera(told: dict[str, Any]) -> SkeletonSequence:
     SkeletonSequence(3 frames, 33 joints, mediapipe33)
     """
     try:
-        frames = np.asarray(told["joints"], dtype=np.float64)
-        times = np.asarray(told["times"], dtype=np.float64)
+        frames, times = (np.asarray(message[key], dtype=np.float64) for key in ("joints", "times"))
     except (KeyError, TypeError, ValueError) as error:
         raise ParameterError("a recording needs joints, (frames, joints, 4) numbers, and times") from error
     if frames.ndim != 3 or frames.shape[2] != 4 or not 2 <= len(frames) <= 200_000 or frames.shape[1] > 500:
@@ -144,15 +135,7 @@ def from_camera(told: dict[str, Any]) -> SkeletonSequence:
         )
     if times.shape != (len(frames),) or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
         raise ParameterError("times must be one number per frame, and must rise")
-    layout = LAYOUTS.get(str(told.get("layout", MEDIAPIPE_33.name)))
-    if layout is None or len(layout.joints) != frames.shape[1]:
-        raise ParameterError(f"no layout {told.get('layout')!r} with {frames.shape[1]} joints")
+    layout = layout_of(message.get("layout", MEDIAPIPE_33.name), frames.shape[1])
     rate = float(np.clip(round((len(times) - 1) / (times[-1] - times[0])), 5, 60))
     even = times[0] + np.arange(max(2, math.floor((times[-1] - times[0]) * rate + 1e-9) + 1)) / rate
-    flat = frames.reshape(len(frames), -1)
-    resampled = np.stack([np.interp(even, times, column) for column in flat.T], axis=1)
-    frames = resampled.reshape(len(even), *frames.shape[1:])
-    joints = (frames[..., :3] * [-1.0, -1.0, 1.0]).astype(np.float32)
-    return SkeletonSequence(
-        joints, confidence=np.clip(frames[..., 3], 0, 1).astype(np.float32), layout=layout, fps=rate
-    )
+    return interpolated(times, frames * MEDIAPIPE_AXES, even).replace(layout=layout, fps=rate)

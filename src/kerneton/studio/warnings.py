@@ -11,7 +11,7 @@ _FEW, _SHORT, _HALF = 2, 4, 0.5  # as in kerneton.files.summary
 
 
 def warnings_of(records: Iterable[Record]) -> dict[str, list[str]]:
-    """Codes of warnings by recording's id; the page has the texts.
+    """Codes of warnings by the recording's id; the page has the texts.
 
     Codes: ``short``, ``missing``, ``twice``, ``few`` (recordings of the label), ``one-subject`` (of the label),
     ``one-label`` (of the subject), ``layout`` and ``rate`` (other than most recordings have), ``no-subject``.
@@ -20,34 +20,30 @@ def warnings_of(records: Iterable[Record]) -> dict[str, list[str]]:
     {}
     """
     records = list(records)
-    out: dict[str, list[str]] = defaultdict(list)
+    out: dict[str, list[str]] = {}
     labels = Counter(r.label for r in records if r.label is not None)
-    copies = Counter(r.facts.digest for r in records)
+    copies = Counter(r.info.digest for r in records)
     by_label, by_subject = defaultdict(set), defaultdict(set)
     for r in records:
         if r.label is not None and r.subject is not None:
             by_label[r.label].add(r.subject)
             by_subject[r.subject].add(r.label)
-    layouts = Counter((r.facts.layout, r.facts.n_joints) for r in records)
-    rates = Counter(r.facts.fps for r in records)
+    layouts = Counter((r.info.layout, r.info.n_joints) for r in records)
+    rates = Counter(r.info.fps for r in records)
     some_subjects = any(r.subject is not None for r in records)
+    several = len(by_subject) > 1 and len(labels) > 1
     for r in records:
         found = {
-            "short": r.facts.n_frames <= _SHORT,
-            "missing": r.facts.missing > _HALF,
-            "twice": copies[r.facts.digest] > 1,
+            "short": r.info.n_frames <= _SHORT,
+            "missing": r.info.missing > _HALF,
+            "twice": copies[r.info.digest] > 1,
             "few": r.label is not None and labels[r.label] <= _FEW,
-            "one-subject": len(by_subject) > 1
-            and len(labels) > 1
-            and len(by_label.get(r.label or "", ())) == 1,
-            "one-label": len(by_subject) > 1
-            and len(labels) > 1
-            and len(by_subject.get(r.subject or "", ())) == 1,
-            "layout": layouts[r.facts.layout, r.facts.n_joints] < max(layouts.values()),
-            "rate": rates[r.facts.fps] < max(rates.values()),
+            "one-subject": several and len(by_label.get(r.label or "", ())) == 1,
+            "one-label": several and len(by_subject.get(r.subject or "", ())) == 1,
+            "layout": layouts[r.info.layout, r.info.n_joints] < max(layouts.values()),
+            "rate": rates[r.info.fps] < max(rates.values()),
             "no-subject": r.label is not None and r.subject is None and some_subjects,
         }
-        codes = [code for code, holds in found.items() if holds]
-        if codes:
+        if codes := [code for code, holds in found.items() if holds]:
             out[r.id] = codes
-    return dict(out)
+    return out

@@ -1,7 +1,7 @@
-"""The process that recognises: live labels, suggestions and reasons, beside the server and not in it.
+"""The process that runs the recogniser for live labels, suggestions and explanations, separate from the server.
 
-Computing holds Python's lock; a server that computes would answer late. The two exchange pickles over pipes that
-nobody else can reach.
+Computing holds Python's lock: a server that computes would respond late. The two exchange pickles over pipes that no other
+program can reach.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ from typing import Any
 from kerneton import exceptions
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import KernetonError, MissingDataError
+from kerneton.studio import recognizing
+from kerneton.studio.live import Watcher
 
-_WATCHERS = 16  # that are kept at once
+_WATCHERS = 16  # streams that are kept at once
 Answers = list[dict[str, Any]]
 
 
-class Mind:
-    """Questions about recordings to a model's file; one at a time, from any thread.
+class Worker:
+    """Runs the model of a file on recordings; one request at a time, from any thread.
 
-    >>> mind = Mind()
-    >>> try: mind.answers(Path("none.kern"), [])
+    >>> worker = Worker()
+    >>> try: worker.answers(Path("none.kern"), [])
     ... except KernetonError as error: print(error)
     none.kern: no such file
-    >>> mind.close()
+    >>> worker.close()
     """
 
     def __init__(self) -> None:
@@ -42,41 +44,32 @@ class Mind:
 
     def answers(self, model: Path, sequences: list[SkeletonSequence]) -> Answers:
         """See `kerneton.studio.recognizing.answers`."""
-        found: Answers = self._ask("answers", model, sequences)
-        return found
+        return self._ask("answers", model, sequences)
 
     def contributions(self, model: Path, sequence: SkeletonSequence, label: str) -> dict[str, float]:
         """See `kerneton.studio.recognizing.contributions`."""
-        found: dict[str, float] = self._ask("contributions", model, sequence, label)
-        return found
+        return self._ask("contributions", model, sequence, label)
 
     def segments(self, model: Path, sequence: SkeletonSequence) -> Answers:
         """See `kerneton.studio.recognizing.segments`."""
-        found: Answers = self._ask("segments", model, sequence)
-        return found
+        return self._ask("segments", model, sequence)
 
     def watch(self, model: Path, who: str, frames: Any, layout: Any, why: bool) -> dict[str, Any]:
-        """See `kerneton.studio.live.Watcher.answer`; ``who`` names one of several who watch."""
-        found: dict[str, Any] = self._ask("watch", model, who, frames, layout, why)
-        return found
+        """See `kerneton.studio.live.Watcher.answer`; ``who`` names one of several streams."""
+        return self._ask("watch", model, who, frames, layout, why)
 
     def warm_up(self) -> None:
-        """Start the process and have it compile what it needs."""
+        """Start the process and let it compile what it needs."""
         self._ask("warm_up", None)
 
     def close(self) -> None:
         """End the process."""
         self._closed = True
         process = self._process
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        with self._lock:  # whoever waits for an answer has heard of the end
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
+        if process is not None:
+            process.kill()  # ends a request that is waiting, and with it the lock
+            with self._lock:
+                end_process(process)
 
     def _ask(self, what: str, *values: Any) -> Any:
         with self._lock:
@@ -84,7 +77,7 @@ class Mind:
                 raise KernetonError("the studio has ended")
             if self._process is None or self._process.poll() is not None:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "kerneton.studio.mind"],
+                    [sys.executable, "-m", "kerneton.studio.worker"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
@@ -105,23 +98,32 @@ class Mind:
         return result
 
 
-class _Thinker:
-    """The other side: keeps the last model, its spotter and figures, and who watches with it."""
+def end_process(process: subprocess.Popen[Any]) -> None:
+    """Kill a process if it still runs, and close its pipes."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+class _State:
+    """State of the process: the last model with its spotter and figures, and the streams that it watches."""
 
     def __init__(self) -> None:
         self.key: Any = None
         self.model: Any = None
         self.spotter: Any = None
         self.figures: dict[str, Any] = {}
-        self.watchers: OrderedDict[str, Any] = OrderedDict()
+        self.watchers: OrderedDict[str, Watcher] = OrderedDict()
 
-    def work(self, what: str, path: Path | None, *values: Any) -> Any:
-        """Answer one question."""
-        from kerneton.studio import recognizing
-
+    def run(self, what: str, path: Path | None, *values: Any) -> Any:
+        """Carry out one request."""
         if path is None:
-            recognizing.warm_up()
-            return None
+            from kerneton.studio.trainer import warm_up  # imports what the server does not need
+
+            return warm_up()
         self._load(path)
         if what == "watch":
             return self._watch(*values)
@@ -132,35 +134,32 @@ class _Thinker:
         return getattr(recognizing, what)(self.model, *values)
 
     def _load(self, path: Path) -> None:
-        from kerneton.studio import recognizing
+        from kerneton.recognize.model_file import load
 
         spots, figures = path.with_name("spotter.kern"), path.with_name("figures.json")
         key = [(p, p.stat().st_mtime_ns if p.exists() else 0) for p in (path, spots)]
         if key == self.key:
             return
         if self.key is None or key[0] != self.key[0]:
-            self.model = recognizing.load_model(path)
-        self.spotter = recognizing.load_model(spots) if spots.exists() else None
+            self.model = load(path)
+        self.spotter = load(spots) if spots.exists() else None
         self.figures = json.loads(figures.read_text(encoding="utf-8")) if figures.exists() else {}
         self.key = key
         self.watchers.clear()
 
     def _watch(self, who: str, frames: Any, layout: Any, why: bool) -> dict[str, Any]:
-        from kerneton.studio.live import Watcher
-
         if who not in self.watchers:
             self.watchers[who] = Watcher(self.model, self.spotter, self.figures)
             while len(self.watchers) > _WATCHERS:
                 self.watchers.popitem(last=False)
-        answer: dict[str, Any] = self.watchers[who].answer(frames, layout, why=why)
-        return answer
+        return self.watchers[who].answer(frames, layout, why=why)
 
 
 def main() -> None:
-    """Answer until the server is gone."""
+    """Answer requests until the server is gone."""
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever prints, prints elsewhere
-    thinker = _Thinker()
+    os.dup2(2, 1)  # what is printed must not mix with the answers
+    state = _State()
     while True:
         try:
             what, values = pickle.load(sys.stdin.buffer)
@@ -168,10 +167,10 @@ def main() -> None:
             return
         result, error = None, None
         try:
-            result = thinker.work(what, *values)
+            result = state.run(what, *values)
         except KernetonError as problem:
             error = (type(problem).__name__, str(problem))
-        except Exception as problem:  # one bad recording must not end the live labels
+        except Exception as problem:  # one bad recording must not stop the live labels
             error = ("KernetonError", f"{type(problem).__name__}: {problem}")
         pickle.dump((result, error), out)
         out.flush()

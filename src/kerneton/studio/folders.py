@@ -1,11 +1,13 @@
-"""Names and places inside the studio's folder, and what may not be one.
+"""Paths and names inside the studio's folder, and which names are allowed.
 
-Recordings lie where the command line looks for them, ``LABEL/SUBJECT/FILE``. Everything else is below
-``__studio__``, which the command line skips: recordings without a label, notes, the journal, models.
+Recordings are where the command line looks for them, ``LABEL/SUBJECT/FILE``. Everything else is below ``__studio__``, which
+the command line skips: recordings without a label, notes, the journal, models.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -40,8 +42,7 @@ def check_name(text: object, what: str) -> str | None:
     text = text.strip()
     if not text:
         return None
-    found = _FORBIDDEN.search(text)
-    if found:
+    if found := _FORBIDDEN.search(text):
         raise ParameterError(
             f"{what} {text[:LONGEST]!r} contains {found[0]!r}, which a folder's name cannot; choose another"
         )
@@ -55,7 +56,7 @@ def check_name(text: object, what: str) -> str | None:
 
 
 def safe_name(text: str) -> str:
-    """A name that stays within its folder, whatever it came from.
+    """Any text as the name of a file or folder that cannot lead out of its folder.
 
     >>> safe_name("../a: b/c"), safe_name(".."), safe_name("__x")
     ('_a_ b_c', '_', 'x')
@@ -66,10 +67,10 @@ def safe_name(text: str) -> str:
     return clean[:LONGEST].strip().rstrip(".") or "_"
 
 
-def place(label: str | None, subject: str | None, file: str) -> str:
-    """Where a recording lies, below the folder.
+def path_of(label: str | None, subject: str | None, file: str) -> str:
+    """Path of a recording below the folder.
 
-    >>> place("wave", "ann", "1.csv"), place(None, "ann", "1.csv"), place("wave", None, "1.csv")
+    >>> path_of("wave", "ann", "1.csv"), path_of(None, "ann", "1.csv"), path_of("wave", None, "1.csv")
     ('wave/ann/1.csv', '__studio__/unlabelled/ann/1.csv', 'wave/1.csv')
     """
     parts = [UNLABELLED if label is None else label, subject, file]
@@ -77,7 +78,7 @@ def place(label: str | None, subject: str | None, file: str) -> str:
 
 
 def label_and_subject(path: str) -> tuple[str | None, str | None]:
-    """What the place of a recording says, as the command line understands it.
+    """Label and subject in the path of a recording, as the command line reads them.
 
     >>> label_and_subject("wave/ann/1.csv"), label_and_subject("__studio__/unlabelled/ann/1.csv")
     (('wave', 'ann'), (None, 'ann'))
@@ -90,15 +91,13 @@ def label_and_subject(path: str) -> tuple[str | None, str | None]:
 
 
 def is_listed(path: str) -> bool:
-    """Whether a file at this path would be in the list: not in the trash, and not hidden.
+    """Whether a file at this path belongs to the list: not in the trash, and not hidden.
 
     >>> is_listed("wave/1.csv"), is_listed("__studio__/trash/1.csv"), is_listed("__studio__/unlabelled/1.csv")
     (True, False, True)
     """
-    parts = PurePosixPath(path).parts
-    return not any(
-        part.startswith((".", "__")) for part in (parts[2:] if path.startswith(UNLABELLED) else parts)
-    )
+    parts = PurePosixPath(path.removeprefix(UNLABELLED + "/")).parts
+    return not any(part.startswith((".", "__")) for part in parts)
 
 
 def named(
@@ -106,45 +105,35 @@ def named(
 ) -> Iterator[tuple[str, str | None, str | None]]:
     """Id, label and subject of each recording of a file: the folder's, unless the file holds several kinds.
 
-    ``parts`` have ``label`` and ``subject`` as the file says.
+    ``parts`` have the ``label`` and ``subject`` that the file states.
     """
-    if path.startswith(UNLABELLED):
-        labels: list[str | None] = [None] * len(parts)
-    else:
-        labels = _known([part.label for part in parts], label)
-    subjects = _known([part.subject for part in parts], subject)
-    for k, known in enumerate(zip(labels, subjects, strict=True), start=1):
-        yield (path if len(parts) == 1 else f"{path}#{k}", *known)
-
-
-def _known(own: list[str | None], told: str | None) -> list[str | None]:
-    return own if told is None or len(set(own)) > 1 else [told] * len(own)
+    own_labels, own_subjects = {part.label for part in parts}, {part.subject for part in parts}
+    for k, part in enumerate(parts, start=1):
+        own_label = part.label if label is None or len(own_labels) > 1 else label
+        own_subject = part.subject if subject is None or len(own_subjects) > 1 else subject
+        id = path if len(parts) == 1 else f"{path}#{k}"
+        yield id, None if path.startswith(UNLABELLED) else own_label, own_subject
 
 
 def order(id: str, record: Any) -> tuple[Any, ...]:
-    """What recordings are sorted by: as the folder lists them, those without a label last."""
+    """Sorting key of recordings: as the folder lists them, those without a label last."""
     return id.startswith(UNLABELLED), record.path.split("/"), record.part or 0
 
 
-def free_place(wanted: str, taken: Callable[[str], bool]) -> str:
-    """A path that nothing has: the wanted one, or with a number before its ending.
+def free_path(wanted: str, taken: Callable[[str], bool]) -> str:
+    """An unused path: the wanted one, or with a number before its suffix.
 
-    >>> free_place("wave/1.csv", {"wave/1.csv", "wave/1_2.csv"}.__contains__)
+    >>> free_path("wave/1.csv", {"wave/1.csv", "wave/1_2.csv"}.__contains__)
     'wave/1_3.csv'
     """
-    path, number = PurePosixPath(wanted), 2
-    candidate = wanted
-    while taken(candidate):
-        candidate = str(path.with_name(f"{path.stem}_{number}{path.suffix}"))
-        number += 1
-    return candidate
+    path = PurePosixPath(wanted)
+    numbered = (str(path.with_name(f"{path.stem}_{number}{path.suffix}")) for number in itertools.count(2))
+    return next(candidate for candidate in itertools.chain([wanted], numbered) if not taken(candidate))
 
 
 def remove_empty_folders(root: Path, below: Path) -> None:
     """Remove a folder and those above it, up to ``root``, as far as they are empty."""
-    while below != root and root in below.parents:
-        try:
+    with contextlib.suppress(OSError):  # not empty
+        while root in below.parents:
             below.rmdir()
-        except OSError:
-            return
-        below = below.parent
+            below = below.parent

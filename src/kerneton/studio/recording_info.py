@@ -1,4 +1,4 @@
-"""What the list shows of a recording: counts, share of missing joints, a small moving picture."""
+"""What the page shows of a recording: counts, share of missing joints, a small animation, and the motion to play."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.prepare.poses import missing_joints
-from kerneton.report.scene import facing
+from kerneton.report.scene import ELEVATION, YAW, facing, view
 
 THUMB_FRAMES = 16
-_YAW, _TILT = np.deg2rad(25), np.deg2rad(12)
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Numbers of one recording, kept while the file does not change."""
+class RecordingInfo:
+    """Figures and small animation of one recording, kept while its file does not change."""
 
     name: str
     n_frames: int
@@ -28,25 +28,25 @@ class Facts:
     layout: str | None
     missing: float  # share of joints in all frames
     digest: str
-    label: str | None  # as the file itself says
+    label: str | None  # as the file states it
     subject: str | None
     thumb: bytes  # (frames, joints, 2) int8, -128 for missing
     bones: tuple[tuple[int, int], ...]
     sides: str  # per joint l, r or m
 
 
-def facts_of(sequence: SkeletonSequence) -> Facts:
-    """Facts of a recording.
+def info_of(sequence: SkeletonSequence) -> RecordingInfo:
+    """Figures and small animation of a recording.
 
     >>> from kerneton import make_actions
-    >>> facts = facts_of(make_actions(["wave"], n_subjects=1, n_takes=1)[0])
-    >>> facts.layout, len(facts.thumb) == THUMB_FRAMES * facts.n_joints * 2
+    >>> info = info_of(make_actions(["wave"], n_subjects=1, n_takes=1)[0])
+    >>> info.layout, len(info.thumb) == THUMB_FRAMES * info.n_joints * 2
     ('kinect20', True)
     """
     layout = sequence.layout
     gone = missing_joints(sequence)
     content = np.ascontiguousarray(np.nan_to_num(sequence.joints, nan=1e9), np.float64)
-    return Facts(
+    return RecordingInfo(
         name=sequence.name,
         n_frames=sequence.n_frames,
         n_joints=sequence.n_joints,
@@ -58,25 +58,28 @@ def facts_of(sequence: SkeletonSequence) -> Facts:
         subject=sequence.subject,
         thumb=_thumb(sequence, gone),
         bones=() if layout is None else layout.bones,
-        sides=sides(sequence),
+        sides=sides(layout, sequence.n_joints),
     )
 
 
-def sides(sequence: SkeletonSequence) -> str:
-    """A letter per joint by its name: l, r, h for the head, else m for the middle."""
-    if sequence.layout is None:
-        return "m" * sequence.n_joints
+def joint_names(layout: Layout | None, n_joints: int) -> list[str]:
+    """Names of the joints; numbers where there is no layout."""
+    return list(layout.joints) if layout else [f"joint {i}" for i in range(1, n_joints + 1)]
+
+
+def sides(layout: Layout | None, n_joints: int) -> str:
+    """A letter per joint by its name: l, r, h for the head, otherwise m for the middle."""
     letters = {"left": "l", "right": "r", "head": "h", "nose": "h"}
-    return "".join(letters.get(joint.partition("_")[0], "m") for joint in sequence.layout.joints)
+    return "".join(letters.get(joint.partition("_")[0], "m") for joint in joint_names(layout, n_joints))
 
 
 def motion(sequence: SkeletonSequence) -> dict[str, Any]:
-    """Everything the page needs to play a recording, for JSON.
+    """Everything that the page needs to play a recording, for JSON.
 
-    ``points`` are int16 in base64, (frames, joints, 3), times ``unit`` in metres, -32768 where a joint is missing; x to
+    ``points`` are int16 in base64, (frames, joints, 3), in units of ``unit`` metres, -32768 where a joint is missing; x to
     the right of the picture, y up from the floor, z towards the viewer, whom the body faces.
     """
-    joints, gone = _turned(sequence), missing_joints(sequence)
+    joints, gone = sequence.joints @ view(facing(sequence)).T, missing_joints(sequence)
     seen = joints[~gone]
     low = np.percentile(seen, 1, axis=0) if len(seen) else np.zeros(3)
     high = np.percentile(seen, 99, axis=0) if len(seen) else np.ones(3)
@@ -90,10 +93,10 @@ def motion(sequence: SkeletonSequence) -> dict[str, Any]:
         "frames": sequence.n_frames,
         "fps": sequence.fps or 30.0,
         "fps_known": sequence.fps is not None,
-        "joints": list(layout.joints) if layout else [f"joint {i}" for i in range(1, sequence.n_joints + 1)],
+        "joints": joint_names(layout, sequence.n_joints),
         "layout": layout.name if layout else None,
         "bones": [list(bone) for bone in layout.bones] if layout else [],
-        "sides": sides(sequence),
+        "sides": sides(layout, sequence.n_joints),
         "unit": unit,
         "size": size,
         "flat": bool(np.ptp(seen[:, 2]) < 1e-9) if len(seen) else True,
@@ -101,20 +104,11 @@ def motion(sequence: SkeletonSequence) -> dict[str, Any]:
     }
 
 
-def _turned(sequence: SkeletonSequence) -> np.ndarray:
-    """Joints (T, J, 3) with x to the right of the picture and z towards a viewer whom the body faces."""
-    toward = facing(sequence)
-    right = np.cross([0.0, 1.0, 0.0], toward)
-    return np.asarray(sequence.joints, float) @ np.stack([right, [0.0, 1.0, 0.0], toward]).T
-
-
 def _thumb(sequence: SkeletonSequence, gone: np.ndarray) -> bytes:
+    """Frames at equal steps as the camera of all pictures sees them, scaled to [-120, 120]."""
     frames = np.round(np.linspace(0, sequence.n_frames - 1, THUMB_FRAMES)).astype(int)
-    joints, gone = _turned(sequence)[frames], gone[frames]
-    x = joints[..., 0] * np.cos(_YAW) - joints[..., 2] * np.sin(_YAW)
-    near = joints[..., 0] * np.sin(_YAW) + joints[..., 2] * np.cos(_YAW)
-    y = joints[..., 1] * np.cos(_TILT) - near * np.sin(_TILT)
-    flat = np.stack([x, -y], axis=-1)
+    right, up, _ = view(facing(sequence), yaw=YAW, elevation=ELEVATION)
+    flat, gone = sequence.joints[frames] @ np.stack([right, -up], axis=1), gone[frames]
     seen = flat[~gone]
     if not len(seen):
         return np.full((THUMB_FRAMES, sequence.n_joints, 2), -128, np.int8).tobytes()
