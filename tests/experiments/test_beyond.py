@@ -13,7 +13,7 @@ from kerneton import SkeletonDataset, evaluate, make_actions, make_recognizer
 from kerneton.cli import main
 from kerneton.exceptions import ParameterError
 from kerneton.experiments.compare_markdown import to_markdown
-from kerneton.experiments.compare_presets import Task, ablations, beyond, confused, turned_copies
+from kerneton.experiments.compare_presets import Task, ablations, beyond, confused, errors, turned_copies
 from kerneton.experiments.split_grams import SplitGrams
 from kerneton.recognize.presets import standard_cues
 from kerneton.recognize.search import with_parameters
@@ -219,12 +219,13 @@ def test_confused_recordings_come_with_examples(data):
     wrong = data.labels[test].copy()
     wrong[0] = "wave" if wrong[0] != "wave" else "draw X"
     task.predictions["auto"] = [wrong]
-    (rows,) = confused(task, "auto")
+    report = task.report("auto")
+    (rows,) = confused(report, data)
     true = data.labels[test[0]]
     assert rows[0] is data[int(test[0])]
     assert [s.label for s in rows] == [true, true, wrong[0]]
-    assert task.errors("auto")["pairs"] == [[true, wrong[0], 1]]
-    counts = task.confusion("auto")
+    assert errors(report)["pairs"] == [[true, wrong[0], 1]]
+    counts = report.confusion
     assert counts.sum() == len(test)
     assert np.trace(counts) == len(test) - 1
 

@@ -1,1 +1,5 @@
-"""The paper's tables, comparisons of presets, benchmarks: imported by nobody but the command line."""
+"""The paper's tables, comparisons of presets, benchmarks: imported only by the command line."""
+
+import os
+
+AnyPath = str | os.PathLike[str]

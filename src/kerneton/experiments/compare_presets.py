@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix
 
 from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
@@ -31,8 +30,8 @@ from kerneton.recognize.branch import Branch
 from kerneton.recognize.presets import STANDARD_C, STANDARD_PENALTY, make_recognizer, standard_cues
 from kerneton.recognize.search import Mixture, with_parameters
 from kerneton.report.evaluation import evaluate
-from kerneton.report.intervals import Interval, of_splits
-from kerneton.report.pictures import plot_confusion, plot_skeleton, save_figure
+from kerneton.report.pictures import plot_skeleton, save_figure
+from kerneton.report.results import Report, Split
 
 # Data set and protocol of each column, and the paper's SCK+DCK there.
 TASKS: dict[str, tuple[str, str | None, float | None]] = {
@@ -101,7 +100,6 @@ class Task:
     def __post_init__(self) -> None:
         splitter = get_protocol(self.protocol, self.data)
         self.splits = list(splitter.split(self.data, self.data.labels, self.data.subjects))
-        self.tested = np.concatenate([test for _, test in self.splits])
 
     def run(self, progress: Progress, name: str) -> dict[str, Any]:
         """All rows, choices and the ablation."""
@@ -117,20 +115,18 @@ class Task:
             else:
                 choices[row][found.variant] += 1
                 validation[row].append(found.chosen[0].accuracy)
-        accuracy = {row: self.accuracy(row) for row in self.predictions}
-        known = {row: str(self.interval(row)) for row in accuracy}
+        reports = {row: self.report(row) for row in self.predictions}
         return {
-            "paper": paper.accuracy,
-            **{row: float(np.mean(values)) for row, values in accuracy.items()},
-            "interval": {"paper": str(paper.interval()), **known},
-            "spread": {row: float(np.std(values)) for row, values in accuracy.items()},
+            **{row: report.accuracy for row, report in {"paper": paper, **reports}.items()},
+            "interval": {row: str(report.interval()) for row, report in {"paper": paper, **reports}.items()},
+            "spread": {row: float(np.std(report.accuracies)) for row, report in reports.items()},
             "validation": {row: float(np.mean(values)) for row, values in validation.items()},
             "choices": {row: dict(counts) for row, counts in choices.items()},
             "ablation": {
                 what: {key: float(np.mean([t[what][key] for t in trials])) for key in ("validation", "test")}
                 for what in trials[0]
             },
-            "errors": self.errors("auto"),
+            "errors": errors(reports["auto"]),
         }
 
     def _steps(self) -> Iterator[tuple[str, Any]]:
@@ -154,36 +150,27 @@ class Task:
             # Mirroring as the last row chose it, which is in order 2 as the ablation is.
             yield "ablation", ablation(split, mirror, self.data.labels[test], n_jobs=self.n_jobs)
 
-    def accuracy(self, row: str) -> list[float]:
-        """Of each split."""
-        splits = zip(self.predictions[row], self.splits, strict=True)
-        return [float(np.mean(labels == self.data.labels[test])) for labels, (_, test) in splits]
+    def report(self, row: str) -> Report:
+        """The predictions of a row as the report of an evaluation."""
+        data = self.data
+        splits: list[Split] = []
+        for (train, test), predicted in zip(self.splits, self.predictions[row], strict=True):
+            name = str(len(splits) + 1)
+            splits.append(Split(name, len(train), test, data.labels[test], predicted, 0.0, 0.0))
+        classes, names = tuple(np.unique(data.labels).tolist()), tuple(s.name for s in data)
+        protocol, subjects = self.protocol or "published", tuple(data.subjects.tolist())
+        return Report(tuple(splits), classes, names, subjects, protocol, row, {}, {"name": data.name}, {})
 
-    def interval(self, row: str) -> Interval:
-        """95 % interval of the mean accuracy, over the tested subjects."""
-        right = np.concatenate(self.predictions[row]) == self.data.labels[self.tested]
-        return of_splits(self.tested, right, self.data.subjects, float(np.mean(self.accuracy(row))))
 
-    def confusion(self, row: str) -> np.ndarray:
-        """Counts over all splits, rows true and columns predicted."""
-        predicted, classes = np.concatenate(self.predictions[row]), np.unique(self.data.labels)
-        return confusion_matrix(self.data.labels[self.tested], predicted, labels=classes)
-
-    def mistakes(self, row: str) -> list[tuple[int, str]]:
-        """(position of a recording, predicted label), split after split."""
-        predicted = zip(self.tested.tolist(), np.concatenate(self.predictions[row]).tolist(), strict=True)
-        return [(i, label) for i, label in predicted if label != self.data.labels[i]]
-
-    def errors(self, row: str) -> dict[str, Any]:
-        """Number of mistakes by pair of labels and by subject."""
-        wrong = self.mistakes(row)
-        pairs = Counter((str(self.data.labels[i]), label) for i, label in wrong)
-        return {
-            "tested": len(self.tested),
-            "wrong": len(wrong),
-            "pairs": [[true, taken, count] for (true, taken), count in pairs.most_common()],
-            "subjects": dict(Counter(str(self.data.subjects[i]) for i, _ in wrong).most_common()),
-        }
+def errors(report: Report) -> dict[str, Any]:
+    """Number of mistakes by pair of labels and by subject."""
+    wrong = [row for row in report.prediction_table() if not row["correct"]]
+    return {
+        "tested": int(report.confusion.sum()),
+        "wrong": len(wrong),
+        "pairs": [[p["label"], p["predicted"], p["count"]] for p in report.confused_pairs(None)],
+        "subjects": dict(Counter(row["subject"] for row in wrong).most_common()),
+    }
 
 
 def turned_copies(data: SkeletonDataset, seed: int = 0) -> SkeletonDataset:
@@ -263,23 +250,23 @@ def _without_velocity(cue: Branch) -> Branch:
 def _write(output: Path, name: str, task: Task, result: Mapping[str, Any]) -> None:
     write_text(output / "beyond.md", to_markdown(result) + "\n")
     write_text(output / "beyond.json", json.dumps(result, indent=2) + "\n")
-    classes = np.unique(task.data.labels).tolist()
-    pictures = {f"confusion_{name}": plot_confusion(task.confusion("auto"), classes, title=f"{name}, auto")}
-    for number, rows in enumerate(confused(task, "auto"), start=1):
+    report = task.report("auto")
+    pictures = {f"confusion_{name}": report.plot(title=f"{name}, auto")}
+    for number, rows in enumerate(confused(report, task.data), start=1):
         pictures[f"confused_{name}_{number}"] = plot_skeleton(rows)
     for file, figure in pictures.items():
         save_figure(figure, output / f"{file}.png", dpi=120, bbox_inches="tight")
 
 
-def confused(task: Task, row: str) -> list[list[SkeletonSequence]]:
+def confused(report: Report, data: SkeletonDataset) -> list[list[SkeletonSequence]]:
     """Recordings of the most frequent mistakes, each with a recognised one of its label and of the predicted label."""
-    wrong = task.mistakes(row)
-    labels = task.data.labels
-    mistaken = {i for i, _ in wrong}
+    wrong = [row for row in report.prediction_table() if not row["correct"]]
+    mistaken = {row["index"] for row in wrong}
     pictures = []
-    for (true, taken), _ in Counter((labels[i], taken) for i, taken in wrong).most_common(_PICTURES):
-        chosen = [next(i for i, label in wrong if (labels[i], label) == (true, taken))]
-        for label in (true, taken):
-            chosen += [int(i) for i in np.flatnonzero(labels == label) if i not in mistaken][:1]
-        pictures.append([task.data[i] for i in chosen])
+    for pair in report.confused_pairs(_PICTURES):
+        both = [pair["label"], pair["predicted"]]
+        chosen = [next(row["index"] for row in wrong if [row["label"], row["predicted"]] == both)]
+        for label in both:
+            chosen += [i for i in np.flatnonzero(data.labels == label).tolist() if i not in mistaken][:1]
+        pictures.append([data[i] for i in chosen])
     return pictures

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kerneton.report.intervals import Calibration, Interval, calibration, interval, per_recording
+from kerneton.report import intervals
+from kerneton.report.intervals import Calibration, Interval
 
 if TYPE_CHECKING:
     from kerneton.report.results import Report, Split
 
 
-def interval_of(report: Report, label: str | None = None) -> Interval:
+def interval(report: Report, label: str | None = None) -> Interval:
     """95 % confidence interval of the accuracy, or of the recall of one label.
 
     It is taken over people where at least three were tested, else over recordings as if they were independent. A
@@ -21,7 +22,7 @@ def interval_of(report: Report, label: str | None = None) -> Interval:
     """
     tested, right = _shares(report, label)
     subjects = None if report.subjects is None else np.array(report.subjects)[tested]
-    return interval(right, subjects, report.accuracy if label is None else None)
+    return intervals.interval(right, subjects, report.accuracy if label is None else None)
 
 
 def _shares(report: Report, label: str | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -31,7 +32,7 @@ def _shares(report: Report, label: str | None = None) -> tuple[np.ndarray, np.nd
         for name in ("indices", "true", "predicted")
     )
     own = np.ones(len(true), bool) if label is None else true == label
-    return per_recording(index[own], (true == predicted)[own])
+    return intervals.per_recording(index[own], (true == predicted)[own])
 
 
 def subject_table(report: Report) -> list[dict[str, Any]]:
@@ -44,7 +45,7 @@ def subject_table(report: Report) -> list[dict[str, Any]]:
     for subject in np.unique(who).tolist():
         own = right[who == subject]
         found = {"accuracy": float(own.mean()), "n_test": len(own)}
-        rows.append({"subject": subject, **found, **_bounds("accuracy", interval(own))})
+        rows.append({"subject": subject, **found, **_bounds("accuracy", intervals.interval(own))})
     return sorted(rows, key=lambda row: (row["accuracy"], row["subject"]))
 
 
@@ -70,7 +71,7 @@ def split_table(report: Report) -> list[dict[str, Any]]:
     fields = ("name", "n_train", "n_test", "accuracy", "fit_seconds", "predict_seconds")
     return [
         {field: getattr(split, field) for field in fields}
-        | _bounds("accuracy", interval(split.true == split.predicted))
+        | _bounds("accuracy", intervals.interval(split.true == split.predicted))
         for split in report.splits
     ]
 
@@ -121,7 +122,8 @@ def calibration_of(report: Report) -> Calibration | None:
         pooled.append(rows)
     if not pooled:
         return None
-    return calibration(np.concatenate(pooled), np.concatenate([split.true for split in splits]), classes)
+    true = np.concatenate([split.true for split in splits])
+    return intervals.calibration(np.concatenate(pooled), true, classes)
 
 
 def prediction_table(report: Report) -> list[dict[str, Any]]:

@@ -114,7 +114,7 @@ class Report:
                 matrix[position[true], position[predicted]] += 1
         return matrix
 
-    interval = measures.interval_of
+    interval = measures.interval
     class_table = measures.class_table
     split_table = measures.split_table
     subject_table = measures.subject_table

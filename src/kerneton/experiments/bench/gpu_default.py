@@ -40,37 +40,37 @@ def recordings(n: int, seed: int = 0) -> list[SkeletonSequence]:
 def measure(torch: Any, device: str, n: int) -> dict[str, Any]:
     """Rates with features in page-locked and in ordinary memory of the host, and with decisions only; stages; errors."""
     X = recordings(n)
-    few = X[:N_TRAINING]
-    found: dict[str, Any] = {"n": n, "shape": [N_FRAMES, 25, 3]}
-    for view, mirror in (("fixed", False), ("free", True)):
-        model = make_recognizer(view=view, mirror=mirror, n_jobs=-1).fit(few, [s.label for s in few])
-        branches = list(model.branches_.values())
-        width = sum(int(b.kernel_.block_sizes_.sum()) for b in branches)
-        expected = model.features(few[:16])
-        answer = features_on(branches, few[:16], device)
-        row: dict[str, Any] = {
-            "n_features": width,
-            "error": float(np.linalg.norm(answer - expected, axis=1).max()),
-        }
-        coef = torch.as_tensor(model.machine_.coef_, device=device)
-        decisions = np.empty((n, len(coef)), np.float32)
+    return {
+        "n": n,
+        "shape": [N_FRAMES, 25, 3],
+        "fixed": _rates(torch, device, X, view="fixed", mirror=False),
+        "free, mirrored": _rates(torch, device, X, view="free", mirror=True),
+    }
 
-        def decide(rows: np.ndarray, features: Any, coef: Any = coef, out: Any = decisions) -> None:
-            out[rows] = (features @ coef.T).cpu().numpy()
 
-        ways: dict[str, Callable[[], Any]] = {
-            "decisions": lambda b=branches, use=decide: encode_on(b, X, device, use)  # type: ignore[misc]
-        }
-        for memory in ("page-locked", "used"):
-            pinned = memory == "page-locked" and device.startswith("cuda")
-            out = torch.empty(n, width, pin_memory=pinned).fill_(1).numpy()
-            ways[memory] = lambda b=branches, out=out: features_on(b, X, device, out)  # type: ignore[misc]
-        for name, call in ways.items():
-            row[f"{name}_per_second"] = n / statistics.median(repeated(call, 3 if name != "used" else 1))
-        del ways, out
-        row["stages_us"] = _stages(torch, device, branches, X[:1024])
-        found[f"{view}{', mirrored' if mirror else ''}"] = row
-    return found
+def _rates(torch: Any, device: str, X: list[SkeletonSequence], **options: Any) -> dict[str, Any]:
+    few, n = X[:N_TRAINING], len(X)
+    model = make_recognizer(n_jobs=-1, **options).fit(few, [s.label for s in few])
+    branches = list(model.branches_.values())
+    errors = features_on(branches, few[:16], device) - model.features(few[:16])
+    coef = torch.as_tensor(model.machine_.coef_, device=device)
+    decisions = np.empty((n, len(coef)), np.float32)
+
+    def decide(rows: np.ndarray, features: Any) -> None:
+        decisions[rows] = (features @ coef.T).cpu().numpy()
+
+    width = sum(int(b.kernel_.block_sizes_.sum()) for b in branches)
+    row: dict[str, Any] = {"n_features": width, "error": float(np.linalg.norm(errors, axis=1).max())}
+    call: Callable[[], Any] = partial(encode_on, branches, X, device, decide)
+    row["decisions_per_second"] = n / statistics.median(repeated(call, 3))
+    for memory, repeats in (("page-locked", 3), ("used", 1)):
+        pinned = memory == "page-locked" and device.startswith("cuda")
+        out = torch.empty(n, width, pin_memory=pinned).fill_(1).numpy()
+        call = partial(features_on, branches, X, device, out)
+        row[f"{memory}_per_second"] = n / statistics.median(repeated(call, repeats))
+        del out, call
+    row["stages_us"] = _stages(torch, device, branches, X[:1024])
+    return row
 
 
 def fit(torch: Any, device: str, n: int, few: int) -> dict[str, Any]:

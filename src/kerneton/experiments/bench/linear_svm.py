@@ -19,7 +19,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
 from kerneton.experiments.bench._timing import Settings, compared
-from kerneton.experiments.timing import repeated, timed
+from kerneton.experiments.timing import timed
 from kerneton.machine.folds import fold_decisions
 from kerneton.machine.gram import gram
 from kerneton.machine.normalize import CenterNormalize
@@ -59,33 +59,15 @@ def make_features(n: int, d: int, n_classes: int, seed: int = 0) -> tuple[np.nda
 Timer = Callable[[Callable[[], Any]], tuple[float, Any]]  # seconds of a call, and its result
 
 
-def processor_timer(repeats: int) -> Timer:
-    """Median processor seconds of some calls."""
-
-    def measure(call: Callable[[], Any]) -> tuple[float, Any]:
-        seconds = []
-        for _ in range(repeats):
-            one, result = timed(call, time.process_time)
-            seconds.append(one)
-        return max(statistics.median(seconds), 1e-9), result
-
-    return measure
-
-
-def device_timer(repeats: int, device: str) -> Timer:
-    """Median wall seconds of some calls on a device, after one that is not counted."""
-    import torch
-
-    def measure(call: Callable[[], Any]) -> tuple[float, Any]:
-        def finished() -> Any:
-            result = call()
-            if device.startswith("cuda"):
-                torch.cuda.synchronize()
-            return result
-
-        return statistics.median(repeated(finished, repeats)), call()
-
-    return measure
+def median_timed(
+    call: Callable[[], Any], repeats: int, clock: Callable[[], float] = time.process_time
+) -> tuple[float, Any]:
+    """Median seconds of some calls, by default of the processor, and the last result."""
+    seconds = []
+    for _ in range(repeats):
+        one, result = timed(call, clock)
+        seconds.append(one)
+    return max(statistics.median(seconds), 1e-9), result
 
 
 def stages(timer: Timer, X: Any, y: np.ndarray, n: int) -> tuple[dict[str, float], Any, Any]:
@@ -110,7 +92,7 @@ def compare(
 ) -> dict[str, Any]:
     """Fit on n sequences, predict n others; ratios are LinearSVC's time divided by ours."""
     X, y = make_features(2 * n, n_features, n_classes)
-    timer, once = processor_timer(repeats), processor_timer(1)
+    timer, once = partial(median_timed, repeats=repeats), partial(median_timed, repeats=1)
     seconds, train, test = stages(timer, X, y, n)
     result: dict[str, Any] = {"shape": [n, n_features, n_classes], "C": C, **seconds}
     for loss in losses:
@@ -144,7 +126,13 @@ def on_device(
 
     X, y = make_features(2 * n, n_features, n_classes)
     scale = CenterNormalize().fit(X[:n])
-    timer = device_timer(repeats, device)
+
+    def clock() -> float:
+        if device.startswith("cuda"):
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    timer = partial(median_timed, repeats=repeats, clock=clock)
     seconds, train, test = stages(timer, torch.as_tensor(X, device=device), y, n)
     result: dict[str, Any] = {"device": device, "shape": [n, n_features, n_classes], **seconds}
     for loss in losses:

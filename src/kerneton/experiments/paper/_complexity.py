@@ -5,7 +5,6 @@ Needs no data: recordings are generated and resampled to the wanted number of fr
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.datasets import make_actions
 from kerneton.exceptions import import_extra
+from kerneton.experiments import AnyPath
 from kerneton.experiments.paper import _printed as printed
 from kerneton.experiments.timing import repeated
 from kerneton.files.output import write_text
@@ -48,8 +48,8 @@ _TITLES = {"frames": "frames per sequence", "sequences": "sequences"}
 
 def complexity(
     *,
-    data_home: str | os.PathLike[str] | None = None,  # noqa: ARG001
-    output: str | os.PathLike[str] | None = None,
+    data_home: AnyPath | None = None,  # noqa: ARG001
+    output: AnyPath | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Seconds of one core for all kernel values between generated recordings, exact and linearised.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from kerneton.data.progress import Progress, silent
 from kerneton.datasets import load_florence3d
 from kerneton.exceptions import import_extra
+from kerneton.experiments import AnyPath
 from kerneton.experiments.paper import _printed as printed
 from kerneton.experiments.paper._choice import Task
 from kerneton.files.output import write_text
@@ -57,10 +57,7 @@ SWEEPS = {
 
 
 def figures(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    output: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    *, data_home: AnyPath | None = None, output: AnyPath | None = None, progress: Progress | None = None
 ) -> dict[str, Any]:
     """Accuracy on Florence3D over σ₂, σ₃, Z₂, Z₃ and γ of SCK, joint sets and γ of DCK; a plot and a CSV file of each.
 

@@ -31,10 +31,22 @@ def to_markdown(result: Mapping[str, Any]) -> str:
 def _tables(result: Mapping[str, Any]) -> str:
     head = ["data", "kernel", "paper %", "ours %", "95 % interval", "spread", "difference"]
     rows = [[*head, "paper's size", "our size"]]
-    for name, part in result.items():
-        for protocol, cells in (part if name == "msr_action3d" else {name: part}).items():
-            rows += [_cell(_NAMES[protocol], kernel, cell) for kernel, cell in cells.items()]
+    rows += [_cell(_NAMES[name.split()[-1]], kernel, cell) for name, kernel, cell in cells_of(result)]
     return markdown(rows)
+
+
+def cells_of(result: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    """(data set and protocol, kernel, cell) of every cell of the tables.
+
+    >>> cells_of({"msr_action3d": {"wang": {"sck": {"size": 1}}}})
+    [('msr_action3d wang', 'sck', {'size': 1})]
+    """
+    rows = []
+    for name, part in result.items():
+        protocols = part if name == "msr_action3d" else {"": part}
+        for protocol, cells in protocols.items():
+            rows += [(f"{name} {protocol}".strip(), kernel, cell) for kernel, cell in cells.items()]
+    return rows
 
 
 def _cell(name: str, kernel: str, cell: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +11,11 @@ import numpy as np
 
 from kerneton.data.progress import Progress, silent
 from kerneton.datasets import load_florence3d, load_msr_action3d, load_utkinect
+from kerneton.experiments import AnyPath
 from kerneton.experiments.paper import _printed as printed
 from kerneton.experiments.paper._choice import Grams, Outcome, Task
 from kerneton.experiments.paper._cues import Factor, Family, dck_family, sck_family
-from kerneton.experiments.paper._markdown import to_markdown
+from kerneton.experiments.paper._markdown import cells_of, to_markdown
 from kerneton.files.output import write_text
 from kerneton.report.intervals import of_splits
 from kerneton.report.tables import csv_text
@@ -25,10 +25,7 @@ SHARE = Factor("sck_share", (0.5, 0.3, 0.7))
 
 
 def tables(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    output: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    *, data_home: AnyPath | None = None, output: AnyPath | None = None, progress: Progress | None = None
 ) -> dict[str, Any]:
     """Run the paper's comparisons on Florence3D, UTKinect and MSR-Action3D; its accuracy and ours in every cell.
 
@@ -150,20 +147,6 @@ def _cell(run: Run, paper_accuracy: float, paper_size: int) -> dict[str, Any]:
         "validation": float(np.mean([outcome.validation for outcome in run.outcomes])),
         "splits": [outcome.as_dict(run.factors) for outcome in run.outcomes],
     }
-
-
-def cells_of(result: Mapping[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
-    """(data set and protocol, kernel, cell) of every cell of the tables.
-
-    >>> cells_of({"msr_action3d": {"wang": {"sck": {"size": 1}}}})
-    [('msr_action3d wang', 'sck', {'size': 1})]
-    """
-    rows = []
-    for name, part in result.items():
-        protocols = part if name == "msr_action3d" else {"": part}
-        for protocol, cells in protocols.items():
-            rows += [(f"{name} {protocol}".strip(), kernel, cell) for kernel, cell in cells.items()]
-    return rows
 
 
 def _csv(result: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset
 from kerneton.datasets import load_msr_action3d
+from kerneton.experiments import AnyPath
 from kerneton.experiments.paper import _printed as printed
 from kerneton.experiments.paper._choice import Task
 from kerneton.experiments.paper._cues import dck_family, sck_family
@@ -29,10 +29,7 @@ _cpu = partial(timed, clock=time.process_time)  # other work on the machine does
 
 
 def timing(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    output: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    *, data_home: AnyPath | None = None, output: AnyPath | None = None, progress: Progress | None = None
 ) -> dict[str, Any]:
     """Seconds per sequence for SCK and DCK, and minutes for all of MSR-Action3D, on one core, next to the paper's.
 
