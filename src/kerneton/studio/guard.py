@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
-from urllib.parse import parse_qs
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_JSON = 64 << 20  # bytes of a request that is not an upload
 # Subprotocol of web sockets: browsers cannot send them other headers, so the token is sent as a second subprotocol.
@@ -24,22 +20,31 @@ class Guard:
     without the token, 413 for a body past its limit.
     """
 
-    def __init__(self, app: App, *, token: str, port: int, max_upload: int) -> None:
+    def __init__(self, app: ASGIApp, *, token: str, port: int, max_upload: int) -> None:
         self.app, self.token, self.max_upload = app, token, max_upload
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self.origins = {f"http://{host}" for host in self.hosts}
         sockets = " ".join(f"ws://{host}" for host in sorted(self.hosts))
-        self.policy = (
+        policy = (
             "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' blob: data:; "
             f"media-src 'self' blob:; connect-src 'self' {sockets}; base-uri 'none'; form-action 'none'; "
             "frame-ancestors 'none'"
         )
+        self.headers = {
+            "content-security-policy": policy,
+            "x-content-type-options": "nosniff",
+            "x-frame-options": "DENY",
+            "referrer-policy": "no-referrer",
+            "cross-origin-opener-policy": "same-origin",
+            "cross-origin-resource-policy": "same-origin",
+            "permissions-policy": "camera=(self), microphone=(), geolocation=()",
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
+        headers = Headers(scope=scope)
         refused = self._refuse(scope, headers)
         if scope["type"] == "websocket":
             if refused is None:
@@ -55,9 +60,9 @@ class Guard:
         if refused is None:
             await self.app(scope, _limited(receive, limit), answer)
         else:
-            await _plain(answer, *refused)
+            await PlainTextResponse(refused[1], refused[0])(scope, receive, answer)
 
-    def _refuse(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+    def _refuse(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         if headers.get("host") not in self.hosts:
             return 421, "this server only accepts requests to 127.0.0.1 and localhost"
         if "origin" in headers and headers["origin"] not in self.origins:
@@ -78,34 +83,23 @@ class Guard:
             return 415, "forms are not accepted: send application/json or application/octet-stream"
         return None
 
-    def _knows_token(self, scope: Scope, headers: dict[str, str]) -> bool:
+    def _knows_token(self, scope: Scope, headers: Headers) -> bool:
         given = [
             headers.get("x-kerneton-token", ""),
             headers.get("authorization", "").removeprefix("Bearer "),
         ]
-        given += parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
+        given += QueryParams(scope.get("query_string", b"")).getlist("token")
         given += [part.strip() for part in headers.get("sec-websocket-protocol", "").split(",")]
         return any(
             hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode()) for text in given
         )
 
     def _with_headers(self, send: Send) -> Send:
-        extra = [
-            (b"content-security-policy", self.policy.encode()),
-            (b"x-content-type-options", b"nosniff"),
-            (b"x-frame-options", b"DENY"),
-            (b"referrer-policy", b"no-referrer"),
-            (b"cross-origin-opener-policy", b"same-origin"),
-            (b"cross-origin-resource-policy", b"same-origin"),
-            (b"permissions-policy", b"camera=(self), microphone=(), geolocation=()"),
-        ]
-
-        async def with_headers(message: MutableMapping[str, Any]) -> None:
+        async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                present = {key for key, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *extra]
-                if b"cache-control" not in present:
-                    message["headers"].append((b"cache-control", b"no-store"))
+                headers = MutableHeaders(scope=message)
+                headers.setdefault("cache-control", "no-store")
+                headers.update(self.headers)
             await send(message)
 
         return with_headers
@@ -118,7 +112,7 @@ class TooLargeError(Exception):
 def _limited(receive: Receive, limit: int) -> Receive:
     seen = 0
 
-    async def limited() -> MutableMapping[str, Any]:
+    async def limited() -> Message:
         nonlocal seen
         message = await receive()
         seen += len(message.get("body", b""))
@@ -127,10 +121,3 @@ def _limited(receive: Receive, limit: int) -> Receive:
         return message
 
     return limited
-
-
-async def _plain(send: Send, status: int, text: str) -> None:
-    body = text.encode()
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -22,6 +22,7 @@ from kerneton.stream.frames import raw_joints
 from kerneton.stream.repetitions import count_repetitions
 from kerneton.studio.recognizing import answers, contributions
 
+Frame = tuple[float, np.ndarray, Layout | None]  # time, (J, 4) joints and confidence, layout
 MEDIAPIPE_AXES = (-1.0, -1.0, 1.0, 1.0)  # its x and y point the other way; z and confidence stay
 _MOST_JOINTS = 500
 _LONGEST = 60.0  # seconds of a typical recording at most
@@ -177,7 +178,7 @@ def replayed(sequence: SkeletonSequence) -> tuple[list[tuple[float, np.ndarray]]
     return [(i / rate, row) for i, row in enumerate(rows)], sequence.layout
 
 
-def frame_of(message: dict[str, Any]) -> tuple[float, np.ndarray, Layout | None]:
+def frame_of(message: dict[str, Any]) -> Frame:
     """A frame from the page or another program: time, joints and confidence (J, 4) in the axes of recordings, layout.
 
     ``joints`` are [x, y, z] or [x, y, z, confidence]; ``axes`` is "mediapipe" where y points down and x to the picture's

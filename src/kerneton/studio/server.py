@@ -15,9 +15,8 @@ from typing import IO, Any
 
 from kerneton.exceptions import KernetonError, MissingDataError, ParameterError, import_extra
 from kerneton.studio.folders import STUDIO
-from kerneton.studio.guard import Guard, TooLargeError
 from kerneton.studio.library import Library
-from kerneton.studio.live import replayed
+from kerneton.studio.live import Frame, replayed
 from kerneton.studio.models import Models
 from kerneton.studio.training import Training
 from kerneton.studio.uploads import MAX_FILE
@@ -39,7 +38,7 @@ class Studio:
         self.training = Training(self.library.root, on_model=self._learnt)
         self.max_upload, self.eager = max_upload, eager  # eager: processes start before they are needed
         self.listeners: set[asyncio.Queue[dict[str, Any]]] = set()
-        self.streams: set[Callable[[dict[str, Any]], None]] = set()
+        self.streams: set[Callable[[Frame], None]] = set()
         self.stream_seen = 0
 
     def pulse(self) -> dict[str, Any]:
@@ -108,6 +107,7 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
     from starlette.staticfiles import StaticFiles
 
     from kerneton.studio import pose
+    from kerneton.studio.guard import Guard, TooLargeError
     from kerneton.studio.routes import routes
 
     @contextlib.asynccontextmanager

@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from kerneton.exceptions import KernetonError, ParameterError
 from kerneton.studio.guard import PROTOCOL
-from kerneton.studio.live import frame_of, replayed, typical_seconds
+from kerneton.studio.live import Frame, frame_of, replayed, typical_seconds
 from kerneton.studio.recording_info import joint_names, sides
 from kerneton.studio.server import Studio
 
@@ -79,10 +79,10 @@ def _pass_on(studio: Studio, line: bytes) -> int:
         raise ParameterError(f"a frame is not JSON: {error}") from error
     if not isinstance(message, dict):
         raise ParameterError("a frame must be an object with time and joints")
-    frame_of(message)
+    frame = frame_of(message)
     studio.stream_seen += 1
     for listen in list(studio.streams):
-        listen(message)
+        listen(frame)
     return 1
 
 
@@ -122,9 +122,8 @@ class _Session:
         elif "joints" in message:
             self._push(*frame_of(message))
 
-    def from_program(self, message: dict[str, Any]) -> None:
+    def from_program(self, frame: Frame) -> None:
         """Handle a frame of another program: answer it, and show it on the page."""
-        frame = frame_of(message)
         self._push(*frame)
         task = asyncio.ensure_future(self._show(*frame))
         task.add_done_callback(lambda t: t.cancelled() or t.exception())
