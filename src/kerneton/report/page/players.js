@@ -1,7 +1,7 @@
 "use strict";
-// Players of recordings, tables that sort, and everything open on paper. The data are numbers alone.
+// Players of recordings, sortable tables, and all details open when printed. The data are only numbers.
 (() => {
-  const REST = 500;  // milliseconds at the end, before it starts again
+  const REST = 500;  // pause in milliseconds at the end, before it starts again
   const block = document.getElementById("motions");
   const motions = block ? JSON.parse(block.textContent) : [];
   const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -30,7 +30,7 @@
       this.show(this.at);
     }
 
-    // Joints at a moment between two frames, on the picture; null where either frame lacks the joint.
+    // Positions of the joints in the picture between two frames; null where the joint is missing in either frame.
     pose(at) {
       const before = Math.floor(at), after = Math.min(before + 1, this.last), share = at - before;
       const a = this.motion.frames[before], b = this.motion.frames[after], places = [];
@@ -84,7 +84,7 @@
       if (on) tick.start();
     }
 
-    // Forward by some milliseconds; at the end a rest, then from the start again, or a stop where motion is unwelcome.
+    // Forward by some milliseconds; at the end a pause, then from the start again, or a stop for readers who prefer reduced motion.
     step(elapsed) {
       if (this.at >= this.last) {
         this.waiting += elapsed;
@@ -168,7 +168,7 @@
     }));
   }
 
-  // What is wider than its place says so, and can be scrolled by keyboard.
+  // Content that is wider than its container is marked, and can be scrolled by keyboard.
   const measure = target => {
     const wide = target.scrollWidth > target.clientWidth + 1;
     target.classList.toggle("wide", wide);
@@ -177,7 +177,7 @@
   const sized = new ResizeObserver(entries => requestAnimationFrame(() => entries.forEach(e => measure(e.target))));
   for (const each of document.querySelectorAll(".scroll")) { measure(each); sized.observe(each); }
 
-  // On paper nothing can be opened.
+  // All details are open in print.
   let opened = [];
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not([open])")];

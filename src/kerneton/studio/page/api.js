@@ -1,4 +1,4 @@
-// The server: questions with the token, and news over a socket.
+// Requests to the server with the token, and state changes over a socket.
 const address = new URL(location.href);
 if (address.searchParams.has("token")) {
   sessionStorage.setItem("kerneton-token", address.searchParams.get("token"));
@@ -28,7 +28,7 @@ async function ask(path, options = {}) {
 export const get = async (path, query = {}) => (await ask(`${path}?${new URLSearchParams(query)}`)).json();
 export const blob = async (path, query = {}) => (await ask(`${path}?${new URLSearchParams(query)}`)).blob();
 export const post = async (path, told = {}) => {
-  const body = JSON.stringify(told), keepalive = body.length < 20000; // small changes are sent even when the page is left
+  const body = JSON.stringify(told), keepalive = body.length < 20000; // small changes are sent even when the page is closed
   return (await ask(path, { method: "POST", body, keepalive, headers: { "Content-Type": "application/json" } })).json();
 };
 export const put = async (path, query, body) =>

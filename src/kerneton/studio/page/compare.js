@@ -1,4 +1,4 @@
-// Two models side by side: what changed in accuracy, per label, in the data, and which recordings changed sides.
+// Two models side by side: what changed in accuracy, per label, in the data, and which recordings became right or wrong.
 import { h } from "./dom.js";
 import { texts } from "./texts.js";
 import { labelColor, name } from "./store.js";

@@ -1,4 +1,4 @@
-// Elements from plain calls. Text only ever becomes text: nothing here can inject markup.
+// Functions that make elements. Text is always inserted as text: nothing here can inject markup.
 import { texts } from "./texts.js";
 
 export function h(tag, props = {}, ...children) {
@@ -18,7 +18,7 @@ export function h(tag, props = {}, ...children) {
 
 export const clear = (node, ...children) => {
   const wanted = children.flat(9).filter(c => c !== null && c !== undefined && c !== false), there = node.childNodes;
-  if (wanted.length !== there.length || wanted.some((child, i) => child !== there[i])) node.replaceChildren(...wanted); // else who types there keeps the focus
+  if (wanted.length !== there.length || wanted.some((child, i) => child !== there[i])) node.replaceChildren(...wanted); // otherwise a focused input keeps the focus
   return node;
 };
 

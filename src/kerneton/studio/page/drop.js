@@ -1,4 +1,4 @@
-// Files and folders, dropped or chosen: uploaded one after another, then taken in by the server.
+// Files and folders, dropped or chosen: uploaded, then sorted in by the server.
 import { h, toast, announce } from "./dom.js";
 import { texts } from "./texts.js";
 import { reload, complain, store, emit } from "./store.js";

@@ -1,4 +1,4 @@
-// Every word of the page. Another language is another file like this one, named in texts.js.
+// All texts of the page. Another language is another file like this one, listed in texts.js.
 const many = (n, one, several = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : several}`;
 const percent = share => `${(share * 100).toFixed((share > 0 && share < 0.1) || (share > 0.995 && share < 1) ? 1 : 0)} %`;
 

@@ -1,4 +1,4 @@
-// A list of recordings with moving pictures. Only what is in sight exists, however long the list is.
+// A list of recordings with small animations. Only visible cards exist, so that the list may be long.
 import { h, icon, clock } from "./dom.js";
 import { texts } from "./texts.js";
 import { labelColor, name, seconds, emit } from "./store.js";
@@ -21,7 +21,7 @@ async function ask() {
       thumbs.set(id, thumb);
     }
     while (thumbs.size > KEPT) thumbs.delete(thumbs.keys().next().value);
-  } catch { /* the next drawing asks again */ }
+  } catch { /* the next layout requests them again */ }
   asking = false;
   if (wanted.size) ask();
 }
@@ -166,6 +166,6 @@ export class Grid {
     requestAnimationFrame(tick);
   }
 
-  // Pictures of moved recordings stay: the content is the same.
+  // Animations of moved recordings are kept: the content is the same.
   static moved(map) { for (const [old, now] of Object.entries(map)) if (thumbs.has(old)) { thumbs.set(now, thumbs.get(old)); thumbs.delete(old); } }
 }

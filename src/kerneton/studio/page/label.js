@@ -55,7 +55,7 @@ export class Label {
     if (!this.record) { if (this.node.isConnected && store.recordings.length) this.open(this.list()[0]?.id ?? store.recordings[0].id); return; }
     this.timeline.update(this.segments);
     this.renderLabels();
-    if (!this.title.contains(document.activeElement)) this.renderTitle(); // somebody is typing there
+    if (!this.title.contains(document.activeElement)) this.renderTitle(); // unless an input there has the focus
   }
 
   renderHead() {

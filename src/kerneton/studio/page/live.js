@@ -41,7 +41,7 @@ export class Live {
     this.socket?.close();
     const socket = this.socket = api.socket("live");
     socket.onmessage = message => { if (socket === this.socket) this.hear(JSON.parse(message.data)); };
-    socket.onopen = () => { // a new model while one watches: it goes on with the new one
+    socket.onopen = () => { // a new model during a stream: go on with the new one
       this.tell({ why: this.colored, source: this.source });
       if (this.running && this.source === "replay") this.tell({ replay: this.replayed });
     };
@@ -98,7 +98,7 @@ export class Live {
   }
   say() { this.sure.textContent = this.ready === false ? texts.gettingReady : this.running || this.source === "stream" ? texts.filling : texts.notStarted; }
 
-  // The process that recognises reads a model before its first answer: nothing is replayed to it meanwhile.
+  // The recogniser's process loads a model before its first answer: the replay waits for that.
   async becomeReady() {
     this.say();
     while (!this.ready && this.running && this.socket) await new Promise(ok => setTimeout(ok, 50));
@@ -168,7 +168,7 @@ export class Live {
     while (this.rates.length && now - this.rates[0] > 2000) this.rates.shift();
   }
 
-  // Every frame up to this time has its answer now.
+  // Every frame up to this time has been answered.
   measure(until) {
     const now = performance.now();
     for (const [time, at] of this.sent) {

@@ -1,4 +1,4 @@
-// The last seconds as they scroll by: segments as blocks, what goes on now as an open one, each answer's certainty as a bar.
+// The last seconds, scrolling: segments as blocks, the current one open, and the probability of each answer as a bar.
 import { h } from "./dom.js";
 import { labelColor } from "./store.js";
 import { texts } from "./texts.js";
@@ -34,7 +34,7 @@ export class LiveChart {
     };
     const x = t => width - (this.time - t) / SPAN * width;
     c.strokeStyle = css.getPropertyValue("--line"); c.fillStyle = css.getPropertyValue("--quiet"); c.font = "11px system-ui"; c.lineWidth = 1;
-    const begin = this.origin ?? 0; // a program's times may begin anywhere
+    const begin = this.origin ?? 0; // times of another program may start anywhere
     for (let t = Math.ceil(this.time - begin - SPAN); t <= this.time - begin; t++) {
       const at = x(begin + t);
       c.beginPath(); c.moveTo(at, 0); c.lineTo(at, HEIGHT - 16); c.stroke();

@@ -1,4 +1,4 @@
-// Poses in the page: MediaPipe, from this machine. Pictures never leave the page; only joints do.
+// Pose estimation in the page with MediaPipe from this machine. Images never leave the page; only joints do.
 import { texts } from "./texts.js";
 import { store } from "./store.js";
 
@@ -24,7 +24,7 @@ export function estimator(complexity = quality()) {
     await pose.initialize();
     return {
       reset: () => pose.reset(),
-      // 33 rows of [x, y, z, visibility] in metres, as MediaPipe has them, or null where nobody is seen.
+      // 33 rows of [x, y, z, visibility] in metres, in MediaPipe's axes, or null if nobody is visible.
       async estimate(image) {
         found = null;
         await pose.send({ image });
@@ -46,7 +46,7 @@ export function standing(world) {
   return out;
 }
 
-// The camera, estimated as fast as the machine can; every result, or null for a frame without a body.
+// The camera with poses as fast as the machine allows; calls back with every result, null for a frame without a body.
 export class Camera {
   constructor(onresult) { this.onresult = onresult; }
   async open() {

@@ -9,8 +9,8 @@ import * as api from "./api.js";
 const MOVES = 0.5, STILL = 0.25, REST = 0.7, BEFORE = 0.3, LONGEST = 60; // m/s, m/s, s, s, s
 const FASTEST = 4, SEEN = 0.5, BASE = 0.2; // joints, visibility, s: between the two frames that are compared
 
-// How fast the body moves, in metres a second: the mean of its fastest joints, so that one hand is enough, without those
-// that the camera does not see, which are guessed anew in every frame.
+// Speed of the body in metres per second: the mean of its fastest joints, so that one hand is enough, without joints
+// that the camera does not see, whose estimates change in every frame.
 export const speed = (a, b) => {
   const speeds = b.world.map((p, j) => Math.min(p[3], a.world[j][3]) < SEEN ? 0 : Math.hypot(...[0, 1, 2].map(k => p[k] - a.world[j][k])));
   return speeds.sort((p, q) => q - p).slice(0, FASTEST).reduce((sum, v) => sum + v, 0) / FASTEST / Math.max(1e-3, b.time - a.time);
@@ -22,12 +22,12 @@ export class Recorder {
     this.phase("count");
   }
   phase(name) { this.now = name; this.from = null; this.onstate(name, this); }
-  // Every frame of the camera goes through here, so that time is the camera's.
+  // Called with every frame of the camera, so that times are those of the camera.
   frame(result) {
     if (this.now === "done") return;
     const { time } = result;
     this.from ??= time;
-    while (this.recent.length > 1 && time - this.recent[1].time >= BASE) this.recent.shift(); // noise of single frames is not a movement
+    while (this.recent.length > 1 && time - this.recent[1].time >= BASE) this.recent.shift(); // noise of single frames must not count as movement
     this.slow = this.recent.length ? (this.slow + speed(this.recent[0], result)) / 2 : 0;
     this.recent.push(result);
     if (this.now === "count") {

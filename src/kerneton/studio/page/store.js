@@ -1,4 +1,4 @@
-// What the page knows: recordings, models, the training; everything that shows them listens here.
+// State of the page: recordings, models, the training; the views listen for its changes.
 import * as api from "./api.js";
 import { texts } from "./texts.js";
 import { toast, announce } from "./dom.js";
@@ -20,8 +20,8 @@ export const name = id => id.split("/").pop().replace(/\.[a-z0-9]+(#\d+)?$/i, "$
 export const labelColor = label => label === null ? "var(--middle)" : `var(--c${Math.max(0, store.labels.indexOf(label)) % 10})`;
 export const seconds = record => record.frames / (record.fps ?? 30);
 
-// An answer that was asked for before a change is older than what the page shows: it is dropped, and the change reads the list
-// again when it is done. Applied, it would take the newest segment away for a moment, and with it what was chosen.
+// A list that was requested before a change is older than what the page shows: it is ignored, and the change requests the list
+// again when it is done. Otherwise the newest segment, and the selection with it, would disappear for a moment.
 let loading = null, again = false;
 export async function reload() {
   if (loading) { again = true; return loading; }
@@ -51,11 +51,11 @@ export async function reloadModels() {
   emit("models");
 }
 
-// A change: done by the server, then the list is read again. Changes go one after another, in the order in which they were
-// made; ids may move by one change and are looked up when the next is sent. The list is read when the last is done, so that
-// what the page shows already is not taken back in between.
+// A change is made by the server, then the list is read again. Changes are sent one after another, in the order in which they
+// were made; a change may give recordings new ids, which are looked up when the next one is sent. The list is read after the
+// last change, so that the page does not show an older state in between.
 let last = Promise.resolve(), pending = 0, leaving = false;
-addEventListener("pagehide", () => { // what is being typed is kept, and waits for nothing
+addEventListener("pagehide", () => { // text that is being typed is saved at once
   leaving = true;
   document.activeElement?.blur();
 });
@@ -65,7 +65,7 @@ function present(id) {
   return id;
 }
 
-// The list knows a moved recording by its new id at once, before it is read again.
+// A moved recording has its new id at once, before the list is read again.
 function move(from, to) {
   renamed.set(from, to);
   renamed.delete(to);
@@ -100,7 +100,7 @@ export function complain(error) {
 }
 
 export const assign = (ids, fields) => change("assign", { ids, ...fields }).catch(() => null);
-// A note is kept while it is typed, half a second after the last key.
+// A note is saved while it is typed, half a second after the last key.
 export function noteProps(id) {
   let timer = 0, kept = null;
   const keep = event => {
@@ -129,7 +129,7 @@ export function follow() {
     const before = store.state;
     store.state = { ...before, ...JSON.parse(message.data) };
     if (store.state.version !== store.version && !pending) reload().catch(complain);
-    const { done } = store.state.training; // whichever news were missed, a finished model is fetched
+    const { done } = store.state.training; // a finished model is fetched even if messages were missed
     if (done && !store.models.some(model => model.name === done)) await reloadModels().catch(complain);
     emit("state", before);
   };

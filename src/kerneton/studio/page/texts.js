@@ -1,5 +1,5 @@
-// The language of the page: the first of the browser's that there is a file for, else English.
-const KNOWN = ["en"]; // a file each, such as en.js
+// The language of the page: the first of the browser's languages that has a file, otherwise English.
+const KNOWN = ["en"]; // one file each, such as en.js
 const language = navigator.languages.map(tag => tag.split("-")[0]).find(tag => KNOWN.includes(tag)) ?? "en";
 
 export const { texts } = await import(`./${language}.js`);

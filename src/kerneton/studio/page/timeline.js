@@ -1,4 +1,4 @@
-// Segments over time: a curve of how much moves, segments whose edges can be dragged, the place of the player.
+// Segments over time: a curve of the speed of movement, segments with edges that can be dragged, the player's position.
 import { h, clear, clock } from "./dom.js";
 import { texts } from "./texts.js";
 import { labelColor } from "./store.js";
@@ -123,7 +123,7 @@ export class Timeline {
   }
 }
 
-// How fast the joints move in each frame, smoothed; the largest is taken without the wildest frames.
+// Speed of the joints in each frame, smoothed; the maximum is a 98 % quantile, without outliers.
 function energy(motion) {
   const { frames, n, values, unit } = motion, out = new Float32Array(frames);
   for (let t = 1; t < frames; t++) {

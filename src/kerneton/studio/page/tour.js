@@ -1,4 +1,4 @@
-// The first steps: generated actions, a label, a model, a live label; each step a card that says what to do.
+// The first steps: generated actions, a label, a model, a live label; one card with instructions per step.
 import { h, button, clear, announce } from "./dom.js";
 import { demo } from "./collect.js";
 import { texts } from "./texts.js";

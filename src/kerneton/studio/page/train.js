@@ -1,4 +1,4 @@
-// Train: one button, a bar that moves, and what came of it.
+// Train: one button, a progress bar, and the results.
 import { h, button, clear, toast } from "./dom.js";
 import { compare } from "./compare.js";
 import { Player, motionOf } from "./player.js";

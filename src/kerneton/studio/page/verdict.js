@@ -1,4 +1,4 @@
-// What the present model says of a recording, and which joints contribute: as colours on the body.
+// The prediction of the model in use for a recording, and the contributions of the joints as colours on the body.
 import { h, clear } from "./dom.js";
 import { texts } from "./texts.js";
 import { labelColor } from "./store.js";

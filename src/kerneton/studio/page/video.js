@@ -1,11 +1,11 @@
-// Videos become joints in the page, frame by frame; the video itself goes nowhere.
+// Joints are estimated from videos in the page, frame by frame; the video is not uploaded.
 import { h, toast, announce } from "./dom.js";
 import { estimator } from "./pose.js";
 import { texts } from "./texts.js";
 import { complain, emit, reload, store } from "./store.js";
 import * as api from "./api.js";
 
-const RATE = 15; // frames a second that are looked at
+const RATE = 15; // frames per second that are used
 
 export async function estimate(videos) {
   if (!store.state.pose) { toast(`${texts.noPose} ${store.state.pose_command}`, { error: true }); return; }
