@@ -34,7 +34,8 @@ def measure(settings: Settings) -> dict[str, Any]:
     """Peaks in MB for 1,000 and 10,000 recordings of 25 joints and 80 frames, SCK and then DCK."""
     counts = (100, 200) if settings.quick else COUNTS
     found = {}
-    run_program(_PROGRAM, SOURCE, "2")  # compiles: its memory must not count
+    if not settings.quick:
+        run_program(_PROGRAM, SOURCE, "2")  # compiles: its memory must not count
     for n in settings.progress(counts, total=len(counts), desc="memory"):
         found[str(n)] = run_program(_PROGRAM, SOURCE, str(n))
     few, many = (found[str(n)]["peak_mb"] for n in counts)

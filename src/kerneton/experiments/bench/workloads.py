@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 from pathlib import Path
@@ -70,13 +71,17 @@ def msr_action3d(data_home: str | os.PathLike[str] | None) -> SkeletonDataset:
     try:
         return load_msr_action3d(data_home)
     except MissingDataError:
-        made = make_actions(n_subjects=10, n_takes=4)[:557]
-        lengths = np.random.default_rng(0).triangular(13, 31, 76, len(made)).astype(int)
-        short = [
-            s.replace(joints=resample(s.joints, n), confidence=None)
-            for s, n in zip(made, lengths, strict=True)
-        ]
-        return SkeletonDataset(short, name="generated, of the shape of MSR-Action3D")
+        return _generated_msr()
+
+
+@functools.cache
+def _generated_msr() -> SkeletonDataset:
+    made = make_actions(n_subjects=10, n_takes=4)[:557]
+    lengths = np.random.default_rng(0).triangular(13, 31, 76, len(made)).astype(int)
+    short = [
+        s.replace(joints=resample(s.joints, n), confidence=None) for s, n in zip(made, lengths, strict=True)
+    ]
+    return SkeletonDataset(short, name="generated, of the shape of MSR-Action3D")
 
 
 def prepared(n: int, data_home: str | os.PathLike[str] | None) -> Prepared:
