@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.layouts import Layout
-from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 
 _SHOWN = 5  # kinds of problems in a message
@@ -60,6 +60,13 @@ def check_sequences(
     if problems:
         raise DataError(f"{len(problems)} of {total} recordings cannot be used: {grouped(problems)}")
     return sequences
+
+
+def as_dataset(data: Iterable[Any]) -> SkeletonDataset:
+    """Recordings as a data set; gaps are allowed."""
+    if isinstance(data, SkeletonDataset):
+        return data
+    return SkeletonDataset(check_sequences(data, allow_missing=True))
 
 
 def grouped(problems: Iterable[tuple[str, str]]) -> str:

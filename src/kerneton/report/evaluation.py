@@ -18,7 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.validation import check_sequences, describe
+from kerneton.data.validation import as_dataset, describe
 from kerneton.datasets.protocols import get_protocol
 from kerneton.exceptions import DataError, KernetonError, ParameterError
 from kerneton.files.summary import summarize
@@ -97,11 +97,10 @@ def _shown(model: Any, progress: Progress | None, prefix: str) -> Any:
 
 
 def _checked(data: Iterable[SkeletonSequence]) -> SkeletonDataset:
-    if not isinstance(data, SkeletonDataset):
-        data = SkeletonDataset(check_sequences(data, allow_missing=True))
-    if not len(data):
+    recordings = as_dataset(data)
+    if not len(recordings):
         raise DataError("expected at least two recordings to train and test on, got none")
-    return data
+    return recordings
 
 
 def _splits(

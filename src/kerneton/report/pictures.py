@@ -93,7 +93,7 @@ def plot_skeleton(
     1
     """
     check_positive("n_poses", n_poses, integer=True)
-    given = [sequences] if isinstance(sequences, SkeletonSequence) else sequences
+    given = [sequences] if hasattr(sequences, "joints") else sequences
     recordings = with_bones(check_sequences(given, allow_missing=True))
     rows = [_arrange(recording, n_poses) for recording in recordings]
     width = max((row.high[0] - row.low[0]) / (row.high[1] - row.low[1]) for row in rows) * _ROW

@@ -137,7 +137,7 @@ class _DCKPerJoints(_DCKPerRoot):
 def _with(kinds: Mapping[str, Any], pipeline: Pipeline, **changes: Any) -> Pipeline:
     """Another kernel class in the place of SCK or DCK, with the parameters that it has."""
     kernel = pipeline["kernel"]
-    kind = kinds.get("sck" if isinstance(kernel, SCK) else "dck", type(kernel))
+    kind = kinds.get(type(kernel).__name__.lower(), type(kernel))
     given = {k: v for k, v in kernel.get_params().items() if k in kind._get_param_names()}
     return Pipeline([*pipeline.steps[:-1], ("kernel", kind(**{**given, **changes}))])
 

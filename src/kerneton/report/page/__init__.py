@@ -19,9 +19,9 @@ import jinja2
 from markupsafe import Markup
 
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.validation import check_sequences
+from kerneton.data.validation import as_dataset
 from kerneton.exceptions import DataError
-from kerneton.report.page._cells import Cell, per_cent
+from kerneton.report.page._cells import per_cent
 from kerneton.report.page._facts import data_facts, making_facts, tiles
 from kerneton.report.page._joints import joint_cards, pooled
 from kerneton.report.page._mistakes import mistake_cards, mistake_list
@@ -113,7 +113,6 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
     )
     made.filters.update(percent=percent, per_cent=per_cent)
-    made.tests["cell_kind"] = lambda value: isinstance(value, Cell)
     return made
 
 
@@ -125,11 +124,7 @@ def _cut(value: Any) -> Any:
 
 def _checked(report: Report, data: Iterable[SkeletonSequence]) -> SkeletonDataset:
     """The recordings, if they are those of the report."""
-    recordings = (
-        data
-        if isinstance(data, SkeletonDataset)
-        else SkeletonDataset(check_sequences(data, allow_missing=True))
-    )
+    recordings = as_dataset(data)
     if len(recordings) != len(report.recordings):
         raise DataError(
             f"the report is about {len(report.recordings)} recordings, got {len(recordings)}; "
