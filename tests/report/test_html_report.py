@@ -28,7 +28,7 @@ from kerneton.recognize.contributions import class_importance
 from kerneton.report.page import environment, render
 from kerneton.report.page._joints import pooled
 from kerneton.report.page._motion import HEIGHT, WIDTH, Motion, thinned
-from kerneton.report.page._verdicts import all_verdicts, best_examples, choose
+from kerneton.report.page._predictions import all_predictions, best_examples, choose
 from kerneton.report.results import Split
 
 VOID = {"br", "input", "meta", "col"}
@@ -457,16 +457,16 @@ def test_motion_as_whole_numbers(data):
 
 
 def test_examples_are_recognised_and_mistakes_are_the_surest(report, data):
-    verdicts = all_verdicts(report)
-    examples = best_examples(verdicts, data)
-    right = {v.index for v in verdicts if v.correct}
+    predictions = all_predictions(report)
+    examples = best_examples(predictions, data)
+    right = {p.index for p in predictions if p.correct}
     for label, index in examples.items():
         assert data[index].label == label
         assert index in right or not any(data[i].label == label for i in right)
-    pair = choose(report, verdicts, examples)[0]
-    same = [v for v in verdicts if (v.label, v.predicted) == (pair.label, pair.predicted)]
+    pair = choose(report, predictions, examples)[0]
+    same = [p for p in predictions if (p.label, p.predicted) == (pair.label, pair.predicted)]
     assert pair.count == len(same)
-    assert pair.mistakes[0].sureness == max(v.sureness for v in same)
+    assert pair.mistakes[0].margin == max(p.margin for p in same)
 
 
 def test_large_data_make_a_page_of_bounded_size():

@@ -87,11 +87,11 @@ def interval(right: Any, subjects: Any = None, share: float | None = None) -> In
     variance = k / (k - 1) * float(error @ error)
     chance = float(right.mean() * (1 - right.mean())) / n
     kept = min(1.0, chance / variance) if variance > 0 else 1.0
-    alike = n**2 / float((np.bincount(names[1]) ** 2).sum())
+    identical = n**2 / float((np.bincount(names[1]) ** 2).sum())  # if all recordings of a person were
     from scipy.stats import t  # slow to import, and needed only where people are counted
 
     quantile = float(t.ppf(0.5 + LEVEL / 2, k - 1))
-    effective = max(alike, n * kept * (_Z / quantile) ** 2)
+    effective = max(identical, n * kept * (_Z / quantile) ** 2)
     return Interval(*wilson(p, effective), n_tests=n, n_subjects=k)
 
 

@@ -52,13 +52,13 @@ def subject_table(report: Report) -> list[dict[str, Any]]:
 def class_table(report: Report) -> list[dict[str, Any]]:
     """Label, precision, recall with its interval, F1 and support of each class; None where nothing was tested."""
     matrix = report.confusion
-    hits, support, said = np.diag(matrix), matrix.sum(1), matrix.sum(0)
+    hits, support, predicted = np.diag(matrix), matrix.sum(1), matrix.sum(0)
     return [
         {
             "label": label,
-            "precision": _ratio(hits[i], said[i]),
+            "precision": _ratio(hits[i], predicted[i]),
             "recall": _ratio(hits[i], support[i]),
-            "f1": _ratio(2 * hits[i], support[i] + said[i]),
+            "f1": _ratio(2 * hits[i], support[i] + predicted[i]),
             "support": int(support[i]),
             **_bounds("recall", report.interval(label) if support[i] else None),
         }
@@ -134,19 +134,19 @@ def prediction_table(report: Report) -> list[dict[str, Any]]:
 def _rows(report: Report, split: Split) -> Iterator[dict[str, Any]]:
     column = {label: i for i, label in enumerate(split.model_classes)}
     for i, index in enumerate(split.indices):
-        said = str(split.predicted[i])
+        predicted = str(split.predicted[i])
         row = {
             "split": split.name,
             "index": int(index),
             "recording": report.recordings[index],
             "subject": None if report.subjects is None else report.subjects[index],
             "label": str(split.true[i]),
-            "predicted": said,
-            "correct": bool(split.true[i] == said),
+            "predicted": predicted,
+            "correct": bool(split.true[i] == predicted),
         }
         for name, values in (("score", split.scores), ("probability", split.probabilities)):
             if values is not None:
-                row[name] = float(values[i, column[said]]) if said in column else None
+                row[name] = float(values[i, column[predicted]]) if predicted in column else None
         yield row
 
 

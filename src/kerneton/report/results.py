@@ -48,7 +48,7 @@ class Split:
     model_classes: tuple[str, ...] = ()  # the columns of the next two
     scores: np.ndarray | None = None  # (n_test, n_classes) decision values
     probabilities: np.ndarray | None = None  # (n_test, n_classes)
-    importance: ClassImportance | None = None  # of joints, on the tested recordings, where it was asked for
+    importance: ClassImportance | None = None  # of joints, on the tested recordings, if requested
     variant: str | None = None  # view and mirroring, where the model chose them
     variant_scores: dict[str, float] | None = None  # of each, accuracy on held-out training subjects
 

@@ -23,7 +23,7 @@ from kerneton.stream.repetitions import count_repetitions
 from kerneton.studio.recognizing import answers, contributions
 
 Frame = tuple[float, np.ndarray, Layout | None]  # time, (J, 4) joints and confidence, layout
-MEDIAPIPE_AXES = (-1.0, -1.0, 1.0, 1.0)  # its x and y point the other way; z and confidence stay
+MEDIAPIPE_AXES = (-1.0, -1.0, 1.0, 1.0)  # its x and y point in the opposite direction
 _MOST_JOINTS = 500
 _LONGEST = 60.0  # seconds of a typical recording at most
 _LEAST = 0.6  # share of a typical recording that is needed for the first answer

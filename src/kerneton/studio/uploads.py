@@ -25,7 +25,7 @@ MAX_FILE = 512 << 20  # bytes of one upload
 MAX_BATCH = 4 << 30  # bytes of all uploads of one drop
 _BATCH = re.compile(r"[0-9a-z]{8,32}")
 _DEEPEST = 10
-_NEEDS_OTHERS = ("amc",)  # formats that cannot be read without a second file beside them
+_NEEDS_OTHERS = ("amc",)  # formats that need a second file in the same folder
 
 
 def staging_path(library: Library, batch: str, path: str) -> Path:

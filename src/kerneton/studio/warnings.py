@@ -1,4 +1,4 @@
-"""Warnings beside the recordings that they are about; the same rules as the folder summary of the command line."""
+"""Warnings about single recordings, by the same rules as the folder summary of the command line."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def peak_mb() -> float:
 
 
 def main() -> None:
-    """Transform as many recordings as the argument says, and print the memory."""
+    """Transform the number of recordings given as argument, and print the memory."""
     with tempfile.TemporaryDirectory() as scratch:
         print(json.dumps(transform(int(sys.argv[1]), scratch)))
 

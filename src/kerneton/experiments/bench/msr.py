@@ -72,13 +72,13 @@ def compare(
 ) -> dict[str, Any]:
     """Median seconds and the accuracy of each model; after a warm-up they run in this order."""
     few = np.arange(0, len(train), max(1, min(4, len(train) // 24)))
-    for make, given, _ in models.values():
-        some = given.select(few) if given is train else given[few]
+    for make, X_train, _ in models.values():
+        some = X_train.select(few) if X_train is train else X_train[few]
         fit_predict(make, some, train.labels[few], some)
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in models}
     for name in settings.progress(order, total=len(order), desc=desc):
-        make, given, asked = models[name]
-        runs[name].append(fit_predict(make, given, train.labels, asked))
+        make, X_train, X_test = models[name]
+        runs[name].append(fit_predict(make, X_train, train.labels, X_test))
     return {
         name: {
             "seconds": float(np.median([run["fit_s"] + run["predict_s"] for run in some])),
@@ -119,7 +119,7 @@ def aeon_classifiers() -> dict[str, Callable[[], Any]]:
     return found
 
 
-def fit_predict(make: Callable[[], Any], X: Any, y: np.ndarray, asked: Any) -> dict[str, Any]:
+def fit_predict(make: Callable[[], Any], X: Any, y: np.ndarray, X_test: Any) -> dict[str, Any]:
     """Seconds of a fit and of a prediction, and the labels."""
     model = make()
     with warnings.catch_warnings():
@@ -127,5 +127,5 @@ def fit_predict(make: Callable[[], Any], X: Any, y: np.ndarray, asked: Any) -> d
         start = time.perf_counter()
         model.fit(X, y)
         fitted = time.perf_counter()
-        labels = model.predict(asked)
+        labels = model.predict(X_test)
     return {"fit_s": fitted - start, "predict_s": time.perf_counter() - fitted, "labels": labels}

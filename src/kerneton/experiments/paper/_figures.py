@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,7 @@ def figures(
 
 
 def sweep_curves(name: str, sweep: Sweep, task: Task, progress: Progress = silent) -> dict[str, Any]:
-    """Validation and test accuracy for every value of a sweep, beside what the paper states."""
+    """Validation and test accuracy for every value of a sweep, and what the paper states."""
     points = [
         _point(task, _pipeline(sweep, value))
         for value in progress(sweep.values, total=len(sweep.values), desc=sweep.title)
@@ -103,7 +103,8 @@ def sweep_curves(name: str, sweep: Sweep, task: Task, progress: Progress = silen
 
 def draw(path: Path, figure: Mapping[str, Any], *, log: bool = False) -> None:
     """Plot the curves of one figure, and the paper's points as stars."""
-    percent = {key: _percent(figure[key]) for key in ("validation", "test", "spread", "paper")}
+    columns = ("validation", "test", "spread", "paper")  # None becomes NaN
+    percent = {key: 100 * np.array(figure[key], dtype=float) for key in columns}
     picture = plot_sweep(
         figure["values"],
         {"held-out training subjects": percent["validation"], "test subjects": percent["test"]},
@@ -137,10 +138,6 @@ def to_csv(figure: Mapping[str, Any]) -> str:
     columns = ("validation", "test", "spread", "paper")
     rows = zip(figure["values"], *(figure[c] for c in columns), strict=True)
     return csv_text([[figure["parameter"], *columns], *rows])
-
-
-def _percent(values: Sequence[float | None]) -> np.ndarray:
-    return 100 * np.asarray([np.nan if v is None else v for v in values])
 
 
 def _pipeline(sweep: Sweep, value: Any) -> Pipeline:

@@ -1,4 +1,4 @@
-"""Strips of accuracies as a table and as pictures; whatever looks at test subjects says so."""
+"""Accuracies of all settings as a table and as strip plots; values seen on test subjects are marked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIELDS = {"median": "median", "best_setting": "best setting", "best_per_split":
 
 
 def to_markdown(cells: Sequence[Mapping[str, Any]]) -> str:
-    """A row per cell and reading; the last three columns are seen on test subjects, and say so.
+    """One row per cell and reading; the last three columns are marked as seen on test subjects.
 
     >>> seen = {"median": 0.9, "best_setting": 0.92, "best_per_split": 0.95}
     >>> print(to_markdown([{"data": "utkinect", "kernel": "sck", "reading": "printed", "paper": 0.9608, "chosen": 0.95,

@@ -25,8 +25,8 @@ from kerneton.report.page._cells import per_cent
 from kerneton.report.page._facts import data_facts, making_facts, tiles
 from kerneton.report.page._joints import joint_cards, pooled
 from kerneton.report.page._mistakes import mistake_cards, mistake_list
+from kerneton.report.page._predictions import all_predictions, anchor, best_examples, choose
 from kerneton.report.page._results import calibration_facts, class_rows, confusion_facts, result_facts
-from kerneton.report.page._verdicts import all_verdicts, anchor, best_examples, choose
 from kerneton.report.scene import with_bones
 from kerneton.report.tables import percent
 
@@ -57,9 +57,9 @@ def render(
     '<!DOCTYPE html>'
     """
     recordings = None if data is None else SkeletonDataset(with_bones(_checked(report, data)))
-    verdicts = all_verdicts(report)
-    examples = {} if recordings is None else best_examples(verdicts, recordings)
-    pairs = [pair for pair in choose(report, verdicts, examples) if pair.mistakes]
+    predictions = all_predictions(report)
+    examples = {} if recordings is None else best_examples(predictions, recordings)
+    pairs = [pair for pair in choose(report, predictions, examples) if pair.mistakes]
     links = {(p.label, p.predicted): f"#{anchor(k)}" for k, p in enumerate(pairs, start=1)}
     importance = pooled([split.importance for split in report.splits if split.importance is not None])
     joints = joint_cards(importance, recordings, examples)
@@ -72,7 +72,7 @@ def render(
         command=command,
         has_data=recordings is not None,
         classes=class_rows(report),
-        wrong=mistake_list(report, [v for v in verdicts if not v.correct]),
+        wrong=mistake_list(report, [v for v in predictions if not v.correct]),
         importance=joints,
         sided_classes=joints is not None and any(card["sided"] for card in joints["cards"]),
         **result_facts(report),

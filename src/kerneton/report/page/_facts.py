@@ -80,9 +80,10 @@ def _counts(facts: dict[str, Any], data: SkeletonDataset | None) -> dict[str, An
     if data is None or not subjects or len(labels) > _ROWS or len(subjects) > _COLUMNS:
         return None
     both = Counter((s.label, s.subject) for s in data)
+    most = max(both.values())
     names = sorted(subjects, key=_natural)
     rows: list[list[Any]] = [
-        [label, *(_heat(both[label, subject], max(both.values())) for subject in names), n]
+        [label, *(Cell(both[label, s] or "·", share=both[label, s] / most, kind="heat") for s in names), n]
         for label, n in labels.items()
     ]
     rows.append(["all", *(subjects[subject] for subject in names), sum(labels.values())])
@@ -97,10 +98,6 @@ def _count_list(name: str, counts: dict[str, int]) -> dict[str, Any]:
         "rows": [(label, Cell(n, share=n / most)) for label, n in rows],
         "more": len(counts) - len(rows),
     }
-
-
-def _heat(count: int, most: int) -> Cell:
-    return Cell(count or "·", share=count / most, kind="heat")
 
 
 def _natural(name: str) -> tuple[int, int, str]:

@@ -9,7 +9,7 @@ from kerneton.data.sequence import SkeletonDataset
 from kerneton.report.advice import named
 from kerneton.report.page._cells import per_cent, signed
 from kerneton.report.page._motion import Motion
-from kerneton.report.page._verdicts import Pair, Verdict, anchor
+from kerneton.report.page._predictions import Pair, Prediction, anchor
 
 if TYPE_CHECKING:
     from kerneton.report.results import Report
@@ -23,15 +23,15 @@ def mistake_cards(data: SkeletonDataset, pairs: Sequence[Pair]) -> dict[str, Any
     drawn = {i: motion for i, motion in found.items() if motion is not None}
     number = {i: k for k, i in enumerate(drawn)}
 
-    def player(index: int, verdict: Verdict | None) -> dict[str, Any]:
+    def player(index: int, prediction: Prediction | None) -> dict[str, Any]:
         sequence, motion = data[index], drawn.get(index)
         name = sequence.name or f"recording {index}"
         return {
             "name": name,
             "source": name if sequence.subject is None else f"{name}, {named(sequence.subject)}",
-            "label": sequence.label if verdict is None else verdict.label,
-            "verdict": verdict,
-            "said": None if verdict is None or verdict.said is None else _sure(verdict),
+            "label": sequence.label if prediction is None else prediction.label,
+            "verdict": prediction,
+            "said": None if prediction is None or prediction.value is None else _sure(prediction),
             "motion": motion,
             "number": number.get(index),
             "length": f"{motion.seconds:.1f} s" if motion and motion.timed else f"{sequence.n_frames} frames",
@@ -42,7 +42,7 @@ def mistake_cards(data: SkeletonDataset, pairs: Sequence[Pair]) -> dict[str, Any
             {
                 "id": anchor(k),
                 "pair": pair,
-                "players": [player(verdict.index, verdict) for verdict in pair.mistakes],
+                "players": [player(prediction.index, prediction) for prediction in pair.mistakes],
                 "example": None if pair.example is None else player(pair.example, None),
             }
             for k, pair in enumerate(pairs, start=1)
@@ -53,9 +53,9 @@ def mistake_cards(data: SkeletonDataset, pairs: Sequence[Pair]) -> dict[str, Any
     }
 
 
-def mistake_list(report: Report, wrong: Sequence[Verdict]) -> dict[str, Any]:
+def mistake_list(report: Report, wrong: Sequence[Prediction]) -> dict[str, Any]:
     """Every mistaken recording, as a table."""
-    kind = next((v.probable for v in wrong if v.said is not None), None)
+    kind = next((v.is_probability for v in wrong if v.value is not None), None)
     header = ["recording", "subject", "split", "label", "taken for"]
     header += [] if kind is None else ["probability" if kind else "decision value"]
     rows = []
@@ -63,19 +63,19 @@ def mistake_list(report: Report, wrong: Sequence[Verdict]) -> dict[str, Any]:
         subject = "–" if report.subjects is None else report.subjects[v.index]
         row = [report.recordings[v.index] or f"recording {v.index}", subject, v.split, v.label, v.predicted]
         if kind is not None:
-            row.append("–" if v.said is None else _value(v, v.said))
+            row.append("–" if v.value is None else _value(v, v.value))
         rows.append(row)
     first = f"The first {_ROWS} of {len(wrong)} mistakes"
     title = first if len(wrong) > _ROWS else f"All mistakes ({len(wrong)})"
     return {"title": title, "header": header, "rows": rows}
 
 
-def _sure(verdict: Verdict) -> str:
+def _sure(prediction: Prediction) -> str:
     """Probabilities or decision values of the prediction and of the true label."""
-    values = [(verdict.predicted, verdict.said), (verdict.label, verdict.own)]
-    listed = ", ".join(f"{label} {_value(verdict, value)}" for label, value in values if value is not None)
-    return listed if verdict.probable else f"decision values: {listed}"
+    values = [(prediction.predicted, prediction.value), (prediction.label, prediction.label_value)]
+    listed = ", ".join(f"{label} {_value(prediction, value)}" for label, value in values if value is not None)
+    return listed if prediction.is_probability else f"decision values: {listed}"
 
 
-def _value(verdict: Verdict, value: float) -> str:
-    return per_cent(value) if verdict.probable else signed(value, 2)
+def _value(prediction: Prediction, value: float) -> str:
+    return per_cent(value) if prediction.is_probability else signed(value, 2)

@@ -27,7 +27,7 @@ class Motion:
     timed: bool  # whether the seconds are known, or one per frame
     still: int  # the most characteristic frame
     radius: float  # of the floor
-    ground: int  # of the picture, where the floor's middle lies
+    ground: int  # vertical position of the floor's centre in the picture
     flat: bool
 
     @classmethod

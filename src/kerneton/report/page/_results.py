@@ -67,7 +67,7 @@ def confusion_facts(report: Report, links: Mapping[tuple[str, str], str]) -> dic
 
 
 def class_rows(report: Report) -> list[list[Any]]:
-    """Precision, recall with its interval and F1 of every class, and what it is taken for."""
+    """Precision, recall with its interval and F1 of every class, and its most frequent mistake."""
     taken: dict[str, str] = {}
     for pair in report.confused_pairs(None):
         taken.setdefault(pair["label"], f"{pair['predicted']} ({pair['count']})")

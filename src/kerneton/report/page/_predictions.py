@@ -17,27 +17,27 @@ _PAIRS, _EACH, _MOTIONS = 6, 3, 12  # pairs shown, mistakes of each, and recordi
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Prediction:
     """The prediction for one recording in one split."""
 
     index: int  # of the recording
     split: str
     label: str
     predicted: str
-    said: float | None  # probability of the predicted label, or its decision value
-    own: float | None  # the same of the true label
-    probable: bool  # whether these are probabilities
+    value: float | None  # probability of the predicted label, or its decision value
+    label_value: float | None  # the same of the true label
+    is_probability: bool  # whether these are probabilities
 
     @property
     def correct(self) -> bool:
         return self.label == self.predicted
 
     @property
-    def sureness(self) -> float:
+    def margin(self) -> float:
         """How clear the prediction was: its value, or for a mistake the difference from the value of the label."""
-        if self.said is None:
+        if self.value is None:
             return 0.0
-        return self.said if self.correct or self.own is None else self.said - self.own
+        return self.value if self.correct or self.label_value is None else self.value - self.label_value
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Pair:
     predicted: str
     count: int
     tested: int  # recordings of the label, in all splits
-    mistakes: list[Verdict] = field(default_factory=list)
+    mistakes: list[Prediction] = field(default_factory=list)
     example: int | None = None
 
     @property
@@ -57,32 +57,32 @@ class Pair:
         return [v.index for v in self.mistakes] + ([] if self.example is None else [self.example])
 
 
-def all_verdicts(report: Report) -> list[Verdict]:
+def all_predictions(report: Report) -> list[Prediction]:
     """Every recording in every split in which it was tested."""
-    return [_verdict(split, i) for split in report.splits for i in range(split.n_test)]
+    return [_prediction(split, i) for split in report.splits for i in range(split.n_test)]
 
 
-def best_examples(verdicts: Sequence[Verdict], data: SkeletonDataset) -> dict[str, int]:
+def best_examples(predictions: Sequence[Prediction], data: SkeletonDataset) -> dict[str, int]:
     """For each label the recording that was recognised most clearly, otherwise the first one of the label."""
     found: dict[str, int] = {}
-    for verdict in sorted((v for v in verdicts if v.correct), key=lambda v: -v.sureness):
-        found.setdefault(verdict.label, verdict.index)
+    for p in sorted((p for p in predictions if p.correct), key=lambda p: -p.margin):
+        found.setdefault(p.label, p.index)
     for i, sequence in enumerate(data):
         if sequence.label is not None:
             found.setdefault(sequence.label, i)
     return found
 
 
-def choose(report: Report, verdicts: Sequence[Verdict], examples: dict[str, int]) -> list[Pair]:
+def choose(report: Report, predictions: Sequence[Prediction], examples: dict[str, int]) -> list[Pair]:
     """The most confused pairs and, up to the limits of the page, the clearest mistakes of each."""
     support = {row["label"]: row["support"] for row in report.class_table()}
     pairs = [
         Pair(p["label"], p["predicted"], p["count"], support[p["label"]])
         for p in report.confused_pairs(_PAIRS)
     ]
-    wrong: dict[tuple[str, str], dict[int, Verdict]] = {}
-    for verdict in sorted((v for v in verdicts if not v.correct), key=lambda v: -v.sureness):
-        wrong.setdefault((verdict.label, verdict.predicted), {}).setdefault(verdict.index, verdict)
+    wrong: dict[tuple[str, str], dict[int, Prediction]] = {}
+    for p in sorted((p for p in predictions if not p.correct), key=lambda p: -p.margin):
+        wrong.setdefault((p.label, p.predicted), {}).setdefault(p.index, p)
     used: set[int] = set()
     for turn in range(_EACH):
         for pair in pairs:
@@ -101,7 +101,7 @@ def anchor(number: int) -> str:
     return f"pair-{number}"
 
 
-def _verdict(split: Split, i: int) -> Verdict:
+def _prediction(split: Split, i: int) -> Prediction:
     values = split.scores if split.probabilities is None else split.probabilities
     label, predicted = str(split.true[i]), str(split.predicted[i])
 
@@ -111,12 +111,12 @@ def _verdict(split: Split, i: int) -> Verdict:
         value = float(values[i, split.model_classes.index(name)])
         return value if np.isfinite(value) else None
 
-    return Verdict(
+    return Prediction(
         index=int(split.indices[i]),
         split=split.name,
         label=label,
         predicted=predicted,
-        said=of(predicted),
-        own=of(label),
-        probable=split.probabilities is not None,
+        value=of(predicted),
+        label_value=of(label),
+        is_probability=split.probabilities is not None,
     )
