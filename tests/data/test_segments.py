@@ -15,8 +15,8 @@ from kerneton.files.readers import npz
     [
         (("wave", 5, 5), "0 <= start < stop, got 5 to 5"),
         (("wave", -1, 5), "0 <= start < stop"),
-        (("wave", 0.5, 5), "start must be a whole frame number, got 0.5"),
-        (("wave", 0, True), "stop must be a whole frame number"),
+        (("wave", 0.5, 5), "start must be a whole number, got 0.5"),
+        (("wave", 0, True), "stop must be a whole number"),
     ],
 )
 def test_what_is_no_segment(fields, message):

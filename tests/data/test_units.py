@@ -104,7 +104,7 @@ def test_a_model_keeps_axes_and_the_unit_that_data_do_not_show(people):
     assert to_convention([strange], kept=kept, up="y", flip=False)[1].kept == ()
     mirrored = differences(recording_facts(people), changed(people[:3], flip=True))
     assert mirrored == [
-        "left and right seem to be exchanged, but not in training: are the axes left-handed (--flip)?"
+        "left and right seem exchanged, but not in training: are the axes left-handed (--flip)?"
     ]
 
 

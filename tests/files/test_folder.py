@@ -247,7 +247,7 @@ def test_few_examples_lone_subjects_and_lone_labels():
     warnings = summarize(recordings(pairs)).warnings
     assert "labels with 2 recordings or fewer: bow (2), clap (1)" in warnings
     assert "subjects with one label: c (wave)" in warnings
-    assert "labels with only one subject, which cannot be tested on another subject: clap (b)" in warnings
+    assert "labels with only one subject, which cannot be tested on others: clap (b)" in warnings
 
 
 def test_labels_that_are_not_there():

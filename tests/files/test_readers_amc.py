@@ -224,10 +224,10 @@ def test_which_skeleton(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("lfemur ", "lfemoral ", "expected a frame's number or a bone of the skeleton, got 'lfemoral'"),
+        ("lfemur ", "lfemoral ", "expected a frame number or a bone of the skeleton, got 'lfemoral'"),
         ("\nroot ", "\nroot 1 ", "bone 'root' has 6 degrees of freedom, got 7 numbers"),
         ("\nroot ", "\nroot x", "line 5: expected a number, got 'x"),
-        ("\n1\n", "\n", "line 4: expected a frame's number"),
+        ("\n1\n", "\n", "line 4: expected a frame number"),
     ],
 )
 def test_errors_in_the_motion(tmp_path, old, new, message):

@@ -292,7 +292,7 @@ def test_write_refuses_what_is_no_tree(tmp_path):
         ("    JOINT mixamorig:LeftShoulder", "    ROOT x", "ROOT 'x' is inside a joint"),
         ("}\nMOTION", "MOTION", "is never closed"),
         ("}\nMOTION", "}\n}\nMOTION", "got '}'"),
-        ("Frames: 2", "Frames: 3", "are 45 numbers, the file holds 30"),
+        ("Frames: 2", "Frames: 3", "are 45 numbers, the file contains 30"),
         ("Frames: 2", "Frames: -2", "line 27: expected the number of frames"),
         ("Frames: 2", "Frames: 0", "contains no motion"),
         ("Frame Time: 0.0333333", "Frame Time: x", "line 28: expected a number"),

@@ -28,9 +28,8 @@ def pair(first: SkeletonSequence, second: SkeletonSequence) -> SkeletonSequence:
             f"{second.name or 'the second'} has {second.n_frames}"
         )
     if first.fps != second.fps and None not in (first.fps, second.fps):
-        raise DataError(
-            f"both recordings of a pair need the same frame rate, got {first.fps:g} and {second.fps:g}"
-        )
+        rates = f"{first.fps:g} and {second.fps:g}"
+        raise DataError(f"both recordings of a pair need the same frame rate, got {rates}")
     confidence = None
     if first.confidence is not None or second.confidence is not None:
         trust = [

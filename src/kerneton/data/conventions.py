@@ -129,16 +129,13 @@ def differences(facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence]
         sizes = [find_conventions([r]).height for r in recordings]
         odd = sum(size is not None and not 0.5 <= size / height <= 2 for size in sizes)
         if odd:
-            notes.append(
-                f"{odd} {total} show bodies of another size than the {height:.3g} m of training: is the unit right (--unit)?"
-            )
+            size = f"another size than the {height:.3g} m of training"
+            notes.append(f"{odd} {total} show bodies of {size}: is the unit right (--unit)?")
     found = find_conventions(recordings)
     if facts.get("up") == "y" and found.up not in (None, "y"):
         notes.append(f"bodies are aligned with {found.up}, but with y in training: is the axis right (--up)?")
     elif facts.get("mirrored") is False and found.mirrored:
-        notes.append(
-            "left and right seem to be exchanged, but not in training: are the axes left-handed (--flip)?"
-        )
+        notes.append("left and right seem exchanged, but not in training: are the axes left-handed (--flip)?")
     return notes
 
 

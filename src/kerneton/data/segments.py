@@ -31,14 +31,11 @@ class Segment:
         for field in ("start", "stop"):
             value = getattr(self, field)
             if not isinstance(value, Integral) or isinstance(value, bool):
-                raise DataError(
-                    f"segment {self.label!r}: {field} must be a whole frame number, got {value!r}"
-                )
+                raise DataError(f"segment {self.label!r}: {field} must be a whole number, got {value!r}")
             object.__setattr__(self, field, int(value))
         if not 0 <= self.start < self.stop:
-            raise DataError(
-                f"segment {self.label!r}: expected frames 0 <= start < stop, got {self.start} to {self.stop}"
-            )
+            got = f"{self.start} to {self.stop}"
+            raise DataError(f"segment {self.label!r}: expected frames 0 <= start < stop, got {got}")
 
     @classmethod
     def from_seconds(cls, label: str, start: float, stop: float, fps: float) -> Segment:

@@ -63,10 +63,8 @@ class SkeletonSequence:
         object.__setattr__(self, "joints", joints)
         if self.confidence is not None:
             confidence = np.asarray(self.confidence, dtype=joints.dtype)
-            if confidence.shape != joints.shape[:2]:
-                raise DataError(
-                    f"{where}: expected confidence of shape {joints.shape[:2]}, got {confidence.shape}"
-                )
+            if confidence.shape != (shape := joints.shape[:2]):
+                raise DataError(f"{where}: expected confidence of shape {shape}, got {confidence.shape}")
             object.__setattr__(self, "confidence", confidence)
         for field in ("label", "subject"):
             if (value := getattr(self, field)) is not None:

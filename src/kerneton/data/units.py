@@ -76,9 +76,8 @@ class Conversion:
     def _own_notes(self) -> list[str]:
         notes = []
         if self.unit not in (None, "m"):
-            notes.append(
-                f"coordinates were {UNIT_WORDS[str(self.unit)]} and became metres{self._how('unit')}"
-            )
+            unit = UNIT_WORDS[str(self.unit)]
+            notes.append(f"coordinates were {unit} and became metres{self._how('unit')}")
         if self.up not in (None, "y"):
             notes.append(f"{self.up} was up and became y{self._how('up')}")
         if self.flip:

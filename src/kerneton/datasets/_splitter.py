@@ -42,10 +42,8 @@ class Protocol:
     def _subjects(self, X: Any, groups: Any) -> np.ndarray:
         subjects = field_of(X, groups, "subject")
         if subjects is None:
-            raise DataError(
-                f"protocol {self.name!r} splits by subject and no subjects are known: pass groups=, "
-                "or recordings with subjects"
-            )
+            wanted = "pass groups=, or recordings with subjects"
+            raise DataError(f"protocol {self.name!r} splits by subject, but no subjects are known: {wanted}")
         return subjects
 
     def _check(self, train: np.ndarray, test: np.ndarray, labels: np.ndarray | None) -> None:

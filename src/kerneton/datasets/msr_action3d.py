@@ -68,10 +68,8 @@ def load_msr_action3d(
     sequences = []
     for path, stem in zip(paths, stems, strict=True):
         (recording,) = joint_rows.read(path)
-        action, subject = int(stem[1:3]), int(stem[5:7])
-        sequences.append(
-            recording.replace(label=ACTIONS[action - 1], subject=str(subject), name=stem, fps=FPS)
-        )
+        label, subject = ACTIONS[int(stem[1:3]) - 1], str(int(stem[5:7]))
+        sequences.append(recording.replace(label=label, subject=subject, name=stem, fps=FPS))
     return SkeletonDataset(sequences, name="msr_action3d")
 
 

@@ -268,9 +268,8 @@ def get_protocol(name: str | Any | None, data: Sequence[SkeletonSequence]) -> An
     check_choice("protocol", name, PROTOCOLS)
     if name == "published":
         if not splits:
-            raise ParameterError(
-                "protocol 'published' needs a data set with published splits: sbu, jhmdb, sfinge3d"
-            )
+            known = "sbu, jhmdb, sfinge3d"
+            raise ParameterError(f"protocol 'published' needs a data set with published splits: {known}")
         return PublishedSplits(splits=splits)
     if name == "half" and dataset in HALF_SPLITS:
         return HalfSplits.published(dataset)

@@ -210,7 +210,6 @@ def _seed(random_state: int | np.random.Generator | None) -> int:
     if random_state is None or isinstance(random_state, np.random.Generator):
         return int(np.random.default_rng(random_state).integers(2**62))
     if not isinstance(random_state, (int, np.integer)) or isinstance(random_state, bool) or random_state < 0:
-        raise ParameterError(
-            f"random_state must be a whole number, a Generator or None, got {random_state!r}"
-        )
+        expected = "a whole number, a Generator or None"
+        raise ParameterError(f"random_state must be {expected}, got {random_state!r}")
     return int(random_state)

@@ -62,9 +62,8 @@ def load_utkinect(
     SkeletonDataset(utkinect: 199 recordings, 10 labels, 10 subjects)
     """
     check_choice("labels", labels, LABEL_FILES)
-    label_path, *paths = SOURCE.locate(
-        data_home, [LABEL_FILES[labels], *(f"joints_{take}.txt" for take in TAKES)]
-    )
+    files = [LABEL_FILES[labels], *(f"joints_{take}.txt" for take in TAKES)]
+    label_path, *paths = SOURCE.locate(data_home, files)
     windows = _read_labels(label_path)
     sequences: list[SkeletonSequence] = []
     for take, path in zip(TAKES, paths, strict=True):

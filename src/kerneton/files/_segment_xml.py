@@ -132,12 +132,7 @@ def eaf_text(segments: Iterable[Segment], fps: float) -> str:
         inner = ElementTree.SubElement(outer, "ALIGNABLE_ANNOTATION", {"ANNOTATION_ID": f"a{i + 1}", **slots})
         printable = "".join(c for c in s.label if c >= " " and c not in "\ufffe\uffff")
         ElementTree.SubElement(inner, "ANNOTATION_VALUE").text = printable
-    ElementTree.SubElement(
-        root,
-        "LINGUISTIC_TYPE",
-        GRAPHIC_REFERENCES="false",
-        LINGUISTIC_TYPE_ID="default-lt",
-        TIME_ALIGNABLE="true",
-    )
+    kind = {"GRAPHIC_REFERENCES": "false", "LINGUISTIC_TYPE_ID": "default-lt", "TIME_ALIGNABLE": "true"}
+    ElementTree.SubElement(root, "LINGUISTIC_TYPE", kind)
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"

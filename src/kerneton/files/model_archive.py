@@ -145,9 +145,8 @@ def _parse(path: Path, data: bytes) -> dict[str, Any]:
         return value
 
     try:
-        header = json.loads(
-            data.decode("utf-8"), object_pairs_hook=unique, parse_float=finite, parse_constant=finite
-        )
+        text = data.decode("utf-8")
+        header = json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{path}: {_JSON} cannot be read: {error}") from error
     if not isinstance(header, dict):

@@ -128,9 +128,8 @@ def summarize(data: Iterable[SkeletonSequence]) -> Summary:
 
 def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int]) -> list[str]:
     warnings = []
-    shown = [
-        (label, s.subject) for s in sequences for label in (s.label, *(part.label for part in s.segments))
-    ]
+    shown = [(s.label, s.subject) for s in sequences]
+    shown += [(segment.label, s.subject) for s in sequences for segment in s.segments]
     labels = _tally(label for label, _ in shown)
     no_label = [_name(s) for s in sequences if s.label is None and not s.segments]
     no_subject = [_name(s) for s in sequences if s.subject is None]
@@ -151,9 +150,7 @@ def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int
         if lone := _lone(by_subject):
             warnings.append(f"subjects with one label: {lone}")
         if lone := _lone(by_label):
-            warnings.append(
-                f"labels with only one subject, which cannot be tested on another subject: {lone}"
-            )
+            warnings.append(f"labels with only one subject, which cannot be tested on others: {lone}")
     return warnings
 
 

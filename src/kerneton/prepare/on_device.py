@@ -1,4 +1,4 @@
-"""Poses of many recordings at a time, padded (B, T, J, 3), by torch on any device: what `Preprocess` does to recordings without gaps."""
+"""`Preprocess` for many recordings without gaps at once, padded (B, T, J, 3), with torch on any device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kerneton.prepare.preprocess import Preprocess
 
 
 def can_prepare(step: Any) -> bool:
-    """Whether the steps of a fitted preprocessing are among those that this module knows."""
+    """Whether this module can do the steps of a fitted preprocessing."""
     if type(step) is not Preprocess or step.bones != "size" or step.center is not True:
         return False
     known = step.facing in (None, "sequence") and step.n_frames is None and step.dtype == "float32"
@@ -20,7 +20,7 @@ def can_prepare(step: Any) -> bool:
 
 
 def prepare(step: Preprocess, x: Any, lengths: Any) -> Any:
-    """Poses (B, T, J, 3) of a fitted step; recordings have no gaps, and what is beyond ``lengths`` (B,) means nothing.
+    """Poses (B, T, J, 3) of a fitted step; recordings have no gaps, and frames beyond ``lengths`` (B,) are padding.
 
     >>> import torch
     >>> from kerneton import make_actions
@@ -36,9 +36,8 @@ def prepare(step: Preprocess, x: Any, lengths: Any) -> Any:
     spans = xp.linalg.vector_norm(x[:, :, children] - x[:, :, parents], dim=3)
     sizes = _median(spans, inside, lengths).sum(1)
     wanted = float(step.reference_.sum())
-    factor = xp.where(
-        sizes > 0, wanted / xp.where(sizes > 0, sizes, xp.ones_like(sizes)), xp.ones_like(sizes)
-    )
+    ones = xp.ones_like(sizes)
+    factor = xp.where(sizes > 0, wanted / xp.where(sizes > 0, sizes, ones), ones)
     x = x * factor[:, None, None, None].to(x.dtype)
     root = origin(layout)
     joints = index_like(list(root) if isinstance(root, tuple) else [root], x)
@@ -57,10 +56,8 @@ def _median(values: Any, inside: Any, lengths: Any) -> Any:
     xp = namespace_of(values)
     ordered = xp.sort(xp.where(inside[:, :, None], values, xp.full_like(values, np.inf)), dim=1).values
     low, high = (xp.div(lengths - odd, 2, rounding_mode="floor") for odd in (1, 0))
-    picked = [
-        ordered.gather(1, i[:, None, None].expand(-1, 1, values.shape[2]).long())[:, 0] for i in (low, high)
-    ]
-    return (picked[0] + picked[1]) / 2
+    index = xp.stack([low, high], 1)[:, :, None].expand(-1, -1, values.shape[2]).long()
+    return ordered.gather(1, index).mean(1)
 
 
 def _facing(x: Any, inside: Any, lines: list[tuple[int, int]]) -> Any:
@@ -87,7 +84,7 @@ def gaps(x: Any, inside: Any) -> bool:
 
 
 def derivative(x: Any, lengths: Any, taps: np.ndarray, rate: Any) -> Any:
-    """A filter of frames s - k, ..., s + k at every frame times ``rate`` (B,), the ends repeated; as the signals' derivatives."""
+    """A filter of frames s - k, ..., s + k at every frame times ``rate`` (B,), with repeated ends: a derivative."""
     reach = len(taps) // 2
     moved = x - x[:, :1]
     frames = index_like(np.arange(x.shape[1]), x)

@@ -14,9 +14,9 @@ from kerneton.exceptions import ParameterError
 
 
 def missing_joints(sequence: SkeletonSequence) -> np.ndarray:
-    """Which joints are absent, (T, J) bool: NaN, zero confidence, or part of an all-zero frame.
+    """Which joints are missing, (T, J) bool: NaN, zero confidence, or part of an all-zero frame.
 
-    A sensor that loses the body writes zeros for every joint; such a frame is no pose.
+    A sensor that loses the body writes zeros for every joint.
 
     >>> walk = np.ones((3, 2, 3)); walk[1] = 0
     >>> missing_joints(SkeletonSequence(walk)).any(axis=1).tolist()
@@ -53,7 +53,7 @@ def fill_gaps(joints: np.ndarray, missing: np.ndarray) -> np.ndarray:
 
 
 def center(joints: np.ndarray, root: int | tuple[int, ...]) -> np.ndarray:
-    """Move the root joint of every frame, or the middle of several joints, to the origin.
+    """Move the root joint of every frame, or the mean of several joints, to the origin.
 
     >>> center(np.full((2, 3, 3), 5.0), root=0).max()
     np.float64(0.0)
@@ -65,7 +65,7 @@ def center(joints: np.ndarray, root: int | tuple[int, ...]) -> np.ndarray:
 
 @functools.lru_cache(maxsize=64)
 def origin(layout: Layout) -> int | tuple[int, ...]:
-    """The joint that poses are centred on; several where only their middle favours neither side nor body.
+    """The joint on which poses are centred; several if only their mean is the same for both sides and bodies.
 
     >>> from kerneton.data.layouts import FLORENCE_15
     >>> origin(FLORENCE_15), origin(Layout("arms", ["left_a", "left_b", "right_a"], bones=[(0, 1)]))
@@ -94,7 +94,7 @@ def _ends(bones: tuple[tuple[int, int], ...]) -> np.ndarray:
 
 
 def _median(x: np.ndarray) -> np.ndarray:
-    """``np.median(x, axis=0)`` without its checks, which take longer than the medians of a recording."""
+    """``np.median(x, axis=0)`` without its checks, which take longer than the median itself."""
     half = len(x) // 2
     low = half if len(x) % 2 else half - 1
     middle = np.partition(x, (low, half), axis=0)
@@ -121,7 +121,7 @@ def equal_bones(joints: np.ndarray, layout: Layout, lengths: np.ndarray) -> np.n
 
 
 def equal_size(joints: np.ndarray, layout: Layout, lengths: np.ndarray) -> np.ndarray:
-    """Scale a recording about the origin so that its bones together are as long as the reference's; proportions stay.
+    """Scale a recording about the origin to the reference's total bone length; proportions stay.
 
     >>> from kerneton.data.layouts import FLORENCE_15
     >>> pose = np.random.default_rng(0).normal(size=(4, 15, 3))
@@ -133,7 +133,7 @@ def equal_size(joints: np.ndarray, layout: Layout, lengths: np.ndarray) -> np.nd
 
 
 def mirror(sequence: SkeletonSequence) -> SkeletonSequence:
-    """The recording seen in a mirror: x changes sign, left and right joints change places.
+    """The mirror image of a recording: x changes sign, left and right joints are exchanged.
 
     >>> from kerneton.data.layouts import FLORENCE_15
     >>> pose = SkeletonSequence(np.random.default_rng(0).normal(size=(2, 15, 3)), layout=FLORENCE_15)
@@ -149,7 +149,7 @@ def mirror(sequence: SkeletonSequence) -> SkeletonSequence:
 
 
 def turn(joints: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
-    """Rotate about the vertical by an angle in radians, one for all frames or one per frame.
+    """Rotate about the vertical axis by an angle in radians, the same for all frames or one per frame.
 
     >>> turn(np.array([[[1.0, 5.0, 0.0]]]), np.pi / 2).round(6).tolist()
     [[[0.0, 5.0, -1.0]]]
@@ -161,7 +161,7 @@ def turn(joints: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
 
 @functools.lru_cache(maxsize=64)
 def facing_lines(layout: Layout) -> list[tuple[int, int]]:
-    """The joints (left, right) whose lines tell where a body faces: hips and shoulders, else all that have two sides.
+    """The pairs (left, right) that show where a body faces: hips and shoulders, or else all joints with sides.
 
     >>> from kerneton.data.layouts import FLORENCE_15, HAND_21
     >>> facing_lines(FLORENCE_15), facing_lines(HAND_21)
@@ -176,7 +176,7 @@ def facing_lines(layout: Layout) -> list[tuple[int, int]]:
 
 @functools.lru_cache(maxsize=64)
 def can_turn(layout: Layout) -> bool:
-    """Whether recordings of this layout can be turned to the front: one body with left and right, or two bodies.
+    """Whether recordings of this layout can be turned to face the camera: one body with sides, or two bodies.
 
     >>> from kerneton.data.layouts import COCO_17, HAND_21
     >>> can_turn(COCO_17), can_turn(HAND_21)
@@ -186,7 +186,7 @@ def can_turn(layout: Layout) -> bool:
 
 
 def is_flat(joints: np.ndarray) -> bool:
-    """Whether a recording is 2D: z is zero throughout (or unknown) and more than one point is not.
+    """Whether a recording is 2D: z is zero or unknown throughout.
 
     >>> is_flat(np.ones((4, 2, 3)) * [1, 1, 0]), is_flat(np.ones((4, 2, 3)))
     (True, False)
@@ -197,9 +197,9 @@ def is_flat(joints: np.ndarray) -> bool:
 def facing(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np.ndarray:
     """The yaw of the body, in radians, from the lines through both hips and both shoulders.
 
-    Without hips and shoulders all pairs of left and right joints are taken. Of two bodies it is the yaw of the first
-    as if it looked at the second. Over a whole recording it is the direction of the geometric median of the frames'
-    lines, which a few bad frames cannot turn, and which turns exactly as the recording turns.
+    Without hips and shoulders, all pairs of left and right joints are used. For two bodies it is the yaw of the first
+    as if it looked at the second. For a whole recording it is the direction of the geometric median of the lines of all
+    frames, which is robust to a few bad frames and rotates exactly with the recording.
 
     >>> from kerneton.data.layouts import FLORENCE_15
     >>> pose = np.zeros((1, 15, 3)); pose[:, 12] = [0.3, 0, 0]
@@ -208,14 +208,12 @@ def facing(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np
     """
     if not can_turn(layout):
         raise ParameterError(
-            f"layout {layout.name!r} has no left and right joints, so its facing direction is unknown"
+            f"layout {layout.name!r} has no left and right joints to find the facing direction"
         )
     if len(layout.bodies) == len(layout.roots) == 2:
         first, second = layout.roots
         look = joints[:, second] - joints[:, first]
-        flats = [
-            look[:, [2, 0]] * np.asarray([-1, 1], dtype=joints.dtype)
-        ]  # the right of one who looks there
+        flats = [look[:, [2, 0]] * np.asarray([-1, 1], dtype=joints.dtype)]  # to the right of that direction
     else:
         flats = [(joints[:, right] - joints[:, left])[:, [0, 2]] for left, right in facing_lines(layout)]
     lines = []
@@ -228,12 +226,12 @@ def facing(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np
     return np.arctan2(-across[..., 1], across[..., 0])
 
 
-def _geometric_median(points: np.ndarray, n_iter: int = 20) -> np.ndarray:
-    """Weiszfeld's iteration from the mean; (n, 2) → (2,)."""
+def _geometric_median(points: np.ndarray) -> np.ndarray:
+    """Twenty steps of Weiszfeld's iteration from the mean; (n, 2) → (2,)."""
     rows = np.ones((3, len(points)))  # x, y and 1: one product gives the weighted sums and the sum of weights
     rows[:2] = points.T
     median = rows.mean(axis=1)
-    for _ in range(n_iter):
+    for _ in range(20):
         apart = rows - median[:, None]
         apart *= apart
         weight = apart[0]
@@ -270,22 +268,22 @@ def resample(joints: np.ndarray, n_frames: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SkeletonKind:
-    """What recordings allow a recogniser to look at."""
+    """What a recogniser can use in recordings."""
 
     n_joints: int = 20
     flat: bool = False  # 2D: z is zero throughout
-    turns: bool = True  # there is a front to turn to
+    turns: bool = True  # bodies can be turned to face the camera
     sides: bool = True  # left and right are known: people, in metres
     bodies: int = 1
 
     @property
     def differs(self) -> bool:
-        """Whether this is anything else than one person in space."""
+        """Whether this is anything other than one person in 3D."""
         return self.flat or not (self.turns and self.sides) or self.bodies > 1 or self.n_joints == 1
 
 
 def skeleton_kind(sequences: Sequence[SkeletonSequence]) -> SkeletonKind:
-    """What kind of skeleton these recordings are of.
+    """The kind of skeleton in these recordings.
 
     >>> from kerneton.data.layouts import HAND_21
     >>> skeleton_kind([SkeletonSequence(np.ones((4, 21, 3)), layout=HAND_21)])

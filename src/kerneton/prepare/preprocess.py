@@ -43,24 +43,24 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
     Parameters
     ----------
     gaps : {"fill", "drop"}
-        Frames without a pose are filled from their neighbours in time, or dropped. Single missing joints are
-        filled either way. Neither is ever used as a pose.
+        Frames without a pose are filled from their neighbours in time, or dropped. Single missing joints are always
+        filled.
     center : bool or joint
-        True puts the layout's root at the origin of every frame; a joint's name or position puts that one. The middle of
-        both roots is taken of two bodies, and the middle of all joints without a root.
+        True puts the root of the layout at the origin of every frame; the name or position of a joint puts that joint
+        there. For two bodies it is the mean of both roots, without a root the mean of all joints.
     bones : {"reference", "size", None}
-        "reference" scales every bone to the reference skeleton's length, frame by frame, direction kept; "size" scales a
-        recording as a whole to the reference skeleton's size, proportions kept. Bones of a layout that has none are
-        found in the training recordings, see `find_bones`.
+        "reference" scales every bone to its length in the reference skeleton, frame by frame, and keeps its direction;
+        "size" scales the whole recording to the size of the reference skeleton and keeps its proportions. If the layout
+        has no bones, they are estimated from the training recordings, see `find_bones`.
     reference : array of shape (n_bones,), optional
         Bone lengths in metres; by default the median over the training recordings.
     reach : float, optional
-        Choose the unit so that the training recordings reach this far: the median over recordings of their largest
-        coordinate, from the origin or, without centring, from their middle. For hands, pixels and whatever else is not a
-        body in metres; needs ``bones``.
+        Scale so that the median over training recordings of their largest coordinate, from the origin or, without
+        centring, from their mean, has this value. For hands, pixels and other data that are not bodies in metres; needs
+        ``bones``.
     facing : {"sequence", "frame", None}
-        Turn each recording, or each frame, to face the camera. Two bodies are turned until the first faces it when it
-        looks at the second. Layouts without left and right, and 2D recordings, stay as they are.
+        Turn each recording, or each frame, to face the camera. With two bodies, the first faces the camera when it looks
+        at the second. Layouts without left and right, and 2D recordings, stay as they are.
     n_frames : int, optional
         Resample every recording to this many frames.
     dtype : {"float32", "float64", None}
@@ -131,10 +131,8 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
                 self.reference_ = np.median([bone_lengths(x, self.layout_) for x in poses], axis=0)
             else:
                 self.reference_ = np.asarray(self.reference)
-                if self.reference_.shape != (n_bones,):
-                    raise ParameterError(
-                        f"reference must contain {n_bones} bone lengths, got shape {self.reference_.shape}"
-                    )
+                if (shape := self.reference_.shape) != (n_bones,):
+                    raise ParameterError(f"reference must contain {n_bones} bone lengths, got shape {shape}")
             if self.reach is not None:
                 found = np.median([self._farthest(self._placed(x)) for x in poses])
                 self.reference_ = self.reference_ * (self.reach / found if found > 0 else 1.0)
@@ -153,7 +151,7 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         return {"n_joints": self.n_joints_in_, "layout": self.layout_, "reference": reference}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Become the step that ``get_state`` described; what does not fit is refused."""
+        """Restore what ``get_state`` returned; values that do not fit are refused."""
         n_joints, layout, reference = state["n_joints"], state["layout"], state["reference"]
         if isinstance(self.n_frames, int) and self.n_frames > _MOST_FRAMES:
             raise ModelFileError(f"recordings of {self.n_frames} frames, more than {_MOST_FRAMES}")
@@ -193,22 +191,21 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         return sequence.replace(joints=joints, confidence=None, fps=fps, layout=self.layout_)
 
     def set_output(self, *, transform: str | None = None) -> Preprocess:  # noqa: ARG002
-        """Recordings stay recordings, whatever table the steps after this one return."""
+        """Recordings stay recordings, whatever output later steps have."""
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
         """<joint>_x, <joint>_y, <joint>_z of every joint."""
         check_is_fitted(self, "n_joints_in_")
-        return np.asarray(
-            [f"{joint}_{axis}" for joint in self.layout_.joints for axis in "xyz"], dtype=object
-        )
+        names = [f"{joint}_{axis}" for joint in self.layout_.joints for axis in "xyz"]
+        return np.asarray(names, dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_joints_in_")
 
 
 class _Poses(Sequence[np.ndarray]):
-    """Recordings (T, J, 3) without gaps, filled when they are asked for."""
+    """Recordings (T, J, 3) without gaps, filled when they are used."""
 
     def __init__(self, sequences: list[SkeletonSequence], gaps: str) -> None:
         self._sequences, self._gaps = sequences, gaps

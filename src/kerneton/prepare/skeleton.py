@@ -1,4 +1,4 @@
-"""The skeleton of recordings that do not say what it is: bones found in the data, and what is then still missing."""
+"""The skeleton of recordings that do not state it: bones are estimated from the data."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from kerneton.data.layouts import Layout, plain_layout
 
 log = logging.getLogger(__name__)
-_MOST_DISTANCES = 4_000_000  # looked at when bones are sought
-_LENGTH = 0.1  # share of a bone's length beside how much it changes
+_MOST_DISTANCES = 4_000_000  # used to estimate bones
+_LENGTH = 0.1  # weight of the length of a bone, relative to its spread
 
 
 def find_bones(poses: Sequence[np.ndarray], layout: Layout) -> list[tuple[int, int]]:
-    """Bones as the tree of joints whose distances change least, short ones first; recordings (T, J, 3).
+    """Bones as the tree of joints whose distances change least; recordings (T, J, 3).
 
-    A bone keeps its length. The tree is the smallest by the sum of spread(|x_i - x_j|) + 0.1 mean(|x_i - x_j|), the same
-    on both sides where joints have sides.
+    The minimum spanning tree with the weights std(|x_i - x_j|) + 0.1 mean(|x_i - x_j|), equal on both sides of the body.
 
     >>> t = np.linspace(0, 3, 30)
     >>> elbow = np.stack([np.cos(t), np.sin(t), 0 * t], axis=1)
@@ -50,9 +49,9 @@ def find_bones(poses: Sequence[np.ndarray], layout: Layout) -> list[tuple[int, i
 
 
 def complete_layout(layout: Layout | None, poses: Sequence[np.ndarray], n_joints: int) -> Layout:
-    """The layout of recordings (T, J, 3), with numbered joints where there is none and with found bones where it has none.
+    """The layout of recordings (T, J, 3), with numbered joints and estimated bones if it has none.
 
-    What is missed is logged, once per layout.
+    What is missing is logged, once per layout.
 
     >>> complete_layout(None, [np.random.default_rng(0).normal(size=(9, 4, 3))], 4).joints
     ('joint_0', 'joint_1', 'joint_2', 'joint_3')
@@ -61,16 +60,13 @@ def complete_layout(layout: Layout | None, poses: Sequence[np.ndarray], n_joints
     if not full.bones and len(full.joints) > 1:
         # The few joints of a layout without bones are all key joints; that was derived, and is derived again.
         full = Layout(full.name, full.joints, find_bones(poses, full), full.root, full.sets)
-        _tell(full.name, layout is None, bool(full.sides.any()))
+        _warn(full.name, layout is None, bool(full.sides.any()))
     return full
 
 
 @functools.cache  # once per layout is enough
-def _tell(name: str, unknown: bool, sided: bool) -> None:
-    what = (
-        "the recordings have no layout: their joints are numbered"
-        if unknown
-        else f"layout {name!r} has no bones"
-    )
+def _warn(name: str, unknown: bool, sided: bool) -> None:
+    missing = "the recordings have no layout: their joints are numbered"
+    what = missing if unknown else f"layout {name!r} has no bones"
     sides = "" if sided else "; left and right are unknown"
     log.warning("%s; bones were estimated from joints that keep their distance%s", what, sides)

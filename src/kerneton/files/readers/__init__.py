@@ -66,10 +66,7 @@ FORMATS = {
 }
 FRAME_ENDING = "_keypoints.json"  # of a folder that is one recording
 HEAD = 1 << 16  # bytes that decide what a file is
-_FIXED = (
-    "florence_text",
-    "utkinect_text",
-)  # rows of bare numbers, to which a layout may give another meaning
+_FIXED = ("florence_text", "utkinect_text")  # bare numbers, to which a layout may give another meaning
 
 
 def reader(name: str) -> ModuleType:
@@ -223,8 +220,6 @@ def _lay_out(sequence: SkeletonSequence, layout: Layout, *, named: bool) -> Skel
 
         return map_layout(sequence, layout)
     if sequence.n_joints != len(layout.joints):
-        raise ParameterError(
-            f"recording {sequence.name!r} has {sequence.n_joints} joints, "
-            f"layout {layout.name!r} has {len(layout.joints)}"
-        )
+        stated = f"layout {layout.name!r} has {len(layout.joints)}"
+        raise ParameterError(f"recording {sequence.name!r} has {sequence.n_joints} joints, {stated}")
     return sequence.replace(layout=layout)

@@ -1,4 +1,4 @@
-"""Arrays from files as joints and confidences: checked, in three coordinates, within limits."""
+"""Arrays from files as joints and confidences: checked, with three coordinates, within limits."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ def coordinates(array: np.ndarray, where: str) -> np.ndarray:
     (4, 2, 3)
     """
     if array.dtype.kind not in "fiu" or array.ndim not in (3, 4) or array.shape[-1] not in (2, 3):
-        raise FormatError(
-            f"{where}: expected numbers of shape (frames, joints, 3), got {array.dtype} of shape {array.shape}"
-        )
+        got = f"{array.dtype} of shape {array.shape}"
+        raise FormatError(f"{where}: expected numbers of shape (frames, joints, 3), got {got}")
     if array.size == 0 or array.shape[-2] > MAX_JOINTS:
         raise FormatError(f"{where}: expected frames and 1 to {MAX_JOINTS} joints, got shape {array.shape}")
     dtype = np.float32 if array.dtype in (np.float16, np.float32) else np.float64
@@ -50,9 +49,8 @@ def trust(array: np.ndarray, shape: tuple[int, ...], where: str) -> np.ndarray:
     if array.shape == (*shape, 1):
         array = array[..., 0]
     if array.dtype.kind not in "fiub" or array.shape != shape:
-        raise FormatError(
-            f"{where}: expected confidences of shape {shape}, got {array.dtype} of shape {array.shape}"
-        )
+        got = f"{array.dtype} of shape {array.shape}"
+        raise FormatError(f"{where}: expected confidences of shape {shape}, got {got}")
     dtype = np.float32 if array.dtype in (np.float16, np.float32) else np.float64
     if array.size * np.dtype(dtype).itemsize > MAX_BYTES:
         raise FormatError(f"{where}: confidences need more than {MAX_BYTES >> 20} MiB")
@@ -61,7 +59,7 @@ def trust(array: np.ndarray, shape: tuple[int, ...], where: str) -> np.ndarray:
 
 
 def is_text(array: np.ndarray) -> bool:
-    """Whether an array of strings holds characters only; NumPy itself does not look.
+    """Whether an array of strings contains only valid characters, which NumPy does not check.
 
     >>> is_text(np.array(["wave"])), is_text(np.array([0x110000], np.uint32).view("U1"))
     (True, False)

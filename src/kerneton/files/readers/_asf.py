@@ -1,4 +1,4 @@
-"""ASF skeletons: the bones, their axes and freedoms that an AMC file's numbers refer to."""
+"""ASF skeletons: the bones of an AMC file, with their axes and degrees of freedom."""
 
 from __future__ import annotations
 
@@ -80,11 +80,10 @@ def _root(path: Path, lines: list[Line]) -> Bone:
         where = f"{path}, line {i}"
         if key.lower() == "order":
             bone.dof = tuple(word.lower() for word in words)
-            known = all(word in ("tx", "ty", "tz", "rx", "ry", "rz") for word in bone.dof)
+            known = set(bone.dof) <= {"tx", "ty", "tz", "rx", "ry", "rz"}
             if not known or len(set(bone.dof)) != len(bone.dof):
-                raise FormatError(
-                    f"{where}: expected an order such as TX TY TZ RX RY RZ, got {shorten(' '.join(words))!r}"
-                )
+                got = shorten(" ".join(words))
+                raise FormatError(f"{where}: expected an order such as TX TY TZ RX RY RZ, got {got!r}")
         elif key.lower() == "axis":
             bone.order = _order(words[0] if words else "", where)
         elif key.lower() == "position":
@@ -114,10 +113,8 @@ def _bones(path: Path, lines: list[Line]) -> Iterator[Bone]:
         elif key == "length":
             bone.length = number(words[0] if words else "", where)
         elif key == "axis":
-            bone.axis, bone.order = (
-                _three(words[:3], where),
-                _order(words[3] if len(words) > 3 else "", where),
-            )
+            bone.axis = _three(words[:3], where)
+            bone.order = _order(words[3] if len(words) > 3 else "", where)
         elif key == "dof":
             bone.dof = tuple(word.lower() for word in words)
             if not set(bone.dof) <= {"rx", "ry", "rz"} or len(set(bone.dof)) != len(bone.dof):

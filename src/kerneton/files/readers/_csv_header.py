@@ -69,9 +69,8 @@ def parse_header(cells: Sequence[str], where: str) -> Columns:
             joint, axis = found
             places = columns.joints.setdefault(joint, [-1, -1, -1, -1])
             if places[axis] >= 0:
-                raise FormatError(
-                    f"{where}: columns {places[axis] + 1} and {i + 1} are both {shorten(name)!r}"
-                )
+                both = f"columns {places[axis] + 1} and {i + 1}"
+                raise FormatError(f"{where}: {both} are both {shorten(name)!r}")
             places[axis] = i
     if "joint" in columns.roles and bare[0] >= 0 and bare[1] >= 0:
         if "frame" not in columns.roles and "time" not in columns.roles:
@@ -133,9 +132,7 @@ def parse_layout(width: int, layout: Layout, where: str) -> Columns:
         first = width - per_joint * n_joints
         if first in (0, 1):
             starts = range(first, width, per_joint)
-            places = [
-                [s, s + 1, s + 2 if per_joint > 2 else -1, s + 3 if per_joint > 3 else -1] for s in starts
-            ]
+            places = [[s + k if k < per_joint else -1 for k in range(4)] for s in starts]
             joints = dict(zip(layout.joints, places, strict=True))
             return Columns(width, {"frame": 0} if first else {}, joints)
     raise FormatError(
@@ -154,9 +151,8 @@ def rename(cells: Sequence[str], names: Sequence[str] | Mapping[str, str], where
         stripped = [cell.strip().strip("\"'") for cell in cells]
         absent = [name for name in names if name not in stripped]
         if absent:
-            raise FormatError(
-                f"{where}: no column {', '.join(map(repr, absent))}; found {', '.join(stripped)}"
-            )
+            names_absent = ", ".join(map(repr, absent))
+            raise FormatError(f"{where}: no column {names_absent}; found {', '.join(stripped)}")
         return [names.get(cell, cell) for cell in stripped]
     if len(names) != len(cells):
         raise FormatError(f"{where}: {len(names)} columns are named, the file has {len(cells)}")

@@ -16,10 +16,10 @@ from kerneton.files.readers._names import unique_names
 
 
 def write_table(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
-    """Write recordings as one wide table; with more than one, a column ``recording`` tells them apart.
+    """Write recordings as one wide table; with more than one, a column ``recording`` names them.
 
-    Coordinates are written with all their digits. A recording without layout gets numbered joints; where two have
-    the same name, the later gets a number. Segments become a label per frame.
+    Coordinates are written with all their digits. A recording without layout gets numbered joints; of two with the same
+    name, the later gets a number. Segments become a label per frame.
 
     >>> import tempfile
     >>> from kerneton.data.layouts import Layout
@@ -54,10 +54,11 @@ def write_table(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
             fixed = [recordings[i]] * bool(several)
             fixed += [getattr(sequence, fact) or "" for fact in facts]
             labels = frame_labels(sequence.segments, sequence.n_frames) if sequence.segments else None
-            confidence = (
-                np.ones(sequence.joints.shape[:2]) if sequence.confidence is None else sequence.confidence
-            )
-            values = np.concatenate([sequence.joints, confidence[..., None]], -1)[..., : len(axes)]
+            values = sequence.joints
+            if not trusted:
+                confidence = 1.0 if sequence.confidence is None else sequence.confidence
+                confidence = np.broadcast_to(confidence, values.shape[:2])
+                values = np.concatenate([values, confidence[..., None]], -1)
             for frame, row in enumerate(values.reshape(len(values), -1)):
                 time = [frame / float(sequence.fps or 1)] * timed
                 if labels is not None:

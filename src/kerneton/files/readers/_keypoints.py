@@ -139,8 +139,8 @@ def picture_sequence(
 ) -> SkeletonSequence:
     """A recording from keypoints (T, J, 4) in a picture's axes: x right, y down, z away, then confidence.
 
-    Half a turn about z gives x left, y up, z away, which is right-handed and keeps left and right. A keypoint
-    without confidence is NaN.
+    A rotation by 180 degrees about z gives x left, y up, z away, which is right-handed. A keypoint without
+    confidence is NaN.
     """
     missing = ~(keypoints[..., 3] > 0) | np.isnan(keypoints[..., :3]).any(axis=-1)
     joints = keypoints[..., :3] * [-1, -1, 1] + 0.0  # + 0.0 makes -0.0 plain
@@ -148,6 +148,5 @@ def picture_sequence(
     confidence = np.where(missing, 0, np.clip(keypoints[..., 3], 0, 1))
     if missing.all():
         raise FormatError(f"{path}: {len(keypoints)} frames, but no person in any of them")
-    return SkeletonSequence(
-        joints, confidence=confidence, layout=layout, name=path.stem if name is None else name, fps=fps
-    )
+    name = path.stem if name is None else name
+    return SkeletonSequence(joints, confidence, layout=layout, name=name, fps=fps)

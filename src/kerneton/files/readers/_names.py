@@ -44,18 +44,12 @@ CENTRAL = {
 TRUNK = ("lowerback", "abdomen", "torso", "spine", "spine1", "spine2", "spine3")
 # Bones of ASF files (HDM05, CMU), by the joint at their far end, as in `kerneton.data.layouts.HDM_31`.
 SIDED_ENDS = {
-    "shoulder": ("clavicle",),
-    "elbow": ("humerus",),
-    "forearm": ("radius",),
-    "hip": ("hipjoint",),
-    "knee": ("femur",),
-    "ankle": ("tibia",),
+    **{"shoulder": ("clavicle",), "elbow": ("humerus",), "forearm": ("radius",)},
+    **{"hip": ("hipjoint",), "knee": ("femur",), "ankle": ("tibia",)},
 }
 CENTRAL_ENDS = {
-    "hip_center": ("root",),
-    "spine": ("lowerback",),
-    "shoulder_center": ("thorax",),
-    "neck": ("lowerneck",),
+    **{"hip_center": ("root",), "spine": ("lowerback",)},
+    **{"shoulder_center": ("thorax",), "neck": ("lowerneck",)},
 }
 
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -65,14 +59,10 @@ _LETTERED = {  # Plug-in Gait markers and ASF bones, which are known with one le
     *("fhd", "bhd", "sho", "elb", "wra", "wrb", "fin", "asi", "psi", "kne", "ank", "hee", "toe"),
     *("clavicle", "humerus", "radius", "hipjoint", "femur", "tibia"),
 }
+_PERSON = r"(p|person|body|skeleton|player|subject|actor)?[_ -]?(?P<n>[12])"
 _BODY = (  # names of joints of two bodies: person1_head, P2.Head, head_2
-    re.compile(
-        r"(p|person|body|skeleton|player|subject|actor)?[_ -]?(?P<n>[12])[_ .:-]+(?P<joint>.+)", re.IGNORECASE
-    ),
-    re.compile(
-        r"(?P<joint>.+?)[_ .:-]+(p|person|body|skeleton|player|subject|actor)?[_ -]?(?P<n>[12])",
-        re.IGNORECASE,
-    ),
+    re.compile(rf"{_PERSON}[_ .:-]+(?P<joint>.+)", re.IGNORECASE),
+    re.compile(rf"(?P<joint>.+?)[_ .:-]+{_PERSON}", re.IGNORECASE),
 )
 _CENTRES = {"head", "neck", "torso", "spine", "hips", "pelvis", "root", "hip_center", "palm", "wrist"}
 _OURS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -91,7 +81,7 @@ def joint_names(raw: Sequence[str], *, ends: bool = False) -> list[str]:
     if (bodies := two_bodies(raw)) is not None:
         return [f"{joint}_{n}" for n, body in enumerate(bodies, 1) for joint in joint_names(body, ends=ends)]
     if any(name.startswith("left_") for name in raw) and all(_OURS.fullmatch(name) for name in raw):
-        return _unique(raw)  # the file already speaks our vocabulary
+        return _unique(raw)  # the file already uses our names
     split = _sides([_tokens(name) for name in raw])
     sided, central = (SIDED_ENDS, CENTRAL_ENDS) if ends else (SIDED, CENTRAL)
     known: dict[tuple[str, str], str] = {}
@@ -111,7 +101,7 @@ def joint_names(raw: Sequence[str], *, ends: bool = False) -> list[str]:
 
 
 def two_bodies(raw: Sequence[str]) -> list[list[str]] | None:
-    """The joints of two bodies that a number tells apart, all of the first before those of the second; None for one body.
+    """The joints of two numbered bodies, all of the first before those of the second; None for one body.
 
     >>> two_bodies(["P1_Head", "P1_Hand", "P2_Head", "P2_Hand"]), two_bodies(["head_1", "neck_1", "head_2", "neck_2"])
     ([['Head', 'Hand'], ['Head', 'Hand']], [['head', 'neck'], ['head', 'neck']])
@@ -164,7 +154,7 @@ def _sides(names: Sequence[list[str]]) -> list[tuple[str, list[str]]]:
 
 
 def _lettered(tokens: list[str], names: Sequence[list[str]]) -> bool:
-    """Whether the last letter of a name counts, as in FingerA to FingerT, and is no side."""
+    """Whether the last letter of a name is a counter, as in FingerA to FingerT, not a side."""
     if len(tokens[-1]) > 1:
         return False
     last = {name[-1] for name in names if name[:-1] == tokens[:-1] and len(name[-1]) == 1}
@@ -183,7 +173,7 @@ def _words(tokens: Iterable[str]) -> list[str]:
 
 
 def _unique(names: Iterable[str]) -> list[str]:
-    """Number the names that come again: toe, toe_2."""
+    """Number repeated names: toe, toe_2."""
     seen: set[str] = set()
     counts: dict[str, int] = {}
     unique = []
@@ -218,7 +208,7 @@ _PARENTS = {
 
 
 def marker_layout(name: str, joints: Sequence[str]) -> Layout:
-    """A layout for bare points: bones run between the joints whose names are known.
+    """A layout for bare points, with bones between the joints whose names are known.
 
     >>> layout = marker_layout("trc", ["left_elbow", "left_shoulder", "left_wrist", "clip"])
     >>> [(layout.joints[a], layout.joints[b]) for a, b in layout.bones]
@@ -236,7 +226,7 @@ def marker_layout(name: str, joints: Sequence[str]) -> Layout:
 
 
 def unique_names(sequences: Sequence[SkeletonSequence]) -> list[str]:
-    """A name per recording, none of them twice: what comes again is numbered.
+    """A unique name per recording: repeated names are numbered.
 
     >>> import numpy as np
     >>> unique_names([SkeletonSequence(np.ones((1, 1, 3)), name=name) for name in ("a", "a", "", "a_2")])

@@ -67,9 +67,8 @@ def read_array(file: IO[bytes], size: int, where: str) -> np.ndarray:
 def _parse_header(header: str, where: str) -> tuple[np.dtype, tuple[int, ...], bool]:
     descr, order, shape = (pattern.search(header) for pattern in (_DESCR, _ORDER, _SHAPE))
     if descr is None and "descr" in header:
-        raise FormatError(
-            f"{where}: only plain numbers and strings are read, not {shorten(header.strip(), 80)}"
-        )
+        got = shorten(header.strip(), 80)
+        raise FormatError(f"{where}: only plain numbers and strings are read, not {got}")
     if descr is None or order is None or shape is None:
         raise FormatError(f"{where}: damaged header {shorten(header, 80)!r}")
     words = [word.strip().removesuffix("L") for word in shape[1].split(",")]

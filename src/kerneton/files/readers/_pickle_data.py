@@ -1,9 +1,8 @@
 """Plain data in pickle's format, read without executing it.
 
-A pickle is a program for a small stack machine. This module walks over its instructions and carries out those
-that build numbers, strings, lists, tuples, dicts and NumPy arrays. Names of functions are never looked up: the few
-that NumPy writes into its arrays are recognised as words, everything else is refused at the instruction that names
-it. No import, no call, no object of a class of the file's choosing.
+A pickle is a program for a small stack machine. This module executes only the instructions that build numbers,
+strings, lists, tuples, dicts and NumPy arrays. Functions are never looked up: the few names that NumPy writes are
+recognised as words, all others are refused. Nothing is imported or called because a file says so.
 """
 
 from __future__ import annotations
@@ -74,13 +73,13 @@ def load(path: Path) -> Any:
 
 
 class _Content:
-    """A file that is never asked for more than it holds, whatever lengths it promises."""
+    """A file that is never read beyond its size, whatever lengths it states."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:
         self.file, self.size, self.at = file, size, 0
 
     def tell(self) -> int:
-        return self.at  # counted here: asking the system at each instruction takes most of the time
+        return self.at  # counted here, since asking the system at each instruction is slow
 
     def read(self, n: int) -> bytes:
         return self._moved(self.file.read(min(n, max(self.size - self.at, 0))))
@@ -124,7 +123,7 @@ def _run(content: _Content, budget: Budget) -> Any:
 
 
 class _Decoder:
-    """Bytes and scalars from parts of the file; no more in all than it holds, however often it asks for the same."""
+    """Bytes and scalars from parts of the file; in total no more than its size, also if parts are repeated."""
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -194,13 +193,12 @@ def _since_mark(stack: list[Any]) -> list[Any]:
 
 
 def _name(text: str) -> _Name:
-    """The text "module name" as a word, if it is one that arrays and plain containers are written with."""
+    """The text "module name" as a word, if arrays and plain containers are written with it."""
     module, _, function = text.partition(" ")
     known = f"{module.replace('numpy._core', 'numpy.core')}.{function}"
     if known not in _CALLS and known not in ("numpy.ndarray", _ENCODE, _SCALAR):
-        raise FormatError(
-            f"refused: the pickle asks for {shorten(f'{module}.{function}')}, which is not data"
-        )
+        name = shorten(f"{module}.{function}")
+        raise FormatError(f"refused: the pickle asks for {name}, which is not data")
     return _Name(known)
 
 
@@ -272,7 +270,7 @@ def _append(stack: list[Any], items: list[Any]) -> None:
 
 
 def _pairs(items: list[Any]) -> dict[str, Any]:
-    """A dict with its keys as text: numbers could be chosen so that all fall on one place of the table."""
+    """A dict with text keys: numbers could be chosen so that all have the same hash."""
     if not all(isinstance(key, (str, int, float)) for key in items[::2]):
         raise FormatError("refused: a dict whose keys are neither text nor numbers")
     return dict(zip(map(str, items[::2]), items[1::2], strict=True))

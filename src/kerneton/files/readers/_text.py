@@ -96,9 +96,8 @@ def numbers(words: Sequence[str], path: Path, line: int) -> list[float]:
             return values
     except ValueError:
         pass
-    return [
-        _checked(_float(word), word, f"{path}, line {line}, column {i}") for i, word in enumerate(words, 1)
-    ]
+    where = f"{path}, line {line}, column"
+    return [_checked(_float(word), word, f"{where} {i}") for i, word in enumerate(words, 1)]
 
 
 def _float(word: str) -> float | None:
@@ -134,10 +133,8 @@ def table(
     for line, words in ((line, text.split()) for line, text in lines(path)) if rows is None else rows:
         if len(words) != width:
             if width or len(words) not in widths:
-                expected = width or " or ".join(map(str, widths))
-                raise FormatError(
-                    f"{path}, line {line}: expected {expected} numbers ({what}), got {len(words)} words"
-                )
+                expected = f"{width or ' or '.join(map(str, widths))} numbers ({what})"
+                raise FormatError(f"{path}, line {line}: expected {expected}, got {len(words)} words")
             width = len(words)
         values.extend(numbers(words, path, line))
         if values.itemsize * len(values) > MAX_BYTES:
@@ -147,14 +144,14 @@ def table(
     return np.frombuffer(values).reshape(-1, width)
 
 
-def first_rows(head: bytes, n_rows: int = 2) -> list[list[str]]:
-    """The words of the first lines that are not blank.
+def first_rows(head: bytes) -> list[list[str]]:
+    """The words of the first two lines that are not blank.
 
     >>> first_rows(b"\\n1 2.5 -3\\n4 5 6\\n7 8 9")
     [['1', '2.5', '-3'], ['4', '5', '6']]
     """
     rows = (line.split() for line in decode(head).splitlines())
-    return list(itertools.islice((row for row in rows if row), n_rows))
+    return list(itertools.islice((row for row in rows if row), 2))
 
 
 def decode(head: bytes) -> str:

@@ -30,17 +30,16 @@ class Budget:
     kerneton.exceptions.FormatError: walk.npz: 1000 bytes that would need more than 64 MiB of memory
     """
 
-    def __init__(self, size: int, where: str, *, error: type[Exception] = FormatError) -> None:
-        self.size, self.where, self.error = size, where, error
+    def __init__(self, size: int, where: str) -> None:
+        self.size, self.where = size, where
         self.room = self.total = FLOOR + FACTOR * size
 
     def take(self, n_bytes: int) -> None:
         """Count bytes; an error if the file would need more than it may."""
         self.room -= n_bytes
         if self.room < 0:
-            raise self.error(
-                f"{self.where}: {self.size} bytes that would need more than {self.total >> 20} MiB of memory"
-            )
+            needed = f"more than {self.total >> 20} MiB of memory"
+            raise FormatError(f"{self.where}: {self.size} bytes that would need {needed}")
 
 
 def file_budget(path: Path) -> Budget:
@@ -80,17 +79,12 @@ def check_room(path: Path, n_frames: int, n_joints: int) -> None:
     kerneton.exceptions.FormatError: ...: 10000 frames of 1000 joints need 228 MiB, too much for a file of 9 bytes
     """
     needed = 24 * n_frames * n_joints
-    if needed > MAX_BYTES // 2:  # the other half is for the copy that a change of axes or units makes
-        raise FormatError(
-            f"{path}: {n_frames} frames of {n_joints} joints need {needed >> 20} MiB; "
-            f"at most {MAX_BYTES >> 21} are read"
-        )
+    problem = f"{path}: {n_frames} frames of {n_joints} joints need {needed >> 20} MiB"
+    if needed > MAX_BYTES // 2:  # the other half is for a copy when axes or units are converted
+        raise FormatError(f"{problem}; at most {MAX_BYTES >> 21} are read")
     budget = file_budget(path)
     if needed > budget.total // 2:
-        raise FormatError(
-            f"{path}: {n_frames} frames of {n_joints} joints need {needed >> 20} MiB, "
-            f"too much for a file of {budget.size} bytes"
-        )
+        raise FormatError(f"{problem}, too much for a file of {budget.size} bytes")
 
 
 def number_block(path: Path, lines: Sequence[str], first_line: int) -> np.ndarray:
@@ -138,13 +132,12 @@ def check_values(where: Path | str, values: np.ndarray, what: str) -> None:
     >>> check_values(Path("a.bvh"), np.array([1.0, 1e300]), "channels")
     Traceback (most recent call last):
     ...
-    kerneton.exceptions.FormatError: a.bvh: the channels hold 1e+300, implausibly large for a recording
+    kerneton.exceptions.FormatError: a.bvh: the channels contain 1e+300, implausibly large for a recording
     """
     absurd = np.abs(values) > _LARGEST
     if absurd.any():
-        raise FormatError(
-            f"{where}: the {what} hold {values[absurd][0]:g}, implausibly large for a recording"
-        )
+        value = f"{values[absurd][0]:g}"
+        raise FormatError(f"{where}: the {what} contain {value}, implausibly large for a recording")
 
 
 def whole_number(word: str, where: str, what: str) -> int:

@@ -76,9 +76,8 @@ def find_skeleton(path: Path) -> Path:
     if len(here) == 1:
         return here[0]
     found = f"several: {', '.join(p.name for p in here[:5])}" if here else "none"
-    raise MissingDataError(
-        f"{path}: needs its ASF skeleton in the same folder, {path.stem}.asf or the only one there; found {found}"
-    )
+    wanted = f"its ASF skeleton in the same folder, {path.stem}.asf or the only one there"
+    raise MissingDataError(f"{path}: needs {wanted}; found {found}")
 
 
 def moves(bones: list[Bone], values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -136,13 +135,14 @@ def _values(path: Path, skeleton: Skeleton) -> tuple[np.ndarray, float | None]:
             t += 1
         elif t < 0 or key not in columns:
             raise FormatError(
-                f"{where}: expected a frame's number or a bone of the skeleton, got {shorten(key)!r}"
+                f"{where}: expected a frame number or a bone of the skeleton, got {shorten(key)!r}"
             )
         else:
             place = columns[key]
+            expected = f"{place.stop - place.start} degrees of freedom"
             if len(words) - 1 != place.stop - place.start:
                 raise FormatError(
-                    f"{where}: bone {shorten(key)!r} has {place.stop - place.start} degrees of freedom, got {len(words) - 1} numbers"
+                    f"{where}: bone {shorten(key)!r} has {expected}, got {len(words) - 1} numbers"
                 )
             values[t, place] = [number(word, where) for word in words[1:]]
             used[place] = True

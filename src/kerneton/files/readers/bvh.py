@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kerneton.data.layouts import Layout
+from kerneton.data.layouts import Layout, sides
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.output import write_text
@@ -38,14 +38,8 @@ from kerneton.files.readers._values import (
 
 WRITES = (".bvh",)
 NAMES_JOINTS, STATES = True, ("unit", "up")
-_CHANNELS = {
-    f"{axis}{kind}": (kind, "xyz".index(axis)) for axis in "xyz" for kind in ("position", "rotation")
-}
-_TIPS = {
-    f"{side}_{near}": f"{side}_{far}"
-    for side in ("left", "right")
-    for near, far in (("wrist", "hand"), ("ankle", "foot"))
-}
+_CHANNELS = {f"{axis}{kind}": (kind, i) for i, axis in enumerate("xyz") for kind in ("position", "rotation")}
+_TIPS = dict(zip(sides("wrist", "ankle"), sides("hand", "foot"), strict=True))
 _METRES = 10  # a rest pose larger than this is not in metres
 
 
@@ -164,9 +158,8 @@ def _hierarchy(path: Path, lines: list[str]) -> list[Joint]:
 
 def _check_place(where: str, key: str, name: str, open_joints: list[int], joints: list[Joint]) -> None:
     if (key == "ROOT") == bool(open_joints):
-        raise FormatError(
-            f"{where}: {key} {shorten(name)!r} is {'inside' if open_joints else 'outside'} a joint"
-        )
+        place = "inside" if open_joints else "outside"
+        raise FormatError(f"{where}: {key} {shorten(name)!r} is {place} a joint")
     if open_joints and joints[open_joints[-1]].end:
         raise FormatError(f"{where}: {key} {shorten(name)!r} is inside an end site")
     if len(joints) == MAX_JOINTS:
@@ -198,9 +191,8 @@ def _motion(path: Path, lines: list[str], motion: int, n_channels: int) -> tuple
         elif key == "frametime":
             step = number(value.strip(), where)
         elif key:
-            raise FormatError(
-                f"{where}: expected 'Frames:' and 'Frame Time:', got {shorten(lines[at].strip())!r}"
-            )
+            got = shorten(lines[at].strip())
+            raise FormatError(f"{where}: expected 'Frames:' and 'Frame Time:', got {got!r}")
         at += 1
     if n_frames is None or step is None:
         raise FormatError(f"{path}: MOTION lacks {'Frames:' if n_frames is None else 'Frame Time:'}")
@@ -208,10 +200,8 @@ def _motion(path: Path, lines: list[str], motion: int, n_channels: int) -> tuple
         raise FormatError(f"{path}: {n_frames} frames of {n_channels} channels: the file contains no motion")
     values = number_block(path, lines[at:], at + 1)
     if len(values) != n_frames * n_channels:
-        raise FormatError(
-            f"{path}: {n_frames} frames of {n_channels} channels are {n_frames * n_channels} numbers, "
-            f"the file holds {len(values)}"
-        )
+        expected = f"{n_frames} frames of {n_channels} channels are {n_frames * n_channels} numbers"
+        raise FormatError(f"{path}: {expected}, the file contains {len(values)}")
     check_values(path, values, "channels")
     return values.reshape(n_frames, n_channels), 1 / step if step > 1e-6 else None
 

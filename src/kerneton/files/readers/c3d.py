@@ -26,14 +26,10 @@ _BODY = 3  # labels that make a prefix a body of its own
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
-    """Whether the second byte is C3D's 0x50 and the parameters begin, with a processor type, where the first says."""
+    """Whether the second byte is 0x50 and the parameters, at the place in the first byte, have a processor type."""
     start = 512 * (head[0] - 1) if head else 0
-    return (
-        len(head) > 512
-        and head[1] == 0x50
-        and start > 0
-        and head[start + 3 : start + 4] in (b"T", b"U", b"V")
-    )
+    processor = head[start + 3 : start + 4]
+    return len(head) > 512 and head[1] == 0x50 and start > 0 and processor in (b"T", b"U", b"V")
 
 
 def read(path: Path) -> list[SkeletonSequence]:
@@ -80,7 +76,7 @@ def _up(file: C3dFile) -> str | None:
 
 
 def _bodies(labels: list[str]) -> dict[str, list[int]]:
-    """Positions of the labelled points of each body; one body where prefixes do not part them."""
+    """Positions of the labelled points of each body; one body if prefixes do not separate them."""
     prefixes: dict[str, list[int]] = {}
     for i, label in enumerate(labels):
         if label:

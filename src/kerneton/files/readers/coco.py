@@ -47,11 +47,8 @@ Found = tuple[Any, Any, np.ndarray]  # frame, track, keypoints (J, 4)
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
     """Whether a JSON file contains keypoints or instances, or lists images before them."""
-    return is_json(head) and (
-        b'"keypoints"' in head
-        or b'"instance_info"' in head
-        or (b'"images"' in head and b'"file_name"' in head)
-    )
+    listed = b'"images"' in head and b'"file_name"' in head
+    return is_json(head) and (b'"keypoints"' in head or b'"instance_info"' in head or listed)
 
 
 def read(path: Path) -> list[SkeletonSequence]:
@@ -101,9 +98,8 @@ def _annotations(path: Path, document: dict[str, Any]) -> dict[str, tuple[int, l
 
 def _results(path: Path, document: Any) -> Iterator[Found]:
     if isinstance(document, dict):
-        document = next(
-            (document[k] for k in ("instance_info", "frames", "results") if k in document), [document]
-        )
+        lists = (document[k] for k in ("instance_info", "frames", "results") if k in document)
+        document = next(lists, [document])
     if not isinstance(document, list) or not document:
         raise FormatError(f"{path}: expected a list of results")
     for n, item in enumerate(document):

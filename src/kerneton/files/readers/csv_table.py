@@ -118,10 +118,8 @@ def read(
     if not recordings:
         raise FormatError(f"{path}: a header and no rows")
     named = not (bare and columns is None)
-    return [
-        _sequence(recording, meaning, layout, path, name, named=named)
-        for name, recording in recordings.items()
-    ]
+    items = recordings.items()
+    return [_sequence(recording, meaning, layout, path, name, named=named) for name, recording in items]
 
 
 def _take(

@@ -36,9 +36,8 @@ def read(path: Path) -> list[SkeletonSequence]:
     whole = ((numbers % 1 == 0) & (np.abs(numbers) < 1e9)).all(1)  # false for NaN
     if not whole.all():
         bad = int(np.argmin(whole))
-        raise FormatError(
-            f"{path}, row {bad + 1}: video, actor and action must be whole numbers, got {numbers[bad].tolist()}"
-        )
+        got = numbers[bad].tolist()
+        raise FormatError(f"{path}, row {bad + 1}: video, actor and action must be whole numbers, got {got}")
     ids = numbers.astype(np.int64)
     starts = np.flatnonzero(np.diff(ids[:, 0], prepend=ids[0, 0] - 1))
     mixed = (np.diff(ids[:, 0]) == 0) & (np.diff(ids[:, 1:], axis=0) != 0).any(1)

@@ -84,9 +84,8 @@ def _read_table(path: Path) -> list[SkeletonSequence]:
         seen = np.ones(table.joints.shape[:2]) if table.confidence is None else table.confidence
         values = np.concatenate([table.joints, seen[..., None]], axis=2)
         turned = picture_sequence(path, values, MEDIAPIPE_33)
-        sequences.append(
-            table.replace(joints=turned.joints, confidence=turned.confidence, layout=MEDIAPIPE_33)
-        )
+        fields = {"joints": turned.joints, "confidence": turned.confidence, "layout": MEDIAPIPE_33}
+        sequences.append(table.replace(**fields))
     return sequences
 
 
@@ -172,15 +171,16 @@ def _pose(value: Any, where: str, depth: int) -> np.ndarray | None:
     return _points(value, where) if _is_point(value[0]) else _pose(value[0], where, depth - 1)
 
 
+def _visibility(point: dict[str, Any]) -> Any:
+    return point.get("visibility", point.get("score", point.get("presence", 1.0)))
+
+
 def _points(landmarks: list[Any], where: str) -> np.ndarray:
     """x, y, z, visibility of each landmark."""
     if len(landmarks) != _N:
         raise FormatError(f"{where}: expected {_N} landmarks, got {len(landmarks)}")
     if all(isinstance(point, dict) for point in landmarks):
-        seen = [p.get("visibility", p.get("score", p.get("presence", 1.0))) for p in landmarks]
-        landmarks = [
-            [p.get("x"), p.get("y"), p.get("z", 0.0), v] for p, v in zip(landmarks, seen, strict=True)
-        ]
+        landmarks = [[p.get("x"), p.get("y"), p.get("z", 0.0), _visibility(p)] for p in landmarks]
     points = number_array(landmarks, where)
     if points.ndim != 2 or not 2 <= points.shape[1] <= 5:
         raise FormatError(f"{where}: expected x, y, z, visibility of each landmark")

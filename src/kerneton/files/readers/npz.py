@@ -43,7 +43,7 @@ Fields = dict[str, np.ndarray]
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
-    """Whether the file opens as a NumPy array or as a zip archive of arrays."""
+    """Whether the file starts as a NumPy array or as a zip archive of arrays."""
     return head.startswith(MAGIC) or (head.startswith(b"PK\x03\x04") and b".npy" in head[:512])
 
 
@@ -66,12 +66,10 @@ def read(path: Path) -> list[SkeletonSequence]:
     numbers = sorted(n for n in groups if n is not None)
     if None in groups and not any(_find(groups[n], _JOINTS) is not None for n in numbers):
         return _recordings(groups[None], path, path.stem)
-    single = len(numbers) == 1
-    return [
-        recording
-        for n in numbers
-        for recording in _recordings(groups[n], path, path.stem if single else f"{path.stem}_{n}")
-    ]
+    recordings = []
+    for n in numbers:
+        recordings += _recordings(groups[n], path, path.stem if len(numbers) == 1 else f"{path.stem}_{n}")
+    return recordings
 
 
 def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
@@ -118,7 +116,7 @@ def _members(file: IO[bytes], path: Path) -> Iterator[tuple[str, np.ndarray]]:
     try:
         with zipfile.ZipFile(file) as archive:
             infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-            # Fields that mean nothing here are not even looked at, unless the joints have an unknown name.
+            # Unknown fields are not read, unless the joints have an unknown name.
             chosen = {key: info for key, info in infos.items() if _base(key) in _FIELDS}
             if not any(_base(key) in _JOINTS for key in chosen):
                 chosen = infos
@@ -151,13 +149,11 @@ def _find(fields: Fields, keys: Sequence[str]) -> np.ndarray | None:
 def _recordings(fields: Fields, path: Path, stem: str) -> list[SkeletonSequence]:
     joints = _find(fields, _JOINTS)
     if joints is None:
-        likely = [
-            v for v in fields.values() if v.ndim in (3, 4) and v.shape[-1] in (2, 3) and v.dtype.kind == "f"
-        ]
+        floats = [value for value in fields.values() if value.dtype.kind == "f"]
+        likely = [value for value in floats if value.ndim in (3, 4) and value.shape[-1] in (2, 3)]
         if len(likely) != 1:
-            raise FormatError(
-                f"{path}: expected an array 'joints', found {shorten(', '.join(fields) or 'none', 200)}"
-            )
+            found = shorten(", ".join(fields) or "none", 200)
+            raise FormatError(f"{path}: expected an array 'joints', found {found}")
         joints = likely[0]
     joints = coordinates(joints, str(path))
     confidence = _find(fields, _CONFIDENCE)
@@ -173,9 +169,8 @@ def _recordings(fields: Fields, path: Path, stem: str) -> list[SkeletonSequence]
     if joints.ndim == 3:
         joints, confidence = joints[None], None if confidence is None else confidence[None]
     if layout is not None and len(layout.joints) != joints.shape[2]:
-        raise FormatError(
-            f"{path}: layout {layout.name!r} has {len(layout.joints)} joints, the array {joints.shape[2]}"
-        )
+        stated = f"layout {layout.name!r} has {len(layout.joints)} joints"
+        raise FormatError(f"{path}: {stated}, the array {joints.shape[2]}")
     return [
         SkeletonSequence(
             joints[i],
@@ -198,9 +193,8 @@ def _one_each(fields: Fields, keys: Sequence[str], n: int, path: Path) -> list[s
     if value.size not in (1, n):
         raise FormatError(f"{path}: {value.size} values of {keys[0]} for {n} recordings")
     try:
-        texts = [
-            v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in value.ravel().tolist()
-        ]
+        items = value.ravel().tolist()
+        texts = [item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item) for item in items]
     except ValueError as error:
         raise FormatError(f"{path}: {keys[0]} is not text") from error
     texts = [text.encode("utf-8", "replace").decode() for text in texts]  # lone surrogates cannot be printed

@@ -67,9 +67,8 @@ def read(path: Path, layout: Layout | None = None) -> list[SkeletonSequence]:
     """
     bodies = _bodies(path)
     if layout is not None and len(layout.joints) != _N_JOINTS:
-        raise ParameterError(
-            f"{path}: {_N_JOINTS} joints per body, layout {layout.name!r} has {len(layout.joints)}"
-        )
+        stated = f"layout {layout.name!r} has {len(layout.joints)}"
+        raise ParameterError(f"{path}: {_N_JOINTS} joints per body, {stated}")
     subject, label = subject_and_label(path.stem)
     if layout is None and (two := _together(bodies)):
         span = min(body.frames[0] for body in two), max(body.frames[-1] for body in two)
@@ -131,9 +130,8 @@ def _read_body(
     for joint in KINECT_25.joints:
         line, words = _next(rows, path, f"{joint} in frame {frame}")
         if len(words) not in (11, 12):
-            raise FormatError(
-                f"{path}, line {line}: expected 11 or 12 numbers per joint, got {len(words)} words"
-            )
+            got = f"{len(words)} words"
+            raise FormatError(f"{path}, line {line}: expected 11 or 12 numbers per joint, got {got}")
         values = numbers(words, path, line)
         state = values[11] if len(words) == 12 else 2.0
         if state not in (0.0, 1.0, 2.0):
@@ -162,7 +160,6 @@ def _next(rows: Iterator[tuple[int, list[str]]], path: Path, what: str) -> tuple
 def _count(rows: Iterator[tuple[int, list[str]]], path: Path, what: str) -> int:
     line, words = _next(rows, path, f"the number of {what}")
     if not are_numbers(words, 1, n_whole=1) or not 0 <= float(words[0]) < 1e9:
-        raise FormatError(
-            f"{path}, line {line}: expected the number of {what}, got {shorten(' '.join(words))!r}"
-        )
+        got = shorten(" ".join(words))
+        raise FormatError(f"{path}, line {line}: expected the number of {what}, got {got!r}")
     return int(float(words[0]))

@@ -99,16 +99,14 @@ def _people(frame: Any, file: Path, t: int) -> list[np.ndarray]:
         if not isinstance(person, dict):
             raise FormatError(f"{where}: expected a person as an object")
         solid = person.get("pose_keypoints_3d") or []
-        values = number_array(
-            solid or person.get("pose_keypoints_2d", person.get("pose_keypoints", [])), where
-        )
+        flat = person.get("pose_keypoints_2d", person.get("pose_keypoints", []))
+        values = number_array(solid or flat, where)
         width = 4 if solid else 3
         if values.size == 0:
             continue  # a face or a hand without a body
         if values.ndim != 1 or values.size % width or values.size // width not in _LAYOUTS:
-            raise FormatError(
-                f"{where}: expected {width} x 25 or {width} x 18 numbers per person, got an array of shape {values.shape}"
-            )
+            expected = f"{width} x 25 or {width} x 18 numbers per person"
+            raise FormatError(f"{where}: expected {expected}, got an array of shape {values.shape}")
         points = values.reshape(-1, width)
         if not solid:
             points = np.insert(points, 2, 0.0, axis=1)

@@ -9,7 +9,7 @@ rotated. Files written by Kerneton state the vertical axis (``UpAxis``) and are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,7 @@ _HEADER = 5  # lines before the first frame
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
-    """Whether the file opens with the word PathFileType."""
+    """Whether the file starts with the word PathFileType."""
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:12].lower() == b"pathfiletype"
 
 
@@ -75,7 +75,7 @@ def read(path: Path) -> list[SkeletonSequence]:
 
 
 def _labels(path: Path, line: str) -> list[str]:
-    """The markers' names; the header's own count is not asked, since suites count points without a name in it."""
+    """The names of the markers; their count in the header is not used, since it may include unnamed points."""
     words = [word.strip() for word in line.split("\t")] if "\t" in line.strip() else line.split()
     labels = [word for word in words[2:] if word]
     if not labels:
@@ -100,7 +100,7 @@ def _points(path: Path, lines: list[str], n_frames: int, n_markers: int) -> np.n
 
 
 def _row(where: str, line: str, width: int) -> np.ndarray:
-    """The fields of the named markers; points without a name that follow them, three fields each, are left out."""
+    """The fields of the named markers; unnamed points that follow them, three fields each, are left out."""
     tabs = "\t" in line
     cells = [cell.strip() or "nan" for cell in line.split("\t")] if tabs else line.split()
     if tabs:  # writers differ in how many blanks end a row
@@ -122,9 +122,8 @@ def _broken(cells: list[str]) -> bool:
     return any(point.count("nan") > 0 or len(point) < 3 for point in points if set(point) != {"nan"})
 
 
-def write(path: Path, sequences: Iterable[SkeletonSequence]) -> None:
+def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
     """Write one recording in metres; fields of missing joints stay blank."""
-    sequences = list(sequences)
     if len(sequences) != 1:
         raise ParameterError(f"{path}: a TRC file can contain only one recording, got {len(sequences)}")
     (sequence,) = sequences
@@ -142,9 +141,7 @@ def write(path: Path, sequences: Iterable[SkeletonSequence]) -> None:
         "",
     ]
     for t, frame in enumerate(sequence.joints):
-        cells = [
-            "\t\t" if gone else "\t".join(f"{v:.9g}" for v in point)
-            for point, gone in zip(frame, missing[t], strict=True)
-        ]
+        points = zip(frame, missing[t], strict=True)
+        cells = ["\t\t" if gone else "\t".join(f"{v:.9g}" for v in point) for point, gone in points]
         lines.append("\t".join([str(t + 1), f"{t / fps:.6f}", *cells]))
     write_text(path, "\n".join(lines) + "\n")
