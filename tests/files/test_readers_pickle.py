@@ -18,7 +18,7 @@ from kerneton.exceptions import FormatError, KernetonError
 from kerneton.files import readers
 from kerneton.files.readers import _pickle_data
 from kerneton.files.readers._pickle_data import load
-from kerneton.files.readers._pickle_write import dump
+from kerneton.files.readers.pyskl import dump
 
 
 def put(tmp_path, content, name="mine.pkl"):

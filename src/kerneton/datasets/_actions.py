@@ -141,9 +141,8 @@ def punch(phase: np.ndarray, style: Style) -> Motion:
     guard, out = _hand(style, -0.14, -0.06, 0.38), _hand(style, -0.2, 0.02, 0.62 + 0.3 * style.amplitude)
     n = int(style.chance.integers(1, 3))
     strikes = np.linspace(0.25, 0.78, 2 * n + 1)
-    motion.hands["right"] = keys(
-        phase, [0, *strikes, 1], [ARM_AT_REST, *([guard, out] * n), guard, ARM_AT_REST]
-    )
+    path = [ARM_AT_REST, *([guard, out] * n), guard, ARM_AT_REST]
+    motion.hands["right"] = keys(phase, [0, *strikes, 1], path)
     motion.hands["left"] = keys(phase, [0, 0.25, 0.78, 1], [ARM_AT_REST, guard, guard, ARM_AT_REST])
     motion.twist = style.amplitude * keys(phase, [0, *strikes, 1], [0, *([-0.15, 0.45] * n), -0.1, 0])
     motion.pitch = keys(phase, [0, *strikes, 1], [0, *([0.03, 0.12] * n), 0.03, 0])
@@ -156,13 +155,11 @@ def throw(phase: np.ndarray, style: Style) -> Motion:
     back, release = _hand(style, 0.3, 0.42, -0.2), _hand(style, -0.1, 0.3, 0.8)
     front, after = _hand(style, 0.2, 0.05, 0.45), _hand(style, -0.35, -0.45, 0.5)
     times = [0, 0.38, 0.55, 0.7, 1]
-    motion.hands["right"] = _reach(
-        phase, [0, 0.2, *times[1:]], [ARM_AT_REST, front, back, release, after, ARM_AT_REST]
-    )
+    path = [ARM_AT_REST, front, back, release, after, ARM_AT_REST]
+    motion.hands["right"] = _reach(phase, [0, 0.2, *times[1:]], path)
     motion.elbows["right"] = keys(phase, [0, 0.2, *times[1:]], [0, 0.3, 0.7, 0.3, 0.1, 0])
-    motion.hands["left"] = keys(
-        phase, [0, 0.38, 0.6, 1], [ARM_AT_REST, [0.0, -0.35, 0.6], [0.15, -0.7, 0.2], ARM_AT_REST]
-    )
+    balance = [ARM_AT_REST, [0.0, -0.35, 0.6], [0.15, -0.7, 0.2], ARM_AT_REST]
+    motion.hands["left"] = keys(phase, [0, 0.38, 0.6, 1], balance)
     motion.twist = style.amplitude * keys(phase, times, [0, -0.55, 0.3, 0.45, 0])
     motion.pitch = style.amplitude * keys(phase, times, [0, -0.1, 0.1, 0.25, 0])
     motion.pelvis[:, 2] = keys(phase, times, [0, -0.05, 0.04, 0.08, 0])
@@ -174,9 +171,8 @@ def kick(phase: np.ndarray, style: Style) -> Motion:
     motion = Motion(len(phase))
     times = [0, 0.3, 0.52, 0.75, 1]
     high = 0.32 * style.amplitude
-    motion.feet["right"] = keys(
-        phase, times, [[0, 0, 0], [0, 0.18, -0.3], [-0.05, high, 0.62], [0, 0.1, 0.1], [0, 0, 0]]
-    )
+    path = [[0, 0, 0], [0, 0.18, -0.3], [-0.05, high, 0.62], [0, 0.1, 0.1], [0, 0, 0]]
+    motion.feet["right"] = keys(phase, times, path)
     motion.pitch = keys(phase, times, [0, 0.12, -0.15, 0, 0])
     motion.pelvis[:, 0] = keys(phase, [0, 0.2, 0.8, 1], [0, -0.06, -0.06, 0])
     spread = keys(phase, times, [0, 0.5, 1, 0.4, 0])[:, None] * style.amplitude
@@ -197,9 +193,8 @@ def pick_up(phase: np.ndarray, style: Style) -> Motion:
     motion.pitch = keys(phase, times, [0, lean, lean, 0.02])
     floor, held = _hand(style, -0.1, -0.92, 0.2), _hand(style, -0.05, -0.6, 0.3)
     motion.hands["right"] = keys(phase, times, [ARM_AT_REST, floor, floor, held])
-    motion.hands["left"] = keys(
-        phase, times, [ARM_AT_REST, [0.0, -0.75, 0.25], [0.0, -0.75, 0.25], ARM_AT_REST]
-    )
+    low_left = [0.0, -0.75, 0.25]
+    motion.hands["left"] = keys(phase, times, [ARM_AT_REST, low_left, low_left, ARM_AT_REST])
     motion.nod = keys(phase, times, [0, -0.2, -0.2, 0])
     return motion
 

@@ -22,7 +22,6 @@ class Protocol:
     """
 
     name: ClassVar[str] = ""
-    citation: ClassVar[str] = ""
     allow_unseen: bool = False
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Indices]:

@@ -1,8 +1,7 @@
-"""Who trains and who is tested: the published splits by name, and folds for one's own recordings.
+"""Training and test recordings: the published splits by name, and folds for your own recordings.
 
-Every splitter goes where scikit-learn takes ``cv=``. Groups are subjects; where ``groups`` (or ``y``) is not
-given it is read from the recordings, so ``GridSearchCV(model, grid, cv=LeaveOneSubjectOut())`` splits by subject
-as it stands.
+Every splitter can be the ``cv`` of scikit-learn. Groups are subjects; if ``groups`` (or ``y``) is not given, it is read
+from the recordings, so ``GridSearchCV(model, grid, cv=LeaveOneSubjectOut())`` splits by subject.
 """
 
 from __future__ import annotations
@@ -64,8 +63,9 @@ class HalfSplits(Protocol):
     """Half of the subjects trains, the other half is tested, several times over.
 
     ``train_subjects`` lists the training subjects of each split; `HalfSplits.published` gives the ten of Florence3D,
-    UTKinect and MSR-Action3D. Without it ``n_splits`` different halves are drawn (all of them, where the
-    subjects allow fewer).
+    UTKinect and MSR-Action3D (R. Vemulapalli, F. Arrate, R. Chellappa, "Human Action Recognition by Representing 3D
+    Human Skeletons as Points in a Lie Group", CVPR 2014). Without it, ``n_splits`` different halves are drawn, or all
+    if there are fewer.
 
     >>> HalfSplits.published("florence3d").train_subjects[0]
     ('3', '4', '5', '6', '10')
@@ -74,20 +74,16 @@ class HalfSplits(Protocol):
     """
 
     name = "half"
-    citation = (
-        "R. Vemulapalli, F. Arrate, R. Chellappa, Human Action Recognition by Representing 3D Human Skeletons as "
-        "Points in a Lie Group, CVPR 2014"
-    )
     train_subjects: Sequence[Collection[str]] | None = None
     n_splits: int = 10
     random_state: int = 0
 
     @classmethod
-    def published(cls, dataset: str, *, allow_unseen: bool = False) -> HalfSplits:
-        """The ten splits that results on a data set are the mean of."""
+    def published(cls, dataset: str) -> HalfSplits:
+        """The ten splits over which published results on a data set are averaged."""
         check_choice("data set", dataset, HALF_SPLITS)
         subjects = tuple(tuple(map(str, split)) for split in HALF_SPLITS[dataset])
-        return cls(train_subjects=subjects, n_splits=len(subjects), allow_unseen=allow_unseen)
+        return cls(train_subjects=subjects, n_splits=len(subjects))
 
     def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:  # noqa: ARG002
         subjects = self._subjects(X, groups)
@@ -109,14 +105,13 @@ class HalfSplits(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class OddEven(Protocol):
-    """Subjects with odd numbers train, those with even numbers are tested: the protocol of UTD-MHAD.
+    """Subjects with odd numbers train, those with even numbers are tested: the protocol of UTD-MHAD (ICIP 2015).
 
     >>> list(OddEven().split(range(4), list("abab"), [1, 2, 2, 3]))
     [(array([0, 3]), array([1, 2]))]
     """
 
     name = "odd-even"
-    citation = "C. Chen, R. Jafari, N. Kehtarnavaz, UTD-MHAD, ICIP 2015"
 
     def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:  # noqa: ARG002
         subjects = self._subjects(X, groups)
@@ -126,24 +121,26 @@ class OddEven(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Wang(OddEven):
-    """MSR-Action3D, all twenty actions: subjects 1, 3, 5, 7, 9 train, 2, 4, 6, 8, 10 are tested."""
+    """MSR-Action3D, all twenty actions: subjects 1, 3, 5, 7, 9 train, 2, 4, 6, 8, 10 are tested.
+
+    J. Wang, Z. Liu, Y. Wu, J. Yuan, "Mining Actionlet Ensemble", CVPR 2012.
+    """
 
     name = "wang"
-    citation = "J. Wang, Z. Liu, Y. Wu, J. Yuan, Mining Actionlet Ensemble, CVPR 2012"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Li(Protocol):
     """MSR-Action3D in three sets of eight actions, AS1 to AS3; the mean of the three accuracies is reported.
 
-    Within each set subjects 1, 3, 5, 7, 9 train and 2, 4, 6, 8, 10 are tested. Actions are found by name.
+    Within each set, subjects 1, 3, 5, 7, 9 train and 2, 4, 6, 8, 10 are tested. Actions are found by name. W. Li,
+    Z. Zhang, Z. Liu, "Action Recognition Based on a Bag of 3D Points", CVPR4HB 2010.
 
     >>> Li.action_sets()["AS1"][:3]
     ('horizontal arm wave', 'hammer', 'forward punch')
     """
 
     name = "li"
-    citation = "W. Li, Z. Zhang, Z. Liu, Action Recognition Based on a Bag of 3D Points, CVPR4HB 2010"
 
     @staticmethod
     def action_sets() -> dict[str, tuple[str, ...]]:
@@ -163,7 +160,7 @@ class Li(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SubjectKFold(Protocol):
-    """Subjects shared out among k folds, labels kept even; no subject is on both sides.
+    """Subjects distributed over k folds with balanced labels; no subject is on both sides.
 
     >>> SubjectKFold(n_splits=2).get_n_splits(range(4), list("abab"), ["ann", "ann", "bob", "bob"])
     2
@@ -182,7 +179,7 @@ class SubjectKFold(Protocol):
         if n_subjects < n_splits:
             raise DataError(f"protocol 'k-fold': {n_splits} folds need as many subjects, got {n_subjects}")
         if labels is None or max(Counter(labels.tolist()).values()) < n_splits:
-            labels = np.zeros(len(subjects), dtype=int)  # nothing to keep even
+            labels = np.zeros(len(subjects), dtype=int)  # nothing to balance
         folds = StratifiedGroupKFold(n_splits, shuffle=True, random_state=self.random_state)
         with warnings.catch_warnings():  # of rare labels, which the check on every split names
             warnings.simplefilter("ignore", UserWarning)
@@ -192,9 +189,9 @@ class SubjectKFold(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RecordingKFold(Protocol):
-    """Recordings shared out among k folds, labels kept even: for recordings whose subjects are not known.
+    """Recordings distributed over k folds with balanced labels, for recordings whose subjects are not known.
 
-    The same person is then on both sides, so the accuracy is that for people already seen.
+    The same person may be on both sides, so the accuracy is that for people in the training recordings.
 
     >>> [test.tolist() for _, test in RecordingKFold(n_splits=2).split(range(4), list("aabb"))]
     [[0, 2], [1, 3]]
@@ -211,7 +208,7 @@ class RecordingKFold(Protocol):
         if len(labels) < n_splits:
             raise DataError(f"protocol 'k-fold': {n_splits} folds need as many recordings, got {len(labels)}")
         order = np.random.default_rng(self.random_state).permutation(len(labels))
-        # Shuffled, then sorted by label, then dealt out like cards: every fold gets its share of every label.
+        # Shuffled, sorted by label, and dealt out in turn: every fold gets its share of every label.
         order = order[np.argsort(labels[order], kind="stable")]
         fold = np.empty(len(labels), dtype=int)
         fold[order] = np.arange(len(labels)) % n_splits
@@ -221,7 +218,7 @@ class RecordingKFold(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedSplits(Protocol):
-    """The splits that came with a data set, positions that its loader gives: SBU, JHMDB and SFINGE 3D have some.
+    """The published splits of a data set, as positions in its recordings: SBU, JHMDB and SFINGE 3D have some.
 
     >>> list(PublishedSplits(splits=[([0, 1], [2])]).split(range(3), list("aba")))
     [(array([0, 1]), array([2]))]

@@ -1,13 +1,13 @@
-"""The container of a model file: JSON and arrays in an uncompressed zip archive, with checksums. No pickle, no code.
+"""Model files: JSON and arrays in an uncompressed zip archive, with checksums. No pickle, no code.
 
 ::
 
     model.json         what the model is made of
     arrays/0000.npy    its numbers, little-endian, in the narrowest of float16, float32, float64 that is exact
-    SHA256SUMS         of the members above, as the program sha256sum writes them
+    SHA256SUMS         of the members above, in the format of sha256sum
 
-Nothing in an archive is believed before it is checked: sizes before memory is taken, names, types, checksums, and
-that every number is finite.
+Everything in an archive is checked: sizes before memory is allocated, names, types, checksums, and that every number
+is finite.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def write_archive(path: str | os.PathLike[str], header: Mapping[str, Any], array
 def read_archive(
     path: str | os.PathLike[str], max_bytes: int = MAX_BYTES
 ) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """Header and arrays of a file that is what it should be; `ModelFileError` otherwise."""
+    """Header and arrays of a valid file; `ModelFileError` otherwise."""
     path = Path(path)
     try:
         if path.is_dir():
@@ -108,7 +108,7 @@ def refuse(path: Path, why: str) -> NoReturn:
 
 
 def _members(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
-    """The archive's members by name, checksums last, read only when all of them are harmless."""
+    """The members of the archive by name, checksums last; read only if all of them are harmless."""
     infos = archive.infolist()
     names = [info.filename for info in infos]
     expected = [_JSON, *(_array_name(i) for i in range(len(infos) - 2)), _SUMS]
@@ -159,17 +159,11 @@ def _check_version(path: Path, header: dict[str, Any]) -> None:
     if header.get("format") != FORMAT or type(version) is not int:
         refuse(path, "not a model file of Kerneton")
     if version > VERSION:
-        refuse(
-            path,
-            f"written in version {version} of the format, but this Kerneton reads versions up to {VERSION}: "
-            "upgrade it (pip install --upgrade kerneton)",
-        )
+        upgrade = f"this Kerneton reads version {VERSION}: upgrade it (pip install --upgrade kerneton)"
+        refuse(path, f"written in version {version} of the format, but {upgrade}")
     if version < VERSION:
-        refuse(
-            path,
-            f"written in version {version} of the format, by an older Kerneton: fit the model again on its recordings "
-            "(kerneton fit) and save it",
-        )
+        again = "by an older Kerneton: fit the model again on its recordings (kerneton fit) and save it"
+        refuse(path, f"written in version {version} of the format, {again}")
 
 
 def _array(path: Path, name: str, data: bytes) -> np.ndarray:

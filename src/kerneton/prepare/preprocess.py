@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,7 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
                 raise ParameterError("reach scales the reference skeleton and needs bones, got bones=None")
         sequences = check_sequences(X, allow_missing=True)
         self.n_joints_in_ = sequences[0].n_joints
-        poses = _Poses(sequences, self.gaps)
+        poses = [without_gaps(sequence, self.gaps, i) for i, sequence in enumerate(sequences)]
         layout = sequences[0].layout
         if layout is None or not layout.bones:
             from kerneton.prepare.skeleton import complete_layout
@@ -178,8 +178,7 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         return joints
 
     def _poses(self, sequence: SkeletonSequence, position: int) -> SkeletonSequence:
-        joints, fps = without_gaps(sequence, self.gaps, position), sequence.fps
-        joints = self._placed(joints)
+        joints, fps = self._placed(without_gaps(sequence, self.gaps, position)), sequence.fps
         if self.facing and can_turn(self.layout_) and not is_flat(joints):
             joints = face_front(joints, self.layout_, per_frame=self.facing == "frame")
         if self.n_frames is not None:
@@ -202,19 +201,6 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_joints_in_")
-
-
-class _Poses(Sequence[np.ndarray]):
-    """Recordings (T, J, 3) without gaps, filled when they are used."""
-
-    def __init__(self, sequences: list[SkeletonSequence], gaps: str) -> None:
-        self._sequences, self._gaps = sequences, gaps
-
-    def __len__(self) -> int:
-        return len(self._sequences)
-
-    def __getitem__(self, i: Any) -> Any:
-        return without_gaps(self._sequences[i], self._gaps, i)
 
 
 def without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.ndarray:

@@ -27,11 +27,8 @@ _STEP = 100  # bytes that an instruction may make: an empty dict, and its places
 _MARK = object()
 
 
-class _Name:
+class _Name(str):
     """A function or class that the file names; only a word here."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
 
 
 class _Type:
@@ -174,7 +171,9 @@ def _step(name: str, argument: Any, stack: list[Any], memo: dict[int, Any], deco
     elif name == "REDUCE":
         arguments, function = stack.pop(), stack.pop()
         calls: dict[str, Callable[..., Any]] = {_ENCODE: decode, _SCALAR: decode.scalar}
-        call = calls.get(function.text) or _CALLS[function.text]
+        if type(function) is not _Name:
+            raise TypeError
+        call = calls.get(function) or _CALLS[function]
         stack.append(call(*arguments))
     elif name == "BUILD":
         state, target = stack.pop(), stack.pop()
@@ -196,14 +195,14 @@ def _name(text: str) -> _Name:
     """The text "module name" as a word, if arrays and plain containers are written with it."""
     module, _, function = text.partition(" ")
     known = f"{module.replace('numpy._core', 'numpy.core')}.{function}"
-    if known not in _CALLS and known not in ("numpy.ndarray", _ENCODE, _SCALAR):
+    if known not in _CALLS and known not in (_ENCODE, _SCALAR):
         name = shorten(f"{module}.{function}")
         raise FormatError(f"refused: the pickle asks for {name}, which is not data")
     return _Name(known)
 
 
 def _new_array(kind: _Name, shape: Any, code: Any) -> _Array:  # noqa: ARG001
-    if kind.text != "numpy.ndarray":
+    if type(kind) is not _Name or kind != "numpy.ndarray":
         raise FormatError("damaged pickle: an array of an unknown kind")
     return _Array()
 
@@ -238,13 +237,22 @@ def _from_buffer(data: Any, kind: _Type, shape: tuple[int, ...], order: Any) -> 
     return array.reshape(shape, order="F" if order == "F" else "C")
 
 
+def _plain_array(shape: tuple[int, ...], code: str, data: Any) -> np.ndarray:
+    """An array as `kerneton.files.readers.pyskl` writes it."""
+    kind = _Type(code[1:])
+    kind.dtype = kind.dtype.newbyteorder(code[:1])  # type: ignore[arg-type]
+    return _from_buffer(data, kind, shape, "C")
+
+
 _ENCODE, _SCALAR = "_codecs.encode", "numpy.core.multiarray.scalar"
 _CALLS: dict[str, Callable[..., Any]] = {
     "numpy.core.multiarray._reconstruct": _new_array,
     "numpy.core.numeric._frombuffer": _from_buffer,
+    "numpy.ndarray": _plain_array,
     "numpy.dtype": lambda code, *_: _Type(code),
     "collections.OrderedDict": lambda: {},
     "builtins.bytes": lambda: b"",
+    "builtins.bytearray": lambda data=b"": data,
     "__builtin__.bytes": lambda: b"",
 }
 _VALUES = {

@@ -11,9 +11,10 @@ other programs ignore.
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -25,7 +26,6 @@ from kerneton.files.readers._arrays import coordinates, trust
 from kerneton.files.readers._layouts import layout_from_text, layout_text
 from kerneton.files.readers._names import unique_names
 from kerneton.files.readers._pickle_data import load
-from kerneton.files.readers._pickle_write import dump
 from kerneton.files.readers._text import shorten
 from kerneton.files.readers._values import file_budget
 from kerneton.files.readers.ntu import subject_and_label
@@ -99,6 +99,21 @@ def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
         annotations.append(annotation)
     with replacing(path) as temporary, temporary.open("wb") as file:
         dump({"split": {"all": names}, "annotations": annotations, "label_names": labels}, file)
+
+
+def dump(data: Any, file: IO[bytes]) -> None:
+    """Pickle plain containers and arrays so that every Python 3 and every NumPy can load them."""
+    _Pickler(file, protocol=3).dump(data)
+
+
+class _Pickler(pickle.Pickler):
+    """Arrays as calls of ``numpy.ndarray``: NumPy 2 pickles them with names that NumPy 1 does not know."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if not isinstance(obj, np.ndarray):
+            return NotImplemented
+        array = np.asarray(obj, obj.dtype.newbyteorder("<"), order="C")
+        return np.ndarray, (array.shape, array.dtype.str, bytearray(array.tobytes()))
 
 
 def _persons(
