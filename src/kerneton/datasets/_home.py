@@ -45,10 +45,6 @@ class Source:
 
 
 def find_home(data_home: str | os.PathLike[str] | None = None) -> Path | None:
-    """The data home: the argument, else the environment variable KERNETON_DATA, else None.
-
-    >>> str(find_home("/data"))
-    '/data'
-    """
+    """The data home: the argument, else the environment variable KERNETON_DATA, else None."""
     chosen = data_home if data_home is not None else os.environ.get(ENVIRONMENT)
     return Path(chosen).expanduser() if chosen else None

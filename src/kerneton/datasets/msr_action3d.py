@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 
 from kerneton.data.sequence import SkeletonDataset
@@ -81,10 +82,6 @@ def recording_names(subset: str = "557") -> list[str]:
     (557, 'a01_s01_e01', 567)
     """
     left_out = _ABSENT | _EXCLUDED if subset == "557" else _ABSENT
-    grid = (
-        f"a{action:02d}_s{subject:02d}_e{take:02d}"
-        for action in range(1, len(ACTIONS) + 1)
-        for subject in range(1, N_SUBJECTS + 1)
-        for take in range(1, N_TAKES + 1)
-    )
-    return [stem for stem in grid if stem not in left_out]
+    grid = itertools.product(*(range(1, n + 1) for n in (len(ACTIONS), N_SUBJECTS, N_TAKES)))
+    stems = (f"a{action:02d}_s{subject:02d}_e{take:02d}" for action, subject, take in grid)
+    return [stem for stem in stems if stem not in left_out]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
@@ -39,13 +40,8 @@ def load_utd_mhad(data_home: str | os.PathLike[str] | None = None) -> SkeletonDa
     >>> load_utd_mhad("/data")  # doctest: +SKIP
     SkeletonDataset(utd_mhad: 861 recordings, 27 labels, 8 subjects)
     """
-    takes = [
-        (action, subject, take)
-        for action in range(1, len(ACTIONS) + 1)
-        for subject in range(1, N_SUBJECTS + 1)
-        for take in range(1, N_TAKES + 1)
-        if (action, subject, take) not in _ABSENT
-    ]
+    grid = itertools.product(*(range(1, n + 1) for n in (len(ACTIONS), N_SUBJECTS, N_TAKES)))
+    takes = [take for take in grid if take not in _ABSENT]
     paths = SOURCE.locate(data_home, ["a{}_s{}_t{}_skeleton.mat".format(*take) for take in takes])
     sequences = [
         SkeletonSequence(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
-from xml.parsers import expat
 
 from kerneton.data.segments import Segment
 from kerneton.exceptions import FormatError
@@ -19,37 +19,36 @@ class _RefusedError(Exception):
     """Something that no annotation tool writes."""
 
 
+class _Builder(ElementTree.TreeBuilder):
+    """A tree of limited depth, without document type declaration and hence without entities."""
+
+    depth = 0
+
+    def start(self, *element: Any) -> ElementTree.Element:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise _RefusedError(f"elements more than {_DEEPEST} deep")
+        return super().start(*element)
+
+    def end(self, *element: Any) -> ElementTree.Element:
+        self.depth -= 1
+        return super().end(*element)
+
+    def doctype(self, *_: Any) -> None:
+        raise _RefusedError("a document type declaration")
+
+
 def parse_xml(data: bytes, path: Path) -> ElementTree.Element:
-    """The root element; documents with a type declaration, hence with entities, are refused.
+    """The root element; documents with a type declaration are refused.
 
     >>> parse_xml(b"<annotations><version>1.1</version></annotations>", Path("a.xml")).tag
     'annotations'
     """
-    depth = 0
-
-    def opened(*_: object) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > _DEEPEST:
-            raise _RefusedError(f"elements more than {_DEEPEST} deep")
-
-    def closed(_: object) -> None:
-        nonlocal depth
-        depth -= 1
-
-    def declared(*_: object) -> None:
-        raise _RefusedError("a document type declaration")
-
-    guard = expat.ParserCreate()
-    guard.StartDoctypeDeclHandler = declared
-    guard.StartElementHandler = opened
-    guard.EndElementHandler = closed
     try:
-        guard.Parse(data, True)
-        return ElementTree.fromstring(data)
+        return ElementTree.fromstring(data, ElementTree.XMLParser(target=_Builder()))
     except _RefusedError as error:
         raise FormatError(f"{path}: {error} is refused") from None
-    except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError) as error:
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
         raise FormatError(f"{path}: damaged XML: {error}") from error
 
 

@@ -17,6 +17,7 @@ import io
 import json
 import math
 import os
+import stat
 import struct
 import zipfile
 import zlib
@@ -67,17 +68,14 @@ def read_archive(
     """Header and arrays of a valid file; `ModelFileError` otherwise."""
     path = Path(path)
     try:
-        if path.is_dir():
-            refuse(path, "a folder, not a model file")
-        if path.exists() and not path.is_file():
-            refuse(path, "a device or a pipe, not a model file")
-        file = path.open("rb")
+        mode = path.stat().st_mode
+        file = path.open("rb") if stat.S_ISREG(mode) else None
     except FileNotFoundError as error:
         raise MissingDataError(f"{path}: no such file") from error
-    except (OSError, ValueError) as error:  # a name that no file can have, or a file that may not be read
-        if isinstance(error, ModelFileError):
-            raise
+    except (OSError, ValueError) as error:  # an impossible name, or a file that may not be read
         raise MissingDataError(f"{str(path)[:200]!r}: cannot be opened: {error}") from error
+    if file is None:
+        refuse(path, f"a {'folder' if stat.S_ISDIR(mode) else 'device or a pipe'}, not a model file")
     with file:
         size = os.fstat(file.fileno()).st_size
         if size > max_bytes:

@@ -8,6 +8,7 @@ as they do in files of several suites, the size of the file decides.
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,7 @@ class Parameter:
     content: bytes
 
     def words(self) -> list[str]:
-        """The words of a text parameter, sliced from its bytes: its dimensions are not to be trusted."""
+        """The words of a text parameter, cut from its bytes, since its dimensions may be wrong."""
         length = self.dimensions[0] if self.dimensions else len(self.content)
         if length < 1:
             return []
@@ -59,7 +60,7 @@ class C3dFile:
 
 
 def parse(content: bytes, path: Path) -> C3dFile:
-    """Read the content of a C3D file; sizes that it promises are held against its length first."""
+    """Read the content of a C3D file; sizes in it are first compared with its length."""
     start = BLOCK * (content[0] - 1) if content else 0
     if len(content) < 2 * BLOCK or content[1] != 0x50 or start <= 0 or len(content) < start + 4:
         raise FormatError(f"{path}: not C3D, or cut off in its header")
@@ -105,11 +106,8 @@ def _parameter(content: bytes, at: int, name: str, path: Path) -> Parameter:
     size = _SIZES.get(kind)
     if size is None or n_dimensions > 7 or len(dimensions) < n_dimensions:
         raise FormatError(f"{path}: parameter {name[:40]!r} has an unknown type or shape")
-    count = size
-    for dimension in dimensions:
-        count *= dimension
     begin = at + 2 + n_dimensions
-    return Parameter(kind, dimensions, content[begin : begin + count])
+    return Parameter(kind, dimensions, content[begin : begin + size * math.prod(dimensions)])
 
 
 def _points(content: bytes, order: str, parameters: dict[str, Parameter], path: Path) -> np.ndarray:
@@ -154,14 +152,11 @@ def _long_count(parameters: dict[str, Parameter], order: str) -> int:
     ends = []
     for name in ("TRIAL:ACTUAL_START_FIELD", "TRIAL:ACTUAL_END_FIELD"):
         content = parameters[name].content if name in parameters else b""
-        ends.append(sum(n << shift for n, shift in zip(_halves(content, order), (0, 16), strict=False)))
+        low, high = struct.unpack_from(">HH" if order == ">" else "<HH", content.ljust(4, b"\0"))
+        ends.append(low + (high << 16) if len(content) >= 4 else 0)
     if 0 < ends[0] <= ends[1]:
         return ends[1] - ends[0] + 1
     return int(_number(parameters, "POINT:FRAMES", order) or 0)
-
-
-def _halves(content: bytes, order: str) -> tuple[int, ...]:
-    return struct.unpack_from(">HH" if order == ">" else "<HH", content) if len(content) >= 4 else ()
 
 
 def _floats(rows: np.ndarray, order: str) -> np.ndarray:

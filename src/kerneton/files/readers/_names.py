@@ -174,17 +174,15 @@ def _words(tokens: Iterable[str]) -> list[str]:
 
 def _unique(names: Iterable[str]) -> list[str]:
     """Number repeated names: toe, toe_2."""
-    seen: set[str] = set()
-    counts: dict[str, int] = {}
-    unique = []
+    counts: Counter[str] = Counter()
+    unique: dict[str, None] = {}
     for name in names:
         new = name
-        while new in seen:
-            counts[name] = counts.get(name, 1) + 1
-            new = f"{name}_{counts[name]}"
-        seen.add(new)
-        unique.append(new)
-    return unique
+        while new in unique:
+            counts[name] += 1
+            new = f"{name}_{counts[name] + 1}"
+        unique[new] = None
+    return list(unique)
 
 
 _AXIS = ("neck", "shoulder_center", "chest", "spine", "spine_lower", "hip_center")

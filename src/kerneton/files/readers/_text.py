@@ -186,11 +186,7 @@ def are_numbers(words: Sequence[str], width: int, n_whole: int = 0) -> bool:
 
 
 def shorten(text: str, width: int = 40) -> str:
-    """Text short enough for an error message.
-
-    >>> shorten("abcdefgh", 5)
-    'ab...'
-    """
+    """Text short enough for an error message, with ``...`` at its end if it was longer."""
     return text if len(text) <= width else text[: width - 3] + "..."
 
 

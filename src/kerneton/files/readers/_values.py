@@ -141,11 +141,7 @@ def check_values(where: Path | str, values: np.ndarray, what: str) -> None:
 
 
 def whole_number(word: str, where: str, what: str) -> int:
-    """One whole number that is not negative.
-
-    >>> whole_number("12", "a.bvh, line 3", "number of frames")
-    12
-    """
+    """One whole number that is not negative."""
     if not (word.isascii() and word.isdigit()) or len(word) > 18:
         raise FormatError(f"{where}: expected the {what}, got {shorten(word)!r}")
     return int(word)

@@ -46,7 +46,6 @@ def _opens(head: bytes, *words: bytes) -> bool:
 
 def read(path: Path) -> list[SkeletonSequence]:
     """The one recording of an AMC file."""
-    path = Path(path)
     if _opens(read_head(path, 1 << 14), b":VERSION", b":NAME"):
         motions = sorted(file.name for file in path.parent.glob("*") if file.suffix.lower() == ".amc")
         there = f"; its folder contains {shorten(', '.join(motions), 120)}" if motions else ""

@@ -79,7 +79,6 @@ def read(path: Path) -> list[SkeletonSequence]:
     >>> recording.joints[1].round(6) + 0
     array([[ 0. , 1. ,  0. ], [ 0.1, 1. ,  0. ], [ 0.1, 1. , -1. ]])
     """
-    path = Path(path)
     lines = read_lines(path)
     motion = next((i for i, line in enumerate(lines) if line.strip().upper() == "MOTION"), None)
     if motion is None:

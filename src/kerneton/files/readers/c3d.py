@@ -34,7 +34,6 @@ def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
 
 def read(path: Path) -> list[SkeletonSequence]:
     """The recordings of a C3D file, one per body."""
-    path = Path(path)
     with np.errstate(all="ignore"):  # damaged numbers are refused below
         file = parse(read_bytes(path), path)
     check_room(path, *file.points.shape[:2])

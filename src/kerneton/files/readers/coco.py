@@ -53,7 +53,6 @@ def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
 
 def read(path: Path) -> list[SkeletonSequence]:
     """The recordings of a COCO file, one per video; z is zero."""
-    path = Path(path)
     document = load_json(path)
     if isinstance(document, dict) and "annotations" in document:
         videos, layout = _annotations(path, document), _declared(path, document)

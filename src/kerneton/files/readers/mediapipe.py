@@ -61,7 +61,6 @@ def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
 
 def read(path: Path) -> list[SkeletonSequence]:
     """The recordings of a file of pose landmarks."""
-    path = Path(path)
     return _read_json(path) if is_json(read_bytes(path)[:1000]) else _read_table(path)
 
 

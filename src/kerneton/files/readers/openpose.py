@@ -8,7 +8,6 @@ people are in the picture, the most confident one is tracked through the frames.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +39,13 @@ STATES = ("up",)
 _LAYOUTS = {25: OPENPOSE_25, 18: OPENPOSE_18}
 
 
-def sniff(head: bytes, path: Path) -> bool:
-    """Whether a folder contains ``*_keypoints.json`` files, or a JSON file contains people."""
-    if path.is_dir():
-        with os.scandir(path) as entries:
-            return any(entry.name.endswith(FRAME_ENDING) for entry in entries)
+def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
+    """Whether a JSON file contains people; folders are recognised before their readers are asked."""
     return is_json(head) and b'"people"' in head
 
 
 def read(path: Path) -> list[SkeletonSequence]:
     """The recording of a folder or file of OpenPose keypoints; z is zero."""
-    path = Path(path)
     fps = None
     if path.is_dir():
         frames = [(file, load_json(file)) for file in _frame_files(path)]

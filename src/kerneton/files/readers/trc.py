@@ -48,7 +48,6 @@ def read(path: Path) -> list[SkeletonSequence]:
     >>> recording.layout.joints, recording.fps, recording.joints[:, 1].tolist(), recording.confidence[:, 1].tolist()
     (('left_knee', 'left_ankle'), 100.0, [[0.02, 0.09, 0.0], [nan, nan, nan]], [1.0, 0.0])
     """
-    path = Path(path)
     lines = read_lines(path)
     while lines and not lines[-1].strip():
         lines.pop()
