@@ -15,8 +15,7 @@ from kerneton.data.segments import segment_problems
 from kerneton.datasets import load_dataset, make_actions
 from kerneton.datasets._body import bend, keys
 from kerneton.datasets.protocols import LeaveOneSubjectOut
-from kerneton.datasets.synthetic import ACTIONS, make_subject, sense
-from kerneton.datasets.uncut import make_background
+from kerneton.datasets.synthetic import ACTIONS, make_background, make_subject, sense
 from kerneton.exceptions import ParameterError
 
 JOINT = {name: i for i, name in enumerate(KINECT_20.joints)}

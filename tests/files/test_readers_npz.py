@@ -21,7 +21,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files import readers
 from kerneton.files.readers import npz
-from kerneton.files.readers._npy import read_array
+from kerneton.files.readers._arrays import read_array
 
 
 def put(tmp_path, content, name="take.npz"):

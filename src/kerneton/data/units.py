@@ -121,23 +121,11 @@ def to_convention(
 ) -> tuple[list[SkeletonSequence], Conversion]:
     """Recordings in metres, y up and right-handed, and what was done to them.
 
-    Parameters
-    ----------
-    recordings : list of SkeletonSequence
-        Of one kind: all are converted in the same way.
-    unit : {"m", "cm", "mm", "in", "ft"}, optional
-        Unit of the coordinates.
-    up : {"x", "y", "z", "-x", "-y", "-z"}, optional
-        The axis that points up.
-    flip : bool, optional
-        Whether the axes are left-handed, or left and right are exchanged.
-    find : bool, default=True
-        Whether conventions that are not stated are detected in the data; otherwise they stay as they are.
-    kept : Conventions, optional
-        Those of the training recordings of a model: axes if none are stated, the unit if the data show none.
+    All recordings are converted in the same way. ``unit`` is one of m, cm, mm, in, ft; ``up`` is the axis that points
+    up, such as z or -y; ``flip`` says whether the axes are left-handed, or left and right are exchanged. Those that are
+    not stated are detected in the data, or stay as they are without ``find``. ``kept`` are the conventions of the
+    training recordings of a model: axes if none are stated, the unit if the data show none.
 
-    Examples
-    --------
     >>> from kerneton.datasets.synthetic import make_actions
     >>> wave = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
     >>> x, y, z = np.moveaxis(wave.joints, -1, 0)

@@ -223,6 +223,27 @@ def _bad_values(sequence: SkeletonSequence, allow_missing: bool) -> Iterator[str
         yield f"has no pose at frame {int(np.argmin(joints.any(axis=(1, 2))))}: every joint is zero {fill}"
 
 
+def missing_joints(sequence: SkeletonSequence) -> np.ndarray:
+    """Which joints are missing, (T, J) bool: NaN, zero confidence, or part of an all-zero frame.
+
+    A sensor that loses the body writes zeros for every joint.
+
+    >>> walk = np.ones((3, 2, 3)); walk[1] = 0
+    >>> missing_joints(SkeletonSequence(walk)).any(axis=1).tolist()
+    [False, True, False]
+    """
+    poses = sequence.joints.reshape(sequence.n_frames, -1)
+    trusted = sequence.confidence is None or bool((sequence.confidence > 0).all())
+    if trusted and np.einsum("ij,ij->i", poses, poses).min() > 0:  # NaN compares as false
+        return np.zeros(sequence.joints.shape[:2], dtype=bool)
+    missing = np.isnan(sequence.joints).any(axis=2)
+    if sequence.n_joints > 1:
+        missing |= (sequence.joints == 0).all(axis=(1, 2))[:, None]
+    if sequence.confidence is not None:
+        missing |= ~(sequence.confidence > 0)
+    return missing
+
+
 def check_in(name: str, value: Any, low: float, high: float, *, closed: str = "both") -> None:
     """Check that a number lies in an interval; ``closed`` is "both", "left", "right" or "neither"."""
     ok = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

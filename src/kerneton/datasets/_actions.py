@@ -39,6 +39,12 @@ def _reach(phase: np.ndarray, times: list[float], points: list[np.ndarray]) -> n
     return towards * (far[a] + ease * (far[b] - far[a]))[:, None]
 
 
+def _raised(phase: np.ndarray, path: np.ndarray, end: float) -> np.ndarray:
+    """A path (T, 3) that the hand reaches from rest and leaves after phase ``end``."""
+    shown = keys(phase, [0, 0.2, end, 1], [0, 1, 1, 0])[:, None]
+    return ARM_AT_REST + shown * (path - ARM_AT_REST)
+
+
 def _cycles(phase: np.ndarray, start: float, end: float, n: float) -> np.ndarray:
     """An angle that turns n times between two phases, speeding up and slowing down at the ends."""
     linear = np.clip((phase - start) / (end - start), 0.0, 1.0)
@@ -63,8 +69,7 @@ def _draw(phase: np.ndarray, style: Style, figure: np.ndarray) -> Motion:
     motion = Motion(len(phase))
     across, up = figure.T
     path = _hand(style, -0.15, 0.1, 0.62) + 0.32 * style.amplitude * np.stack([across, up, 0.08 * up], axis=1)
-    shown = keys(phase, [0, 0.2, 0.84, 1], [0, 1, 1, 0])[:, None]
-    motion.hands["right"] = ARM_AT_REST + shown * (path - ARM_AT_REST)
+    motion.hands["right"] = _raised(phase, path, 0.84)
     return motion
 
 
@@ -112,12 +117,11 @@ def clap(phase: np.ndarray, style: Style) -> Motion:
     motion = Motion(len(phase))
     n = int(style.chance.integers(2, 6))
     apart = 0.5 - 0.5 * np.cos(_cycles(phase, 0.2, 0.82, n))
-    shown = keys(phase, [0, 0.2, 0.82, 1], [0, 1, 1, 0])[:, None]
     for side in ("left", "right"):
         together = _hand(style, -0.28, -0.25, 0.42)
         path = together + 0.38 * style.amplitude * apart[:, None] * [1.0, 0.0, -0.15]
-        motion.hands[side] = ARM_AT_REST + shown * (path - ARM_AT_REST)
-        motion.elbows[side] = 0.2 * shown[:, 0]
+        motion.hands[side] = _raised(phase, path, 0.82)
+        motion.elbows[side] = 0.2 * keys(phase, [0, 0.2, 0.82, 1], [0, 1, 1, 0])
     return motion
 
 
@@ -126,11 +130,10 @@ def pass_over(phase: np.ndarray, style: Style) -> Motion:
     motion = Motion(len(phase))
     n = 1 if style.variant < 0.5 else 2
     meeting = 0.5 - 0.5 * np.cos(_cycles(phase, 0.18, 0.84, n))
-    shown = keys(phase, [0, 0.2, 0.82, 1], [0, 1, 1, 0])[:, None]
     for side in ("left", "right"):
         aside, middle = _hand(style, 0.08, -0.35, 0.38), _hand(style, -0.27, -0.28, 0.45)
         path = aside + meeting[:, None] * (middle - aside) * [style.amplitude**0.5, 1.0, 1.0]
-        motion.hands[side] = ARM_AT_REST + shown * (path - ARM_AT_REST)
+        motion.hands[side] = _raised(phase, path, 0.82)
     motion.twist = 0.12 * np.sin(_cycles(phase, 0.18, 0.84, n))
     return motion
 

@@ -46,18 +46,11 @@ def load_utkinect(
     s10_e02 has no carry: 199, not 200. L. Xia, C.-C. Chen, J. K. Aggarwal, "View Invariant Human Action
     Recognition Using Histograms of 3D Joints", HAU3D 2012.
 
-    Parameters
-    ----------
-    data_home : path, optional
-        Folder that contains ``utkinect/joints/joints_s01_e01.txt`` and label files; by default KERNETON_DATA.
-    labels : {"corrected", "original"}
-        The boundaries as corrected in the CVPR 2014 package (actionLabel_modified.txt; seven differ), or as first
-        published (actionLabel.txt).
-    uncut : bool
-        Return the twenty takes as they were recorded, with their actions as ``segments``, instead of the 199 actions.
+    ``data_home``, by default KERNETON_DATA, contains ``utkinect/joints/joints_s01_e01.txt`` and the label files.
+    ``labels`` are the boundaries "corrected" in the CVPR 2014 package (actionLabel_modified.txt; seven differ), or the
+    "original" ones (actionLabel.txt). ``uncut`` returns the twenty takes as they were recorded, with their actions as
+    ``segments``, instead of the 199 actions.
 
-    Examples
-    --------
     >>> load_utkinect("/data")  # doctest: +SKIP
     SkeletonDataset(utkinect: 199 recordings, 10 labels, 10 subjects)
     """

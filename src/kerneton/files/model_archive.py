@@ -166,7 +166,7 @@ def _check_version(path: Path, header: dict[str, Any]) -> None:
 
 def _array(path: Path, name: str, data: bytes) -> np.ndarray:
     try:
-        from kerneton.files.readers._npy import read_array
+        from kerneton.files.readers._arrays import read_array
 
         array = read_array(io.BytesIO(data), len(data), f"{path}: {name}")
     except FormatError as error:

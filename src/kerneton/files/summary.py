@@ -13,7 +13,7 @@ import numpy as np
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import find_conventions
-from kerneton.data.validation import common_layout, describe, grouped, layout_difference
+from kerneton.data.validation import common_layout, describe, grouped, layout_difference, missing_joints
 
 _FEW = 2  # recordings of a label
 _SHORT = 4  # frames of a recording
@@ -92,7 +92,7 @@ def summarize(data: Iterable[SkeletonSequence]) -> Summary:
     """
     sequences = list(data)
     lengths = [s.n_frames for s in sequences] or [0]
-    missing = [_missing(s) for s in sequences]
+    missing = [int(missing_joints(s).sum()) for s in sequences]
     total = sum(s.n_frames * s.n_joints for s in sequences)
     labels = _tally(s.label for s in sequences)
     subjects = _tally(s.subject for s in sequences)
@@ -246,15 +246,6 @@ def _quality_warnings(sequences: list[SkeletonSequence], missing: list[int]) -> 
     if gaps:
         warnings.append(f"recordings with more than half of their joints missing: {_some(gaps)}")
     return warnings
-
-
-def _missing(sequence: SkeletonSequence) -> int:
-    """Joints that are NaN, have no confidence, or belong to a frame of zeros."""
-    gone = np.isnan(sequence.joints).any(-1)
-    gone |= (sequence.joints == 0).all((1, 2))[:, None]
-    if sequence.confidence is not None:
-        gone |= sequence.confidence == 0
-    return int(gone.sum())
 
 
 def _name(sequence: SkeletonSequence) -> str:

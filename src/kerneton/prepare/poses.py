@@ -10,28 +10,8 @@ import numpy as np
 
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import missing_joints as missing_joints
 from kerneton.exceptions import ParameterError
-
-
-def missing_joints(sequence: SkeletonSequence) -> np.ndarray:
-    """Which joints are missing, (T, J) bool: NaN, zero confidence, or part of an all-zero frame.
-
-    A sensor that loses the body writes zeros for every joint.
-
-    >>> walk = np.ones((3, 2, 3)); walk[1] = 0
-    >>> missing_joints(SkeletonSequence(walk)).any(axis=1).tolist()
-    [False, True, False]
-    """
-    poses = sequence.joints.reshape(sequence.n_frames, -1)
-    trusted = sequence.confidence is None or bool((sequence.confidence > 0).all())
-    if trusted and np.einsum("ij,ij->i", poses, poses).min() > 0:  # NaN compares as false
-        return np.zeros(sequence.joints.shape[:2], dtype=bool)
-    missing = np.isnan(sequence.joints).any(axis=2)
-    if sequence.n_joints > 1:
-        missing |= (sequence.joints == 0).all(axis=(1, 2))[:, None]
-    if sequence.confidence is not None:
-        missing |= ~(sequence.confidence > 0)
-    return missing
 
 
 def fill_gaps(joints: np.ndarray, missing: np.ndarray) -> np.ndarray:

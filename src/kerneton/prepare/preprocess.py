@@ -18,6 +18,7 @@ from kerneton.data.validation import (
     check_sequences,
     describe,
     joint_name,
+    missing_joints,
 )
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.prepare.poses import (
@@ -29,7 +30,6 @@ from kerneton.prepare.poses import (
     face_front,
     fill_gaps,
     is_flat,
-    missing_joints,
     origin,
     resample,
 )

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from kerneton.datasets import make_actions
-from kerneton.datasets.synthetic import ACTIONS
-from kerneton.datasets.uncut import make_background
+from kerneton.datasets.synthetic import ACTIONS, make_background
 from kerneton.experiments.bench._timing import Settings, compared
 from kerneton.recognize.presets import make_recognizer
 from kerneton.recognize.recognizer import Recognizer

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kerneton.data.layouts import plain_layout
 from kerneton.data.segments import frame_labels
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
@@ -35,7 +36,7 @@ def write_table(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
         facts.insert(0, "label")
     recordings = unique_names(sequences)
     first = sequences[0]
-    names = _column_names(first)
+    names = _joints(first)
     timed = all(s.fps is not None for s in sequences)
     trusted = all(s.confidence is None for s in sequences)
     axes = ("x", "y", "z") if trusted else ("x", "y", "z", "confidence")
@@ -46,7 +47,7 @@ def write_table(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
         out = csv.writer(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")
         out.writerow(header)
         for i, sequence in enumerate(sequences):
-            if _column_names(sequence) != names:
+            if _joints(sequence) != names:
                 raise ParameterError(
                     f"{path}: {sequence.name or f'recording {i}'} has different joints than the first; "
                     "all recordings of a table need the same joints"
@@ -66,7 +67,5 @@ def write_table(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
                 out.writerow(fixed + [frame, *time] + ["" if v != v else v for v in row.tolist()])
 
 
-def _column_names(sequence: SkeletonSequence) -> list[str]:
-    if sequence.layout is None:
-        return [f"joint_{i}" for i in range(sequence.n_joints)]
-    return list(sequence.layout.joints)
+def _joints(sequence: SkeletonSequence) -> tuple[str, ...]:
+    return (sequence.layout or plain_layout(sequence.n_joints)).joints

@@ -14,7 +14,7 @@ import numpy as np
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._values import FLOOR, check_values, read_bytes
+from kerneton.files.readers._values import FLOOR, check_values, read_bytes, valid_rate
 
 LOG = logging.getLogger("kerneton.files.readers")
 _JSON_LIMIT = 1 << 27  # bytes; as Python objects, JSON takes about ten times its size
@@ -65,12 +65,8 @@ def frame_rate(document: Any) -> float | None:
     >>> frame_rate({"fps": 25}), frame_rate({"fps": "fast"}), frame_rate([])
     (25.0, None, None)
     """
-    if isinstance(document, dict):
-        for key in ("fps", "frame_rate", "frameRate", "framerate"):
-            value = document.get(key)
-            if isinstance(value, (int, float)) and 0 < value < 1e6:
-                return float(value)
-    return None
+    keys = ("fps", "frame_rate", "frameRate", "framerate") if isinstance(document, dict) else ()
+    return next((rate for key in keys if (rate := valid_rate(document.get(key))) is not None), None)
 
 
 def natural_order(name: str) -> list[tuple[int, int, str]]:

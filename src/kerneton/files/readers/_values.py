@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -138,6 +139,15 @@ def check_values(where: Path | str, values: np.ndarray, what: str) -> None:
     if absurd.any():
         value = f"{values[absurd][0]:g}"
         raise FormatError(f"{where}: the {what} contain {value}, implausibly large for a recording")
+
+
+def valid_rate(value: Any) -> float | None:
+    """A frame rate as a float; None for anything else.
+
+    >>> valid_rate(25), valid_rate("fast"), valid_rate(0)
+    (25.0, None, None)
+    """
+    return float(value) if isinstance(value, (int, float)) and 0 < value < 1e6 else None
 
 
 def whole_number(word: str, where: str, what: str) -> int:

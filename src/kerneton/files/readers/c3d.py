@@ -18,7 +18,7 @@ from kerneton.exceptions import FormatError
 from kerneton.files.readers._c3d_file import C3dFile, parse
 from kerneton.files.readers._markers import marker_sequence, unit_in_metres
 from kerneton.files.readers._text import MAX_JOINTS
-from kerneton.files.readers._values import check_room, read_bytes
+from kerneton.files.readers._values import check_room, read_bytes, valid_rate
 
 NAMES_JOINTS, STATES = True, ("unit", "up")
 _NOT_POINTS = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")
@@ -39,7 +39,7 @@ def read(path: Path) -> list[SkeletonSequence]:
     check_room(path, *file.points.shape[:2])
     labels = _labels(file)
     scale = unit_in_metres(file.text("POINT:UNITS") or "mm", f"{path}, POINT:UNITS")
-    fps = file.rate if 0 < file.rate < 1e6 else None
+    fps = valid_rate(file.rate)
     bodies = _bodies(labels)
     sequences = []
     for body, members in bodies.items():

@@ -27,7 +27,7 @@ from kerneton.files.readers._layouts import layout_from_text, layout_text
 from kerneton.files.readers._names import unique_names
 from kerneton.files.readers._pickle_data import load
 from kerneton.files.readers._text import shorten
-from kerneton.files.readers._values import file_budget
+from kerneton.files.readers._values import file_budget, valid_rate
 from kerneton.files.readers.ntu import subject_and_label
 
 WRITES = (".pkl", ".pickle")
@@ -134,7 +134,6 @@ def _persons(
     if isinstance(label, int) and label >= 0:
         label = label_names[label] if label < len(label_names) else str(label)
     subject = annotation.get("subject") if isinstance(annotation.get("subject"), str) else subject
-    fps = annotation.get("fps")
     real = [m for m in range(len(joints)) if joints[m].any()] or [0]
     return [
         SkeletonSequence(
@@ -144,7 +143,7 @@ def _persons(
             label=label if isinstance(label, str) else named_label,
             subject=subject,
             name=name if len(real) == 1 else f"{name}_body{m + 1}",
-            fps=float(fps) if isinstance(fps, (int, float)) and 0 < fps < 1e6 else None,
+            fps=valid_rate(annotation.get("fps")),
         )
         for m in real
     ]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kerneton.data.layouts import plain_layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import AXES
 from kerneton.exceptions import FormatError, ParameterError
@@ -127,7 +128,7 @@ def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
         raise ParameterError(f"{path}: a TRC file can contain only one recording, got {len(sequences)}")
     (sequence,) = sequences
     fps, T, J = sequence.fps or 30.0, sequence.n_frames, sequence.n_joints
-    names = sequence.layout.joints if sequence.layout is not None else [f"joint_{j}" for j in range(J)]
+    names = (sequence.layout or plain_layout(J)).joints
     missing = np.isnan(sequence.joints).any(axis=2)
     if sequence.confidence is not None:
         missing = missing | (sequence.confidence == 0)
