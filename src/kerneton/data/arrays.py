@@ -9,21 +9,13 @@ import numpy as np
 
 
 def is_torch(x: Any) -> bool:
-    """Whether x is a torch tensor; torch is not imported.
-
-    >>> is_torch(np.ones(3))
-    False
-    """
+    """Whether x is a torch tensor; torch is not imported."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
 
 
 def namespace_of(x: Any) -> Any:
-    """The module whose functions work on x: numpy or torch.
-
-    >>> namespace_of(np.ones(3)).__name__
-    'numpy'
-    """
+    """The module whose functions work on x: numpy or torch."""
     return sys.modules["torch"] if is_torch(x) else np
 
 
@@ -39,11 +31,7 @@ def asarray_like(values: Any, like: Any) -> Any:
 
 
 def as_dtype_of(x: Any, like: Any) -> Any:
-    """x in the dtype of another array of its library.
-
-    >>> as_dtype_of(np.arange(2), np.ones(1)).dtype
-    dtype('float64')
-    """
+    """x in the dtype of another array of its library."""
     return x.to(like.dtype) if is_torch(x) else np.asarray(x, dtype=like.dtype)
 
 
@@ -59,9 +47,5 @@ def index_like(values: Any, like: Any) -> Any:
 
 
 def to_numpy(x: Any) -> np.ndarray:
-    """The same values in host memory.
-
-    >>> to_numpy(np.ones(2)).tolist()
-    [1.0, 1.0]
-    """
+    """The same values in host memory."""
     return x.detach().cpu().numpy() if is_torch(x) else np.asarray(x)

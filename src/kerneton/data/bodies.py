@@ -40,7 +40,7 @@ def pair(first: SkeletonSequence, second: SkeletonSequence) -> SkeletonSequence:
     return first.replace(
         joints=np.concatenate([first.joints, second.joints], axis=1),
         confidence=confidence,
-        layout=pair_layout(_layout(first), _layout(second)),
+        layout=pair_layout(*(s.layout or plain_layout(s.n_joints) for s in (first, second))),
         subject="+".join(subjects) or None,
         fps=first.fps or second.fps,
     )
@@ -57,15 +57,8 @@ def pair_layout(first: Layout, second: Layout) -> Layout:
     shift = len(first.joints)
     joints = [f"{joint}_{n}" for n, layout in enumerate((first, second), 1) for joint in layout.joints]
     bones = [*first.bones, *((a + shift, b + shift) for a, b in second.bones)]
-    sets: dict[str, list[int]] = {
-        "body 1": list(range(shift)),
-        "body 2": list(range(shift, len(joints))),
-    }
+    sets: dict[str, list[int]] = {"body 1": list(range(shift)), "body 2": list(range(shift, len(joints)))}
     for key in first.sets:
         if key in second.sets:
             sets[key] = [*first.sets[key], *(joint + shift for joint in second.sets[key])]
     return Layout(f"{first.name}+{second.name}", joints, bones, sets=sets)
-
-
-def _layout(sequence: SkeletonSequence) -> Layout:
-    return sequence.layout or plain_layout(sequence.n_joints)

@@ -45,7 +45,8 @@ def plain_layout(n_joints: int) -> Layout:
 
 
 # The paper prints its DCK joint sets as numbers in the order of Florence3D and describes D and E in words that
-# name other joints of the published files. Both are offered: D, E by number, D_words, E_words by description.
+# name other joints of the published files. Both are offered: D_words, E_words by description, D, E by number, which
+# `Layout` finds by joint names.
 _LIMBS_15 = [*limbs(ARM[:3]), *limbs(LEG[:3])]
 _FLORENCE_JOINTS = ["head", "neck", "spine", *_LIMBS_15]
 FLORENCE_15 = Layout(
@@ -57,9 +58,7 @@ FLORENCE_15 = Layout(
         "A": sides("wrist"),
         "B": ("head", *sides("wrist")),
         "C": sides("wrist", "ankle"),
-        "D": sides("shoulder", "wrist", "knee"),
         "D_words": sides("elbow", "wrist", "knee"),
-        "E": sides("shoulder", "wrist", "knee", "ankle"),
         "E_words": sides("elbow", "wrist", "knee", "ankle"),
         "F": _LIMBS_15,
         "G": ("head", *_LIMBS_15),
@@ -79,9 +78,7 @@ def _kinect20(name: str, joints: Sequence[str]) -> Layout:
     )
     sets = {
         "A": sides("hand"),
-        "D": sides("shoulder", "wrist", "knee"),
         "D_words": sides("elbow", "hand", "knee"),
-        "E": sides("shoulder", "wrist", "knee", "ankle"),
         "E_words": sides("elbow", "hand", "knee", "foot"),
         "key": ("head", *sides("elbow", "hand", "knee", "foot")),
     }
@@ -175,10 +172,7 @@ KARD_15 = _sensor(
     *_OPENNI_PATHS,
 )
 OPENNI_15 = _sensor(
-    "openni15",
-    "spine",
-    ["head", "neck", "spine", *limbs(_OPENNI_ARM), *limbs(_OPENNI_LEG)],
-    *_OPENNI_PATHS,
+    "openni15", "spine", ["head", "neck", "spine", *limbs(_OPENNI_ARM), *limbs(_OPENNI_LEG)], *_OPENNI_PATHS
 )
 # The puppets of JHMDB; its belly is the spine of other layouts, its face their head.
 JHMDB_15 = _sensor(

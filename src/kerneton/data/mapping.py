@@ -39,11 +39,7 @@ ALIASES: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def map_layout(
-    sequence: SkeletonSequence,
-    layout: Layout,
-    *,
-    needed: JointsLike = None,
-    aliases: bool = True,
+    sequence: SkeletonSequence, layout: Layout, *, needed: JointsLike = None, aliases: bool = True
 ) -> SkeletonSequence:
     """The same recording with the joints of another layout, found by name.
 

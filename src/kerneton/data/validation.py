@@ -95,12 +95,7 @@ def grouped(problems: Iterable[tuple[str, str]]) -> str:
 
 
 def describe(sequence: SkeletonSequence, position: int) -> str:
-    """How errors name a recording: by its name, or else by its position.
-
-    >>> import numpy as np
-    >>> describe(SkeletonSequence(np.ones((1, 1, 3))), 3)
-    'recording #3'
-    """
+    """How errors name a recording: by its name, or else by its position."""
     return f"recording {sequence.name!r}" if sequence.name else f"recording #{position}"
 
 

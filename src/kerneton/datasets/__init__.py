@@ -45,17 +45,14 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
 
-def _published(name: str, data_home: Any = None, **options: Any) -> SkeletonDataset:
+def _load(name: str, data_home: Any = None, **options: Any) -> SkeletonDataset:
+    if name == "synthetic":
+        return __getattr__("make_actions")(**options)
     return __getattr__(f"load_{name}")(data_home, **options)
 
 
-def _synthetic(data_home: Any = None, **options: Any) -> SkeletonDataset:  # noqa: ARG001
-    return __getattr__("make_actions")(**options)
-
-
 LOADERS: dict[str, Callable[..., SkeletonDataset]] = {
-    **{name: functools.partial(_published, name) for name in _PUBLISHED},
-    "synthetic": _synthetic,
+    name: functools.partial(_load, name) for name in (*_PUBLISHED, "synthetic")
 }
 
 

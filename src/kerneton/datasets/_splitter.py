@@ -1,4 +1,4 @@
-"""What all protocols share: labels and subjects read from recordings, and both sides of every split checked."""
+"""What all protocols share: labels and subjects of recordings, and checks of both sides of every split."""
 
 from __future__ import annotations
 
@@ -62,11 +62,7 @@ class Protocol:
 
 
 def field_of(X: Any, given: Any, field: str) -> np.ndarray | None:
-    """Labels or subjects as strings: as given, else from the recordings, else None.
-
-    >>> field_of(None, [3, 1], "subject").tolist()
-    ['3', '1']
-    """
+    """Labels or subjects as strings: as given, else from the recordings, else None."""
     values: list[Any]
     if given is not None:
         values = list(given)

@@ -43,11 +43,7 @@ def load_jhmdb(data_home: str | os.PathLike[str] | None = None) -> SkeletonDatas
 
 
 def jhmdb_splits(data_home: str | os.PathLike[str] | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The three published splits as positions (train, test) in the result of `load_jhmdb`.
-
-    >>> [len(test) for _, test in jhmdb_splits("/data")]  # doctest: +SKIP
-    [176, 176, 175]
-    """
+    """The three published splits as positions (train, test) in the result of `load_jhmdb`."""
     (path,) = SOURCE.locate(data_home, [SPLITS])
     try:
         table = json.loads(path.read_text(encoding="utf-8"))

@@ -43,17 +43,11 @@ def load_utd_mhad(data_home: str | os.PathLike[str] | None = None) -> SkeletonDa
     grid = itertools.product(*(range(1, n + 1) for n in (len(ACTIONS), N_SUBJECTS, N_TAKES)))
     takes = [take for take in grid if take not in _ABSENT]
     paths = SOURCE.locate(data_home, ["a{}_s{}_t{}_skeleton.mat".format(*take) for take in takes])
-    sequences = [
-        SkeletonSequence(
-            _read(path),
-            layout=UTD_20,
-            label=ACTIONS[action - 1],
-            subject=str(subject),
-            name=path.stem.removesuffix("_skeleton"),
-            fps=FPS,
-        )
-        for path, (action, subject, _) in zip(paths, takes, strict=True)
-    ]
+    sequences = []
+    for path, (action, subject, _) in zip(paths, takes, strict=True):
+        recording = SkeletonSequence(_read(path), layout=UTD_20, fps=FPS)
+        name = path.stem.removesuffix("_skeleton")
+        sequences.append(recording.replace(label=ACTIONS[action - 1], subject=str(subject), name=name))
     return SkeletonDataset(sequences, name="utd_mhad")
 
 

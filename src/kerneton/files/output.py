@@ -1,4 +1,4 @@
-"""Where results go is checked before the work; files appear whole or not at all; devices, pipes and links stay what they are."""
+"""Outputs are checked before the work; files appear whole or not at all; devices, pipes and links are preserved."""
 
 from __future__ import annotations
 
@@ -164,15 +164,8 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     >>> (folder / "deep" / "notes.txt").read_text()
     'done'
     """
-    content = text.encode("utf-8", "backslashreplace")
-    with _naming(path):
-        target = _follow(path)
-        if _is_stream(target):
-            with _open_stream(target) as stream:
-                stream.write(content)
-            return
     with replacing(path) as temporary:
-        temporary.write_bytes(content)
+        temporary.write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
 @contextmanager
@@ -190,7 +183,7 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[list[Path]]:
 
 
 def _follow(path: str | os.PathLike[str]) -> Path:
-    """Where links lead, up to a name that is no link or stands for an open descriptor."""
+    """The target of links, up to a name that is no link or is an open descriptor."""
     target = os.path.abspath(path)
     for _ in range(_MOST_LINKS):
         if _DESCRIPTOR.fullmatch(target) or not os.path.islink(target):
@@ -200,7 +193,7 @@ def _follow(path: str | os.PathLike[str]) -> Path:
 
 
 def _is_stream(target: Path) -> bool:
-    """Whether a path is written to as it stands: neither a file nor a folder nor nothing."""
+    """Whether a path is a device, a pipe or an open descriptor, which is written to directly."""
     if _DESCRIPTOR.fullmatch(str(target)):
         return True
     try:
@@ -233,10 +226,7 @@ def _make_folder(folder: Path, path: str | os.PathLike[str]) -> None:
 
 
 def _create_beside(target: Path) -> tuple[int, Path]:
-    """An empty file beside the target, locked as long as its descriptor is open.
-
-    The system gives it the permissions of new files; in place of an existing file it is the owner's alone until it is done.
-    """
+    """An empty file beside the target, locked while its descriptor is open; private if it replaces a file."""
     mode = 0o600 if target.exists() else 0o666
     flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
     while True:

@@ -174,11 +174,7 @@ def with_segments(
 
 
 def segments_beside(path: str | os.PathLike[str]) -> Path | None:
-    """The file of segments that lies beside a recording: ``long.segments.csv``, ``long.eaf``, ..., or None.
-
-    >>> segments_beside("/nowhere/long.bvh") is None
-    True
-    """
+    """The file of segments beside a recording: ``long.segments.csv``, ``long.eaf``, ..., or None."""
     path = Path(path)
     if (beside := segment_file_of(path)) is not None:
         return beside

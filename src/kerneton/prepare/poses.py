@@ -33,11 +33,7 @@ def fill_gaps(joints: np.ndarray, missing: np.ndarray) -> np.ndarray:
 
 
 def center(joints: np.ndarray, root: int | tuple[int, ...]) -> np.ndarray:
-    """Move the root joint of every frame, or the mean of several joints, to the origin.
-
-    >>> center(np.full((2, 3, 3), 5.0), root=0).max()
-    np.float64(0.0)
-    """
+    """Move the root joint of every frame, or the mean of several joints, to the origin."""
     if isinstance(root, tuple):
         return joints - joints[:, root].mean(axis=1, keepdims=True)
     return joints - joints[:, root : root + 1]

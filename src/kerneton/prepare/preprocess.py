@@ -21,18 +21,7 @@ from kerneton.data.validation import (
     missing_joints,
 )
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
-from kerneton.prepare.poses import (
-    bone_lengths,
-    can_turn,
-    center,
-    equal_bones,
-    equal_size,
-    face_front,
-    fill_gaps,
-    is_flat,
-    origin,
-    resample,
-)
+from kerneton.prepare import poses as steps
 
 _MOST_FRAMES = 10**4  # to which a model from a file may resample recordings
 
@@ -128,7 +117,7 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         if self.bones:
             n_bones = len(self.layout_.bones)
             if self.reference is None:
-                self.reference_ = np.median([bone_lengths(x, self.layout_) for x in poses], axis=0)
+                self.reference_ = np.median([steps.bone_lengths(x, self.layout_) for x in poses], axis=0)
             else:
                 self.reference_ = np.asarray(self.reference)
                 if (shape := self.reference_.shape) != (n_bones,):
@@ -169,22 +158,22 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
     def _placed(self, joints: np.ndarray) -> np.ndarray:
         """Poses of one size around the origin."""
         if self.bones:
-            scale = equal_bones if self.bones == "reference" else equal_size
+            scale = steps.equal_bones if self.bones == "reference" else steps.equal_size
             joints = scale(joints, self.layout_, self.reference_)
         if self.center is True:  # after the bones, which move every joint but the root
-            joints = center(joints, origin(self.layout_))
+            joints = steps.center(joints, steps.origin(self.layout_))
         elif self.center is not False:
-            joints = center(joints, self.layout_.index(self.center))
+            joints = steps.center(joints, self.layout_.index(self.center))
         return joints
 
     def _poses(self, sequence: SkeletonSequence, position: int) -> SkeletonSequence:
         joints, fps = self._placed(without_gaps(sequence, self.gaps, position)), sequence.fps
-        if self.facing and can_turn(self.layout_) and not is_flat(joints):
-            joints = face_front(joints, self.layout_, per_frame=self.facing == "frame")
+        if self.facing and steps.can_turn(self.layout_) and not steps.is_flat(joints):
+            joints = steps.face_front(joints, self.layout_, per_frame=self.facing == "frame")
         if self.n_frames is not None:
             if fps is not None and len(joints) > 1 and self.n_frames > 1:
                 fps = fps * (self.n_frames - 1) / (len(joints) - 1)
-            joints = resample(joints, self.n_frames)
+            joints = steps.resample(joints, self.n_frames)
         if self.dtype is not None:
             joints = joints.astype(self.dtype, copy=False)
         return sequence.replace(joints=joints, confidence=None, fps=fps, layout=self.layout_)
@@ -224,4 +213,4 @@ def without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.nda
         raise DataError(f"{who} never contains {names}; leave these joints out or repair the recording")
     if gaps == "drop":
         joints, missing = joints[~lost], missing[~lost]
-    return fill_gaps(joints, missing)
+    return steps.fill_gaps(joints, missing)

@@ -46,11 +46,7 @@ def load_json(path: Path) -> Any:
 
 
 def number_array(value: Any, where: str) -> np.ndarray:
-    """A list of numbers, or of lists of numbers, as an array; null is NaN.
-
-    >>> number_array([[1, 2.5], [None, 0]], "a.json")
-    array([[1. , 2.5], [nan, 0. ]])
-    """
+    """A list of numbers, or of lists of numbers, as an array; null is NaN."""
     try:
         array = np.array(value, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
@@ -60,11 +56,7 @@ def number_array(value: Any, where: str) -> np.ndarray:
 
 
 def frame_rate(document: Any) -> float | None:
-    """The frame rate that a JSON object states, if it does.
-
-    >>> frame_rate({"fps": 25}), frame_rate({"fps": "fast"}), frame_rate([])
-    (25.0, None, None)
-    """
+    """The frame rate that a JSON object states, if it does."""
     keys = ("fps", "frame_rate", "frameRate", "framerate") if isinstance(document, dict) else ()
     return next((rate for key in keys if (rate := valid_rate(document.get(key))) is not None), None)
 

@@ -145,21 +145,13 @@ def table(
 
 
 def first_rows(head: bytes) -> list[list[str]]:
-    """The words of the first two lines that are not blank.
-
-    >>> first_rows(b"\\n1 2.5 -3\\n4 5 6\\n7 8 9")
-    [['1', '2.5', '-3'], ['4', '5', '6']]
-    """
+    """The words of the first two lines that are not blank."""
     rows = (line.split() for line in decode(head).splitlines())
     return list(itertools.islice((row for row in rows if row), 2))
 
 
 def decode(head: bytes) -> str:
-    """The start of a file as text, in the encoding that `lines` will find.
-
-    >>> decode("é;1".encode("utf-16"))
-    'é;1'
-    """
+    """Bytes as text: UTF-8, or UTF-16 with its byte order mark; bytes that are not text become U+FFFD."""
     return head.decode(_encoding(head), errors="replace")
 
 
@@ -174,11 +166,7 @@ def starts_with_numbers(head: bytes, width: int, n_whole: int) -> bool:
 
 
 def are_numbers(words: Sequence[str], width: int, n_whole: int = 0) -> bool:
-    """Whether these are ``width`` numbers, the first ``n_whole`` of them whole.
-
-    >>> are_numbers(["1", "2.5"], 2, 1), are_numbers(["1", "x"], 2), are_numbers(["1.5", "2"], 2, 1)
-    (True, False, False)
-    """
+    """Whether these are ``width`` numbers, the first ``n_whole`` of them whole."""
     values = [_float(word) for word in words]
     if len(values) != width or None in values:
         return False
@@ -232,11 +220,7 @@ def _whole_row(text: str, rest: Iterator[tuple[int, str]], where: str) -> str:
 
 
 def first_row(head: bytes) -> list[str]:
-    """The cells of the first row, from the start of a file.
-
-    >>> first_row(b"x\\ty\\tz\\n1\\t2\\t3")
-    ['x', 'y', 'z']
-    """
+    """The cells of the first row, from the start of a file."""
     for line in decode(head).splitlines():
         if line.strip() and not line.lstrip().startswith("#"):
             try:

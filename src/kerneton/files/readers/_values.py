@@ -89,11 +89,7 @@ def check_room(path: Path, n_frames: int, n_joints: int) -> None:
 
 
 def number_block(path: Path, lines: Sequence[str], first_line: int) -> np.ndarray:
-    """All numbers of some lines, separated by white space; the error names the first line with another word.
-
-    >>> number_block(Path("a.txt"), ["1 2.5", "-3e1"], first_line=7)
-    array([  1. ,   2.5, -30. ])
-    """
+    """All numbers of some lines, separated by white space; the error names the first line with another word."""
     text = " ".join(lines)
     if not text or text.isspace():  # for which NumPy returns [-1.]
         return np.empty(0)
@@ -109,13 +105,7 @@ def number_block(path: Path, lines: Sequence[str], first_line: int) -> np.ndarra
 
 
 def number(word: str, where: str) -> float:
-    """One number; NaN is allowed, infinite and absurd values are not.
-
-    >>> number("1e300", "a.bvh, line 3")
-    Traceback (most recent call last):
-    ...
-    kerneton.exceptions.FormatError: a.bvh, line 3: 1e300 is implausibly large for a recording
-    """
+    """One number; NaN is allowed, infinite and absurd values are not."""
     try:
         if not word.isascii() or "_" in word:  # which Python allows in numbers
             raise ValueError
@@ -128,13 +118,7 @@ def number(word: str, where: str) -> float:
 
 
 def check_values(where: Path | str, values: np.ndarray, what: str) -> None:
-    """Refuse infinite and absurd values; NaN means missing and is allowed.
-
-    >>> check_values(Path("a.bvh"), np.array([1.0, 1e300]), "channels")
-    Traceback (most recent call last):
-    ...
-    kerneton.exceptions.FormatError: a.bvh: the channels contain 1e+300, implausibly large for a recording
-    """
+    """Refuse infinite and absurd values; NaN means missing and is allowed."""
     absurd = np.abs(values) > _LARGEST
     if absurd.any():
         value = f"{values[absurd][0]:g}"

@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -36,11 +36,6 @@ from kerneton.files.readers._text import (
     rows,
     shorten,
 )
-
-if TYPE_CHECKING:
-    from kerneton.data.segments import Segment
-
-__all__ = ["read", "sniff", "write"]
 
 WRITES = (".csv", ".tsv")
 NAMES_JOINTS, TAKES = True, ("layout", "columns")
@@ -194,7 +189,7 @@ def _sequence(
     known = layout if numbered or not named else layout_of_names("table", joint_names(raw))
     if known is not None and len(known.joints) != len(raw):
         raise FormatError(f"{path}: {len(raw)} joints do not fit layout {known.name!r}")
-    segments: tuple[Segment, ...] = ()
+    segments: Any = ()
     if len(recording.labels) > 1:  # a label per frame
         from kerneton.data.segments import segments_from_frames
 

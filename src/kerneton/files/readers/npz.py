@@ -170,19 +170,13 @@ def _recordings(fields: Fields, path: Path, stem: str) -> list[SkeletonSequence]
     if layout is not None and len(layout.joints) != joints.shape[2]:
         stated = f"layout {layout.name!r} has {len(layout.joints)} joints"
         raise FormatError(f"{path}: {stated}, the array {joints.shape[2]}")
-    return [
-        SkeletonSequence(
-            joints[i],
-            None if confidence is None else confidence[i],
-            layout=layout,
-            label=labels[i],
-            subject=subjects[i],
-            name=names[i] or (stem if n == 1 else f"{stem}_{i}"),
-            fps=fps,
-            segments=segments[i],
-        )
-        for i in range(n)
-    ]
+    recordings = []
+    for i in range(n):
+        trusted = None if confidence is None else confidence[i]
+        recording = SkeletonSequence(joints[i], trusted, layout=layout, fps=fps, segments=segments[i])
+        name = names[i] or (stem if n == 1 else f"{stem}_{i}")
+        recordings.append(recording.replace(label=labels[i], subject=subjects[i], name=name))
+    return recordings
 
 
 def _one_each(fields: Fields, keys: Sequence[str], n: int, path: Path) -> list[str | None]:

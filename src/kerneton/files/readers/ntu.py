@@ -72,19 +72,15 @@ def read(path: Path, layout: Layout | None = None) -> list[SkeletonSequence]:
     subject, label = subject_and_label(path.stem)
     if layout is None and (two := _together(bodies)):
         span = min(body.frames[0] for body in two), max(body.frames[-1] for body in two)
-        both = pair(*(SkeletonSequence(*_arrays(body, *span), layout=KINECT_25) for body in two))
-        return [both.replace(label=label, subject=subject, name=path.stem, fps=FPS)]
-    return [
-        SkeletonSequence(
-            *_arrays(body, body.frames[0], body.frames[-1]),
-            layout=layout or KINECT_25,
-            label=label,
-            subject=subject,
-            name=path.stem if len(bodies) == 1 else f"{path.stem}_body{i + 1}",
-            fps=FPS,
-        )
-        for i, body in enumerate(bodies.values())
-    ]
+        people = {"": pair(*(SkeletonSequence(*_arrays(body, *span), layout=KINECT_25) for body in two))}
+    else:
+        people = {}
+        for i, body in enumerate(bodies.values(), 1):
+            arrays = _arrays(body, body.frames[0], body.frames[-1])
+            end = "" if len(bodies) == 1 else f"_body{i}"
+            people[end] = SkeletonSequence(*arrays, layout=layout or KINECT_25)
+    facts = {"label": label, "subject": subject, "fps": FPS}
+    return [person.replace(name=path.stem + end, **facts) for end, person in people.items()]
 
 
 def _together(bodies: dict[str, _Body]) -> list[_Body]:

@@ -135,18 +135,15 @@ def _persons(
         label = label_names[label] if label < len(label_names) else str(label)
     subject = annotation.get("subject") if isinstance(annotation.get("subject"), str) else subject
     real = [m for m in range(len(joints)) if joints[m].any()] or [0]
-    return [
-        SkeletonSequence(
-            np.array(joints[m]),
-            None if confidence is None else confidence[m],
-            layout=_layout(annotation, keypoint.shape, where),
-            label=label if isinstance(label, str) else named_label,
-            subject=subject,
-            name=name if len(real) == 1 else f"{name}_body{m + 1}",
-            fps=valid_rate(annotation.get("fps")),
-        )
-        for m in real
-    ]
+    label = label if isinstance(label, str) else named_label
+    fps, layout = valid_rate(annotation.get("fps")), _layout(annotation, keypoint.shape, where)
+    people = []
+    for m in real:
+        trusted = None if confidence is None else confidence[m]
+        person = SkeletonSequence(np.array(joints[m]), trusted, layout=layout, label=label, fps=fps)
+        own_name = name if len(real) == 1 else f"{name}_body{m + 1}"
+        people.append(person.replace(subject=subject, name=own_name))
+    return people
 
 
 def _layout(annotation: dict[Any, Any], shape: tuple[int, ...], where: str) -> Layout | None:

@@ -117,7 +117,7 @@ def _row(where: str, line: str, width: int) -> np.ndarray:
 
 
 def _broken(cells: list[str]) -> bool:
-    """Whether fields are not whole points: a point has all three coordinates or none."""
+    """Whether fields are incomplete points: a point has all three coordinates or none."""
     points = [cells[i : i + 3] for i in range(0, len(cells), 3)]
     return any(point.count("nan") > 0 or len(point) < 3 for point in points if set(point) != {"nan"})
 
