@@ -166,7 +166,7 @@ def test_bones_in_another_order_change_nothing():
 
 def test_layouts_without_bones(caplog):
     """Bones are found, which is told once, and no cue is left out."""
-    skeleton._tell.cache_clear()
+    skeleton._warn.cache_clear()
     data = make_actions(["wave", "clap", "kick"], n_subjects=3, n_takes=2)
     layout = dataclasses.replace(data[0].layout, name="dots", bones=())
     dots = [s.replace(layout=layout) for s in data]
