@@ -16,8 +16,9 @@ help:  ## say what can be made
 demo: $(STAMP)  ## generate actions, train, evaluate across subjects, draw (kerneton-demo/)
 	$(BIN)/kerneton demo -o kerneton-demo
 
+# A file's tests run in one process, so that what they share is made once.
 test: lint  ## linting, formatting, types, layers, tests
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --durations=15
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations=15
 
 lint: $(STAMP)  ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
