@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from kerneton.experiments.paper._cues import dck_family, sck_family
 from kerneton.experiments.paper._readings import READINGS
 from kerneton.experiments.paper._strips import SEEN
 from kerneton.kernels.dck import DCK
+from kerneton.kernels.vectors import gaussian, gaussian_features
 
 
 def people(layout, labels, n_subjects, name):
@@ -108,6 +110,28 @@ def test_readings_differ_from_the_tables_way_and_sums_agree_with_the_formula(sma
     without = kernel.set_params(power=1.0).fit_transform(data)
     # s ≠ s' is all less s = s', and s = s' is what s ≤ s' has more than s < s'
     assert_allclose(all_frames - (parts[1] - parts[0]), without, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "allowed"),
+    [
+        (_readings._DCKLater, np.less),
+        (_readings._DCKLaterOrSame, np.less_equal),
+        (_readings._DCKAnyFrames, lambda s, t: True),
+    ],
+)
+def test_sums_over_some_frames_are_the_plain_ones(small, kind, allowed):
+    kernel = kind(joints="A", sigma_span=0.5).fit(small.data.select(np.arange(1)))
+    n = small.data[0].n_frames  # more than the window reaches
+    x = small.data[0].joints[None, :, kernel.joints_].astype(np.float64)
+    z, (i, k) = kernel._times(x, np.array([n])), kernel._local_pairs.T
+    expected = np.zeros((len(i), 15, 6, 6))
+    for s, t in itertools.product(range(n), range(n)):
+        if allowed(s, t):
+            phi = gaussian_features(x[0, s, i] - x[0, t, k], sigma=kernel.sigma_joint, n_pivots=5)
+            ends = gaussian(s - t, 0.5) * np.outer(z[0, s], z[0, t]) / (len(kernel.joints_) * n)
+            expected += phi.reshape(-1, 15, 1, 1) * ends
+    assert_allclose(kernel._sums(x, z, np.array([n]))[0], expected, atol=1e-6)
 
 
 def test_one_against_one_votes():

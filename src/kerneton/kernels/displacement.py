@@ -36,11 +36,8 @@ def direct_sums(
     n_pivots: int,
     sigma_span: float | None,
     reach: float = 1.0,
-    window: np.ndarray | None = None,
 ) -> Any:
     """The sum as it is written: x (B, T, J, 3), z (B, T, Z₃) zero where padded → (B, n_pairs, 3Z, Z₃, Z₃).
-
-    ``window`` (T, T) stands in place of G_σ4(s-s') without its diagonal.
 
     >>> x, z = np.random.default_rng(0).normal(size=(1, 9, 4, 3)), np.ones((1, 9, 2))
     >>> direct_sums(x, z, np.array([[0, 1]]), sigma=0.6, n_pivots=5, sigma_span=None).shape
@@ -48,7 +45,7 @@ def direct_sums(
     """
     xp = namespace_of(x)
     B, T = x.shape[:2]
-    window = asarray_like(span_window(T, sigma_span) if window is None else window, x)
+    window = asarray_like(span_window(T, sigma_span), x)
     columns = []
     for i, k in pairs:
         steps = x[:, :, None, i] - x[:, None, :, k]  # (B, T, T, 3)
