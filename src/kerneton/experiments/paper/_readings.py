@@ -103,17 +103,20 @@ class _DCKLater(DCK):
     first = 1
 
     def _sums(self, x: Any, z: Any, n_frames: Any) -> Any:
-        assert self.sigma_span is not None
-        last = min(x.shape[1] - 1, int(np.ceil(self.sigma_span * np.sqrt(2 * np.log(1e8)))))
+        last = min(x.shape[1] - 1, int(np.ceil(self._span() * np.sqrt(2 * np.log(1e8)))))
         sums = sum(self._at_lag(x, z, lag) for lag in range(self.first, last + 1))
         return sums / (len(self.joints_) * n_frames[:, None, None, None, None]).astype(x.dtype)
+
+    def _span(self) -> float:
+        assert self.sigma_span is not None
+        return self.sigma_span
 
     def _at_lag(self, x: Any, z: Any, lag: int) -> Any:
         (B, T), P, (i, k) = x.shape[:2], z.shape[2], self._local_pairs.T
         steps = x[:, : T - lag, i] - x[:, lag:, k]  # (B, T - lag, n_pairs, 3)
         reach, Z = self._reach(), self.n_pivots_joint
         phi = gaussian_features(steps, sigma=self.sigma_joint, n_pivots=Z, low=-reach, high=reach)
-        ends = z[:, : T - lag, :, None] * (z[:, lag:, None] * x.dtype.type(gaussian(lag, self.sigma_span)))
+        ends = z[:, : T - lag, :, None] * (z[:, lag:, None] * x.dtype.type(gaussian(lag, self._span())))
         sums = phi.reshape(B, T - lag, -1).swapaxes(1, 2) @ ends.reshape(B, T - lag, -1)
         return sums.reshape(B, len(i), 3 * Z, P, P)
 
