@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from kerneton.exceptions import ParameterError
+from kerneton.machine.classes import per_class
 from kerneton.stream.frames import raw_joints
 from kerneton.stream.live import LiveStream
 from kerneton.stream.metrics import segment_counts
 from kerneton.stream.repetitions import count_repetitions
+from kerneton.stream.spotter import judged_frames
 
 
 def run_stream(stream, source):
@@ -46,6 +50,28 @@ def test_bounded_delay_keeps_its_promise_and_most_of_the_segments(spotter, takes
     found = [e.detection for e in final]
     assert segment_counts([takes[3].segments], [found]).f1 >= 0.6
     assert any(e.kind == "provisional" for e in events)
+
+
+@pytest.mark.parametrize("in_order", [False, True], ids=["any order", "in order"])
+def test_what_a_bounded_stream_reports_has_the_decision_value_of_its_frames(spotter, takes, in_order):
+    stream = spotter.stream(delay=0.5, in_order=in_order)
+    found = [e.detection for e in run_stream(stream, frames(takes[3])) if e.kind == "segment"]
+    assert found
+    assert all(a.stop <= b.start for a, b in pairwise(found))
+    for d in found:  # also where a longer window took the place of one that was due
+        values = per_class(spotter.decision_function([judged_frames(spotter, takes[3], d)]))[0]
+        expected = values[list(spotter.classes_).index(d.label)]
+        assert d.decision == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+def test_an_action_that_goes_on_is_waited_for(spotter, takes, monkeypatch):
+    def lengths():
+        stream = spotter.stream(delay=0.3)
+        return [e.detection.n_frames for e in run_stream(stream, frames(takes[3])) if e.kind == "segment"]
+
+    waited = lengths()
+    monkeypatch.setattr("kerneton.stream.engine._GOES_ON", -np.inf)
+    assert sum(waited) > sum(lengths())
 
 
 def test_two_bodies_by_id_are_two_streams(spotter, takes, offline):
@@ -125,8 +151,9 @@ def test_nan_for_a_minute_and_huge_numbers(spotter, takes):
     assert [e for e in events if e.kind == "segment"]
 
 
-def test_memory_and_state_stay_bounded(spotter, takes):
-    stream = spotter.stream(delay=0.5)
+@pytest.mark.parametrize("in_order", [False, True], ids=["any order", "in order"])
+def test_memory_and_state_stay_bounded(spotter, takes, in_order):
+    stream = spotter.stream(delay=0.5, in_order=in_order)
     joints = np.nan_to_num(raw_joints(takes[3]))
     for t in range(3000):
         stream.push(joints[t % len(joints)], t / 30)

@@ -17,10 +17,10 @@ from kerneton.machine.folds import held_out_scores
 from kerneton.machine.gram import gram
 from kerneton.machine.threads import one_blas_thread
 from kerneton.stream.compose import compose_takes
-from kerneton.stream.engine import Proposer
 from kerneton.stream.examples import Take, cut_examples, make_take
 from kerneton.stream.frames import FrameFeatures, raw_joints
 from kerneton.stream.proposals import WindowScorer, fit_scorer, overlaps, window_lengths
+from kerneton.stream.proposer import Proposer
 from kerneton.stream.selection import learn_order
 from kerneton.stream.spotter import BACKGROUND, Spotter
 from kerneton.stream.thresholds import RIGHT, choose_threshold
