@@ -354,6 +354,17 @@ def test_hosvd_power_of_dck_tensors(dtype, path):
     assert (errors / np.linalg.norm(expected.reshape(len(X), -1), axis=1)).max() < 1e-5
 
 
+@pytest.mark.parametrize("power", [0.75, 0.85])
+def test_hosvd_power_of_float32_by_larger_powers(power, path):
+    """There the compiled factors are eigenvectors of M Mᵀ, without singular values under 1e-8 of the largest."""
+    X = np.concatenate([dck_tensors(seed=s) for s in range(3)]).astype(np.float32)
+    X[0] = 0
+    X[0, :4, :3, :2] = np.random.default_rng(0).standard_normal((4, 3, 2))  # singular in every mode
+    expected = np.stack([svd_hosvd(np.float64(x), power) for x in X])
+    errors = np.linalg.norm((hosvd_power(X, power) - expected).reshape(len(X), -1), axis=1)
+    assert (errors / np.linalg.norm(expected.reshape(len(X), -1), axis=1)).max() < 1e-5
+
+
 def test_hosvd_power_of_a_matrix(path):
     """Zeros of the core come out as rounding errors about the floor: the Hölder bound is what can be promised."""
     X = np.random.default_rng(9).standard_normal((3, 17))

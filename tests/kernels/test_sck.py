@@ -415,8 +415,8 @@ def test_what_does_not_converge_takes_the_plain_path(monkeypatch):
     features = known.features
 
     def failing(*given):
-        found, failed = features(*given)
-        return np.full_like(found, np.nan), ~failed
+        found, converged = features(*given)
+        return np.full_like(found, np.nan), not converged
 
     monkeypatch.setattr(known, "features", failing)
     answer = kernel.transform(X)

@@ -215,16 +215,14 @@ class SCK(BlockKernel):
             from kerneton.kernels.cuda import launch
 
             return launch.sck_features(signals, n_frames, self._map.table(), self.power, self.entries)
-        if (compiled := _compiled("sck_features")) is None:
-            return None
-        v = self._map.vectors(signals, n_frames, self.order)
-        B, J, T, d = v.shape
-        if not compiled.MIN_SIDE <= d <= compiled.MAX_SIDE:
+        compiled, table = _compiled("sck_features"), self._map.table()
+        d = table.shape[1]
+        if compiled is None or not compiled.MIN_SIDE <= d <= compiled.MAX_SIDE:
             return None
         positions, weights = entry_table(d, 3, self.entries)
-        v, weights = v.reshape(B * J, T, d), weights / len(positions)
-        features, failed = compiled.features(v, self.power, positions, weights, n_threads)
-        return None if failed.any() else features.reshape(B, J, -1)
+        given = table, self.power, positions, weights / len(positions)
+        features, converged = compiled.features(signals, n_frames, *given, n_threads)
+        return features if converged else None
 
     def _order2(self, signals: Any, n_frames: Any, n_threads: int) -> Any:
         """Features of order 2, in float64 up to the last step: the power would turn rounding of 1e-7 into 1e-2."""

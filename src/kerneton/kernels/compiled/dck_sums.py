@@ -59,7 +59,7 @@ def window_sums(x, z, pairs, *, sigma, n_pivots, reach, sigma_span, tol):
     # From the middle pivot to those above it, and to those below: what is left of e^{∓(ζ_k² - ζ_{k+1}²)/σ²} but the rate.
     steps = np.exp(np.minimum(-np.diff(zeta**2) / sigma**2, _MAX_EXPONENT))  # larger ones are not used
     steps[:middle] = np.exp(np.minimum(np.diff(zeta**2)[:middle] / sigma**2, _MAX_EXPONENT))
-    extents = (np.float64(x.max((1, 2))) - x.min((1, 2))).max(axis=1)  # of any one coordinate
+    extents = (np.float64(x.max(1).max(1)) - x.min(1).min(1)).max(axis=1)  # of any one coordinate
     wide = ((extents + reach) / sigma) ** 2 > _MAX_EXPONENT
     largest = np.maximum(((extents + abs(zeta[middle])) / sigma) ** 2, extents * rate)
     single = (x.dtype == np.float32) & (largest < _MAX_SINGLE)

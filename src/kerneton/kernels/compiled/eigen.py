@@ -45,7 +45,7 @@ def tridiagonalize(A, n, d, e, p, q, inverse):
         store(q, c, full(0.0))  # nothing to update by in the first pass
     _reflection(A, last, square, e, inverse)
     for m in range(last, 0, -1):
-        _update_multiply(A, m, v, u, p, q)
+        update_multiply(A, m, A, v, u, p, q)
         if m == 1:
             break
         k = load(inverse, m)
@@ -84,16 +84,16 @@ def _reflection(A, i, square, e, inverse):
 
 
 @jit
-def _update_multiply(A, m, v, u, p, q):
-    """Rows 0..m-1 of A less v qᵀ + q vᵀ, and p = A u; two rows at a time to use each loaded value twice."""
+def update_multiply(A, m, V, v, u, p, q):
+    """Rows 0..m-1 of A less v qᵀ + q vᵀ, and p = A u, for v and u in V; two rows at a time to use each loaded value twice."""
     for r in range(0, m - 1, 2):
         a = r * (r + 1) // 2
         b = a + r + 1
-        v0, v1, q0, q1 = load(A, v + r), load(A, v + r + 1), load(q, r), load(q, r + 1)
-        u0, u1 = load(A, u + r), load(A, u + r + 1)
-        sum0 = sum1 = full(0.0)
+        v0, v1, q0, q1 = load(V, v + r), load(V, v + r + 1), load(q, r), load(q, r + 1)
+        u0, u1 = load(V, u + r), load(V, u + r + 1)
+        sum0 = sum1 = like(A, full(0.0))
         for c in range(r):
-            vc, qc, uc = load(A, v + c), load(q, c), load(A, u + c)
+            vc, qc, uc = load(V, v + c), load(q, c), load(V, u + c)
             x0 = load(A, a + c) - v0 * qc - q0 * vc
             x1 = load(A, b + c) - v1 * qc - q1 * vc
             store(A, a + c, x0)
@@ -112,12 +112,12 @@ def _update_multiply(A, m, v, u, p, q):
     if m % 2:
         r = m - 1
         a = r * (r + 1) // 2
-        v0, q0, u0 = load(A, v + r), load(q, r), load(A, u + r)
-        sum0 = full(0.0)
+        v0, q0, u0 = load(V, v + r), load(q, r), load(V, u + r)
+        sum0 = like(A, full(0.0))
         for c in range(r):
-            x0 = load(A, a + c) - v0 * load(q, c) - q0 * load(A, v + c)
+            x0 = load(A, a + c) - v0 * load(q, c) - q0 * load(V, v + c)
             store(A, a + c, x0)
-            sum0 = sum0 + x0 * load(A, u + c)
+            sum0 = sum0 + x0 * load(V, u + c)
             store(p, c, load(p, c) + x0 * u0)
         x0 = load(A, a + r) - 2.0 * v0 * q0
         store(A, a + r, x0)
@@ -223,7 +223,7 @@ def rotate(G, n, rows, blocks, rotations, starts, sweeps):
 
 @jit
 def unit_reflections(A, inverse, n, V, cross):
-    """Reflections scaled to ``I - v vᵀ`` in the precision of V, and vᵢ·vᵢ₊₁ of those that `reflect` joins."""
+    """Reflections scaled to ``I - v vᵀ`` in the precision of V, a zero after each, and vᵢ·vᵢ₊₁ of those that `reflect` joins."""
     for i in range(1, n):
         row = i * (i + 1) // 2
         factor = sqrt(load(inverse, i))
@@ -234,6 +234,7 @@ def unit_reflections(A, inverse, n, V, cross):
             store(V, row + r, like(V, x))
             if r < i - 1:
                 dot = dot + x * load(A, row - i + r)
+        store(V, row + i, like(V, full(0.0)))
         store(cross, i - 1, like(cross, dot))
 
 

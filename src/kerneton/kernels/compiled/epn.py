@@ -8,6 +8,8 @@
   only a corner of the matrix;
 - for float32 data T and λ are found in float64, and R and Q are applied in float32: it is the eigenvalues that need
   the precision.
+
+Where sums are positive semi-definite up to the rounding of float64 and the result is float32, T^γ needs no λ, see `rational`.
 """
 
 from __future__ import annotations
@@ -30,9 +32,11 @@ from kerneton.kernels.compiled.lanes import (
     sum_of_squares,
     tame,
 )
+from kerneton.kernels.compiled.rational import reflect_both, tridiagonal_power
 from kerneton.kernels.compiled.simd import (
     COLUMNS,
     LANES,
+    ROW,
     absolute,
     aligned,
     columns,
@@ -146,10 +150,25 @@ def _multiply(G, rows, blocks, F):
 
 
 @jit
-def powered(A, n, power, doubles, own, starts):
+def _normalize(d, e, n, power):
+    """T with diagonal d and off-diagonal e divided by its norm; returns the norm's power, zero for zero."""
+    square = load(d, n - 1) * load(d, n - 1)
+    for i in range(n - 1):
+        square = square + load(d, i) * load(d, i) + 2.0 * load(e, i) * load(e, i)
+    usable = square > 0.0
+    norm = sqrt(where(usable, square, full(1.0)))
+    inverse = 1.0 / norm
+    for i in range(n):
+        store(d, i, load(d, i) * inverse)
+        store(e, i, load(e, i) * inverse)
+    return where(usable, positive_power(norm, power), full(0.0))
+
+
+@jit
+def powered(A, n, power, poles, doubles, own, starts):
     """Packed matrices A of a group to the power, into the packed F at the start of ``own``; whether all converged.
 
-    ``doubles`` and ``own`` are room for 5n and `own_room` vectors. A is used up.
+    By resolvents where ``poles`` is not None, see `rational`. ``doubles`` and ``own`` are room for 5n and `own_room` vectors. A is used up.
     """
     n_packed = _packed(n)
     rows, blocks = (n + 2) // 3 * 3, (n + columns(own) - 1) // columns(own)
@@ -176,14 +195,20 @@ def powered(A, n, power, doubles, own, starts):
         shift, poison = tame(A, n_packed, total, least)
         total = sum_of_squares(A, n_packed)
     tridiagonalize(A, n, d, e, p, q, inverse)
-    sweeps = diagonalize(d, e, n, sqrt(total) * EPS, rotations, starts, len(starts))
-    if sweeps < 0:
-        return False
-    _start(d, n, 0.5 * power, G, rows, blocks)
-    rotate(G, n, rows, blocks, rotations, starts, sweeps)
     unit_reflections(A, inverse, n, V, cross)
-    reflect(G, n, rows, blocks, V, cross)
-    _multiply(G, rows, blocks, F)
+    if poles is not None:  # decided when compiled
+        scale = _normalize(d, e, n, power)
+        R, X = part(own, at, ROW * n), part(own, at + ROW * n, ROW * n)
+        tridiagonal_power(d, e, n, poles, scale, F, R, X)
+        reflect_both(F, n, V, R, X)
+    else:
+        sweeps = diagonalize(d, e, n, sqrt(total) * EPS, rotations, starts, len(starts))
+        if sweeps < 0:
+            return False
+        _start(d, n, 0.5 * power, G, rows, blocks)
+        rotate(G, n, rows, blocks, rotations, starts, sweeps)
+        reflect(G, n, rows, blocks, V, cross)
+        _multiply(G, rows, blocks, F)
     if not usual:
         factor = like(
             F, exp2(shift * (0.5 * power))
@@ -197,7 +222,7 @@ def own_room(n, dtype, limit):
     """Vectors in the precision of the data that `powered` needs, for so many rotations."""
     rows = -(-n // 3) * 3  # the product at the end takes three rows at a time
     width = -(-n // COLUMNS[np.dtype(dtype).name]) * COLUMNS[np.dtype(dtype).name]
-    return _packed(n) + n + _packed(rows) + rows * width + 2 * limit
+    return _packed(n) + n + _packed(rows) + max(rows * width + 2 * limit, 2 * ROW * n)
 
 
 def _compile(sources):
@@ -211,7 +236,7 @@ def _compile(sources):
         for group in range(n_groups):
             offset = group * LANES * size
             _read(source, offset, n, A)
-            if not powered(A, n, power, room, own, starts):
+            if not powered(A, n, power, None, room, own, starts):
                 failed[group] = True
                 continue
             for k in range(0, size - LANES + 1, LANES):

@@ -32,11 +32,12 @@ from kerneton.kernels.compiled.simd import (
     store,
     where,
 )
-from kerneton.kernels.compiled.singular import left_vectors
+from kerneton.kernels.compiled.singular import gram_room, gram_vectors, left_vectors
 from kerneton.kernels.compiled.transpose import gather, scatter
 from kerneton.machine.compiled.cache import cached_jit, source_number
 
 MIN_SIZE, MAX_SIZE = 16, 16384  # of a tensor; larger ones leave the caches
+_GRAM = 0.75  # a power from which on what squares lose, 1e-8 of the largest, is not seen in float32
 
 
 def hosvd_power(X, power, entry_power, max_sweeps=40):
@@ -48,8 +49,10 @@ def hosvd_power(X, power, entry_power, max_sweeps=40):
     n_groups, rest = groups_of(X)
     failed = np.zeros(n_groups + 1, np.bool_)
     side = max(shape)
-    doubles = aligned(3 * size + LANES + 5 * side * side + side, np.float64)
-    work = (doubles, aligned(size, X.dtype), _in_order(size))
+    by_gram = X.dtype == np.float32 and power >= _GRAM
+    widest = max(m for m in shape if m * m <= size) if by_gram else 0
+    doubles = aligned(3 * size + LANES + 5 * side * side + side + gram_room(widest), np.float64)
+    work = (doubles, aligned(size, X.dtype), _in_order(size), np.empty(2 * widest**2, np.int64))
     arguments = (*shape, float(power), float(entry_power), max_sweeps, *work)
     _kernel(X.reshape(-1), out.reshape(-1), n_groups, *arguments, failed)
     _kernel(rest, rest, 1, *arguments, failed[n_groups:])
@@ -119,7 +122,7 @@ def _signed_power(X, size, relative_floor, power):
 def _compile(sources):
     @cached_jit
     def kernel(
-        source, target, n_groups, a, b, c, power, entry_power, max_sweeps, doubles, own, order, failed
+        source, target, n_groups, a, b, c, power, entry_power, max_sweeps, doubles, own, order, starts, failed
     ):
         """Groups of `LANES` tensors from the flat source to the flat target, which may be the same."""
         if not sources:
@@ -131,6 +134,7 @@ def _compile(sources):
         S, T = part(doubles, first, side * side), part(doubles, first + side * side, side * side)
         inverses = part(doubles, first + 2 * side * side, side)
         factors = part(doubles, first + 2 * side * side + side, 3 * side * side)
+        room = doubles[(first + 5 * side * side + side) * LANES :]
         modes = ((1, a, b * c), (a, b, c), (a * b, c, 1))  # what stands before, in and after each mode
         ranks = np.empty(3, np.int64)
         for group in range(n_groups):
@@ -147,7 +151,11 @@ def _compile(sources):
                 outer, m, inner = modes[mode]
                 U = part(factors, mode * side * side, side * side)
                 _unfold(X, outer, m, inner, M)
-                ranks[mode] = left_vectors(M, m, outer * inner, total, U, S, T, inverses, max_sweeps)
+                k = outer * inner
+                if 3 < m <= k and len(starts):
+                    ranks[mode] = gram_vectors(M, m, k, U, room, starts[: 2 * m * m])
+                else:
+                    ranks[mode] = left_vectors(M, m, k, total, U, S, T, inverses, max_sweeps)
             if ranks.min() < 0:
                 failed[group] = True
                 continue

@@ -6,20 +6,8 @@ import math
 
 import numpy as np
 
-from kerneton.kernels.compiled.simd import (
-    LANES,
-    absolute,
-    any_lane,
-    exp2_whole,
-    exponent,
-    full,
-    jit,
-    load,
-    mantissa,
-    rint,
-    store,
-    where,
-)
+from kerneton.kernels.compiled.exponents import exp2_whole, exponent, mantissa
+from kerneton.kernels.compiled.simd import LANES, absolute, any_lane, full, jit, load, rint, store, where
 
 EPS = float(np.finfo(np.float64).eps)
 _ATANH = tuple(2 / math.log(2) / k for k in range(23, 0, -2))  # log2((1+s)/(1-s)) / s in powers of s²

@@ -1,9 +1,9 @@
-"""SCK from vectors to features, `LANES` joints side by side, compiled by Numba.
+"""SCK from signals to features, `LANES` joints side by side, compiled by Numba.
 
     T_i = Σ_s v_is ⊗ v_is ⊗ v_is → slices to the power γ → the entries that symmetry leaves
 
-Only v is read and only features are written: the tensor's d(d+1)(d+2)/6 different entries, summed in float64 also for float32
-data, stay in the cache. A slice is powered as `_epn_numba` does it, without being turned into lanes and back.
+Only signals are read and only features are written: the tensor's d(d+1)(d+2)/6 different entries, summed in float64 also for
+float32 data, stay in the cache. A slice is powered as `epn` does it, without being turned into lanes and back.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from pathlib import Path
 
 import numpy as np
 from numba import njit
 
 from kerneton.kernels.compiled.epn import own_room, powered
+from kerneton.kernels.compiled.frames import CHUNK, map_frame, place_rows, plan, read_frame
 from kerneton.kernels.compiled.lanes import part
+from kerneton.kernels.compiled.rational import poles_of
 from kerneton.kernels.compiled.simd import (
     LANES,
     aligned,
@@ -28,59 +30,44 @@ from kerneton.kernels.compiled.simd import (
     load,
     store,
 )
-from kerneton.kernels.compiled.transpose import gather, scatter
+from kerneton.kernels.compiled.transpose import scatter_rows
 from kerneton.machine.compiled.cache import cached_jit, source_number
+from kerneton.machine.threads import in_threads
 
 MIN_SIDE, MAX_SIDE = 6, 48
-_CHUNK = 8  # frames whose vectors stay in the first cache
 _FEWEST_ROWS = 4  # for which a thread is worth its while
 
 
-def features(v, power, positions, weights, n_threads=1):
-    """v (R, T, d) to (R, n_entries); rows that did not converge, in practice none, are NaN, see the second answer.
+def features(signals, n_frames, table, power, positions, weights, n_threads=1):
+    """Signals (B, T, J, W), padded beyond ``n_frames`` (B,), to (B, J, n_entries), and whether all converged, as in practice they do.
 
+    ``table`` (4, d) says how each entry of v is made: place among the W signals (-1 for time, these last), pivot, 1/σ², amplitude.
     ``positions`` (m, n_entries) are places in the (d, d, d) tensor to be summed with ``weights`` (n_entries,).
     """
-    out = np.empty((len(v), positions.shape[1]), v.dtype)
-    failed = np.empty(len(v), np.bool_)
-
-    def work(first, last):
-        _features(v[first:last], power, positions, weights, out[first:last], failed[first:last])
-
-    n_threads = max(1, min(n_threads, len(v) // _FEWEST_ROWS))
-    *others, own = itertools.pairwise(np.linspace(0, len(v), n_threads + 1).astype(int))
-    if not others:
-        work(*own)
-    else:
-        # This thread works too: a system that starts a new one on a busy processor leaves it waiting there.
-        with ThreadPoolExecutor(len(others)) as pool:
-            waiting = [pool.submit(work, *rows) for rows in others]
-            work(*own)
-            for one in waiting:
-                one.result()
-    return out, failed
-
-
-def _features(v, power, positions, weights, out, failures):
-    n_rows, n_frames, d = v.shape
-    n_entries = positions.shape[1]
-    v = np.ascontiguousarray(v).reshape(n_rows, -1)
-    n_groups = (n_rows - 1) // LANES
-    n_rest = n_rows - n_groups * LANES
-    rest = np.zeros((LANES + 1) * v.shape[1] + LANES, v.dtype)
-    rest[: n_rest * v.shape[1]] = v[n_groups * LANES :].ravel()
-    rest_out = np.empty((LANES, n_entries), v.dtype)
-    failed = np.zeros(n_groups + 1, np.bool_)
+    (B, T, J, W), d = signals.shape, table.shape[1]
+    frames = np.ascontiguousarray(signals).reshape(B * T, J, W)
+    out = np.empty((B, J, positions.shape[1]), signals.dtype)
+    given = frames, *plan(np.arange(B) * T, n_frames, table), d, power, poles_of(power, signals.dtype)
     tables = _tables(d, positions.tobytes(), positions.shape, weights.tobytes())
+
+    def work(rows):
+        room = _workspace(d, W, positions.shape[1], signals.dtype, threading.get_ident())
+        return _kernel(*given, *tables, *room, *rows, out.reshape(-1))
+
+    n_threads = max(1, min(n_threads, B * J // _FEWEST_ROWS))
+    bounds = [B * J * i // n_threads for i in range(n_threads + 1)]
+    return out, all(in_threads(work, itertools.pairwise(bounds), n_threads))
+
+
+@functools.lru_cache(maxsize=16)  # fresh memory costs more than the work on a single recording
+def _workspace(d, n_columns, n_entries, dtype, _thread):
+    """A thread's room in float64 and in the precision of the data, starts of sweeps."""
     limit = 2 * d * d
     n_unique = math.comb(d + 2, 3)
-    doubles = aligned(n_unique + d * (d + 1) // 2 + LANES + 5 * d + _CHUNK * d + LANES + _CHUNK, np.float64)
-    own = aligned(own_room(d, v.dtype, limit) + n_entries, v.dtype)
-    work = (*tables, doubles, own, np.empty(limit, np.int64))
-    _kernel(v.reshape(-1), out.reshape(-1), n_groups, LANES, n_frames, d, power, *work, failed)
-    _kernel(rest, rest_out.reshape(-1), 1, n_rest, n_frames, d, power, *work, failed[n_groups:])
-    out[n_groups * LANES :] = rest_out[:n_rest]
-    failures[:] = np.repeat(failed, LANES)[:n_rows]
+    doubles = aligned(
+        n_unique + d * (d + 1) // 2 + LANES + 5 * d + CHUNK * d + n_columns + 1 + CHUNK, np.float64
+    )
+    return doubles, aligned(own_room(d, dtype, limit) + n_entries, dtype), np.empty(limit, np.int64)
 
 
 @functools.lru_cache(maxsize=16)
@@ -180,13 +167,14 @@ def _collect(F, moves, weights, begins, first, n_rows, d, E):
 def _compile(sources):
     @cached_jit
     def kernel(
-        source,
-        target,
-        n_groups,
-        n_rows,
-        n_frames,
+        frames,
+        places,
+        times,
+        runs,
+        factors,
         d,
         power,
+        poles,
         unique,
         moves,
         weights,
@@ -195,52 +183,65 @@ def _compile(sources):
         doubles,
         own,
         starts,
-        failed,
+        first_row,
+        last_row,
+        out,
     ):
-        """Groups of `LANES` rows of vectors from the flat source to rows of features in the flat target.
+        """Rows, joint after joint and recording after recording, to rows of ``out``; whether all converged.
 
-        Where only the first ``n_rows`` of a group count, their slices share the lanes.
+        Where fewer than `LANES` are left, their slices share the lanes.
         """
         if not sources:
-            return
+            return False
+        J, W = frames.shape[1:]
         n_unique, n_packed, n_entries = d * (d + 1) * (d + 2) // 6, d * (d + 1) // 2, len(order)
-        size = n_frames * d
         U = part(doubles, 0, n_unique)
         A = part(doubles, n_unique, n_packed + LANES)
-        room = part(doubles, n_unique + n_packed + LANES, 5 * d)
-        V = part(doubles, n_unique + n_packed + LANES + 5 * d, _CHUNK * d + LANES)
-        P = part(doubles, n_unique + n_packed + 2 * LANES + 5 * d + _CHUNK * d, _CHUNK)
+        at = n_unique + n_packed + LANES
+        room, V = part(doubles, at, 5 * d), part(doubles, at + 5 * d, CHUNK * d)
+        at += 5 * d + CHUNK * d
+        X, P = part(doubles, at, W + 1), part(doubles, at + W + 1, CHUNK)
         E = part(own, 0, n_entries)
         work = own[n_entries * LANES :]
-        for group in range(n_groups):
-            offset = group * LANES * size
+        lanes, share, offsets = np.empty((LANES, 5), np.int64), np.empty(LANES), np.empty(LANES, np.int64)
+        rows, columns, scales = np.full((J, 2), -1), np.arange(W), np.ones(W, frames.dtype)
+        rows[:, 0] = np.arange(J)
+        converged = True
+        for first in range(first_row, last_row, LANES):
+            n_rows = min(LANES, last_row - first)
+            longest = place_rows(first, n_rows, 3, places, rows, n_entries, lanes, share, offsets)
             for k in range(n_unique):
                 store(U, k, full(0.0))
             for k in range(n_entries):
                 store(E, k, like(E, full(0.0)))
-            for first in range(0, n_frames, _CHUNK):
-                count = min(_CHUNK, n_frames - first)
-                for k in range(0, count * d, LANES):
-                    gather(source, offset + first * d + k, size, V, k)
+            for start in range(0, longest, CHUNK):
+                count = min(CHUNK, longest - start)
+                for s in range(count):
+                    v = V[s * d * LANES : (s + 1) * d * LANES]
+                    read_frame(frames, lanes, share, columns, scales, 0, times, start + s, X, v, d)
+                    map_frame(X, W, runs, factors, v)
                 _cubes(V, P, count, d, U)
-            if n_rows == LANES:
-                for k in range(d):
+            for slot in range(0, n_rows * d, LANES):
+                k = slot // LANES
+                if n_rows == LANES:
                     for n in range(n_packed):
                         store(A, n, load(U, unique[k, n]))
-                    if not powered(A, d, power, room, work, starts):
-                        failed[group] = True
+                else:
+                    _deal(U, unique, slot, n_rows, d, n_packed, A)
+                converged &= powered(A, d, power, poles, room, work, starts)
+                if n_rows == LANES:
                     for n in range(begins[k], begins[k + 1]):
                         entry = moves[1, n]
                         store(E, entry, load(E, entry) + load(work, moves[0, n]) * weights[n])
-            else:
-                for first in range(0, n_rows * d, LANES):
-                    _deal(U, unique, first, n_rows, d, n_packed, A)
-                    if not powered(A, d, power, room, work, starts):
-                        failed[group] = True
-                    _collect(work, moves, weights, begins, first, n_rows, d, E)
+                else:
+                    _collect(work, moves, weights, begins, slot, n_rows, d, E)
+            for k in range(n_entries):
+                for lane in range(n_rows, LANES):
+                    E[k * LANES + lane] = E[k * LANES + n_rows - 1]  # as the rows that they repeat
             for k in range(0, n_entries - LANES + 1, LANES):
-                scatter(E, order, k, target, group * LANES * n_entries, n_entries)
-            scatter(E, order, n_entries - LANES, target, group * LANES * n_entries, n_entries)
+                scatter_rows(E, order, k, out, offsets)
+            scatter_rows(E, order, n_entries - LANES, out, offsets)
+        return converged
 
     return kernel
 

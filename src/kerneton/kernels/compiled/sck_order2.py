@@ -18,15 +18,16 @@ from pathlib import Path
 import numpy as np
 
 from kerneton.kernels.compiled.epn import own_room, powered
+from kerneton.kernels.compiled.frames import CHUNK, map_frame, place_rows, plan, read_frame
 from kerneton.kernels.compiled.lanes import part
-from kerneton.kernels.compiled.order2_steps import FAR, TILE, add_squares, map_frame, pack, read_frame, weigh
-from kerneton.kernels.compiled.simd import LANES, aligned, full, jit, store
+from kerneton.kernels.compiled.rational import poles_of
+from kerneton.kernels.compiled.simd import LANES, aligned, full, jit, load, store
 from kerneton.kernels.compiled.transpose import scatter_rows
 from kerneton.machine.compiled.cache import cached_jit, source_number
 from kerneton.machine.threads import in_threads
 
 MIN_SIDE, MAX_SIDE = 6, 96
-_CHUNK = 8  # frames whose vectors stay in the first cache
+_TILE = 4  # rows and columns of a block of A that is summed together; two rows at a time stay in registers
 
 
 def features(signals, n_frames, table, power, n_threads=1):
@@ -54,17 +55,14 @@ def frame_features(
     """
     B, P, d = len(starts), len(rows), table.shape[1]
     n_entries = d * (d + 1) // 2
-    runs, factors, n_signal = _runs(table.tobytes(), d)
-    order = np.argsort(n_frames, kind="stable")  # neighbours of about one length share a group
-    lengths = np.asarray(n_frames, np.int64)[order]
-    times, at = _times(lengths.tobytes(), table[:, n_signal:].tobytes())
-    places = np.stack([np.asarray(starts, np.int64)[order], lengths, at, order], axis=1)
+    places, times, runs, factors = plan(starts, n_frames, table)
     out = np.empty((B, P * n_entries), frames.dtype) if out is None else out
     n_groups = -(-B * P // LANES)
     failed = np.zeros(n_groups, np.bool_)
     rows, columns = np.ascontiguousarray(rows, np.int64), np.asarray(columns, np.int64)
     scales = np.asarray(scales, frames.dtype)
     given = frames, places, rows, columns, scales, int(unit), times, runs, factors, d, power
+    given = *given, poles_of(power, frames.dtype)
 
     def work(groups):
         room = _workspace(d, frames.dtype, threading.get_ident())
@@ -75,41 +73,8 @@ def frame_features(
     in_threads(work, itertools.pairwise(bounds), n_threads)
     wrong = np.zeros((B, P), np.bool_)
     if failed.any():
-        wrong[order] = np.repeat(failed, LANES)[: B * P].reshape(B, P)
+        wrong[places[:, 3]] = np.repeat(failed, LANES)[: B * P].reshape(B, P)
     return out, wrong
-
-
-@functools.lru_cache(maxsize=32)
-def _runs(table, d):
-    """Entries of v that share a coordinate: its place, how many, whether they need an exponential each, and numbers for them.
-
-    Returns (n_runs, 3) whole numbers; (n_runs, 4 + longest) of first pivot, spacing, 1/σ², amplitude and the constant factors
-    from each pivot to the next; and how many entries are not of time.
-    """
-    place, pivot, inverse, amplitude = np.frombuffer(table).reshape(4, d)
-    n_signal = int((place >= 0).sum())
-    starts = [0, *(np.flatnonzero(np.diff(place[:n_signal])) + 1).tolist(), n_signal]
-    runs, factors = [], np.zeros((len(starts) - 1, 4 + d))
-    for r, (a, b) in enumerate(itertools.pairwise(starts)):
-        spacing = pivot[a + 1] - pivot[a] if b - a > 1 else 0.0
-        # Farther out than this φ is zero, and there the factor from pivot to pivot must still be finite.
-        farthest = np.abs(pivot[a:b]).max() + math.sqrt(FAR / inverse[a])
-        direct = 2 * farthest * spacing * inverse[a] > FAR / max(b - a, 1)
-        runs.append((int(place[a]), b - a, int(direct)))
-        factors[r, :4] = pivot[a], spacing, inverse[a], amplitude[a]
-        if not direct:
-            factors[r, 4 : 4 + b - a - 1] = np.exp(-np.diff(pivot[a:b] ** 2) * inverse[a])
-    return np.asarray(runs, np.int64).reshape(-1, 3), factors, n_signal
-
-
-@functools.lru_cache(maxsize=16)  # cues share recordings and time
-def _times(lengths, table):
-    """z(s/T) of every frame of recordings of some lengths, end to end, (N, Z₃), and where each recording starts, (B,)."""
-    lengths = np.frombuffer(lengths, np.int64)
-    _, pivot, inverse, amplitude = np.frombuffer(table).reshape(4, -1)
-    sizes, which = np.unique(lengths, return_inverse=True)
-    time = np.concatenate([np.arange(1, n + 1) / n for n in sizes])
-    return np.exp((time[:, None] - pivot) ** 2 * -inverse) * amplitude, (np.cumsum(sizes) - sizes)[which]
 
 
 @functools.lru_cache(maxsize=16)  # fresh memory costs more than the work on a single recording
@@ -117,7 +82,7 @@ def _workspace(d, dtype, _thread):
     """A thread's room in float64 and in the precision of the data, starts of sweeps, places of entries among packed ones."""
     wide, limit = _padded(d), 2 * d * d
     doubles = aligned(
-        wide * wide + d * (d + 1) // 2 + LANES + 5 * d + _CHUNK * wide + 3 * d + LANES, np.float64
+        wide * wide + d * (d + 1) // 2 + LANES + 5 * d + CHUNK * wide + 3 * d + LANES, np.float64
     )
     own = aligned(own_room(d, dtype, limit), dtype)
     return doubles, own, np.empty(limit, np.int64), _entries(d)
@@ -125,7 +90,7 @@ def _workspace(d, dtype, _thread):
 
 @jit
 def _padded(d):
-    return (d + TILE - 1) // TILE * TILE
+    return (d + _TILE - 1) // _TILE * _TILE
 
 
 @functools.lru_cache(maxsize=32)
@@ -133,6 +98,52 @@ def _entries(d):
     """Where entry (i, j), i ≤ j, stands in a packed lower triangle."""
     i, j = np.triu_indices(d)
     return j * (j + 1) // 2 + i
+
+
+@jit
+def _add_squares(V, count, wide, U):
+    """U[i, j] += Σ_s v_i v_j over some frames, for the blocks of i ≥ j."""
+    for i in range(0, wide, 2):
+        for j in range(0, i + 1, _TILE):
+            a, b = i * wide + j, (i + 1) * wide + j
+            x0, x1, x2, x3 = load(U, a), load(U, a + 1), load(U, a + 2), load(U, a + 3)
+            y0, y1, y2, y3 = load(U, b), load(U, b + 1), load(U, b + 2), load(U, b + 3)
+            for s in range(count):
+                here = s * wide
+                p, q = load(V, here + i), load(V, here + i + 1)
+                v0, v1 = load(V, here + j), load(V, here + j + 1)
+                v2, v3 = load(V, here + j + 2), load(V, here + j + 3)
+                x0, x1, x2, x3 = x0 + p * v0, x1 + p * v1, x2 + p * v2, x3 + p * v3
+                y0, y1, y2, y3 = y0 + q * v0, y1 + q * v1, y2 + q * v2, y3 + q * v3
+            store(U, a, x0)
+            store(U, a + 1, x1)
+            store(U, a + 2, x2)
+            store(U, a + 3, x3)
+            store(U, b, y0)
+            store(U, b + 1, y1)
+            store(U, b + 2, y2)
+            store(U, b + 3, y3)
+
+
+@jit
+def _pack(U, d, wide, A):
+    """Lower triangle of U."""
+    at = 0
+    for i in range(d):
+        for j in range(i + 1):
+            store(A, at, load(U, i * wide + j))
+            at += 1
+
+
+@jit
+def _weigh(F, d):
+    """√2 off the diagonal: the dot product of the entries that symmetry leaves is that of the matrices."""
+    at = 0
+    for i in range(d):
+        for _ in range(i):
+            store(F, at, load(F, at) * math.sqrt(2.0))
+            at += 1
+        at += 1
 
 
 @jit
@@ -156,6 +167,7 @@ def _compile(sources):
         factors,
         d,
         power,
+        poles,
         doubles,
         own,
         starts,
@@ -175,36 +187,28 @@ def _compile(sources):
         U, A = part(doubles, 0, at), part(doubles, at, n_packed + LANES)
         room = part(doubles, at + n_packed + LANES, 5 * d)
         at += n_packed + LANES + 5 * d
-        V, X = part(doubles, at, _CHUNK * wide), part(doubles, at + _CHUNK * wide, W + 1)
-        share = part(doubles, at + _CHUNK * wide + W + 1, 1)
-        lanes, offsets = np.empty((LANES, 5), np.int64), np.empty(LANES, np.int64)
-        for k in range(_CHUNK * wide):
+        V, X = part(doubles, at, CHUNK * wide), part(doubles, at + CHUNK * wide, W + 1)
+        lanes, share, offsets = np.empty((LANES, 5), np.int64), np.empty(LANES), np.empty(LANES, np.int64)
+        for k in range(CHUNK * wide):
             store(V, k, full(0.0))  # and what pads a vector stays zero
         for group in range(first_group, last_group):
             first = group * LANES
-            longest = 0
-            for lane in range(LANES):
-                row = min(first + lane, n_rows - 1)
-                b, p = row // P, row % P
-                lanes[lane, :3] = places[b, :3]
-                lanes[lane, 3:] = rows[p]
-                offsets[lane] = (places[b, 3] * P + p) * n_entries
-                longest = max(longest, places[b, 1])
-                share[lane] = 1 / (places[b, 1] * math.sqrt(P))
+            n_here = min(LANES, n_rows - first)
+            longest = place_rows(first, n_here, 2, places, rows, n_entries, lanes, share, offsets)
             for k in range(wide * wide):
                 store(U, k, full(0.0))
-            for start in range(0, longest, _CHUNK):
-                count = min(_CHUNK, longest - start)
+            for start in range(0, longest, CHUNK):
+                count = min(CHUNK, longest - start)
                 for s in range(count):
                     v = V[s * wide * LANES : (s * wide + d) * LANES]
-                    read_frame(frames, lanes, columns, scales, unit, times, start + s, X, v, d)
+                    read_frame(frames, lanes, share, columns, scales, unit, times, start + s, X, v, d)
                     map_frame(X, W, runs, factors, v)
-                add_squares(V, count, wide, U)
-            pack(U, d, wide, share, A)
-            if not powered(A, d, power, room, own, starts):
+                _add_squares(V, count, wide, U)
+            _pack(U, d, wide, A)
+            if not powered(A, d, power, poles, room, own, starts):
                 failed[group] = True
                 continue
-            weigh(own, d)
+            _weigh(own, d)
             _write(own, order, n_entries, out, offsets)  # lanes beyond the last row repeat it
 
     return kernel

@@ -21,6 +21,7 @@ from numba.extending import intrinsic, lower_builtin, models, register_model, ty
 # Twice the width of a register in float64: two chains of dependent operations hide each other's latency.
 LANES = 16 if binding.get_host_cpu_features().get("avx512f") else 8
 COLUMNS = {"float32": 4, "float64": 2}  # vectors in a block
+ROW = 16  # vectors in a row
 _CACHE_LINE = 64  # bytes
 
 _F64, _F32, _I64, _I32 = ir.DoubleType(), ir.FloatType(), ir.IntType(64), ir.IntType(32)
@@ -47,6 +48,9 @@ class _VecModel(models.PrimitiveModel):
 _DOUBLES, _MASK = Vec("float64", _F64, LANES), Vec("mask", ir.IntType(1), LANES)
 _VECTORS = {"float64": _DOUBLES, "float32": Vec("float32", _F32, LANES)}
 _BLOCKS = {k: Vec(f"block of {k}", v.element, LANES * COLUMNS[k]) for k, v in _VECTORS.items()}
+
+
+_ROWS = {k: Vec(f"row of {k}", v.element, LANES * ROW) for k, v in _VECTORS.items()}
 
 
 def aligned(n_vectors, dtype):
@@ -220,6 +224,7 @@ def _loader(kinds, repeated=False):
 
 load = _loader(_VECTORS)
 load_block = _loader(_BLOCKS)
+load_row = _loader(_ROWS)
 load_repeated = _loader(_BLOCKS, repeated=True)  # one vector for every column of a block
 
 
@@ -242,51 +247,24 @@ def zero_block(typingctx, buffer):
 
 
 @intrinsic
+def fold(typingctx, x):
+    """The sum of a row's vectors."""
+    vec = next(v for v in _VECTORS.values() if v.element == x.element)
+
+    def emit(context, builder, sig, args):
+        kind = ir.VectorType(_I32, LANES)
+        places = [ir.Constant(kind, list(range(k, k + LANES))) for k in range(0, x.lanes, LANES)]
+        terms = [builder.shuffle_vector(args[0], args[0], place) for place in places]
+        while len(terms) > 1:
+            sums = [builder.fadd(a, b, flags=_FLAGS) for a, b in zip(terms[::2], terms[1::2], strict=False)]
+            terms = sums + terms[2 * len(sums) :]
+        return terms[0]
+
+    return vec(x), emit
+
+
+@intrinsic
 def columns(typingctx, buffer):
     """How many vectors a block has: a constant to the compiler."""
     count = ir.Constant(_I64, COLUMNS[buffer.dtype.name])
     return types.int64(buffer), lambda context, builder, sig, args: count
-
-
-# --- exponents ---------------------------------------------------------------------------------------------
-
-_WHOLE = ir.VectorType(_I64, LANES)
-
-
-def _whole(value):
-    return ir.Constant(_WHOLE, [value] * LANES)
-
-
-@intrinsic
-def mantissa(typingctx, x):
-    """m in [1, 2) of x = m·2^e, x positive and normal."""
-
-    def emit(context, builder, sig, args):
-        bits = builder.and_(builder.bitcast(args[0], _WHOLE), _whole((1 << 52) - 1))
-        return builder.bitcast(builder.or_(bits, _whole(1023 << 52)), _DOUBLES.llvm)
-
-    return x(x), emit
-
-
-@intrinsic
-def exponent(typingctx, x):
-    """e of x = m·2^e, x positive and normal."""
-
-    def emit(context, builder, sig, args):
-        bits = builder.lshr(builder.bitcast(args[0], _WHOLE), _whole(52))
-        return builder.sitofp(builder.sub(bits, _whole(1023)), _DOUBLES.llvm)
-
-    return x(x), emit
-
-
-@intrinsic
-def exp2_whole(typingctx, x):
-    """2^x of whole numbers -1022 ≤ x ≤ 1023, in float32 -126 ≤ x ≤ 127."""
-    element, bias, shift = (_I64, 1023, 52) if x.element is _F64 else (_I32, 127, 23)
-    kind = ir.VectorType(element, LANES)
-
-    def emit(context, builder, sig, args):
-        bits = builder.add(builder.fptosi(args[0], kind), ir.Constant(kind, [bias] * LANES))
-        return builder.bitcast(builder.shl(bits, ir.Constant(kind, [shift] * LANES)), x.llvm)
-
-    return x(x), emit
