@@ -25,7 +25,7 @@ from kerneton import (
 )
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine import room
-from kerneton.recognize import growth, packed, training
+from kerneton.recognize import final_machine, growth, packed, training
 from kerneton.recognize.sample import sample_rows
 
 
@@ -45,9 +45,11 @@ def recognizer(**options):
 def large(monkeypatch):
     """Everything is large, and everything is in the sample."""
     monkeypatch.setattr(training, "GRAM_LIMIT", 10)
+    monkeypatch.setattr(training, "CHOICE_LIMIT", 10)
     monkeypatch.setattr(growth, "BLOCK", 7)
-    monkeypatch.setattr(growth, "PASSES", None)
-    monkeypatch.setattr(growth, "TOL", 1e-7)
+    monkeypatch.setattr(final_machine, "SETTLED", 0.0)
+    monkeypatch.setattr(final_machine, "STEPS", 100)
+    monkeypatch.setattr(final_machine, "TOL", 1e-7)
     return monkeypatch
 
 
@@ -89,6 +91,20 @@ def test_a_smaller_sample_chooses_and_all_recordings_train(large, data):
     assert (model.predict(data) == data.labels).mean() > 0.9
     few = recognizer()._fit([data[i] for i in range(36)], data.labels, None)
     assert difference(model, few) > 1e-3  # the sample has a mean and weights of its own
+
+
+def test_choices_on_a_sample_and_the_machine_on_gram_matrices(large, data):
+    """Between the two limits: the machine that passes over blocks give in the end."""
+    large.setattr(growth, "SAMPLE", 18)
+    model = make_recognizer(view="free", mirror=False, calibrate=True)
+    by_passes = model.fit(data, data.labels).machine_.coef_
+    large.setattr(training, "GRAM_LIMIT", len(data))
+    large.setattr(growth, "machine_from_blocks", None)  # not asked
+    by_gram = model.fit(data, data.labels).machine_.coef_
+    assert np.linalg.norm(by_gram - by_passes) < 1e-3 * np.linalg.norm(by_gram)
+    assert sum(model.trials_[0].right) <= 18  # the sample chose
+    kept = model.fit(data, data.labels, keep=True)  # features of all are kept: all choose
+    assert sum(kept.trials_[0].right) > 18
 
 
 def test_a_stopped_fit_goes_on(large, data, tmp_path):
@@ -239,8 +255,9 @@ def test_more_than_gram_matrices_can_hold_are_encoded_once(large, data):
 
 _FIT = """
 import sys, test_growth
-from kerneton.recognize import growth, training
-training.GRAM_LIMIT, growth.BLOCK, growth.PASSES, growth.TOL = 10, 7, None, 1e-7
+from kerneton.recognize import final_machine, growth, training
+training.GRAM_LIMIT, growth.BLOCK = 10, 7
+final_machine.SETTLED, final_machine.STEPS, final_machine.TOL = 0.0, 100, 1e-7
 data = test_growth.make_actions(["wave", "clap", "bow"], n_subjects=4, n_takes=3)
 write = growth.write_packed
 
@@ -294,7 +311,7 @@ def test_a_disk_that_is_full_in_the_middle(large, data, tmp_path):
 
 
 def test_a_block_damaged_between_two_passes(large, data, tmp_path):
-    solve, damaged = growth.solve_blocks, []
+    solve, damaged = final_machine.solve_blocks, []
 
     def damaging(blocks, *arguments, **options):
         reduce = blocks.reduce
@@ -311,7 +328,7 @@ def test_a_block_damaged_between_two_passes(large, data, tmp_path):
         blocks.reduce = between
         return solve(blocks, *arguments, **options)
 
-    large.setattr(growth, "solve_blocks", damaging)
+    large.setattr(final_machine, "solve_blocks", damaging)
     with pytest.raises(
         DataError, match=r"000004\.block: the block was changed after it was written; delete it"
     ):

@@ -7,7 +7,7 @@ import pytest
 
 from kerneton import make_recognizer
 from kerneton.experiments.bench.scale import labelled
-from kerneton.recognize import growth, on_device, training
+from kerneton.recognize import final_machine, on_device, training
 
 torch = pytest.importorskip("torch")
 
@@ -39,8 +39,10 @@ def test_gaps_are_filled_as_before(recordings):
 
 def test_a_large_fit_on_a_device_is_that_of_the_host(recordings, monkeypatch):
     monkeypatch.setattr(training, "GRAM_LIMIT", 10)
-    monkeypatch.setattr(growth, "PASSES", None)
-    monkeypatch.setattr(growth, "TOL", 1e-7)
+    monkeypatch.setattr(training, "CHOICE_LIMIT", 10)
+    monkeypatch.setattr(final_machine, "SETTLED", 0.0)
+    monkeypatch.setattr(final_machine, "STEPS", 100)
+    monkeypatch.setattr(final_machine, "TOL", 1e-7)
     monkeypatch.setattr(on_device, "_MOST", 7)
     labels = [s.label for s in recordings]
     model = make_recognizer(view="free", mirror=True)

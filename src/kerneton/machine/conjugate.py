@@ -16,19 +16,23 @@ def conjugate_gradients(
     rtol: Any,
     moved: Callable[[np.ndarray, Any], None] | None = None,
     most: int = 500,
+    precondition: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Any]:
     """Solve one system ``A x = b`` per row, those that are not done in one product; answers x and ``bᵀx`` per row.
 
     ``system(V, rows)`` multiplies some rows, ``moved(rows, lengths)`` is told how far what was last given to ``system`` was
-    gone. A row ends when its residual is ``rtol`` of what it was, all after ``most`` products.
+    gone. A row ends when its residual is ``rtol`` of what it was, all after ``most`` products. ``precondition`` multiplies
+    residuals with what is nearly the inverse of A, in whose norm they are then measured.
 
     >>> x, gain = conjugate_gradients(lambda V, rows: 2 * V, np.array([[2.0, 4.0]]), 1e-6)
     >>> x.tolist(), gain.tolist()
     ([[1.0, 2.0]], [10.0])
     """
+    precondition = precondition or (lambda V: V)
     x, r = rhs * 0.0, rhs + 0.0
     rows = np.arange(len(rhs))
-    p, rz = r + 0.0, (r * r).sum(1)
+    p = precondition(r) + 0.0
+    rz = (r * p).sum(1)
     goal, gain = rtol**2 * rz, rz * 0.0
     for _ in range(most):
         going = to_numpy(rz[rows] > goal[rows])
@@ -42,7 +46,8 @@ def conjugate_gradients(
         r[rows] -= length[:, None] * q
         if moved is not None:
             moved(rows, length[:, None])
-        new = (r[rows] * r[rows]).sum(1)
-        p = r[rows] + (new / rz[rows])[:, None] * p
+        z = precondition(r[rows])
+        new = (r[rows] * z).sum(1)
+        p = z + (new / rz[rows])[:, None] * p
         rz[rows] = new
     return x, gain

@@ -25,12 +25,14 @@ from kerneton.machine.blocks import Blocks, hinge_gradient, inner_and_sum, sum_a
 from kerneton.machine.classes import one_vs_rest
 from kerneton.machine.conjugate import conjugate_gradients
 from kerneton.machine.gram import filled
+from kerneton.machine.precondition import Sample
 from kerneton.machine.threads import one_blas_thread
 
 _PROBES = 16  # random sums of recordings from which c is estimated
 _EXACT = 512  # recordings up to which each is a probe of its own, so that c is exact
 _SEARCH_STEPS = 60
-_AT_ONCE = 8  # products with the Hessian for one Newton step where passes are counted
+_AT_ONCE = 4  # products with the Hessian for one Newton step where scores need only settle
+_FOR_SCALE = 3  # products for c there
 
 
 class PrimalMachine(NamedTuple):
@@ -53,10 +55,11 @@ def solve_blocks(
     weights: np.ndarray | None = None,
     scale: float | None = None,
     tol: float = 1e-5,
-    max_passes: int | None = None,
+    settled: float = 0.0,
     max_iter: int = 100,
     seed: int = 0,
     start: tuple[Any, Any] | None = None,
+    sample: tuple[np.ndarray, np.ndarray] | None = None,
     progress: Progress | None = None,
 ) -> PrimalMachine:
     """One-against-rest machines with squared hinge loss on features that come block by block.
@@ -64,9 +67,10 @@ def solve_blocks(
     ``codes`` (n,) are classes 0..k-1 in the order of the blocks' rows; two classes have one row, that of class 1. ``scaling`` is ρ², as in
     `kerneton.machine.folds.machines`, to whose answer this one is equal; ``weights`` (n_rows, n) are factors s of C. ``scale`` is c where it is known; otherwise it
     is exact for up to 512 recordings and estimated from 16 seeded sums of recordings beyond. A class is done
-    when its gradient is ``tol`` of what it was at zero. With ``max_passes`` Newton steps
-    are solved for by at most eight products each, and none is begun after so many passes: scores have long settled when weights
-    still move in directions that recordings hardly show. ``start`` are weights and intercepts to begin with.
+    when its gradient is ``tol`` of what it was at zero. With ``settled`` it is done, too, when a Newton step, solved for by at most four
+    products, has changed its scores by less (root mean square over recordings; a margin is 1): scores have long settled when weights
+    still move in directions that recordings hardly show. ``start`` are weights and intercepts to begin with, ``sample`` the
+    positions of some recordings and their features, from which `kerneton.machine.precondition` makes a preconditioner.
 
     >>> from kerneton.machine.blocks import in_memory
     >>> X = np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 0.5]])
@@ -80,8 +84,10 @@ def solve_blocks(
     if n != len(codes):
         raise DataError(f"the blocks have {n} rows in all, expected {len(codes)}, one per label")
     with one_blas_thread():
-        problem = _Problem(blocks, codes, C, scaling, weights, max_passes)
-        total = None if max_passes is None else max_passes + _AT_ONCE
+        problem = _Problem(blocks, codes, C, scaling, weights, settled)
+        if sample is not None:
+            problem.sample = Sample(sample[1], sample[0], codes[sample[0]], n, blocks.like)
+        total = 2 + _FOR_SCALE + max_iter * (_AT_ONCE + 1) if settled else None
         shown = iter((progress or silent)(itertools.count(), total=total, desc="passes over the features"))
         problem.shown = shown
         try:
@@ -102,14 +108,12 @@ class _Problem:
         C: float,
         scaling: float,
         weights: Any,
-        max_passes: int | None,
+        settled: float = 0.0,
     ) -> None:
         self.blocks, self.codes, self.rho = blocks, np.asarray(codes), scaling**0.5
         self.xp = namespace_of(blocks.like)
-        self.n_passes, self.most = 0, np.inf if max_passes is None else max_passes
-        self.at_once = (
-            500 if max_passes is None else _AT_ONCE
-        )  # products with the Hessian for one Newton step
+        self.n_passes, self.settled = 0, settled
+        self.sample: Sample | None = None
         self.sizes = np.bincount(self.codes)
         self.counts = self._array(self.sizes)
         self.signs = self._array(one_vs_rest(self.codes, len(self.sizes)))
@@ -141,9 +145,7 @@ class _Problem:
         if penalty > 0 and size > 1e-12 * squares / n:  # or no class has two recordings that differ
             self.alpha = penalty / size
         if self.alpha:
-            self.scale = (
-                squares / self._energy(probes) * (1 if exact else _PROBES) if scale is None else scale
-            )
+            self.scale = scale or squares / self._energy(probes) * (1 if exact else _PROBES)
 
     def _pass(self, W: Any, factors: Any, constants: Any) -> tuple[Any, Any]:
         """Inner products (r, n) of rows of W with recordings, and ``Σ_i (factors inner + constants)_i x_i``."""
@@ -159,10 +161,16 @@ class _Problem:
         """Σ uᵀ(I + α S)⁻¹u over probes u = Σ_i z_i x_i, whose mean is the sum over recordings."""
 
         def system(V: Any, _: np.ndarray) -> Any:
-            none = self._zeros(len(V), len(self.codes))
-            return V + self._pass(V, none + self.alpha, none)[1] - self.alpha * self._between(V)
+            none, out = self._zeros(len(V), len(self.codes)), V + 0.0
+            V = V[:, :-1]
+            out[:, :-1] += self._pass(V, none + self.alpha, none)[1] - self.alpha * self._between(V)
+            return out
 
-        return float(conjugate_gradients(system, probes, 1e-6, most=self.at_once)[1].sum())
+        rhs = self._zeros(len(probes), probes.shape[1] + 1)
+        rhs[:, :-1] = probes
+        nearly = None if self.sample is None else self.sample.inverse(c=1.0, share=self.alpha)
+        most = _FOR_SCALE if self.settled else 500
+        return float(conjugate_gradients(system, rhs, 1e-6, most=most, precondition=nearly)[1].sum())
 
     def _between(self, V: Any) -> Any:
         """Σ_c n_c μ_c μ_cᵀ of every row of V: what the scatter within classes is less than all of it."""
@@ -225,13 +233,16 @@ class _Problem:
             norms = _norms(gradient) / first[rows]
             going = norms > tol
             rows, gradient, norms = rows[going], gradient[going], norms[going]
-            if not len(rows) or self.n_passes >= self.most:
+            if not len(rows):
                 break
             n_iter += 1
             step, along = self._step(rows, f[rows], gradient, norms)
             length = self._length(rows, W[rows], f[rows], step, along)[:, None]
             W[rows] += length * step
             f[rows] += length * along
+            rows = rows[_norms(length * along) > self.settled * len(self.codes) ** 0.5]
+            if not len(rows):
+                break
             gradient = self._gradient(rows, W[rows], f[rows])
         coef, intercept = to_numpy(W[:, :-1]), self.rho * to_numpy(W[:, -1])
         return PrimalMachine(coef, intercept, n_iter, self.n_passes, not len(rows))
@@ -250,8 +261,16 @@ class _Problem:
 
         # The nearer to the end, the more exactly a step is solved for: convergence is then faster than linear.
         forcing = self._array(np.minimum(0.1, norms**0.5))
-        step, _ = conjugate_gradients(system, -gradient, forcing, moved, self.at_once)
+        most = _AT_ONCE if self.settled else 500
+        step, _ = conjugate_gradients(system, -gradient, forcing, moved, most, self._preconditioner(weights))
         return step, along
+
+    def _preconditioner(self, weights: Any) -> Any:
+        """The Hessian of the sample, the same for all classes: with the mean of their curvatures."""
+        if self.sample is None:
+            return None
+        c, curvature = self.scale, to_numpy(weights[:, self.sample.rows]).mean(0)
+        return self.sample.inverse(c=c, share=self.alpha / c, curvature=curvature, rho=self.rho)
 
     def _length(self, rows: np.ndarray, W: Any, f: Any, step: Any, along: Any) -> Any:
         """How far to go, (r,): the root of the slope along the step, which grows, between nothing and twice the step."""

@@ -1,9 +1,10 @@
-"""Fits beyond the reach of Gram matrices: choices on a sample of the recordings, the machine on all of them, block by block.
+"""Fits of many recordings: choices on a sample of them, the machine on all.
 
-Up to 3,000 recordings everything is fitted on Gram matrices. Beyond, a sample of `SAMPLE` recordings, spread over classes and
+Up to 1,000 recordings all of them take part in everything. Beyond, a sample of `SAMPLE` recordings, spread over classes and
 subjects with a fixed seed, decides what is decided once: view, mirroring, sums, C, penalty, weights of joints, the mean on which
-features are centred, and the calibration. The final machine sees every recording: features are computed in blocks of
-`BLOCK` recordings, kept in memory, on disk or on a cluster, and `kerneton.machine.primal` passes over them.
+features are centred, and the calibration. The final machine sees every recording: up to 3,000 it is solved on their Gram
+matrices; beyond, features are computed in blocks of `BLOCK` recordings, kept in memory, on disk or on a cluster, and
+`kerneton.machine.primal` passes over them.
 """
 
 from __future__ import annotations
@@ -19,24 +20,19 @@ from typing import Any
 import joblib
 import numpy as np
 
-from kerneton.data.arrays import asarray_like
 from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine.blocks import Blocks, LocalBlocks, sum_and_squares
-from kerneton.machine.classes import class_weights
-from kerneton.machine.primal import solve_blocks
+from kerneton.machine.blocks import Blocks, LocalBlocks
 from kerneton.machine.threads import count_threads
 from kerneton.recognize import training
+from kerneton.recognize.final_machine import machine_from_blocks, machine_from_features
 from kerneton.recognize.packed import pack, read_packed, write_packed
 from kerneton.recognize.sample import check_large, sample_rows
-from kerneton.recognize.training import machine_options
 
-SAMPLE = 800  # recordings of the sample beyond
+SAMPLE = 1000  # recordings of the sample
 BLOCK = 256  # recordings per block
-PASSES = 24  # over all blocks, after which no Newton step is begun
-TOL = 1e-5  # of the solver, where passes are not counted
 MEMORY = 2**30  # bytes of features that stay in memory; more go to disk
 HALVE = 2**33  # bytes of features beyond which those on disk are rounded to 16 bits
 
@@ -68,7 +64,7 @@ def add(model: Any, X: Any, y: Any, groups: Any = None) -> Any:
     both = None if people is None else [*people, *groups]
     every = [*encoder.sequences, *sequences]
     # Beyond Gram matrices all are encoded by what a new sample chooses: features that were kept are of no use.
-    larger = None if training.is_large(model.machine, len(every)) else encoder.extended(sequences)
+    larger = None if training.is_large(model, len(every), True) else encoder.extended(sequences)
     return model._fit(every, [*labels, *y], both, {"keep": True}, larger)
 
 
@@ -107,6 +103,15 @@ def fit_large(
             model.save(kept)
     timing["selection_s"] = time.perf_counter() - start
     start = time.perf_counter()
+    if len(sequences) <= training.GRAM_LIMIT:
+        parts = [sequences[i : i + BLOCK] for i in range(0, len(sequences), BLOCK)]
+        shown = (model.progress or silent)(parts, total=len(parts), desc="encoding blocks")
+        X = np.concatenate([model.features(part) for part in shown])
+        timing["encoding_s"] = time.perf_counter() - start
+        start = time.perf_counter()
+        model.machine_ = machine_from_features(model, X, codes)
+        timing["solver_s"] = time.perf_counter() - start
+        return model
     client = client or active_client()
     blocks: Any
     folder: Path | None
@@ -121,7 +126,9 @@ def fit_large(
     try:
         timing["encoding_s"] = time.perf_counter() - start
         start = time.perf_counter()
-        model.machine_ = _machine(model, blocks, codes)
+        model.machine_ = machine_from_blocks(
+            model, blocks, codes, rows, model.features([sequences[i] for i in rows])
+        )
         timing["solver_s"] = time.perf_counter() - start
     finally:
         if folder is not None and scratch is None:
@@ -190,59 +197,3 @@ def _local(
         raise
     shutil.rmtree(folder, ignore_errors=True)
     return made(lambda i: model.features(parts[i])), None
-
-
-def _machine(model: Any, blocks: Blocks, codes: np.ndarray) -> Any:
-    """The machine of all recordings: as `average_machines`, from blocks."""
-    machine, classes = model.machine_, model.classes_
-    options = machine_options(machine, classes)
-    weights = class_weights(codes, len(classes), options["class_weight"])
-    sizes = {name: int(b.kernel_.block_sizes_.sum()) for name, b in model.branches_.items()}
-    coef: Any = 0.0
-    intercept: Any = 0.0
-    n_iter = 0
-    for mixture in model.mixtures_:
-        shares = np.concatenate(
-            [np.full(size, mixture.shares.get(n, 0.0) ** 0.5) for n, size in sizes.items()]
-        )
-        found = solve_blocks(
-            Weighted(blocks, shares),
-            codes,
-            mixture.C,
-            penalty=mixture.penalty,
-            scaling=options["scaling"],
-            weights=weights,
-            tol=TOL,
-            max_passes=PASSES,
-            start=(machine.coef_ / np.where(shares > 0, shares, 1.0), machine.intercept_),
-            progress=model.progress,
-        )
-        coef = coef + shares * found.coef / len(model.mixtures_)
-        intercept = intercept + found.intercept / len(model.mixtures_)
-        n_iter = max(n_iter, found.n_iter)
-    dtype = machine.coef_.dtype
-    state = {"classes": classes, "coef": coef.astype(dtype), "intercept": intercept.astype(dtype)}
-    machine.set_state(state | {"n_iter": n_iter})
-    return machine
-
-
-class Weighted:
-    """Blocks whose features are multiplied by factors (d,), without touching them.
-
-    >>> from kerneton.machine.blocks import in_memory, inner_and_sum
-    >>> blocks = Weighted(in_memory([np.ones((1, 2))]), np.array([1.0, 2.0]))
-    >>> blocks.reduce(inner_and_sum, np.ones((1, 1)))[1].tolist()
-    [[1.0, 2.0]]
-    """
-
-    def __init__(self, blocks: Blocks, factors: np.ndarray) -> None:
-        self.blocks, self.shape, self.like = blocks, blocks.shape, blocks.like
-        self.factors = asarray_like(factors, blocks.like)
-
-    def reduce(self, work: Any, *columns: np.ndarray, shared: Any = None) -> tuple[Any, np.ndarray]:
-        if work is sum_and_squares:
-            shared = self.factors**2
-        elif shared is not None:
-            shared = shared * self.factors
-        inner, total = self.blocks.reduce(work, *columns, shared=shared)
-        return inner, total * self.factors

@@ -131,7 +131,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         sequences, y, classes, codes = training.check_training(X, y, groups)
         groups = training.known_subjects(sequences, groups)
         large, keep = training.split_options(options)
-        if options is not None and training.is_large(self.machine, len(sequences)):
+        if options is not None and training.is_large(self, len(sequences), keep):
             return training.fit_large(self, sequences, y, groups, codes, **large)
         named, search = {name: clone(branch) for name, branch in self.branches}, self.search
         if self.any_skeleton and (kind := skeleton_kind(sequences)).differs:

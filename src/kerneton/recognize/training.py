@@ -111,13 +111,14 @@ def check_recognizer(model: Any) -> None:
         raise ParameterError(f"search and calibration need a LinearSVM, got {type(model.machine).__name__}")
 
 
-GRAM_LIMIT = 3000  # recordings up to which machines are solved on Gram matrices
+CHOICE_LIMIT = 1000  # recordings up to which all of them take part in a search
+GRAM_LIMIT = 3000  # recordings up to which the final machine is solved on Gram matrices
 
 
-def is_large(machine: Any, n: int) -> bool:
-    """Whether so many recordings are fitted block by block, see `kerneton.recognize.growth`."""
-    linear = machine is None or getattr(machine, "loss", None) == "squared_hinge"
-    return linear and n > GRAM_LIMIT
+def is_large(model: Any, n: int, keep: bool = False) -> bool:
+    """Whether a recogniser fits so many recordings by `kerneton.recognize.growth`; one that keeps their features chooses on all."""
+    linear = model.machine is None or getattr(model.machine, "loss", None) == "squared_hinge"
+    return linear and n > (GRAM_LIMIT if model.search is None or keep else CHOICE_LIMIT)
 
 
 def split_options(options: dict[str, Any] | None) -> tuple[dict[str, Any], bool]:

@@ -33,6 +33,7 @@ PARTS = {
     "svm": "linear_svm",
     "scale": "scale",
     "scale-growth": "large",
+    "scale-stopping": "stopping",
     "scale-100k": "scale_100k",
     "stream": "stream",
     "gpu": "gpu",
