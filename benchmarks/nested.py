@@ -95,7 +95,7 @@ class Side:
         branches, search, kind = dict(model.branches), model.search, skeleton_kind(known)
         if kind.differs:
             branches, search = suited(branches, search, kind)
-        found = search.run(branches, Encoder(known, 1).grams, self.codes, self.folds)
+        found = search.run(branches, Encoder(known, 1).trials(self.codes, self.folds))
         self.variant, self.cues, self.layout = found.variant, found.branches, data.layout
         self.tests = [] if test is None else list(data.select(test))
         self.recordings = [*known, *(cut(s) for s in known), *self.tests]

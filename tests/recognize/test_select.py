@@ -26,7 +26,8 @@ from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.folds import subject_folds
 from kerneton.machine.gram import scatter_penalty
 from kerneton.recognize.encoder import Encoder
-from kerneton.recognize.search import fold_grams, with_parameters
+from kerneton.recognize.search import with_parameters
+from kerneton.recognize.trials import fold_grams
 
 
 def cue(kernel, **options):

@@ -13,7 +13,8 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores, split_rows, subject_folds
 from kerneton.recognize.branch import Branch, branch_key
 from kerneton.recognize.encoder import Encoder, fold_options, is_weighted
-from kerneton.recognize.search import Mixture, Outcome, Search, fold_grams, score_sum
+from kerneton.recognize.search import Mixture, Outcome, Search
+from kerneton.recognize.trials import LocalTrials, fold_grams, score_sum
 
 
 @dataclass
@@ -49,7 +50,7 @@ class SplitGrams:
 
     def choose(self, search: Search, branches: Mapping[str, Branch]) -> Outcome:
         """Choose inside the training subjects, as a `Recognizer` does."""
-        return search.run(branches, self.grams, self.codes, self.folds)
+        return search.run(branches, LocalTrials(self.grams, self.codes, self.folds))
 
     def validation(self, cues: Sequence[Branch], C: float, penalty: float) -> float:
         """Accuracy of a sum of cues on held-out training subjects."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import kerneton
+from kerneton.data.progress import Progress
 from kerneton.exceptions import KernetonError, ParameterError, import_extra
 from kerneton.machine.blocks import Work
 from kerneton.machine.threads import one_blas_thread
@@ -42,8 +43,8 @@ def connect(address: str) -> Any:
 def check_workers(client: Any) -> None:
     """Every worker must have this version of kerneton."""
     # Nothing of ours is sent: a worker that lacks it could not even read the question.
-    asked = "__import__('kerneton').__version__"
-    found = _asked(lambda: client.run(eval, asked, on_error="return"))
+    question = "__import__('kerneton').__version__"
+    found = asked(lambda: client.run(eval, question, on_error="return"))
     if not found:
         raise ParameterError("the Dask cluster has no workers")
     wrong = [
@@ -68,8 +69,16 @@ class ClusterBlocks:
         self.client, self.blocks, self.ends, self.dtype = client, list(blocks), np.cumsum(sizes), dtype
         self.shape = int(self.ends[-1]), n_features
 
+    def wait(self, progress: Progress) -> None:
+        """Until all blocks are encoded; the first that cannot be is an error."""
+        from distributed import as_completed
+
+        for block in progress(as_completed(self.blocks), total=len(self.blocks), desc="encoding blocks"):
+            if block.status == "error":
+                asked(block.result)
+
     def reduce(self, work: Work, *columns: np.ndarray, shared: Any = None) -> tuple[Any, np.ndarray]:
-        return _asked(lambda: self._reduce(work, columns, shared))
+        return asked(lambda: self._reduce(work, columns, shared))
 
     def _reduce(self, work: Work, columns: tuple[np.ndarray, ...], shared: Any) -> tuple[Any, np.ndarray]:
         starts = [0, *self.ends[:-1]]
@@ -118,22 +127,11 @@ class ClusterBlocks:
 
 
 def encoded_on(client: Any, model: Any, sequences: Sequence[Any], size: int) -> ClusterBlocks:
-    """Features of recordings, encoded on the workers, where they stay."""
-    check_workers(client)
+    """Features of recordings, which workers encode and keep; `ClusterBlocks.wait` waits for them."""
     parts = [list(sequences[i : i + size]) for i in range(0, len(sequences), size)]
     fitted = client.submit(_same, _bare(model), pure=False)
     blocks = [client.submit(_encoded, fitted, part, pure=False) for part in parts]
     widths = [int(branch.kernel_.block_sizes_.sum()) for branch in model.branches_.values()]
-    from distributed import wait
-
-    progress = model.progress
-    if progress is None:
-        _asked(lambda: wait(blocks))
-    else:
-        from distributed import as_completed
-
-        for _ in progress(as_completed(blocks), total=len(blocks), desc="encoding blocks"):
-            pass
     return ClusterBlocks(
         client, blocks, [len(part) for part in parts], sum(widths), model.machine_.coef_.dtype
     )
@@ -146,7 +144,7 @@ def mapped(
     check_workers(client)
     fitted = client.submit(_same, _bare(model), pure=False)
     parts = [list(sequences[i : i + size]) for i in range(0, len(sequences), size)]
-    return _asked(lambda: client.gather([client.submit(work, fitted, part, pure=False) for part in parts]))
+    return asked(lambda: client.gather([client.submit(work, fitted, part, pure=False) for part in parts]))
 
 
 def _bare(model: Any) -> Any:
@@ -158,7 +156,7 @@ def _bare(model: Any) -> Any:
     return bare
 
 
-def _asked(ask: Callable[[], Any]) -> Any:
+def asked(ask: Callable[[], Any]) -> Any:
     """An answer of the cluster; one that has gone is an error of its own."""
     try:
         return ask()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -13,9 +13,13 @@ from sklearn.base import clone
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.kernels.signals import keeping_signals
 from kerneton.machine.compiled import load
-from kerneton.machine.folds import BlockGrams
+from kerneton.machine.folds import BlockGrams, Folds
 from kerneton.machine.threads import in_threads
 from kerneton.recognize.branch import Branch, block_sizes, branch_key, step_key
+from kerneton.recognize.trials import LocalTrials, Trials
+
+if TYPE_CHECKING:
+    from kerneton.data.progress import Progress
 
 _KEPT = 2**30  # bytes of inner products that a fit keeps; others are computed again when needed
 
@@ -52,6 +56,10 @@ class Encoder:
         self._frames: Any = None  # recordings end to end; False where they cannot be
         self._long: dict[Any, SkeletonSequence] = {}
 
+    def __reduce__(self) -> Any:
+        """A copy for another process takes the recordings along, and nothing that was computed from them."""
+        return Encoder, (self.sequences, self.n_threads)
+
     def encoded(self, branch: Branch) -> Encoded:
         """Features of the training recordings as the branch's kernel gives them without weighting."""
         kernel = plain_kernel(branch.kernel)
@@ -72,6 +80,10 @@ class Encoder:
         if sum(grams.blocks.nbytes for grams in (found, *self._grams.values())) <= _KEPT:
             self._grams[key] = found
         return found
+
+    def trials(self, codes: np.ndarray, folds: Folds, progress: Progress | None = None) -> Trials:
+        """Where a search tries its candidates on these recordings."""
+        return LocalTrials(self.grams, codes, folds, progress, self.n_threads)
 
     def fit(self, branch: Branch, y: np.ndarray) -> np.ndarray:
         """Fit a branch on the training recordings and return their features, scaled and weighted."""

@@ -91,13 +91,20 @@ def fit_large(
     )
     timing = model.timing_ = {}
     start = time.perf_counter()
+    sample, encoder, client = [sequences[i] for i in rows], None, client or active_client()
+    if client is not None:
+        from kerneton.recognize.cluster import check_workers, encoded_on
+        from kerneton.recognize.cluster_trials import ClusterEncoder
+
+        check_workers(client)
+        encoder = ClusterEncoder(client, sample, count_threads(model.n_jobs))
     kept = None if scratch is None else Path(scratch) / f"{key}.kern"
     if kept is not None and kept.exists():
         from kerneton.recognize.model_file import load
 
         model.__dict__ |= {k: v for k, v in load(kept).__dict__.items() if k.endswith("_")}
     else:
-        model._fit([sequences[i] for i in rows], y[rows], some)
+        model._fit(sample, y[rows], some, encoder=encoder)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
             model.save(kept)
@@ -112,23 +119,21 @@ def fit_large(
         model.machine_ = machine_from_features(model, X, codes)
         timing["solver_s"] = time.perf_counter() - start
         return model
-    client = client or active_client()
     blocks: Any
     folder: Path | None
     if client is not None:
-        from kerneton.recognize.cluster import encoded_on
-
         blocks, folder = encoded_on(client, model, sequences, BLOCK), None
     else:
         blocks, folder = _on_device(model, sequences, scratch), None
         if blocks is None:
             blocks, folder = _local(model, sequences, scratch, key)
     try:
+        features = model.features(sample)
+        if client is not None:
+            blocks.wait(model.progress or silent)
         timing["encoding_s"] = time.perf_counter() - start
         start = time.perf_counter()
-        model.machine_ = machine_from_blocks(
-            model, blocks, codes, rows, model.features([sequences[i] for i in rows])
-        )
+        model.machine_ = machine_from_blocks(model, blocks, codes, rows, features)
         timing["solver_s"] = time.perf_counter() - start
     finally:
         if folder is not None and scratch is None:

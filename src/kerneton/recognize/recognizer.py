@@ -149,7 +149,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
             strength = [float(getattr(machine, name, 0.0)) for name in ("C", "within_class_penalty")]
             self.mixtures_ = [Mixture(dict.fromkeys(branches, 1.0), *strength)]
         else:
-            found = search.run(branches, encoder.grams, codes, folds, self.progress, encoder.n_threads)
+            found = search.run(branches, encoder.trials(codes, folds, self.progress))
             self.variant_, self.variant_scores_ = found.variant, found.variant_scores
             self.trials_, self.chosen_, self.search_ = found.trials, found.chosen, search
             self.branches_, self.mixtures_ = found.branches, found.mixtures

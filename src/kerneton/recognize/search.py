@@ -5,28 +5,21 @@ from __future__ import annotations
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from kerneton.data.validation import check_choice, check_in, check_positive
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
-from kerneton.machine.threads import in_threads
 from kerneton.recognize.branch import Branch, branch_key
-
-if TYPE_CHECKING:
-    from kerneton.data.progress import Progress
+from kerneton.recognize.trials import Trials
 
 log = logging.getLogger(__name__)
 
-FoldGrams = list[tuple[np.ndarray, np.ndarray]]  # (train, train) and (held out, train), one pair per fold
 Failures = dict[tuple[str, str], list[str]]  # variants that a branch could not do, by branch and reason
-Scores = dict[tuple[float, float], tuple[float, float, tuple[int, ...]]]  # as `score_sum` gives them
 
 
 @dataclass(frozen=True)
@@ -146,16 +139,12 @@ class Search(BaseEstimator):
     def run(
         self,
         branches: Mapping[str, Branch],
-        grams: Callable[[Branch], BlockGrams],
-        codes: np.ndarray,
-        folds: Folds,
-        progress: Progress | None = None,
-        n_threads: int = 1,
+        trials: Trials,
     ) -> Outcome:
-        """Choose; ``grams`` gives the inner products of a branch's features on the training recordings."""
+        """Choose; ``trials`` tries candidates on the training recordings, here or on a cluster."""
         self.check(list(branches))
         variants = dict(self.variants or {"": {}})
-        found, failures = self._fold_grams(branches, grams, codes, folds, progress)
+        found, failures = self._fold_grams(branches, trials)
         for (name, reason), where in failures.items():  # a line for each branch and reason
             which = "" if len(where) == len(variants) > 1 else f" ({'; '.join(where)})"
             log.warning("cue %s%s is left out: %s", name, which, reason)
@@ -165,45 +154,43 @@ class Search(BaseEstimator):
         sums = [tuple((id(found[variant, n]), w) for n, w in c.items()) for variant, c in candidates]
         made = [[(found[variant, n], w) for n, w in c.items()] for variant, c in candidates]
         parts = dict(zip(sums, made, strict=True))
-        score = partial(score_sum, codes=codes, folds=folds, Cs=self.Cs, penalties=self.penalties)
-        told = progress(list(parts.values()), desc="candidates") if progress else parts.values()
-        scored = dict(zip(parts, in_threads(score, told, n_threads), strict=True))
-        trials = [
+        scored = dict(zip(parts, trials.scores(list(parts.values()), self.Cs, self.penalties), strict=True))
+        tried = [
             Trial(variant, tuple(c), C, accuracy, spread, tuple(c.values()), penalty, right)
             for (variant, c), key in zip(candidates, sums, strict=True)
             for (penalty, C), (accuracy, spread, right) in scored[key].items()
         ]
-        if not trials:
+        if not tried:
             raise DataError(f"no candidate could be computed on these recordings: {next(iter(failures))[1]}")
-        return self._choose(trials, branches)
+        return self._choose(tried, branches)
 
     def _fold_grams(
-        self,
-        branches: Mapping[str, Branch],
-        grams: Callable[[Branch], BlockGrams],
-        codes: np.ndarray,
-        folds: Folds,
-        progress: Progress | None,
-    ) -> tuple[dict[tuple[str, str], FoldGrams], Failures]:
+        self, branches: Mapping[str, Branch], trials: Trials
+    ) -> tuple[dict[tuple[str, str], Any], Failures]:
         """Gram matrices of every branch in every variant, and what could not be computed."""
         variants = dict(self.variants or {"": {}})
         named = set(branches)
         if self.sums is not None and not isinstance(self.sums, str):
             named = {name for s in self.sums for name in s}
-        jobs = [(variant, name) for variant in variants for name in branches if name in named]
-        found: dict[tuple[str, str], FoldGrams] = {}
-        known: dict[str, FoldGrams] = {}
+        changed = {
+            (variant, name): with_parameters(branches[name], {**overrides, **(self.scout or {})})
+            for variant, overrides in variants.items()
+            for name in branches
+            if name in named
+        }
+        keys = {job: branch_key(branch) for job, branch in changed.items()}
+        distinct: dict[Any, Branch] = {}
+        for job, key in keys.items():
+            distinct.setdefault(key, changed[job])
+        known = dict(zip(distinct, trials.fold_grams(list(distinct.values())), strict=True))
+        found: dict[tuple[str, str], Any] = {}
         failures: Failures = {}
-        told = progress(jobs, total=len(jobs), desc="kernels") if progress else jobs
-        for variant, name in told:
-            try:
-                branch = with_parameters(branches[name], {**variants[variant], **(self.scout or {})})
-                key = branch_key(branch)
-                if key not in known:
-                    known[key] = fold_grams(grams(branch), codes, folds)
-                found[variant, name] = known[key]
-            except (DataError, ParameterError, np.linalg.LinAlgError) as error:
-                failures.setdefault((name, str(error)), []).append(variant or "as given")
+        for (variant, name), key in keys.items():
+            grams, reason = known[key]
+            if grams is None:
+                failures.setdefault((name, reason), []).append(variant or "as given")
+            else:
+                found[variant, name] = grams
         return found, failures
 
     def _candidates(self, available: Sequence[str]) -> list[dict[str, float]]:
@@ -267,34 +254,3 @@ def with_parameters(branch: Branch, overrides: Mapping[str, Any]) -> Branch:
     """
     known = (copy := clone(branch)).get_params()
     return copy.set_params(**{key: value for key, value in overrides.items() if key in known})
-
-
-def fold_grams(grams: BlockGrams, codes: np.ndarray, folds: Folds) -> FoldGrams:
-    """Gram matrices of every fold in single precision, which is enough to rank candidates and half the memory."""
-    weights = grams.weights(codes, [train for train, _ in folds])
-    return [(a.astype(np.float32), b.astype(np.float32)) for a, b in grams.folds(folds, weights)]
-
-
-def score_sum(
-    parts: list[tuple[FoldGrams, float]],
-    codes: np.ndarray,
-    folds: Folds,
-    Cs: Sequence[float],
-    penalties: Sequence[float] = (0.0,),
-) -> Scores:
-    """Accuracy on held-out recordings, its standard error over folds and how many of each are right, by (penalty, C)."""
-    total, right = sum(weight for _, weight in parts), np.zeros((len(penalties), len(Cs), len(folds)))
-    for f, (train, valid) in enumerate(folds):
-        inside: Any = sum(part[f][0].astype(np.float64) * (weight / total) for part, weight in parts)
-        across = sum(part[f][1].astype(np.float64) * (weight / total) for part, weight in parts)
-        for p, penalty in enumerate(penalties):
-            scores = held_out_scores(inside, across, codes[train], codes.max() + 1, Cs, penalty=penalty)
-            right[p, :, f] = (scores.argmax(axis=2) == codes[valid]).sum(axis=1)
-    sizes = np.asarray([len(valid) for _, valid in folds])
-    accuracy = right.sum(axis=2) / sizes.sum()
-    spread = (right / sizes).std(axis=2) / np.sqrt(max(len(folds) - 1, 1))
-    return {
-        (penalty, C): (float(accuracy[p, c]), float(spread[p, c]), tuple(right[p, c].astype(int).tolist()))
-        for p, penalty in enumerate(penalties)
-        for c, C in enumerate(Cs)
-    }

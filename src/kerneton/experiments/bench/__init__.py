@@ -34,6 +34,7 @@ PARTS = {
     "scale": "scale",
     "scale-growth": "large",
     "scale-stopping": "stopping",
+    "scale-dask": "workers",
     "scale-100k": "scale_100k",
     "stream": "stream",
     "gpu": "gpu",
