@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +11,11 @@ from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.machine.folds import Folds
 from kerneton.machine.threads import one_blas_thread
-from kerneton.recognize.branch import Branch
+from kerneton.recognize.branch import RUNTIME_PARAMETERS, Branch, branch_key, share_preprocessing
 from kerneton.recognize.cluster import asked
 from kerneton.recognize.encoder import Encoder
-from kerneton.recognize.trials import FAILURES, FoldGrams, Scores, Trials, fold_grams, score_sum
+from kerneton.recognize.search import with_parameters
+from kerneton.recognize.trials import FoldGrams, LocalTrials, Scores, Trials, score_sum
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
@@ -26,9 +27,30 @@ class ClusterEncoder(Encoder):
     def __init__(self, client: Any, sequences: Sequence[SkeletonSequence], n_threads: int = 1) -> None:
         super().__init__(sequences, n_threads)
         self.client = client
+        # Tasks on one worker are given the same object: what branches have in common is computed there once.
+        self.there = client.submit(Encoder, self.sequences, pure=False)
+        self.fitted: dict[str, np.ndarray] = {}  # features of the branches that were chosen
+        self._inner: dict[str, np.ndarray] = {}
 
     def trials(self, codes: np.ndarray, folds: Folds, progress: Progress | None = None) -> Trials:
-        return ClusterTrials(self.client, self.sequences, codes, folds, progress or silent)
+        return ClusterTrials(self.client, self.there, codes, folds, progress or silent)
+
+    def fit_all(self, branches: Mapping[str, Branch], y: np.ndarray) -> dict[str, np.ndarray]:
+        tasks = [
+            self.client.submit(_fitted, self.there, branch, y, pure=False) for branch in branches.values()
+        ]
+        for (name, branch), found in zip(
+            branches.items(), asked(lambda: self.client.gather(tasks)), strict=True
+        ):
+            state, self.fitted[name], self._inner[name] = found
+            branch.set_state(state)
+            known = branch.kernel.get_params(deep=False)
+            branch.kernel_.set_params(**{k: known[k] for k in RUNTIME_PARAMETERS if k in known})
+        share_preprocessing(branches.values())
+        return {name: self.fitted[name] for name in branches}
+
+    def inner(self, branches: Mapping[str, Branch], y: np.ndarray) -> dict[str, np.ndarray]:  # noqa: ARG002
+        return {name: self._inner[name] for name in branches}
 
 
 class ClusterTrials:
@@ -37,28 +59,32 @@ class ClusterTrials:
     def __init__(
         self,
         client: Any,
-        sequences: Sequence[SkeletonSequence],
+        encoder: Any,
         codes: np.ndarray,
         folds: Folds,
         progress: Progress,
     ) -> None:
-        self.client, self.progress, self.given = client, progress, (codes, folds)
-        # Tasks on one worker are given the same object: what branches have in common is computed there once.
-        self.encoder = client.submit(Encoder, list(sequences), pure=False)
+        self.client, self.encoder, self.progress, self.given = client, encoder, progress, (codes, folds)
 
     def fold_grams(self, branches: Sequence[Branch]) -> list[tuple[Any, str]]:
+        groups: dict[Any, list[int]] = {}  # mirrored features come from those without mirroring: one task
+        for i, branch in enumerate(branches):
+            key = branch_key(with_parameters(branch, {"kernel__mirror": False}))
+            groups.setdefault(key, []).append(i)
         tasks = [
-            self.client.submit(_fold_grams, self.encoder, branch, *self.given, pure=False)
-            for branch in branches
+            self.client.submit(
+                _fold_grams, self.encoder, [branches[i] for i in group], *self.given, pure=False
+            )
+            for group in groups.values()
         ]
-        self._wait(tasks, "kernels")
-        found: list[tuple[Any, str]] = []
-        for task in tasks:
-            error = asked(task.exception)
-            if error is not None and not isinstance(error, FAILURES):
-                asked(task.result)
-            found.append((task, "") if error is None else (None, str(error)))
-        return found
+        reasons = [self.client.submit(_reasons, task, pure=False) for task in tasks]
+        self._wait(reasons, "kernels")
+        told = asked(lambda: self.client.gather(reasons))
+        found: dict[int, tuple[Any, str]] = {}
+        for group, task, some in zip(groups.values(), tasks, told, strict=True):
+            for place, (i, reason) in enumerate(zip(group, some, strict=True)):
+                found[i] = None if reason else self.client.submit(_grams, task, place, pure=False), reason
+        return [found[i] for i in range(len(branches))]
 
     def scores(
         self, sums: Sequence[list[tuple[Any, float]]], Cs: Sequence[float], penalties: Sequence[float]
@@ -86,8 +112,27 @@ class ClusterTrials:
 
 
 @one_blas_thread()
-def _fold_grams(encoder: Encoder, branch: Branch, codes: np.ndarray, folds: Folds) -> FoldGrams:
-    return fold_grams(encoder.grams(branch.run_on(n_jobs=1)), codes, folds)
+def _fold_grams(
+    encoder: Encoder, branches: list[Branch], codes: np.ndarray, folds: Folds
+) -> list[tuple[FoldGrams | None, str]]:
+    for branch in branches:
+        branch.run_on(n_jobs=1)
+    return LocalTrials(encoder.grams, codes, folds).fold_grams(branches)
+
+
+def _reasons(found: list[tuple[Any, str]]) -> list[str]:
+    return [reason for _, reason in found]
+
+
+def _grams(found: list[tuple[FoldGrams, str]], place: int) -> FoldGrams:
+    return found[place][0]
+
+
+@one_blas_thread()
+def _fitted(encoder: Encoder, branch: Branch, y: np.ndarray) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
+    """What a branch learns from the recordings, their features, and the inner products of these."""
+    features = encoder.fit(branch, y)
+    return branch.get_state(), features, encoder.inner({"": branch}, y)[""]
 
 
 @one_blas_thread()

@@ -103,6 +103,11 @@ class Encoder:
         done = in_threads(lambda branch: self.fit(branch, y), branches.values(), self.n_threads)
         return dict(zip(branches, done, strict=True))
 
+    def inner(self, branches: Mapping[str, Branch], y: np.ndarray) -> dict[str, np.ndarray]:
+        """Inner products (n, n) of the features that `fit_all` gives, by branch."""
+        every = np.arange(len(y))
+        return {name: self.grams(branch).fold(y, every, every)[0] for name, branch in branches.items()}
+
     def extended(self, sequences: list[SkeletonSequence]) -> Encoder:
         """The same with more training recordings, which are encoded by the steps that are fitted already."""
         out, poses = Encoder([*self.sequences, *sequences], self.n_threads), dict[int, Any]()

@@ -9,7 +9,7 @@ import numpy as np
 from kerneton.data.arrays import asarray_like
 from kerneton.machine.blocks import Blocks, sum_and_squares
 from kerneton.machine.classes import class_weights
-from kerneton.machine.folds import BlockGrams
+from kerneton.machine.gram import gram
 from kerneton.machine.primal import solve_blocks
 from kerneton.machine.threads import count_threads, in_threads
 from kerneton.recognize.training import average_machines, machine_options
@@ -25,12 +25,9 @@ def machine_from_features(model: Any, X: np.ndarray, codes: np.ndarray) -> Any:
     """From features (n, d) of all recordings, solved on their Gram matrices."""
     ends = np.cumsum(list(_widths(model).values()))
     features = dict(zip(model.branches_, np.split(X, ends[:-1], axis=1), strict=True))
-
-    def plain_gram(F: np.ndarray) -> BlockGrams:
-        return BlockGrams.of(F, np.array([F.shape[1]]), weighted=False, center=False, norm=False)
-
-    grams = in_threads(plain_gram, features.values(), count_threads(model.n_jobs))
-    return average_machines(model.machine_, features, grams, model.mixtures_, model.classes_, codes)
+    threads = count_threads(model.n_jobs)
+    inner = dict(zip(features, in_threads(gram, features.values(), threads), strict=True))
+    return average_machines(model.machine_, features, inner, model.mixtures_, model.classes_, codes, threads)
 
 
 def machine_from_blocks(

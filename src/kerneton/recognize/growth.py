@@ -27,6 +27,7 @@ from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.blocks import Blocks, LocalBlocks
 from kerneton.machine.threads import count_threads
 from kerneton.recognize import training
+from kerneton.recognize.branch import side_by_side
 from kerneton.recognize.final_machine import machine_from_blocks, machine_from_features
 from kerneton.recognize.packed import pack, read_packed, write_packed
 from kerneton.recognize.sample import check_large, sample_rows
@@ -128,7 +129,8 @@ def fit_large(
         if blocks is None:
             blocks, folder = _local(model, sequences, scratch, key)
     try:
-        features = model.features(sample)
+        found = encoder.fitted if encoder is not None else {}
+        features = side_by_side([*found.values()]) if found else model.features(sample)
         if client is not None:
             blocks.wait(model.progress or silent)
         timing["encoding_s"] = time.perf_counter() - start

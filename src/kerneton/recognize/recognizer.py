@@ -154,9 +154,9 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
             self.trials_, self.chosen_, self.search_ = found.trials, found.chosen, search
             self.branches_, self.mixtures_ = found.branches, found.mixtures
             features = encoder.fit_all(self.branches_, codes)
-            grams = [encoder.grams(branch) for branch in self.branches_.values()]
+            inner = encoder.inner(self.branches_, codes)
             self.machine_ = training.average_machines(
-                machine, features, grams, self.mixtures_, classes, codes
+                machine, features, inner, self.mixtures_, classes, codes, encoder.n_threads
             )
         self.classes_, self.calibration_, self.spotter_ = classes, None, None
         self.timed_ = None if len({s.fps is None for s in sequences}) > 1 else sequences[0].fps is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -158,20 +158,19 @@ def machine_options(machine: Any, classes: np.ndarray) -> dict[str, Any]:
 def average_machines(
     machine: Any,
     features: dict[str, np.ndarray],
-    grams: Sequence[BlockGrams],
+    inner: Mapping[str, np.ndarray],
     mixtures: Sequence[Mixture],
     classes: np.ndarray,
     codes: np.ndarray,
+    n_threads: int = 1,
 ) -> Any:
-    """A fitted `LinearSVM` whose decision values are the mean of those of the mixtures' machines, from features and inner products.
+    """A fitted `LinearSVM` whose decision values are the mean of those of the mixtures' machines, from features and their inner products.
 
     A mean of linear machines is linear: weights are averaged. The parameters are those of the first mixture.
     """
     machine = clone(machine).set_params(C=mixtures[0].C, within_class_penalty=mixtures[0].penalty)
     options = machine_options(machine, classes)
     weights = class_weights(codes, len(classes), options.pop("class_weight"))
-    everyone = np.arange(len(codes))
-    inner = {name: g.fold(codes, everyone, everyone)[0] for name, g in zip(features, grams, strict=True)}
     duals: dict[str, Any] = dict.fromkeys(features, 0.0)
     intercept: Any = 0.0
     for mixture in mixtures:
@@ -183,7 +182,7 @@ def average_machines(
         intercept = intercept + constant / len(mixtures)
         for name, share in mixture.shares.items():
             duals[name] = duals[name] + beta * (share / len(mixtures))
-    jobs = in_threads(lambda name: combine(duals[name], features[name]), features, grams[0].n_threads)
+    jobs = in_threads(lambda name: combine(duals[name], features[name]), features, n_threads)
     coef = np.hstack(jobs)
     machine.set_state(
         {"classes": classes, "coef": coef, "intercept": intercept.astype(coef.dtype), "n_iter": 1}
