@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -13,8 +14,11 @@ import pytest
 from sklearn.base import clone
 from test_growth import data, difference, large, recognizer  # noqa: F401
 
-from kerneton import Recognizer, Search, evaluate, make_actions
-from kerneton.exceptions import ParameterError
+from kerneton import Recognizer, Search, evaluate, load, load_folder, make_actions
+from kerneton.cli import main
+from kerneton.exceptions import DataError, ParameterError
+from kerneton.files import readers
+from kerneton.files.output import write_text
 from kerneton.recognize import cluster, growth
 
 distributed = pytest.importorskip("distributed")
@@ -146,24 +150,68 @@ def test_a_scheduler_that_goes_away(large, data):  # noqa: F811
         cluster.connect("tcp://127.0.0.1:1")
 
 
-def test_the_command_computes_on_a_cluster(client, tmp_path, capsys):
-    from kerneton.cli import main
-    from kerneton.files.output import write_text
-
-    samples = make_actions(["wave", "bow"], n_subjects=2, n_takes=1)
-    for i, sequence in enumerate(samples):
+@pytest.fixture
+def folder(tmp_path):
+    for i, sequence in enumerate(make_actions(["wave", "bow"], n_subjects=2, n_takes=1)):
         path = tmp_path / "data" / str(sequence.label) / str(sequence.subject) / f"{i}.csv"
         names = [f"{joint}_{axis}" for joint in sequence.layout.joints for axis in "xyz"]
-        rows = [",".join(f"{x:.5f}" for x in frame.ravel()) for frame in sequence.joints]
+        rows = [",".join(f"{1000 * x:.2f}" for x in frame.ravel()) for frame in sequence.joints]
         write_text(path, "\n".join([",".join(names), *rows]) + "\n")
+    return tmp_path / "data"
+
+
+def test_the_command_computes_on_a_cluster(client, folder, tmp_path, capsys, monkeypatch):
+    """Files are read there and nowhere else; models and answers are those of this process."""
     address = client.scheduler.address
     model = tmp_path / "m.kern"
-    assert main(["fit", str(tmp_path / "data"), "-o", str(model), "--scheduler", address, "-q"]) == 0
-    there = [str(model), str(tmp_path / "data"), "--csv", "-"]
+    assert main(["fit", str(folder), "-o", str(tmp_path / "here.kern"), "-q"]) == 0
+    there = [str(model), str(folder), "--csv", "-"]
+    with monkeypatch.context() as patch:
+        patch.setattr(readers, "read", None)
+        assert main(["fit", str(folder), "-o", str(model), "--scheduler", address, "-q"]) == 0
+    weights = [load(path).machine_.coef_ for path in (tmp_path / "here.kern", model)]
+    np.testing.assert_array_equal(*weights)
     capsys.readouterr()
     assert main(["predict", *there]) == 0
     expected = capsys.readouterr().out
-    assert main(["predict", *there, "--scheduler", address]) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(readers, "read", None)
+        assert main(["predict", *there, "--scheduler", address]) == 0
     assert capsys.readouterr().out == expected
     assert main(["predict", *there, "--scheduler", "tcp://127.0.0.1:1"]) == 1
     assert "no Dask scheduler responds" in capsys.readouterr().err
+
+
+def test_what_is_wrong_with_files_that_workers_read(client, folder, capsys):
+    broken = folder / "wave" / "broken.csv"
+    broken.write_text("head_x,head_y,head_z\n1,2,x\n")
+    with pytest.raises(DataError, match=r"broken\.csv") as expected:
+        load_folder(folder)
+    with pytest.raises(DataError) as found:
+        load_folder(folder, read_all=cluster.reader(client))
+    assert str(found.value) == str(expected.value)
+    address = client.scheduler.address
+    assert main(["fit", str(folder / "nothing"), "--scheduler", address, "-o", str(folder / "m.kern")]) == 1
+    assert "neither a folder nor a data set" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/cwd").exists(), reason="needs a path that means another place in another process"
+)
+def test_a_worker_that_does_not_see_the_files(client, folder, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(folder.parent)
+    command = [
+        "fit",
+        "/proc/self/cwd/data",
+        "--scheduler",
+        client.scheduler.address,
+        "-q",
+        "-o",
+        str(tmp_path / "m.kern"),
+    ]
+    assert main(command) == 1
+    told = capsys.readouterr().err
+    assert "csv: worker tcp://127.0.0.1:" in told
+    assert "does not see this file at /proc/self/cwd/data/" in told
+    assert "--read-here" in told
+    assert main([*command, "--read-here"]) == 0

@@ -69,8 +69,8 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     add_folder_options(parser)
 
 
-def load_data(args: argparse.Namespace) -> SkeletonDataset:
-    """The recordings that the options of `add_data` name."""
+def load_data(args: argparse.Namespace, **options: Any) -> SkeletonDataset:
+    """The recordings that the options of `add_data` name; further options go to `load_folder`."""
     from kerneton.datasets import LOADERS, load_dataset
 
     if args.data in LOADERS:
@@ -79,7 +79,7 @@ def load_data(args: argparse.Namespace) -> SkeletonDataset:
         raise MissingDataError(
             f"{args.data!r} is neither a folder nor a data set ({', '.join(LOADERS)}), nor a file of recordings"
         )
-    data = load_recordings(args.data, args)
+    data = load_recordings(args.data, args, **options)
     tell_conversion(data.conversion, args)
     return one_skeleton(data, args)
 
@@ -94,11 +94,11 @@ def add_folder_options(parser: argparse.ArgumentParser) -> None:
     add_reading(group)
 
 
-def load_recordings(path: str, args: argparse.Namespace) -> SkeletonDataset:
+def load_recordings(path: str, args: argparse.Namespace, **options: Any) -> SkeletonDataset:
     """The recordings of a folder or of one file, read with the options of `add_folder_options`."""
     from kerneton.files.folder import load_folder
 
-    options = {name: getattr(args, name) for name in ("pattern", "index", "skip_broken")}
+    options |= {name: getattr(args, name) for name in ("pattern", "index", "skip_broken")}
     return load_folder(path, progress=progress_of(args), **options, **reading_options(args))
 
 
@@ -136,7 +136,12 @@ def add_scheduler(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="compute on the Dask cluster of this scheduler, such as tcp://host:8786",
+        help="read the files and compute on the Dask cluster of this scheduler, such as tcp://host:8786",
+    )
+    parser.add_argument(
+        "--read-here",
+        action="store_true",
+        help="with --scheduler: read the files here and send the recordings, for workers that do not see the files",
     )
 
 
@@ -147,6 +152,15 @@ def client_of(args: argparse.Namespace) -> Any:
     from kerneton.recognize.cluster import connect
 
     return connect(args.scheduler)
+
+
+def reading_on(client: Any, args: argparse.Namespace) -> dict[str, Any]:
+    """The option of `load_folder` that reads on a cluster, where there is one."""
+    if client is None or args.read_here:
+        return {}
+    from kerneton.recognize.cluster import reader
+
+    return {"read_all": reader(client)}
 
 
 def all_cores() -> Any:

@@ -14,6 +14,7 @@ from kerneton.exceptions import DataError, KernetonError, ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonSequence
+    from kerneton.files.reading import ReadAll
     from kerneton.recognize.recognizer import Recognizer
 
 
@@ -23,37 +24,40 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_recordings(
-    paths: Sequence[str], args: argparse.Namespace, model: Recognizer | None = None
+    paths: Sequence[str],
+    args: argparse.Namespace,
+    model: Recognizer | None = None,
+    read_all: ReadAll | None = None,
 ) -> list[tuple[str, SkeletonSequence]]:
     """Every recording in the files and folders, with its path; all broken files are reported in one error.
 
-    Axes that are not given are those of the recordings that ``model`` was trained on.
+    Axes that are not given are those of the recordings that ``model`` was trained on; ``read_all`` may read on a cluster.
     """
     from kerneton.data.conventions import kept_conventions, settle
     from kerneton.data.units import UNIT_WORDS
     from kerneton.data.validation import grouped
-    from kerneton.files.folder import file_problem, read_entry
-    from kerneton.files.readers import format_facts
+    from kerneton.files.reading import file_problem, read_all_here
 
     files = [file for path in paths for file in _files(Path(path))]
     options = reading_options(args)
     axes = {name: options.pop(name) for name in ("unit", "up", "flip")}
     found, broken = [], []
-    for file in progress_of(args)(files, total=len(files), desc="reading"):
-        try:
-            found += [(file, s) for s in read_entry(file, options)]
-        except KernetonError as error:
+    contents = (read_all or read_all_here)(files, options)
+    for file, content in zip(
+        files, progress_of(args)(contents, total=len(files), desc="reading"), strict=True
+    ):
+        if content.error is not None:
             if len(files) == 1:
-                raise
-            broken.append(file_problem(file, error))
+                raise content.error
+            broken.append(file_problem(file, content.error))
+        found += [(file, content.facts, s) for s in content.recordings]
     if broken:
         message = f"{len(broken)} of {len(files)} files cannot be read: {grouped(broken)}"
         if not args.skip_broken or not found:
             raise DataError(message)
         warnings.warn(message, stacklevel=2)
     kept = kept_conventions(model_facts(model))
-    facts = {file: format_facts(file) for file in dict.fromkeys(file for file, _ in found)}
-    sequences, conversion = settle([(*facts[file], s) for file, s in found], **axes, kept=kept)
+    sequences, conversion = settle([(*facts, s) for _, facts, s in found], **axes, kept=kept)
     tell_conversion(conversion, args)
     if (
         kept is not None
@@ -63,7 +67,7 @@ def read_recordings(
     ):
         units = f"{UNIT_WORDS[conversion.unit]}, those of training were in {UNIT_WORDS[kept.unit or 'm']}"
         warnings.warn(f"recordings are in {units}; both became metres (override with --unit)", stacklevel=2)
-    return [(str(file), sequence) for (file, _), sequence in zip(found, sequences, strict=True)]
+    return [(str(file), sequence) for (file, *_), sequence in zip(found, sequences, strict=True)]
 
 
 def usable(

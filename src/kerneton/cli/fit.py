@@ -19,6 +19,7 @@ from kerneton.cli._common import (
     load_data,
     make_model,
     progress_of,
+    reading_on,
 )
 from kerneton.exceptions import DataError, ParameterError
 
@@ -96,12 +97,12 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.recognize.model_file import training_summary
 
     start = time.perf_counter()
-    data = _single_precision(load_data(args))
-    summary = summarize(data)
-    for warning in summary.warnings:
-        warnings.warn(warning, stacklevel=1)
-    model = make_model(args, calibrate=True, false_alarm=args.false_alarm, progress=progress_of(args))
     with all_cores(), client_of(args) as client:
+        data = _single_precision(load_data(args, **reading_on(client, args)))
+        summary = summarize(data)
+        for warning in summary.warnings:
+            warnings.warn(warning, stacklevel=1)
+        model = make_model(args, calibrate=True, false_alarm=args.false_alarm, progress=progress_of(args))
         large = {"client": client, "scratch": args.scratch}
         try:
             model.fit(data, data.labels, **large)

@@ -17,6 +17,7 @@ from kerneton.cli._common import (
     client_of,
     encodable,
     printable,
+    reading_on,
 )
 from kerneton.cli._recordings import add_reading_options, read_recordings, usable, warn_differences
 
@@ -67,10 +68,10 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.report.tables import aligned, percent
 
     model = load(args.model).set_params(device=args.device)
-    given = read_recordings(args.files, args, model)
-    warn_differences(model, [sequence for _, sequence in given])
-    found = usable(given, model.adapt, args)
     with all_cores(), client_of(args) as client:
+        given = read_recordings(args.files, args, model, **reading_on(client, args))
+        warn_differences(model, [sequence for _, sequence in given])
+        found = usable(given, model.adapt, args)
         if args.new_sensor:
             from kerneton.recognize.sensors import centred_on
 

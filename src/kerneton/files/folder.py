@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kerneton.data.conventions import settle
 from kerneton.data.layouts import Layout
@@ -18,15 +17,11 @@ from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
-from kerneton.files.readers._layouts import Renaming, spellings
+from kerneton.files.readers._layouts import spellings
 from kerneton.files.readers._text import is_folder, rows
+from kerneton.files.reading import ReadAll, file_problem, is_segment_file, read_all_here
 
 _INDEX = "index.csv"
-FOLDER_TABLE = "segments.csv"  # segments of several recordings in a folder
-_SEGMENTS = (
-    *(".segments.csv", ".labels.csv", ".eaf", ".TextGrid", ".textgrid"),
-    *(".segments.json", ".segments.xml"),
-)
 _USUAL = {suffix for form in readers.FORMATS.values() for suffix in form.suffixes}  # of recordings
 # Never recordings of joints, whatever their first bytes look like.
 _OTHERS = {
@@ -62,6 +57,7 @@ def load_folder(
     flip: bool | None = None,
     skip_broken: bool = False,
     progress: Progress | None = None,
+    read_all: ReadAll = read_all_here,
 ) -> SkeletonDataset:
     """Read every recording below a folder, or in one file of many, with labels and subjects.
 
@@ -87,6 +83,8 @@ def load_folder(
         Whether files that cannot be read are skipped with a warning that lists them; otherwise they are an error.
     progress : callable, optional
         Wraps the list of files, like ``tqdm.tqdm``.
+    read_all : callable, optional
+        Reads the files: on a cluster with `kerneton.recognize.cluster.reader`.
 
     Examples
     --------
@@ -111,14 +109,18 @@ def load_folder(
         root, entries = root.parent, [Entry(root)]
     if not entries:
         raise MissingDataError(f"{root}: no recordings in this folder")
-    names = Renaming(rename or {})
-    options = {"layout": layout, "fps": fps, "columns": columns, "rename": names}
-    found, broken = [], []
-    for entry in (progress or silent)(entries, total=len(entries), desc="reading"):
+    options = {"layout": layout, "fps": fps, "columns": columns, "rename": rename}
+    contents = read_all([entry.path for entry in entries], options)
+    found, broken, met = [], [], set[str]()
+    shown = (progress or silent)(contents, total=len(entries), desc="reading")
+    for entry, content in zip(entries, shown, strict=True):
+        met |= content.met
         try:
             if fits is not None:
                 entry = _matched(entry, root, fits, pattern or "")
-            found += [(entry, s) for s in _named(read_entry(entry.path, options), entry, root)]
+            if content.error is not None:
+                raise content.error
+            found += [(content.facts, s) for s in _named(content.recordings, entry, root)]
         except KernetonError as error:
             if len(entries) == 1 and not skip_broken:
                 raise
@@ -128,53 +130,14 @@ def load_folder(
         if not skip_broken or not found:
             raise DataError(message)
         warnings.warn(message, stacklevel=2)
-    _check_renamed(names, [s for _, s in found])
-    facts = {path: readers.format_facts(path) for path in dict.fromkeys(e.path for e, _ in found)}
-    sequences, conversion = settle([(*facts[e.path], s) for e, s in found], unit=unit, up=up, flip=flip)
+    _check_renamed([old for old in rename or {} if old not in met], [s for _, s in found])
+    sequences, conversion = settle([(*facts, s) for facts, s in found], unit=unit, up=up, flip=flip)
     name = root.resolve().name if is_folder(Path(path)) else Path(path).stem
     return SkeletonDataset(sequences, name=name, conversion=conversion)
 
 
-def file_problem(path: Path, error: KernetonError) -> tuple[str, str]:
-    """The file and what is wrong with it, for `kerneton.data.validation.grouped`.
-
-    >>> file_problem(Path("a.csv"), FormatError("a.csv, line 3: no number"))
-    ('a.csv:', 'line 3: no number')
-    """
-    return f"{path}:", str(error).removeprefix(f"{path}: ").removeprefix(f"{path}, ")
-
-
-def read_entry(path: Path, options: Mapping[str, Any]) -> list[SkeletonSequence]:
-    """The recordings of one file of a folder; ``columns`` apply to tables only."""
-    if options.get("columns") is not None and readers.detect_format(path) != "csv_table":
-        options = {**options, "columns": None}
-    recordings = readers.read(path, **options)
-    if segment_file_of(path) is None and not path.with_name(FOLDER_TABLE).is_file():
-        return recordings
-    from kerneton.files.segments import beside_segments
-
-    return beside_segments(recordings, path)
-
-
-def segment_file_of(path: Path) -> Path | None:
-    """The file of segments beside a recording that has its name, if there is one."""
-    beside = (path.with_name(path.stem + suffix) for suffix in _SEGMENTS)
-    return next((file for file in beside if file != path and file.is_file()), None)
-
-
-def is_segment_file(path: Path) -> bool:
-    """Whether the name of a file says that it contains segments, not a recording.
-
-    >>> is_segment_file(Path("a/long.segments.csv")), is_segment_file(Path("a/long.csv"))
-    (True, False)
-    """
-    name = path.name.lower()
-    return name == FOLDER_TABLE or name.endswith(tuple(suffix.lower() for suffix in _SEGMENTS))
-
-
-def _check_renamed(names: Renaming, sequences: Sequence[SkeletonSequence]) -> None:
+def _check_renamed(unused: Sequence[str], sequences: Sequence[SkeletonSequence]) -> None:
     """Refuse a renaming that no recording needed: the old name is probably misspelt."""
-    unused = [old for old in names if old not in names.met]
     if unused:
         there = sorted({joint for s in sequences if s.layout is not None for joint in s.layout.joints})
         near = difflib.get_close_matches(spellings(unused[0])[-1], there, n=1, cutoff=0.5)

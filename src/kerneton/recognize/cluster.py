@@ -6,7 +6,10 @@ task and not to a worker. Sums are taken in a tree, eight at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +17,12 @@ import numpy as np
 import kerneton
 from kerneton.data.progress import Progress
 from kerneton.exceptions import KernetonError, ParameterError, import_extra
+from kerneton.files.reading import Content, ReadAll, read_content
 from kerneton.machine.blocks import Work
 from kerneton.machine.threads import one_blas_thread
 
 _BRANCHES = 8  # of the tree of sums
+_FILES = 64  # read by one task
 _TOGETHER = 8  # blocks of one task; all of them must be in the worker's memory
 
 
@@ -83,25 +88,25 @@ class ClusterBlocks:
     def _reduce(self, work: Work, columns: tuple[np.ndarray, ...], shared: Any) -> tuple[Any, np.ndarray]:
         starts = [0, *self.ends[:-1]]
         # As a task and not scattered: what is scattered is lost with its worker.
-        common = None if shared is None else self.client.submit(_same, shared.astype(self.dtype), pure=False)
+        common = None if shared is None else submitted(self.client, _same, shared.astype(self.dtype))
         groups = self._groups()
         pairs = [
-            self.client.submit(
+            submitted(
+                self.client,
                 _worked,
                 work,
                 [self.blocks[i] for i in group],
                 [[c[..., starts[i] : self.ends[i]] for c in columns] for i in group],
                 common,
-                pure=False,
             )
             for group in groups
         ]
-        parts = [self.client.submit(_first, pair, pure=False) for pair in pairs]
-        sums = [self.client.submit(_second, pair, pure=False) for pair in pairs]
+        parts = [submitted(self.client, _first, pair) for pair in pairs]
+        sums = [submitted(self.client, _second, pair) for pair in pairs]
         del pairs
         while len(sums) > 1:
             sums = [
-                self.client.submit(_added, sums[i : i + _BRANCHES], pure=False)
+                submitted(self.client, _added, sums[i : i + _BRANCHES])
                 for i in range(0, len(sums), _BRANCHES)
             ]
         total, *found = self.client.gather([*sums, *parts])
@@ -129,12 +134,33 @@ class ClusterBlocks:
 def encoded_on(client: Any, model: Any, sequences: Sequence[Any], size: int) -> ClusterBlocks:
     """Features of recordings, which workers encode and keep; `ClusterBlocks.wait` waits for them."""
     parts = [list(sequences[i : i + size]) for i in range(0, len(sequences), size)]
-    fitted = client.submit(_same, _bare(model), pure=False)
-    blocks = [client.submit(_encoded, fitted, part, pure=False) for part in parts]
+    fitted = submitted(client, _same, _bare(model))
+    blocks = [submitted(client, _encoded, fitted, part) for part in parts]
     widths = [int(branch.kernel_.block_sizes_.sum()) for branch in model.branches_.values()]
     return ClusterBlocks(
         client, blocks, [len(part) for part in parts], sum(widths), model.machine_.coef_.dtype
     )
+
+
+def reader(client: Any) -> ReadAll:
+    """Reads files on the workers, which must see them at the same place: ``load_folder(path, read_all=reader(client))``."""
+    check_workers(client)
+
+    def read_all(paths: Sequence[Path], options: Mapping[str, Any]) -> Iterator[Content]:
+        named = [(str(path), os.path.abspath(path)) for path in paths]
+        parts = [named[i : i + _FILES] for i in range(0, len(named), _FILES)]
+        for task in [submitted(client, _read, part, dict(options)) for part in parts]:
+            contents, worker, unseen = asked(task.result)
+            for name, place in unseen:
+                if os.path.exists(place):
+                    raise ParameterError(
+                        f"{name}: worker {worker} does not see this file at {place}; give the workers the same folder at the "
+                        "same place, or read files here and send the recordings: --read-here (in Python, load_folder without "
+                        "read_all)"
+                    )
+            yield from contents
+
+    return read_all
 
 
 def mapped(
@@ -142,9 +168,9 @@ def mapped(
 ) -> list[Any]:
     """``work(model, recordings)`` of a block of recordings after the other, on the workers."""
     check_workers(client)
-    fitted = client.submit(_same, _bare(model), pure=False)
+    fitted = submitted(client, _same, _bare(model))
     parts = [list(sequences[i : i + size]) for i in range(0, len(sequences), size)]
-    return asked(lambda: client.gather([client.submit(work, fitted, part, pure=False) for part in parts]))
+    return asked(lambda: client.gather([submitted(client, work, fitted, part) for part in parts]))
 
 
 def _bare(model: Any) -> Any:
@@ -170,6 +196,28 @@ def asked(ask: Callable[[], Any]) -> Any:
                 f"the Dask cluster stopped or lost its workers ({kind.__name__}: {error}); features in its memory are lost, files are kept. Start the cluster and fit again"
             ) from error
         raise
+
+
+def submitted(client: Any, work: Callable[..., Any], *arguments: Any) -> Any:
+    """A task; recordings that travel with it belong to it, so that it can run again where a worker dies."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph")
+        return client.submit(work, *arguments, pure=False)
+
+
+def _read(
+    named: list[tuple[str, str]], options: dict[str, Any]
+) -> tuple[list[Content], str, list[tuple[str, str]]]:
+    """What files hold, this worker's address, and the files that it does not see."""
+    from distributed import get_worker
+
+    unseen = [pair for pair in named if not os.path.exists(pair[1])]
+    contents = [read_content(Path(place), options) for _, place in named]
+    for i, (name, place) in enumerate(named):  # errors name files as they were given
+        if (error := contents[i].error) is not None:
+            told = type(error)(str(error).replace(place, name))
+            contents[i] = contents[i]._replace(error=told)
+    return contents, get_worker().address, unseen
 
 
 def _same(value: Any) -> Any:

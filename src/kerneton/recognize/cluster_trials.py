@@ -12,7 +12,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.machine.folds import Folds
 from kerneton.machine.threads import one_blas_thread
 from kerneton.recognize.branch import RUNTIME_PARAMETERS, Branch, branch_key, share_preprocessing
-from kerneton.recognize.cluster import asked
+from kerneton.recognize.cluster import asked, submitted
 from kerneton.recognize.encoder import Encoder
 from kerneton.recognize.search import with_parameters
 from kerneton.recognize.trials import FoldGrams, LocalTrials, Scores, Trials, score_sum
@@ -28,7 +28,7 @@ class ClusterEncoder(Encoder):
         super().__init__(sequences, n_threads)
         self.client = client
         # Tasks on one worker are given the same object: what branches have in common is computed there once.
-        self.there = client.submit(Encoder, self.sequences, pure=False)
+        self.there = submitted(client, Encoder, self.sequences)
         self.fitted: dict[str, np.ndarray] = {}  # features of the branches that were chosen
         self._inner: dict[str, np.ndarray] = {}
 
@@ -36,9 +36,7 @@ class ClusterEncoder(Encoder):
         return ClusterTrials(self.client, self.there, codes, folds, progress or silent)
 
     def fit_all(self, branches: Mapping[str, Branch], y: np.ndarray) -> dict[str, np.ndarray]:
-        tasks = [
-            self.client.submit(_fitted, self.there, branch, y, pure=False) for branch in branches.values()
-        ]
+        tasks = [submitted(self.client, _fitted, self.there, branch, y) for branch in branches.values()]
         for (name, branch), found in zip(
             branches.items(), asked(lambda: self.client.gather(tasks)), strict=True
         ):
@@ -72,32 +70,30 @@ class ClusterTrials:
             key = branch_key(with_parameters(branch, {"kernel__mirror": False}))
             groups.setdefault(key, []).append(i)
         tasks = [
-            self.client.submit(
-                _fold_grams, self.encoder, [branches[i] for i in group], *self.given, pure=False
-            )
+            submitted(self.client, _fold_grams, self.encoder, [branches[i] for i in group], *self.given)
             for group in groups.values()
         ]
-        reasons = [self.client.submit(_reasons, task, pure=False) for task in tasks]
+        reasons = [submitted(self.client, _reasons, task) for task in tasks]
         self._wait(reasons, "kernels")
         told = asked(lambda: self.client.gather(reasons))
         found: dict[int, tuple[Any, str]] = {}
         for group, task, some in zip(groups.values(), tasks, told, strict=True):
             for place, (i, reason) in enumerate(zip(group, some, strict=True)):
-                found[i] = None if reason else self.client.submit(_grams, task, place, pure=False), reason
+                found[i] = None if reason else submitted(self.client, _grams, task, place), reason
         return [found[i] for i in range(len(branches))]
 
     def scores(
         self, sums: Sequence[list[tuple[Any, float]]], Cs: Sequence[float], penalties: Sequence[float]
     ) -> list[Scores]:
         tasks = [
-            self.client.submit(
+            submitted(
+                self.client,
                 _scores,
                 [task for task, _ in parts],
                 [weight for _, weight in parts],
                 *self.given,
                 Cs,
                 penalties,
-                pure=False,
             )
             for parts in sums
         ]
