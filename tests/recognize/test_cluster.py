@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import joblib
@@ -19,7 +20,7 @@ from kerneton.cli import main
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.files import readers
 from kerneton.files.output import write_text
-from kerneton.recognize import cluster, growth
+from kerneton.recognize import cluster, cluster_trials, growth
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, about ports and closing
@@ -133,18 +134,30 @@ def test_splits_of_an_evaluation_run_on_the_cluster(client):
     ]
 
 
-def test_a_scheduler_that_goes_away(large, data):  # noqa: F811
+@pytest.mark.parametrize("where", ["reading", "choices", "passes"])
+def test_a_scheduler_that_goes_away(where, large, data, folder):  # noqa: F811
+    owner, name = {
+        "reading": (cluster, "asked"),
+        "choices": (cluster_trials.ClusterTrials, "fold_grams"),
+        "passes": (cluster.ClusterBlocks, "reduce"),
+    }[where]
     made = workers(1)
     client = distributed.Client(made)
-    reduce = cluster.ClusterBlocks.reduce
+    read_all = cluster.reader(client)
+    work = getattr(owner, name)
 
-    def closing(self, *arguments, **options):
+    def closing(*arguments, **options):
         made.close()
-        return reduce(self, *arguments, **options)
+        return work(*arguments, **options)
 
-    large.setattr(cluster.ClusterBlocks, "reduce", closing)
+    large.setattr(owner, name, closing)
+    model = recognizer()
+    if where == "choices":
+        model.set_params(search=Search(variants={"plain": {}, "mirrored": {"kernel__mirror": True}}))
+    read = partial(load_folder, folder, read_all=read_all)
+    fit = partial(model.fit, data, data.labels, client=client)
     with pytest.raises(ParameterError, match="the Dask cluster stopped"):
-        recognizer().fit(data, data.labels, client=client)
+        (read if where == "reading" else fit)()
     client.close()
     with pytest.raises(ParameterError, match="no Dask scheduler responds at"):
         cluster.connect("tcp://127.0.0.1:1")

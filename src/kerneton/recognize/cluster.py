@@ -202,7 +202,7 @@ def submitted(client: Any, work: Callable[..., Any], *arguments: Any) -> Any:
     """A task; recordings that travel with it belong to it, so that it can run again where a worker dies."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph")
-        return client.submit(work, *arguments, pure=False)
+        return asked(lambda: client.submit(work, *arguments, pure=False))
 
 
 def _read(
