@@ -5,7 +5,7 @@ import io
 import pytest
 
 from kerneton.data import progress as _progress
-from kerneton.data.progress import bar, progress_line, silent
+from kerneton.data.progress import bar, progress_line, silent, ticks
 
 
 class Terminal(io.StringIO):
@@ -80,3 +80,21 @@ def test_lines():
     assert progress_line(4, 4, "", 75.0) == "[########################] 4/4 1:15"
     assert progress_line(2, 4, "x", 3700.0).endswith("2/4 1:01:40 (0.00054/s, 1:01:40 left)")
     assert progress_line(9, 4, "", 1.0).startswith("[########################] 9/4")
+
+
+def test_ticks_come_one_by_one_and_the_bar_is_closed():
+    seen = []
+
+    def shown(iterable, *, total, desc):
+        seen.append((total, desc))
+        try:
+            for i in iterable:
+                seen.append(i)
+                yield i
+        finally:
+            seen.append("closed")
+
+    with ticks(shown, 3, "passes") as tick:
+        tick()
+        tick()
+    assert seen == [(3, "passes"), 0, 1, "closed"]

@@ -27,7 +27,7 @@ from kerneton.machine.folds import subject_folds
 from kerneton.machine.gram import scatter_penalty
 from kerneton.recognize.encoder import Encoder
 from kerneton.recognize.search import with_parameters
-from kerneton.recognize.trials import fold_grams
+from kerneton.recognize.trials import LocalTrials, fold_grams
 
 
 def cue(kernel, **options):
@@ -440,3 +440,24 @@ def test_with_parameters_leaves_the_cue_alone():
     changed = with_parameters(original, {"kernel__mirror": True, "kernel__absent": 3})
     assert changed.kernel.mirror
     assert not original.kernel.mirror
+
+
+def test_candidates_are_told_as_they_are_tried():
+    events = []
+
+    class Grams(list):
+        def __getitem__(self, fold):
+            events.append("tried")
+            return super().__getitem__(fold)
+
+    def shown(iterable, *, total=None, desc=""):
+        for item in iterable:
+            events.append((desc, total))
+            yield item
+
+    K = np.eye(4)
+    folds = [(np.array([0, 1]), np.array([2, 3]))]
+    grams = Grams([(K[:2, :2], K[2:, :2])])
+    trials = LocalTrials(None, np.array([0, 1, 0, 1]), folds, shown)
+    trials.scores([[(grams, 1.0)], [(grams, 1.0)]], [1.0], [0.0])
+    assert [events[0], *events[1:3], events[3]] == [("candidates", 2), "tried", "tried", ("candidates", 2)]

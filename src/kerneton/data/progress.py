@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import contextmanager
 from typing import Protocol, TextIO, TypeVar
 
 Item = TypeVar("Item")
@@ -29,6 +32,26 @@ def silent(iterable: Iterable[Item], *, total: int | None = None, desc: str = ""
     [1, 2]
     """
     return iterable
+
+
+@contextmanager
+def ticks(progress: Progress | None, total: int | None, desc: str) -> Iterator[Callable[[], None]]:
+    """A function to call as each piece of work begins, from any thread, where there is nothing to iterate over.
+
+    >>> with ticks(None, 2, "passes") as tick:
+    ...     tick()
+    """
+    shown, lock = iter((progress or silent)(itertools.count(), total=total, desc=desc)), threading.Lock()
+
+    def tick() -> None:
+        with lock:
+            next(shown)
+
+    try:
+        yield tick
+    finally:
+        if hasattr(shown, "close"):  # wipes a bar that is not full
+            shown.close()
 
 
 def bar(

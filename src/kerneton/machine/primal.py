@@ -11,14 +11,13 @@ class means. Only arrays of the size of the weights come out of a pass, and scor
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kerneton.data.arrays import asarray_like, namespace_of, to_numpy
-from kerneton.data.progress import Progress, silent
+from kerneton.data.progress import Progress, ticks
 from kerneton.data.validation import check_in, check_positive
 from kerneton.exceptions import DataError
 from kerneton.machine.blocks import Blocks, hinge_gradient, inner_and_sum, sum_and_squares
@@ -88,14 +87,9 @@ def solve_blocks(
         if sample is not None:
             problem.sample = Sample(sample[1], sample[0], codes[sample[0]], n, blocks.like)
         total = 2 + _FOR_SCALE + max_iter * (_AT_ONCE + 1) if settled else None
-        shown = iter((progress or silent)(itertools.count(), total=total, desc="passes over the features"))
-        problem.shown = shown
-        try:
+        with ticks(progress, total, "passes over the features") as problem.tick:
             problem.regularise(penalty, scale, seed)
             return problem.solve(tol, max_iter, start)
-        finally:
-            if hasattr(shown, "close"):  # wipes a bar that is not full
-                shown.close()
 
 
 class _Problem:
@@ -119,11 +113,11 @@ class _Problem:
         self.signs = self._array(one_vs_rest(self.codes, len(self.sizes)))
         self.C = self.signs * self.signs * (C if weights is None else C * self._array(weights))
         self.alpha, self.scale = 0.0, 1.0
-        self.shown: Iterator[int] = itertools.count()
+        self.tick: Callable[[], None] = lambda: None
 
     def _count(self) -> None:
         self.n_passes += 1
-        next(self.shown)
+        self.tick()
 
     def _array(self, values: Any) -> Any:
         return asarray_like(values, self.blocks.like)

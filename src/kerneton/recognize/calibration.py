@@ -16,6 +16,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator
 
+from kerneton.data.progress import Progress, silent
 from kerneton.exceptions import DataError, ModelFileError
 from kerneton.machine.classes import per_class
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
@@ -152,7 +153,12 @@ class Held:
 
 
 def calibrate(
-    held: Held, means: np.ndarray, folds: Folds, false_alarm: float, optimism: float = 0.0
+    held: Held,
+    means: np.ndarray,
+    folds: Folds,
+    false_alarm: float,
+    optimism: float = 0.0,
+    progress: Progress = silent,
 ) -> Calibration:
     """Learn sharpness, weights and threshold from held-out recordings.
 
@@ -161,9 +167,14 @@ def calibrate(
     having been made on the same people.
     """
     codes, n_classes = held.codes, len(means)
+    unseen_classes = []
+    for fold, group in rounds(len(folds), class_groups(n_classes)):
+        train, valid = folds[fold]
+        unseen_classes.append((train[~np.isin(codes[train], group)], valid[np.isin(codes[valid], group)]))
+    jobs = [*folds, *unseen_classes]
+    answers = [held.out(*job) for job in progress(jobs, total=len(jobs), desc="calibration")]
     decided, known, true, people = [], [], [], []
-    for train, valid in folds:
-        found = held.out(train, valid)
+    for (train, valid), found in zip(folds, answers, strict=False):
         if found is not None:
             there = np.isin(
                 codes[valid], codes[train]
@@ -175,12 +186,7 @@ def calibrate(
     if not sum(map(len, true)):
         raise DataError("no subject can be held out: every label has only one subject")
     decisions, truth = np.concatenate(decided), np.concatenate(true)
-    left_out = [np.empty((0, 2))]
-    for fold, group in rounds(len(folds), class_groups(n_classes)):
-        train, valid = folds[fold]
-        found = held.out(train[~np.isin(codes[train], group)], valid[np.isin(codes[valid], group)])
-        if found is not None:
-            left_out.append(found[1])
+    left_out = [np.empty((0, 2)), *(found[1] for found in answers[len(folds) :] if found is not None)]
     seen, unseen = np.concatenate(known), np.concatenate(left_out)
     out = Calibration()
     out.sharpness_ = learn_sharpness(decisions, truth)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from kerneton.data.progress import ticks
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
 from kerneton.machine.threads import in_threads
@@ -56,10 +56,13 @@ class LocalTrials:
     def scores(
         self, sums: Sequence[list[tuple[Any, float]]], Cs: Sequence[float], penalties: Sequence[float]
     ) -> list[Scores]:
-        score = partial(score_sum, codes=self.codes, folds=self.folds, Cs=Cs, penalties=penalties)
-        return in_threads(
-            score, self.progress(sums, desc="candidates") if self.progress else sums, self.n_threads
-        )
+        with ticks(self.progress, len(sums), "candidates") as tick:
+
+            def score(parts: list[tuple[Any, float]]) -> Scores:
+                tick()
+                return score_sum(parts, self.codes, self.folds, Cs, penalties)
+
+            return in_threads(score, sums, self.n_threads)
 
 
 def fold_grams(grams: BlockGrams, codes: np.ndarray, folds: Folds) -> FoldGrams:
