@@ -30,7 +30,7 @@ from kerneton.experiments.bench._table import BARS, RATE, SCALE_BARS, STREAM_BAR
 from kerneton.experiments.bench._timing import Settings, median_seconds
 
 # Ratios with a limit; those without one are told, not judged.
-LARGE = ("scale-growth", "scale-100k")
+LARGE = ("scale-growth", "scale-dask", "scale-stopping", "scale-100k")
 JUDGED = [key for key, bar in BARS.items() if not np.isnan(bar.limit)]
 
 

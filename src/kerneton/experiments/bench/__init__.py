@@ -39,7 +39,7 @@ PARTS = {
     "stream": "stream",
     "gpu": "gpu",
 }
-_ON_REQUEST = {"scale-100k"}  # takes an hour
+_ON_REQUEST = {"scale-100k", "scale-stopping"}  # take an hour, and minutes
 _THREADS = {"msr": 2, "gpu": None}  # all others use one
 
 
