@@ -25,9 +25,8 @@ from kerneton import (
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.folds import subject_folds
 from kerneton.machine.gram import scatter_penalty
-from kerneton.recognize.encoder import Encoder
+from kerneton.recognize.encoder import Encoder, LocalTrials, fold_grams
 from kerneton.recognize.search import with_parameters
-from kerneton.recognize.trials import LocalTrials, fold_grams
 
 
 def cue(kernel, **options):

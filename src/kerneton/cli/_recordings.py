@@ -14,7 +14,7 @@ from kerneton.exceptions import DataError, KernetonError, ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonSequence
-    from kerneton.files.reading import ReadAll
+    from kerneton.files.readers import ReadAll
     from kerneton.recognize.recognizer import Recognizer
 
 
@@ -36,7 +36,7 @@ def read_recordings(
     from kerneton.data.conventions import kept_conventions, settle
     from kerneton.data.units import UNIT_WORDS
     from kerneton.data.validation import grouped
-    from kerneton.files.reading import file_problem, read_all_here
+    from kerneton.files.readers import file_problem, read_all_here
 
     files = [file for path in paths for file in _files(Path(path))]
     options = reading_options(args)

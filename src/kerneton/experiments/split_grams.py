@@ -12,9 +12,8 @@ from sklearn.base import clone
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores, split_rows, subject_folds
 from kerneton.recognize.branch import Branch, branch_key
-from kerneton.recognize.encoder import Encoder, fold_options, is_weighted
+from kerneton.recognize.encoder import Encoder, LocalTrials, fold_grams, fold_options, is_weighted, score_sum
 from kerneton.recognize.search import Mixture, Outcome, Search
-from kerneton.recognize.trials import LocalTrials, fold_grams, score_sum
 
 
 @dataclass

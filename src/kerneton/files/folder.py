@@ -17,9 +17,9 @@ from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
+from kerneton.files.readers import ReadAll, file_problem, is_segment_file, read_all_here
 from kerneton.files.readers._layouts import spellings
 from kerneton.files.readers._text import is_folder, rows
-from kerneton.files.reading import ReadAll, file_problem, is_segment_file, read_all_here
 
 _INDEX = "index.csv"
 _USUAL = {suffix for form in readers.FORMATS.values() for suffix in form.suffixes}  # of recordings

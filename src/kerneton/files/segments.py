@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 from kerneton.data.segments import Segment, as_segments
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, FormatError, MissingDataError
+from kerneton.files.readers import FOLDER_TABLE, segment_file_of
 from kerneton.files.readers._text import decode
-from kerneton.files.reading import FOLDER_TABLE, segment_file_of
 
 MAX_BYTES = 1 << 26  # 64 MiB are enough for all segments that people draw
 MAX_INTERVALS = 1_000_000

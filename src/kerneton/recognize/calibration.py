@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator
 
-from kerneton.data.progress import Progress, silent
 from kerneton.exceptions import DataError, ModelFileError
 from kerneton.machine.classes import per_class
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
@@ -31,6 +30,9 @@ from kerneton.recognize.novelty import (
     usual_likeness,
 )
 from kerneton.report.intervals import expected_calibration_error, interval
+
+if TYPE_CHECKING:
+    from kerneton.data.progress import Progress
 
 _SHARPEST = 50.0  # factor of decision values; what is this certain needs no more digits
 
@@ -158,7 +160,7 @@ def calibrate(
     folds: Folds,
     false_alarm: float,
     optimism: float = 0.0,
-    progress: Progress = silent,
+    progress: Progress | None = None,
 ) -> Calibration:
     """Learn sharpness, weights and threshold from held-out recordings.
 
@@ -172,7 +174,7 @@ def calibrate(
         train, valid = folds[fold]
         unseen_classes.append((train[~np.isin(codes[train], group)], valid[np.isin(codes[valid], group)]))
     jobs = [*folds, *unseen_classes]
-    answers = [held.out(*job) for job in progress(jobs, total=len(jobs), desc="calibration")]
+    answers = [held.out(*job) for job in (progress(jobs, desc="calibration") if progress else jobs)]
     decided, known, true, people = [], [], [], []
     for (train, valid), found in zip(folds, answers, strict=False):
         if found is not None:

@@ -17,7 +17,7 @@ import numpy as np
 import kerneton
 from kerneton.data.progress import Progress
 from kerneton.exceptions import KernetonError, ParameterError, import_extra
-from kerneton.files.reading import Content, ReadAll, read_content
+from kerneton.files.readers import Content, ReadAll, read_content
 from kerneton.machine.blocks import Work
 from kerneton.machine.threads import one_blas_thread
 

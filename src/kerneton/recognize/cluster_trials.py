@@ -13,9 +13,8 @@ from kerneton.machine.folds import Folds
 from kerneton.machine.threads import one_blas_thread
 from kerneton.recognize.branch import RUNTIME_PARAMETERS, Branch, branch_key, share_preprocessing
 from kerneton.recognize.cluster import asked, submitted
-from kerneton.recognize.encoder import Encoder
+from kerneton.recognize.encoder import Encoder, FoldGrams, LocalTrials, Scores, Trials, score_sum
 from kerneton.recognize.search import with_parameters
-from kerneton.recognize.trials import FoldGrams, LocalTrials, Scores, Trials, score_sum
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress

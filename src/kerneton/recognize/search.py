@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -15,7 +15,9 @@ from sklearn.base import BaseEstimator, clone
 from kerneton.data.validation import check_choice, check_in, check_positive
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.recognize.branch import Branch, branch_key
-from kerneton.recognize.trials import Trials
+
+if TYPE_CHECKING:
+    from kerneton.recognize.encoder import Trials
 
 log = logging.getLogger(__name__)
 

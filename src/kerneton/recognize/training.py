@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_in, check_sequences
 from kerneton.exceptions import DataError, ParameterError
@@ -216,7 +215,7 @@ def calibrate_held_out(
     if model.search is not None:
         gained = optimism(model.search_, model.trials_, [len(valid) for _, valid in folds])
     held = Held(grams, Machines(mixtures, options), codes, people)
-    return calibrate(held, means, folds, model.false_alarm, gained, model.progress or silent)
+    return calibrate(held, means, folds, model.false_alarm, gained, model.progress)
 
 
 def optimism(search: Search, trials: list[Trial], sizes: Sequence[int]) -> float:
