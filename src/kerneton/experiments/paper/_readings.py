@@ -83,6 +83,9 @@ class _SCKEnds(SCK):
     def _vector_map(self) -> VectorMap:
         return _EndTimes(*super()._vector_map())
 
+    def _fused(self, signals: Any, n_frames: Any, n_threads: int) -> None:
+        """The compiled kernels take time as s/T."""
+
 
 class _DCKEnds(DCK):
     def _times(self, x: Any, n_frames: Any) -> Any:
