@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from kerneton.data.arrays import index_like, is_torch, namespace_of
+from kerneton.machine import lapack
 from kerneton.machine.compiled import load
 from kerneton.machine.threads import one_blas_thread
 
@@ -151,14 +150,15 @@ def penalised_gram(
     scatter.reshape(-1)[:: n + 1] += size / strength
     with one_blas_thread():
         # These matrices are symmetric: their transposes are in LAPACK's order, and so is that of A K.
-        factor, _ = dpotrf(scatter.T, lower=True, overwrite_a=True)
-        half = dtrsm(1.0, factor, inside.T, side=1, lower=True, trans_a=True)  # K A P½
+        factor = scatter.T
+        lapack.factorise(factor)
+        half = lapack.divide_right(inside.T, factor)  # K A P½
         new = K - half @ half.T  # K - K A P A K
     scale = trace / float(np.trace(new))
 
     def duals(beta: np.ndarray) -> np.ndarray:
         with one_blas_thread():
-            solved, _ = dpotrs(factor, inside @ beta.T, lower=True)
+            solved = lapack.solve_factorised(factor, inside @ beta.T)
         return scale * (beta - _less_class_means(solved, order, starts, sizes).T)
 
     return scale * new, duals

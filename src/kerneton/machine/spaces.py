@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dposv, dpotrf, dpotri
 
 from kerneton.data.arrays import index_like, is_torch, namespace_of, to_numpy
+from kerneton.machine import lapack
 from kerneton.machine.gram import filled
 
 DIRECT_GRAM = 3000  # free examples up to which a Cholesky factorisation is used, conjugate gradients above
@@ -237,8 +237,8 @@ def solve_positive(A: Any, b: Any) -> Any:
         factor, info = torch.linalg.cholesky_ex(A)
         return torch.cholesky_solve(b, factor) if int(info) == 0 else torch.linalg.lstsq(A, b).solution
     kept = A.diagonal().copy()
-    _, x, info = dposv(A.T, b, lower=True, overwrite_a=True)  # A.T is in LAPACK's order and A is symmetric
-    if info:
+    x = lapack.solve(A.T, b)  # A.T is in LAPACK's order and A is symmetric
+    if x is None:
         # Part of a factor has overwritten the lower triangle of A.T, which is the upper one of A.
         A = np.tril(A, -1)
         A = A + A.T + np.diag(kept)
@@ -248,9 +248,9 @@ def solve_positive(A: Any, b: Any) -> Any:
 
 def _invert_positive(A: np.ndarray) -> np.ndarray:
     """The inverse of a symmetric positive definite matrix, which is overwritten."""
-    factor, _ = dpotrf(A.T, lower=True, overwrite_a=True)
-    P, _ = dpotri(factor, lower=True, overwrite_c=True)
-    P = np.tril(P)
+    lapack.factorise(A.T)
+    lapack.invert_factorised(A.T)
+    P = np.tril(A.T)
     return P + np.tril(P, -1).T
 
 
