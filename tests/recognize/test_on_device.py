@@ -27,6 +27,19 @@ def test_features_are_those_of_the_cpu(recordings, view, mirror):
     np.testing.assert_allclose(model.decision_function(recordings), decisions, atol=1e-3)
 
 
+@pytest.mark.parametrize("changed", [{}, {"kernel__mirror": True}, {"preprocess__facing": "sequence"}])
+def test_the_papers_features_are_those_of_the_cpu(recordings, changed):
+    model = make_recognizer("paper")
+    for _, branch in model.branches:
+        branch.set_params(**changed)
+    model.fit(recordings, [s.label for s in recordings])
+    expected = model.features(recordings)
+    assert on_device.can_encode(list(model.branches_.values()), recordings)
+    found = model.set_params(device="cpu").features(recordings)
+    assert found.dtype == expected.dtype
+    assert np.linalg.norm(found - expected, axis=1).max() < 1e-4
+
+
 def test_gaps_are_filled_as_before(recordings):
     model = make_recognizer(view="free", mirror=True).fit(recordings, [s.label for s in recordings])
     torn = recordings[0].joints.copy()

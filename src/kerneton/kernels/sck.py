@@ -189,7 +189,7 @@ class SCK(BlockKernel):
         features = self._fused(signals, n_frames, n_threads)
         if features is None:
             tensors = self._tensors(signals, n_frames)
-            features = unique_entries(tensors, self.order, self.entries)  # (B, J, n_entries)
+            features = as_dtype_of(unique_entries(tensors, self.order, self.entries), signals)
         return features.reshape(len(features), -1)
 
     def _encode_mirrored(self, signals: Any, n_frames: Any, n_threads: int = 1) -> Any:
@@ -198,10 +198,14 @@ class SCK(BlockKernel):
         tensors = self._tensors(signals, n_frames)
         mean = self._mirror.average(tensors.reshape(len(tensors), -1))
         mean = mean.reshape(len(tensors), len(self._mirror.kept), *tensors.shape[2:])
-        return unique_entries(mean, self.order, self.entries).reshape(len(tensors), -1)
+        features = unique_entries(mean, self.order, self.entries).reshape(len(tensors), -1)
+        return as_dtype_of(features, signals)
 
     def _tensors(self, signals: Any, n_frames: Any) -> Any:
         """Sums over frames after power normalisation; (B, J, d, d, d)."""
+        if self.power < 1:  # in float64: the power would turn rounding of 1e-7 into 1e-2
+            xp = namespace_of(signals)
+            signals = as_dtype_of(signals, xp.ones(1, dtype=xp.float64))
         v = self._map.vectors(signals, n_frames, self.order)  # (B, J, T, d)
         return self._power(outer_power_sum(v, self.order))
 
@@ -225,21 +229,18 @@ class SCK(BlockKernel):
         return features if converged else None
 
     def _order2(self, signals: Any, n_frames: Any, n_threads: int) -> Any:
-        """Features of order 2, in float64 up to the last step: the power would turn rounding of 1e-7 into 1e-2."""
+        """Features of order 2, in float64 up to the last step."""
         xp, table = namespace_of(signals), self._map.table()
         compiled = _compiled("sck_order2") if xp is np else None
         if compiled is not None and compiled.MIN_SIDE <= table.shape[1] <= compiled.MAX_SIDE:
             features, failed = compiled.features(signals, n_frames, table, self.power, n_threads)
             if not failed.any():
                 return features
+        rows = [(signals, n_frames)]
         if xp is np:  # one recording at a time, without its padding: no sum depends on the batch
-            rows = [
-                (signals[b : b + 1, :n].astype(np.float64), n_frames[b : b + 1])
-                for b, n in enumerate(n_frames)
-            ]
-        else:
-            rows = [(signals.to(xp.float64), n_frames)]
-        return as_dtype_of(xp.concatenate([unique_entries(self._tensors(x, n), 2) for x, n in rows]), signals)
+            rows = [(signals[b : b + 1, :n], n_frames[b : b + 1]) for b, n in enumerate(n_frames)]
+        made = [unique_entries(self._tensors(x, n), 2) for x, n in rows]
+        return as_dtype_of(xp.concatenate(made), signals)
 
     def _power(self, tensors: Any) -> Any:
         if self.power == 1 and (self.entry_power == 1 or self.epn != "hosvd"):

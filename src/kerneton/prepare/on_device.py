@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import index_like, namespace_of
+from kerneton.data.arrays import asarray_like, index_like, namespace_of
+from kerneton.data.layouts import Layout
 from kerneton.prepare.poses import can_turn, facing_lines, origin
 from kerneton.prepare.preprocess import Preprocess
 
 
 def can_prepare(step: Any) -> bool:
     """Whether this module can do the steps of a fitted preprocessing."""
-    if type(step) is not Preprocess or step.bones != "size" or step.center is not True:
+    if type(step) is not Preprocess or not isinstance(step.center, bool):
         return False
-    known = step.facing in (None, "sequence") and step.n_frames is None and step.dtype == "float32"
+    known = step.facing in (None, "sequence") and step.n_frames is None and step.dtype in (None, "float32")
     return known and len(step.layout_.bodies) == 1
 
 
@@ -32,23 +33,50 @@ def prepare(step: Preprocess, x: Any, lengths: Any) -> Any:
     """
     xp, layout = namespace_of(x), step.layout_
     inside = index_like(np.arange(x.shape[1]), x) < lengths[:, None]
-    parents, children = index_like(np.asarray(layout.bones).reshape(-1, 2).T, x)
-    spans = xp.linalg.vector_norm(x[:, :, children] - x[:, :, parents], dim=3)
-    sizes = _median(spans, inside, lengths).sum(1)
-    wanted = float(step.reference_.sum())
-    ones = xp.ones_like(sizes)
-    factor = xp.where(sizes > 0, wanted / xp.where(sizes > 0, sizes, ones), ones)
-    x = x * factor[:, None, None, None].to(x.dtype)
-    root = origin(layout)
-    joints = index_like(list(root) if isinstance(root, tuple) else [root], x)
-    x = x - x[:, :, joints].mean(2, keepdim=True)
+    if step.bones == "size":
+        x = _equal_size(x, inside, lengths, layout, step.reference_)
+    elif step.bones == "reference":
+        x = _equal_bones(x, layout, step.reference_)
+    if step.center:
+        root = origin(layout)
+        joints = index_like(list(root) if isinstance(root, tuple) else [root], x)
+        x = x - x[:, :, joints].mean(2, keepdim=True)
     if step.facing is not None and can_turn(layout):
         flat = (~((x[..., 2] != 0) & inside[:, :, None])).all(2).all(1)
-        angle = xp.where(flat, xp.zeros_like(sizes), -_facing(x, inside, facing_lines(layout)))
+        yaw = _facing(x, inside, facing_lines(layout))
+        angle = xp.where(flat, xp.zeros_like(yaw), -yaw)
         c, s = xp.cos(angle)[:, None, None], xp.sin(angle)[:, None, None]
         across, away = x[..., 0], x[..., 2]
         x = xp.stack([c * across + s * away, x[..., 1], c * away - s * across], -1)
     return x
+
+
+def _equal_size(x: Any, inside: Any, lengths: Any, layout: Layout, reference: np.ndarray) -> Any:
+    """Each recording scaled to the reference's total bone length, see `kerneton.prepare.poses.equal_size`."""
+    xp = namespace_of(x)
+    parents, children = index_like(np.asarray(layout.bones).reshape(-1, 2).T, x)
+    spans = xp.linalg.vector_norm(x[:, :, children] - x[:, :, parents], dim=3)
+    sizes = _median(spans, inside, lengths).sum(1)
+    ones = xp.ones_like(sizes)
+    factor = xp.where(sizes > 0, float(reference.sum()) / xp.where(sizes > 0, sizes, ones), ones)
+    return x * factor[:, None, None, None].to(x.dtype)
+
+
+def _equal_bones(x: Any, layout: Layout, reference: np.ndarray) -> Any:
+    """Every bone of its reference length, see `kerneton.prepare.poses.equal_bones`.
+
+    A joint is the root of its tree plus the scaled bones on the way there: one product for all joints.
+    """
+    xp, n = namespace_of(x), x.shape[2]
+    ways, roots = np.zeros((n, len(layout.bones))), np.arange(n)
+    for i, (parent, child) in enumerate(layout.bones):
+        ways[child], roots[child] = ways[parent], roots[parent]
+        ways[child, i] = reference[i]
+    parents, children = index_like(np.asarray(layout.bones).reshape(-1, 2).T, x)
+    bones = x[:, :, children] - x[:, :, parents]
+    norm = xp.linalg.vector_norm(bones, dim=3, keepdim=True)
+    directions = xp.where(norm > 0, bones / norm, xp.zeros_like(bones))
+    return x[:, :, index_like(roots, x)] + xp.einsum("jk,btkc->btjc", asarray_like(ways, x), directions)
 
 
 def _median(values: Any, inside: Any, lengths: Any) -> Any:

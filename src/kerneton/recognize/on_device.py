@@ -14,6 +14,7 @@ from kerneton.data.progress import Progress
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.kernels.batches import group_by_length, pad, torch_for
 from kerneton.kernels.cuda import launch
+from kerneton.kernels.dck import DCK
 from kerneton.kernels.sck import SCK
 from kerneton.kernels.signals import _TAPS, DIFFERENCES, _band
 from kerneton.machine.blocks import DeviceBlocks
@@ -25,6 +26,9 @@ from kerneton.recognize.branch import Branch
 
 _KNOWN = {"position", "velocity", "acceleration", "bone", "direction"}
 _STREAMS = 3  # one computes while the others copy
+_COPIED = (
+    2**27
+)  # bytes of features of a batch that is copied to the host: the last copy has nothing beside it
 _FEWEST, _MOST = 256, 8192  # recordings of a block that stays on the device
 _FREE = 4  # blocks for which room is left there
 
@@ -33,17 +37,16 @@ def can_encode(branches: Sequence[Branch], sequences: Sequence[SkeletonSequence]
     """Whether all steps of these branches can run on a device, from recordings to features."""
     for branch in branches:
         kernel = branch.kernel_
-        if (
-            not can_prepare(branch.preprocess_)
-            or type(kernel) is not SCK
-            or type(branch.scale_) is not CenterNormalize
-        ):
+        if type(kernel) not in (SCK, DCK) or kernel.n_axes_ != 3 or not set(_scales(kernel)) <= _KNOWN:
             return False
-        if kernel.order != 2 or kernel.power == 1 or kernel.n_axes_ != 3:
-            return False
-        if not {part.name for part in kernel._map.parts} <= _KNOWN:
+        if not can_prepare(branch.preprocess_) or type(branch.scale_) is not CenterNormalize:
             return False
     return all(s.confidence is None and s.joints.dtype == np.float32 for s in sequences)
+
+
+def _scales(kernel: SCK | DCK) -> dict[str, float]:
+    """The signals of a kernel, and by what each is multiplied."""
+    return kernel.scales_ if type(kernel) is SCK else {kernel.signal: kernel.scale_}
 
 
 def encode_on(
@@ -173,24 +176,17 @@ def _branch(branch: Branch, known: dict[str, Any], lengths: Any, rate: Any) -> A
     """Features of one branch from signals of joints, which ``known`` collects."""
     kernel = branch.kernel_
     xp = namespace_of(lengths)
-    names = [part.name for part in kernel._map.parts]
+    scales = _scales(kernel)
     # A direction from joint to joint is that of a difference of positions.
-    unit = sum(1 << i for i, name in enumerate(names) if kernel.pairs and name not in DIFFERENCES)
+    apart = type(kernel) is SCK and kernel.pairs
+    unit = sum(1 << i for i, name in enumerate(scales) if apart and name not in DIFFERENCES)
     columns = []
-    for i, name in enumerate(names):
+    for i, (name, factor) in enumerate(scales.items()):
         name = "position" if unit >> i & 1 else name
         if name not in known:
             known[name] = _signal(name, known["position"], lengths, rate, branch.preprocess_.layout_)
-        columns.append(known[name] * kernel.scales_.get(names[i], 1.0))
-    signals = xp.cat(columns, 3)
-    rows = kernel.pairs_ if kernel.pairs else np.array([(j, -1) for j in kernel.joints_])
-    table = kernel._map.table()
-    made = launch.sck_matrices(signals, lengths, rows, table, kernel.power, unit=unit)
-    if made is None:
-        made = kernel._encode(_spread(signals, rows, unit), lengths)
-    features = made.reshape(len(signals), -1)
-    if kernel._mirror is not None:
-        features = kernel._mirror.average(features)
+        columns.append(known[name] if factor == 1 else known[name] * factor)
+    features = _encode(kernel, xp.cat(columns, 3), lengths, unit)
     if kernel.weighting is not None:
         features *= asarray_like(np.repeat(np.sqrt(kernel.weights_), kernel.block_sizes_), features)
     scale = branch.scale_
@@ -200,6 +196,19 @@ def _branch(branch: Branch, known: dict[str, Any], lengths: Any, rate: Any) -> A
         norms = xp.linalg.vector_norm(features, dim=1, keepdim=True)
         features /= xp.where(norms > 0, norms, xp.ones_like(norms))
     return features if branch.weight == 1 else features * branch.weight
+
+
+def _encode(kernel: SCK | DCK, signals: Any, lengths: Any, unit: int) -> Any:
+    """Features (B, n_features) of a kernel before weights, from signals (B, T, J, C) of all joints."""
+    if type(kernel) is not SCK:
+        return kernel._encode_mirrored(signals, lengths)
+    rows = kernel.pairs_ if kernel.pairs else np.array([(j, -1) for j in kernel.joints_])
+    if kernel.order == 2 and kernel.power < 1:
+        made = launch.sck_matrices(signals, lengths, rows, kernel._map.table(), kernel.power, unit=unit)
+        if made is not None:
+            made = made.reshape(len(signals), -1)
+            return made if kernel._mirror is None else kernel._mirror.average(made)
+    return kernel._encode_mirrored(_spread(signals, rows, unit), lengths)
 
 
 def _signal(name: str, x: Any, lengths: Any, rate: Any, layout: Any) -> Any:

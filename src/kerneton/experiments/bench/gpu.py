@@ -16,7 +16,7 @@ import numpy as np
 
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import KernetonError
-from kerneton.experiments.bench import gpu_default, gpu_parts
+from kerneton.experiments.bench import gpu_parts, gpu_recognizers
 from kerneton.experiments.bench._timing import Settings, package_versions
 from kerneton.experiments.bench.workloads import kernels, recordings
 from kerneton.experiments.timing import timed
@@ -46,8 +46,9 @@ def measure(settings: Settings, device: str = "cuda") -> dict[str, Any] | None:
         "machine": lambda: machine(torch, device),
         "ceilings": lambda: gpu_parts.ceilings(torch, device),
         "stages": lambda: gpu_parts.stages(torch, device, found["ceilings"]),
-        "default": lambda: gpu_default.measure(torch, device, n // 2),
-        "fit": lambda: gpu_default.fit(torch, device, 2 * n, max(4_000, n // 4)),
+        "paper": lambda: gpu_recognizers.paper(torch, device, n),
+        "default": lambda: gpu_recognizers.measure(torch, device, n // 2),
+        "fit": lambda: gpu_recognizers.fit(torch, device, 2 * n, max(4_000, n // 4)),
         "throughput": lambda: throughput(torch, device, n, batch_sizes),
         "without_own_kernels": lambda: without_own_kernels(torch, device, max(1, n // 10)),
         "epn": lambda: gpu_parts.epn(torch, device),

@@ -1,4 +1,4 @@
-"""The default recogniser on a GPU: recordings per second from the host to features on the host, or to decisions."""
+"""Recognisers on a GPU: recordings per second from the host to features on the host, or to decisions."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from kerneton.prepare.on_device import prepare
 from kerneton.recognize import on_device
 from kerneton.recognize.on_device import _branch, encode_batch, encode_on, features_on
 from kerneton.recognize.presets import make_recognizer
+from kerneton.recognize.recognizer import Recognizer
 
 N_FRAMES, N_CLASSES, N_TRAINING = 80, 20, 120
 
@@ -43,14 +44,21 @@ def measure(torch: Any, device: str, n: int) -> dict[str, Any]:
     return {
         "n": n,
         "shape": [N_FRAMES, 25, 3],
-        "fixed": _rates(torch, device, X, view="fixed", mirror=False),
-        "free, mirrored": _rates(torch, device, X, view="free", mirror=True),
+        "fixed": _rates(torch, device, X, make_recognizer(view="fixed", mirror=False)),
+        "free, mirrored": _rates(torch, device, X, make_recognizer(view="free", mirror=True)),
     }
 
 
-def _rates(torch: Any, device: str, X: list[SkeletonSequence], **options: Any) -> dict[str, Any]:
+def paper(torch: Any, device: str, n: int) -> dict[str, Any]:
+    """The same for the paper's recogniser: bones of one length, SCK with tensors of order 22, DCK in its window."""
+    model = make_recognizer("paper")
+    dict(model.branches)["sck"].set_params(kernel__n_pivots_time=7)
+    return {"n": n, "shape": [N_FRAMES, 25, 3], **_rates(torch, device, recordings(n), model)}
+
+
+def _rates(torch: Any, device: str, X: list[SkeletonSequence], model: Recognizer) -> dict[str, Any]:
     few, n = X[:N_TRAINING], len(X)
-    model = make_recognizer(n_jobs=-1, **options).fit(few, [s.label for s in few])
+    model.set_params(n_jobs=-1).fit(few, [s.label for s in few])
     branches = list(model.branches_.values())
     errors = features_on(branches, few[:16], device) - model.features(few[:16])
     coef = torch.as_tensor(model.machine_.coef_, device=device)
@@ -100,7 +108,7 @@ def fit(torch: Any, device: str, n: int, few: int) -> dict[str, Any]:
 
 
 def _stages(torch: Any, device: str, branches: list[Any], X: list[SkeletonSequence]) -> dict[str, float]:
-    """Device microseconds per recording: everything, and each branch after poses and signals are computed."""
+    """Device microseconds per recording: everything, poses, and each branch after its poses are computed."""
 
     def micros(call: Callable[[], Any]) -> float:
         return seconds(torch, call, 3) / len(X) * 1e6
