@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from kerneton import Preprocess, make_actions
 from kerneton.kernels.power_norm import psd_power
-from kerneton.kernels.vectors import gaussian, gaussian_features, pivots
+from kerneton.kernels.tensors import gaussian, gaussian_features, pivots
 from kerneton.report.pictures import plot_skeleton
 from kerneton.report.scene import camera
 

@@ -17,8 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from kerneton import Preprocess, evaluate, make_actions, make_recognizer
 from kerneton.datasets.protocols import SubjectKFold
 from kerneton.kernels.power_norm import slice_power
-from kerneton.kernels.tensors import outer_power_sum
-from kerneton.kernels.vectors import gaussian_features
+from kerneton.kernels.tensors import gaussian_features, outer_power_sum
 from kerneton.report.pictures import plot_sweep
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")

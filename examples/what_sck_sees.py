@@ -15,8 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from kerneton import Preprocess, make_actions
-from kerneton.kernels.tensors import outer_power_sum
-from kerneton.kernels.vectors import gaussian_features
+from kerneton.kernels.tensors import gaussian_features, outer_power_sum
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,7 @@ from kerneton.experiments.paper._cues import dck_family, sck_family
 from kerneton.experiments.paper._readings import READINGS
 from kerneton.experiments.paper._strips import SEEN
 from kerneton.kernels.dck import DCK
-from kerneton.kernels.vectors import gaussian, gaussian_features
+from kerneton.kernels.tensors import gaussian, gaussian_features
 
 
 def people(layout, labels, n_subjects, name):

@@ -19,8 +19,7 @@ from kerneton.kernels.batches import pad
 from kerneton.kernels.cuda.nvrtc import halves
 from kerneton.kernels.power_norm import _eigh_power, _svd_power
 from kerneton.kernels.signals import SIGNALS
-from kerneton.kernels.tensors import outer_power_sum
-from kerneton.kernels.vectors import pivot_scale
+from kerneton.kernels.tensors import outer_power_sum, pivot_scale
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 

@@ -12,7 +12,7 @@ from kerneton.exceptions import DataError, ParameterError
 from kerneton.kernels.displacement import direct_sums
 from kerneton.kernels.power_norm import hosvd_power
 from kerneton.kernels.signals import SIGNALS
-from kerneton.kernels.vectors import gaussian_features
+from kerneton.kernels.tensors import gaussian_features
 from kerneton.prepare.poses import mirror
 
 SHORT = (9, 14, 6)

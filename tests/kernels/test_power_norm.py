@@ -12,6 +12,7 @@ import kerneton.kernels
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.kernels import power_norm
 from kerneton.kernels.power_norm import hosvd_power, psd_power, slice_power
+from kerneton.machine import compiled
 
 POWER = 0.36
 EPS = np.finfo(np.float64).eps
@@ -21,7 +22,7 @@ EPS = np.finfo(np.float64).eps
 def path(request, monkeypatch):
     """Every answer must hold with Numba and without."""
     if request.param == "lapack":
-        monkeypatch.setattr(power_norm, "_compiled", lambda: None)
+        monkeypatch.setattr(power_norm, "load", lambda _: None)
     else:
         pytest.importorskip("numba")
     return request.param
@@ -278,12 +279,12 @@ def test_without_numba_lapack_does_the_work(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("kerneton.kernels.compiled")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr(kerneton.kernels, "compiled", raising=False)
-    power_norm._compiled.cache_clear()
+    compiled.load.cache_clear()
     try:
-        assert power_norm._compiled() is None
+        assert compiled.load("kerneton.kernels.compiled.epn") is None
         assert_allclose(psd_power(np.eye(8) * 4, 0.5), np.eye(8) * 2, atol=1e-14)
     finally:
-        power_norm._compiled.cache_clear()
+        compiled.load.cache_clear()
 
 
 def test_threads_do_not_share_state(path):

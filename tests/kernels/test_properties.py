@@ -12,8 +12,7 @@ from kerneton.data.layouts import FLORENCE_15
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.kernels.displacement import direct_sums, harmonic_sums, span_window
 from kerneton.kernels.exact import dck_kernel, sck_kernel
-from kerneton.kernels.tensors import unique_entries
-from kerneton.kernels.vectors import pivot_scale
+from kerneton.kernels.tensors import pivot_scale, unique_entries
 from kerneton.prepare.poses import bone_lengths, equal_bones, face_front, fill_gaps, mirror, resample, turn
 
 quick = settings(

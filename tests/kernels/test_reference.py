@@ -12,8 +12,7 @@ from walks import walks
 from kerneton import DCK, SCK, Preprocess
 from kerneton.kernels.displacement import direct_sums
 from kerneton.kernels.exact import dck_kernel, sck_kernel
-from kerneton.kernels.tensors import outer_power_sum
-from kerneton.kernels.vectors import gaussian_features
+from kerneton.kernels.tensors import gaussian_features, outer_power_sum
 
 PIVOTS = (4, 6, 9, 14)
 

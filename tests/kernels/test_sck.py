@@ -16,7 +16,7 @@ from kerneton.exceptions import ParameterError
 from kerneton.kernels import sck
 from kerneton.kernels.power_norm import hosvd_power
 from kerneton.kernels.signals import SIGNALS
-from kerneton.kernels.vectors import gaussian_features
+from kerneton.kernels.tensors import gaussian_features
 from kerneton.prepare.poses import mirror
 
 SHORT = (9, 14, 6)
@@ -365,7 +365,7 @@ def test_compiled_path_equals_the_plain_one(entries, n_pivots_time, mirrored, mo
     kernel = SCK(entries=entries, n_pivots_time=n_pivots_time, mirror=mirrored).fit(X)
     single = [s.replace(joints=s.joints.astype(np.float32)) for s in X]
     answers = kernel.transform(X), kernel.transform(single)
-    monkeypatch.setattr(sck, "_compiled", lambda name: None)
+    monkeypatch.setattr(sck, "load", lambda name: None)
     expected = kernel.transform(X)
     for answer, dtype in zip(answers, (np.float64, np.float32), strict=True):
         assert answer.dtype == dtype
@@ -420,7 +420,7 @@ def test_what_does_not_converge_takes_the_plain_path(monkeypatch):
 
     monkeypatch.setattr(known, "features", failing)
     answer = kernel.transform(X)
-    monkeypatch.setattr(sck, "_compiled", lambda name: None)
+    monkeypatch.setattr(sck, "load", lambda name: None)
     assert_allclose(answer, kernel.transform(X), rtol=0, atol=0)
 
 

@@ -83,7 +83,7 @@ def path(request, monkeypatch):
     if request.param == "compiled":
         pytest.importorskip("numba")
     else:
-        monkeypatch.setattr(sck, "_compiled", lambda name: None)
+        monkeypatch.setattr(sck, "load", lambda name: None)
     return request.param
 
 
@@ -143,7 +143,7 @@ def test_what_does_not_converge_takes_the_plain_path(monkeypatch):
 
     monkeypatch.setattr(known, "features", failing)
     answer = kernel.transform(X)
-    monkeypatch.setattr(sck, "_compiled", lambda name: None)
+    monkeypatch.setattr(sck, "load", lambda name: None)
     assert_array_equal(answer, kernel.transform(X))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kerneton.kernels.vectors import gaussian, gaussian_features, pivot_scale, pivots
+from kerneton.kernels.tensors import gaussian, gaussian_features, pivot_scale, pivots
 
 
 def test_pivots():

@@ -24,7 +24,7 @@ from kerneton.kernels.displacement import (
 from kerneton.kernels.mirroring import Mirror, Token, image_joints, mirror_blocks, moved_entries
 from kerneton.kernels.power_norm import hosvd_power
 from kerneton.kernels.signals import SCALED, SIGNALS, learn_scale
-from kerneton.kernels.vectors import gaussian_features
+from kerneton.kernels.tensors import gaussian_features
 
 _LIFTING = 0.75  # a power under which sums in single precision would be seen in the features
 

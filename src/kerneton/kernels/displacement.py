@@ -10,16 +10,15 @@ path over the frames that the window reaches, O(T) as well, and exact but for th
 
 from __future__ import annotations
 
-import functools
 import math
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton.exceptions import DataError
-from kerneton.kernels.vectors import gaussian, gaussian_features, pivot_scale, pivots
+from kerneton.kernels.tensors import gaussian, gaussian_features, pivot_scale, pivots
+from kerneton.machine.compiled import load
 
 MAX_HARMONICS = 256
 _DENSE_WINDOW = 160  # frames up to which a dense window matrix beats the Fourier transform
@@ -135,22 +134,14 @@ def banded_sums(
     >>> banded_sums(x, z, np.array([[0, 1]]), sigma=0.6, n_pivots=5, sigma_span=None) is None
     True
     """
-    if sigma_span is None or sigma_span >= _LONG_SPAN or is_torch(x) or (compiled := _compiled()) is None:
+    if sigma_span is None or sigma_span >= _LONG_SPAN or is_torch(x):
+        return None
+    if (compiled := load("kerneton.kernels.compiled.dck_sums")) is None:
         return None
     found = compiled.window_sums(
         x, z, pairs, sigma=sigma, n_pivots=n_pivots, reach=reach, sigma_span=sigma_span, tol=tol
     )
     return found if x.shape[1] > 1 else found * 0
-
-
-@functools.cache
-def _compiled() -> ModuleType | None:
-    """The compiled path for short windows, imported when first used; None without Numba."""
-    try:
-        from kerneton.kernels.compiled import dck_sums as _dck_numba
-    except ImportError:
-        return None
-    return _dck_numba
 
 
 def _pivot_weights(

@@ -10,7 +10,7 @@ import numpy as np
 
 from kerneton.data.validation import check_choice, check_in, check_sequences, check_width
 from kerneton.kernels.displacement import span_window
-from kerneton.kernels.vectors import gaussian
+from kerneton.kernels.tensors import gaussian
 
 
 def sck_kernel(

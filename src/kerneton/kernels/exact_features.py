@@ -17,7 +17,7 @@ from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.kernels.blocks import resolve_joints, still_recording
 from kerneton.kernels.displacement import banded_sums, centred, extents_of, harmonic_sums
 from kerneton.kernels.exact import sck_pair
-from kerneton.kernels.vectors import gaussian_features
+from kerneton.kernels.tensors import gaussian_features
 
 MOST_RECORDINGS = 1000
 MOST_COMPARISONS = 4 * 10**10  # joints × (frames of all recordings)²

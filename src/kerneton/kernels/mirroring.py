@@ -3,6 +3,8 @@ and without copies."""
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -145,3 +147,31 @@ def moved_entries(
     ]
     came = came.swapaxes(1, 2) if flipped else came
     return place[came.ravel()[mask.ravel()]]
+
+
+def permuted_entries(permutation: np.ndarray, order: int, entries: str = "simplex") -> np.ndarray:
+    """Where each kept entry comes from when the tensor's indices are permuted; (d,) → (n_entries,).
+
+    ``entries`` is as in `unique_entries`, but for "upper", which does not keep all it would need, or "all": d**order.
+
+    >>> A = np.array([[1.0, 2.0], [2.0, 5.0]])
+    >>> unique_entries(A[::-1, ::-1], 2).tolist() == unique_entries(A, 2)[permuted_entries(np.array([1, 0]), 2)].tolist()
+    True
+    """
+    return _permuted_entries(tuple(np.asarray(permutation).tolist()), order, entries)
+
+
+@functools.lru_cache(maxsize=64)
+def _permuted_entries(permutation: tuple[int, ...], order: int, entries: str) -> np.ndarray:
+    d = len(permutation)
+    if entries == "all":
+        return np.arange(d**order).reshape((d,) * order)[np.ix_(*[permutation] * order)].ravel()
+    if order == 3 and entries == "slices":
+        pairs = list(itertools.combinations_with_replacement(range(d), 2))
+        kept: list[tuple[int, ...]] = [(k, *pair) for k in range(d) for pair in pairs]
+        moved = [(permutation[k], *sorted((permutation[i], permutation[j]))) for k, i, j in kept]
+    else:
+        kept = list(itertools.combinations_with_replacement(range(d), order))
+        moved = [tuple(sorted(permutation[i] for i in entry)) for entry in kept]
+    place = {entry: n for n, entry in enumerate(kept)}
+    return np.asarray([place[entry] for entry in moved])

@@ -15,8 +15,6 @@ ten times slower, with the same answers. Torch tensors on a GPU take kernels of 
 
 from __future__ import annotations
 
-import functools
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +23,7 @@ from kerneton.data.arrays import namespace_of
 from kerneton.data.validation import check_in
 from kerneton.exceptions import DataError
 from kerneton.kernels.cuda import launch as _cuda
+from kerneton.machine.compiled import load
 
 EPS = float(np.finfo(np.float64).eps)
 _MAX_BATCH = 16384  # cuSOLVER fails on batches of 100,000
@@ -135,23 +134,12 @@ def hosvd_power(X: Any, power: float, entry_power: float = 1.0) -> Any:
     return _hosvd(xp, X.reshape((-1, *X.shape[-3:])), power, entry_power).reshape(X.shape)
 
 
-@functools.cache
-def _compiled() -> tuple[ModuleType, ModuleType] | None:
-    """The compiled paths for matrices and tensors, imported when first used; None without Numba."""
-    try:
-        from kerneton.kernels.compiled import epn as _epn_numba
-        from kerneton.kernels.compiled import hosvd as _hosvd_numba
-    except ImportError:
-        return None
-    return _epn_numba, _hosvd_numba
-
-
 def _power(xp: Any, A: Any, power: float, out: Any = None) -> Any:
     """Batch (B, n, n), compiled where that is possible and then into ``out``, else through the namespace's own eigh."""
-    compiled = _compiled() if xp is np else None
-    if compiled and compiled[0].MIN_ORDER <= A.shape[-1] <= compiled[0].MAX_ORDER:
+    compiled = load("kerneton.kernels.compiled.epn") if xp is np else None
+    if compiled is not None and compiled.MIN_ORDER <= A.shape[-1] <= compiled.MAX_ORDER:
         out = np.empty(A.shape, A.dtype) if out is None else out
-        failed = compiled[0].psd_power(A, power, out)
+        failed = compiled.psd_power(A, power, out)
         if failed.any():
             out[failed] = _eigh_power(np, A[failed], power)
         return out
@@ -171,9 +159,9 @@ def _eigh_power(xp: Any, A: Any, power: float) -> Any:
 
 def _hosvd(xp: Any, X: Any, power: float, entry_power: float) -> Any:
     """Batch (B, a, b, c), compiled where that is possible, else through the namespace's own svd."""
-    compiled = _compiled() if xp is np else None
-    if compiled and compiled[1].MIN_SIZE <= X[0].size <= compiled[1].MAX_SIZE:
-        result, failed = compiled[1].hosvd_power(X, power, entry_power)
+    compiled = load("kerneton.kernels.compiled.hosvd") if xp is np else None
+    if compiled is not None and compiled.MIN_SIZE <= X[0].size <= compiled.MAX_SIZE:
+        result, failed = compiled.hosvd_power(X, power, entry_power)
         if failed.any():
             result[failed] = _svd_power(np, X[failed], power, entry_power)
         return result

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 import itertools
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,10 +14,24 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice, check_feature_count, check_in
 from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.kernels.blocks import BlockKernel, resolve_joints
-from kerneton.kernels.mirroring import Mirror, Token, image_joints, mirror_blocks, reversed_pivots
-from kerneton.kernels.signals import learn_scale, pair_signal, signal_of
-from kerneton.kernels.tensors import entry_table, n_entries, outer_power_sum, permuted_entries, unique_entries
-from kerneton.kernels.vectors import VectorMap, vector_map, warn_of_far_joints
+from kerneton.kernels.mirroring import (
+    Mirror,
+    Token,
+    image_joints,
+    mirror_blocks,
+    permuted_entries,
+    reversed_pivots,
+)
+from kerneton.kernels.signals import learn_scale, pair_signal, signal_of, warn_of_far_joints
+from kerneton.kernels.tensors import (
+    VectorMap,
+    entry_table,
+    n_entries,
+    outer_power_sum,
+    unique_entries,
+    vector_map,
+)
+from kerneton.machine.compiled import load
 
 _LONGEST_VECTOR = 256  # d of a model from a file, whose third power is taken
 
@@ -219,7 +230,7 @@ class SCK(BlockKernel):
             from kerneton.kernels.cuda import launch
 
             return launch.sck_features(signals, n_frames, self._map.table(), self.power, self.entries)
-        compiled, table = _compiled("sck_features"), self._map.table()
+        compiled, table = load("kerneton.kernels.compiled.sck_features"), self._map.table()
         d = table.shape[1]
         if compiled is None or not compiled.MIN_SIDE <= d <= compiled.MAX_SIDE:
             return None
@@ -231,7 +242,7 @@ class SCK(BlockKernel):
     def _order2(self, signals: Any, n_frames: Any, n_threads: int) -> Any:
         """Features of order 2, in float64 up to the last step."""
         xp, table = namespace_of(signals), self._map.table()
-        compiled = _compiled("sck_order2") if xp is np else None
+        compiled = load("kerneton.kernels.compiled.sck_order2") if xp is np else None
         if compiled is not None and compiled.MIN_SIDE <= table.shape[1] <= compiled.MAX_SIDE:
             features, failed = compiled.features(signals, n_frames, table, self.power, n_threads)
             if not failed.any():
@@ -288,12 +299,3 @@ class SCK(BlockKernel):
         if vectors.size > _LONGEST_VECTOR:
             raise ModelFileError(f"{vectors.size} pivots in all, more than {_LONGEST_VECTOR}")
         return (n * (n - 1) // 2 if self.pairs else n) * vectors.size
-
-
-@functools.cache
-def _compiled(name: str) -> ModuleType | None:
-    """A compiled form of the steps, imported when first used; None without Numba."""
-    try:
-        return importlib.import_module(f"kerneton.kernels.compiled.{name}")
-    except ImportError:
-        return None

@@ -6,6 +6,7 @@ A new cue is one function here and one line in `SIGNALS`.
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -15,6 +16,9 @@ from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError
 from kerneton.machine.threads import one_blas_thread
+
+log = logging.getLogger(__name__)
+_FAR = 0.9  # of the coordinates beyond the pivots: the kernel would see little but time
 
 _TAPS = 4  # frames to either side that a derivative looks at
 _FRAMES = 64  # derived by one matrix product
@@ -199,3 +203,16 @@ def layout_with_bones(sequence: SkeletonSequence) -> Layout:
         name = sequence.layout.name if sequence.layout is not None else "none"
         raise DataError(f"bone directions need a layout with bones; this recording's layout is {name}")
     return sequence.layout
+
+
+def warn_of_far_joints(sequences: Sequence[SkeletonSequence], joints: Sequence[int], reach: float) -> None:
+    """Warn where nearly all coordinates lie beyond the pivots, as those in millimetres do."""
+    chosen = [s.joints[:, joints] for s in sequences]
+    far = sum(int((np.abs(x) > reach).sum()) for x in chosen) / sum(x.size for x in chosen)
+    if far > _FAR:
+        log.warning(
+            "%.0f%% of the coordinates are more than %.3g from the origin, beyond the pivots: are they in "
+            "millimetres, or not centred (Preprocess)? SCK expects metres around the body's root",
+            100 * far,
+            reach,
+        )

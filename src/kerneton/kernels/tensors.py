@@ -1,4 +1,8 @@
-"""Symmetric tensors: sums of outer products over frames, and the unique entries of these sums."""
+"""From signals to tensors.
+
+The vector v of a joint in a frame holds Gaussian features (pivots) of its signals and of time, side by side; tensors are sums of
+its outer products over frames, of which the unique entries are kept.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,190 @@ import functools
 import itertools
 import math
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kerneton.data.arrays import asarray_like, index_like, is_torch, namespace_of
+from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of
+from kerneton.data.validation import check_choice, check_in, check_positive, check_width
+from kerneton.exceptions import ParameterError
+from kerneton.kernels.signals import SIGNALS
+
+
+class Part(NamedTuple):
+    """One signal in v: its name, σ₂, Z₂ and β₁."""
+
+    name: str
+    sigma: float
+    n_pivots: int
+    weight: float
+
+
+class VectorMap(NamedTuple):
+    """How v is made: the signals' parts, time's σ₃ and Z₃, and how many σ pivots reach beyond their interval."""
+
+    parts: tuple[Part, ...]
+    sigma_time: float
+    n_pivots_time: int
+    margin: float
+    n_axes: int = 3  # 2 where z is zero throughout
+
+    @property
+    def size(self) -> int:
+        """d, the length of v."""
+        return sum(self.n_axes * part.n_pivots for part in self.parts) + self.n_pivots_time
+
+    @property
+    def time_weight(self) -> float:
+        """β₂, what the signals leave of one."""
+        return max(1 - sum(part.weight for part in self.parts), 0.0)
+
+    def reach(self, part: Part) -> float:
+        """Where the outermost pivots of a signal sit."""
+        return 1.0 + self.margin * part.sigma
+
+    def times(self, frames: Any, n_frames: Any) -> Any:
+        """Relative times s/T of frames s = 1, 2, ..."""
+        return frames / n_frames
+
+    def vectors(self, signals: Any, n_frames: Any, order: int) -> Any:
+        """v_is = [√β₁ φ(x_is); √β₂ z(s/T)], scaled so that ``order`` outer products carry 1/(T√J); (B, J, T, d).
+
+        ``signals`` (B, T, J, n_axes n_signals) are padded with any numbers beyond ``n_frames`` (B,).
+        """
+        xp = namespace_of(signals)
+        B, T, J, _ = signals.shape
+        lengths = as_dtype_of(n_frames, signals)
+        frames = asarray_like(np.arange(1, T + 1), signals)
+        time = self.times(frames, lengths[:, None])  # (B, T)
+        early = self.margin * self.sigma_time
+        z = gaussian_features(
+            time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=-early, high=1.0 + early
+        )
+        columns = []
+        for i, part in enumerate(self.parts):
+            reach = self.reach(part)
+            signal = signals[..., self.n_axes * i : self.n_axes * (i + 1)]
+            phi = gaussian_features(signal, sigma=part.sigma, n_pivots=part.n_pivots, low=-reach, high=reach)
+            columns.append(phi.reshape(B, T, J, self.n_axes * part.n_pivots) * part.weight**0.5)
+        tail = (z * self.time_weight**0.5)[:, :, None, :]
+        columns.append(xp.broadcast_to(tail, (B, T, J, self.n_pivots_time)))
+        v = xp.concatenate(columns, -1).swapaxes(1, 2)
+        share = (frames < lengths[:, None] + 0.5) / (lengths[:, None] * J**0.5)  # padded frames have no share
+        return v * (share ** (1 / order))[:, None, :, None]
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019 (of a tuple, which holds nothing alive)
+    def table(self) -> np.ndarray:
+        """How each entry of v is made: place among the signals (-1 for time), pivot, 1/σ², amplitude; (4, d)."""
+        rows = []
+        for i, part in enumerate(self.parts):
+            reach = self.reach(part)
+            amplitude = part.weight**0.5 * pivot_scale(part.n_pivots, -reach, reach, part.sigma)
+            for axis in range(self.n_axes):
+                rows += [
+                    (self.n_axes * i + axis, zeta, 1 / part.sigma**2, amplitude)
+                    for zeta in pivots(part.n_pivots, -reach, reach)
+                ]
+        early = self.margin * self.sigma_time
+        low, high = -early, 1.0 + early
+        amplitude = self.time_weight**0.5 * pivot_scale(self.n_pivots_time, low, high, self.sigma_time)
+        rows += [
+            (-1, zeta, 1 / self.sigma_time**2, amplitude) for zeta in pivots(self.n_pivots_time, low, high)
+        ]
+        made = np.ascontiguousarray(np.asarray(rows).T)
+        made.flags.writeable = False
+        return made
+
+
+def vector_map(
+    signals: str | Sequence[str],
+    sigma_joint: Any,
+    n_pivots_joint: Any,
+    joint_weight: Any,
+    sigma_time: float,
+    n_pivots_time: int,
+    margin: float,
+    n_axes: int = 3,
+) -> VectorMap:
+    """Checked parameters of v; each of the three joint parameters is one value, or one per signal.
+
+    >>> vector_map(("position", "velocity"), 0.6, 5, (0.4, 0.35), 0.5, 6, 0.0).size
+    36
+    """
+    names = (signals,) if isinstance(signals, str) else tuple(signals)
+    if not names:
+        raise ParameterError(f"signals is empty; choose from {', '.join(SIGNALS)}")
+    for name in names:
+        check_choice("signals", name, SIGNALS)
+    columns = []
+    given = {"sigma_joint": sigma_joint, "n_pivots_joint": n_pivots_joint, "joint_weight": joint_weight}
+    for parameter, value in given.items():
+        values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * len(names)
+        if len(values) != len(names):
+            raise ParameterError(f"{parameter} has {len(values)} values for {len(names)} signals")
+        for v in values:
+            if parameter == "joint_weight":
+                check_in(parameter, v, 0, 1)
+            elif parameter == "sigma_joint":
+                check_width(parameter, v)
+            else:
+                check_positive(parameter, v, integer=True)
+        columns.append(values)
+    check_width("sigma_time", sigma_time)
+    check_positive("n_pivots_time", n_pivots_time, integer=True)
+    check_in("pivot_margin", margin, 0, 10)
+    if sum(columns[2]) > 1 + 1e-9:
+        raise ParameterError(
+            f"joint_weight must be less than 1 in total, to leave weight for time: its sum is {sum(columns[2])}"
+        )
+    parts = tuple(Part(*values) for values in zip(names, *columns, strict=True))
+    return VectorMap(parts, sigma_time, n_pivots_time, margin, n_axes)
+
+
+def pivots(n_pivots: int, low: float, high: float) -> np.ndarray:
+    """Pivots ζ spaced evenly over an interval, ends included; a single one sits in the middle.
+
+    >>> pivots(5, -1, 1).tolist()
+    [-1.0, -0.5, 0.0, 0.5, 1.0]
+    """
+    if n_pivots == 1:
+        return np.asarray([(low + high) / 2])
+    return np.linspace(low, high, n_pivots)
+
+
+def pivot_scale(n_pivots: int, low: float, high: float, sigma: float) -> float:
+    """√c, c = Δ √(2/πσ²): with it the sum over pivots has the Gaussian's value, not only its shape.
+
+    >>> round(pivot_scale(5, -1, 1, 0.6), 4)
+    0.8154
+    """
+    spacing = (high - low) / max(n_pivots - 1, 1)
+    return math.sqrt(spacing * math.sqrt(2 / (math.pi * sigma**2)))
+
+
+def gaussian_features(u: Any, *, sigma: float, n_pivots: int, low: float = -1.0, high: float = 1.0) -> Any:
+    """φ(u)_z = √c exp(-(u-ζ_z)²/σ²), so that φ(u)·φ(v) ≈ exp(-(u-v)²/2σ²); (...,) → (..., Z).
+
+    Inside the interval the error falls like exp(-π²σ²/2Δ²) with the spacing Δ; outside, φ fades to zero.
+
+    >>> x = gaussian_features(np.array([0.1, 0.3]), sigma=0.5, n_pivots=20, low=-3, high=3)
+    >>> bool(abs(x[0] @ x[1] - gaussian(0.2, 0.5)) < 1e-5)
+    True
+    """
+    xp = namespace_of(u)
+    zeta = asarray_like(pivots(n_pivots, low, high), u)
+    scale = pivot_scale(n_pivots, low, high, sigma)
+    return xp.exp((u[..., None] - zeta) ** 2 * (-1 / sigma**2)) * scale
+
+
+def gaussian(u: Any, sigma: float) -> Any:
+    """The exact kernel G_σ(u) = exp(-u²/2σ²) of a difference u.
+
+    >>> gaussian(0.0, 0.5)
+    np.float64(1.0)
+    """
+    return np.exp(np.square(u) * (-0.5 / sigma**2))
 
 
 def n_entries(d: int, order: int, entries: str) -> int:
@@ -63,34 +246,6 @@ def unique_entries(tensors: Any, order: int, entries: str = "simplex") -> Any:
     flat = tensors.reshape(*tensors.shape[: tensors.ndim - order], d**order)
     kept = sum(flat[..., index_like(p, tensors)] for p in positions)
     return kept * asarray_like(weights / len(positions), tensors)
-
-
-def permuted_entries(permutation: np.ndarray, order: int, entries: str = "simplex") -> np.ndarray:
-    """Where each kept entry comes from when the tensor's indices are permuted; (d,) → (n_entries,).
-
-    ``entries`` is as in `unique_entries`, but for "upper", which does not keep all it would need, or "all": d**order.
-
-    >>> A = np.array([[1.0, 2.0], [2.0, 5.0]])
-    >>> unique_entries(A[::-1, ::-1], 2).tolist() == unique_entries(A, 2)[permuted_entries(np.array([1, 0]), 2)].tolist()
-    True
-    """
-    return _permuted_entries(tuple(np.asarray(permutation).tolist()), order, entries)
-
-
-@functools.lru_cache(maxsize=64)
-def _permuted_entries(permutation: tuple[int, ...], order: int, entries: str) -> np.ndarray:
-    d = len(permutation)
-    if entries == "all":
-        return np.arange(d**order).reshape((d,) * order)[np.ix_(*[permutation] * order)].ravel()
-    if order == 3 and entries == "slices":
-        pairs = list(itertools.combinations_with_replacement(range(d), 2))
-        kept: list[tuple[int, ...]] = [(k, *pair) for k in range(d) for pair in pairs]
-        moved = [(permutation[k], *sorted((permutation[i], permutation[j]))) for k, i, j in kept]
-    else:
-        kept = list(itertools.combinations_with_replacement(range(d), order))
-        moved = [tuple(sorted(permutation[i] for i in entry)) for entry in kept]
-    place = {entry: n for n, entry in enumerate(kept)}
-    return np.asarray([place[entry] for entry in moved])
 
 
 def outer_power_sum(v: Any, order: int) -> Any:

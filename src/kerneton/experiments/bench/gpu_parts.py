@@ -12,7 +12,7 @@ from kerneton.experiments.bench import linear_svm
 from kerneton.experiments.bench.workloads import SET_E, kernels, recordings
 from kerneton.experiments.timing import repeated, timed
 from kerneton.kernels import power_norm
-from kerneton.kernels.vectors import gaussian_features
+from kerneton.kernels.tensors import gaussian_features
 
 ORDERS = {6: 400_000, 15: 200_000, 22: 100_000, 32: 50_000, 64: 8_000}  # and how many matrices to time
 N_NUMBERS = 2**29  # that a copy moves

@@ -18,7 +18,7 @@ from kerneton.experiments.paper._cues import Family
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.exact_features import ExactDCK, ExactSCK
 from kerneton.kernels.sck import SCK
-from kerneton.kernels.vectors import VectorMap, gaussian, gaussian_features
+from kerneton.kernels.tensors import VectorMap, gaussian, gaussian_features
 from kerneton.prepare.poses import fill_gaps, missing_joints
 
 FOCAL_LENGTH = 285.63  # pixels of the depth camera at 320 x 240

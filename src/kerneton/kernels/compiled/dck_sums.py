@@ -28,7 +28,7 @@ from kerneton.kernels.compiled.simd import (
     store,
     where,
 )
-from kerneton.kernels.vectors import pivot_scale, pivots
+from kerneton.kernels.tensors import pivot_scale, pivots
 from kerneton.machine.compiled.cache import cached_jit, source_number
 
 _LOG2E = math.log2(math.e)

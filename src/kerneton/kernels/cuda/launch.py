@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kerneton.kernels.cuda.nvrtc import compile_kernel
-from kerneton.kernels.vectors import pivot_scale
+from kerneton.kernels.tensors import pivot_scale
 
 _ORDERS = range(3, 65)
 _THREADS = 128
