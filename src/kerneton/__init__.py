@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.kernels.exact import dck_kernel, sck_kernel
     from kerneton.kernels.exact_features import ExactDCK, ExactSCK
     from kerneton.kernels.sck import SCK
-    from kerneton.machine.normalize import CenterNormalize
+    from kerneton.machine.scaling import CenterNormalize
     from kerneton.machine.svm import LinearSVM
     from kerneton.prepare.preprocess import Preprocess
     from kerneton.recognize.branch import Branch
@@ -79,7 +79,7 @@ __all__ = [
 
 _PUBLIC = {
     "Branch": "recognize.branch",
-    "CenterNormalize": "machine.normalize",
+    "CenterNormalize": "machine.scaling",
     "DCK": "kernels.dck",
     "ExactDCK": "kernels.exact_features",
     "ExactSCK": "kernels.exact_features",

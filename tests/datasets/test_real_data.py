@@ -13,7 +13,7 @@ from kerneton.datasets import load_florence3d, load_msr_action3d, load_utd_mhad,
 from kerneton.datasets.protocols import get_protocol
 from kerneton.experiments.paper._choice import CS, Task
 from kerneton.experiments.paper._cues import dck_family, sck_family
-from kerneton.machine.gram import gram
+from kerneton.machine.arrays import gram
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 from walks import assert_rows_close, people, walks
 
 from kerneton import DCK, SCK, CenterNormalize, LinearSVM
-from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton.kernels import displacement
 from kerneton.kernels.displacement import direct_sums, harmonic_sums
 from kerneton.kernels.tensors import gaussian_features, outer_power_sum, unique_entries
+from kerneton.machine.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
 
 torch = pytest.importorskip("torch")
 

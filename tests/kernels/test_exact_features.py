@@ -14,7 +14,7 @@ from kerneton.kernels import exact_features
 from kerneton.kernels.exact import dck_kernel, sck_kernel
 from kerneton.kernels.exact_features import ExactDCK, ExactSCK
 from kerneton.machine.folds import held_out_scores
-from kerneton.machine.gram import center_normalize_gram
+from kerneton.machine.scaling import center_normalize_gram
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from walks import walks
 
 from kerneton import DCK, SCK
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine import alignment, gram
-from kerneton.machine.alignment import alignment_weights, block_grams, fold_weights
-from kerneton.machine.gram import center_normalize_gram
+from kerneton.machine import arrays, scaling
+from kerneton.machine.arrays import block_grams
+from kerneton.machine.scaling import alignment_weights, center_normalize_gram, fold_weights
 
 
 @pytest.fixture
@@ -127,15 +127,15 @@ def test_compiled_passes_equal_the_plain_ones(monkeypatch, dtype):
     trains = [np.arange(40), np.arange(0, 40, 3), np.arange(20)]
 
     def found(n_threads):
-        grams = alignment.block_grams(features, sizes, n_threads)
+        grams = block_grams(features, sizes, n_threads)
         weights = fold_weights(grams, y, trains, n_threads)
-        sums = alignment.weighted_sums(weights, grams, n_threads)
+        sums = arrays.weighted_sums(weights, grams, n_threads)
         pair = center_normalize_gram(sums[1], trains[1], np.array([1, 2, 5]))
         return weights, sums, *pair, *center_normalize_gram(sums[0], trains[2], trains[1], center=False)
 
     compiled = [found(1), found(3)]
-    monkeypatch.setattr(alignment, "load", lambda module: None)
-    monkeypatch.setattr(gram, "load", lambda module: None)
+    monkeypatch.setattr(arrays, "load", lambda module: None)
+    monkeypatch.setattr(scaling, "load", lambda module: None)
     for one, other, plain in zip(*compiled, found(1), strict=True):
         assert one.dtype == np.float64
         np.testing.assert_array_equal(one, other)

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.machine.arrays import combine, gram
 from kerneton.machine.blocks import in_memory
 from kerneton.machine.folds import machines
-from kerneton.machine.gram import combine, gram
 from kerneton.machine.precondition import Sample
 from kerneton.machine.primal import _Problem, solve_blocks
 

@@ -9,7 +9,7 @@ from kerneton import SCK, LinearSVM
 from kerneton.exceptions import ParameterError
 from kerneton.kernels.batches import map_batches
 from kerneton.machine import solver
-from kerneton.machine.gram import gram
+from kerneton.machine.arrays import gram
 from kerneton.machine.threads import count_threads, in_threads, one_blas_thread
 
 CONTROLLER = ThreadpoolController()
@@ -134,8 +134,8 @@ def test_encoding_uses_one_blas_thread_each(n_jobs):
 
 def test_solvers_use_one_blas_thread(monkeypatch):
     seen = set()
-    real = solver._newton
-    monkeypatch.setattr(solver, "_newton", lambda *given: seen.update(blas_threads()) or real(*given))
+    real = solver.newton
+    monkeypatch.setattr(solver, "newton", lambda *given: seen.update(blas_threads()) or real(*given))
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 30)), np.arange(12) % 3
     LinearSVM().fit(X, y)

@@ -23,8 +23,8 @@ from kerneton import (
     make_actions,
 )
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.machine.arrays import penalised_gram
 from kerneton.machine.folds import subject_folds
-from kerneton.machine.gram import scatter_penalty
 from kerneton.recognize.encoder import Encoder, LocalTrials, fold_grams
 from kerneton.recognize.search import with_parameters
 
@@ -130,7 +130,9 @@ def test_the_penalty_of_scatter_is_its_formula(data, scatter):
 def test_scatter_of_lonely_recordings_is_nothing():
     """Where no class has two recordings nothing differs within one."""
     K = np.diag([1.0, 2.0, 3.0])
-    assert_allclose(scatter_penalty(K, np.array([0, 1, 2]), 5.0), np.eye(3), rtol=0)
+    same, duals = penalised_gram(K, np.array([0, 1, 2]), 5.0)
+    assert_allclose(same, K, rtol=0)
+    assert_allclose(duals(np.eye(3)), np.eye(3), rtol=0)
 
 
 def test_single_cues_have_a_say_in_the_variant_only(data):

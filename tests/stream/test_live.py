@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kerneton.exceptions import ParameterError
-from kerneton.machine.classes import per_class
+from kerneton.machine.solver import per_class
 from kerneton.stream.frames import raw_joints
 from kerneton.stream.live import LiveStream
 from kerneton.stream.metrics import segment_counts

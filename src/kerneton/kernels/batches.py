@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import index_like, to_numpy
 from kerneton.data.validation import LARGEST_COORDINATE, check_positive
 from kerneton.exceptions import DataError, MissingExtraError, ParameterError
+from kerneton.machine.arrays import index_like, to_numpy
 from kerneton.machine.threads import count_threads, in_threads
 
 # Padded signals (B, T, ...), lengths (B,), threads of its own → features (B, n_features).

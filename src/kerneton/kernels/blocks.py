@@ -15,7 +15,8 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import QuickParameters, check_choice, check_sequences
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.kernels.mirroring import Mirror, Token
-from kerneton.machine.alignment import alignment_weights, block_grams
+from kerneton.machine.arrays import block_grams
+from kerneton.machine.scaling import alignment_weights
 from kerneton.machine.threads import count_threads
 from kerneton.prepare.poses import is_flat
 

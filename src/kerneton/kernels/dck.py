@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of
 from kerneton.data.layouts import JointsLike
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice, check_feature_count, check_in, check_positive, check_width
@@ -25,6 +24,7 @@ from kerneton.kernels.mirroring import Mirror, Token, image_joints, mirror_block
 from kerneton.kernels.power_norm import hosvd_power
 from kerneton.kernels.signals import SCALED, SIGNALS, learn_scale
 from kerneton.kernels.tensors import gaussian_features
+from kerneton.machine.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of
 
 _LIFTING = 0.75  # a power under which sums in single precision would be seen in the features
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton.exceptions import DataError
 from kerneton.kernels.tensors import gaussian, gaussian_features, pivot_scale, pivots
+from kerneton.machine.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton.machine.compiled import load
 
 MAX_HARMONICS = 256

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import asarray_like, index_like, is_torch
 from kerneton.data.layouts import Layout
 from kerneton.exceptions import ParameterError
+from kerneton.machine.arrays import asarray_like, index_like, is_torch
 from kerneton.machine.compiled import load
 
 Token = tuple[int, ...]  # a joint, or a pair of joints, by position
@@ -154,6 +154,7 @@ def permuted_entries(permutation: np.ndarray, order: int, entries: str = "simple
 
     ``entries`` is as in `unique_entries`, but for "upper", which does not keep all it would need, or "all": d**order.
 
+    >>> from kerneton.kernels.tensors import unique_entries
     >>> A = np.array([[1.0, 2.0], [2.0, 5.0]])
     >>> unique_entries(A[::-1, ::-1], 2).tolist() == unique_entries(A, 2)[permuted_entries(np.array([1, 0]), 2)].tolist()
     True

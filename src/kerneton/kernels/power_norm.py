@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import namespace_of
 from kerneton.data.validation import check_in
 from kerneton.exceptions import DataError
 from kerneton.kernels.cuda import launch as _cuda
+from kerneton.machine.arrays import namespace_of
 from kerneton.machine.compiled import load
 
 EPS = float(np.finfo(np.float64).eps)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import as_dtype_of, is_torch, namespace_of
 from kerneton.data.layouts import JointsLike
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice, check_feature_count, check_in
@@ -31,6 +30,7 @@ from kerneton.kernels.tensors import (
     unique_entries,
     vector_map,
 )
+from kerneton.machine.arrays import as_dtype_of, is_torch, namespace_of
 from kerneton.machine.compiled import load
 
 _LONGEST_VECTOR = 256  # d of a model from a file, whose third power is taken

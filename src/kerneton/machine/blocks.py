@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kerneton.data.arrays import as_dtype_of, namespace_of
+from kerneton.machine.arrays import as_dtype_of, namespace_of
 from kerneton.machine.threads import in_threads
 
 # A block (m, d), columns (…, m) of its rows and what all blocks share → columns (…, m) of the answer or None, and a term of the sum.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import to_numpy
+from kerneton.machine.arrays import to_numpy
 
 
 def conjugate_gradients(

@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
-from kerneton.data.arrays import index_like
 from kerneton.exceptions import DataError
-from kerneton.machine.alignment import block_grams, fold_weights, weighted_sums
-from kerneton.machine.classes import class_weights, one_vs_rest, per_class
-from kerneton.machine.gram import center_normalize_gram, filled, gram, penalised_gram
-from kerneton.machine.solver import solve_gram
+from kerneton.machine.arrays import block_grams, filled, gram, index_like, penalised_gram, weighted_sums
+from kerneton.machine.scaling import center_normalize_gram, fold_weights
+from kerneton.machine.solver import one_vs_rest, per_class, solve_gram
+from kerneton.machine.svm import class_weights
 
 log = logging.getLogger(__name__)
 
@@ -166,7 +165,7 @@ def machines(
 
     ``codes`` are classes 0..k-1, all of them there; decision values of x are ``k_x · duals + intercept``, k_x its inner
     products with the n recordings of K. ``penalty`` is that of what differs within a class, see
-    `kerneton.machine.gram.penalised_gram`; ``scaling`` is the square of the intercept's; options go to `solve_gram`.
+    `kerneton.machine.arrays.penalised_gram`; ``scaling`` is the square of the intercept's; options go to `solve_gram`.
 
     >>> ((duals, intercept),) = machines(np.diag([1.0, 1.0]), np.array([0, 1]), [10.0])
     >>> np.round(duals, 2), bool(abs(intercept[0]) < 1e-12)

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import inv, solve
 
-from kerneton.data.arrays import as_dtype_of, asarray_like, is_torch
-from kerneton.machine.gram import gram
+from kerneton.machine.arrays import as_dtype_of, asarray_like, gram, is_torch
 
 
 class Sample:

@@ -1,6 +1,6 @@
 """The linear machine beyond the reach of Gram matrices: truncated Newton over blocks of features that need not be in memory.
 
-The machine is that of `kerneton.machine.gram.penalised_gram` and `kerneton.machine.solver.solve_gram`. In the features themselves, with S the scatter
+The machine is that of `kerneton.machine.arrays.penalised_gram` and `kerneton.machine.solver.solve_gram`. In the features themselves, with S the scatter
 within classes of n recordings, ``t = tr S / n`` and ``α = penalty / t``, each class minimises
 
     ½/c wᵀ(I + α S)w + ½ v² + C Σ_i s_i max(0, 1 - y_i (w·x_i + ρ v))²,   c = Σ_i ‖x_i‖² / Σ_i x_iᵀ(I + α S)⁻¹x_i
@@ -16,15 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kerneton.data.arrays import asarray_like, namespace_of, to_numpy
 from kerneton.data.progress import Progress, ticks
 from kerneton.data.validation import check_in, check_positive
 from kerneton.exceptions import DataError
+from kerneton.machine.arrays import asarray_like, filled, namespace_of, to_numpy
 from kerneton.machine.blocks import Blocks, hinge_gradient, inner_and_sum, sum_and_squares
-from kerneton.machine.classes import one_vs_rest
 from kerneton.machine.conjugate import conjugate_gradients
-from kerneton.machine.gram import filled
 from kerneton.machine.precondition import Sample
+from kerneton.machine.solver import one_vs_rest
 from kerneton.machine.threads import one_blas_thread
 
 _PROBES = 16  # random sums of recordings from which c is estimated

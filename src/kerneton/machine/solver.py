@@ -1,15 +1,17 @@
-"""One-against-rest linear SVMs: a semismooth Newton method on a Gram matrix or on the features.
+"""One-against-rest linear SVMs: a semismooth Newton method on a Gram matrix or on the features; the rule for two classes.
 
 Every problem here is ``min_w ½‖w‖² + Σ_i h_i(y_i f_i)`` with ``f = Zw``, where Z is the features beside a constant
 column (the intercept, regularised like any weight, as liblinear has it). The losses enter through their dual alone:
 ``h_i(m) = max_{0 ≤ a ≤ U_i} a (s_i - m) - ½ D_i a²``, attained at ``a = clip((s_i - m) / D_i, 0, U_i)``.
 
 * squared hinge ``C max(0, 1-m)²``: ``s = 1, D = 1/(2C), U = ∞``;
-* hinge ``C max(0, 1-m)``: ``U = C`` and a proximal term, ``s = 1 + D a'``, around the last dual point ``a'``, which
-  leaves the minimiser alone and lets D shrink until nothing moves.
+* hinge ``C max(0, 1-m)``: ``U = C`` and a proximal term, see `kerneton.machine.hinge`.
 
 A Newton step fixes the set of examples strictly inside their bounds and solves one linear system in it, so that the
-method ends after finitely many steps with the exact answer. Arrays have one row a class throughout.
+method ends after finitely many steps with the exact answer. Arrays have one row per class throughout.
+
+Two classes share one machine. Its decision value speaks for the second class where it is positive, and its negative is
+the decision value of the first.
 """
 
 from __future__ import annotations
@@ -19,18 +21,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kerneton.data.arrays import asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton.data.validation import check_choice, check_positive
+from kerneton.machine.arrays import asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton.machine.compiled import load
 from kerneton.machine.spaces import DIRECT_GRAM, GramSpace, PrimalSpace
 from kerneton.machine.threads import one_blas_thread
 
 LOSSES = ("squared_hinge", "hinge")
-_HINGE_STEP = 0.3  # how fast the proximal term of the hinge loss fades
 # Of the examples that pay, the shares that the second and third step from nothing look at, those that pay most: after the
 # first, which counts everybody, many pay a little that will pay nothing in the end.
 _SHARES = {2: 0.45, 3: 0.8}
-_HINGE_FLOOR = 1e-11  # and where it stops, relative to the squared norm of each example
 
 
 class SVMPath(NamedTuple):
@@ -118,24 +118,26 @@ def _solve_path(
         squares = space.squares()
         space.inverse = xp.ones_like(S) * xp.where(squares > 0, squares, xp.ones_like(squares))
     U = xp.where(S > 0, xp.full_like(S, np.inf), xp.zeros_like(S))
-    point = _Point(space.start(Y.shape[0]), xp.zeros_like(Y))
+    point = Point(space.start(Y.shape[0]), xp.zeros_like(Y))
     a = xp.zeros_like(Y)
-    points: dict[int, _Point] = {}
+    points: dict[int, Point] = {}
     n_iter, converged = np.zeros(len(Cs), dtype=int), np.zeros(len(Cs), dtype=bool)
     for j in np.argsort(np.asarray(Cs, dtype=float), kind="stable"):
         C = float(Cs[j])
         if loss == "squared_hinge":
-            smooth = _Loss(Y, xp.ones_like(S), 0.5 / C * space.inverse, U)
+            smooth = Loss(Y, xp.ones_like(S), 0.5 / C * space.inverse, U)
             found = _compiled_newton(space, smooth, point, tol, max_iter)
-            point, n_iter[j], converged[j] = found or _newton(space, smooth, point, tol, max_iter)
+            point, n_iter[j], converged[j] = found or newton(space, smooth, point, tol, max_iter)
         else:
-            point, a, n_iter[j], converged[j] = _proximal(space, Y, C, C * S, point, a, tol, max_iter)
+            from kerneton.machine.hinge import proximal
+
+            point, a, n_iter[j], converged[j] = proximal(space, Y, C, C * S, point, a, tol, max_iter)
         points[int(j)] = point
     ordered = [points[j] for j in range(len(Cs))]
     return SVMPath(xp.stack([p.coef for p in ordered]), xp.stack([p.f for p in ordered]), n_iter, converged)
 
 
-class _Loss(NamedTuple):
+class Loss(NamedTuple):
     """The losses ``h(m) = max_{0 ≤ a ≤ U} a (s - m) - ½ D a²`` of margins ``m = y f``; arrays (n_classes, n)."""
 
     y: Any
@@ -143,8 +145,8 @@ class _Loss(NamedTuple):
     D: Any
     U: Any
 
-    def rows(self, rows: Any) -> _Loss:
-        return _Loss(*(part[rows] for part in self))
+    def rows(self, rows: Any) -> Loss:
+        return Loss(*(part[rows] for part in self))
 
     def dual(self, f: Any) -> Any:
         """Where the maximum is attained: clip((s - y f) / D, 0, U)."""
@@ -154,44 +156,17 @@ class _Loss(NamedTuple):
         return (a * (self.s - self.y * f - 0.5 * self.D * a)).sum(1)
 
 
-class _Point(NamedTuple):
+class Point(NamedTuple):
     """Weights, in whatever form their space keeps them, and the decision values they give."""
 
     coef: Any
     f: Any
 
-    def toward(self, other: _Point, t: Any) -> _Point:
-        return _Point(*(x + t[:, None] * (z - x) for x, z in zip(self, other, strict=True)))
+    def toward(self, other: Point, t: Any) -> Point:
+        return Point(*(x + t[:, None] * (z - x) for x, z in zip(self, other, strict=True)))
 
 
-def _proximal(
-    space: Any, Y: Any, C: float, U: Any, point: _Point, a: Any, tol: float, max_iter: int
-) -> tuple[_Point, Any, int, bool]:
-    """Hinge loss: Newton on ever harder smoothings, each centred on the dual point of the last.
-
-    At the end of a stage the margin of a free example is off by ``D |a - a'|``. Once that is within the tolerance
-    everywhere, one more stage at the hardest takes the error down to rounding.
-    """
-    xp = namespace_of(Y)
-    a = xp.minimum(a, U)
-    stiffness = 1.0 / (C * float(space.inverse.mean()))
-    # Much below this, the rounding of a margin would move the dual point from bound to bound.
-    floor = max(1e-6 * stiffness, _HINGE_FLOOR)
-    n_iter, done, last_stage = 0, False, False
-    while n_iter < max_iter and not last_stage:
-        last_stage = done
-        D = stiffness * space.inverse
-        smooth = _Loss(Y, 1.0 + D * a, D, U)
-        point, steps, settled = _newton(space, smooth, point, tol, max_iter - n_iter)
-        n_iter += steps
-        before, a = a, smooth.dual(point.f)
-        limit = tol + float(space.noise(point).max())
-        done = done or (settled and bool((D * abs(a - before)).max() <= limit))
-        stiffness = floor if done else max(stiffness * _HINGE_STEP, floor)
-    return point, a, n_iter, done
-
-
-def _newton(space: Any, loss: _Loss, start: _Point, tol: float, max_iter: int) -> tuple[_Point, int, bool]:
+def newton(space: Any, loss: Loss, start: Point, tol: float, max_iter: int) -> tuple[Point, int, bool]:
     """Minimise every class's smooth objective; classes that are done leave the batch.
 
     A class is done when a full step changes none of its sets, which makes the step's end the exact minimiser, or
@@ -204,7 +179,7 @@ def _newton(space: Any, loss: _Loss, start: _Point, tol: float, max_iter: int) -
     while len(open_rows) and n_iter < max_iter:
         n_iter += 1
         rows = slice(None) if len(open_rows) == len(F) else index_like(open_rows, F)
-        part, here = loss.rows(rows), _Point(coef[rows], F[rows])
+        part, here = loss.rows(rows), Point(coef[rows], F[rows])
         a = part.dual(here.f)
         free = (a > 0) & (a < part.U)
         looked_at = a
@@ -212,7 +187,7 @@ def _newton(space: Any, loss: _Loss, start: _Point, tol: float, max_iter: int) -
             free = _largest(a, free, shares[n_iter])
             looked_at = np.where(free, a, 0.0)
         new_coef, exact = space.newton_point(open_rows, here.coef, part, looked_at, free)
-        there = _Point(new_coef, space.decision(new_coef))
+        there = Point(new_coef, space.decision(new_coef))
         new_a = part.dual(there.f)
         same = (free == ((new_a > 0) & (new_a < part.U))) & ((a >= part.U) == (new_a >= part.U))
         cost = 0.5 * space.inner(here, here) + part.value(a, here.f)
@@ -227,12 +202,12 @@ def _newton(space: Any, loss: _Loss, start: _Point, tol: float, max_iter: int) -
         done = settled if n_iter in shares else rest | settled if exact else rest
         coef[rows], F[rows] = there
         open_rows = open_rows[~to_numpy(done)]
-    return _Point(coef, F), n_iter, not len(open_rows)
+    return Point(coef, F), n_iter, not len(open_rows)
 
 
 def _compiled_newton(
-    space: Any, loss: _Loss, start: _Point, tol: float, max_iter: int
-) -> tuple[_Point, int, bool] | None:
+    space: Any, loss: Loss, start: Point, tol: float, max_iter: int
+) -> tuple[Point, int, bool] | None:
     """The same for the squared hinge on a Gram matrix, all steps but the first from nothing compiled; None where it cannot be."""
     if type(space) is not GramSpace or is_torch(space.K) or len(space.K) > DIRECT_GRAM:
         return None
@@ -241,7 +216,7 @@ def _compiled_newton(
         return None
     n_iter, shares = 0, np.ones(max(_SHARES) + 1)
     if not (start.coef != 0).any():  # everybody pays, and all classes share a factorisation
-        start, n_iter, done = _newton(space, loss, start, tol, 1)
+        start, n_iter, done = newton(space, loss, start, tol, 1)
         if done or max_iter == 1:
             return start, n_iter, done
         shares[list(_SHARES)] = list(_SHARES.values())
@@ -253,7 +228,7 @@ def _compiled_newton(
     arrays = (np.ascontiguousarray(part) for part in (space.K, loss.y, loss.D))
     module.newton(*arrays, coef, F, tol, n_iter, max_iter, shares, steps, converged)
     # A singular system is for the plain steps, which take least squares there.
-    return (_Point(coef, F), int(steps.max()), True) if converged.all() else None
+    return (Point(coef, F), int(steps.max()), True) if converged.all() else None
 
 
 def _largest(a: np.ndarray, free: np.ndarray, share: float) -> np.ndarray:
@@ -264,10 +239,10 @@ def _largest(a: np.ndarray, free: np.ndarray, share: float) -> np.ndarray:
     return free & (a >= last)
 
 
-def _line_search(space: Any, loss: _Loss, here: _Point, there: _Point) -> Any:
+def _line_search(space: Any, loss: Loss, here: Point, there: Point) -> Any:
     """The exact minimiser on the segment, t from 0 to 1: the root of a piecewise linear, increasing slope."""
     xp = namespace_of(here.f)
-    step = _Point(there.coef - here.coef, there.f - here.f)
+    step = Point(there.coef - here.coef, there.f - here.f)
     start, growth = space.inner(here, step), space.inner(step, step)
     low, high, t = xp.zeros_like(start), xp.ones_like(start), xp.full_like(start, 0.5)
     for _ in range(60):
@@ -282,3 +257,36 @@ def _line_search(space: Any, loss: _Loss, here: _Point, there: _Point) -> Any:
         if bool((moved <= 1e-12).all()):
             break
     return t
+
+
+def one_vs_rest(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Signs of shape (n_classes, n), one row per class; a single row, that of class 1, for two classes.
+
+    >>> one_vs_rest(np.array([0, 2, 1]), 3)
+    array([[ 1., -1., -1.],
+           [-1., -1.,  1.],
+           [-1.,  1., -1.]])
+    """
+    rows = [1] if n_classes == 2 else range(n_classes)
+    return np.array([np.where(codes == c, 1.0, -1.0) for c in rows])
+
+
+def per_class(scores: Any) -> Any:
+    """Decision values with a column per class, (n, k), from those of a machine: (n, k), or (n,) or (n, 1) for two.
+
+    >>> per_class(np.array([0.5, -2.0])).tolist()
+    [[-0.5, 0.5], [2.0, -2.0]]
+    """
+    if scores.ndim == 2 and scores.shape[1] > 1:
+        return scores
+    scores = scores.reshape(-1)
+    return namespace_of(scores).stack([-scores, scores], 1)
+
+
+def chosen_codes(scores: Any) -> np.ndarray:
+    """The class of the largest decision value, (n,), from what `per_class` takes; ties go to the first.
+
+    >>> chosen_codes(np.array([0.5, 0.0])).tolist()
+    [1, 0]
+    """
+    return to_numpy(per_class(scores)).argmax(axis=1)

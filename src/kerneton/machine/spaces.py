@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import index_like, is_torch, namespace_of, to_numpy
 from kerneton.machine import lapack
-from kerneton.machine.gram import filled
+from kerneton.machine.arrays import filled, index_like, is_torch, namespace_of, to_numpy
 
 DIRECT_GRAM = 3000  # free examples up to which a Cholesky factorisation is used, conjugate gradients above
 DIRECT_PRIMAL = 1000  # the same for features, where one matrix a class is kept

@@ -12,13 +12,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kerneton.data.arrays import asarray_like, is_torch, namespace_of, to_numpy
 from kerneton.data.validation import check_choice, check_in, check_positive, check_width
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
-from kerneton.machine.classes import chosen_codes, class_weights, one_vs_rest
-from kerneton.machine.gram import combine, gram, penalised_gram
-from kerneton.machine.normalize import ready
-from kerneton.machine.solver import LOSSES, solve_gram, solve_primal
+from kerneton.machine.arrays import (
+    asarray_like,
+    check_tensor,
+    combine,
+    gram,
+    is_torch,
+    penalised_gram,
+    to_numpy,
+)
+from kerneton.machine.scaling import ready
+from kerneton.machine.solver import LOSSES, chosen_codes, one_vs_rest, solve_gram, solve_primal
 from kerneton.machine.threads import one_blas_thread
 
 
@@ -197,7 +203,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             if y is None:
                 raise DataError("LinearSVM requires y to be passed, but the target y is None")
             return _validated(self, X, y)
-        _check_tensor(X)
+        check_tensor(X)
         if self.within_class_penalty:
             raise ParameterError("within_class_penalty is for NumPy arrays, got a torch tensor")
         y = to_numpy(y)
@@ -209,7 +215,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def _check_features(self, X: Any) -> Any:
         if not is_torch(X):
             return X if ready(self, X) else _validated(self, X, reset=False)
-        _check_tensor(X)
+        check_tensor(X)
         if X.shape[1] != self.n_features_in_:
             raise DataError(f"LinearSVM was fitted on {self.n_features_in_} features, got {X.shape[1]}")
         return X
@@ -250,20 +256,35 @@ def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
     return weights
 
 
-def _check_tensor(X: Any) -> None:
-    torch = namespace_of(X)
-    if X.ndim != 2 or X.dtype not in (torch.float32, torch.float64):
-        raise DataError(
-            f"expected a float32 or float64 tensor of shape (n, d), got {X.dtype} of {tuple(X.shape)}"
-        )
-    # The sum is finite or a single pass tells why it is not.
-    if not bool(torch.isfinite(X.sum())) and not bool(torch.isfinite(X).all()):
-        raise DataError("features contain NaN or infinity")
-
-
 def _move(values: Any, like: Any) -> Any:
     return values.to(like) if is_torch(values) and is_torch(like) else asarray_like(to_numpy(values), like)
 
 
 def _cast(values: Any, like: Any) -> Any:
     return values.to(like.dtype) if is_torch(values) else np.ascontiguousarray(values, dtype=like.dtype)
+
+
+def class_weights(
+    codes: np.ndarray, n_classes: int, class_weight: Any = None, sample_weight: np.ndarray | None = None
+) -> np.ndarray | None:
+    """Factors of C, one row per one-against-rest problem, or None where all are 1.
+
+    ``class_weight`` is None, "balanced" (``n / (n_classes n_c)``) or one number per class. As in liblinear, a class's
+    weight counts for its own examples in its own problem; two classes share one problem and both weights count.
+
+    >>> class_weights(np.array([0, 0, 1]), 2, "balanced")
+    array([[0.75, 0.75, 1.5 ]])
+    """
+    if class_weight is None and sample_weight is None:
+        return None
+    sample_weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+    if class_weight is None:
+        factors = np.ones(n_classes)
+    elif isinstance(class_weight, str):
+        counts = np.bincount(codes, weights=sample_weight, minlength=n_classes)
+        factors = sample_weight.sum() / (n_classes * np.where(counts > 0, counts, 1.0))
+    else:
+        factors = np.asarray(class_weight, dtype=float)
+    if n_classes == 2:
+        return (factors[codes] * sample_weight)[None]
+    return np.array([np.where(codes == c, factors[c], 1.0) * sample_weight for c in range(n_classes)])

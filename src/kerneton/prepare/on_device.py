@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import asarray_like, index_like, namespace_of
 from kerneton.data.layouts import Layout
+from kerneton.machine.arrays import asarray_like, index_like, namespace_of
 from kerneton.prepare.poses import can_turn, facing_lines, origin
 from kerneton.prepare.preprocess import Preprocess
 

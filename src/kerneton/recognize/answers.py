@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.machine.classes import per_class
+from kerneton.machine.solver import per_class
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from kerneton.data.validation import QuickParameters, check_sequences
 from kerneton.exceptions import ModelFileError
 from kerneton.kernels.signals import keeping_signals
 from kerneton.machine.compiled import load
-from kerneton.machine.normalize import CenterNormalize, ready
+from kerneton.machine.scaling import CenterNormalize, ready
 from kerneton.machine.threads import count_threads, in_threads
 
 RUNTIME_PARAMETERS = ("batch_size", "n_jobs", "device")  # where a kernel runs, which changes no answer

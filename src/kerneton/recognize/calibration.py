@@ -17,9 +17,9 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator
 
 from kerneton.exceptions import DataError, ModelFileError
-from kerneton.machine.classes import per_class
+from kerneton.machine.arrays import gram
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
-from kerneton.machine.gram import gram
+from kerneton.machine.solver import per_class
 from kerneton.recognize.novelty import (
     class_groups,
     learn_threshold,

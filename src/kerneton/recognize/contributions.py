@@ -22,7 +22,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.kernels.mirroring import Token
-from kerneton.machine.classes import per_class
+from kerneton.machine.solver import per_class
 from kerneton.prepare.poses import fill_gaps, missing_joints
 from kerneton.recognize.answers import results
 from kerneton.recognize.branch import block_sizes

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import asarray_like
+from kerneton.machine.arrays import asarray_like, gram
 from kerneton.machine.blocks import Blocks, sum_and_squares
-from kerneton.machine.classes import class_weights
-from kerneton.machine.gram import gram
 from kerneton.machine.primal import solve_blocks
+from kerneton.machine.svm import class_weights
 from kerneton.machine.threads import count_threads, in_threads
 from kerneton.recognize.training import average_machines, machine_options
 

@@ -17,7 +17,7 @@ from kerneton.files.model_archive import LARGEST
 from kerneton.kernels.blocks import still_recording
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.sck import SCK
-from kerneton.machine.normalize import CenterNormalize
+from kerneton.machine.scaling import CenterNormalize
 from kerneton.machine.svm import LinearSVM
 from kerneton.prepare.preprocess import Preprocess
 from kerneton.recognize.branch import RUNTIME_PARAMETERS, Branch

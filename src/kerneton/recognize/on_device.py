@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import asarray_like, index_like, namespace_of
 from kerneton.data.progress import Progress
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.kernels.batches import group_by_length, pad, torch_for
@@ -17,9 +16,10 @@ from kerneton.kernels.cuda import launch
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.sck import SCK
 from kerneton.kernels.signals import _TAPS, DIFFERENCES, _band
+from kerneton.machine.arrays import asarray_like, index_like, namespace_of
 from kerneton.machine.blocks import DeviceBlocks
-from kerneton.machine.normalize import CenterNormalize
 from kerneton.machine.room import check_memory
+from kerneton.machine.scaling import CenterNormalize
 from kerneton.machine.threads import in_threads
 from kerneton.prepare.on_device import can_prepare, derivative, gaps, prepare
 from kerneton.recognize.branch import Branch

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kerneton.data.validation import check_choice
 from kerneton.exceptions import ParameterError
 from kerneton.kernels.sck import SCK
-from kerneton.machine.normalize import CenterNormalize
+from kerneton.machine.scaling import CenterNormalize
 from kerneton.machine.svm import LinearSVM
 from kerneton.prepare.preprocess import Preprocess
 from kerneton.recognize.branch import Branch

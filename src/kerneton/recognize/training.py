@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_in, check_sequences
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine.classes import class_weights
+from kerneton.machine.arrays import combine
 from kerneton.machine.folds import BlockGrams, Folds, machines
-from kerneton.machine.gram import combine
+from kerneton.machine.svm import class_weights
 from kerneton.machine.threads import in_threads
 from kerneton.recognize.search import Mixture, Search, Trial
 

@@ -22,7 +22,7 @@ from kerneton.data.validation import as_dataset, describe
 from kerneton.datasets.protocols import get_protocol
 from kerneton.exceptions import DataError, KernetonError, ParameterError
 from kerneton.files.summary import summarize
-from kerneton.machine.classes import per_class
+from kerneton.machine.solver import per_class
 from kerneton.report.explanation import ClassImportance
 from kerneton.report.results import Report, Split, versions
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.machine.classes import per_class
+from kerneton.machine.solver import per_class
 from kerneton.stream.detection import Detection
 from kerneton.stream.frames import AHEAD
 from kerneton.stream.proposals import CONTEXT

@@ -13,8 +13,8 @@ from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.machine.arrays import gram
 from kerneton.machine.folds import held_out_scores
-from kerneton.machine.gram import gram
 from kerneton.machine.threads import one_blas_thread
 from kerneton.stream.compose import compose_takes
 from kerneton.stream.examples import Take, cut_examples, make_take

@@ -20,9 +20,9 @@ from sklearn.svm import LinearSVC
 
 from kerneton.experiments.bench._timing import Settings, compared
 from kerneton.experiments.timing import timed
+from kerneton.machine.arrays import gram
 from kerneton.machine.folds import fold_decisions
-from kerneton.machine.gram import gram
-from kerneton.machine.normalize import CenterNormalize
+from kerneton.machine.scaling import CenterNormalize
 from kerneton.machine.svm import LinearSVM
 
 LOSSES = ("squared_hinge", "hinge")

@@ -16,7 +16,7 @@ from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.datasets import load_dataset
 from kerneton.exceptions import MissingDataError
 from kerneton.experiments.bench._timing import Settings
-from kerneton.machine.classes import per_class
+from kerneton.machine.solver import per_class
 from kerneton.recognize import growth, training
 from kerneton.recognize.final_machine import machine_from_features
 from kerneton.recognize.presets import make_recognizer

@@ -19,8 +19,9 @@ from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset
 from kerneton.datasets.protocols import get_protocol
 from kerneton.experiments.paper._cues import Factor, Family, signed_root
+from kerneton.machine.arrays import gram
 from kerneton.machine.folds import held_out_scores, subject_folds
-from kerneton.machine.gram import center_normalize_gram, gram
+from kerneton.machine.scaling import center_normalize_gram
 
 Split = tuple[np.ndarray, np.ndarray]
 Parts = Sequence[tuple[np.ndarray, float]]  # Gram matrices of all recordings, and their weights in a sum

@@ -24,7 +24,7 @@ from kerneton.files.output import write_text
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.exact import dck_kernel, sck_kernel
 from kerneton.kernels.sck import SCK
-from kerneton.machine.gram import gram
+from kerneton.machine.arrays import gram
 from kerneton.prepare.poses import resample
 from kerneton.prepare.preprocess import Preprocess
 from kerneton.report.pictures import plot_sweep, save_figure

@@ -19,7 +19,7 @@ from kerneton.experiments.paper._choice import Task
 from kerneton.files.output import write_text
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.sck import SCK
-from kerneton.machine.gram import gram
+from kerneton.machine.arrays import gram
 from kerneton.prepare.preprocess import Preprocess
 from kerneton.report.pictures import plot_sweep, save_figure
 from kerneton.report.tables import csv_text

@@ -21,7 +21,7 @@ from kerneton.experiments.paper._cues import dck_family, sck_family
 from kerneton.experiments.paper._markdown import to_markdown
 from kerneton.experiments.timing import timed
 from kerneton.files.output import write_text
-from kerneton.machine.normalize import CenterNormalize
+from kerneton.machine.scaling import CenterNormalize
 from kerneton.machine.svm import LinearSVM
 
 N_ALONE = 50  # recordings that are timed one by one

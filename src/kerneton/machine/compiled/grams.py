@@ -47,7 +47,7 @@ def _mean_of(row, columns):
 def _compile(sources):
     @cached_jit
     def alignment_sums(block, codes, sides, counts, out):
-        """What `kerneton.machine.alignment.fold_weights` needs to know of a block (≥ n, n), by training side, into ``out`` (n_sides, 6).
+        """What `kerneton.machine.scaling.fold_weights` needs to know of a block (≥ n, n), by training side, into ``out`` (n_sides, 6).
 
         Σ r_i, Σ r_i², Σ r_i c_i, Σ K_ij², Σ K_ij Y_ij and Σ K_ii, K less its mean; ``sides`` and ``counts`` are (n_sides, n).
         """

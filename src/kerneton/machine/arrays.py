@@ -1,19 +1,88 @@
-"""Inner products between feature vectors: centring, unit norms and weights of blocks, computed from them alone."""
+"""Arrays of NumPy or torch, and inner products between feature vectors."""
 
 from __future__ import annotations
 
+import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from kerneton.data.arrays import index_like, is_torch, namespace_of
+from kerneton.exceptions import DataError
 from kerneton.machine import lapack
 from kerneton.machine.compiled import load
-from kerneton.machine.threads import one_blas_thread
+from kerneton.machine.threads import in_threads, one_blas_thread
 
 BLOCK_ROWS = 4096
 BLOCK_FEATURES = 4096  # single-precision products are summed in double precision this many features at a time
+
+
+def is_torch(x: Any) -> bool:
+    """Whether x is a torch tensor; torch is not imported."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def namespace_of(x: Any) -> Any:
+    """The module whose functions work on x: numpy or torch."""
+    return sys.modules["torch"] if is_torch(x) else np
+
+
+def asarray_like(values: Any, like: Any) -> Any:
+    """Values as an array of the same library, dtype and device as another.
+
+    >>> asarray_like([1, 2], np.ones(3, dtype=np.float32)).dtype
+    dtype('float32')
+    """
+    if is_torch(like):
+        return sys.modules["torch"].as_tensor(np.asarray(values), dtype=like.dtype, device=like.device)
+    return np.asarray(values, dtype=like.dtype)
+
+
+def as_dtype_of(x: Any, like: Any) -> Any:
+    """x in the dtype of another array of its library."""
+    return x.to(like.dtype) if is_torch(x) else np.asarray(x, dtype=like.dtype)
+
+
+def index_like(values: Any, like: Any) -> Any:
+    """Integer positions as an array of the same library and device as another.
+
+    >>> index_like([2, 0], np.ones(3)).dtype
+    dtype('int64')
+    """
+    if is_torch(like):
+        return sys.modules["torch"].as_tensor(np.asarray(values), device=like.device)
+    return np.asarray(values, dtype=np.int64)
+
+
+def to_numpy(x: Any) -> np.ndarray:
+    """The same values in host memory."""
+    return x.detach().cpu().numpy() if is_torch(x) else np.asarray(x)
+
+
+def check_tensor(X: Any, least: int = 0) -> None:
+    """Refuse a torch tensor that is no table of finite features (n, d) in float32 or float64, n ≥ ``least``."""
+    torch = namespace_of(X)
+    if X.ndim != 2 or len(X) < least or X.dtype not in (torch.float32, torch.float64):
+        raise DataError(
+            f"expected a float32 or float64 tensor of shape (n, d), got {X.dtype} of {tuple(X.shape)}"
+        )
+    # The sum is finite or a single pass tells why it is not.
+    if not bool(torch.isfinite(X.sum())) and not bool(torch.isfinite(X).all()):
+        raise DataError("features contain NaN or infinity")
+
+
+def filled(shape: tuple[int, ...], value: float, *, like: Any) -> Any:
+    """A float64 array of one value, of the same library and on the same device as another.
+
+    >>> filled((1, 2), 0.5, like=np.ones(1, dtype=np.float32))
+    array([[0.5, 0.5]])
+    """
+    if is_torch(like):
+        torch = namespace_of(like)
+        return torch.full(shape, value, dtype=torch.float64, device=like.device)
+    return np.full(shape, value)
 
 
 def gram(X: Any, Y: Any = None) -> Any:
@@ -67,51 +136,51 @@ def combine(beta: Any, X: Any) -> Any:
     return xp.concatenate(parts, 1)
 
 
-def center_normalize_gram(
-    K: Any, train: Any, test: Any = None, *, center: bool = True, norm: bool = True
-) -> tuple[Any, Any]:
-    """Gram blocks (train, train) and (test, train) of features centred on the training mean and scaled to unit norm.
+def block_grams(features: Any, block_sizes: np.ndarray, n_threads: int = 1) -> np.ndarray:
+    """Inner products of each block of features, (n_blocks, n, n); blocks are shared between threads.
 
-    With ``r_i = mean_{t ∈ train} K_it`` and ``g = mean_{t ∈ train} r_t``, the centred entry is
-    ``K_ij - r_i - r_j + g``; the norms are the square roots of the centred diagonal. Features that are the mean
-    itself stay zero. The same as `kerneton.CenterNormalize` and then `gram`, without touching a feature.
+    In the precision of the features, or in float64 where a block is so wide that float32 would lose digits.
 
-    >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [3.0, 1.0]])
-    >>> center_normalize_gram(X @ X.T, train=[0, 1], test=[2])
-    (array([[ 1., -1.],
-           [-1.,  1.]]), array([[-1.,  1.]]))
+    >>> block_grams(np.array([[1.0, 2.0, 3.0]]), np.array([1, 2])).tolist()
+    [[[1.0]], [[13.0]]]
     """
-    xp = namespace_of(K)
-    train = index_like(train, K)
-    rows = [train] if test is None else [train, index_like(test, K)]
-    raw = [K.diagonal()[i] for i in rows]
-    compiled = None if is_torch(K) or K.dtype != np.float64 else load("kerneton.machine.compiled.grams")
-    blocks = [_take(K, i, train) for i in rows] if compiled is None else []
-    squares, means, grand = list(raw), [xp.zeros_like(r) for r in raw], 0.0
-    if center:
-        if compiled is None:
-            means = [B.mean(1) for B in blocks]
+    narrow = max(block_sizes) <= BLOCK_FEATURES and len(features) <= BLOCK_ROWS
+    out = np.empty((len(block_sizes), len(features), len(features)), features.dtype if narrow else float)
+    ends = np.cumsum(block_sizes)
+
+    def work(b: int) -> None:
+        block = features[:, ends[b] - block_sizes[b] : ends[b]]
+        if narrow:
+            np.matmul(block, block.T, out=out[b])
         else:
-            for i, mean in zip(rows, means, strict=True):
-                compiled.row_means(K, i, train, mean)
-        grand = means[0].mean()
-        squares = [s - 2 * m + grand for s, m in zip(raw, means, strict=True)]
-    scales = [xp.ones_like(s) for s in squares]
-    if norm:
-        # Below this a centred square is what rounding left of K and g, not a length.
-        noise = [1e-13 * (abs(r) + abs(grand)) for r in raw]
-        scales = [
-            xp.where(s > e, 1.0 / xp.sqrt(xp.where(s > e, s, xp.ones_like(s))), xp.zeros_like(s))
-            for s, e in zip(squares, noise, strict=True)
-        ]
-    if compiled is None:
-        parts = zip(blocks, means, scales, strict=True)
-        blocks = [(B - (m[:, None] - grand) - means[0]) * k[:, None] * scales[0] for B, m, k in parts]
-    else:
-        for i, m, k in zip(rows, means, scales, strict=True):
-            blocks.append(np.empty((len(i), len(train))))
-            compiled.centred(K, i, train, means[0], scales[0], m - grand, k, blocks[-1])
-    return blocks[0], blocks[1] if test is not None else None
+            out[b] = 0.0
+            add_gram(out[b], block)
+
+    in_threads(work, range(len(block_sizes)), n_threads)
+    return out
+
+
+def weighted_sums(weights: np.ndarray, blocks: np.ndarray, n_threads: int = 1) -> np.ndarray:
+    """Sums of blocks in float64, (n_sums, ...) from weights (n_sums, n_blocks) and blocks (n_blocks, ...).
+
+    >>> weighted_sums(np.array([[1.0, 2.0]]), np.ones((2, 1, 3), dtype=np.float32)).tolist()
+    [[[3.0, 3.0, 3.0]]]
+    """
+    flat = blocks.reshape(len(blocks), -1)
+    out = np.zeros((len(weights), flat.shape[1]))
+    compiled = load("kerneton.machine.compiled.grams")
+    ends = np.linspace(0, flat.shape[1], n_threads + 1, dtype=int).tolist()
+
+    def work(columns: tuple[int, int]) -> None:
+        if compiled is not None:
+            compiled.weighted_sums(weights, flat, *columns, out)
+            return
+        part = slice(*columns)
+        for b in range(len(flat)):  # no copy of all blocks in float64
+            out[:, part] += weights[:, b, None] * flat[b, part]
+
+    in_threads(work, itertools.pairwise(ends), n_threads)
+    return out.reshape(len(weights), *blocks.shape[1:])
 
 
 def penalised_gram(
@@ -164,17 +233,6 @@ def penalised_gram(
     return scale * new, duals
 
 
-def scatter_penalty(K: np.ndarray, codes: np.ndarray, strength: float) -> np.ndarray:
-    """M (n, n) such that the Gram matrix of `penalised_gram` is ``K M``, and duals β (k, n) of it are ``β Mᵀ`` in the old one.
-
-    >>> K = np.array([[2.0, 0.0], [0.0, 2.0]])
-    >>> scatter_penalty(K, np.array([0, 1]), 3.0)  # a recording each: nothing differs within a class
-    array([[1., 0.],
-           [0., 1.]])
-    """
-    return penalised_gram(K, codes, strength)[1](np.eye(len(K))).T
-
-
 def _classes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Positions sorted by class, where each class starts among them, and its size."""
     order = np.argsort(codes, kind="stable")
@@ -188,19 +246,3 @@ def _less_class_means(X: np.ndarray, order: np.ndarray, starts: np.ndarray, size
     of_row = np.empty(len(order), dtype=np.int64)
     of_row[order] = np.repeat(np.arange(len(sizes)), sizes)
     return X - means.take(of_row, axis=0)
-
-
-def _take(K: Any, rows: Any, columns: Any) -> Any:
-    return K[rows][:, columns] if is_torch(K) else K.take(rows, 0).take(columns, 1)
-
-
-def filled(shape: tuple[int, ...], value: float, *, like: Any) -> Any:
-    """A float64 array of one value, of the same library and on the same device as another.
-
-    >>> filled((1, 2), 0.5, like=np.ones(1, dtype=np.float32))
-    array([[0.5, 0.5]])
-    """
-    if is_torch(like):
-        torch = namespace_of(like)
-        return torch.full(shape, value, dtype=torch.float64, device=like.device)
-    return np.full(shape, value)

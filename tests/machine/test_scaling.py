@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kerneton.exceptions import DataError
-from kerneton.machine.gram import center_normalize_gram, combine, gram
-from kerneton.machine.normalize import CenterNormalize, unit_rows
+from kerneton.machine.arrays import combine, gram
+from kerneton.machine.scaling import CenterNormalize, center_normalize_gram, unit_rows
 
 
 @parametrize_with_checks([CenterNormalize(), CenterNormalize(center=False), CenterNormalize(norm=False)])
@@ -48,7 +48,7 @@ def test_zero_rows_stay_zero():
 
 def test_many_chunks(monkeypatch, features):
     whole = unit_rows(features.copy())
-    monkeypatch.setattr("kerneton.machine.normalize._CHUNK_BYTES", 80)
+    monkeypatch.setattr("kerneton.machine.scaling._CHUNK_BYTES", 80)
     assert_allclose(unit_rows(features.copy()), whole, rtol=0)
 
 
@@ -78,8 +78,8 @@ def test_on_the_gram_matrix(center, norm):
 def test_gram_and_combine(monkeypatch, dtype):
     rng = np.random.default_rng(2)
     X, Y, beta = rng.random((9, 21)).astype(dtype), rng.random((4, 21)).astype(dtype), rng.random((3, 9))
-    monkeypatch.setattr("kerneton.machine.gram.BLOCK_ROWS", 4)
-    monkeypatch.setattr("kerneton.machine.gram.BLOCK_FEATURES", 8)
+    monkeypatch.setattr("kerneton.machine.arrays.BLOCK_ROWS", 4)
+    monkeypatch.setattr("kerneton.machine.arrays.BLOCK_FEATURES", 8)
     wide_X, wide_Y = X.astype(float), Y.astype(float)
     rtol = 1e-6 if dtype == np.float32 else 1e-13
     assert gram(X).dtype == np.float64
