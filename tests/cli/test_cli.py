@@ -11,7 +11,7 @@ from joblib import cpu_count, effective_n_jobs
 
 import kerneton
 from kerneton.cli import COMMANDS, build_parser, main
-from kerneton.cli._common import find_parameter, parse_settings
+from kerneton.cli._settings import find_parameter, parse_settings
 from kerneton.cli.demo import strangers
 from kerneton.datasets import LOADERS
 from kerneton.exceptions import DataError, ParameterError

@@ -110,7 +110,7 @@ def test_outputs_are_checked_before_the_work(folder, tmp_path, capsys, monkeypat
 def test_results_are_printed_before_files_are_written(capsys):
     from argparse import Namespace
 
-    from kerneton.cli._common import Output, deliver
+    from kerneton.cli import Output, deliver
 
     def fail():
         raise OSError(28, "No space left on device", "report.html")

@@ -13,8 +13,7 @@ import pytest
 from walks import walk
 
 from kerneton import SkeletonSequence, make_actions, make_recognizer
-from kerneton.cli import main
-from kerneton.cli._common import printable
+from kerneton.cli import main, printable
 from kerneton.files.readers import write
 from kerneton.report.tables import aligned, markdown
 

@@ -1,24 +1,41 @@
 """The ``kerneton`` command: parse, one library call, print.
 
 A command is a module of this package with two functions. ``add_parser(subparsers)`` says what it takes (see
-`kerneton.cli._common.add_command`); ``run(args)`` makes the library call and returns an `Output`. The name
-goes into ``COMMANDS``. Modules import what is heavy inside ``run``, so that ``kerneton --help`` is instant.
+`add_command`); ``run(args)`` makes the library call and returns an `Output`. The name goes into ``COMMANDS``. Modules
+import what is heavy inside ``run``, so that ``kerneton --help`` is instant. Options that several commands share are in
+`kerneton.cli._options`.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import logging
 import os
+import re
 import shlex
 import sys
+import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass, field, replace
+from typing import Any, TextIO, TypeVar
 
-from kerneton.cli._common import Output, check_arguments, deliver, printable
 from kerneton.exceptions import KernetonError
+from kerneton.files.output import write_text
+
+Item = TypeVar("Item")
+
+_WIDTH = 24  # of a progress bar
+_REDRAW = 0.1  # seconds between two drawings on a terminal
+_REPEAT = 10.0  # seconds between two lines in a file or log
+
+_OUTPUTS = ("json", "csv", "output", "target", "html", "markdown", "plot")
+_INPUTS = ("data", "files", "file", "model", "source", "path", "index")
+_FILL_FOLDERS = ("demo", "reproduce", "cut", "convert")  # commands whose output may be a folder
+# Control characters other than tab and newline, marks that change the direction of text, and bytes that are not text.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 COMMANDS = (
     *("demo", "studio", "info", "show", "convert", "cut"),
@@ -121,3 +138,152 @@ class _Version(argparse.Action):
 
         print(f"kerneton {__version__}")
         parser.exit()
+
+
+@dataclass(frozen=True)
+class Output:
+    """The result of a command: text for people, and the same as plain data for ``--json``."""
+
+    text: str
+    data: Any = field(default_factory=dict)
+    then: Callable[[], None] | None = None  # writes files, after the text is printed
+
+
+def add_command(
+    subparsers: Any, name: str, run: Callable[[argparse.Namespace], Output], *, help: str, examples: str
+) -> argparse.ArgumentParser:
+    """A parser for one command with the common options; ``help`` is one line, ``examples`` several."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        name,
+        help=help,
+        description=help[0].upper() + help[1:] + ".",
+        epilog=f"examples:\n{examples.rstrip()}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the result as JSON to FILE (- for the screen)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not print the result or the progress")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def deliver(output: Output, args: argparse.Namespace) -> None:
+    """Print the text and write the JSON, according to the options."""
+    to_screen = args.json == "-"
+    if output.text and not args.quiet and not to_screen:
+        print(output.text)
+    sys.stdout.flush()
+    if output.then is not None:
+        output.then()
+    if args.json:
+        text = json.dumps(output.data, indent=2, allow_nan=False) + "\n"
+        if to_screen:
+            sys.stdout.write(text)
+        else:
+            write_text(args.json, text)
+    sys.stdout.flush()
+
+
+def check_arguments(args: argparse.Namespace) -> None:
+    """Refuse outputs that cannot be written, before anything is computed."""
+    given = vars(args)
+    command = args.run.__module__.rpartition(".")[2]
+    outputs: list[str] = []
+    folders: list[str] = []
+    for name in _OUTPUTS:
+        path = given.get(name)
+        if path:
+            fills = command in _FILL_FOLDERS and name in ("output", "target")
+            is_folder = fills and (os.path.isdir(path) or not os.path.splitext(path)[1])
+            (folders if is_folder else outputs).append(path)
+    if outputs or folders:
+        from kerneton.files.output import check_outputs
+
+        check_outputs(outputs, inputs=_paths(given), folders=folders)
+
+
+def _paths(given: dict[str, Any]) -> list[str]:
+    values = [given[name] for name in _INPUTS if given.get(name)]
+    return [os.fspath(path) for value in values for path in (value if isinstance(value, list) else [value])]
+
+
+def printable(text: str, stream: TextIO | None = None) -> str:
+    r"""Text with control characters, and characters that the encoding of ``stream`` lacks, written as escapes.
+
+    Labels and names of recordings may contain escape sequences, which could colour, erase or forge what a terminal shows.
+
+    >>> print(printable("wave\x1b[2J"))
+    wave\x1b[2J
+    """
+    return encodable(_UNSAFE.sub(lambda c: c[0].encode("unicode_escape").decode("ascii"), text), stream)
+
+
+def encodable(text: str, stream: TextIO | None = None) -> str:
+    r"""Text with characters that the encoding of ``stream`` lacks written as escapes; all others stay.
+
+    >>> print(encodable("caf\udce9"))
+    caf\udce9
+    """
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def bar(
+    iterable: Iterable[Item], *, total: int | None = None, desc: str = "", stream: TextIO | None = None
+) -> Iterator[Item]:
+    """Yield the items of ``iterable`` and show the progress.
+
+    On a terminal, one line is redrawn and removed at the end; otherwise a line is written every ten seconds.
+
+    >>> import io
+    >>> list(bar("ab", desc="letters", stream=io.StringIO()))
+    ['a', 'b']
+    """
+    stream = sys.stderr if stream is None else stream
+    if total is None and isinstance(iterable, Sized):
+        total = len(iterable)
+    terminal = stream.isatty()
+    start = shown = time.monotonic()
+    done = 0
+    try:
+        if terminal:
+            _draw(stream, done, total, desc, 0.0)
+        for item in iterable:
+            yield item
+            done += 1
+            now = time.monotonic()
+            if now - shown >= (_REDRAW if terminal else _REPEAT):
+                shown = now
+                _draw(stream, done, total, desc, now - start)
+    finally:
+        if terminal:
+            stream.write("\r\x1b[K")
+            stream.flush()
+
+
+def _draw(stream: TextIO, done: int, total: int | None, desc: str, elapsed: float) -> None:
+    line = progress_line(done, total, desc, elapsed)
+    stream.write(f"\r{line}\x1b[K" if stream.isatty() else f"{line}\n")
+    stream.flush()
+
+
+def progress_line(done: int, total: int | None, desc: str, elapsed: float) -> str:
+    """One line with the progress, the speed and the estimated time left.
+
+    >>> progress_line(3, 12, "splits", 6.0)
+    'splits [######..................] 3/12 0:06 (0.5/s, 0:18 left)'
+    >>> progress_line(3, None, "files", 6.0)
+    'files 3 0:06 (0.5/s)'
+    """
+    head = f"{desc} " if desc else ""
+    rate = f"{done / elapsed:.2g}/s" if done < 100 * elapsed else f"{done / max(elapsed, 1e-9):.0f}/s"
+    if not total:
+        return f"{head}{done} {_clock(elapsed)}" + (f" ({rate})" if done and elapsed else "")
+    filled = _WIDTH * min(done, total) // total
+    left = f" ({rate}, {_clock(elapsed * (total - done) / done)} left)" if 0 < done < total else ""
+    return f"{head}[{'#' * filled}{'.' * (_WIDTH - filled)}] {done}/{total} {_clock(elapsed)}{left}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import progress_of
-from kerneton.cli._reading import add_reading, reading_options, tell_conversion
+from kerneton.cli._options import add_reading, progress_of, reading_options, tell_conversion
 from kerneton.exceptions import DataError, KernetonError, ParameterError
 
 if TYPE_CHECKING:
@@ -43,9 +42,9 @@ def read_recordings(
     axes = {name: options.pop(name) for name in ("unit", "up", "flip")}
     found, broken = [], []
     contents = (read_all or read_all_here)(files, options)
-    for file, content in zip(
-        files, progress_of(args)(contents, total=len(files), desc="reading"), strict=True
-    ):
+    if (progress := progress_of(args)) is not None:
+        contents = progress(contents, total=len(files), desc="reading")
+    for file, content in zip(files, contents, strict=True):
         if content.error is not None:
             if len(files) == 1:
                 raise content.error

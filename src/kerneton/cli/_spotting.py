@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import warnings
 
-from kerneton.cli._common import Output, all_cores, load_data, load_recordings, make_model, progress_of
+from kerneton.cli import Output
+from kerneton.cli._options import all_cores, load_data, load_recordings, make_model, progress_of
 from kerneton.exceptions import ParameterError
 
 

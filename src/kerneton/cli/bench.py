@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from kerneton.cli._common import Output, add_command, add_data_home, progress_of
+from kerneton.cli import Output, add_command
+from kerneton.cli._options import add_data_home, progress_of
 
 _EXAMPLES = """\
   kerneton bench --json bench.json

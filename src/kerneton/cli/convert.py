@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import Output, add_command, add_folder_options, load_recordings
-from kerneton.cli._reading import tell_conversion
+from kerneton.cli import Output, add_command
+from kerneton.cli._options import add_folder_options, load_recordings, tell_conversion
 from kerneton.cli._recordings import usable
 from kerneton.exceptions import ParameterError
 

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import Output, add_command
+from kerneton.cli import Output, add_command
 from kerneton.cli._recordings import add_choice, add_reading_options, read_one
 from kerneton.exceptions import ParameterError
 

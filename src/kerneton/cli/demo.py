@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import Output, add_command, all_cores, progress_of
+from kerneton.cli import Output, add_command
+from kerneton.cli._options import all_cores, progress_of
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonDataset

@@ -7,16 +7,8 @@ import contextlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import (
-    Output,
-    add_command,
-    add_data,
-    add_model,
-    all_cores,
-    load_data,
-    make_model,
-    progress_of,
-)
+from kerneton.cli import Output, add_command
+from kerneton.cli._options import add_data, add_model, all_cores, load_data, make_model, progress_of
 from kerneton.exceptions import DataError
 
 if TYPE_CHECKING:

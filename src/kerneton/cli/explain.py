@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from kerneton.cli._common import Output, add_command, all_cores
+from kerneton.cli import Output, add_command
+from kerneton.cli._options import all_cores
 from kerneton.cli._recordings import add_choice, add_reading_options, read_one, warn_differences
 
 _EXAMPLES = """\

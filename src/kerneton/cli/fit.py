@@ -8,9 +8,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import (
-    Output,
-    add_command,
+from kerneton.cli import Output, add_command
+from kerneton.cli._options import (
     add_data,
     add_model,
     add_scheduler,

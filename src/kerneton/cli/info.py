@@ -8,13 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import (
-    Output,
-    add_command,
-    add_data_home,
-    add_folder_options,
-    load_recordings,
-)
+from kerneton.cli import Output, add_command
+from kerneton.cli._options import add_data_home, add_folder_options, load_recordings
 
 if TYPE_CHECKING:
     from kerneton.data.segments import Segment

@@ -8,17 +8,8 @@ import io
 import sys
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import (
-    Output,
-    add_command,
-    add_device,
-    add_scheduler,
-    all_cores,
-    client_of,
-    encodable,
-    printable,
-    reading_on,
-)
+from kerneton.cli import Output, add_command, encodable, printable
+from kerneton.cli._options import add_device, add_scheduler, all_cores, client_of, reading_on
 from kerneton.cli._recordings import add_reading_options, read_recordings, usable, warn_differences
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from kerneton.cli._common import Output, add_command, add_data_home, progress_of
+from kerneton.cli import Output, add_command
+from kerneton.cli._options import add_data_home, progress_of
 from kerneton.exceptions import ParameterError
 
 _EXAMPLES = """\

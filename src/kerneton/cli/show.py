@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from kerneton.cli._common import Output, add_command
+from kerneton.cli import Output, add_command
 from kerneton.cli._recordings import add_choice, add_reading_options, read_one
 
 _EXAMPLES = """\

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._common import Output, add_command, all_cores, progress_of
+from kerneton.cli import Output, add_command
+from kerneton.cli._options import all_cores, progress_of
 from kerneton.cli._recordings import add_reading_options, read_recordings
 from kerneton.exceptions import ParameterError
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from kerneton.cli._common import Output, add_command
+from kerneton.cli import Output, add_command
 
 _EXAMPLES = """\
   kerneton studio                      open the page on the folder kerneton-studio

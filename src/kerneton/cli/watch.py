@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from kerneton.cli._common import Output, add_command
+from kerneton.cli import Output, add_command
 from kerneton.cli._recordings import add_reading_options
 from kerneton.cli.spot import add_order
 from kerneton.exceptions import ParameterError

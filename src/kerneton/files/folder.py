@@ -9,10 +9,10 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kerneton.data.conventions import settle
 from kerneton.data.layouts import Layout
-from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
@@ -20,6 +20,9 @@ from kerneton.files import readers
 from kerneton.files.readers import ReadAll, file_problem, is_segment_file, read_all_here
 from kerneton.files.readers._layouts import spellings
 from kerneton.files.readers._text import is_folder, rows
+
+if TYPE_CHECKING:
+    from kerneton.data.progress import Progress
 
 _INDEX = "index.csv"
 _USUAL = {suffix for form in readers.FORMATS.values() for suffix in form.suffixes}  # of recordings
@@ -112,7 +115,7 @@ def load_folder(
     options = {"layout": layout, "fps": fps, "columns": columns, "rename": rename}
     contents = read_all([entry.path for entry in entries], options)
     found, broken, met = [], [], set[str]()
-    shown = (progress or silent)(contents, total=len(entries), desc="reading")
+    shown = contents if progress is None else progress(contents, total=len(entries), desc="reading")
     for entry, content in zip(entries, shown, strict=True):
         met |= content.met
         try:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kerneton.data.progress import Progress, ticks
+from kerneton.data.progress import Progress
 from kerneton.data.validation import check_in, check_positive
 from kerneton.exceptions import DataError
 from kerneton.machine.arrays import asarray_like, filled, namespace_of, to_numpy
@@ -24,7 +24,7 @@ from kerneton.machine.blocks import Blocks, hinge_gradient, inner_and_sum, sum_a
 from kerneton.machine.conjugate import conjugate_gradients
 from kerneton.machine.precondition import Sample
 from kerneton.machine.solver import one_vs_rest
-from kerneton.machine.threads import one_blas_thread
+from kerneton.machine.threads import one_blas_thread, ticks
 
 _PROBES = 16  # random sums of recordings from which c is estimated
 _EXACT = 512  # recordings up to which each is a probe of its own, so that c is exact

@@ -7,12 +7,13 @@ also makes sums independent of the number of cores.
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import scipy.linalg  # noqa: F401 (brings a BLAS of its own, which must be there to be found)
@@ -20,6 +21,9 @@ from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 from kerneton.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from kerneton.data.progress import Progress
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -163,3 +167,24 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_threads:
         for other in others:
             other.result()
     return results
+
+
+@contextmanager
+def ticks(progress: Progress | None, total: int | None, desc: str) -> Iterator[Callable[[], None]]:
+    """A function to call as each piece of work begins, from any thread, where there is nothing to iterate over.
+
+    >>> with ticks(None, 2, "passes") as tick:
+    ...     tick()
+    """
+    count, lock = itertools.count(), threading.Lock()
+    shown = count if progress is None else iter(progress(count, total=total, desc=desc))
+
+    def tick() -> None:
+        with lock:
+            next(shown)
+
+    try:
+        yield tick
+    finally:
+        if hasattr(shown, "close"):  # wipes a bar that is not full
+            shown.close()

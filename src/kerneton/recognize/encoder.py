@@ -16,7 +16,7 @@ from kerneton.exceptions import DataError, ParameterError
 from kerneton.kernels.signals import keeping_signals
 from kerneton.machine.compiled import load
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
-from kerneton.machine.threads import in_threads
+from kerneton.machine.threads import in_threads, ticks
 from kerneton.recognize.branch import Branch, block_sizes, branch_key, step_key
 
 if TYPE_CHECKING:
@@ -221,8 +221,6 @@ class LocalTrials:
         score = partial(score_sum, codes=self.codes, folds=self.folds, Cs=Cs, penalties=penalties)
         if self.progress is None:
             return in_threads(score, sums, self.n_threads)
-        from kerneton.data.progress import ticks
-
         with ticks(self.progress, len(sums), "candidates") as tick:
 
             def told(parts: list[tuple[Any, float]]) -> Scores:

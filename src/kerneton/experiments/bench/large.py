@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from kerneton.data.layouts import KINECT_25
-from kerneton.data.progress import bar
 from kerneton.experiments.bench._timing import Settings, compared
 from kerneton.experiments.bench.before import run_program
 from kerneton.experiments.bench.memory import peak_mb
@@ -73,6 +72,12 @@ def main() -> None:
         print(json.dumps(found | {"busiest_worker_cpu_s": max(spent), "workers_cpu_s": sum(spent)}))
 
 
+def _told(iterable: Any, *, total: int | None = None, desc: str = "") -> Any:
+    """A line on stderr when a part of the work begins."""
+    print(f"{desc}: {total}", file=sys.stderr, flush=True)
+    return iterable
+
+
 def fit(n: int, kind: str) -> dict[str, Any]:
     """Fit the default recogniser on n generated recordings in this process; "large" ones have 25 joints, 60 classes, 40 people."""
     from kerneton import make_recognizer
@@ -86,7 +91,7 @@ def fit(n: int, kind: str) -> dict[str, Any]:
     data = labelled(n, **shape)
     before = peak_mb()
     start, cpu = time.perf_counter(), time.process_time()
-    model = make_recognizer(n_jobs=-1, progress=bar).fit(data, data.labels)
+    model = make_recognizer(n_jobs=-1, progress=_told).fit(data, data.labels)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     wrong = int((model.predict(data[:200]) != data.labels[:200]).sum())
     return {

@@ -4,8 +4,10 @@ import io
 
 import pytest
 
-from kerneton.data import progress as _progress
-from kerneton.data.progress import bar, progress_line, silent, ticks
+from kerneton import cli
+from kerneton.cli import bar, progress_line
+from kerneton.data.progress import silent
+from kerneton.machine.threads import ticks
 
 
 class Terminal(io.StringIO):
@@ -17,7 +19,7 @@ class Terminal(io.StringIO):
 def clock(monkeypatch):
     """Time that passes a second whenever it is looked at."""
     now = iter(range(1000))
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: float(next(now)))
+    monkeypatch.setattr(cli.time, "monotonic", lambda: float(next(now)))
 
 
 def test_terminal_sees_one_line_that_is_wiped(clock):

@@ -1,0 +1,266 @@
+"""Options that several commands share, and what they give: recordings, a model, a cluster, progress."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import warnings
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kerneton.cli import bar
+from kerneton.exceptions import DataError, MissingDataError, ParameterError
+
+if TYPE_CHECKING:
+    from kerneton.data.progress import Progress
+    from kerneton.data.sequence import SkeletonDataset
+    from kerneton.data.units import Conversion
+    from kerneton.recognize.recognizer import Recognizer
+
+_UNITS = ("m", "cm", "mm", "in", "ft")
+_AXES = ("x", "y", "z", "-x", "-y", "-z")
+
+
+def add_data_home(parser: argparse.ArgumentParser) -> None:
+    """The option that names the folder of published data sets."""
+    parser.add_argument(
+        "--data-home", metavar="FOLDER", help="folder of published data sets (default: $KERNETON_DATA)"
+    )
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """A data set by name, or a folder of recordings; `load_data` loads it."""
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        help="name of a data set, folder of recordings, or file with many recordings",
+    )
+    add_data_home(parser)
+    add_folder_options(parser)
+
+
+def load_data(args: argparse.Namespace, **options: Any) -> SkeletonDataset:
+    """The recordings that the options of `add_data` name; further options go to `load_folder`."""
+    from kerneton.datasets import LOADERS, load_dataset
+
+    if args.data in LOADERS:
+        return load_dataset(args.data, args.data_home)
+    if not Path(args.data).exists():
+        raise MissingDataError(
+            f"{args.data!r} is neither a folder nor a data set ({', '.join(LOADERS)}), nor a file of recordings"
+        )
+    data = load_recordings(args.data, args, **options)
+    tell_conversion(data.conversion, args)
+    return one_skeleton(data, args)
+
+
+def add_folder_options(parser: argparse.ArgumentParser) -> None:
+    """Options for reading the files of a folder; `load_recordings` applies them."""
+    group = parser.add_argument_group("folders of recordings (default: LABEL/SUBJECT/FILE)")
+    group.add_argument(
+        "--pattern", metavar="TEXT", help="pattern of file names, such as 'a{label}_s{subject}_e{take}'"
+    )
+    group.add_argument("--index", metavar="FILE", help="a table with the columns file, label and subject")
+    add_reading(group)
+
+
+def load_recordings(path: str, args: argparse.Namespace, **options: Any) -> SkeletonDataset:
+    """The recordings of a folder or of one file, read with the options of `add_folder_options`."""
+    from kerneton.files.folder import load_folder
+
+    options |= {name: getattr(args, name) for name in ("pattern", "index", "skip_broken")}
+    return load_folder(path, progress=progress_of(args), **options, **reading_options(args))
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """A preset and parameters on top of it; `make_model` builds the model."""
+    parser.add_argument(
+        "--preset",
+        metavar="NAME",
+        help="tensor, auto, paper or exact (default: the default recogniser; paper with --kernel or --set)",
+    )
+    parser.add_argument("--kernel", metavar="NAME", help="the paper's sck, dck or sck+dck (default: sck+dck)")
+    parser.add_argument(
+        "--view",
+        metavar="NAME",
+        help="free (people may face any direction), fixed (as the camera sees them) or auto (default: auto)",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        dest="settings",
+        action="append",
+        default=[],
+        help="set a parameter, such as sck__power=0.3; may be given several times",
+    )
+    add_device(parser)
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Where the kernels run."""
+    parser.add_argument("--device", metavar="NAME", help="cuda for the GPU (default: the CPU)")
+
+
+def add_scheduler(parser: argparse.ArgumentParser) -> None:
+    """A Dask cluster; `client_of` connects to it."""
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="read the files and compute on the Dask cluster of this scheduler, such as tcp://host:8786",
+    )
+    parser.add_argument(
+        "--read-here",
+        action="store_true",
+        help="with --scheduler: read the files here and send the recordings, for workers that do not see the files",
+    )
+
+
+def client_of(args: argparse.Namespace) -> Any:
+    """A context with a client of the scheduler that `add_scheduler` asked for, or with None."""
+    if args.scheduler is None:
+        return nullcontext()
+    from kerneton.recognize.cluster import connect
+
+    return connect(args.scheduler)
+
+
+def reading_on(client: Any, args: argparse.Namespace) -> dict[str, Any]:
+    """The option of `load_folder` that reads on a cluster, where there is one."""
+    if client is None or args.read_here:
+        return {}
+    from kerneton.recognize.cluster import reader
+
+    return {"read_all": reader(client)}
+
+
+def all_cores() -> Any:
+    """A context whose computations may use every core, in threads."""
+    from joblib import parallel_config
+
+    return parallel_config(backend="threading", n_jobs=-1)
+
+
+def make_model(args: argparse.Namespace, **options: Any) -> Recognizer:
+    """The recogniser that the options of `add_model` describe; ``options`` are passed to `make_recognizer`."""
+    from kerneton.recognize.presets import make_recognizer
+
+    names = ("preset", "kernel", "view")
+    chosen = {name: value for name in names if (value := getattr(args, name)) is not None}
+    if args.settings and not chosen:
+        chosen = {"preset": "paper"}  # the preset whose parameters --set can name
+    model = make_recognizer(**chosen, device=args.device, **options)
+    if args.settings:
+        from kerneton.cli._settings import find_parameter, parse_settings
+
+        known, settings = model.get_params(), parse_settings(args.settings)
+        model.set_params(**{find_parameter(name, known): value for name, value in settings.items()})
+    return model
+
+
+def progress_of(args: argparse.Namespace) -> Progress | None:
+    """A progress bar on stderr, or none with ``--quiet``."""
+    return None if args.quiet else bar
+
+
+def add_reading(group: Any) -> None:
+    """Add the options to a parser or to a group of it; `reading_options` returns their values."""
+    group.add_argument(
+        "--layout",
+        metavar="NAME",
+        help="joints of files that do not name them: a layout (two joined by + for two bodies), or joint names separated by commas",
+    )
+    group.add_argument(
+        "--rename", metavar="OLD=NEW", action="append", help="rename a joint; may be given several times"
+    )
+    group.add_argument(
+        "--columns",
+        metavar="NAMES",
+        help="names of all columns of a table, separated by commas, or OLD=NEW,... for some of them",
+    )
+    group.add_argument("--fps", metavar="N", type=_positive, help="frames per second, overrides the files")
+    group.add_argument(
+        "--unit",
+        choices=_UNITS,
+        help="unit of coordinates, if the files do not state it (default: detected from the data)",
+    )
+    group.add_argument(
+        "--up",
+        choices=_AXES,
+        metavar="AXIS",
+        help="axis that points up, if the files do not state it: y, z, x or --up=-y ... (default: detected from the data)",
+    )
+    group.add_argument(
+        "--flip",
+        action=argparse.BooleanOptionalAction,
+        help="axes are left-handed, or left and right are exchanged (default: detected from the data)",
+    )
+    group.add_argument(
+        "--skip-broken", action="store_true", help="leave out files that cannot be used, with a warning"
+    )
+
+
+def reading_options(args: argparse.Namespace) -> dict[str, Any]:
+    """The options of `add_reading` as keywords of `kerneton.load_folder`, except ``skip_broken``."""
+    return {
+        "layout": args.layout,
+        "fps": args.fps,
+        "columns": _columns(args.columns),
+        "rename": dict(_pair(text, "--rename") for text in args.rename or ()) or None,
+        "unit": args.unit,
+        "up": args.up,
+        "flip": args.flip,
+    }
+
+
+def tell_conversion(conversion: Conversion | None, args: argparse.Namespace) -> None:
+    """Print one note on stderr about converted units and axes."""
+    if conversion is not None and conversion.notes and not args.quiet:
+        print("kerneton: note:", "; ".join(conversion.notes), file=sys.stderr)
+
+
+def _columns(text: str | None) -> list[str] | dict[str, str] | None:
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    return dict(_pair(name, "--columns") for name in names) if "=" in text else names
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    old, equals, new = text.partition("=")
+    if not equals or not old.strip() or not new.strip():
+        raise ParameterError(f"{option} takes OLD=NEW, such as RigthHand=right_hand, got {text!r}")
+    return old.strip(), new.strip()
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
+    return value
+
+
+def one_skeleton(data: SkeletonDataset, args: argparse.Namespace) -> SkeletonDataset:
+    """The recordings with the joints that most of them have; the others are an error, or left out by ``--skip-broken``."""
+    from kerneton.data.validation import common_layout, describe, grouped, layout_difference
+
+    layout = common_layout(data)
+    odd = {
+        i: difference
+        for i, s in enumerate(data)
+        if layout and s.layout and (difference := layout_difference(s.layout, layout)) is not None
+    }
+    if not odd:
+        return data
+    told = grouped([(describe(data[i], i), difference) for i, difference in odd.items()])
+    message = f"{len(odd)} of {len(data)} recordings cannot be used: {told}"
+    if not args.skip_broken:
+        raise DataError(
+            f"{message}; --rename OLD=NEW corrects a name, --layout NAME chooses joints that all have, --skip-broken leaves these out"
+        )
+    warnings.warn(message, stacklevel=1)
+    return data.select([i for i in range(len(data)) if i not in odd])

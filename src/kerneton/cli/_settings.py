@@ -1,0 +1,51 @@
+"""Parameters given as NAME=VALUE, and parts of their names."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from kerneton.exceptions import ParameterError
+
+
+def find_parameter(name: str, known: Iterable[str]) -> str:
+    """The full name of a parameter, from the full name or from some of its parts in order, including the last, if that is unique.
+
+    >>> find_parameter("sck__power", ["sck__kernel__power", "dck__kernel__power", "machine__C"])
+    'sck__kernel__power'
+    """
+    known = list(known)
+    found = [full for full in known if _names(name.split("__"), full.split("__"))]
+    if name in found or len(found) == 1:
+        return name if name in found else found[0]
+    if found:
+        raise ParameterError(
+            f"parameter {name!r} is ambiguous: it may be {', '.join(found)}; give the full name"
+        )
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
+    raise ParameterError(f"no parameter {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+
+
+def _names(some: list[str], full: list[str]) -> bool:
+    rest = iter(full)
+    return some[-1] == full[-1] and all(part in rest for part in some)
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """Parameters from NAME=VALUE; the value is a Python literal or a plain word.
+
+    >>> parse_settings(["sck__power=0.3", "sck__joints=['head', 3]", "dck__joints=E"])
+    {'sck__power': 0.3, 'sck__joints': ['head', 3], 'dck__joints': 'E'}
+    """
+    parsed = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or not name.strip():
+            raise ParameterError(f"--set takes NAME=VALUE, such as sck__power=0.3, got {setting!r}")
+        try:
+            parsed[name.strip()] = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError):
+            parsed[name.strip()] = value.strip()
+    return parsed
