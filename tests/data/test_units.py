@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kerneton.data.conventions import differences, kept_conventions, recording_facts
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import (
@@ -18,6 +17,8 @@ from kerneton.data.units import (
 )
 from kerneton.datasets.synthetic import make_actions
 from kerneton.exceptions import ParameterError
+from kerneton.recognize.model_file import recording_facts
+from kerneton.recognize.sensors import differences, kept_conventions
 
 
 @pytest.fixture(scope="module")

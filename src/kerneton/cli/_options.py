@@ -15,8 +15,7 @@ from kerneton.exceptions import DataError, MissingDataError, ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
-    from kerneton.data.sequence import SkeletonDataset
-    from kerneton.data.units import Conversion
+    from kerneton.data.sequence import Conversion, SkeletonDataset
     from kerneton.recognize.recognizer import Recognizer
 
 _UNITS = ("m", "cm", "mm", "in", "ft")

@@ -32,10 +32,11 @@ def read_recordings(
 
     Axes that are not given are those of the recordings that ``model`` was trained on; ``read_all`` may read on a cluster.
     """
-    from kerneton.data.conventions import kept_conventions, settle
-    from kerneton.data.units import UNIT_WORDS
+    from kerneton.data.sequence import UNIT_WORDS
+    from kerneton.data.units import settle
     from kerneton.data.validation import grouped
     from kerneton.files.readers import file_problem, read_all_here
+    from kerneton.recognize.sensors import kept_conventions
 
     files = [file for path in paths for file in _files(Path(path))]
     options = reading_options(args)
@@ -95,7 +96,7 @@ def usable(
 
 def warn_differences(model: Recognizer, recordings: list[SkeletonSequence]) -> None:
     """Warn where recordings have another frame rate or size than those that the model was trained on."""
-    from kerneton.data.conventions import differences
+    from kerneton.recognize.sensors import differences
 
     for difference in differences(model_facts(model), recordings):
         warnings.warn(difference, stacklevel=2)

@@ -12,9 +12,8 @@ from kerneton.exceptions import ParameterError
 
 def fit_spotting(args: argparse.Namespace) -> Output:
     """Load, train, write, print the accuracy of spotting on held-out subjects."""
-    from kerneton.data.conventions import recording_facts
     from kerneton.files.summary import summarize
-    from kerneton.recognize.model_file import training_summary
+    from kerneton.recognize.model_file import recording_facts, training_summary
     from kerneton.stream.spotter import spotter_of
 
     rate = None if args.false_alarms is None else alarms_per_hour(args.false_alarms)

@@ -91,9 +91,8 @@ def run(args: argparse.Namespace) -> Output:
         return fit_spotting(args)
     if args.false_alarms or args.background:
         raise ParameterError("--false-alarms and --background go with --spot")
-    from kerneton.data.conventions import recording_facts
     from kerneton.files.summary import summarize
-    from kerneton.recognize.model_file import training_summary
+    from kerneton.recognize.model_file import recording_facts, training_summary
 
     start = time.perf_counter()
     with all_cores(), client_of(args) as client:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -15,7 +15,8 @@ from kerneton.exceptions import DataError
 
 if TYPE_CHECKING:
     from kerneton.data.segments import Segment
-    from kerneton.data.units import Conversion
+
+UNIT_WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "in": "inches", "ft": "feet"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,3 +207,48 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
         if missing:
             raise DataError(f"{len(missing)} of {len(self)} recordings have no {field}, first {missing[0]}")
         return np.asarray(values, dtype=str)
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """How recordings were converted to metres, y up and right-handed axes, and why."""
+
+    unit: str | None = None  # of the original coordinates
+    up: str | None = None
+    flip: bool = False
+    said: tuple[str, ...] = ()  # which of the three the user stated
+    kept: tuple[str, ...] = ()  # which of the three come from the training recordings of a model
+    height: float | None = None  # of the body, in metres
+    count: int = 0  # recordings
+    stated: bool = False  # whether the files themselves state unit and axes
+    others: tuple[Conversion, ...] = ()  # of recordings of other kinds in the same set
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, for JSON; of other kinds only whether there are any."""
+        fields = asdict(self) | {"said": list(self.said), "kept": list(self.kept), "mixed": bool(self.others)}
+        del fields["others"]
+        return fields
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done, one sentence each; empty if nothing was."""
+        if not self.others:
+            return self._own_notes()
+        kinds = (self, *self.others)
+        return [f"in {kind.count} recordings {note}" for kind in kinds for note in kind._own_notes()]
+
+    def _own_notes(self) -> list[str]:
+        notes = []
+        if self.unit not in (None, "m"):
+            unit = UNIT_WORDS[str(self.unit)]
+            notes.append(f"coordinates were {unit} and became metres{self._how('unit')}")
+        if self.up not in (None, "y"):
+            notes.append(f"{self.up} was up and became y{self._how('up')}")
+        if self.flip:
+            notes.append(f"axes were left-handed and became right-handed{self._how('flip')}")
+        return notes
+
+    def _how(self, name: str) -> str:
+        if name in self.said:
+            return f" (--{name})"
+        return f" ({'as in training' if name in self.kept else 'detected from the data'}; override with --{name})"

@@ -7,19 +7,18 @@ nose and toes, the handedness. Recordings whose points lie in one plane show non
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from kerneton.data.layouts import sides
-from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.sequence import Conversion, SkeletonSequence
 from kerneton.exceptions import ParameterError
 
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
-UNIT_WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "in": "inches", "ft": "feet"}
 AXES = ("y", "z", "x", "-y", "-z", "-x")
 HIGH = ("head", "nose", "neck", "left_shoulder", "right_shoulder", "left_fhd", "right_fhd", "c7")
 LOW = sides("ankle", "foot", "heel", "hee", "big_toe", "toes", "foot_index")
@@ -43,51 +42,6 @@ class Conventions:
     up: str | None = None
     mirrored: bool | None = None  # left-handed axes, or left and right exchanged
     height: float | None = None  # from the feet to the head, in the data's own unit
-
-
-@dataclass(frozen=True)
-class Conversion:
-    """How recordings were converted to metres, y up and right-handed axes, and why."""
-
-    unit: str | None = None  # of the original coordinates
-    up: str | None = None
-    flip: bool = False
-    said: tuple[str, ...] = ()  # which of the three the user stated
-    kept: tuple[str, ...] = ()  # which of the three come from the training recordings of a model
-    height: float | None = None  # of the body, in metres
-    count: int = 0  # recordings
-    stated: bool = False  # whether the files themselves state unit and axes
-    others: tuple[Conversion, ...] = ()  # of recordings of other kinds in the same set
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields, for JSON; of other kinds only whether there are any."""
-        fields = asdict(self) | {"said": list(self.said), "kept": list(self.kept), "mixed": bool(self.others)}
-        del fields["others"]
-        return fields
-
-    @property
-    def notes(self) -> list[str]:
-        """What was done, one sentence each; empty if nothing was."""
-        if not self.others:
-            return self._own_notes()
-        kinds = (self, *self.others)
-        return [f"in {kind.count} recordings {note}" for kind in kinds for note in kind._own_notes()]
-
-    def _own_notes(self) -> list[str]:
-        notes = []
-        if self.unit not in (None, "m"):
-            unit = UNIT_WORDS[str(self.unit)]
-            notes.append(f"coordinates were {unit} and became metres{self._how('unit')}")
-        if self.up not in (None, "y"):
-            notes.append(f"{self.up} was up and became y{self._how('up')}")
-        if self.flip:
-            notes.append(f"axes were left-handed and became right-handed{self._how('flip')}")
-        return notes
-
-    def _how(self, name: str) -> str:
-        if name in self.said:
-            return f" (--{name})"
-        return f" ({'as in training' if name in self.kept else 'detected from the data'}; override with --{name})"
 
 
 def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
@@ -274,3 +228,59 @@ def _mean_of(points: np.ndarray, names: Sequence[str], pairs: Iterable[tuple[str
     place = {joint: i for i, joint in enumerate(names)}
     ways = [points[:, place[a]] - points[:, place[b]] for a, b in pairs if a in place and b in place]
     return None if not ways else np.mean(ways, axis=0)
+
+
+def settle(
+    found: Sequence[tuple[str, bool, SkeletonSequence]],
+    *,
+    unit: str | None = None,
+    up: str | None = None,
+    flip: bool | None = None,
+    kept: Conventions | None = None,
+) -> tuple[list[SkeletonSequence], Conversion]:
+    """Recordings of files in metres, y up and right-handed, and what was done.
+
+    ``found`` are the format of the file, whether that format states unit or axis, and the recording. Recordings of
+    formats that state unit or axis are not rotated or scaled. The others are converted together if their format,
+    joints and size agree: a lying person must not be judged alone, and metres must not be scaled because there are
+    millimetres in the same folder. ``kept`` is as in `to_convention`.
+    """
+    check_convention(unit, up)
+    sequences = [sequence for *_, sequence in found]
+    done = []
+    for members, stated in _kinds(found):
+        some = [sequences[i] for i in members]
+        if stated:
+            turned, _ = to_convention(some, flip=bool(flip), find=False)
+            said = ("flip",) if flip is not None else ()
+            conversion = Conversion("m", "y", bool(flip), said, count=len(some), stated=True)
+        else:
+            turned, conversion = to_convention(some, unit=unit, up=up, flip=flip, kept=kept)
+        done.append(conversion)
+        for i, sequence in zip(members, turned, strict=True):
+            sequences[i] = sequence
+    done.sort(key=lambda conversion: -conversion.count)
+    alike = {(c.unit, c.up, c.flip) for c in done}
+    if len(alike) == 1:
+        return sequences, dataclasses.replace(done[0], count=len(sequences))
+    return sequences, dataclasses.replace(done[0], others=tuple(done[1:]))
+
+
+def _kinds(found: Sequence[tuple[str, bool, SkeletonSequence]]) -> list[tuple[list[int], bool]]:
+    """Positions of recordings of one kind, and whether their format states its convention."""
+    groups: dict[tuple[str, bool, tuple[str, ...] | None], list[int]] = {}
+    for i, (name, stated, sequence) in enumerate(found):
+        joints = None if sequence.layout is None else sequence.layout.joints
+        groups.setdefault((name, stated, joints), []).append(i)
+    kinds = []
+    for (_, stated, _), members in groups.items():
+        if stated:
+            kinds.append((members, True))
+            continue
+        units = {i: find_conventions([found[i][2]]).unit for i in members}
+        common = Counter(unit for unit in units.values() if unit is not None).most_common(1)
+        by_unit: dict[str | None, list[int]] = {}
+        for i in members:
+            by_unit.setdefault(units[i] or (common[0][0] if common else None), []).append(i)
+        kinds += [(some, False) for some in by_unit.values()]
+    return kinds

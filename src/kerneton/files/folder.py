@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kerneton.data.conventions import settle
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.data.units import settle
 from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers

@@ -27,6 +27,7 @@ import numpy as np
 
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.units import find_conventions
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.files.model_archive import FORMAT, MAX_BYTES, VERSION, read_archive, refuse, write_archive
@@ -254,3 +255,16 @@ class Writer:
         if found not in self.layouts:
             self.layouts.append(found)
         return self.layouts.index(found)
+
+
+def recording_facts(recordings: Sequence[SkeletonSequence]) -> dict[str, Any]:
+    """Frame rate, height and axes of training recordings, which a model stores to warn if others differ.
+
+    >>> from kerneton.datasets.synthetic import make_actions
+    >>> recording_facts(make_actions(["wave"], n_subjects=2, n_takes=1))
+    {'fps': 30.0, 'height': 1.48..., 'up': 'y', 'mirrored': False}
+    """
+    rates = [r.fps for r in recordings if r.fps is not None]
+    fps = float(np.median(rates)) if 2 * len(rates) > len(recordings) else None
+    found = find_conventions(recordings)
+    return {"fps": fps, "height": found.height, "up": found.up, "mirrored": found.mirrored}

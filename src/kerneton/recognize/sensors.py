@@ -1,9 +1,9 @@
-"""Recordings of another sensor than the training's: unknown frame rates, and features centred on the new recordings."""
+"""Recordings beside those of the training: other units, axes and frame rates, and features centred on another sensor's recordings."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.mapping import adapted
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.units import AXES, UNITS, Conventions, find_conventions
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import DataError
 from kerneton.kernels.signals import FAST, SIGNALS
@@ -73,3 +74,58 @@ def centred_on(model: Recognizer, X: Iterable[Any]) -> Recognizer:
             branch.scale_ = copy.copy(branch.scale_)
             branch.scale_.mean_ = features.mean(axis=0, dtype=np.float64).astype(features.dtype)
     return out
+
+
+def kept_conventions(facts: Mapping[str, Any]) -> Conventions | None:
+    """Unit and axes of the training files of a model, as stored in its file; None if they are not known.
+
+    >>> kept_conventions({"conversion": {"unit": "mm", "up": "z", "flip": True}})
+    Conventions(unit='mm', up='z', mirrored=True, height=None)
+    """
+    done = facts.get("conversion")
+    if not isinstance(done, dict) or done.get("stated") or done.get("mixed"):
+        return None
+    unit, up, flip = (done.get(name) for name in ("unit", "up", "flip"))
+    if unit not in (None, *UNITS) or up not in (None, *AXES) or not isinstance(flip, bool):
+        return None
+    return Conventions(unit, up, flip)
+
+
+def differences(facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence]) -> list[str]:
+    """How recordings differ from the training recordings of a model, as a model file stores these; one sentence each.
+
+    >>> from kerneton.datasets.synthetic import make_actions
+    >>> data = make_actions(["wave"], n_subjects=2, n_takes=1)
+    >>> differences({"fps": 30.0, "height": 1.48}, [data[0].replace(fps=None)])
+    ['1 of 1 recordings has no frame rate, the training recordings have 30 frames per second: give it with --fps']
+    """
+    notes = []
+    fps, height = (_known(facts.get(key)) for key in ("fps", "height"))
+    total = f"of {len(recordings)} recordings"
+    if fps:
+        without = sum(r.fps is None for r in recordings)
+        other = sum(r.fps is not None and not 0.5 <= r.fps / fps <= 2 for r in recordings)
+        trained = f"the training recordings have {fps:g} frames per second"
+        if without:
+            verb = "has" if without == 1 else "have"
+            notes.append(f"{without} {total} {verb} no frame rate, {trained}: give it with --fps")
+        if other:
+            notes.append(f"{other} {total} differ by more than a factor of two in frame rate: {trained}")
+    if height:
+        sizes = [find_conventions([r]).height for r in recordings]
+        odd = sum(size is not None and not 0.5 <= size / height <= 2 for size in sizes)
+        if odd:
+            size = f"another size than the {height:.3g} m of training"
+            notes.append(f"{odd} {total} show bodies of {size}: is the unit right (--unit)?")
+    found = find_conventions(recordings)
+    if facts.get("up") == "y" and found.up not in (None, "y"):
+        notes.append(f"bodies are aligned with {found.up}, but with y in training: is the axis right (--up)?")
+    elif facts.get("mirrored") is False and found.mirrored:
+        notes.append("left and right seem exchanged, but not in training: are the axes left-handed (--flip)?")
+    return notes
+
+
+def _known(value: Any) -> float | None:
+    """A positive number; None for anything else that a file may contain instead."""
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1e9
+    return float(value) if good else None

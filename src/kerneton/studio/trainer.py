@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 
-from kerneton.data.conventions import recording_facts, settle
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.data.units import settle
 from kerneton.datasets import make_actions
 from kerneton.datasets.protocols import RecordingKFold, SubjectKFold
 from kerneton.exceptions import DataError, KernetonError
 from kerneton.files.folder import listed_entries
 from kerneton.files.output import write_text
 from kerneton.files.readers import format_facts, read
-from kerneton.recognize.model_file import save, training_summary
+from kerneton.recognize.model_file import recording_facts, save, training_summary
 from kerneton.recognize.presets import make_recognizer
 from kerneton.report.evaluation import evaluate
 from kerneton.report.intervals import interval
