@@ -30,7 +30,7 @@ except ImportError:
 with nullcontext() if atheris is None else atheris.instrument_imports(include=["kerneton"]):
     from kerneton.exceptions import KernetonError
     from kerneton.files.readers import formats, read
-    from kerneton.recognize.model_file import load
+    from kerneton.recognize.model_reader import load
 
     for name in formats():  # readers are imported when first used, which would be too late to be looked at
         importlib.import_module(f"kerneton.files.readers.{name}")

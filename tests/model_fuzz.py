@@ -17,7 +17,7 @@ import numpy as np
 from fuzz import mutate
 
 from kerneton.exceptions import KernetonError, ModelFileError
-from kerneton.recognize.model_file import load
+from kerneton.recognize.model_reader import load
 
 _VALUES = [
     *(None, True, False, 0, 1, -1, 2, 3, 7, 1000, 10**6, 10**9, 2**63, 0.0, -0.5, 0.5, 1e-300, 1e300),

@@ -31,7 +31,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.prepare.preprocess import Preprocess
     from kerneton.recognize.branch import Branch
     from kerneton.recognize.contributions import explain
-    from kerneton.recognize.model_file import load, save
+    from kerneton.recognize.model_file import save
+    from kerneton.recognize.model_reader import load
     from kerneton.recognize.presets import make_recognizer, standard_cues
     from kerneton.recognize.recognizer import Recognizer
     from kerneton.recognize.search import Search
@@ -98,7 +99,7 @@ _PUBLIC = {
     "evaluate_spotting": "stream.evaluation",
     "explain": "recognize.contributions",
     "get_protocol": "datasets.protocols",
-    "load": "recognize.model_file",
+    "load": "recognize.model_reader",
     "load_dataset": "datasets",
     "load_folder": "files.folder",
     "make_actions": "datasets",

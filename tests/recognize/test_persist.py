@@ -21,7 +21,9 @@ from kerneton import Branch, Layout, LinearSVM, Preprocess, Recognizer, Search, 
 from kerneton.data.mapping import sub_layout
 from kerneton.exceptions import MissingDataError, ModelFileError, ParameterError
 from kerneton.recognize.contributions import explain
-from kerneton.recognize.model_file import load, model_info, save, training_summary
+from kerneton.recognize.model_archive import model_info
+from kerneton.recognize.model_file import save, training_summary
+from kerneton.recognize.model_reader import load
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +171,7 @@ def test_the_default_recogniser(actions, tmp_path):
 
 
 def test_files_are_the_same_in_another_process(saved, tmp_path):
-    program = f"from kerneton.recognize.model_file import load, save; save(load({str(saved)!r}), {str(tmp_path / 'x.kern')!r})"
+    program = f"from kerneton import load, save; save(load({str(saved)!r}), {str(tmp_path / 'x.kern')!r})"
     subprocess.run([sys.executable, "-c", program], check=True)
     assert (tmp_path / "x.kern").read_bytes() == saved.read_bytes()
 

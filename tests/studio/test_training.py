@@ -13,7 +13,7 @@ from websockets.sync.client import connect
 
 import kerneton
 from kerneton.exceptions import DataError, MissingDataError, ParameterError
-from kerneton.recognize.model_file import load
+from kerneton.recognize.model_reader import load
 from kerneton.report.intervals import interval
 from kerneton.studio import pose, recognizing
 from kerneton.studio.live import Watcher, Window, frame_of

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> Output:
     """Read, explain, draw."""
     from kerneton.exceptions import ParameterError
     from kerneton.files.output import replacing
-    from kerneton.recognize.model_file import load
+    from kerneton.recognize.model_reader import load
 
     model = load(args.model)
     recording = read_one(args.file, args.recording, args, model)

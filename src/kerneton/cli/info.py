@@ -140,7 +140,7 @@ def describe_segment(part: Segment, fps: float | None) -> str:
 
 def describe_model(path: str) -> Output:
     """What a model file contains."""
-    from kerneton.recognize.model_file import model_info
+    from kerneton.recognize.model_archive import model_info
     from kerneton.report.tables import aligned
 
     info = model_info(path)

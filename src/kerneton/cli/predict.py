@@ -55,7 +55,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> Output:
     """Read, predict, print."""
     from kerneton.files.output import write_text
-    from kerneton.recognize.model_file import load
+    from kerneton.recognize.model_reader import load
     from kerneton.report.tables import aligned, percent
 
     model = load(args.model).set_params(device=args.device)

@@ -54,7 +54,7 @@ def add_order(parser: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, spot, explain, print."""
-    from kerneton.recognize.model_file import load
+    from kerneton.recognize.model_reader import load
     from kerneton.report.tables import aligned
     from kerneton.stream.spotter import spotter_of
 

@@ -67,7 +67,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Watch until the source ends or the user does."""
-    from kerneton.recognize.model_file import load
+    from kerneton.recognize.model_reader import load
 
     delay = None if args.sure else args.delay
     stream = load(args.model).stream(

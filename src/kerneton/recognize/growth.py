@@ -101,7 +101,7 @@ def fit_large(
         encoder = ClusterEncoder(client, sample, count_threads(model.n_jobs))
     kept = None if scratch is None else Path(scratch) / f"{key}.kern"
     if kept is not None and kept.exists():
-        from kerneton.recognize.model_file import load
+        from kerneton.recognize.model_reader import load
 
         model.__dict__ |= {k: v for k, v in load(kept).__dict__.items() if k.endswith("_")}
     else:

@@ -6,14 +6,15 @@ its own ``set_state``, and one made-up recording is sent through the whole model
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.exceptions import ModelFileError
-from kerneton.files.model_archive import LARGEST
 from kerneton.kernels.blocks import still_recording
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.sck import SCK
@@ -22,6 +23,7 @@ from kerneton.machine.svm import LinearSVM
 from kerneton.prepare.preprocess import Preprocess
 from kerneton.recognize.branch import RUNTIME_PARAMETERS, Branch
 from kerneton.recognize.calibration import Calibration
+from kerneton.recognize.model_archive import LARGEST, MAX_BYTES, check_facts, read_archive
 from kerneton.recognize.recognizer import Recognizer
 from kerneton.recognize.search import Search
 from kerneton.stream.spotter import Spotter
@@ -212,3 +214,34 @@ def _read_layout(found: Any) -> Layout:
     layout = Layout(name, joints, [(a, b) for a, b in bones], root, sets)
     known = LAYOUTS.get(name)
     return known if known == layout else layout
+
+
+def load(
+    path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, classes: Sequence[type] = ()
+) -> Recognizer:
+    """Read a recogniser from a file; predictions are those of the one that was saved, to the bit.
+
+    ``classes`` are kernels and classifiers of your own that the file may hold. The file's summary of the training
+    recordings becomes the attribute ``training_``. Anything but a sound model file of at most ``max_bytes`` is refused
+    with a `ModelFileError`; see `save` for an example.
+
+    >>> load("no-such.kern")
+    Traceback (most recent call last):
+    kerneton.exceptions.MissingDataError: no-such.kern: no such file
+    """
+
+    path = Path(path)
+    header, arrays = read_archive(path, max_bytes)
+    check_facts(path, header)
+    try:
+        reader = Reader(header.get("layouts"), arrays, classes)
+        model = reader.object(header.get("model"), "model")
+        reader.check_all_used()
+        try_out(model)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+    except Exception as error:  # whatever parts that do not fit together may stumble over
+        raise ModelFileError(f"{path}: its parts are inconsistent: {error}") from error
+    if header.get("training") is not None:
+        model.training_ = header["training"]
+    return model

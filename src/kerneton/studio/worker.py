@@ -134,7 +134,7 @@ class _State:
         return getattr(recognizing, what)(self.model, *values)
 
     def _load(self, path: Path) -> None:
-        from kerneton.recognize.model_file import load
+        from kerneton.recognize.model_reader import load
 
         spots, figures = path.with_name("spotter.kern"), path.with_name("figures.json")
         key = [(p, p.stat().st_mtime_ns if p.exists() else 0) for p in (path, spots)]

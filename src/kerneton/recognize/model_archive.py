@@ -1,10 +1,4 @@
-"""Model files: JSON and arrays in an uncompressed zip archive, with checksums. No pickle, no code.
-
-::
-
-    model.json         what the model is made of
-    arrays/0000.npy    its numbers, little-endian, in the narrowest of float16, float32, float64 that is exact
-    SHA256SUMS         of the members above, in the format of sha256sum
+"""Archives of models, which nobody vouches for, read: JSON and arrays in an uncompressed zip file, with checksums.
 
 Everything in an archive is checked: sizes before memory is allocated, names, types, checksums, and that every number
 is finite.
@@ -21,45 +15,18 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from kerneton.exceptions import FormatError, MissingDataError, ModelFileError
-from kerneton.files.output import replacing
+from kerneton.recognize.model_file import DESCRIPTION, DTYPES, FORMAT, SUMS, VERSION, array_name
 
-FORMAT, VERSION = "kerneton model", 2
 MAX_BYTES = 1 << 30
 LARGEST = 1e12
 _MAX_JSON = 1 << 24
 _MAX_ARRAYS = 4096
-_JSON, _SUMS = "model.json", "SHA256SUMS"
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # archives know no earlier time; a real one would make every file differ
-_DTYPES = (np.dtype("<f2"), np.dtype("<f4"), np.dtype("<f8"))
-
-
-def write_archive(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: list[np.ndarray]) -> None:
-    """Write header and arrays, whole or not at all; the same content gives the same bytes.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "any.kern"
-    >>> write_archive(file, {"format": FORMAT, "version": VERSION}, [np.ones(2)])
-    >>> header, arrays = read_archive(file)
-    >>> arrays
-    [array([1., 1.], dtype=float16)]
-    """
-    text = json.dumps(dict(header), sort_keys=True, allow_nan=False)
-    members = {_JSON: text.encode("utf-8")}
-    members |= {_array_name(i): _npy(array) for i, array in enumerate(arrays)}
-    sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in members.items())
-    members[_SUMS] = sums.encode("ascii")
-    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
-        for name, data in members.items():
-            info = zipfile.ZipInfo(name, _EPOCH)
-            info.create_system, info.external_attr = 3, 0o644 << 16
-            archive.writestr(info, data)
 
 
 def read_archive(
@@ -88,7 +55,7 @@ def read_archive(
         except _BROKEN_ZIP as error:
             raise ModelFileError(f"{path}: not a model file, or damaged: {error}") from error
     _verify(path, members)
-    header = _parse(path, members.pop(_JSON))
+    header = _parse(path, members.pop(DESCRIPTION))
     _check_version(path, header)
     return header, [_array(path, name, data) for name, data in members.items()]
 
@@ -109,10 +76,10 @@ def _members(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, bytes
     """The members of the archive by name, checksums last; read only if all of them are harmless."""
     infos = archive.infolist()
     names = [info.filename for info in infos]
-    expected = [_JSON, *(_array_name(i) for i in range(len(infos) - 2)), _SUMS]
+    expected = [DESCRIPTION, *(array_name(i) for i in range(len(infos) - 2)), SUMS]
     if len(infos) > _MAX_ARRAYS + 2 or names != expected:
         odd = next((n for n in names if n not in expected), names[-1] if names else "nothing")
-        refuse(path, f"expected the members {_JSON}, arrays and {_SUMS}, found {odd[:80]!r}")
+        refuse(path, f"expected the members {DESCRIPTION}, arrays and {SUMS}, found {odd[:80]!r}")
     for info in infos:
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 0x1:
             refuse(path, f"its member {info.filename} is compressed or encrypted; model files are neither")
@@ -124,7 +91,7 @@ def _members(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, bytes
 
 
 def _verify(path: Path, members: dict[str, bytes]) -> None:
-    sums = members.pop(_SUMS)
+    sums = members.pop(SUMS)
     expected = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in members.items())
     if sums != expected.encode("ascii"):
         refuse(path, "damaged: its content does not match its checksums; copy or download it again")
@@ -146,9 +113,9 @@ def _parse(path: Path, data: bytes) -> dict[str, Any]:
         text = data.decode("utf-8")
         header = json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path}: {_JSON} cannot be read: {error}") from error
+        raise ModelFileError(f"{path}: {DESCRIPTION} cannot be read: {error}") from error
     if not isinstance(header, dict):
-        refuse(path, f"{_JSON} contains no JSON object")
+        refuse(path, f"{DESCRIPTION} contains no JSON object")
     return header
 
 
@@ -171,7 +138,7 @@ def _array(path: Path, name: str, data: bytes) -> np.ndarray:
         array = read_array(io.BytesIO(data), len(data), f"{path}: {name}")
     except FormatError as error:
         raise ModelFileError(str(error)) from error
-    if array.dtype not in _DTYPES:
+    if array.dtype not in DTYPES:
         refuse(path, f"{name} is of type {array.dtype}; models contain floating-point numbers")
     if not np.isfinite(array).all():
         refuse(path, f"{name} contains NaN or infinity")
@@ -180,22 +147,56 @@ def _array(path: Path, name: str, data: bytes) -> np.ndarray:
     return array
 
 
-def _npy(array: np.ndarray) -> bytes:
-    """An array in NumPy's format 1.0. Written here, since NumPy's padding of the header depends on its version."""
-    array = _narrowed(np.ascontiguousarray(array))
-    described = f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': {array.shape}, }}"
-    padded = described + " " * (-(len(described) + 11) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded.encode() + array.tobytes()
+def model_info(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a model file says about itself, without the model: labels, layout, training recordings, versions.
+
+    >>> import tempfile
+    >>> from kerneton import make_actions, make_recognizer, save
+    >>> data = make_actions(["wave", "bow"], n_subjects=2, n_takes=1)
+    >>> file = save(make_recognizer(kernel="sck").fit(data, data.labels), Path(tempfile.mkdtemp()) / "two.kern")
+    >>> model_info(file)["labels"]
+    ['bow', 'wave']
+    """
+    path = Path(path)
+    header, arrays = read_archive(path)
+    check_facts(path, header)
+    labels, layouts = header.get("labels"), header.get("layouts")
+    if (
+        not isinstance(layouts, list)
+        or not isinstance(labels, list)
+        or not all(isinstance(x, str) for x in [*labels, *(header.get("spots") or [])])
+    ):
+        refuse(path, "its layouts and labels are missing")
+    return {
+        "labels": labels,
+        "layouts": [layout.get("name") for layout in layouts if isinstance(layout, dict)],
+        "training": header.get("training"),
+        "spots": header.get("spots") or [],
+        "written_by": header.get("written_by"),
+        "version": header["version"],
+        "bytes": path.stat().st_size,
+        "numbers": int(sum(array.size for array in arrays)),
+    }
 
 
-def _narrowed(array: np.ndarray) -> np.ndarray:
-    """The same numbers in the narrowest type that holds them all, little-endian."""
-    with np.errstate(all="ignore"):
-        for dtype in _DTYPES[:-1]:
-            if np.array_equal(array.astype(dtype), array):
-                return array.astype(dtype)
-    return array.astype(_DTYPES[-1])
+def check_facts(path: Path, header: dict[str, Any]) -> None:
+    """What a file tells of its making is shown to people: it must be what `save` writes, and text that can be printed."""
 
+    def table(value: Any, kind: Any) -> bool:
+        return isinstance(value, dict) and all(type(v) in kind for v in value.values())
 
-def _array_name(number: int) -> str:
-    return f"arrays/{number:04d}.npy"
+    told, made = header.get("training"), header.get("written_by")
+    sound = (made is None or table(made, (str,))) and isinstance(header.get("spots", []), list)
+    if told is not None:
+        sound = sound and isinstance(told, dict) and type(told.get("recordings")) is int
+        sound = sound and all(type(told.get(name)) is str for name in ("name", "date"))
+        sound = sound and all(table(told.get(name), (int,)) for name in ("labels", "subjects"))
+        sound = sound and table(told.get("frames"), (int, float))
+    try:
+        json.dumps(
+            [told, made, *(header.get(k) for k in ("labels", "layouts", "spots"))], ensure_ascii=False
+        ).encode()
+    except UnicodeEncodeError:
+        sound = False
+    if not sound:
+        refuse(path, "its description of the training or of the writing program is invalid")
