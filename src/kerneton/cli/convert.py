@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> Output:
 def _mapped(recordings: list[SkeletonSequence], args: argparse.Namespace) -> list[SkeletonSequence]:
     """The recordings mapped to one layout; with ``--skip-broken``, those that lack some of its joints are left out."""
     from kerneton.data.mapping import map_layout
-    from kerneton.files.readers._layouts import named_layout
+    from kerneton.files.readers._names import named_layout
 
     layout = named_layout(args.map)
     assert layout is not None  # --map was given

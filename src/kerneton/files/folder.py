@@ -18,7 +18,7 @@ from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
 from kerneton.files.readers import ReadAll, file_problem, is_segment_file, read_all_here
-from kerneton.files.readers._layouts import spellings
+from kerneton.files.readers._names import spellings
 from kerneton.files.readers._text import is_folder, rows
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import to_convention
 from kerneton.exceptions import FormatError, KernetonError, ParameterError
-from kerneton.files.readers._layouts import Renaming, named_layout, rename_joints
+from kerneton.files.readers._names import Renaming, named_layout, rename_joints
 from kerneton.files.readers._text import decode, is_folder, read_head
 
 

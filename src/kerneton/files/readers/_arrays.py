@@ -1,7 +1,8 @@
-"""Arrays in files: NumPy's format, read without its evaluator or pickle, as joints and confidences within limits."""
+"""Arrays in files: NumPy's format, read without its evaluator or pickle, as joints and confidences within limits; layouts as text."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
@@ -9,7 +10,8 @@ from typing import IO
 
 import numpy as np
 
-from kerneton.exceptions import FormatError
+from kerneton.data.layouts import LAYOUTS, Layout
+from kerneton.exceptions import FormatError, KernetonError
 from kerneton.files.readers._text import LARGEST, MAX_BYTES, MAX_JOINTS, shorten
 
 MAGIC = b"\x93NUMPY"
@@ -142,3 +144,35 @@ def _parse_header(header: str, where: str) -> tuple[np.dtype, tuple[int, ...], b
     except (TypeError, ValueError) as error:
         raise FormatError(f"{where}: no such type as {''.join(descr.groups())!r}") from error
     return dtype, sizes, order[1] == "True"
+
+
+def layout_text(layout: Layout) -> str:
+    """A layout as text for a file: its name where it is known, else JSON.
+
+    >>> layout_text(LAYOUTS["kinect20"]), json.loads(layout_text(Layout("two", ["a", "b"])))["joints"]
+    ('kinect20', ['a', 'b'])
+    """
+    if LAYOUTS.get(layout.name) == layout:
+        return layout.name
+    fields = ("name", "joints", "bones", "root", "sets")
+    return json.dumps({field: getattr(layout, field) for field in fields})
+
+
+def layout_from_text(text: str, where: str) -> Layout:
+    """The layout that `layout_text` wrote."""
+    if text in LAYOUTS:
+        return LAYOUTS[text]
+    try:
+        fields = json.loads(text)
+        if len(fields["joints"]) > MAX_JOINTS or len(fields["bones"]) > MAX_JOINTS:
+            raise FormatError(f"a layout of {len(fields['joints'])} joints")
+        bones = [(int(a), int(b)) for a, b in fields["bones"]]
+        root = None if fields["root"] is None else int(fields["root"])
+        sets = {str(key): [int(j) for j in joints] for key, joints in fields["sets"].items()}
+        return Layout(str(fields["name"]), [str(joint) for joint in fields["joints"]], bones, root, sets)
+    except KernetonError as error:
+        raise FormatError(f"{where}: {error}") from error
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        raise FormatError(
+            f"{where}: unknown layout {shorten(text)!r}; known layouts are {', '.join(LAYOUTS)}"
+        ) from error

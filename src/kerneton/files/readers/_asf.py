@@ -12,6 +12,17 @@ from kerneton.exceptions import FormatError
 from kerneton.files.readers._text import MAX_JOINTS, shorten
 from kerneton.files.readers._values import number, read_lines
 
+# Bones of ASF files (HDM05, CMU), by the joint at their far end, as in `kerneton.data.layouts.HDM_31`.
+_SIDED = {
+    **{"shoulder": ("clavicle",), "elbow": ("humerus",), "forearm": ("radius",)},
+    **{"hip": ("hipjoint",), "knee": ("femur",), "ankle": ("tibia",)},
+}
+_CENTRAL = {
+    **{"hip_center": ("root",), "spine": ("lowerback",)},
+    **{"shoulder_center": ("thorax",), "neck": ("lowerneck",)},
+}
+ENDS = (_SIDED, _CENTRAL)
+
 Line = tuple[int, list[str]]
 
 

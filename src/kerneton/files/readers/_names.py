@@ -1,4 +1,4 @@
-"""Joint names of motion-capture files put into the package's vocabulary, and bones between named joints.
+"""Joint names of files put into the package's vocabulary, and layouts from names: a known one, or a new one with its bones.
 
 Capture suites name a joint after itself (``LeftElbow``), after the bone that starts there (``LeftForeArm``),
 or, in ASF files, after the bone that ends there (``lhumerus``). The tables below list, for each of our names,
@@ -12,13 +12,16 @@ with underscores and the side first.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from kerneton.data.layouts import Layout
+from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import DataError, ParameterError
 
+Spellings = Mapping[str, tuple[str, ...]]
 # Each row: our name, then its spellings elsewhere, the most telling first.
 SIDED = {
     "shoulder": ("arm", "uparm", "upperarm", "humerus", "shoulder", "shoulderjoint", "sho", "acromion"),
@@ -42,15 +45,6 @@ CENTRAL = {
 }
 # Joints of the trunk from the pelvis up; how many there are decides which of ours they are.
 TRUNK = ("lowerback", "abdomen", "torso", "spine", "spine1", "spine2", "spine3")
-# Bones of ASF files (HDM05, CMU), by the joint at their far end, as in `kerneton.data.layouts.HDM_31`.
-SIDED_ENDS = {
-    **{"shoulder": ("clavicle",), "elbow": ("humerus",), "forearm": ("radius",)},
-    **{"hip": ("hipjoint",), "knee": ("femur",), "ankle": ("tibia",)},
-}
-CENTRAL_ENDS = {
-    **{"hip_center": ("root",), "spine": ("lowerback",)},
-    **{"shoulder_center": ("thorax",), "neck": ("lowerneck",)},
-}
 
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SIDE = {"left": "left", "l": "left", "right": "right", "r": "right"}
@@ -68,22 +62,22 @@ _CENTRES = {"head", "neck", "torso", "spine", "hips", "pelvis", "root", "hip_cen
 _OURS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
-def joint_names(raw: Sequence[str], *, ends: bool = False) -> list[str]:
+def joint_names(raw: Sequence[str], *, ends: tuple[Spellings, Spellings] | None = None) -> list[str]:
     """Names of a file's joints in the package's vocabulary, unique and in the same order.
 
-    ``ends`` is for ASF bones, which carry the name of the bone and the place of its far end.
+    ``ends`` are other spellings, of sided and of central joints: ASF bones carry the name of the bone and the place of its far end.
 
     >>> joint_names(["mixamorig:Hips", "mixamorig:LeftShoulder", "mixamorig:LeftArm", "mixamorig:LeftForeArm"])
     ['hip_center', 'left_collar', 'left_shoulder', 'left_elbow']
-    >>> joint_names(["root", "lfemur", "ltibia", "rfemur", "rtibia", "Prop 1"], ends=True)
-    ['hip_center', 'left_knee', 'left_ankle', 'right_knee', 'right_ankle', 'prop1']
+    >>> joint_names(["root", "lfemur", "rfemur", "Prop 1"], ends=({"knee": ("femur",)}, {"hip_center": ("root",)}))
+    ['hip_center', 'left_knee', 'right_knee', 'prop1']
     """
     if (bodies := two_bodies(raw)) is not None:
         return [f"{joint}_{n}" for n, body in enumerate(bodies, 1) for joint in joint_names(body, ends=ends)]
     if any(name.startswith("left_") for name in raw) and all(_OURS.fullmatch(name) for name in raw):
         return _unique(raw)  # the file already uses our names
     split = _sides([_tokens(name) for name in raw])
-    sided, central = (SIDED_ENDS, CENTRAL_ENDS) if ends else (SIDED, CENTRAL)
+    sided, central = ends or (SIDED, CENTRAL)
     known: dict[tuple[str, str], str] = {}
     for side in ("left", "right", ""):
         cores = {"".join(core) for where, core in split if where == side}
@@ -185,58 +179,97 @@ def _unique(names: Iterable[str]) -> list[str]:
     return list(unique)
 
 
-_AXIS = ("neck", "shoulder_center", "chest", "spine", "spine_lower", "hip_center")
-_PARENTS = {
-    **{joint: _AXIS[i + 1 :] for i, joint in reversed(list(enumerate(_AXIS)))},
-    "head": _AXIS,
-    "nose": ("head", "neck"),
-    "collar": _AXIS,
-    "shoulder": ("collar", *_AXIS),
-    "elbow": ("shoulder",),
-    "wrist": ("elbow",),
-    "hand": ("wrist",),
-    "hip": _AXIS[::-1],
-    "knee": ("hip",),
-    "ankle": ("knee",),
-    "heel": ("ankle",),
-    "foot": ("ankle",),
-    "big_toe": ("foot", "ankle"),
-    "small_toe": ("big_toe",),
-}
+def named_layout(layout: Layout | str | None) -> Layout | None:
+    """A layout by its name, two of them with + between for two bodies, or by its joints with commas between them.
 
-
-def marker_layout(name: str, joints: Sequence[str]) -> Layout:
-    """A layout for bare points, with bones between the joints whose names are known.
-
-    >>> layout = marker_layout("trc", ["left_elbow", "left_shoulder", "left_wrist", "clip"])
-    >>> [(layout.joints[a], layout.joints[b]) for a, b in layout.bones]
-    [('left_shoulder', 'left_elbow'), ('left_elbow', 'left_wrist')]
+    >>> named_layout("florence15").name, named_layout("Head,LeftHand,RightHand").joints
+    ('florence15', ('head', 'left_wrist', 'right_wrist'))
+    >>> named_layout("openni15+openni15").roots
+    (2, 17)
     """
-    present = set(joints)
-    bones = []
-    for child, parents in _PARENTS.items():
-        for side in ("left_", "right_", ""):
-            candidates = (name for parent in parents for name in (side + parent, parent))
-            found = next((name for name in candidates if name in present), None)
-            if found is not None and side + child in present:
-                bones.append((found, side + child))
-    return Layout(name, joints, bones=bones, root="hip_center" if "hip_center" in present else None)
+    if not isinstance(layout, str):
+        return layout
+    if layout in LAYOUTS:
+        return LAYOUTS[layout]
+    parts = layout.split("+")
+    if len(parts) == 2 and all(part in LAYOUTS for part in parts):
+        from kerneton.data.bodies import pair_layout
+
+        return pair_layout(*(LAYOUTS[part] for part in parts))
+    if "," in layout:
+        return layout_of_names("named", joint_names([word.strip() for word in layout.split(",")]))
+    near = difflib.get_close_matches(layout, LAYOUTS, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise ParameterError(
+        f"no layout {layout!r}{hint}; known layouts are {', '.join(LAYOUTS)}; join two with + for two bodies, "
+        "or give joint names separated by commas"
+    )
 
 
-def unique_names(sequences: Sequence[SkeletonSequence]) -> list[str]:
-    """A unique name per recording: repeated names are numbered.
+def layout_of_names(name: str, joints: Sequence[str]) -> Layout:
+    """A known layout with these joints, its bones where the order differs or some joints lack, or a new one.
+
+    >>> layout_of_names("table", ["head", "neck", "clip"]).bones
+    ((1, 0),)
+    """
+    if (bodies := two_bodies(joints)) is not None:
+        from kerneton.data.bodies import pair_layout
+
+        return pair_layout(*(layout_of_names(name, body) for body in bodies))
+    whole = [layout for layout in LAYOUTS.values() if layout.joints == tuple(joints)]
+    if whole:
+        return whole[0]
+    holders = [layout for layout in LAYOUTS.values() if set(joints) <= set(layout.joints)]
+    if not holders:
+        from kerneton.files.readers._markers import marker_layout
+
+        return marker_layout(name, list(joints))
+    from kerneton.data.mapping import sub_layout
+
+    return sub_layout(min(holders, key=lambda layout: len(layout.joints)), joints, name=name)
+
+
+class Renaming(dict[str, str]):
+    """New names of joints by old ones, which remembers the old ones that were met."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        super().__init__(names)
+        self.met: set[str] = set()
+
+
+def rename_joints(sequence: SkeletonSequence, names: Mapping[str, str]) -> SkeletonSequence:
+    """A recording with some joints renamed; names that it does not have are passed over.
 
     >>> import numpy as np
-    >>> unique_names([SkeletonSequence(np.ones((1, 1, 3)), name=name) for name in ("a", "a", "", "a_2")])
-    ['a', 'a_3', 'recording_3', 'a_2']
+    >>> odd = SkeletonSequence(np.ones((1, 2, 3)), layout=Layout("table", ["head", "rigth_hand"]))
+    >>> rename_joints(odd, {"RigthHand": "right_hand"}).layout.joints
+    ('head', 'right_hand')
     """
-    given = {sequence.name for sequence in sequences}
-    count: Counter[str] = Counter()
-    names: dict[str, None] = {}
-    for i, sequence in enumerate(sequences, start=1):
-        base = name = sequence.name or f"recording_{i}"
-        while name in names or (name != sequence.name and name in given):
-            count[base] += 1
-            name = f"{base}_{count[base] + 1}"
-        names[name] = None
-    return list(names)
+    if sequence.layout is None:
+        return sequence
+    wanted = {}
+    for old, new in names.items():
+        found = set(spellings(old)) & set(sequence.layout.joints)
+        wanted.update(dict.fromkeys(found, new))
+        if found and isinstance(names, Renaming):
+            names.met.add(old)
+    joints = [wanted.get(joint, joint) for joint in sequence.layout.joints]
+    if joints == list(sequence.layout.joints):
+        return sequence
+    if len(set(joints)) < len(joints):
+        twice = next(joint for joint in joints if joints.count(joint) > 1)
+        raise DataError(f"recording {sequence.name!r}: after renaming, two joints are named {twice!r}")
+    layout = layout_of_names(sequence.layout.name, joints)
+    if not layout.bones and sequence.layout.bones:
+        was = sequence.layout
+        layout = Layout(was.name, joints, was.bones, was.root)
+    return sequence.replace(layout=layout)
+
+
+def spellings(joint: str) -> tuple[str, ...]:
+    """How a joint that a user names may stand in a recording: as given, and as Kerneton spells it.
+
+    >>> spellings("RigthHand")
+    ('RigthHand', 'rigth_hand')
+    """
+    return (joint, *(joint_names([joint]) if joint else ()))

@@ -22,7 +22,7 @@ import numpy as np
 from kerneton.data.layouts import HDM_31, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, MissingDataError
-from kerneton.files.readers._asf import Bone, Skeleton, read_asf
+from kerneton.files.readers._asf import ENDS, Bone, Skeleton, read_asf
 from kerneton.files.readers._kinematics import forward_kinematics, rest_size, rotations
 from kerneton.files.readers._names import joint_names
 from kerneton.files.readers._text import read_head, shorten
@@ -55,7 +55,7 @@ def read(path: Path) -> list[SkeletonSequence]:
     parents = [bone.parent for bone in bones]
     positions = forward_kinematics(parents, lambda frames: moves(bones, values[frames]), len(values))
     positions *= _unit(skeleton)
-    names = joint_names([bone.name for bone in bones], ends=True)
+    names = joint_names([bone.name for bone in bones], ends=ENDS)
     layout = HDM_31
     if tuple(names) != HDM_31.joints:
         links = [(parent, i) for i, parent in enumerate(parents) if parent >= 0]

@@ -31,7 +31,8 @@ from kerneton.files.readers._keypoints import (
     number_array,
     picture_sequence,
 )
-from kerneton.files.readers._names import joint_names, marker_layout
+from kerneton.files.readers._markers import marker_layout
+from kerneton.files.readers._names import joint_names
 from kerneton.files.readers._text import MAX_JOINTS, shorten
 from kerneton.files.readers._values import check_room
 

@@ -24,8 +24,7 @@ from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._csv_header import Columns, parse_header, parse_layout, rename
-from kerneton.files.readers._layouts import layout_of_names
-from kerneton.files.readers._names import joint_names
+from kerneton.files.readers._names import joint_names, layout_of_names
 from kerneton.files.readers._text import (
     LARGEST,
     MAX_BYTES,

@@ -25,8 +25,14 @@ from kerneton.data.segments import Segment, as_segments
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, KernetonError, MissingDataError
 from kerneton.files.output import replacing
-from kerneton.files.readers._arrays import MAGIC, coordinates, read_array, trust
-from kerneton.files.readers._layouts import layout_from_text, layout_text
+from kerneton.files.readers._arrays import (
+    MAGIC,
+    coordinates,
+    layout_from_text,
+    layout_text,
+    read_array,
+    trust,
+)
 from kerneton.files.readers._text import MAX_BYTES, check_regular, shorten
 from kerneton.files.readers._values import file_budget
 
