@@ -49,9 +49,9 @@ class Format(NamedTuple):
 _NUMBER = rb"\A(\xef\xbb\xbf)?[\s,;]*([-+.\d]|nan|inf)"  # no header before the first number
 
 FORMATS = {
-    "npz": Format((".npz", ".npy"), rb"numpy|pk"),
+    "npz": Format((".npz", ".npy"), rb"\A(\x93numpy|pk)"),
     "c3d": Format((".c3d",), rb"\0"),
-    "pyskl": Format((".pkl", ".pickle"), rb"[\x80(\]}]"),
+    "pyskl": Format((".pkl", ".pickle"), rb"\A[\x80(\]}]"),
     "bvh": Format((".bvh",), rb"hierarchy"),
     "trc": Format((".trc",), rb"pathfiletype"),
     "amc": Format((".amc",), rb":(fully-specified|degrees|radians|version|name)"),
