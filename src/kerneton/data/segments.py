@@ -82,11 +82,12 @@ def as_segments(values: Iterable[Any]) -> tuple[Segment, ...]:
         raise DataError(f"expected segments or (label, start, stop) triples, got {type(values).__name__}")
     segments = []
     for value in values:
-        if not isinstance(value, Segment):
-            if isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or len(value) != 3:
-                raise DataError(f"expected a segment or (label, start, stop), got {value!r}")
-            value = Segment(*value)
-        segments.append(value)
+        ready = hasattr(value, "label")
+        if not ready and (
+            isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or len(value) != 3
+        ):
+            raise DataError(f"expected a segment or (label, start, stop), got {value!r}")
+        segments.append(value if ready else Segment(*value))
     return tuple(sorted(segments, key=lambda s: (s.start, s.stop, s.label)))
 
 

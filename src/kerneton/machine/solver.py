@@ -209,7 +209,7 @@ def _compiled_newton(
     space: Any, loss: Loss, start: Point, tol: float, max_iter: int
 ) -> tuple[Point, int, bool] | None:
     """The same for the squared hinge on a Gram matrix, all steps but the first from nothing compiled; None where it cannot be."""
-    if type(space) is not GramSpace or is_torch(space.K) or len(space.K) > DIRECT_GRAM:
+    if not space.drops_examples or len(space.K) > DIRECT_GRAM:
         return None
     module = load("kerneton.machine.compiled.newton")
     if module is None or not (np.inf == loss.U).all():

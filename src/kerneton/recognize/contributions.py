@@ -69,10 +69,11 @@ def explain(
     >>> bool(np.isclose(total, model.decision_function(data[:1])[0, 2], atol=1e-6))
     True
     """
-    if isinstance(label, Segment):
+    segment: Any = label
+    if hasattr(segment, "n_frames"):
         from kerneton.stream.spotter import judged_frames
 
-        sequence, label = judged_frames(model, sequence, label), label.label
+        sequence, label = judged_frames(model, sequence, segment), segment.label
     (sequence,) = check_sequences([sequence], allow_missing=True)
     stands_for = blocks(model)
     features = model.features([sequence])

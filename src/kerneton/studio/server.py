@@ -120,11 +120,11 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
         task.cancel()
         studio.close()
 
-    async def failed(_: Request, error: Exception) -> JSONResponse:
-        status = 400 if isinstance(error, KernetonError) else 500
-        if isinstance(error, MissingDataError):
-            status = 404
-        return JSONResponse({"error": str(error).replace(f"{studio.library.root}/", "")}, status)
+    def failed(status: int) -> Any:
+        async def answer(_: Request, error: Exception) -> JSONResponse:
+            return JSONResponse({"error": str(error).replace(f"{studio.library.root}/", "")}, status)
+
+        return answer
 
     async def too_large(*_: Any) -> JSONResponse:
         return JSONResponse({"error": f"at most {studio.max_upload >> 20} MiB are accepted"}, 413)
@@ -142,7 +142,12 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
             Mount("/", StaticFiles(directory=PAGE, html=True)),
         ],
         lifespan=lifespan,
-        exception_handlers={KernetonError: failed, OSError: failed, TooLargeError: too_large},
+        exception_handlers={
+            MissingDataError: failed(404),
+            KernetonError: failed(400),
+            OSError: failed(500),
+            TooLargeError: too_large,
+        },
     )
     return Guard(app, token=token, port=port, max_upload=studio.max_upload)
 

@@ -64,6 +64,11 @@ def aligned(n_vectors, dtype):
 # --- arithmetic -------------------------------------------------------------------------------------------
 
 
+def _is_vector(kind):
+    """Whether a type of Numba is one of `Vec`."""
+    return hasattr(kind, "lanes")
+
+
 def _repeat(builder, x, times):
     """A vector as many times as asked for, end to end."""
     lanes = x.type.count
@@ -83,19 +88,19 @@ def _define(op, emit, result=None):
     @type_callable(op)
     def typed(context):
         def typer(a, b):
-            if isinstance(a, Vec) and (a == b or isinstance(b, types.Float)):
+            if _is_vector(a) and (a == b or isinstance(b, types.Float)):
                 return result or a
-            if isinstance(b, Vec) and isinstance(a, types.Float):
+            if _is_vector(b) and isinstance(a, types.Float):
                 return result or b
             return None
 
         return typer
 
     def lower(context, builder, sig, args):
-        vec = next(t for t in sig.args if isinstance(t, Vec))
+        vec = next(t for t in sig.args if _is_vector(t))
         scalar = types.float64 if vec.element is _F64 else types.float32
         x, y = (
-            a if isinstance(t, Vec) else _spread(builder, context.cast(builder, a, t, scalar), vec.lanes)
+            a if _is_vector(t) else _spread(builder, context.cast(builder, a, t, scalar), vec.lanes)
             for t, a in zip(sig.args, args, strict=True)
         )
         return emit(builder, x, y)
@@ -107,7 +112,7 @@ def _define(op, emit, result=None):
 def _define_unary(op, emit):
     @type_callable(op)
     def typed(context):
-        return lambda a: a if isinstance(a, Vec) else None
+        return lambda a: a if _is_vector(a) else None
 
     lower_builtin(op, Vec)(lambda context, builder, sig, args: emit(builder, args[0]))
 
