@@ -26,6 +26,11 @@ distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, about ports and closing
 
 
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(cluster, "PATIENCE", 1)  # where no scheduler is, none will come
+
+
 def workers(n):
     return distributed.LocalCluster(
         n_workers=n, threads_per_worker=1, dashboard_address=None, silence_logs=50, memory_limit=0
@@ -159,7 +164,10 @@ def test_a_scheduler_that_goes_away(where, large, data, folder):  # noqa: F811
     with pytest.raises(ParameterError, match="the Dask cluster stopped"):
         (read if where == "reading" else fit)()
     client.close()
-    with pytest.raises(ParameterError, match="no Dask scheduler responds at"):
+
+
+def test_an_address_without_a_scheduler():
+    with pytest.raises(ParameterError, match=r"no Dask scheduler responds at 'tcp://127\.0\.0\.1:1'"):
         cluster.connect("tcp://127.0.0.1:1")
 
 

@@ -23,6 +23,7 @@ from kerneton.machine.threads import one_blas_thread
 
 _BRANCHES = 8  # of the tree of sums
 _FILES = 64  # read by one task
+PATIENCE = 10  # seconds in which a scheduler must respond
 _TOGETHER = 8  # blocks of one task; all of them must be in the worker's memory
 
 
@@ -40,7 +41,7 @@ def connect(address: str) -> Any:
     """A client of the scheduler at an address."""
     distributed = import_extra("distributed", extra="dask", purpose="A cluster")
     try:
-        return distributed.Client(address, timeout=10)
+        return distributed.Client(address, timeout=PATIENCE)
     except (OSError, ValueError) as error:
         raise ParameterError(f"no Dask scheduler responds at {address!r}: {error}") from error
 
