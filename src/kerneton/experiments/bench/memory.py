@@ -32,7 +32,7 @@ _PROGRAM = "from kerneton.experiments.bench import memory; memory.main()"
 
 def measure(settings: Settings) -> dict[str, Any]:
     """Peaks in MB for 1,000 and 10,000 recordings of 25 joints and 80 frames, SCK and then DCK."""
-    counts = (100, 200) if settings.quick else COUNTS
+    counts = (40, 80) if settings.quick else COUNTS
     found = {}
     if not settings.quick:
         run_program(_PROGRAM, SOURCE, "2")  # compiles: its memory must not count

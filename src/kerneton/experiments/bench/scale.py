@@ -15,7 +15,7 @@ from kerneton.experiments.bench._timing import Settings, compared
 
 N_CLASSES, N_SUBJECTS = 20, 20
 SIZES = (1000, 2000, 3000, 4000)  # the ratio is that of the last to the second
-QUICK = (40, 50, 60, 80)
+QUICK = (40, 60, 80)
 GROWTH = "fit_growth_2000_4000"
 
 _GROWING = """

@@ -7,7 +7,7 @@ from typing import Any
 from kerneton.experiments.bench._timing import Settings
 from kerneton.experiments.bench.large import _run
 
-N, QUICK = 100_000, 240
+N, QUICK = 100_000, 180
 
 
 def measure(settings: Settings) -> dict[str, Any]:

@@ -35,11 +35,11 @@ def measure(settings: Settings) -> dict[str, Any]:
     takes = make_actions(actions, n_subjects=n_subjects + 1, n_takes=1, uncut=True)
     spotter = make_recognizer(progress=settings.progress).fit_spotting(takes[:n_subjects], false_alarms=1.0)
     joints = raw_joints(takes[n_subjects])
-    seconds = 20 if settings.quick else 60
+    seconds = 10 if settings.quick else 60
     per_frame = _seconds(spotter.stream(delay=_DELAY), joints, round(seconds * FPS)) / (seconds * FPS)
-    first, last = _growth(spotter, joints, 60 if settings.quick else _HOUR, 10 if settings.quick else 60)
+    first, last = _growth(spotter, joints, 40 if settings.quick else _HOUR, 10 if settings.quick else 60)
     alarms = _false_alarms(spotter, 60 if settings.quick else _HOUR)
-    grown = _memory(spotter, joints, 120 if settings.quick else _DAY)
+    grown = _memory(spotter, joints, 60 if settings.quick else _DAY)
     return {
         "ms_per_frame": 1000 * per_frame,
         "memory_growth_mb": grown,
