@@ -8,10 +8,11 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.experiments.bench.linear_svm import fold_decisions
 from kerneton.machine import solver
 from kerneton.machine import spaces as _svm_spaces
 from kerneton.machine.arrays import gram
-from kerneton.machine.folds import class_weights, fold_decisions, one_vs_rest
+from kerneton.machine.folds import class_weights, one_vs_rest
 from kerneton.machine.scaling import CenterNormalize
 from kerneton.machine.solver import solve_gram, solve_primal
 from kerneton.machine.svm import LinearSVM

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import logging
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -214,37 +214,6 @@ def held_out_scores(
     ):
         row[:, columns] = per_class(across @ duals.T + intercept)
     return out
-
-
-def fold_decisions(
-    K: Any,
-    codes: Any,
-    folds: Iterable[tuple[Any, Any]],
-    Cs: Sequence[float],
-    *,
-    center: bool = True,
-    norm: bool = True,
-    intercept_scaling: float = 1.0,
-    **options: Any,
-) -> list[Any]:
-    """Decision values of every fold's held-out rows for every C, from one Gram matrix of raw features.
-
-    Each fold is centred and normalised on its own training side. The answer is one array (n_C, n_held_out, k) per fold;
-    options go to `held_out_scores`. NumPy, or torch on any device.
-
-    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.1, 1.0], [1.0, 0.1]])
-    >>> [D.argmax(-1).tolist() for D in fold_decisions(X @ X.T, [0, 1, 0, 1], [([0, 1], [2, 3])], [1.0, 10.0])]
-    [[[0, 1], [0, 1]]]
-    """
-    codes = np.asarray(codes)
-    options |= {"scaling": intercept_scaling**2}
-    answers = []
-    for train, test in folds:
-        inside, across = center_normalize_gram(K, train, test, center=center, norm=norm)
-        answers.append(
-            held_out_scores(inside, across, codes[np.asarray(train)], int(codes.max()) + 1, Cs, **options)
-        )
-    return answers
 
 
 def split_rows(n: int, sizes: Sequence[int]) -> list[np.ndarray]:

@@ -69,18 +69,18 @@ def explain(
     >>> bool(np.isclose(total, model.decision_function(data[:1])[0, 2], atol=1e-6))
     True
     """
-    segment: Any = label
-    if hasattr(segment, "n_frames"):
+    chosen: Any = label
+    if hasattr(chosen, "n_frames"):  # a segment
         from kerneton.stream.spotter import judged_frames
 
-        sequence, label = judged_frames(model, sequence, segment), segment.label
+        sequence, chosen = judged_frames(model, sequence, chosen), chosen.label
     (sequence,) = check_sequences([sequence], allow_missing=True)
     stands_for = blocks(model)
     features = model.features([sequence])
-    if label is None:
-        label = str(model.machine_.predict(features)[0])
-    weights, intercept = _direction(model.machine_, label, versus)
-    probability = _probability(model, features, label)
+    if chosen is None:
+        chosen = str(model.machine_.predict(features)[0])
+    weights, intercept = _direction(model.machine_, chosen, versus)
+    probability = _probability(model, features, chosen)
     features = features.astype(np.float64)
     values = _block_sums(features * weights, stands_for)[0]
     names = _joint_names(sequence)
@@ -91,7 +91,7 @@ def explain(
     by_joint = values @ _shares(stands_for, sequence.n_joints)
     return Explanation(
         sequence=sequence,
-        label=label,
+        label=chosen,
         versus=versus,
         value=float(features[0] @ weights + intercept),
         intercept=intercept,

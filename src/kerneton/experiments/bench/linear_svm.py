@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,8 +21,8 @@ from sklearn.svm import LinearSVC
 from kerneton.experiments.bench._timing import Settings, compared
 from kerneton.experiments.timing import timed
 from kerneton.machine.arrays import gram
-from kerneton.machine.folds import fold_decisions
-from kerneton.machine.scaling import CenterNormalize
+from kerneton.machine.folds import held_out_scores
+from kerneton.machine.scaling import CenterNormalize, center_normalize_gram
 from kerneton.machine.svm import LinearSVM
 
 LOSSES = ("squared_hinge", "hinge")
@@ -148,3 +148,34 @@ def on_device(
 
 def _difference(weights: np.ndarray, expected: np.ndarray) -> float:
     return float(abs(weights - expected).max() / abs(expected).max())
+
+
+def fold_decisions(
+    K: Any,
+    codes: Any,
+    folds: Iterable[tuple[Any, Any]],
+    Cs: Sequence[float],
+    *,
+    center: bool = True,
+    norm: bool = True,
+    intercept_scaling: float = 1.0,
+    **options: Any,
+) -> list[Any]:
+    """Decision values of every fold's held-out rows for every C, from one Gram matrix of raw features.
+
+    Each fold is centred and normalised on its own training side. The answer is one array (n_C, n_held_out, k) per fold;
+    options go to `held_out_scores`. NumPy, or torch on any device.
+
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.1, 1.0], [1.0, 0.1]])
+    >>> [D.argmax(-1).tolist() for D in fold_decisions(X @ X.T, [0, 1, 0, 1], [([0, 1], [2, 3])], [1.0, 10.0])]
+    [[[0, 1], [0, 1]]]
+    """
+    codes = np.asarray(codes)
+    options |= {"scaling": intercept_scaling**2}
+    answers = []
+    for train, test in folds:
+        inside, across = center_normalize_gram(K, train, test, center=center, norm=norm)
+        answers.append(
+            held_out_scores(inside, across, codes[np.asarray(train)], int(codes.max()) + 1, Cs, **options)
+        )
+    return answers
