@@ -48,7 +48,7 @@ def add_order(parser: Any) -> None:
     parser.add_argument(
         "--in-order",
         action="store_true",
-        help="expect the actions in the order of the training recordings, as of exercises that follow one course",
+        help="expect the actions in the order of the training recordings, such as exercises that always follow the same course",
     )
 
 
