@@ -13,14 +13,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_choice, check_feature_count, check_in
 from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.kernels.blocks import BlockKernel, resolve_joints
-from kerneton.kernels.mirroring import (
-    Mirror,
-    Token,
-    image_joints,
-    mirror_blocks,
-    permuted_entries,
-    reversed_pivots,
-)
+from kerneton.kernels.mirroring import Mirror, image_joints, mirror_blocks, permuted_entries, reversed_pivots
 from kerneton.kernels.signals import learn_scale, pair_signal, signal_of, warn_of_far_joints
 from kerneton.kernels.tensors import (
     VectorMap,
@@ -168,7 +161,7 @@ class SCK(BlockKernel):
         time = self.sigma_time, self.n_pivots_time
         return vector_map(self.signals, *joint, *time, self.pivot_margin, self.n_axes_)
 
-    def _tokens(self) -> list[Token]:
+    def _tokens(self) -> list[tuple[int, ...]]:
         return (
             [tuple(pair) for pair in self.pairs_.tolist()]
             if self.pairs
