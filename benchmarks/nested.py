@@ -1,6 +1,6 @@
 """Ideas for the default recogniser, judged on held-out training subjects alone, pooled over eight tasks.
 
-    python benchmarks/nested.py [TASK ...] [--test IDEA] [--json FILE]
+    python benchmarks/nested.py [TASK ...] [--only IDEA ...] [--test IDEA] [--json FILE]
 
 The training side of every published split trains and validates: each of its subjects is held out in turn. View and mirroring
 are those that the default chooses there; then its sum of cues is compared with each idea's. Test subjects are touched by ``--test``
@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import limbs
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 from sklearn.base import clone
@@ -24,13 +25,15 @@ from kerneton.experiments.compare_presets import TASKS as PUBLISHED
 from kerneton.kernels import signals
 from kerneton.machine.folds import BlockGrams, held_out_scores, subject_folds
 from kerneton.prepare.poses import skeleton_kind
-from kerneton.recognize.branch import Branch, Encoder
+from kerneton.recognize.branch import Branch
+from kerneton.recognize.encoder import Encoder
 from kerneton.recognize.other_skeletons import suited
 from kerneton.recognize.presets import STANDARD_C, STANDARD_PENALTY
 from kerneton.recognize.search import with_parameters
 
 TASKS = (*PUBLISHED, "sbu", "jhmdb", "sfinge3d")
 IDEAS = ("slow joints", "slow cue", "hands and head", "cut short")
+LIMBS = ("active limbs", "equal limbs", "competing limbs", "borrowed arm")
 KEPT = 0.7  # of a recording, in copies that are cut short
 
 
@@ -56,7 +59,7 @@ def load(task: str) -> tuple[SkeletonDataset, list]:
 
 
 def ideas(cues: dict[str, Branch], layout) -> Iterator[tuple[str, dict[str, Branch]]]:
-    """The cues of each idea; of the last the recordings differ, not the cues."""
+    """The cues of each idea; of the others the recordings or inner products differ, not the cues."""
     yield "default", cues
     if "joints" in cues:
         kernel = clone(cues["joints"].kernel).set_params(signals=("position", "slow"))
@@ -69,6 +72,8 @@ def ideas(cues: dict[str, Branch], layout) -> Iterator[tuple[str, dict[str, Bran
         fine = {"sigma_joint": (0.25, 0.7), "n_pivots_joint": (9, 4), "joints": tuple(ends)}
         yield "hands and head", {**cues, "ends": with_parameters(cues["pairs"], _kernel(fine))}
     yield "cut short", cues
+    for idea in LIMBS if limbs.limbs(layout) else ():
+        yield idea, cues
 
 
 def _kernel(parameters: dict) -> dict:
@@ -83,7 +88,7 @@ def cut(sequence):
 
 
 class Side:
-    """The training recordings of a split, with copies that are cut short and, for ``--test``, its test recordings."""
+    """The training recordings of a split, with copies of them and, for ``--test``, its test recordings."""
 
     def __init__(self, data: SkeletonDataset, train: np.ndarray, test: np.ndarray | None) -> None:
         known = list(data.select(train))
@@ -95,24 +100,47 @@ class Side:
         branches, search, kind = dict(model.branches), model.search, skeleton_kind(known)
         if kind.differs:
             branches, search = suited(branches, search, kind)
-        found = search.run(branches, Encoder(known, 1).trials(self.codes, self.folds))
-        self.variant, self.cues, self.layout = found.variant, found.branches, data.layout
+        self.encoder, self.known, self.layout = Encoder(known, 1), known, data.layout
+        found = search.run(branches, self.encoder.trials(self.codes, self.folds))
+        self.variant, self.cues = found.variant, found.branches
         self.tests = [] if test is None else list(data.select(test))
-        self.recordings = [*known, *(cut(s) for s in known), *self.tests]
         self.truth = (
             None if test is None else np.searchsorted(np.unique(data.labels[train]), data.labels[test])
         )
-        self._grams: dict[str, BlockGrams] = {}
+        self.copies: dict[str, list] = {"cut short": [(cut(s), i, set()) for i, s in enumerate(known)]}
+        self._grams: dict[tuple[str, str], tuple[BlockGrams, object]] = {}
 
-    def grams(self, name: str, cue: Branch) -> BlockGrams:
-        """Inner products of everything with the training recordings and their copies."""
-        if name not in self._grams:
-            encoder = Encoder(self.recordings[: self.n], 1)
+    def copies_of(self, idea: str) -> list:
+        """Copies that train beside the recordings: each with the place of its own and of what it borrowed from."""
+        if idea == "borrowed arm" and idea not in self.copies:
+            self.copies[idea] = limbs.borrowed(self.known, self.people)
+        return self.copies.get(idea, [])
+
+    def grams(self, name: str, cue: Branch, idea: str) -> tuple[BlockGrams, object]:
+        """Inner products of everything with the training recordings and their copies, and the kernel."""
+        key = name, idea if idea in ("cut short", "borrowed arm", "active limbs") else ""
+        if key not in self._grams:
             plain = clone(cue).set_params(kernel__weighting=None, scale=None)
-            fitted = encoder.encoded(plain)
-            features = fitted.kernel.transform(fitted.preprocess.transform(self.recordings))
-            self._grams[name] = BlockGrams.of(features, fitted.kernel.block_sizes_, weighted=True)
-        return self._grams[name]
+            mirror = cue.kernel.mirror
+            if key[1] == "active limbs":
+                plain.set_params(kernel__mirror=False)
+            fitted = self.encoder.encoded(plain)
+            kernel, features = fitted.kernel, fitted.features
+            others = [*(copy for copy, *_ in self.copies_of(idea)), *self.tests]
+            poses = fitted.preprocess.transform(others) if others else []
+            if others:
+                features = np.concatenate([features, kernel.transform(poses)])
+            if key[1] == "active limbs":
+                features = limbs.active([*fitted.preprocess.transform(self.known), *poses], kernel, features)
+                if mirror:
+                    kernel, features = kernel.mirrored(features, mirror)
+            self._grams[key] = BlockGrams.of(features, kernel.block_sizes_, weighted=True), kernel
+        return self._grams[key]
+
+    def forget(self, idea: str) -> None:
+        """Free what only this idea needs."""
+        for key in [key for key in self._grams if key[1] == idea]:
+            del self._grams[key]
 
     def right(self, idea: str, cues: dict[str, Branch]) -> tuple[int, int, float]:
         """Right and all of the held-out training recordings, and the mean of what their true classes lack to win."""
@@ -126,17 +154,28 @@ class Side:
 
     def tested(self, idea: str, cues: dict[str, Branch]) -> float:
         """Accuracy on the test recordings."""
-        rows = np.arange(2 * self.n, len(self.recordings))
+        rows = np.arange(len(self.tests)) + self.n + len(self.copies_of(idea))
         return float(np.mean(self._scores(idea, cues, np.arange(self.n), rows).argmax(axis=1) == self.truth))
 
     def _scores(self, idea: str, cues: dict[str, Branch], train: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        codes = np.concatenate([self.codes, self.codes, np.zeros(len(self.tests), dtype=int)])
-        if idea == "cut short":
-            train = np.concatenate([train, train + self.n])
-        parts = [
-            self.grams(f"slow {name}" if "slow" in cue.kernel.signals else name, cue).fold(codes, train, rows)
-            for name, cue in cues.items()
-        ]
+        copies = self.copies_of(idea)
+        more = np.array([self.codes[i] for _, i, _ in copies], dtype=int)
+        codes = np.concatenate([self.codes, more, np.zeros(len(self.tests), dtype=int)])
+        used, there = {}, set(train.tolist())
+        for place, (_, i, lenders) in enumerate(copies, self.n):
+            if i in there and lenders <= there:
+                used.setdefault(i, place)  # one copy per recording, of nothing that is held out
+        train = np.concatenate([train, np.array(sorted(used.values()), dtype=int)])
+        parts = []
+        for name, cue in cues.items():
+            slower = "slow" in cue.kernel.signals
+            grams, kernel = self.grams(f"slow {name}" if slower else name, cue, idea)
+            if idea in ("equal limbs", "competing limbs"):
+                blocks = limbs.blocks_of(kernel, self.layout)
+                compete = idea == "competing limbs"
+                parts.append(limbs.each_by_itself(grams, blocks, compete, codes, train, rows))
+            else:
+                parts.append(grams.fold(codes, train, rows))
         inside, across = (sum(part[side] for part in parts) / len(parts) for side in (0, 1))
         options = {"penalty": STANDARD_PENALTY}
         (scores,) = held_out_scores(
@@ -151,8 +190,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("tasks", nargs="*", default=list(TASKS))
+    every = (*IDEAS, *LIMBS)
+    parser.add_argument("--only", nargs="+", choices=every, default=every, help="ideas besides the default")
     parser.add_argument(
-        "--test", choices=IDEAS, help="measure this idea and the default on the test subjects"
+        "--test", choices=every, help="measure this idea and the default on the test subjects"
     )
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
@@ -162,18 +203,19 @@ def main() -> None:
         counts: dict[str, list] = {}
         for train, test in splits:
             side = Side(data, train, test if asked.test else None)
+            wanted = ("default", asked.test) if asked.test else ("default", *asked.only)
             for idea, cues in ideas(side.cues, side.layout):
-                if not asked.test:
-                    counts.setdefault(idea, []).append(side.right(idea, cues))
-                elif idea in ("default", asked.test):
-                    counts.setdefault(idea, []).append((side.tested(idea, cues), 1, 0.0))
+                if idea in wanted:
+                    row = (side.tested(idea, cues), 1, 0.0) if asked.test else side.right(idea, cues)
+                    counts.setdefault(idea, []).append(row)
+                    side.forget(idea)
         found[task] = {
             idea: (float(np.mean([r / n for r, n, _ in rows])), float(np.mean([s for *_, s in rows])))
             for idea, rows in counts.items()
         }
         shown = [f"{idea} {100 * a:.2f} ({100 * s:.2f})" for idea, (a, s) in found[task].items()]
         print(f"{task}: {'; '.join(shown)}", flush=True)
-    for idea in ("default", *IDEAS):
+    for idea in ("default", *([asked.test] if asked.test else asked.only)):
         rows = [part.get(idea, part["default"]) for part in found.values()]
         print(
             f"mean, {idea}: {100 * np.mean([a for a, _ in rows]):.2f} ({100 * np.mean([s for _, s in rows]):.2f})"
