@@ -101,8 +101,8 @@ def test_threshold_follows_how_far_the_scores_of_each_person_reach():
     scores = {name: rng.exponential(size=n) for name, n in (("ann", 20), ("bob", 40), ("cid", 60))}
     people = np.repeat(list(scores), [20, 40, 60])
     every = np.concatenate(list(scores.values()))
-    spread = 0.2 * np.sqrt(np.mean([x.var() for x in scores.values()]))
-    expected = [x.max() - spread * np.log(0.03 * len(x) / np.log(2)) for x in scores.values()]
+    spread = 0.3 * np.sqrt(np.mean([x.var() for x in scores.values()]))
+    expected = [np.sort(x)[-2:].mean() - spread * np.log(0.4 * 0.03 * len(x)) for x in scores.values()]
     assert_allclose(learn_threshold(every, people, 0.03), np.mean(expected))
     rates = [0.0, 0.001, 0.01, 0.05, 0.0501, 0.2, 0.5, 0.9]
     found = [learn_threshold(every, people, rate) for rate in rates]

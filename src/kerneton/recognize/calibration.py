@@ -154,6 +154,40 @@ class Held:
         return decisions, novelty_features(decisions, alike, usual)
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """What folds found: of n recordings whose people were held out, and of m whose class was left out as well."""
+
+    decisions: np.ndarray  # (n, n_classes)
+    truth: np.ndarray  # (n,) classes
+    people: np.ndarray  # (n,)
+    known: np.ndarray  # (n, 2) novelty features
+    unknown: np.ndarray  # (m, 2)
+
+
+def hold_out(held: Held, folds: Folds, n_classes: int, progress: Progress | None = None) -> HeldOut:
+    """Hold out the people of each fold in turn, and groups of classes besides."""
+    codes = held.codes
+    unseen_classes = []
+    for fold, group in rounds(len(folds), class_groups(n_classes)):
+        train, valid = folds[fold]
+        unseen_classes.append((train[~np.isin(codes[train], group)], valid[np.isin(codes[valid], group)]))
+    jobs = [*folds, *unseen_classes]
+    answers = [held.out(*job) for job in (progress(jobs, desc="calibration") if progress else jobs)]
+    decided, known, true, people = [], [], [], []
+    for (train, valid), found in zip(folds, answers, strict=False):
+        if found is not None:  # of a class that nobody else does, nothing can be learnt
+            there = np.isin(codes[valid], codes[train])
+            decided.append(found[0][there])
+            known.append(found[1][there])
+            true.append(codes[valid][there])
+            people.append(held.people[valid][there])
+    if not sum(map(len, true)):
+        raise DataError("no subject can be held out: every label has only one subject")
+    unknown = [np.empty((0, 2)), *(found[1] for found in answers[len(folds) :] if found is not None)]
+    return HeldOut(*map(np.concatenate, (decided, true, people, known, unknown)))
+
+
 def calibrate(
     held: Held,
     means: np.ndarray,
@@ -169,32 +203,14 @@ def calibrate(
     having been made on the same people.
     """
     codes, n_classes = held.codes, len(means)
-    unseen_classes = []
-    for fold, group in rounds(len(folds), class_groups(n_classes)):
-        train, valid = folds[fold]
-        unseen_classes.append((train[~np.isin(codes[train], group)], valid[np.isin(codes[valid], group)]))
-    jobs = [*folds, *unseen_classes]
-    answers = [held.out(*job) for job in (progress(jobs, desc="calibration") if progress else jobs)]
-    decided, known, true, people = [], [], [], []
-    for (train, valid), found in zip(folds, answers, strict=False):
-        if found is not None:
-            there = np.isin(
-                codes[valid], codes[train]
-            )  # of a class that nobody else does, nothing can be learnt
-            decided.append(found[0][there])
-            known.append(found[1][there])
-            true.append(codes[valid][there])
-            people.append(held.people[valid][there])
-    if not sum(map(len, true)):
-        raise DataError("no subject can be held out: every label has only one subject")
-    decisions, truth = np.concatenate(decided), np.concatenate(true)
-    left_out = [np.empty((0, 2)), *(found[1] for found in answers[len(folds) :] if found is not None)]
-    seen, unseen = np.concatenate(known), np.concatenate(left_out)
+    found = hold_out(held, folds, n_classes, progress)
+    truth, who = found.truth, found.people
     out = Calibration()
-    out.sharpness_ = learn_sharpness(decisions, truth)
-    out.unknown_weights_ = learn_weights(seen, unseen)
-    score = [expit(x @ out.unknown_weights_[:2] + out.unknown_weights_[2]) for x in (seen, unseen)]
-    doubt, who = seen @ out.unknown_weights_[:2] + out.unknown_weights_[2], np.concatenate(people)
+    out.sharpness_ = learn_sharpness(found.decisions, truth)
+    out.unknown_weights_ = learn_weights(found.known, found.unknown)
+    doubt, strange = (
+        x @ out.unknown_weights_[:2] + out.unknown_weights_[2] for x in (found.known, found.unknown)
+    )
     out.threshold_ = float(expit(learn_threshold(doubt, who, false_alarm)))
     refused = np.zeros(len(doubt), dtype=bool)  # by a threshold from the other people
     for person in np.unique(who) if len(np.unique(who)) < len(who) else ():
@@ -210,8 +226,8 @@ def calibrate(
     out.class_means_ = means.astype(np.float16).astype(
         means.dtype
     )  # fine enough; files hold it in half precision
-    proba = softmax(out.sharpness_ * decisions, axis=1)
-    right = decisions.argmax(axis=1) == truth
+    proba = softmax(out.sharpness_ * found.decisions, axis=1)
+    right = found.decisions.argmax(axis=1) == truth
     nested = min(max(float(right.mean()) - optimism, 0.0), 1.0)
     known_to = interval(right, who, nested)
     out.held_out_ = {
@@ -221,7 +237,7 @@ def calibrate(
         "accuracy_low": known_to.low,
         "accuracy_high": known_to.high,
         "calibration_error": expected_calibration_error(proba, truth, np.arange(n_classes)),
-        "unknown_auc": _area(*score),
+        "unknown_auc": _area(expit(doubt), expit(strange)),
         "false_alarm": float(refused.mean()),
         "false_alarm_low": alarms.low,
         "false_alarm_high": alarms.high,
