@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from samples import motion, npz_bytes
 
+from kerneton import load_folder
 from kerneton.exceptions import FormatError, KernetonError, MissingDataError
 from kerneton.files import readers
 from kerneton.files.readers._values import FACTOR, FLOOR
@@ -95,6 +96,8 @@ def test_pipes_and_devices_are_not_waited_for(tmp_path):
 def test_impossible_names(tmp_path, name):
     with pytest.raises(MissingDataError):
         readers.read(tmp_path / name)
+    with pytest.raises(MissingDataError):
+        load_folder(tmp_path / name)
 
 
 def test_a_pickle_cut_short_while_it_is_read_is_an_error(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from walks import walks
 
-from kerneton import DCK, SCK, LinearSVM, dck_kernel, sck_kernel
+from kerneton import DCK, SCK, Branch, LinearSVM, Preprocess, Recognizer, dck_kernel, sck_kernel
 from kerneton.exceptions import DataError, ParameterError
 
 X = walks((9, 12, 7, 8), 5)
@@ -76,6 +76,12 @@ def test_features_and_labels_that_are_none():
     ):
         with pytest.raises(DataError, match=said):
             fitted.predict(wrong)
+
+
+@pytest.mark.parametrize("branch", [None, Branch(Preprocess(), None), "sck"])
+def test_branches_without_a_kernel(branch):
+    with pytest.raises(ParameterError, match="no kernel in sck"):
+        Recognizer([("sck", branch)]).fit(X, LABELS)
 
 
 @pytest.mark.parametrize(

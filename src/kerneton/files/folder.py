@@ -100,7 +100,11 @@ def load_folder(
     (['bow', 'wave', 'wave'], ['ann', 'ann', 'bob'])
     """
     root = Path(path)
-    if not is_folder(root) and not root.exists():
+    try:
+        there = is_folder(root) or root.exists()
+    except OSError as error:  # a name that is too long
+        raise MissingDataError(f"{str(root)[:200]}: cannot be read: {error.strerror}") from error
+    if not there:
         raise MissingDataError(f"{root}: no such file or folder")
     if pattern is not None and index is not None:
         raise ParameterError("give a pattern or an index, not both")

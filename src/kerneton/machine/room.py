@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from kerneton.exceptions import DataError
 
@@ -10,19 +11,54 @@ from kerneton.exceptions import DataError
 def free_memory() -> int | None:
     """Bytes that this process can still take without moving others out; None where the system does not say.
 
+    What the machine has left, or less where a container or `ulimit -v` allows less.
+
     >>> free = free_memory()
     >>> free is None or free > 0
     True
     """
+    known = [left for left in (_of_machine(), _of_container(), _of_limit()) if left is not None]
+    return max(min(known), 0) if known else None
+
+
+def _of_machine() -> int | None:
     try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            lines = dict(line.split(":", 1) for line in file)
+        lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text("ascii").splitlines())
         return int(lines["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
         pass
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _of_container(root: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """What a control group leaves, files in its cache not counted."""
+    for most, used, cache in (
+        ("memory.max", "memory.current", "inactive_file"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        try:
+            limit, now = int((root / most).read_text()), int((root / used).read_text())
+            stat = (root / most).with_name("memory.stat").read_text().splitlines()
+            return (
+                limit - now + next((int(line.split()[1]) for line in stat if line.startswith(f"{cache} ")), 0)
+            )
+        except (OSError, ValueError, IndexError):  # "max": there is no limit
+            continue
+    return None
+
+
+def _of_limit() -> int | None:
+    """What the limit of this process' address space leaves."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        return None if limit == resource.RLIM_INFINITY else limit - pages * resource.getpagesize()
+    except (ImportError, OSError, ValueError):
         return None
 
 

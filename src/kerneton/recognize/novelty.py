@@ -13,7 +13,10 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 _PEOPLE, _OF_ONE = 3, 5  # fewer people, or fewer recordings of one, say nothing about how people differ
-_LARGEST, _TAIL = 2, 0.3  # scores of a person that are averaged; deviations within people by which scores fall off by a factor e
+_LARGEST, _TAIL = (
+    2,
+    0.3,
+)  # scores of a person that are averaged; deviations within people by which scores fall off by a factor e
 _MARGIN = 0.4  # of the rate that is asked for, since a new person may be less like those who were held out
 _NO_ALARM, _IN_THE_TAIL = 1e-9, 0.05  # rates below which none is meant, and above which quantiles are known
 _SHRINK = 3.0  # recordings' worth of trust in the mean over classes

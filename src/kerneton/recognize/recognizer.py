@@ -116,14 +116,14 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
 
     def fit(self, X: Iterable[Any], y: Any, groups: Any = None, **options: Any) -> Recognizer:
         """Train; ``groups`` are the subjects, by default the recordings' own; for options see `kerneton.recognize.growth`."""
-        with one_blas_thread():
+        with one_blas_thread(), training.told_of_memory():
             return self._fit(X, y, groups, options)
 
     def add(self, X: Iterable[Any], y: Any, groups: Any = None) -> Recognizer:
         """Fit again with more recordings, of which only these are encoded; see `kerneton.recognize.growth.add`."""
         from kerneton.recognize.growth import add
 
-        with one_blas_thread():
+        with one_blas_thread(), training.told_of_memory():
             return add(self, X, y, groups)
 
     def _fit(self, X: Any, y: Any, groups: Any, options: Any = None, encoder: Any = None) -> Recognizer:
@@ -140,6 +140,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
             named, search = suited(named, search, kind)
         branches = {name: branch.run_on(**self._where()) for name, branch in named.items()}
         machine = LinearSVM() if self.machine is None else clone(self.machine)
+        training.check_room(branches, sequences)
         encoder = encoder or Encoder(sequences, count_threads(self.n_jobs))
         self.kept_ = (encoder, y, groups) if keep else None
         folds = subject_folds(codes, groups) if search is not None or self.calibrate else []

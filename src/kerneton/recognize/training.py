@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,10 +18,12 @@ from kerneton.machine.arrays import combine
 from kerneton.machine.folds import BlockGrams, Folds, machines
 from kerneton.machine.svm import class_weights
 from kerneton.machine.threads import in_threads
+from kerneton.recognize.encoder import FAILURES, plain_kernel
 from kerneton.recognize.search import Mixture, Search, Trial
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
+    from kerneton.recognize.branch import Branch
     from kerneton.stream.live import LiveStream
     from kerneton.stream.spotter import Detection, Spotter
 
@@ -105,12 +108,55 @@ def check_recognizer(model: Any) -> None:
     if not len(model.branches):
         raise ParameterError("a recogniser needs at least one branch")
     model._validate_names([name for name, _ in model.branches])
+    if without := [name for name, branch in model.branches if getattr(branch, "kernel", None) is None]:
+        raise ParameterError(
+            f"no kernel in {', '.join(without)}: a branch is Branch(preprocess, kernel, scale)"
+        )
     check_in("false_alarm", model.false_alarm, 0, 1, closed="left")
     linear = model.machine is None or "within_class_penalty" in model.machine.get_params(deep=False)
     if not linear and (model.search is not None or model.calibrate):
         raise ParameterError(f"search and calibration need a LinearSVM, got {type(model.machine).__name__}")
 
 
+def check_room(branches: Mapping[str, Branch], sequences: Sequence[SkeletonSequence]) -> None:
+    """Refuse a fit whose features alone, held twice while they are weighted, need more memory than there is."""
+    if len(sequences) < _MANY:
+        return
+    from kerneton.machine.room import check_memory
+
+    n_features, size = 0, 0
+    for branch in branches.values():
+        if not hasattr(branch.kernel, "block_joints"):
+            continue  # a kernel of others, which says what it needs when it is used
+        try:
+            poses = (
+                [*clone(branch.preprocess).fit_transform(sequences[:1])]
+                if branch.preprocess
+                else sequences[:1]
+            )
+            n_features += int(plain_kernel(branch.kernel).fit(poses).block_sizes_.sum())
+            size = poses[0].joints.itemsize
+        except FAILURES:
+            continue  # the fit says it
+    check_memory(
+        2.0 * size * n_features * len(sequences),
+        f"a fit of {len(sequences):,} recordings with {n_features:,} features each",
+        "use fewer recordings, pivots or joints, or a lower order of the kernels",
+    )
+
+
+@contextmanager
+def told_of_memory() -> Iterator[None]:
+    """Where memory ends although it was foreseen to be enough, one clear error."""
+    try:
+        yield
+    except MemoryError as error:
+        raise DataError(
+            f"the memory is not enough ({error}): use fewer recordings, pivots or joints, or a lower order of the kernels"
+        ) from error
+
+
+_MANY = 100  # recordings below which memory is not looked at
 CHOICE_LIMIT = 1000  # recordings up to which all of them take part in a search
 GRAM_LIMIT = 3000  # recordings up to which the final machine is solved on Gram matrices
 
