@@ -69,7 +69,7 @@ def test_one_lying_recording_does_not_turn_the_others(people):
 
 
 def test_flat_unnamed_and_headless_recordings_stay(people):
-    flat = [p.replace(joints=p.joints * [300, -300, 0]) for p in people]
+    flat = [p.replace(joints=p.joints * [300, 300, 0]) for p in people]
     unnamed = [p.replace(layout=None, joints=1000 * p.joints) for p in people]
     rng = np.random.default_rng(0)
     hand = SkeletonSequence(80 * rng.normal(size=(9, 2, 3)), layout=Layout("hand", ["palm", "thumb"]))
@@ -77,6 +77,18 @@ def test_flat_unnamed_and_headless_recordings_stay(people):
         back, done = to_convention(recordings)
         assert all(a is b for a, b in zip(recordings, back, strict=True))
         assert done.notes == []
+
+
+def test_drawings_with_y_down_are_turned_upright(people):
+    pixels = [p.replace(joints=p.joints * [-300, -300, 0] + [960, 540, 0]) for p in people]
+    back, done = to_convention(pixels)
+    assert (done.unit, done.up, done.flip) == (None, "-y", False)
+    assert done.notes == ["-y was up and became y (detected from the data; override with --up)"]
+    for person, drawing in zip(people, back, strict=True):
+        assert_allclose(drawing.joints, person.joints * [300, 300, 0] - [960, 540, 0])
+    again, done = to_convention(pixels, up="y")
+    assert all(a is b for a, b in zip(pixels, again, strict=True))
+    assert done.notes == []
 
 
 @pytest.mark.parametrize("plane", [[300, -300, 0], [0, 100, 100], [0, 0, 100]])

@@ -274,6 +274,14 @@ def test_mixed_layouts_and_rates():
     assert "mixed frame rates: 25 fps 1, 30 fps 2, unknown 1" in warnings
 
 
+def test_rates_that_hardly_differ_are_no_mixture():
+    data = [sequence(fps=fps, name=f"{fps}") for fps in (29.5, 29.9, 30.0, 30.2)]
+    summary = summarize(data)
+    assert not any("rates" in warning for warning in summary.warnings)
+    assert "rate      29.5 to 30.2 fps" in str(summary)
+    assert "mixed frame rates: 15 to 30.2 fps" in summarize([*data, sequence(fps=15)]).warnings
+
+
 def test_missing_joints_are_counted_however_they_are_marked():
     joints = motion(10)
     joints[:2] = 0  # lost frames

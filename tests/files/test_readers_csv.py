@@ -14,6 +14,8 @@ from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files import readers
 from kerneton.files.readers import csv_table
 from kerneton.files.readers._csv_header import parse_header
+from kerneton.files.readers._layouts import layout_of_names
+from kerneton.files.readers._names import joint_names
 
 
 def put(tmp_path, content, name="take.csv"):
@@ -129,11 +131,33 @@ one,wave,ann,good,1,7,8,9
         (["0", "0", "0"], None),
         (["", "", ""], None),
         (["0", "", "0.04"], 25.0),
+        (["0", "0.033", "0.067", "0.1", "0.133"], 30.0),  # to the millisecond
+        (["0", "33", "67", "100", "133", "167", "500", "533"], 30.0),  # with a gap
+        (["0", "0.0333667", "0.0667333", "0.1001", "0.1334667"], 29.97),
+        (["0", "0.07", "0.13", "0.2", "0.27"], 15.0),
     ],
 )
 def test_frame_rate_from_times(tmp_path, times, fps):
     take = read_one(tmp_path, "\n".join(["time,head_x,head_y,head_z", *(f"{t},1,2,3" for t in times)]))
     assert take.fps == (None if fps is None else pytest.approx(fps, rel=1e-4))
+
+
+@pytest.mark.parametrize("torso", ["torso", "spine"])
+def test_other_spellings_of_the_trunk_do_not_lose_the_bones_of_hands_and_feet(torso):
+    names = ["head", "neck", torso]
+    names += [
+        f"{s}_{j}" for s in ("left", "right") for j in ("shoulder", "elbow", "hand", "hip", "knee", "foot")
+    ]
+    layout = layout_of_names("table", joint_names(names))
+    assert len(layout.bones) == 14
+    assert "spine" in layout.joints
+    layout = layout_of_names("table", joint_names([*names, "clip"]))
+    assert len(layout.bones) == 14
+
+
+def test_custom_names_beside_ours_are_kept():
+    names = ["left_lamp", "left_foot", "head"]
+    assert joint_names(names) == names
 
 
 def test_decimal_commas_comments_and_trailing_delimiters(tmp_path):

@@ -18,7 +18,7 @@ from kerneton import (
     load_dataset,
     make_actions,
 )
-from kerneton.data.layouts import FLORENCE_15
+from kerneton.data.layouts import FLORENCE_15, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.recognize.contributions import blocks, class_importance, explain, occlude
@@ -246,12 +246,26 @@ def test_parts_of_all_cues_are_summed(actions):
 def test_plot(fitted, actions, moments):
     figure = explain(fitted, actions[0], "wave", moments=moments).plot()
     figure.draw_without_rendering()
-    (bars,) = [ax for ax in figure.axes if ax.get_title(loc="left").startswith("contributions")]
+    (bars,) = [ax for ax in figure.axes if ax.get_title(loc="right").startswith("contributions")]
     names = [tick.get_text() for tick in bars.get_yticklabels()]
     assert names[-2:] == ["the other 8", "intercept"]
     widths = [bar.get_width() for bar in bars.patches]
     assert_allclose(sum(widths), explain(fitted, actions[0], "wave", moments=False).value)
     assert len(figure.axes) == (5 if moments else 3)
+
+
+def test_the_title_of_the_bars_stays_in_the_picture_beside_long_names(actions):
+    old = actions[0].layout
+    names = [f"{joint}_of_the_second_of_two_people" for joint in old.joints]
+    layout = Layout("long", names, old.bones, old.root)
+    data = [s.replace(layout=layout) for s in actions]
+    model = single(sck(joints=None)).fit(data, actions.labels)
+    figure = explain(model, data[0], "wave", moments=False).plot()
+    figure.canvas.draw()
+    (bars,) = [ax for ax in figure.axes if ax.get_title(loc="right")]
+    title = bars._right_title.get_window_extent()
+    assert title.x0 >= figure.bbox.x0
+    assert title.x1 <= figure.bbox.x1 + 1
 
 
 def test_plot_without_layout(actions):

@@ -2,7 +2,8 @@
 
 The convention is metres, y up, right-handed axes. The body itself shows what a recording uses: its height shows the
 unit, the direction from the feet to the head the vertical axis, and the side of the left joints, seen in the direction of
-nose and toes, the handedness. Recordings whose points lie in one plane show none of this and stay as they are.
+nose and toes, the handedness. Drawings (z = 0 throughout) show only whether y points up or down; other recordings whose points
+lie in one plane show none of this.
 """
 
 from __future__ import annotations
@@ -51,10 +52,11 @@ def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
     >>> find_conventions(make_actions(["wave"], n_subjects=2, n_takes=1))
     Conventions(unit='m', up='y', mirrored=False, height=1.48...)
     """
+    recordings = list(recordings)
     solid = [(recording, trunk) for recording in recordings if (trunk := _trunk(recording)) is not None]
     trunks = [trunk for _, trunk in solid]
     if not trunks:
-        return Conventions()
+        return Conventions(up=_drawn_up(recordings))
     lengths = [float(np.percentile(np.linalg.norm(trunk, axis=1), 95)) for trunk in trunks]
     height = float(np.median(lengths))
     votes = Counter(_axis(np.median(trunk, axis=0)) for trunk in trunks)
@@ -148,10 +150,13 @@ def _converted(recording: SkeletonSequence, factor: float, up: str, flip: bool) 
     return recording.replace(joints=joints)
 
 
-def _seen(recording: SkeletonSequence) -> tuple[np.ndarray, list[str]] | None:
-    """Joints (T, J, 3) of the first body, NaN where missing, and their names; None for flat or unnamed bodies."""
+def _seen(recording: SkeletonSequence, *, drawn: bool = False) -> tuple[np.ndarray, list[str]] | None:
+    """Joints (T, J, 3) of the first body, NaN where missing, and their names; None for unnamed bodies.
+
+    ``drawn``: of drawings, which have z = 0 throughout, else of all others.
+    """
     layout = recording.layout
-    if layout is None or not (np.nan_to_num(recording.joints[..., 2]) != 0).any():
+    if layout is None or drawn == bool((np.nan_to_num(recording.joints[..., 2]) != 0).any()):
         return None
     gone = (recording.joints == 0).all(axis=-1)
     if recording.confidence is not None:
@@ -166,6 +171,15 @@ def _trunk(recording: SkeletonSequence) -> np.ndarray | None:
     if (seen := _seen(recording)) is None or (trunk := _trunks(*seen)) is None:
         return None
     return None if _is_flat(seen[0]) else trunk
+
+
+def _drawn_up(recordings: Sequence[SkeletonSequence]) -> str | None:
+    """Whether y points up or down (-y) in drawings, which have z = 0 throughout; None if they do not show it."""
+    seen = [found for r in recordings if (found := _seen(r, drawn=True)) is not None]
+    trunks = [trunk for points, names in seen if (trunk := _trunks(points, names)) is not None]
+    votes = Counter(_axis(np.median(trunk, axis=0)) for trunk in trunks)
+    up, count = votes.most_common(1)[0] if votes else (None, 0)
+    return up if up in ("y", "-y") and count >= 0.6 * len(trunks) else None
 
 
 def _is_flat(points: np.ndarray) -> bool:

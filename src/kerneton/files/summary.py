@@ -18,7 +18,8 @@ from kerneton.data.validation import common_layout, describe, grouped, layout_di
 _FEW = 2  # recordings of a label
 _SHORT = 4  # frames of a recording
 _SHOWN = 12  # names in one line
-_KINDS = 3  # lines about the same problem
+_KINDS = 3  # lines about the same problem, or rates in one line
+_ALIKE = 1.05  # frame rates that differ by less are the same
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Summary:
             f"{_many(len(self.labels), 'label')}, {_many(len(self.subjects), 'subject')}",
             f"  frames    {shortest} to {longest}, median {median:g}",
             f"  joints    {_counts(self.layouts, self.n_recordings)}",
-            f"  rate      {_counts(self.fps, self.n_recordings)}",
+            f"  rate      {_rates(self.fps, self.n_recordings)}",
             f"  missing   {self.missing:.1%} of joints",
         ]
         if self.joints:
@@ -193,8 +194,9 @@ def _mixture_warnings(
     counts = {f"{n} joints": k for n, k in Counter(s.n_joints for s in sequences).items()}
     if layout is None and len(counts) > 1:
         warnings.append(f"mixed numbers of joints: {_counts(counts)}")
-    if len(fps) > 1:
-        warnings.append(f"mixed frame rates: {_counts(fps)}")
+    rates = [sequence.fps for sequence in sequences if sequence.fps is not None]
+    if rates and (len(rates) < len(sequences) or max(rates) > _ALIKE * min(rates)):
+        warnings.append(f"mixed frame rates: {_rates(fps, len(sequences))}")
     return warnings
 
 
@@ -260,6 +262,15 @@ def _counts(counts: dict[str, int], total: int | None = None) -> str:
     if len(counts) == 1 and total is not None:
         return next(iter(counts))
     return _some([f"{key} {n}" for key, n in counts.items()])
+
+
+def _rates(counts: dict[str, int], total: int) -> str:
+    """Few rates with their counts, many as a range."""
+    known = [float(rate.split()[0]) for rate in counts if rate != "unknown"]
+    if len(known) <= _KINDS:
+        return _counts(counts, total)
+    unknown = f", unknown {counts['unknown']}" if "unknown" in counts else ""
+    return f"{min(known):g} to {max(known):g} fps{unknown}"
 
 
 def _some(items: list[str], most: int = _SHOWN) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -120,7 +120,7 @@ def _draw_bars(ax: Axes, why: Explanation) -> None:
     ax.tick_params(axis="y", length=0)
     ax.tick_params(axis="x", labelsize=8)
     ax.spines[["top", "right", "left"]].set_visible(False)
-    _caption(ax, f"contributions; they sum to the decision value, {why.value:+.3f}")
+    _caption(ax, f"contributions; they sum to the decision value, {why.value:+.3f}", loc="right")
     ax.set_xlabel("against  ·  for", fontsize=8, color=_QUIET)
 
 
@@ -160,5 +160,5 @@ def _draw_poses(ax: Axes, why: Explanation) -> None:
     ax.set_axis_off()
 
 
-def _caption(ax: Axes, text: str) -> None:
-    ax.set_title(text, loc="left", fontsize=9, color=_QUIET)
+def _caption(ax: Axes, text: str, loc: Literal["left", "right"] = "left") -> None:
+    ax.set_title(text, loc=loc, fontsize=9, color=_QUIET)

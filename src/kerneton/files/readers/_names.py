@@ -13,6 +13,7 @@ with underscores and the side first.
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,6 +61,7 @@ _BODY = (  # names of joints of two bodies: person1_head, P2.Head, head_2
 )
 _CENTRES = {"head", "neck", "torso", "spine", "hips", "pelvis", "root", "hip_center", "palm", "wrist"}
 _OURS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_VOCABULARY = {joint for layout in LAYOUTS.values() for joint in layout.joints}
 
 
 def joint_names(raw: Sequence[str], *, ends: tuple[Spellings, Spellings] | None = None) -> list[str]:
@@ -74,7 +76,7 @@ def joint_names(raw: Sequence[str], *, ends: tuple[Spellings, Spellings] | None 
     """
     if (bodies := two_bodies(raw)) is not None:
         return [f"{joint}_{n}" for n, body in enumerate(bodies, 1) for joint in joint_names(body, ends=ends)]
-    if any(name.startswith("left_") for name in raw) and all(_OURS.fullmatch(name) for name in raw):
+    if any(name.startswith("left_") for name in raw) and not any(_foreign(name) for name in raw):
         return _unique(raw)  # the file already uses our names
     split = _sides([_tokens(name) for name in raw])
     sided, central = ends or (SIDED, CENTRAL)
@@ -92,6 +94,15 @@ def joint_names(raw: Sequence[str], *, ends: tuple[Spellings, Spellings] | None 
         kept = "_".join([side, *_words(core)] if side else _words(core)) or "joint"
         names.append(known.get((side, "".join(core)), kept))
     return _unique(names)
+
+
+def _foreign(name: str) -> bool:
+    """Whether a name is not ours, but a spelling of one of ours, or not written like ours."""
+    side, _, part = name.partition("_")
+    sided = side in ("left", "right") and bool(part)
+    core = (part if sided else name).replace("_", "")
+    spellings = itertools.chain(*(SIDED if sided else CENTRAL).values(), () if sided else TRUNK)
+    return not _OURS.fullmatch(name) or (core in spellings and name not in _VOCABULARY)
 
 
 def two_bodies(raw: Sequence[str]) -> list[list[str]] | None:

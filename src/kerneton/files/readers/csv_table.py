@@ -242,12 +242,16 @@ def _fps(times: array) -> float | None:
     known = np.unique(np.frombuffer(times)) if len(times) else np.empty(0)
     steps = np.diff(known[np.isfinite(known)])
     step = float(np.median(steps)) if len(steps) else 0.0
-    mean = float(np.mean(steps)) if len(steps) else 0.0
-    if abs(mean - step) < 0.01 * step:  # without gaps, the mean is more exact where times have few digits
-        step = mean
+    if step <= 1e-6:
+        return None
+    regular = steps[(steps > 0.5 * step) & (steps < 1.5 * step)]  # without gaps
+    mean = float(regular.mean()) if len(regular) else step
+    doubt = float(np.ptp(regular) / regular.sum()) if len(regular) else 0.0  # of times with few digits
     for unit in (1.0, 1e-3, 1e-6, 1e-9):
-        rate = round(1.0 / (step * unit), 6) if step > 1e-6 else 0.0
+        rate = round(1.0 / (mean * unit), 6)
         if 1.0 <= rate <= 1000.0:
+            if abs(rate - round(rate)) <= doubt * rate:
+                return float(round(rate))
             return round(rate, 2) if abs(rate - round(rate, 2)) < 2e-4 * rate else rate
     return None
 
