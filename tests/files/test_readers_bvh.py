@@ -241,7 +241,7 @@ def test_nan_values_are_missing_joints(tmp_path):
         (["LKNE", "RKNE", "LAMP"], ["left_knee", "right_knee", "lamp"]),
         (["C7", "T10", "Prop", "Prop"], ["c7", "t10", "prop", "prop_2"]),
         (["left_hand", "left_elbow"], ["left_hand", "left_elbow"]),
-        (["", "é"], ["joint", "joint_2"]),
+        (["", "é", "*"], ["joint", "é", "joint_2"]),
     ],
 )
 def test_joint_names(raw, expected):

@@ -171,7 +171,9 @@ def read(
     if name is None and is_folder(path):
         raise FormatError(f"{path}: a folder of recordings, not one recording")
     if name is None:
-        raise FormatError(f"{path}: unknown format; known formats are {', '.join(FORMATS)}")
+        from kerneton.files.readers._unknown import describe_unknown
+
+        raise FormatError(f"{path}: {describe_unknown(path, FORMATS)}")
     if layout is not None and name in _FIXED and len(reader(name).LAYOUT.joints) != len(layout.joints):
         name = "csv_table"
     module = reader(name)

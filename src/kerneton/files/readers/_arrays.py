@@ -31,7 +31,8 @@ def coordinates(array: np.ndarray, where: str) -> np.ndarray:
     """
     if array.dtype.kind not in "fiu" or array.ndim not in (3, 4) or array.shape[-1] not in (2, 3):
         got = f"{array.dtype} of shape {array.shape}"
-        raise FormatError(f"{where}: expected numbers of shape (frames, joints, 3), got {got}")
+        flat = "; reshape rows of numbers to joints" if array.ndim == 2 and array.dtype.kind in "fiu" else ""
+        raise FormatError(f"{where}: expected numbers of shape (frames, joints, 3), got {got}{flat}")
     if array.size == 0 or array.shape[-2] > MAX_JOINTS:
         raise FormatError(f"{where}: expected frames and 1 to {MAX_JOINTS} joints, got shape {array.shape}")
     dtype = np.float32 if array.dtype in (np.float16, np.float32) else np.float64

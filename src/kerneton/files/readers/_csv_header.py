@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from kerneton.data.layouts import Layout
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._text import MAX_JOINTS, shorten
+from kerneton.files.readers._text import MAX_JOINTS, parse, shorten
 
 _CONFIDENCE = "confidence|conf|c|score|visibility|vis|v|likelihood|presence|probability"
 ROLES = {
     "frame": {"frame", "frame_id", "frame_number", "frame_no", "frameid", "framenumber", "frame_index"},
-    "time": {"time", "timestamp", "t", "seconds", "sec", "time_s", "time_ms", "timestamp_ms", "ms"},
+    "time": {
+        *("time", "timestamp", "t", "seconds", "sec", "ms"),
+        *(
+            f"{word}_{unit}"
+            for word in ("time", "timestamp")
+            for unit in ("s", "ms", "us", "ns", "sec", "seconds")
+        ),
+    },
     "joint": {"joint", "joint_name", "jointname", "landmark", "keypoint", "marker", "bodypart", "joint_id"},
     "label": {"label", "action", "activity", "class", "gesture"},
     "subject": {"subject", "person", "actor", "participant", "subject_id", "user"},
@@ -23,8 +31,15 @@ ROLES = {
 _AFTER = re.compile(rf"(.+?)[_.:/\s-]+\(?([xyz]|{_CONFIDENCE})\)?", re.IGNORECASE)
 _CAMEL = re.compile(r"(.*[a-z0-9])([XYZ])")
 _BEFORE = re.compile(rf"([xyz]|{_CONFIDENCE})[_.:/\s-]*(\d+)|([xyz])[_.:/\s-]+(.+)", re.IGNORECASE)
+_UNIT = re.compile(
+    r"(?<=[xyz])\s*([\[(][^\])]{1,12}[\])]|[ _](mm|cm|m|px))$", re.IGNORECASE
+)  # head_x (mm), head_x_mm
+_NO_PLACE = re.compile(  # hip_rot_x, HipRotationX: a joint has other coordinates as well
+    r".*([_.:/\s-]((?i:rot|rotation|orientation|quat|quaternion|euler|vel|velocity|acc|acceleration))|"
+    r"[a-z0-9](Rot|Rotation|Orientation|Quat|Quaternion|Euler|Vel|Velocity|Acc|Acceleration))"
+)
 _PLACE = re.compile(r"[_.:/\s-]*(pos|position|loc|location)$", re.IGNORECASE)
-_MAX_NAME, _MAX_COLUMNS = 200, 20_000
+_MAX_NAME, _MAX_COLUMNS, _MAX_HEADER_ROWS = 200, 20_000, 4
 _AXES = ("x", "y", "z", "c")
 
 
@@ -57,7 +72,7 @@ def parse_header(cells: Sequence[str], where: str) -> Columns:
     columns = Columns(len(cells))
     bare = [-1, -1, -1, -1]
     for i, cell in enumerate(cells):
-        name = cell.strip().strip("\"'").strip()
+        name = _UNIT.sub("", cell.strip().strip("\"'").strip())
         plain = re.sub(r"[\s()\[\]-]+", "_", name.lower()).strip("_")
         role = next((role for role, names in ROLES.items() if plain in names), None)
         axis = _axis(plain)
@@ -82,6 +97,36 @@ def parse_header(cells: Sequence[str], where: str) -> Columns:
     return columns
 
 
+def find_header(
+    table: Iterator[tuple[int, list[str]]], first: tuple[int, list[str]], path: Path
+) -> tuple[int, Columns]:
+    """The line of the header and its meaning; ``first`` is the first row of a table, and words stand in it.
+
+    Names of joints and x, y, z may stand in two rows, with other words above, as pandas and DeepLabCut write them.
+
+    >>> rows = iter([(2, ["", "x", "y"]), (3, ["0", "1.5", "2"])])
+    >>> find_header(rows, (1, ["frame", "nose", ""]), Path("nod.csv"))[1].joints, next(rows)
+    ({'nose': [1, 2, -1, -1]}, (3, ['0', '1.5', '2']))
+    """
+    line, above = first
+    try:
+        return line, parse_header(above, f"{path}, line {line}")
+    except FormatError:
+        for _ in range(_MAX_HEADER_ROWS - 1):
+            line, cells = next(table, (line, []))
+            axes = [_axis(cell.strip()) is not None for cell in cells]
+            if len(cells) == len(above) and sum(axes) >= 2:
+                header, name = [], ""
+                for own, cell, axis in zip(above, cells, axes, strict=True):
+                    name = own if own.strip() else name  # pandas and spreadsheets leave repeated names blank
+                    header.append(f"{name}_{cell.strip()}" if axis else cell or own)
+                return line, parse_header(header, f"{path}, line {line}")
+            if all(parse(cell) is not None for cell in cells):
+                break
+            above = cells
+        raise
+
+
 def _axis(word: str) -> int | None:
     word = word.lower()
     if word in ("x", "y", "z"):
@@ -101,6 +146,8 @@ def _joint_axis(name: str) -> tuple[str, int] | None:
     else:
         return None
     index = _axis(axis)
+    if _NO_PLACE.fullmatch(joint):
+        return None
     joint = _PLACE.sub("", joint)
     return None if index is None or not joint else (joint, index)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -47,7 +48,8 @@ CENTRAL = {
 # Joints of the trunk from the pelvis up; how many there are decides which of ours they are.
 TRUNK = ("lowerback", "abdomen", "torso", "spine", "spine1", "spine2", "spine3")
 
-_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_LOWER = r"(?:[a-z]|[^\W\d_\x00-\x7f])"  # letters of other alphabets count as lower case
+_TOKEN = re.compile(rf"[A-Z]+(?!{_LOWER})|[A-Z]?{_LOWER}+|[0-9]+")
 _SIDE = {"left": "left", "l": "left", "right": "right", "r": "right"}
 _RIG = {"mixamorig", "bip", "valvebiped", "cc", "base", "def", "j", "c"}
 _LETTERED = {  # Plug-in Gait markers and ASF bones, which are known with one letter for the side
@@ -132,7 +134,8 @@ def _trunk(cores: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def _tokens(name: str) -> list[str]:
-    tokens = [token.lower() for token in _TOKEN.findall(name.rpartition(":")[2])]
+    name = unicodedata.normalize("NFC", name.rpartition(":")[2])
+    tokens = [token.lower() for token in _TOKEN.findall(name)]
     while any(token.isalpha() for token in tokens[1:]) and (tokens[0] in _RIG or tokens[0].isdigit()):
         tokens.pop(0)
     return [token.lstrip("0") or "0" if token.isdigit() else token for token in tokens]

@@ -7,6 +7,7 @@ import csv
 import io
 import itertools
 import math
+import re
 import stat
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +21,11 @@ MAX_BYTES = 1 << 29  # that a reader may allocate because a header says so
 LARGEST = 1e30  # coordinates beyond this overflow when squared in float32
 MAX_LINE = 1 << 20  # characters; more than a hundred thousand numbers
 MAX_JOINTS = 1000  # a body with face and fingers has a few hundred
-_MISSING = {"", "nan", "na", "n/a", "null", "none", "-"}
+_HEAD = 1 << 16  # bytes that show the encoding
+_MISSING = {"", "nan", "na", "n/a", "null", "none", "nil", "-", "--", "?", "missing", "-nan"}
+_MISSING |= {"#n/a", "#value!", "#num!", "#div/0!", "#ref!"}  # Excel
+_MISSING |= {"nan(ind)", "-nan(ind)", "1.#qnan", "1.#ind", "-1.#ind"}  # C and C++ on Windows
+_COMMENT = re.compile(r"\s*#(?!N/A|VALUE!|NUM!|DIV/0!|REF!)")
 
 
 def check_regular(path: Path) -> int:
@@ -59,8 +64,7 @@ def read_head(path: Path, size: int) -> bytes:
 def lines(path: Path, *, raw: bool = False) -> Iterator[tuple[int, str]]:
     """Line numbers from 1 and lines without their ends; blank lines are skipped. ``raw``: all lines, with their ends.
 
-    UTF-8, or UTF-16 with its byte order mark, with any line ends. Bytes that are not text become U+FFFD, which is
-    refused later, where a number or a name is expected.
+    UTF-8, UTF-16 with its byte order mark, or else the encoding of Western Windows, with any line ends.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "rows.txt"
@@ -68,7 +72,7 @@ def lines(path: Path, *, raw: bool = False) -> Iterator[tuple[int, str]]:
     >>> list(lines(file))
     [(1, '1 2'), (3, '3 4')]
     """
-    encoding = _encoding(read_head(path, 2))
+    encoding = _encoding(read_head(path, _HEAD))
     try:
         with path.open(encoding=encoding, errors="replace", newline="") as file:
             number = 0
@@ -151,12 +155,18 @@ def first_rows(head: bytes) -> list[list[str]]:
 
 
 def decode(head: bytes) -> str:
-    """Bytes as text: UTF-8, or UTF-16 with its byte order mark; bytes that are not text become U+FFFD."""
+    """Bytes as text: UTF-8, UTF-16 with its byte order mark, or else the encoding of Western Windows."""
     return head.decode(_encoding(head), errors="replace")
 
 
 def _encoding(head: bytes) -> str:
-    return "utf-16" if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    try:
+        codecs.getincrementaldecoder("utf-8-sig")().decode(head)  # a character that is cut off is no error
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8-sig"
 
 
 def starts_with_numbers(head: bytes, width: int, n_whole: int) -> bool:
@@ -190,10 +200,12 @@ def rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     delimiter: str | None = ""
     table = lines(path, raw=True)
     for line, text in table:
-        if text.isspace() or text.lstrip().startswith("#"):
+        if text.isspace() or _COMMENT.match(text):
             continue
         if delimiter == "":
             delimiter = _delimiter(text)
+            if re.fullmatch(r"sep=[,;\t]\s*", text, re.IGNORECASE):  # Excel's note to itself
+                continue
         if '"' in text and delimiter is not None:
             text = _whole_row(text, table, f"{path}, line {line}")
         try:
@@ -222,7 +234,7 @@ def _whole_row(text: str, rest: Iterator[tuple[int, str]], where: str) -> str:
 def first_row(head: bytes) -> list[str]:
     """The cells of the first row, from the start of a file."""
     for line in decode(head).splitlines():
-        if line.strip() and not line.lstrip().startswith("#"):
+        if line.strip() and not line.lstrip().startswith(("#", "sep=")):
             try:
                 return _split(line, _delimiter(line))
             except csv.Error:

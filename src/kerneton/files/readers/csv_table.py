@@ -5,11 +5,13 @@ row per joint and columns ``frame, joint, x, y, z``. Both may have columns for c
 computed), ``label``, ``subject`` and ``recording``, which distinguishes the recordings of one file. If the label changes within
 a recording, it becomes a long recording with segments; frames with an empty label belong to no segment. Columns of two bodies
 (``head_1_x``, ``P2_head_x``, ``person1.head.x``) become a pair (`kerneton.pair`). Without z, z = 0. Empty
-cells are missing joints. A table without header needs a layout, or names for its columns.
+cells are missing joints; rotations and velocities of joints (``hip_rot_x``) are left out. Times may be dates and clock times. Names of
+joints and x, y, z may stand in two rows, as pandas and DeepLabCut write them. A table without header needs a layout, or names for its columns.
 """
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import re
 from array import array
@@ -23,7 +25,7 @@ import numpy as np
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._csv_header import Columns, parse_header, parse_layout, rename
+from kerneton.files.readers._csv_header import Columns, find_header, parse_header, parse_layout, rename
 from kerneton.files.readers._names import joint_names, layout_of_names
 from kerneton.files.readers._text import (
     LARGEST,
@@ -38,6 +40,9 @@ from kerneton.files.readers._text import (
 
 WRITES = (".csv", ".tsv")
 NAMES_JOINTS, TAKES = True, ("layout", "columns")
+_CLOCK = re.compile(
+    r"(?:(\d{4})-(\d\d)-(\d\d)[T ]+)?(\d{1,2}):(\d\d):(\d\d(?:[.,]\d+)?)(?:Z|[+-]\d\d:?\d\d)?"
+)
 _NUMBERED = re.compile(r"((joint|keypoint|landmark|marker|point|kp|j)[_ ]?)?\d+", re.IGNORECASE)
 
 
@@ -95,7 +100,7 @@ def read(
     if columns is not None:
         meaning = parse_header(rename(first, columns, where), where)
     elif not bare:
-        meaning = parse_header(first, where)
+        line, meaning = find_header(table, start, path)
     elif layout is not None:
         meaning = parse_layout(len(first), layout, where)
     else:
@@ -143,7 +148,7 @@ def _take(
         label = cells[roles["label"]].strip(" \t")
         recording.label_at.append(recording.labels.setdefault(label, len(recording.labels)))
     if "time" in roles:
-        recording.times.append(number(cells, roles["time"], path, line))
+        recording.times.append(_seconds(cells, roles["time"], path, line))
     if meaning.point:
         frame = cells[roles.get("frame", roles.get("time", 0))].strip()
         joint = cells[roles["joint"]].strip()
@@ -154,6 +159,22 @@ def _take(
     values = _values(cells, meaning, path, line)
     recording.rows.fromlist(values)
     return len(values) + used
+
+
+def _seconds(cells: Sequence[str], i: int, path: Path, line: int) -> float:
+    """The time in one cell of a row: a number, or a clock time, with or without a date, in seconds."""
+    found = _CLOCK.fullmatch(cells[i].strip().strip('"'))
+    if found is None:
+        return number(cells, i, path, line)
+    days = 0
+    if found[1]:
+        try:
+            days = (
+                datetime.date(int(found[1]), int(found[2]), int(found[3])).toordinal() % 1000
+            )  # keeps digits
+        except ValueError as error:
+            raise FormatError(f"{path}, line {line}, column {i + 1}: no such date as {found[0]!r}") from error
+    return ((24 * days + int(found[4])) * 60 + int(found[5])) * 60 + float(found[6].replace(",", "."))
 
 
 def _values(cells: list[str], meaning: Columns, path: Path, line: int) -> list[float]:

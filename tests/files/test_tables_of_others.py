@@ -1,0 +1,123 @@
+"""Tables as spreadsheets, cameras and other programs write them: units in headers, rotations, dates, two header rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from kerneton.exceptions import FormatError
+from kerneton.files import readers
+
+
+def read_one(tmp_path, content, name="take.csv", **options):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    (take,) = readers.read(path, **options)
+    return take
+
+
+@pytest.mark.parametrize(
+    "header", ["head_x (mm)", "head_x [m]", "head_x_mm", "head x(px)", "Head.X (Meters)"]
+)
+def test_units_in_headers(tmp_path, header):
+    columns = [header, header.replace("x", "y", 1).replace("X", "Y", 1), "left_hand_x", "left_hand_y"]
+    take = read_one(tmp_path, ",".join(columns).replace("pyx", "px") + "\n1,2,3,4\n")
+    assert take.layout.joints[0] == "head"
+    assert_array_equal(take.joints[0, 0], [1, 2, 0])
+
+
+@pytest.mark.parametrize(
+    "pattern", ["{}_rot{}", "{}Rotation{}", "{}.rotation.{}", "{}_velocity_{}", "{} Orientation {}"]
+)
+def test_rotations_and_velocities_are_no_joints(tmp_path, pattern):
+    header = [f"head_{c}" for c in "xyz"] + [pattern.format("head", c) for c in "XYZ"]
+    header += [f"navel_{c}" for c in "xyz"]
+    take = read_one(tmp_path, ",".join(header) + "\n1,2,3,10,20,30,4,5,6\n")
+    assert take.layout.joints == ("head", "navel")
+    assert_array_equal(take.joints[0], [[1, 2, 3], [4, 5, 6]])
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "2024-01-01 23:59:{:06.3f}",
+        "2024-01-01T23:59:{:06.3f}Z",
+        "2024-01-01T23:59:{:06.3f}+02:00",
+        "9:15:{:06.3f}",
+    ],
+)
+def test_dates_and_clock_times(tmp_path, time):
+    rows = [f"{time.format(frame / 30)},1,2,3" for frame in range(20)]
+    assert read_one(tmp_path, "\n".join(["timestamp,head_x,head_y,head_z", *rows])).fps == 30
+    with pytest.raises(FormatError, match="line 2, column 1: no such date as"):
+        read_one(tmp_path, "time,head_x,head_y,head_z\n2024-13-01 10:00:00,1,2,3\n")
+
+
+@pytest.mark.parametrize(
+    "word", ["#N/A", "#VALUE!", "#DIV/0!", "-nan(ind)", "1.#QNAN", "-1.#IND", "?", "--", "missing"]
+)
+def test_words_of_spreadsheets_and_c_for_missing_values(tmp_path, word):
+    take = read_one(tmp_path, f"head_x,head_y,head_z\n1,2,3\n{word},2,3\n")
+    assert_array_equal(np.isnan(take.joints).all(axis=(1, 2)), [False, True])
+
+
+def test_the_separator_line_of_excel(tmp_path):
+    take = read_one(tmp_path, "sep=;\nhead_x;head_y;head_z\n1,5;2;3\n")
+    assert_array_equal(take.joints[0, 0], [1.5, 2, 3])
+    assert readers.detect_format(tmp_path / "take.csv") == "csv_table"
+
+
+def test_two_header_rows_of_pandas(tmp_path):
+    take = read_one(tmp_path, ",head,head,head,neck,,\nframe,x,y,z,x,y,z\n0,1,2,3,4,5,6\n1,1,2,3,4,5,7\n")
+    assert take.layout.joints == ("head", "neck")
+    assert_array_equal(take.joints[1], [[1, 2, 3], [4, 5, 7]])
+
+
+def test_three_header_rows_of_deeplabcut(tmp_path):
+    content = (
+        "scorer,DLC_mouse,DLC_mouse,DLC_mouse,DLC_mouse,DLC_mouse,DLC_mouse\n"
+        "bodyparts,nose,nose,nose,tail_base,tail_base,tail_base\n"
+        "coords,x,y,likelihood,x,y,likelihood\n"
+        "0,10,20,0.9,30,40,0.2\n1,11,20,0.9,30,41,1.0\n"
+    )
+    take = read_one(tmp_path, content)
+    assert take.layout.joints == ("nose", "tail_base")
+    assert_array_equal(take.joints[1], [[11, 20, 0], [30, 41, 0]])
+    assert_allclose(take.confidence, [[0.9, 0.2], [0.9, 1.0]])
+
+
+def test_other_words_before_the_numbers_are_still_an_error_of_the_first_line(tmp_path):
+    with pytest.raises(FormatError, match=r"take\.csv, line 1: no columns like left_wrist_x"):
+        read_one(tmp_path, "my,table\nof,things\n1,2\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_names_in_other_alphabets(tmp_path, encoding):
+    header = "label,Tête x,Tête y,Tête z,Épaule_gauche_x,Épaule_gauche_y,Épaule_gauche_z"
+    take = read_one(tmp_path, f"{header}\ncafé,1,2,3,4,5,6\n".encode(encoding))
+    assert take.layout.joints == ("tête", "épaule_gauche")
+    assert take.label == "café"
+
+
+def test_names_in_chinese(tmp_path):
+    take = read_one(tmp_path, "头_x,头_y,头_z,左手_x,左手_y,左手_z\n1,2,3,4,5,6\n")
+    assert take.layout.joints == ("头", "左手")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.csv", b"", "an empty file"),
+        ("a.xlsx", b"PK\x03\x04" + b"\0" * 60, "save the sheet as CSV"),
+        ("a.zip", b"PK\x03\x04" + b"\0" * 60, "unpack it first"),
+        ("a.mat", b"MATLAB 5.0 MAT-file" + b" " * 100, "write the joints as CSV"),
+        ("a.fbx", b"Kaydara FBX Binary  \0" + b"\0" * 60, "export it as BVH"),
+        ("a.mp4", b"\0\0\0\x20ftypisom" + b"\0" * 100, "pose estimator"),
+        ("a.json", b'{"frames": []}', "known formats are npz, .*of JSON files, those of OpenPose"),
+        ("a.bin", bytes(range(100)), "unknown format; known formats are npz"),
+    ],
+)
+def test_files_that_are_no_recordings_say_what_to_do(tmp_path, name, content, says):
+    with pytest.raises(FormatError, match=rf"{name}: .*{says}"):
+        read_one(tmp_path, content, name)
