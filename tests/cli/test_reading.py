@@ -202,3 +202,52 @@ def test_a_file_that_is_not_there_is_left_out(folder, tmp_path, capsys):
     captured = capsys.readouterr()
     assert "1 of 2 files cannot be read" in captured.err
     assert len(json.loads(captured.out)) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--preset", "secret"], "preset must be one of 'tensor', 'auto', 'paper', 'exact', got 'secret'"),
+        (["--kernel", "rbf"], "kernel must be one of"),
+        (["--set", "machine__Q=1"], "no parameter 'machine__Q'"),
+        (["--device", "abacus"], "--device abacus: there is no such device here"),
+        (["--layout", "openni16"], "no layout 'openni16' (did you mean openni15?)"),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "evaluate"])
+def test_wrong_options_are_refused_before_the_files_are_read(
+    folder, tmp_path, capsys, command, options, message
+):
+    pytest.importorskip("torch")
+    (folder / "wave" / "broken.csv").write_text("head_x,head_y\nnot a number,1\n")
+    assert main([command, str(folder), *options, "--json", str(tmp_path / "a.json")]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert "None" not in error.replace("'None'", "")
+
+
+def test_recordings_without_any_label_say_where_labels_come_from(folder, tmp_path, capsys):
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    for i, file in enumerate(sorted(folder.rglob("*.csv"))):
+        recordings = [r.replace(label=None, subject=None) for r in readers.read(file)]
+        readers.write(flat / f"{i}.csv", recordings)
+    for command in ("fit", "evaluate"):
+        assert main([command, str(flat), "--json", str(tmp_path / "a.json")]) == 1
+        assert "have no label; labels come from folders LABEL/SUBJECT/FILE" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("default")
+def test_prediction_names_a_misspelt_joint(model, tmp_path, capsys):
+    (wave,) = make_actions(["wave"], n_subjects=1, n_takes=1, random_state=9)
+    readers.write(tmp_path / "odd.csv", [wave])
+    text = (tmp_path / "odd.csv").read_text().replace("right_hand", "rigth_hand")
+    (tmp_path / "odd.csv").write_text(text)
+    assert main(["predict", str(model), str(tmp_path / "odd.csv")]) == 0
+    error = capsys.readouterr().err
+    assert "has a joint 'rigth_hand' where 'right_hand' is expected: misspelt?" in error
+    assert "--rename OLD=NEW corrects a name" in error
+    argv = ["predict", str(model), str(tmp_path / "odd.csv"), "--rename", "rigth_hand=right_hand"]
+    assert main(argv) == 0
+    assert "misspelt" not in capsys.readouterr().err

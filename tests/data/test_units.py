@@ -110,6 +110,15 @@ def test_a_model_keeps_axes_and_the_unit_that_data_do_not_show(people):
     assert_allclose(back.joints, lying.joints, atol=1e-6)
     assert (done.kept, done.said) == (("up", "flip"), ())
     assert "z was up and became y (as in training; override with --up)" in done.notes
+    (hint,) = differences(recording_facts(people), [back], done)
+    assert "where z is up: if so, give --up=y" in hint
+    assert not hint.endswith("flip")
+    (upright,), done = to_convention(changed(people[:1], factor=1000), kept=kept)
+    (hint,) = differences(recording_facts(people), [upright], done)
+    assert hint.endswith("if so, give --up=y --no-flip")
+    assert to_convention(changed(people[:1], factor=1000), kept=kept, up="y", flip=False)[1].notes == [
+        "coordinates were millimetres and became metres (detected from the data; override with --unit)"
+    ]
     told = differences(recording_facts(people), [back])
     assert told == ["bodies are aligned with -z, but with y in training: is the axis right (--up)?"]
     unnamed = strange.replace(layout=None)

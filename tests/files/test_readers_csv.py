@@ -14,8 +14,7 @@ from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files import readers
 from kerneton.files.readers import csv_table
 from kerneton.files.readers._csv_header import parse_header
-from kerneton.files.readers._layouts import layout_of_names
-from kerneton.files.readers._names import joint_names
+from kerneton.files.readers._names import joint_names, layout_of_names
 
 
 def put(tmp_path, content, name="take.csv"):

@@ -52,6 +52,11 @@ def load_data(args: argparse.Namespace, **options: Any) -> SkeletonDataset:
         )
     data = load_recordings(args.data, args, **options)
     tell_conversion(data.conversion, args)
+    if not any(s.label is not None or s.segments for s in data):
+        raise DataError(
+            f"{len(data)} of {len(data)} recordings have no label; labels come from folders LABEL/SUBJECT/FILE, "
+            "from file names with --pattern, or from a table with --index"
+        )
     return one_skeleton(data, args)
 
 
@@ -102,6 +107,21 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", metavar="NAME", help="cuda for the GPU (default: the CPU)")
 
 
+def check_device(args: argparse.Namespace) -> None:
+    """Refuse a device that is not there, before anything is read."""
+    if args.device is None:
+        return
+    from kerneton.kernels.batches import torch_for
+
+    try:
+        torch_for(args.device)
+    except ParameterError as error:
+        raise ParameterError(
+            f"--device {args.device}: there is no such device here; --device cuda needs a GPU that PyTorch sees, "
+            "without --device the CPU computes"
+        ) from error
+
+
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
     """A Dask cluster; `client_of` connects to it."""
     parser.add_argument(
@@ -143,8 +163,12 @@ def all_cores() -> Any:
 
 def make_model(args: argparse.Namespace, **options: Any) -> Recognizer:
     """The recogniser that the options of `add_model` describe; ``options`` are passed to `make_recognizer`."""
-    from kerneton.recognize.presets import make_recognizer
+    from kerneton.data.validation import check_choice
+    from kerneton.recognize.presets import PRESETS, make_recognizer
 
+    check_device(args)
+    if args.preset is not None:
+        check_choice("preset", args.preset, PRESETS)
     names = ("preset", "kernel", "view")
     chosen = {name: value for name in names if (value := getattr(args, name)) is not None}
     if args.settings and not chosen:

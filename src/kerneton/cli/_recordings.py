@@ -30,16 +30,19 @@ def read_recordings(
 ) -> list[tuple[str, SkeletonSequence]]:
     """Every recording in the files and folders, with its path; all broken files are reported in one error.
 
-    Axes that are not given are those of the recordings that ``model`` was trained on; ``read_all`` may read on a cluster.
+    Axes that are not given are those of the recordings that ``model`` was trained on, with warnings where recordings differ from
+    these; ``read_all`` may read on a cluster.
     """
     from kerneton.data.sequence import UNIT_WORDS
     from kerneton.data.units import settle
     from kerneton.data.validation import grouped
     from kerneton.files.readers import file_problem, read_all_here
-    from kerneton.recognize.sensors import kept_conventions
+    from kerneton.files.readers._names import named_layout
+    from kerneton.recognize.sensors import differences, kept_conventions
 
     files = [file for path in paths for file in _files(Path(path))]
     options = reading_options(args)
+    options["layout"] = named_layout(options["layout"])
     axes = {name: options.pop(name) for name in ("unit", "up", "flip")}
     found, broken = [], []
     contents = (read_all or read_all_here)(files, options)
@@ -67,7 +70,29 @@ def read_recordings(
     ):
         units = f"{UNIT_WORDS[conversion.unit]}, those of training were in {UNIT_WORDS[kept.unit or 'm']}"
         warnings.warn(f"recordings are in {units}; both became metres (override with --unit)", stacklevel=2)
+    if model is not None:
+        _warn_misspelt(model, sequences)
+    for difference in differences(model_facts(model), sequences, conversion):
+        warnings.warn(difference, stacklevel=2)
     return [(str(file), sequence) for (file, *_), sequence in zip(found, sequences, strict=True)]
+
+
+def _warn_misspelt(model: Recognizer, sequences: Sequence[SkeletonSequence]) -> None:
+    """Warn of joints that are named nearly like those of the model, which would be replaced by their neighbours."""
+    from kerneton.data.validation import describe, grouped, layout_difference
+
+    if model.layout_ is None:
+        return
+    odd = []
+    for i, sequence in enumerate(sequences):
+        difference = (
+            layout_difference(sequence.layout, model.layout_) if sequence.layout is not None else None
+        )
+        if difference is not None and "misspelt" in difference:
+            odd.append((describe(sequence, i), difference))
+    if odd:
+        count = f"{len(odd)} of {len(sequences)} recordings"
+        warnings.warn(f"{count}: {grouped(odd)}; --rename OLD=NEW corrects a name", stacklevel=3)
 
 
 def usable(
@@ -92,14 +117,6 @@ def usable(
             raise DataError(message)
         warnings.warn(message, stacklevel=2)
     return kept
-
-
-def warn_differences(model: Recognizer, recordings: list[SkeletonSequence]) -> None:
-    """Warn where recordings have another frame rate or size than those that the model was trained on."""
-    from kerneton.recognize.sensors import differences
-
-    for difference in differences(model_facts(model), recordings):
-        warnings.warn(difference, stacklevel=2)
 
 
 def model_facts(model: Recognizer | None) -> dict[str, Any]:

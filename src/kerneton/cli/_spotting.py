@@ -17,6 +17,7 @@ def fit_spotting(args: argparse.Namespace) -> Output:
     from kerneton.stream.spotter import spotter_of
 
     rate = None if args.false_alarms is None else alarms_per_hour(args.false_alarms)
+    model = make_model(args, progress=progress_of(args))
     data = load_data(args)
     summary = summarize(data)
     for warning in summary.warnings:
@@ -25,7 +26,6 @@ def fit_spotting(args: argparse.Namespace) -> Output:
     bare = sum(not r.segments for r in data)
     if 0 < bare < len(data):
         warnings.warn(f"{bare} recordings without segments are left out", stacklevel=1)
-    model = make_model(args, progress=progress_of(args))
     with all_cores():
         takes = [r for r in data if r.segments] or data
         model.fit_spotting(takes, unlabelled=quiet, false_alarms=rate)

@@ -49,7 +49,12 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Load, evaluate, report."""
-    data, model = load_data(args), make_model(args)
+    from kerneton.data.validation import check_choice
+    from kerneton.datasets.protocols import PROTOCOLS
+
+    if args.protocol is not None:
+        check_choice("protocol", args.protocol, PROTOCOLS)
+    model, data = make_model(args), load_data(args)
     # Splits that run in parallel already share the cores.
     with all_cores() if args.jobs == 1 else contextlib.nullcontext():
         report = _evaluate_for_page(args, model, data) if args.html else _evaluate(args, model, data)

@@ -7,7 +7,7 @@ from typing import Any
 
 from kerneton.cli import Output, add_command
 from kerneton.cli._options import all_cores
-from kerneton.cli._recordings import add_choice, add_reading_options, read_one, warn_differences
+from kerneton.cli._recordings import add_choice, add_reading_options, read_one
 
 _EXAMPLES = """\
   kerneton explain model.kern wave.bvh
@@ -42,7 +42,6 @@ def run(args: argparse.Namespace) -> Output:
 
     model = load(args.model)
     recording = read_one(args.file, args.recording, args, model)
-    warn_differences(model, [recording])
     (recording,) = model.adapt([recording])
     with all_cores():
         why = model.explain(recording, args.label, versus=args.versus)

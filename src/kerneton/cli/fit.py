@@ -96,11 +96,11 @@ def run(args: argparse.Namespace) -> Output:
 
     start = time.perf_counter()
     with all_cores(), client_of(args) as client:
+        model = make_model(args, calibrate=True, false_alarm=args.false_alarm, progress=progress_of(args))
         data = _single_precision(load_data(args, **reading_on(client, args)))
         summary = summarize(data)
         for warning in summary.warnings:
             warnings.warn(warning, stacklevel=1)
-        model = make_model(args, calibrate=True, false_alarm=args.false_alarm, progress=progress_of(args))
         large = {"client": client, "scratch": args.scratch}
         try:
             model.fit(data, data.labels, **large)

@@ -9,8 +9,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, add_command, encodable, printable
-from kerneton.cli._options import add_device, add_scheduler, all_cores, client_of, reading_on
-from kerneton.cli._recordings import add_reading_options, read_recordings, usable, warn_differences
+from kerneton.cli._options import add_device, add_scheduler, all_cores, check_device, client_of, reading_on
+from kerneton.cli._recordings import add_reading_options, read_recordings, usable
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonSequence
@@ -58,10 +58,10 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.recognize.model_reader import load
     from kerneton.report.tables import aligned, percent
 
+    check_device(args)
     model = load(args.model).set_params(device=args.device)
     with all_cores(), client_of(args) as client:
         given = read_recordings(args.files, args, model, **reading_on(client, args))
-        warn_differences(model, [sequence for _, sequence in given])
         found = usable(given, model.adapt, args)
         if args.new_sensor:
             from kerneton.recognize.sensors import centred_on

@@ -8,6 +8,7 @@ from typing import Any
 
 from kerneton.cli import Output, add_command
 from kerneton.cli._recordings import add_choice, add_reading_options, read_one
+from kerneton.exceptions import ParameterError
 
 _EXAMPLES = """\
   kerneton show wave.bvh -o wave.gif
@@ -34,7 +35,11 @@ def add_parser(subparsers: Any) -> None:
         help="file to write (default: the recording's name, as .gif)",
     )
     parser.add_argument(
-        "--poses", metavar="N", type=int, default=8, help="poses in a still picture (default: 8)"
+        "--poses",
+        metavar="N",
+        type=int,
+        default=8,
+        help="poses in a still picture (default: 8)",
     )
     parser.add_argument(
         "--title", metavar="TEXT", help="title of the picture (default: name, label and subject)"
@@ -47,6 +52,8 @@ def run(args: argparse.Namespace) -> Output:
     """Read and draw."""
     from kerneton.report.animation import animate, contact_sheet
 
+    if args.poses < 1:
+        raise ParameterError(f"--poses must be a positive whole number, got {args.poses}")
     recording = read_one(args.file, args.recording, args)
     path = args.output or Path(Path(args.file).stem + ".gif")
     if path.suffix.lower() in (".gif", ".mp4"):

@@ -109,6 +109,7 @@ def load_folder(
     if pattern is not None and index is not None:
         raise ParameterError("give a pattern or an index, not both")
     fits = None if pattern is None else _compile(pattern)
+    layout = readers.named_layout(layout)
     if is_folder(root):
         by_place = find_entries if pattern is not None else listed_entries
         entries = list(by_place(root) if index is None else _indexed(root, Path(index)))

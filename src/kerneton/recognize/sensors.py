@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.mapping import adapted
-from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.units import AXES, UNITS, Conventions, find_conventions
+from kerneton.data.sequence import Conversion, SkeletonSequence
+from kerneton.data.units import AXES, UNITS, Conventions, find_conventions, turn_up
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import DataError
 from kerneton.kernels.signals import FAST, SIGNALS
@@ -91,8 +91,12 @@ def kept_conventions(facts: Mapping[str, Any]) -> Conventions | None:
     return Conventions(unit, up, flip)
 
 
-def differences(facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence]) -> list[str]:
+def differences(
+    facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence], done: Conversion | None = None
+) -> list[str]:
     """How recordings differ from the training recordings of a model, as a model file stores these; one sentence each.
+
+    ``done`` is how the recordings were converted.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> data = make_actions(["wave"], n_subjects=2, n_takes=1)
@@ -118,11 +122,29 @@ def differences(facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence]
             size = f"another size than the {height:.3g} m of training"
             notes.append(f"{odd} {total} show bodies of {size}: is the unit right (--unit)?")
     found = find_conventions(recordings)
-    if facts.get("up") == "y" and found.up not in (None, "y"):
+    if facts.get("up") == "y" and found.up not in (None, "y") and done is not None and "up" in done.kept:
+        options = [f"--up={axis_before(found.up, done.up or 'y')}"]
+        if found.mirrored and "flip" in done.kept:
+            options.append("--no-flip" if done.flip else "--flip")
+        notes.append(
+            f"bodies lie, or have other axes than the training recordings, where {done.up} is up: "
+            f"if so, give {' '.join(options)}"
+        )
+    elif facts.get("up") == "y" and found.up not in (None, "y"):
         notes.append(f"bodies are aligned with {found.up}, but with y in training: is the axis right (--up)?")
     elif facts.get("mirrored") is False and found.mirrored:
         notes.append("left and right seem exchanged, but not in training: are the axes left-handed (--flip)?")
     return notes
+
+
+def axis_before(axis: str, up: str) -> str:
+    """Which axis became this one when `turn_up` turned the axis ``up``.
+
+    >>> axis_before("y", "z"), axis_before("-z", "z")
+    ('z', 'y')
+    """
+    vectors = {name: np.eye(3)["xyz".index(name[-1])] * (-1 if name[0] == "-" else 1) for name in AXES}
+    return next(name for name in AXES if np.array_equal(turn_up(vectors[name], up), vectors[axis]))
 
 
 def _known(value: Any) -> float | None:
