@@ -50,6 +50,16 @@ def test_batches(path, kernel, power):
         )
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sigma_span", [None, 4.0, 40.0])
+def test_a_displacement_kernel_sees_no_company(sigma_span, dtype):
+    X = walks((60, 53, 30, 11, 4), 5, dtype=dtype)
+    kernel = DCK(power=0.3, sigma_span=sigma_span)
+    expected = kernel.set_params(batch_size=32).fit_transform(X)
+    for size in (1, 2, 7):
+        assert_array_equal(kernel.set_params(batch_size=size).fit_transform(X), expected)
+
+
 @pytest.mark.parametrize("sigma_span", [None, 4.0, 40.0])
 @pytest.mark.parametrize(("power", "bar"), [(0.3, 1e-4), (0.5, 1e-6), (0.85, 1e-6), (1.0, 1e-5)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -106,15 +106,20 @@ def harmonic_sums(
         )
         return _pairs(_all_sums(x, z, omegas, weights), pairs) - _same_time(phi, z)
 
-    xp, like = namespace_of(x), x
-    if x.shape[1] <= _FEW_FRAMES:  # the terms s = s' outweigh the others: what is left of them must be exact
-        x, z = (as_dtype_of(a, xp.ones(1, dtype=xp.float64)) for a in (x, z))
+    def exact(x: Any, z: Any) -> Any:
+        if x.shape[1] > _FEW_FRAMES:
+            return sums(x, z)
+        one = namespace_of(x).ones(1, dtype=namespace_of(x).float64)
+        # The terms s = s' outweigh the others: what is left of them must be exact.
+        return as_dtype_of(sums(as_dtype_of(x, one), as_dtype_of(z, one)), x)
+
     if is_torch(x):
-        result = sums(x, z)
-    else:  # one recording at a time: it stays in the processor's cache
-        result = np.concatenate([sums(x[i : i + 1], z[i : i + 1]) for i in range(len(x))])
+        result = exact(x, z)
+    else:  # one recording at a time, without padding: it stays in the processor's cache, whatever it shares a batch with
+        ends = x.shape[1] - np.argmax(z.any(axis=2)[:, ::-1], axis=1)
+        result = np.concatenate([exact(x[i : i + 1, :n], z[i : i + 1, :n]) for i, n in enumerate(ends)])
     # One frame makes no pair: zero, and not what rounding leaves, which a power would enlarge.
-    return as_dtype_of(result, like) * (x.shape[1] > 1)
+    return result * (x.shape[1] > 1)
 
 
 def banded_sums(
