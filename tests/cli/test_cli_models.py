@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -315,7 +317,23 @@ def test_explain_another_label(model, new, capsys):
 # show
 
 
-@pytest.mark.parametrize(("name", "start"), [("a.gif", b"GIF8"), ("a.png", b"\x89PNG"), ("a.svg", b"<?xml")])
+@pytest.mark.parametrize("command", ["show", "explain"])
+def test_pictures_whose_name_says_no_format(command, model, new, tmp_path):
+    argv = [command, *([str(model)] if command == "explain" else []), str(new / "bow.npz")]
+    assert main([*argv, "-o", str(tmp_path / "picture")]) == 0
+    assert (tmp_path / "picture").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in tmp_path.iterdir()] == ["picture"]
+    done = subprocess.run(
+        [sys.executable, "-m", "kerneton", *argv, "-q", "-o", "/dev/stdout"], capture_output=True
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("a.gif", b"GIF8"), ("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a", b"\x89PNG")],
+)
 def test_show(new, tmp_path, capsys, name, start):
     (recording,) = read(new / "bow.npz")
     short = recording.replace(joints=recording.joints[:6], confidence=None)

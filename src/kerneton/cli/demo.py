@@ -68,10 +68,9 @@ def run(args: argparse.Namespace) -> Output:
     """Generate, train, test, draw."""
     from kerneton.data.sequence import SkeletonDataset
     from kerneton.datasets import make_actions
-    from kerneton.files.output import replacing
     from kerneton.recognize.presets import make_recognizer
     from kerneton.report.evaluation import evaluate
-    from kerneton.report.pictures import plot_skeleton
+    from kerneton.report.pictures import plot_skeleton, save_figure
 
     start = time.perf_counter()
     known = make_actions(n_subjects=args.subjects, n_takes=args.takes)
@@ -91,8 +90,7 @@ def run(args: argparse.Namespace) -> Output:
         ),
     }
     for name, figure in figures.items():
-        with replacing(args.output / name) as temporary:
-            figure.savefig(temporary, dpi=150)
+        save_figure(figure, args.output / name)
     report.to_html(args.output / "report.html", data)
     file = _write_recordings(args.output, known, new)
     files = [str(args.output / name) for name in (*figures, "report.html", "recordings", "new-person")]

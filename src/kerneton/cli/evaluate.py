@@ -63,15 +63,15 @@ def run(args: argparse.Namespace) -> Output:
 
 def _write(report: Report, data: SkeletonDataset, args: argparse.Namespace) -> None:
     """Write the requested files."""
-    from kerneton.files.output import replacing
 
     if args.html:
         report.to_html(args.html, data, command=args.command_line)
     if args.markdown:
         report.to_markdown(args.markdown)
     if args.plot:
-        with replacing(args.plot) as temporary:
-            report.plot().savefig(temporary, dpi=150)
+        from kerneton.report.pictures import save_figure
+
+        save_figure(report.plot(), args.plot)
 
 
 def _evaluate(args: argparse.Namespace, model: Any, data: SkeletonDataset, **options: Any) -> Report:

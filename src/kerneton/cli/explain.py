@@ -36,8 +36,6 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, explain, draw."""
-    from kerneton.exceptions import ParameterError
-    from kerneton.files.output import replacing
     from kerneton.recognize.model_reader import load
 
     model = load(args.model)
@@ -49,10 +47,8 @@ def run(args: argparse.Namespace) -> Output:
     if why.probability is not None and model.predictions([recording])[0].unknown:
         text += "\n  remark   unlike anything seen in training"
     if args.output:
-        with replacing(args.output) as temporary:
-            try:
-                why.plot().savefig(temporary, dpi=150)
-            except ValueError as error:
-                raise ParameterError(f"{args.output}: cannot write it; choose .png, .svg or .pdf") from error
+        from kerneton.report.pictures import save_figure
+
+        save_figure(why.plot(), args.output)
         text += f"\nwrote {args.output}"
     return Output(text, why.to_dict())

@@ -18,7 +18,7 @@ from kerneton.data.validation import check_positive
 from kerneton.exceptions import MissingExtraError, ParameterError, import_extra
 from kerneton.files.output import replacing
 from kerneton.report.body import COLOURS, Body
-from kerneton.report.pictures import draw_legend
+from kerneton.report.pictures import draw_legend, save_figure
 from kerneton.report.scene import Scene
 
 if TYPE_CHECKING:
@@ -64,14 +64,8 @@ def contact_sheet(
     for ax, t in zip(grid.ravel(), chosen, strict=False):
         Canvas(ax, scene, letters=8).show(t)
     _head_line(figure, scene, title, 1 - 0.4 * band)
-    path = Path(path)
-    with replacing(path) as temporary:
-        try:
-            figure.savefig(temporary, dpi=_DPI)
-        except ValueError as error:
-            message = f"{path}: cannot write {path.suffix!r}; choose .png, .svg or .pdf"
-            raise ParameterError(message) from error
-    return path
+    save_figure(figure, path, _DPI)
+    return Path(path)
 
 
 def animate(

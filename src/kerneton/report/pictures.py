@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -168,9 +169,16 @@ def plot_sweep(
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150, **options: Any) -> None:
-    """Write a figure, whole or not at all; missing folders are made. Options go to ``figure.savefig``."""
+    """Write a figure, whole or not at all; missing folders are made. Options go to ``figure.savefig``.
+
+    The ending of the name is the format; without one (``/dev/stdout``) it is PNG.
+    """
+    suffix = Path(path).suffix
     with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=dpi, **options)
+        try:
+            figure.savefig(temporary, dpi=dpi, **{"format": suffix[1:] or "png", **options})
+        except ValueError as error:
+            raise ParameterError(f"{path}: cannot write {suffix!r}; choose .png, .svg or .pdf") from error
 
 
 class _Row(NamedTuple):

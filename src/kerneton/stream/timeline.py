@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kerneton.data.segments import Segment
 from kerneton.exceptions import import_extra
-from kerneton.files.output import replacing
+from kerneton.report.pictures import save_figure
 from kerneton.stream.detection import Detection
 
 _COLOURS = (
@@ -57,8 +57,7 @@ def draw_timeline(
     handles = [axes.barh(0, 0, color=c, label=label) for label, c in shade.items()]
     if handles:
         figure.legend(handles=handles, ncols=min(len(handles), 6), loc="outside lower center", frameon=False)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=110)
+    save_figure(figure, path, 110)
 
 
 def timeline_svg(
