@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -251,3 +252,33 @@ def test_prediction_names_a_misspelt_joint(model, tmp_path, capsys):
     argv = ["predict", str(model), str(tmp_path / "odd.csv"), "--rename", "rigth_hand=right_hand"]
     assert main(argv) == 0
     assert "misspelt" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "explain"])
+def test_pictures_of_unknown_kinds_are_refused_before_the_work(model, folder, tmp_path, capsys, command):
+    target = tmp_path / "why.docx"
+    (folder / "wave" / "broken.csv").write_text("head_x,head_y\nnot a number,1\n")
+    argv = {
+        "evaluate": ["evaluate", str(folder), "--plot", str(target)],
+        "explain": ["explain", str(model), str(folder / "wave" / "broken.csv"), "-o", str(target)],
+    }
+    assert main(argv[command]) == 1
+    assert (
+        capsys.readouterr().err
+        == f"kerneton: error: {target}: cannot write '.docx'; choose .png, .svg or .pdf\n"
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_figures_are_printed_although_the_file_cannot_be_written(model, folder, capsys, command):
+    (one, *_) = sorted(folder.rglob("*.csv"))
+    argv = {
+        "fit": ["fit", str(folder), "--kernel", "sck", "-o", "/dev/full"],
+        "predict": ["predict", str(model), str(one), "--csv", "/dev/full"],
+    }
+    assert main(argv[command]) == 1
+    told = capsys.readouterr()
+    assert {"fit": "held-out", "predict": "probability %"}[command] in told.out
+    assert "/dev/full: No space left on device" in told.err

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from typing import Any, TextIO, TypeVar
 
-from kerneton.exceptions import KernetonError
+from kerneton.exceptions import KernetonError, ParameterError
 from kerneton.files.output import write_text
 
 Item = TypeVar("Item")
@@ -33,6 +33,7 @@ _REPEAT = 10.0  # seconds between two lines in a file or log
 
 _OUTPUTS = ("json", "csv", "output", "target", "html", "markdown", "plot")
 _INPUTS = ("data", "files", "file", "model", "source", "path", "index")
+_STILL = ("", ".png", ".svg", ".pdf", ".jpg", ".jpeg")  # kinds of pictures; without an ending PNG
 _FILL_FOLDERS = ("demo", "reproduce", "cut", "convert")  # commands whose output may be a folder
 # Control characters other than tab and newline, marks that change the direction of text, and bytes that are not text.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -192,6 +193,9 @@ def check_arguments(args: argparse.Namespace) -> None:
     for name in _OUTPUTS:
         path = given.get(name)
         if path:
+            drawn = name == "plot" or (command, name) == ("explain", "output")
+            if drawn and (kind := os.path.splitext(path)[1]).lower() not in _STILL:
+                raise ParameterError(f"{path}: cannot write {kind!r}; choose .png, .svg or .pdf")
             fills = command in _FILL_FOLDERS and name in ("output", "target")
             is_folder = fills and (os.path.isdir(path) or not os.path.splitext(path)[1])
             (folders if is_folder else outputs).append(path)

@@ -7,6 +7,7 @@ import warnings
 
 from kerneton.cli import Output
 from kerneton.cli._options import all_cores, load_data, load_recordings, make_model, progress_of
+from kerneton.cli.fit import write_model
 from kerneton.exceptions import ParameterError
 
 
@@ -31,15 +32,19 @@ def fit_spotting(args: argparse.Namespace) -> Output:
         model.fit_spotting(takes, unlabelled=quiet, false_alarms=rate)
     done = None if data.conversion is None else data.conversion.to_dict()
     model.training_ = training_summary(data) | {"conventions": recording_facts(data) | {"conversion": done}}
-    model.save(args.output)
     spotter = spotter_of(model)
     figures = spotter.held_out_
     text = (
         f"{str(summary).splitlines()[0]}\nlearnt {', '.join(spotter.classes_)}; on held-out training subjects: precision "
-        f"{figures['precision']:.2f}, recall {figures['recall']:.2f}, F1 {figures['f1']:.2f}\nwrote {args.output}"
+        f"{figures['precision']:.2f}, recall {figures['recall']:.2f}, F1 {figures['f1']:.2f}"
     )
-    facts = {"file": str(args.output), "held_out": figures, "labels": list(spotter.classes_)}
-    return Output(text, {**facts, "data": summary.to_dict()})
+    facts = {
+        "file": str(args.output),
+        "held_out": figures,
+        "labels": list(spotter.classes_),
+        "data": summary.to_dict(),
+    }
+    return Output(text, facts, lambda: write_model(model, args, facts))
 
 
 def alarms_per_hour(text: str) -> float:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, add_command
 from kerneton.cli._options import all_cores
 from kerneton.cli._recordings import add_choice, add_reading_options, read_one
+
+if TYPE_CHECKING:
+    from kerneton.report.explanation import Explanation
 
 _EXAMPLES = """\
   kerneton explain model.kern wave.bvh
@@ -46,9 +49,14 @@ def run(args: argparse.Namespace) -> Output:
     text = str(why)
     if why.probability is not None and model.predictions([recording])[0].unknown:
         text += "\n  remark   unlike anything seen in training"
+    return Output(text, why.to_dict(), lambda: _draw(why, args))
+
+
+def _draw(why: Explanation, args: argparse.Namespace) -> None:
+    """Write the picture, if one is wanted."""
     if args.output:
         from kerneton.report.pictures import save_figure
 
         save_figure(why.plot(), args.output)
-        text += f"\nwrote {args.output}"
-    return Output(text, why.to_dict())
+        if not args.quiet and args.json != "-":
+            print(f"wrote {args.output}")

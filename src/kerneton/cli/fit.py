@@ -24,6 +24,7 @@ from kerneton.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonDataset
+    from kerneton.recognize.recognizer import Recognizer
 
 _EXAMPLES = """\
   kerneton fit my-recordings -o model.kern
@@ -109,8 +110,7 @@ def run(args: argparse.Namespace) -> Output:
             warnings.warn(f"the model gives no probabilities: {error}", stacklevel=1)
     done = None if data.conversion is None else data.conversion.to_dict()
     model.training_ = training_summary(data) | {"conventions": recording_facts(data) | {"conversion": done}}
-    model.save(args.output)
-    seconds, size = time.perf_counter() - start, args.output.stat().st_size
+    seconds = time.perf_counter() - start
     held_out = None if model.calibration_ is None else model.calibration_.held_out_
     text = f"{str(summary).splitlines()[0]}\n"
     if held_out is not None:
@@ -123,9 +123,23 @@ def run(args: argparse.Namespace) -> Output:
             f"known actions of held-out {who} taken for unknown: {held_out['false_alarm']:.1%} "
             f"(95 % interval {100 * held_out['false_alarm_low']:.1f} to {100 * held_out['false_alarm_high']:.1f})\n"
         )
-    text += f"wrote {args.output} ({size / 1e6:.1f} MB) in {seconds:.1f} s"
-    facts = {"file": str(args.output), "bytes": size, "seconds": seconds, "held_out": held_out}
-    return Output(text, {**facts, "data": summary.to_dict()})
+    facts = {
+        "file": str(args.output),
+        "bytes": 0,
+        "seconds": seconds,
+        "held_out": held_out,
+        "data": summary.to_dict(),
+    }
+    return Output(text.rstrip(), facts, lambda: write_model(model, args, facts))
+
+
+def write_model(model: Recognizer, args: argparse.Namespace, facts: dict[str, Any]) -> None:
+    """Write a model after its figures are printed, and say so; ``facts`` get its size."""
+    model.save(args.output)
+    facts["bytes"] = args.output.stat().st_size
+    if not args.quiet and args.json != "-":
+        took = f" in {facts['seconds']:.1f} s" if "seconds" in facts else ""
+        print(f"wrote {args.output} ({facts['bytes'] / 1e6:.1f} MB){took}")
 
 
 def _single_precision(data: SkeletonDataset) -> SkeletonDataset:

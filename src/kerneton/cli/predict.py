@@ -54,7 +54,6 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, predict, print."""
-    from kerneton.files.output import write_text
     from kerneton.recognize.model_reader import load
     from kerneton.report.tables import aligned, percent
 
@@ -70,19 +69,24 @@ def run(args: argparse.Namespace) -> Output:
         rows = _predictions(model, [sequence for _, sequence in found], client)
     for row, (file, sequence) in zip(rows, found, strict=True):
         row.update(file=file, recording=sequence.name, frames=sequence.n_frames)
-    if args.csv:
-        text = _table(rows, everything=args.all)
-        if args.csv == "-":
-            shown = printable if sys.stdout.isatty() else encodable
-            sys.stdout.write(shown(text, sys.stdout))
-            return Output("", rows)
-        write_text(args.csv, text)
+    if args.csv == "-":
+        shown = printable if sys.stdout.isatty() else encodable
+        sys.stdout.write(shown(_table(rows, everything=args.all), sys.stdout))
+        return Output("", rows)
     table = [["file", "recording", "label", "probability %", "remarks"]]
     table += [
         [row["file"], row["recording"], row["label"], percent(row["probability"]), _remarks(row, args.all)]
         for row in rows
     ]
-    return Output(aligned(table), rows)
+    return Output(aligned(table), rows, lambda: _write(rows, args))
+
+
+def _write(rows: list[dict[str, Any]], args: argparse.Namespace) -> None:
+    """Write the table, if it is wanted."""
+    from kerneton.files.output import write_text
+
+    if args.csv:
+        write_text(args.csv, _table(rows, everything=args.all))
 
 
 def _predictions(

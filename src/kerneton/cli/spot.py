@@ -61,6 +61,8 @@ def run(args: argparse.Namespace) -> Output:
     model = load(args.model)
     spotter_of(model)  # refuses a recogniser that was not trained for it before anything is read
     recordings = read_recordings(args.files, args, model)
+    if args.eaf and (len(recordings) > 1 or recordings[0][1].fps is None):
+        raise ParameterError("--eaf needs exactly one recording with a known frame rate (--fps)")
     with all_cores():
         found = [model.spot(r, in_order=args.in_order, progress=progress_of(args)) for _, r in recordings]
         rows = [
@@ -68,8 +70,8 @@ def run(args: argparse.Namespace) -> Output:
             for (file, r), detections in zip(recordings, found, strict=True)
             for d in detections
         ]
-    _write(args, recordings, found, rows)
     if args.csv == "-":
+        _write(args, recordings, found, rows)
         return Output("", rows)
     shown = [["recording", "label", "start", "stop", "probability", "reason"]]
     for row in rows:
@@ -77,7 +79,8 @@ def run(args: argparse.Namespace) -> Output:
         strongest = sorted(row["reason"]["joints"].items(), key=lambda item: -item[1])[:3]
         why = ", ".join(f"{joint} {value:+.2f}" for joint, value in strongest)
         shown.append([row["recording"], row["label"], *times, f"{row['probability']:.2f}", why])
-    return Output(aligned(shown) if rows else "nothing found", rows)
+    text = aligned(shown) if rows else "nothing found"
+    return Output(text, rows, lambda: _write(args, recordings, found, rows))
 
 
 def _reason(model: Any, recording: Any, d: Detection) -> dict[str, Any]:
@@ -130,10 +133,7 @@ def _write(args: argparse.Namespace, recordings: Any, found: Any, rows: list[dic
     if args.eaf:
         from kerneton.files._segment_xml import eaf_text
 
-        (_, only), *more = recordings
-        if more or only.fps is None:
-            raise ParameterError("--eaf needs exactly one recording with a known frame rate (--fps)")
-        write_text(args.eaf, eaf_text(found[0], only.fps))
+        write_text(args.eaf, eaf_text(found[0], recordings[0][1].fps))
     if args.output or args.html:
         from kerneton.stream.page import write_page
         from kerneton.stream.timeline import draw_timeline
