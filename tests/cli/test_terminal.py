@@ -140,3 +140,12 @@ def test_plain_text_stays_as_it_is():
     text = "hip_center\t1.5 – Größe σ₂ 名前 👋\n"
     assert printable(text) == text
     assert np.all([printable(c) == c for c in map(chr, range(32, 127))])
+
+
+def test_letters_that_the_font_of_a_picture_lacks_are_a_warning_of_one_line(tmp_path):
+    (wave,) = make_actions(["wave"], n_subjects=1, n_takes=1)
+    file = tmp_path / "take.npz"
+    write(file, [wave.replace(name="挥")])
+    done = kerneton("show", str(file), "-o", str(tmp_path / "a.png"))
+    assert done.returncode == 0
+    assert done.stderr.decode() == "kerneton: warning: the font of the picture has no '挥'\n"

@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.showwarning = _warn  # type: ignore[assignment]
             check_arguments(args)
             output: Output = args.run(args)
-        deliver(replace(output, text=printable(output.text, sys.stdout)), args)
+            deliver(replace(output, text=printable(output.text, sys.stdout)), args)
     except KernetonError as error:
         return _fail(error)
     except BrokenPipeError:  # the reader of our output went away, as in kerneton info | head -1
@@ -119,6 +119,8 @@ class _Notes(logging.Handler):
 
 
 def _warn(message: Warning | str, *_: object) -> None:
+    if (found := re.match(r"Glyph (\d+) .*missing from", str(message))) is not None:  # of Matplotlib
+        message = f"the font of the picture has no {chr(int(found[1]))!r}"
     _complain("warning", message)
 
 

@@ -206,7 +206,9 @@ class RecordingKFold(Protocol):
         if labels is None:
             labels = np.zeros(len(X), dtype=int)
         if len(labels) < n_splits:
-            raise DataError(f"protocol 'k-fold': {n_splits} folds need as many recordings, got {len(labels)}")
+            raise DataError(
+                f"protocol 'k-fold': {n_splits} folds need as many recordings, got {len(labels)}; record more"
+            )
         order = np.random.default_rng(self.random_state).permutation(len(labels))
         # Shuffled, sorted by label, and dealt out in turn: every fold gets its share of every label.
         order = order[np.argsort(labels[order], kind="stable")]

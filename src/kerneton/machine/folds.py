@@ -48,7 +48,9 @@ def subject_folds(codes: np.ndarray, groups: Any) -> Folds:
         return list(GroupKFold(_MAX_FOLDS).split(codes, codes, subjects))
     counts = np.bincount(codes)
     if counts.max() < 2:
-        raise DataError("every label has only one recording: none can be held out")
+        raise DataError(
+            "every label has only one recording: none can be held out; record each action at least twice"
+        )
     n_folds = max(2, min(5, int(counts.min())))
     log.warning("%s: folds hold out recordings, not people", "one subject" if n_subjects else "no subjects")
     with warnings.catch_warnings():
