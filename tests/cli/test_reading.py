@@ -282,3 +282,24 @@ def test_figures_are_printed_although_the_file_cannot_be_written(model, folder, 
     told = capsys.readouterr()
     assert {"fit": "held-out", "predict": "probability %"}[command] in told.out
     assert "/dev/full: No space left on device" in told.err
+
+
+def test_some_broken_files_say_how_to_leave_them_out(model, folder, capsys):
+    (folder / "wave" / "broken.csv").write_text("head_x,head_y\nnot a number,1\n")
+    for argv in (["info", str(folder)], ["fit", str(folder)], ["predict", str(model), str(folder)]):
+        assert main(argv) == 1
+        assert capsys.readouterr().err.endswith("; --skip-broken leaves these out\n")
+    assert main(["info", str(folder / "wave" / "broken.csv")]) == 1
+    assert "--skip-broken" not in capsys.readouterr().err
+
+
+def test_long_recordings_say_what_to_do_with_their_segments(tmp_path, capsys):
+    (wave,) = make_actions(["wave"], n_subjects=1, n_takes=1)
+    readers.write(
+        tmp_path / "long.npz", [wave.replace(label=None, segments=[("up", 0, 20), ("down", 20, 40)])]
+    )
+    for command in ("fit", "evaluate"):
+        assert main([command, str(tmp_path / "long.npz")]) == 1
+        error = capsys.readouterr().err
+        assert "1 of 1 recordings have no label, but segments: kerneton cut makes" in error
+        assert "kerneton fit --spot trains on long recordings" in error

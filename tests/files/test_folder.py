@@ -274,6 +274,22 @@ def test_mixed_layouts_and_rates():
     assert "mixed frame rates: 25 fps 1, 30 fps 2, unknown 1" in warnings
 
 
+@pytest.mark.parametrize("people", [("p1", "p2", "p3"), ("Subject 1", "subject-2", "subject_10")])
+def test_labels_and_subjects_that_changed_places(people):
+    swapped = recordings([(p, a) for p in people for a in ("bow", "wave")] * 2)
+    (warning,) = (w for w in summarize(swapped).warnings if "look like" in w)
+    assert (
+        f"labels look like people ({', '.join(sorted(people))}), subjects like actions (bow, wave)" in warning
+    )
+    assert "{subject}/{label}/*" in warning
+    for right in (
+        [(a, p) for p in people for a in ("bow", "wave")],
+        [(p, p) for p in people],
+        [(p, None) for p in people],
+    ):
+        assert not any("look like" in w for w in summarize(recordings(right)).warnings)
+
+
 def test_rates_that_hardly_differ_are_no_mixture():
     data = [sequence(fps=fps, name=f"{fps}") for fps in (29.5, 29.9, 30.0, 30.2)]
     summary = summarize(data)

@@ -54,6 +54,12 @@ def test_dates_and_clock_times(tmp_path, time):
         read_one(tmp_path, "time,head_x,head_y,head_z\n2024-13-01 10:00:00,1,2,3\n")
 
 
+def test_times_before_the_joints_of_a_table_without_header(tmp_path):
+    for step, fps in ((0.04, 25), (1, None)):
+        rows = [f"{frame * step:g}{'.00' * (frame == 0 and step < 1)},1,2,3,4,5,6" for frame in range(9)]
+        assert read_one(tmp_path, "\n".join(rows), layout="head,neck").fps == fps
+
+
 @pytest.mark.parametrize(
     "word", ["#N/A", "#VALUE!", "#DIV/0!", "-nan(ind)", "1.#QNAN", "-1.#IND", "?", "--", "missing"]
 )

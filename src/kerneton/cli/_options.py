@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
 import warnings
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,11 +54,7 @@ def load_data(args: argparse.Namespace, **options: Any) -> SkeletonDataset:
         )
     data = load_recordings(args.data, args, **options)
     tell_conversion(data.conversion, args)
-    if not any(s.label is not None or s.segments for s in data):
-        raise DataError(
-            f"{len(data)} of {len(data)} recordings have no label; labels come from folders LABEL/SUBJECT/FILE, "
-            "from file names with --pattern, or from a table with --index"
-        )
+    check_labels(data, args)
     return one_skeleton(data, args)
 
 
@@ -75,7 +73,8 @@ def load_recordings(path: str, args: argparse.Namespace, **options: Any) -> Skel
     from kerneton.files.folder import load_folder
 
     options |= {name: getattr(args, name) for name in ("pattern", "index", "skip_broken")}
-    return load_folder(path, progress=progress_of(args), **options, **reading_options(args))
+    with hinting(args):
+        return load_folder(path, progress=progress_of(args), **options, **reading_options(args))
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -116,10 +115,8 @@ def check_device(args: argparse.Namespace) -> None:
     try:
         torch_for(args.device)
     except ParameterError as error:
-        raise ParameterError(
-            f"--device {args.device}: there is no such device here; --device cuda needs a GPU that PyTorch sees, "
-            "without --device the CPU computes"
-        ) from error
+        way = "--device cuda needs a GPU that PyTorch sees, without --device the CPU computes"
+        raise ParameterError(f"--device {args.device}: there is no such device here; {way}") from error
 
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
@@ -226,35 +223,19 @@ def add_reading(group: Any) -> None:
 
 def reading_options(args: argparse.Namespace) -> dict[str, Any]:
     """The options of `add_reading` as keywords of `kerneton.load_folder`, except ``skip_broken``."""
-    return {
-        "layout": args.layout,
-        "fps": args.fps,
-        "columns": _columns(args.columns),
-        "rename": dict(_pair(text, "--rename") for text in args.rename or ()) or None,
-        "unit": args.unit,
-        "up": args.up,
-        "flip": args.flip,
-    }
+    columns = rename = None
+    if args.columns is not None or args.rename:
+        from kerneton.cli._settings import column_names, renamed
+
+        columns, rename = column_names(args.columns), renamed(args.rename or (), "--rename") or None
+    given = {name: getattr(args, name) for name in ("layout", "fps", "unit", "up", "flip")}
+    return {**given, "columns": columns, "rename": rename}
 
 
 def tell_conversion(conversion: Conversion | None, args: argparse.Namespace) -> None:
     """Print one note on stderr about converted units and axes."""
     if conversion is not None and conversion.notes and not args.quiet:
         print("kerneton: note:", "; ".join(conversion.notes), file=sys.stderr)
-
-
-def _columns(text: str | None) -> list[str] | dict[str, str] | None:
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",")]
-    return dict(_pair(name, "--columns") for name in names) if "=" in text else names
-
-
-def _pair(text: str, option: str) -> tuple[str, str]:
-    old, equals, new = text.partition("=")
-    if not equals or not old.strip() or not new.strip():
-        raise ParameterError(f"{option} takes OLD=NEW, such as RigthHand=right_hand, got {text!r}")
-    return old.strip(), new.strip()
 
 
 def _positive(text: str) -> float:
@@ -265,6 +246,30 @@ def _positive(text: str) -> float:
     if not 0 < value < 1e6:
         raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
     return value
+
+
+@contextmanager
+def hinting(args: argparse.Namespace) -> Iterator[None]:
+    """Say of errors about some of many files that they can be left out."""
+    try:
+        yield
+    except DataError as error:
+        counts = re.match(r"(\d+) of (\d+) files cannot be", str(error))
+        if counts is None or counts[1] == counts[2] or args.skip_broken:
+            raise
+        raise DataError(f"{error}; --skip-broken leaves these out") from error
+
+
+def check_labels(data: SkeletonDataset, args: argparse.Namespace) -> None:
+    """Refuse recordings without any label, which nothing can be learnt from; `one_skeleton` checks joints."""
+    if any(s.label is not None for s in data):
+        return
+    way = "; labels come from folders LABEL/SUBJECT/FILE, from file names with --pattern, or from a table with --index"
+    if any(s.segments for s in data):
+        if getattr(args, "spot", False):
+            return
+        way = ", but segments: kerneton cut makes a recording of each, kerneton fit --spot trains on long recordings"
+    raise DataError(f"{len(data)} of {len(data)} recordings have no label{way}")
 
 
 def one_skeleton(data: SkeletonDataset, args: argparse.Namespace) -> SkeletonDataset:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli._options import add_reading, progress_of, reading_options, tell_conversion
+from kerneton.cli._options import add_reading, hinting, progress_of, reading_options, tell_conversion
 from kerneton.exceptions import DataError, KernetonError, ParameterError
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def read_recordings(
     if broken:
         message = f"{len(broken)} of {len(files)} files cannot be read: {grouped(broken)}"
         if not args.skip_broken or not found:
-            raise DataError(message)
+            with hinting(args):
+                raise DataError(message)
         warnings.warn(message, stacklevel=2)
     kept = kept_conventions(model_facts(model))
     sequences, conversion = settle([(*facts, s) for _, facts, s in found], **axes, kept=kept)

@@ -1,4 +1,4 @@
-"""Parameters given as NAME=VALUE, and parts of their names."""
+"""Parameters and columns given as NAME=VALUE, and parts of their names."""
 
 from __future__ import annotations
 
@@ -49,3 +49,30 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             parsed[name.strip()] = value.strip()
     return parsed
+
+
+def column_names(text: str | None) -> list[str] | dict[str, str] | None:
+    """The columns of a table, or the new names of some of them.
+
+    >>> column_names("time,head_x"), column_names("t=time")
+    (['time', 'head_x'], {'t': 'time'})
+    """
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    return renamed(names, "--columns") if "=" in text else names
+
+
+def renamed(pairs: Iterable[str], option: str) -> dict[str, str]:
+    """New names by old ones, from OLD=NEW.
+
+    >>> renamed(["RigthHand=right_hand"], "--rename")
+    {'RigthHand': 'right_hand'}
+    """
+    names = {}
+    for text in pairs:
+        old, equals, new = text.partition("=")
+        if not equals or not old.strip() or not new.strip():
+            raise ParameterError(f"{option} takes OLD=NEW, such as RigthHand=right_hand, got {text!r}")
+        names[old.strip()] = new.strip()
+    return names

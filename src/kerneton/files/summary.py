@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -19,6 +20,9 @@ _FEW = 2  # recordings of a label
 _SHORT = 4  # frames of a recording
 _SHOWN = 12  # names in one line
 _KINDS = 3  # lines about the same problem, or rates in one line
+_PERSON = re.compile(
+    r"(p|s|vp|subj|subject|person|people|participant|actor|user|patient)[ _-]?\d+", re.IGNORECASE
+)
 _ALIKE = 1.05  # frame rates that differ by less are the same
 
 
@@ -134,6 +138,16 @@ def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int
     labels = _tally(label for label, _ in shown)
     no_label = [_name(s) for s in sequences if s.label is None and not s.segments]
     no_subject = [_name(s) for s in sequences if s.subject is None]
+    if (
+        len(labels) > 1
+        and all(map(_PERSON.fullmatch, labels))
+        and subjects
+        and not any(map(_PERSON.fullmatch, subjects))
+    ):
+        warnings.append(
+            f"labels look like people ({_some(list(labels), _KINDS)}), subjects like actions ({_some(list(subjects), _KINDS)}): "
+            "if the folders are SUBJECT/LABEL/FILE, the pattern is {subject}/{label}/*"
+        )
     if no_label and len(no_label) == len(sequences):
         warnings.append("no recording has a label")
     for fact, without in (("label", no_label), ("subject", no_subject)):

@@ -103,6 +103,8 @@ def read(
         line, meaning = find_header(table, start, path)
     elif layout is not None:
         meaning = parse_layout(len(first), layout, where)
+        if "frame" in meaning.roles and {".", ","} & set(first[0]):  # no number of a frame
+            meaning.roles["time"] = meaning.roles.pop("frame")
     else:
         raise FormatError(
             f"{where}: {len(first)} columns without a header; state what they are: "
