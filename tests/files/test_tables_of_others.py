@@ -68,6 +68,22 @@ def test_words_of_spreadsheets_and_c_for_missing_values(tmp_path, word):
     assert_array_equal(np.isnan(take.joints).all(axis=(1, 2)), [False, True])
 
 
+def test_joints_at_the_origin_in_some_frames_are_missing(tmp_path):
+    rows = [
+        "root_x,root_y,root_z,left_hand_x,left_hand_y,left_hand_z",
+        "0,0,0,1,2,3",
+        "0,0,0,0,0,0",
+        "0,0,0,1,2,4",
+    ]
+    take = read_one(tmp_path, "\n".join(rows))
+    assert_array_equal(take.confidence, [[1, 1], [0, 0], [1, 1]])
+    rows = ["head_x,head_y,head_z,left_hand_x,left_hand_y,left_hand_z", "0,1,0,1,2,3", "0,1,0,0,0,0"]
+    assert_array_equal(read_one(tmp_path, "\n".join(rows)).confidence, [[1, 1], [1, 0]])
+    rows[0] = rows[0].replace("left_hand_z", "left_hand_z,head_confidence")
+    stated = read_one(tmp_path, "\n".join([rows[0], *(f"{row},1" for row in rows[1:])]))
+    assert_array_equal(stated.confidence, [[1, 1], [1, 1]])
+
+
 def test_the_separator_line_of_excel(tmp_path):
     take = read_one(tmp_path, "sep=;\nhead_x;head_y;head_z\n1,5;2;3\n")
     assert_array_equal(take.joints[0, 0], [1.5, 2, 3])

@@ -277,3 +277,14 @@ def _split(line: str, delimiter: str | None) -> list[str]:
     if '"' not in line:
         return line.split(delimiter)
     return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter, strict=True))
+
+
+def at_origin(joints: np.ndarray) -> np.ndarray:
+    """Which joints (T, J) are missing, because they are exactly at the origin in some frames; in all frames it is a root.
+
+    >>> at_origin(np.array([[[0.0, 0, 0], [1, 2, 3]], [[0, 0, 0], [0, 0, 0]], [[0, 0, 0], [1, 2, 4]]])).tolist()
+    [[False, False], [True, True], [False, False]]
+    """
+    zero = (joints == 0).all(axis=2)
+    lost = zero.all(axis=1)
+    return lost[:, None] | (zero & ~zero[~lost].all(axis=0))

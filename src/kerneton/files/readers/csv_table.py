@@ -5,7 +5,7 @@ row per joint and columns ``frame, joint, x, y, z``. Both may have columns for c
 computed), ``label``, ``subject`` and ``recording``, which distinguishes the recordings of one file. If the label changes within
 a recording, it becomes a long recording with segments; frames with an empty label belong to no segment. Columns of two bodies
 (``head_1_x``, ``P2_head_x``, ``person1.head.x``) become a pair (`kerneton.pair`). Without z, z = 0. Empty
-cells are missing joints; rotations and velocities of joints (``hip_rot_x``) are left out. Times may be dates and clock times. Names of
+cells are missing joints, and so are joints at the origin in some but not all frames if there are no confidences; rotations and velocities of joints (``hip_rot_x``) are left out. Times may be dates and clock times. Names of
 joints and x, y, z may stand in two rows, as pandas and DeepLabCut write them. A table without header needs a layout, or names for its columns.
 """
 
@@ -31,6 +31,7 @@ from kerneton.files.readers._text import (
     LARGEST,
     MAX_BYTES,
     MAX_JOINTS,
+    at_origin,
     first_row,
     number,
     parse,
@@ -207,6 +208,8 @@ def _sequence(
     confidence = None
     if has_confidence:
         confidence = np.where(missing, 0.0, np.nan_to_num(np.clip(values[..., 3], 0, 1)))
+    elif len(raw) > 1 and (gone := at_origin(joints)).any():
+        confidence = (~gone).astype(float)
     numbered = all(_NUMBERED.fullmatch(joint) for joint in raw)
     known = layout if numbered or not named else layout_of_names("table", joint_names(raw))
     if known is not None and len(known.joints) != len(raw):

@@ -17,7 +17,7 @@ import numpy as np
 from kerneton.data.layouts import MSR_20, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._text import are_numbers, decode, lines, table
+from kerneton.files.readers._text import are_numbers, at_origin, decode, lines, table
 
 TAKES = ("layout",)
 # The tracker marks inferred joints with 0, which here would mean missing; they get the least trust above it.
@@ -56,14 +56,12 @@ def read(path: Path, *, layout: Layout | None = None) -> list[SkeletonSequence]:
         )
     values = rows.reshape(-1, n_joints, rows.shape[1])
     joints = np.ascontiguousarray(values[..., :3])
-    zero = (joints == 0).all(2)
-    lost = zero.all(1)
     confidence = None
     if rows.shape[1] == 4:
         confidence = np.clip(values[..., 3], INFERRED, 1.0)
-        confidence[lost] = 0.0
+        confidence[(joints == 0).all(axis=(1, 2))] = 0.0
     else:
-        gone = lost[:, None] | (zero & ~zero[~lost].all(0))  # a joint at the origin throughout is a root
+        gone = at_origin(joints)
         confidence = (~gone).astype(float) if gone.any() else None
     return [SkeletonSequence(joints, confidence, layout=layout, name=path.stem)]
 
