@@ -235,19 +235,20 @@ def test_unknown_data_set():
         beyond(only=["kinetics"])
 
 
-def test_command(monkeypatch, capsys, tmp_path):
-    calls = []
-
-    def fake(**options):
-        calls.append(options)
-        return {"beyond": {"utkinect": {"paper_printed": 0.982, "paper": 0.95, "ablation": {}}}}
-
-    monkeypatch.setattr(module, "beyond", fake)
+def test_command(data, done, monkeypatch, capsys, tmp_path):
+    """What is asked for, of what is found under the folder that is named, as the library call gives it."""
+    homes = []
+    monkeypatch.setattr(module, "ROWS", ROWS)
+    tasks = {"utkinect": ("synthetic", "odd-even", 0.982), "florence3d": ("synthetic", "odd-even", 0.9523)}
+    monkeypatch.setattr(module, "TASKS", tasks)
+    monkeypatch.setattr(module, "load_dataset", lambda name, home: homes.append(home) or data)
     argv = ["reproduce", "beyond", "--only", "utkinect", "--data-home", "/data", "-o", str(tmp_path)]
     assert main([*argv, "--json", str(tmp_path / "r.json")]) == 0
-    assert "| paper | 95.00 |" in capsys.readouterr().out
-    assert calls[0]["only"] == ["utkinect"]
-    assert calls[0]["data_home"] == "/data"
-    assert json.loads((tmp_path / "r.json").read_text())["beyond"]["utkinect"]["paper"] == 0.95
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert set(homes) == {"/data"}
+    assert list(result["beyond"]) == ["utkinect"]
+    for row in ("default", "tensor", "auto", "free"):
+        assert result["beyond"]["utkinect"][row] == done[0]["beyond"]["utkinect"][row]
+    assert capsys.readouterr().out == f"{to_markdown(result)}\n"
     assert main(["reproduce", "tables", "--only", "utkinect"]) != 0
     assert "--only goes with beyond" in capsys.readouterr().err
