@@ -7,6 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from kerneton import make_actions, make_recognizer
+from kerneton.data.segments import Segment
 from kerneton.exceptions import ParameterError
 from kerneton.machine.solver import per_class
 from kerneton.stream.frames import raw_joints
@@ -34,6 +36,13 @@ def segments(events, body=None):
 @pytest.fixture(scope="session")
 def offline(spotter, takes):
     return [(d.label, d.start, d.stop) for d in spotter.spot(takes[3])]
+
+
+@pytest.fixture(scope="module")
+def sure_of_waves():
+    """A spotter that finds waves early, and the long recording of somebody else."""
+    *some, other = make_actions(["wave", "clap", "kick"], n_subjects=5, n_takes=1, uncut=True)
+    return make_recognizer().fit_spotting(some, false_alarms=1.0), other
 
 
 def test_unbounded_delay_equals_offline(spotter, takes, offline):
@@ -70,6 +79,22 @@ def test_an_action_that_goes_on_is_waited_for(spotter, takes):
     found = [e.detection for e in events if e.kind == "segment"]
     assert found
     assert all(d.iou(true[d.label]) >= 0.7 for d in found)  # 0.64 for one that is cut off when it is due
+
+
+@pytest.mark.parametrize(("then", "cut"), [("kick", 0), ("clap", 8)])
+def test_an_action_right_after_another_is_found(sure_of_waves, then, cut):
+    """The reported end of the first is a little late: the other one begins before it."""
+    spotter, take = sure_of_waves
+    true = {s.label: s for s in take.segments}
+    joints, _ = spotter.spotter_.features_.cleaner().clean(raw_joints(take))
+    a, b = true["wave"], true[then]
+    row = np.concatenate([joints[a.start - 30 : a.stop - cut], joints[b.start + cut : b.stop + 40]])
+    place = Segment(then, 30 + a.n_frames - cut, 30 + a.n_frames + b.n_frames - 2 * cut)
+    events = run_stream(spotter.stream(delay=0.5), [(pose, t / 30, None) for t, pose in enumerate(row)])
+    found = [e.detection for e in events if e.kind == "segment"]
+    assert [d.label for d in found] == ["wave", then]
+    assert found[0].stop <= found[1].start
+    assert found[1].iou(place) >= 0.5
 
 
 def test_two_bodies_by_id_are_two_streams(spotter, takes, offline):

@@ -49,10 +49,8 @@ class Engine:
         self._waiting: list[Proposal] = []
         self._active: list[Detection] = []
         self._last: Detection | None = None  # the last that is settled: none may start before it ends
-        self._told, self._due = (
-            0,
-            -1,
-        )  # where the last that was reported stops; what stops here or earlier was due
+        self._told, self._label = 0, ""  # where the last that was reported stops, and what it is
+        self._due = -1  # what stops here or earlier was due
         self._peaks: dict[tuple[int, str], float] = {}  # the best margin of each action that was waited for
         self._going: tuple[int, Detection | None] = 0, None
         self._order, self._threshold, self._slack = order, s.threshold_, 0.0
@@ -162,12 +160,13 @@ class Engine:
         while True:
             paths = self._paths()
             chosen = self._chosen(paths)
-            fresh = [d for d in chosen if d.start >= self._told and d.stop > self._due]
+            fresh = [d for d in chosen if d.stop > self._due and self._follows(d)]
             found = [d for d in fresh if final or d.stop <= due]
             if final or not any(self._wait(d, due) for d in found):
                 break
         for i, d in enumerate(found):
-            found[i], self._told = self._with_best_start(d), d.stop
+            found[i] = self._with_best_start(replace(d, start=max(d.start, self._told)))
+            self._told, self._label = d.stop, d.label
         self._due = due
         if len(paths.at) > _MOST_OPEN:
             self._last = next((d for d in reversed(chosen) if d.stop <= due), self._last)
@@ -177,6 +176,11 @@ class Engine:
             self._prune(paths, min(self._judged + 1 - self._longest, due))
         self._peaks = {key: peak for key, peak in self._peaks.items() if key[0] >= self._told}
         return found
+
+    def _follows(self, d: Detection) -> bool:
+        """Whether a segment comes after the last that was reported; another action may begin a little before its end."""
+        early = self._told - d.start
+        return early <= 0 or (d.label != self._label and early <= _START * d.n_frames)
 
     def _wait(self, d: Detection, due: int) -> bool:
         """Whether an action that is due goes on by the scores of longer windows; a longer one takes its place then."""
