@@ -51,6 +51,7 @@ def test_tables_elan_pictures_and_pages(home, tmp_path):
     assert read_segments(eaf, fps=30)[""] == found
     assert "<svg" in page.read_text()
     assert "to be played" in page.read_text()
+    assert page.read_text().count("right_hand +") >= len(found) / 2  # the reasons
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -7,9 +7,10 @@ import json
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from samples import SAMPLES, motion, openpose_files, sequence
+from samples import SAMPLES, motion, openpose_files, sequence, write_segments
 
 from kerneton.data.layouts import COCO_17, KINECT_20
+from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.exceptions import DataError, FormatError, MissingDataError, ParameterError
 from kerneton.files import readers
@@ -47,6 +48,20 @@ def test_tree_of_labels_alone_and_no_tree(tmp_path):
     save(tmp_path / "wave" / "1")
     save(tmp_path / "2")
     assert plain(load_folder(tmp_path)) == [("2", None, None), ("wave/1", "wave", None)]
+
+
+def test_the_folder_of_a_long_recording_is_its_subject(tmp_path):
+    for name in ("ann/one", "bob/one", "day 1/cy/one"):
+        write_segments(save(tmp_path / name).with_suffix(".segments.csv"), [Segment("wave", 2, 9)])
+    save(tmp_path / "dee" / "one", segments=(Segment("bow", 2, 9),), subject="D", suffix=".npz")
+    data = load_folder(tmp_path)
+    assert plain(data) == [
+        ("ann/one", None, "ann"),
+        ("bob/one", None, "bob"),
+        ("day 1/cy/one", None, "cy"),
+        ("dee/one", None, "D"),
+    ]
+    assert "4 recordings, 2 labels, 4 subjects" in str(summarize(data))
 
 
 def test_pattern_names_label_and_subject(tmp_path):

@@ -10,7 +10,7 @@ from kerneton.exceptions import DataError
 from kerneton.stream.detection import Detection
 from kerneton.stream.evaluation import SpottingReport, evaluate_spotting
 from kerneton.stream.page import write_page
-from kerneton.stream.timeline import draw_timeline
+from kerneton.stream.timeline import draw_timeline, time_ticks
 
 
 def report():
@@ -61,6 +61,31 @@ def test_pictures_and_pages_escape_labels(tmp_path):
     assert "T &amp; &lt;i&gt;" in text
     draw_timeline(tmp_path / "line.png", rows, [60])
     assert (tmp_path / "line.png").stat().st_size > 1000
+
+
+def test_a_timeline_has_times_and_no_empty_lane(tmp_path):
+    truth, found = [Segment("wave", 0, 30)], [Detection("wave", 5, 30, probability=0.5)]
+    write_page(tmp_path / "a.html", "t", [("a", truth, found)], [300], fps=30.0)
+    write_page(tmp_path / "b.html", "t", [("b", [], found)], [300], fps=30.0, reasons=[["hand +0.50"]])
+    known, unknown = ((tmp_path / name).read_text() for name in ("a.html", "b.html"))
+    assert 'viewBox="0 0 1000 46"' in known
+    assert 'viewBox="0 0 1000 22"' in unknown
+    for page in (known, unknown):
+        assert ">2 s</span>" in page
+        assert ">10 s</span>" in page
+        assert ".swatch{" in page  # styles that are too long are cut off
+    assert "hand +0.50" in unknown
+    assert "reason" not in known.partition("<table")[2].partition("</table>")[0]
+
+
+@pytest.mark.parametrize("fps", [None, 15.0, 30.0])
+@pytest.mark.parametrize("n_frames", [1, 7, 90, 1000, 54_000, 2_592_000, 10**9])
+def test_ticks_are_few_and_inside(n_frames, fps):
+    ticks = time_ticks(n_frames, fps)
+    assert 1 <= len(ticks) <= 6
+    assert ticks[0][0] == 0
+    assert all(0 <= share <= 100 for share, _ in ticks)
+    assert len({text for _, text in ticks}) == len(ticks)
 
 
 def test_mistakes_can_be_played(tmp_path):

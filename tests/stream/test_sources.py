@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 import os
 import socket
 import struct
+import sys
 import threading
 
 import numpy as np
@@ -18,6 +20,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
 from kerneton.stream.sources import (
     MAX_MESSAGE,
+    TOO_FAST,
     bind,
     buffered,
     from_lines,
@@ -227,3 +230,18 @@ def test_ten_thousand_packets_over_udp():
             reader.join(0.01)
     assert sum(m.count for m in used) > 100
     assert used[0].time == 1.5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how many packets it dropped")
+def test_packets_that_the_system_drops_are_counted():
+    with bind("udp", "0") as sock, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        for _ in range(20_000):  # more than any buffer has room for, while nobody reads
+            client.sendto(FRAME, sock.getsockname())
+        sock.settimeout(0.2)
+        n = 0
+        with contextlib.suppress(TimeoutError):
+            while sock.recv(65536):
+                n += 1
+        client.sendto(FRAME, sock.getsockname())
+        client.sendto(b"", sock.getsockname())
+        assert [(m.fault, m.count) for m in from_udp(sock)] == [(TOO_FAST, 20_000 - n), (None, 1)]

@@ -76,9 +76,7 @@ def run(args: argparse.Namespace) -> Output:
     shown = [["recording", "label", "start", "stop", "probability", "reason"]]
     for row in rows:
         times = [_time(row, "start"), _time(row, "stop")]
-        strongest = sorted(row["reason"]["joints"].items(), key=lambda item: -item[1])[:3]
-        why = ", ".join(f"{joint} {value:+.2f}" for joint, value in strongest)
-        shown.append([row["recording"], row["label"], *times, f"{row['probability']:.2f}", why])
+        shown.append([row["recording"], row["label"], *times, f"{row['probability']:.2f}", _strongest(row)])
     text = aligned(shown) if rows else "nothing found"
     return Output(text, rows, lambda: _write(args, recordings, found, rows))
 
@@ -87,6 +85,11 @@ def _reason(model: Any, recording: Any, d: Detection) -> dict[str, Any]:
     """The contribution of every joint to the decision value; with the intercept they sum to it."""
     why = model.explain(recording, d, moments=False)
     return {"intercept": why.intercept, "joints": why.joints}
+
+
+def _strongest(row: dict[str, Any]) -> str:
+    strongest = sorted(row["reason"]["joints"].items(), key=lambda item: -item[1])[:3]
+    return ", ".join(f"{joint} {value:+.2f}" for joint, value in strongest)
 
 
 def _row(file: str, recording: Any, d: Detection) -> dict[str, Any]:
@@ -143,5 +146,8 @@ def _write(args: argparse.Namespace, recordings: Any, found: Any, rows: list[dic
         if args.output:
             draw_timeline(args.output, lines, lengths, fps)
         if args.html:
-            played = [r for _, r in recordings]
-            write_page(args.html, "Actions found", lines, lengths, fps=fps, recordings=played)
+            played, texts = [r for _, r in recordings], iter([_strongest(row) for row in rows])
+            reasons = [[next(texts) for _ in some] for some in found]
+            write_page(
+                args.html, "Actions found", lines, lengths, fps=fps, recordings=played, reasons=reasons
+            )

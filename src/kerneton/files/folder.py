@@ -44,6 +44,7 @@ class Entry:
     path: Path
     label: str | None = None
     subject: str | None = None
+    stated: bool = False  # by an index or a pattern, not only by folders
 
 
 def load_folder(
@@ -64,8 +65,9 @@ def load_folder(
 ) -> SkeletonDataset:
     """Read every recording below a folder, or in one file of many, with labels and subjects.
 
-    Without ``pattern`` and ``index``, folders name labels and subjects: ``label/subject/file`` or ``label/file``. A
-    file with recordings of several labels keeps its own. An ``index.csv`` in the folder is used by default.
+    Without ``pattern`` and ``index``, folders name labels and subjects: ``label/subject/file`` or ``label/file``, and
+    ``subject/file`` for long recordings with segments. A file with recordings of several labels keeps its own. An
+    ``index.csv`` in the folder is used by default.
 
     Parameters
     ----------
@@ -169,8 +171,8 @@ def find_entries(
     """
     label, subject = (*above, None, None)[:2]
     if readers.detect_format(folder) is not None:
-        outer = (*above[:-1], None, None)[:2]
-        yield Entry(folder, *outer)
+        label, subject = (*above[:-1], None, None)[:2]
+        yield Entry(folder, label, subject)
         return
     seen = seen | {os.path.realpath(folder)}
     for path in sorted(folder.iterdir()):
@@ -216,7 +218,7 @@ def _indexed(root: Path, index: Path) -> Iterator[Entry]:
         path = root / values["file"]
         if not path.exists():
             missing.append(f"line {line}: {values['file']}")
-        yield Entry(path, values.get("label") or None, values.get("subject") or None)
+        yield Entry(path, values.get("label") or None, values.get("subject") or None, stated=True)
     if missing:
         raise MissingDataError(f"{index}: {len(missing)} files do not exist:\n  " + "\n  ".join(missing))
 
@@ -248,11 +250,16 @@ def _matched(entry: Entry, root: Path, fits: re.Pattern[str], pattern: str) -> E
     if found is None:
         raise DataError(f"{entry.path}: {text!r} does not fit the pattern {pattern!r}")
     named = found.groupdict()
-    return Entry(entry.path, named.get("label", entry.label), named.get("subject", entry.subject))
+    return Entry(
+        entry.path, named.get("label", entry.label), named.get("subject", entry.subject), stated=True
+    )
 
 
 def _named(sequences: list[SkeletonSequence], entry: Entry, root: Path) -> Iterator[SkeletonSequence]:
-    """The recordings of a file with the label and subject of its entry, named by their path below the folder."""
+    """The recordings of a file with the label and subject of its entry, named by their path below the folder.
+
+    A long recording with segments has no label: its only folder is its subject, if it does not know it itself.
+    """
     parent = entry.path.parent
     inside = parent.relative_to(root) if parent.is_relative_to(root) else Path()
     facts = {
@@ -261,4 +268,8 @@ def _named(sequences: list[SkeletonSequence], entry: Entry, root: Path) -> Itera
         if value is not None and len({getattr(s, field) for s in sequences}) == 1
     }
     for sequence in sequences:
-        yield sequence.replace(name=(inside / sequence.name).as_posix(), **facts)
+        sequence = sequence.replace(name=(inside / sequence.name).as_posix())
+        if sequence.segments and not entry.stated:
+            yield sequence.replace(subject=entry.subject or sequence.subject or entry.label)
+        else:
+            yield sequence.replace(**facts)

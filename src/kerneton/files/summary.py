@@ -53,7 +53,7 @@ class Summary:
         shortest, median, longest = self.n_frames
         lines = [
             f"{self.name or 'recordings'}: {_many(self.n_recordings, 'recording')}, "
-            f"{_many(len(self.labels), 'label')}, {_many(len(self.subjects), 'subject')}",
+            f"{_many(len({*self.labels, *self.segments}), 'label')}, {_many(len(self.subjects), 'subject')}",
             f"  frames    {shortest} to {longest}, median {median:g}",
             f"  joints    {_counts(self.layouts, self.n_recordings)}",
             f"  rate      {_rates(self.fps, self.n_recordings)}",

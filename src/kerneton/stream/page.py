@@ -14,7 +14,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.files.output import write_text
 from kerneton.stream.detection import Detection
 from kerneton.stream.metrics import match_segments
-from kerneton.stream.timeline import colours, timeline_svg
+from kerneton.stream.timeline import colours, time_ticks, timeline_svg
 
 _PLAYED = 12  # segments that can be played; a page must stay small
 
@@ -31,10 +31,12 @@ def write_page(
     figures: dict[str, float | None] | None = None,
     classes: Sequence[dict[str, Any]] = (),
     recordings: Sequence[SkeletonSequence] = (),
+    reasons: Sequence[Sequence[str]] = (),
 ) -> Path:
     """Write one page that loads nothing: per recording (name, truth, found) a timeline and a table, figures where given.
 
-    With the ``recordings``, one per row, mistakes can be played; where there is no truth, what was found.
+    With the ``recordings``, one per row, mistakes can be played; where there is no truth, what was found. ``reasons`` has a
+    text for each detection of each row.
     """
     from kerneton.report.page import fill
     from kerneton.report.page._motion import Motion
@@ -64,6 +66,7 @@ def write_page(
             }
         )
         motions += [] if motion is None else [motion.to_dict()]
+    whys = [[[t] for t in some] for some in reasons] or [[[] for _ in found] for *_, found in rows]
     page = fill(
         "spotting.html",
         title=title,
@@ -71,13 +74,18 @@ def write_page(
         classes=[[c["label"], c["true"], c["found"], c["right"], f"{c['f1']:.2f}"] for c in classes],
         has_truth=has_truth,
         legend=list(shade.items()),
+        explained=bool(reasons),
         rows=[
             {
                 "name": name,
                 "picture": Markup(timeline_svg(truth, found, n, shade)),
-                "found": [[d.label, _time(d.start, fps), _time(d.stop, fps), _chance(d)] for d in found],
+                "ticks": time_ticks(n, fps),
+                "found": [
+                    [d.label, _time(d.start, fps), _time(d.stop, fps), _chance(d), *why]
+                    for d, why in zip(found, texts, strict=True)
+                ],
             }
-            for (name, truth, found), n in zip(rows, n_frames, strict=True)
+            for (name, truth, found), n, texts in zip(rows, n_frames, whys, strict=True)
         ],
         players=players,
         motions=motions,
@@ -105,7 +113,7 @@ def _to_play(
 
 
 def _time(frame: int, fps: float | None) -> str:
-    return f"frame {frame}" if fps is None else f"{frame / fps:.2f} s"
+    return f"frame\u00a0{frame}" if fps is None else f"{frame / fps:.2f}\u00a0s"
 
 
 def _chance(d: Detection) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import math
 import socket
+import struct
+import sys
 import threading
 import time as clock
 from collections import deque
@@ -20,6 +22,8 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
 
 MAX_MESSAGE = 1 << 20  # bytes of one message; more than any skeleton needs
+TOO_FAST = "messages that came faster than they can be used"
+_OVERFLOWS = 40  # SO_RXQ_OVFL of Linux: how many packets of a socket were lost so far
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,7 @@ def buffered(messages: Iterator[Message], size: int = 1000) -> Iterator[Message]
             last = ended
         yield from some
         if lost:
-            yield Message(fault="messages that came faster than they can be used", count=lost)
+            yield Message(fault=TOO_FAST, count=lost)
         if last:
             return
 
@@ -149,6 +153,8 @@ def bind(kind: str, text: str) -> socket.socket:
     try:
         if kind != "udp":
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        elif sys.platform == "linux":
+            sock.setsockopt(socket.SOL_SOCKET, _OVERFLOWS, 1)
         sock.bind((host, port))
         if kind != "udp":
             sock.listen(8)
@@ -159,12 +165,22 @@ def bind(kind: str, text: str) -> socket.socket:
 
 
 def from_udp(sock: socket.socket) -> Iterator[Message]:
-    """A message per packet, for as long as the socket is open; an empty packet ends it."""
+    """A message per packet, for as long as the socket is open; an empty packet ends it.
+
+    Packets that the system had no room for are counted with the next one that arrives, on Linux.
+    """
+    lost = 0
     while True:
         try:
-            data = sock.recv(65536)
+            data, extra = sock.recvmsg(65536, 64)[:2] if sys.platform == "linux" else (sock.recv(65536), [])
         except OSError:
             return
+        for level, kind, value in extra:
+            if (level, kind, len(value)) == (socket.SOL_SOCKET, _OVERFLOWS, 4):
+                (total,) = struct.unpack("=I", value)
+                if total != lost:
+                    yield Message(fault=TOO_FAST, count=(total - lost) % 2**32)
+                lost = total
         if not data:
             return
         yield parse_message(data)

@@ -40,17 +40,18 @@ def draw_timeline(
     n_frames: Sequence[int],
     fps: float | None = None,
 ) -> None:
-    """Write a picture: per recording (name, truth, found), truth above detections; truth may be empty."""
+    """Write a picture: per recording (name, truth, found), truth, if there is any, above detections."""
     Figure = import_extra("matplotlib.figure", extra="plot", purpose="Drawing a timeline").Figure
     shade = colours([s.label for _, a, b in rows for s in (*a, *b)])
-    figure = Figure(figsize=(12, 1.2 + 0.7 * len(rows)), layout="constrained")
+    lanes = [(0.05, 0.35), (-0.4, 0.35)] if any(truth for _, truth, _ in rows) else [(-0.3, 0.6)]
+    figure = Figure(figsize=(12, 1.2 + 0.35 * len(lanes) * len(rows)), layout="constrained")
     axes = figure.add_subplot()
     scale = 1 / fps if fps else 1.0
-    for y, (_, truth, found) in enumerate(rows):
-        for segments, low in ((truth, 0.05), (found, -0.4)):
+    for y, (_, *both) in enumerate(rows):
+        for segments, (low, height) in zip(both[-len(lanes) :], lanes, strict=True):
             for s in segments:
                 bar = [(s.start * scale, s.n_frames * scale)]
-                axes.broken_barh(bar, (-y + low, 0.35), color=shade[s.label], linewidth=0)
+                axes.broken_barh(bar, (-y + low, height), color=shade[s.label], linewidth=0)
     axes.set_yticks([-y for y in range(len(rows))], [name for name, *_ in rows])
     axes.set_xlim(0, max(n_frames) * scale)
     axes.set_xlabel("seconds" if fps else "frames")
@@ -63,9 +64,14 @@ def draw_timeline(
 def timeline_svg(
     truth: Sequence[Segment], found: Sequence[Detection], n_frames: int, shade: dict[str, str]
 ) -> str:
-    """One recording's timeline as SVG; labels are escaped."""
-    parts = ['<svg viewBox="0 0 1000 46" role="img" preserveAspectRatio="none" width="100%" height="46">']
-    for segments, y, what in ((truth, 2, "truth"), (found, 24, "found")):
+    """One recording's timeline as SVG, without a lane of truth where there is none; labels are escaped."""
+    lanes = [("truth", truth), ("found", found)] if truth else [("found", found)]
+    height = 24 * len(lanes) - 2
+    size = f'viewBox="0 0 1000 {height}" width="100%" height="{height}"'
+    parts = [f'<svg {size} role="img" preserveAspectRatio="none">']
+    for row, (what, segments) in enumerate(lanes):
+        place = f'y="{24 * row}" height="22"'
+        parts.append(f'<rect x="0" {place} width="1000" fill="#888" fill-opacity=".13"/>')
         for s in segments:
             x, w = 1000 * s.start / n_frames, max(1000 * s.n_frames / n_frames, 1)
             chance = getattr(s, "probability", None)
@@ -73,7 +79,31 @@ def timeline_svg(
                 f", probability {chance:.2f}" if chance is not None else ""
             )
             parts.append(
-                f'<rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="20" fill="{shade.get(s.label, "#999")}">'
+                f'<rect x="{x:.1f}" {place} width="{w:.1f}" fill="{shade.get(s.label, "#999")}">'
                 f"<title>{html.escape(told)}</title></rect>"
             )
     return "".join(parts) + "</svg>"
+
+
+def time_ticks(n_frames: int, fps: float | None) -> list[tuple[float, str]]:
+    """At most six places of a timeline, in percent of its length, with the time or the frame there.
+
+    >>> time_ticks(300, 30.0)
+    [(0.0, '0 s'), (20.0, '2 s'), (40.0, '4 s'), (60.0, '6 s'), (80.0, '8 s'), (100.0, '10 s')]
+    >>> time_ticks(100 * 60 * 30, 30.0)[1]
+    (20.0, '20:00')
+    """
+    length = n_frames / (fps or 1.0)
+    steps = [m * 10.0**k for k in range(-2 if fps else 0, 2) for m in (1, 2, 5)]
+    steps = [*(s for s in steps if s < 60), *(60.0 * m for m in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600))]
+    if fps is None:
+        steps = [m * 10.0**k for k in range(9) for m in (1, 2, 5)]
+    step = next((s for s in steps if length / s <= 5), length)
+    ticks = [i * step for i in range(int(length / step + 1e-9) + 1)]
+    return [(round(100 * t / length, 2), _tick(t, step, fps)) for t in ticks]
+
+
+def _tick(t: float, step: float, fps: float | None) -> str:
+    if fps is None:
+        return f"frame {t:.0f}"
+    return f"{t:g} s" if step < 60 else f"{int(t // 60)}:{t % 60:02.0f}"
