@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from kerneton.data.layouts import Layout
+from kerneton.data.mapping import map_layout, sub_layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import (
     AXES,
@@ -77,6 +78,19 @@ def test_flat_unnamed_and_headless_recordings_stay(people):
         back, done = to_convention(recordings)
         assert all(a is b for a, b in zip(recordings, back, strict=True))
         assert done.notes == []
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("m", 1), ("cm", 100), ("mm", 1000)])
+def test_upper_bodies_show_unit_and_axes(people, unit, factor):
+    upper = [
+        sub_layout(p.layout, [j for j in p.layout.joints if not j.endswith(("knee", "ankle", "foot"))])
+        for p in people
+    ]
+    some = [map_layout(p, layout) for p, layout in zip(people, upper, strict=True)]
+    back, done = to_convention(changed(some, factor=factor, up="z"))
+    assert (done.unit, done.up, done.flip, done.height) == (unit, "z", False, None)
+    for person, same in zip(some, back, strict=True):
+        assert_allclose(same.joints, person.joints, atol=1e-6)
 
 
 def test_drawings_with_y_down_are_turned_upright(people):

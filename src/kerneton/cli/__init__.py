@@ -113,8 +113,9 @@ class _Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
-        if message not in self.told:
-            self.told.add(message)
+        kind = re.sub(r"\d[\d.]*", "*", message)  # splits differ in numbers alone
+        if kind not in self.told:
+            self.told.add(kind)
             _complain("note", message)
 
 

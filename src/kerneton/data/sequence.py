@@ -210,6 +210,16 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
 
 
 @dataclass(frozen=True)
+class Conventions:
+    """What coordinates mean; None if the data do not show it."""
+
+    unit: str | None = None
+    up: str | None = None
+    mirrored: bool | None = None  # left-handed axes, or left and right exchanged
+    height: float | None = None  # from the feet to the head, in the data's own unit
+
+
+@dataclass(frozen=True)
 class Conversion:
     """How recordings were converted to metres, y up and right-handed axes, and why."""
 

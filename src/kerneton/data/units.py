@@ -11,17 +11,17 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from kerneton.data.layouts import sides
-from kerneton.data.sequence import Conversion, SkeletonSequence
+from kerneton.data.sequence import Conventions, Conversion, SkeletonSequence
 from kerneton.exceptions import ParameterError
 
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
 AXES = ("y", "z", "x", "-y", "-z", "-x")
 HIGH = ("head", "nose", "neck", "left_shoulder", "right_shoulder", "left_fhd", "right_fhd", "c7")
+HIPS = ("hip_center", *sides("hip"))
 LOW = sides("ankle", "foot", "heel", "hee", "big_toe", "toes", "foot_index")
 # The vector from the second joint to the first points forward on a standing body. Knees are not used: in Kinect recordings
 # of standing people, they are in front of hips and ankles in a quarter to five sixths of the recordings, depending on the set.
@@ -32,17 +32,8 @@ _FORWARD = (
 )
 _SIDES = tuple(sides(part) for part in ("hip", "shoulder", "eye", "ear"))
 _TALL = (0.4, 2.6)  # metres between the feet and the head or shoulders of a person
+_TORSO = (0.2, 1.2)  # metres between the hips and the head or shoulders
 _CLEAR, _SHARE = 0.3, 0.9  # least clarity of a recording's vote on handedness, and least share of equal votes
-
-
-@dataclass(frozen=True)
-class Conventions:
-    """What coordinates mean; None if the data do not show it."""
-
-    unit: str | None = None
-    up: str | None = None
-    mirrored: bool | None = None  # left-handed axes, or left and right exchanged
-    height: float | None = None  # from the feet to the head, in the data's own unit
 
 
 def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
@@ -53,17 +44,23 @@ def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
     Conventions(unit='m', up='y', mirrored=False, height=1.48...)
     """
     recordings = list(recordings)
-    solid = [(recording, trunk) for recording in recordings if (trunk := _trunk(recording)) is not None]
+    for low in (LOW, HIPS):  # without feet, the upper body
+        solid = [
+            (recording, trunk) for recording in recordings if (trunk := _trunk(recording, low)) is not None
+        ]
+        if solid:
+            break
     trunks = [trunk for _, trunk in solid]
     if not trunks:
         return Conventions(up=_drawn_up(recordings))
     lengths = [float(np.percentile(np.linalg.norm(trunk, axis=1), 95)) for trunk in trunks]
-    height = float(np.median(lengths))
+    length = float(np.median(lengths))
+    unit, height = _unit(length, _TALL if low is LOW else _TORSO), length if low is LOW else None
     votes = Counter(_axis(np.median(trunk, axis=0)) for trunk in trunks)
     up, count = votes.most_common(1)[0]
     if up is None or count < 0.6 * len(trunks):
-        return Conventions(_unit(height), None, None, height)
-    return Conventions(_unit(height), up, _mirrored([recording for recording, _ in solid], up), height)
+        return Conventions(unit, None, None, height)
+    return Conventions(unit, up, _mirrored([recording for recording, _ in solid], up), height)
 
 
 def to_convention(
@@ -166,17 +163,18 @@ def _seen(recording: SkeletonSequence, *, drawn: bool = False) -> tuple[np.ndarr
     return np.where(gone[..., None], np.nan, recording.joints)[:, body], names
 
 
-def _trunk(recording: SkeletonSequence) -> np.ndarray | None:
-    """(T, 3) from the feet to the head in the frames with both; None for flat or unnamed bodies."""
-    if (seen := _seen(recording)) is None or (trunk := _trunks(*seen)) is None:
+def _trunk(recording: SkeletonSequence, low: Sequence[str]) -> np.ndarray | None:
+    """(T, 3) from the feet (or hips) to the head in the frames with both; None for flat or unnamed bodies."""
+    if (seen := _seen(recording)) is None or (trunk := _trunks(*seen, low)) is None:
         return None
     return None if _is_flat(seen[0]) else trunk
 
 
 def _drawn_up(recordings: Sequence[SkeletonSequence]) -> str | None:
     """Whether y points up or down (-y) in drawings, which have z = 0 throughout; None if they do not show it."""
-    seen = [found for r in recordings if (found := _seen(r, drawn=True)) is not None]
-    trunks = [trunk for points, names in seen if (trunk := _trunks(points, names)) is not None]
+    seen = [one for r in recordings if (one := _seen(r, drawn=True)) is not None]
+    ways = (t if (t := _trunks(*one)) is not None else _trunks(*one, HIPS) for one in seen)
+    trunks = [way for way in ways if way is not None]
     votes = Counter(_axis(np.median(trunk, axis=0)) for trunk in trunks)
     up, count = votes.most_common(1)[0] if votes else (None, 0)
     return up if up in ("y", "-y") and count >= 0.6 * len(trunks) else None
@@ -189,8 +187,8 @@ def _is_flat(points: np.ndarray) -> bool:
     return bool(spread[0] <= 1e-6 * spread[-1])
 
 
-def _trunks(points: np.ndarray, names: Sequence[str]) -> np.ndarray | None:
-    high, low = ([i for i, name in enumerate(names) if name in wanted] for wanted in (HIGH, LOW))
+def _trunks(points: np.ndarray, names: Sequence[str], lowest: Sequence[str] = LOW) -> np.ndarray | None:
+    high, low = ([i for i, name in enumerate(names) if name in wanted] for wanted in (HIGH, lowest))
     if not high or not low:
         return None
     way = points[:, high].mean(axis=1) - points[:, low].mean(axis=1)
@@ -207,8 +205,8 @@ def _axis(trunk: np.ndarray) -> str | None:
     return ("" if trunk[axis] > 0 else "-") + "xyz"[axis]
 
 
-def _unit(height: float) -> str | None:
-    return next((u for u in ("m", "cm", "mm") if _TALL[0] <= height * UNITS[u] <= _TALL[1]), None)
+def _unit(length: float, sizes: tuple[float, float]) -> str | None:
+    return next((u for u in ("m", "cm", "mm") if sizes[0] <= length * UNITS[u] <= sizes[1]), None)
 
 
 def _mirrored(recordings: Sequence[SkeletonSequence], up: str) -> bool | None:

@@ -211,8 +211,8 @@ def warn_of_far_joints(sequences: Sequence[SkeletonSequence], joints: Sequence[i
     far = sum(int((np.abs(x) > reach).sum()) for x in chosen) / sum(x.size for x in chosen)
     if far > _FAR:
         log.warning(
-            "%.0f%% of the coordinates are more than %.3g from the origin, beyond the pivots: are they in "
-            "millimetres, or not centred (Preprocess)? SCK expects metres around the body's root",
+            "%.0f%% of the coordinates are more than %.3g from the origin: are they in millimetres, or not centred? "
+            "Kernels expect metres around the root of the body",
             100 * far,
             reach,
         )

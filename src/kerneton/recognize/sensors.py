@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.mapping import adapted
-from kerneton.data.sequence import Conversion, SkeletonSequence
-from kerneton.data.units import AXES, UNITS, Conventions, find_conventions, turn_up
+from kerneton.data.sequence import Conventions, Conversion, SkeletonSequence
+from kerneton.data.units import AXES, UNITS, find_conventions, turn_up
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import DataError
 from kerneton.kernels.signals import FAST, SIGNALS

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.units import Conventions, find_conventions, to_convention
+from kerneton.data.sequence import Conventions, SkeletonSequence
+from kerneton.data.units import find_conventions, to_convention
 from kerneton.exceptions import KernetonError
 from kerneton.files.readers import format_facts, read
 from kerneton.studio.recording_info import RecordingInfo, info_of
