@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from kerneton.data.bodies import pair
 from kerneton.data.layouts import KINECT_20
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import turn_up
 from kerneton.data.units import vertical_axis as guess_up
+from kerneton.datasets.synthetic import make_actions
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files import readers
 from kerneton.files.readers import trc
@@ -178,3 +180,14 @@ def test_a_header_alone_is_refused(tmp_path, points):
 def test_sniff_is_by_content():
     assert trc.sniff(b"PathFileType\t4", Path("a.txt"))
     assert not trc.sniff(b"HIERARCHY", Path("a.trc"))
+
+
+def test_a_written_recording_keeps_its_layout_and_both_bodies(tmp_path):
+    wave = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
+    both = pair(wave, wave.replace(joints=wave.joints + [0, 0, 1.5]))
+    for recording in (wave, both):
+        trc.write(tmp_path / "take.trc", [recording])
+        (back,) = trc.read(tmp_path / "take.trc")
+        assert back.layout.joints == recording.layout.joints
+        assert back.layout.bones == recording.layout.bones
+        assert back.layout.bodies == recording.layout.bodies

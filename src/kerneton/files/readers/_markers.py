@@ -11,7 +11,7 @@ from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import turn_up, vertical_axis
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._names import joint_names
+from kerneton.files.readers._names import joint_names, layout_of_names
 from kerneton.files.readers._text import shorten
 from kerneton.files.readers._values import check_values
 
@@ -80,7 +80,7 @@ def marker_sequence(
     return SkeletonSequence(
         points,
         confidence=(~missing).astype(points.dtype) if missing.any() else None,
-        layout=marker_layout(f"{kind}{len(names)}", names),
+        layout=layout_of_names(f"{kind}{len(names)}", names),
         name=path.stem,
         fps=fps,
     )
