@@ -196,7 +196,7 @@ def test_a_bar_that_is_missed_is_said_aloud():
     details = {"kernels": {"comparisons": {"sck_dck_vs_numpy": line}}}
     slow = {"sequences_per_second": 10_000.0, "sequences_per_second_without_own_kernels": 5_000.0}
     text = bench.to_text({"cpu": {"sck_dck_vs_numpy": 5.0}, "details": details, "gpu": slow})
-    assert "≥ 10: MISSED" in text
+    assert "≥ 15: MISSED" in text
     assert re.search(r"10,000 +5,000 .* 2 +≥ 20,000 a second: MISSED", text)
     assert "≥ 45,000 a second: failed" in text
     fast = {"sequences_per_second": 30_000.0, "sequences_per_second_without_own_kernels": None}

@@ -199,11 +199,15 @@ def asked(ask: Callable[[], Any]) -> Any:
         raise
 
 
-def submitted(client: Any, work: Callable[..., Any], *arguments: Any) -> Any:
-    """A task; recordings that travel with it belong to it, so that it can run again where a worker dies."""
+def submitted(client: Any, work: Callable[..., Any], *arguments: Any, workers: Any = None) -> Any:
+    """A task; recordings that travel with it belong to it, so that it can run again where a worker dies.
+
+    It runs on one of ``workers`` if these are there.
+    """
+    where = {"workers": list(workers), "allow_other_workers": True} if workers else {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph")
-        return asked(lambda: client.submit(work, *arguments, pure=False))
+        return asked(lambda: client.submit(work, *arguments, pure=False, **where))
 
 
 def _read(

@@ -28,23 +28,33 @@ class ClusterEncoder(Encoder):
         self.client = client
         # Tasks on one worker are given the same object: what branches have in common is computed there once.
         self.there = submitted(client, Encoder, self.sequences)
+        self.tried: dict[Any, Any] = {}  # the task of each kernel: where it ran, its features are known
         self.fitted: dict[str, np.ndarray] = {}  # features of the branches that were chosen
         self._inner: dict[str, np.ndarray] = {}
 
     def trials(self, codes: np.ndarray, folds: Folds, progress: Progress | None = None) -> Trials:
-        return ClusterTrials(self.client, self.there, codes, folds, progress or silent)
+        return ClusterTrials(self.client, self.there, codes, folds, progress or silent, self.tried)
 
     def fit_all(self, branches: Mapping[str, Branch], y: np.ndarray) -> dict[str, np.ndarray]:
-        tasks = [submitted(self.client, _fitted, self.there, branch, y) for branch in branches.values()]
+        tasks = [
+            submitted(self.client, _fitted, self.there, branch, y, workers=self._places(branch))
+            for branch in branches.values()
+        ]
+        self.tried.clear()  # and with them Gram matrices on the workers
         for (name, branch), found in zip(
             branches.items(), asked(lambda: self.client.gather(tasks)), strict=True
         ):
             state, self.fitted[name], self._inner[name] = found
             branch.set_state(state)
-            known = branch.kernel.get_params(deep=False)
-            branch.kernel_.set_params(**{k: known[k] for k in RUNTIME_PARAMETERS if k in known})
+            given = branch.kernel.get_params(deep=False)
+            branch.kernel_.set_params(**{k: given[k] for k in RUNTIME_PARAMETERS if k in given})
         share_preprocessing(branches.values())
         return {name: self.fitted[name] for name in branches}
+
+    def _places(self, branch: Branch) -> Any:
+        """The workers that tried a branch, and so encoded it."""
+        task = self.tried.get(_without_mirror(branch))
+        return None if task is None else asked(lambda: self.client.who_has([task])).get(task.key)
 
     def inner(self, branches: Mapping[str, Branch], y: np.ndarray) -> dict[str, np.ndarray]:  # noqa: ARG002
         return {name: self._inner[name] for name in branches}
@@ -60,18 +70,20 @@ class ClusterTrials:
         codes: np.ndarray,
         folds: Folds,
         progress: Progress,
+        tried: dict[Any, Any],
     ) -> None:
         self.client, self.encoder, self.progress, self.given = client, encoder, progress, (codes, folds)
+        self.tried = tried
 
     def fold_grams(self, branches: Sequence[Branch]) -> list[tuple[Any, str]]:
         groups: dict[Any, list[int]] = {}  # mirrored features come from those without mirroring: one task
         for i, branch in enumerate(branches):
-            key = branch_key(with_parameters(branch, {"kernel__mirror": False}))
-            groups.setdefault(key, []).append(i)
+            groups.setdefault(_without_mirror(branch), []).append(i)
         tasks = [
             submitted(self.client, _fold_grams, self.encoder, [branches[i] for i in group], *self.given)
             for group in groups.values()
         ]
+        self.tried.update(zip(groups, tasks, strict=True))
         reasons = [submitted(self.client, _reasons, task) for task in tasks]
         self._wait(reasons, "kernels")
         told = asked(lambda: self.client.gather(reasons))
@@ -104,6 +116,10 @@ class ClusterTrials:
 
         for _ in self.progress(as_completed(tasks), total=len(tasks), desc=what):
             pass
+
+
+def _without_mirror(branch: Branch) -> Any:
+    return branch_key(with_parameters(branch, {"kernel__mirror": False}))
 
 
 @one_blas_thread()

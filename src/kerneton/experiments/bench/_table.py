@@ -33,7 +33,7 @@ class Bar:
 
 NONE = float("nan")
 BARS = {
-    "sck_dck_vs_numpy": Bar("SCK + DCK of a sequence, float32", "NumPy formulas", 10),
+    "sck_dck_vs_numpy": Bar("SCK + DCK of a sequence, float32", "NumPy formulas", 15),
     "sck_dck_vs_numpy_f64": Bar("SCK + DCK of a sequence, float64", "NumPy formulas", NONE),
     "epn_vs_eigh_f32": Bar("EPN of a slice, float32", "numpy.linalg.eigh", 4),
     "epn_vs_eigh_f64": Bar("EPN of a slice, float64", "numpy.linalg.eigh", 2.5),
