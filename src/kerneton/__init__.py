@@ -134,9 +134,12 @@ def __getattr__(name: str) -> Any:
     elif name in _PACKAGES:
         return importlib.import_module(f"kerneton.{name}")
     elif name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        value = version("kerneton")
+        try:
+            value = version("kerneton")
+        except PackageNotFoundError:  # run from a source tree
+            value = "not installed"
     else:
         raise AttributeError(f"module 'kerneton' has no attribute {name!r}")
     globals()[name] = value

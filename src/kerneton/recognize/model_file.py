@@ -25,12 +25,13 @@ import os
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn
 
+import kerneton
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import find_conventions
@@ -83,7 +84,11 @@ def save(
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "written_by": {name: version(name) for name in ("kerneton", "numpy", "scikit-learn")},
+        "written_by": {
+            "kerneton": kerneton.__version__,
+            "numpy": np.__version__,
+            "scikit-learn": sklearn.__version__,
+        },
         "model": writer.object(model, learnt=True),
         "layouts": writer.layouts,
         "labels": [str(label) for label in model.classes_],
