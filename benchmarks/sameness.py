@@ -1,8 +1,11 @@
-"""Largest differences between answers that should be one: python benchmarks/sameness.py [--frames 60] [--json FILE].
+"""Largest differences between answers that should be one.
+
+    python benchmarks/sameness.py [--frames 60] [--before CHECKOUT] [--json FILE]
 
 Each kernel encodes the same recordings twice, as the row says, and a column holds the largest difference of two features as a part
 of the largest feature. Beside it stands the bar that a row has to keep to, a wider one for power 0.3; the program ends with 1 where one does not. Powers lift
-rounding errors ε to ε^power, so that bars for float32 are far above its rounding.
+rounding errors ε to ε^power, so that bars for float32 are far above its rounding. ``--before`` names a checkout of the version before:
+models that it fits and saves are loaded here, and decision values are compared.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton import DCK, SCK, Preprocess, make_actions
+from kerneton import DCK, SCK, Branch, Preprocess, Recognizer, load, make_actions
 from kerneton.report.tables import aligned
 
 JOINTS = (3, 6, 10, 14, 18)
@@ -30,7 +33,7 @@ KERNELS: dict[str, Any] = {
     "DCK window": DCK(joints=JOINTS, sigma_span=5.0),
     "DCK power 0.3": DCK(joints=JOINTS, power=0.3),
 }
-WITHOUT_NUMBA = "--features"  # how the program calls itself
+WITHOUT_NUMBA, MODELS = "--features", "--models"  # how the program calls itself
 Features = dict[str, np.ndarray]
 
 
@@ -61,14 +64,37 @@ def without_numba(n_frames: int) -> Features:
             return {name: held[name] for name in KERNELS}
 
 
-def table(n_frames: int) -> list[dict[str, Any]]:
+def fit_models(folder: Path, X: list[Any]) -> None:
+    """A saved model of each kernel, and its decision values."""
+    values = {}
+    for name, kernel in KERNELS.items():
+        model = Recognizer([("only", Branch(None, kernel))]).fit(X, np.arange(len(X)) % 3)
+        model.save(folder / f"{name}.kern")
+        values[name] = model.decision_function(X)
+    np.savez(folder / "values.npz", **values)
+
+
+def other_version(checkout: Path, n_frames: int, X: list[Any]) -> tuple[Features, Features]:
+    """Decision values of models that another version fitted: as this version finds them, and as that one did."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, MODELS, folder, "--frames", str(n_frames)]
+        path = str(checkout.resolve() / "src")
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": path})
+        found = {name: load(Path(folder, f"{name}.kern")).decision_function(X) for name in KERNELS}
+        with np.load(Path(folder, "values.npz")) as held:
+            return found, {name: held[name] for name in KERNELS}
+
+
+def table(n_frames: int, before: Path | None = None) -> list[dict[str, Any]]:
     """One row per comparison: what was compared, the largest difference of each kernel, the bar."""
     X, single = recordings(n_frames, np.float64), recordings(n_frames, np.float32)
     plain = features(X)
     rows = []
 
-    def compare(name: str, bar: float, found: Features, low_power: float | None = None) -> None:
-        gaps = {k: gap(found[k], plain[k]) for k in KERNELS if k in found}
+    def compare(
+        name: str, bar: float, found: Features, low_power: float | None = None, expected: Features = plain
+    ) -> None:
+        gaps = {k: gap(found[k], expected[k]) for k in KERNELS if k in found}
         bars = {k: low_power if low_power and "0.3" in k else bar for k in gaps}
         rows.append(
             {
@@ -98,6 +124,9 @@ def table(n_frames: int) -> list[dict[str, Any]]:
         if torch.cuda.is_available():
             compare("CPU and GPU, float64", 2e-5, features(X, device="cuda"), 1e-4)
             compare("CPU float64 and GPU float32", 1e-3, features(single, device="cuda"))
+    if before:
+        found, expected = other_version(before, n_frames, X)
+        compare("models of the version before", 1e-5, found, 1e-4, expected)
     return rows
 
 
@@ -110,12 +139,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--frames", type=int, default=60, help="frames of the longest recording")
     parser.add_argument("--json", type=Path, help="write the table to this file as well")
-    parser.add_argument(WITHOUT_NUMBA, type=Path, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--before", type=Path, help="a checkout of the version before, whose models are loaded"
+    )
+    for itself in (WITHOUT_NUMBA, MODELS):
+        parser.add_argument(itself, type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.features:
         np.savez(args.features, **features(recordings(args.frames, np.float64)))
         return 0
-    rows = table(args.frames)
+    if args.models:
+        fit_models(args.models, recordings(args.frames, np.float64))
+        return 0
+    rows = table(args.frames, args.before)
     shown = [["largest difference between", *KERNELS, "bar", ""]]
     for row in rows:
         cells = [f"{row['differences'][k]:.0e}" if k in row["differences"] else "-" for k in KERNELS]
