@@ -40,6 +40,34 @@ def test_the_papers_features_are_those_of_the_cpu(recordings, changed):
     assert np.linalg.norm(found - expected, axis=1).max() < 1e-4
 
 
+@pytest.mark.parametrize("preset", [None, "paper"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_answers_leave_features_on_the_device(classes, preset, monkeypatch):
+    data = [s for s in labelled(90) if s.label in {f"class {i}" for i in range(classes)}]
+    model = make_recognizer(preset, calibrate=True).fit(data, [s.label for s in data])
+    decisions, expected = model.decision_function(data), model.results(data)
+    model.set_params(device="cpu")
+    monkeypatch.setattr(type(model), "features", None)  # would bring them to the host
+    np.testing.assert_allclose(model.decision_function(data), decisions, atol=1e-3)
+    found = model.results(data)
+    assert list(found.labels) == list(expected.labels)
+    for name in ("scores", "probabilities", "unknown"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=5e-3, err_msg=name)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_features_that_come_on_a_stream_give_the_same_machine(recordings, monkeypatch):
+    monkeypatch.setattr(training, "GRAM_LIMIT", 10)
+    monkeypatch.setattr(training, "CHOICE_LIMIT", 10)
+    monkeypatch.setattr(on_device, "_MOST", 7)
+    labels = [s.label for s in recordings]
+    model = make_recognizer(view="free", mirror=True, device="cuda")
+    resident = model.fit(recordings, labels).machine_.coef_
+    monkeypatch.setattr(on_device, "_FREE", 10**6)  # blocks: all are in page-locked memory of the host
+    streamed = model.fit(recordings, labels).machine_.coef_
+    assert np.linalg.norm(resident - streamed) < 1e-5 * np.linalg.norm(resident)
+
+
 def test_gaps_are_filled_as_before(recordings):
     model = make_recognizer(view="free", mirror=True).fit(recordings, [s.label for s in recordings])
     torn = recordings[0].joints.copy()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from kerneton.data.validation import check_sequences
 from kerneton.machine.solver import per_class
 
 
@@ -61,17 +63,48 @@ def described_choice(variant: str | None, scores: Mapping[str, float], mixtures:
     return "\n".join(lines)
 
 
-def results(model: Any, features: np.ndarray) -> Results:
+def results(model: Any, X: Iterable[Any]) -> Results:
+    """What a recogniser answers to recordings; with a device, their features stay there."""
+    found = _on_device(model, X)
+    return from_features(model, model.features(X)) if found is None else _answer(model, *found)
+
+
+def decisions(model: Any, X: Iterable[Any]) -> np.ndarray:
+    """Decision values of recordings, as its machine gives them."""
+    found = _on_device(model, X)
+    return model.machine_.decision_function(model.features(X)) if found is None else found[0]
+
+
+def from_features(model: Any, features: np.ndarray) -> Results:
     """What a recogniser answers to features (n, n_features)."""
     machine, calibration = model.machine_, model.calibration_
     if not hasattr(machine, "decision_function"):
         return Results(machine.predict(features), None, None, None)
-    decisions = machine.decision_function(features)
+    alike = None if calibration is None else calibration.likeness(features)
     linear = hasattr(machine, "labels_of")  # labels follow from the decision values: no second product
-    labels = machine.labels_of(decisions) if linear else machine.predict(features)
-    if calibration is None:
+    return _answer(
+        model, machine.decision_function(features), alike, None if linear else machine.predict(features)
+    )
+
+
+def _on_device(model: Any, X: Iterable[Any]) -> tuple[np.ndarray, np.ndarray | None] | None:
+    """Decision values and likeness to the classes, both computed where the features are; None where the host must encode."""
+    check_is_fitted(model)
+    if model.device is None or not hasattr(model.machine_, "labels_of"):
+        return None
+    from kerneton.recognize.on_device import decide_on
+
+    return decide_on(model, check_sequences(X, allow_missing=True))
+
+
+def _answer(
+    model: Any, decisions: np.ndarray, alike: np.ndarray | None, labels: np.ndarray | None = None
+) -> Results:
+    calibration = model.calibration_
+    labels = model.machine_.labels_of(decisions) if labels is None else labels
+    if calibration is None or alike is None:
         return Results(labels, per_class(decisions), None, None)
-    unknown = calibration.unknown_score(decisions, features)
+    unknown = calibration.unknown_score(decisions, alike)
     if model.reject:
         labels = np.where(unknown > calibration.threshold_, model.unknown_label, labels.astype(str))
     return Results(labels, per_class(decisions), calibration.probabilities(decisions), unknown)

@@ -78,9 +78,12 @@ class Calibration(BaseEstimator):
         """(n, n_classes), rows sum to one, of decision values as a machine gives them."""
         return softmax(self.sharpness_ * per_class(decisions).astype(np.float64), axis=1)
 
-    def unknown_score(self, decisions: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """(n,) in [0, 1], larger for recordings less like any class."""
-        alike = gram(features, self.class_means_)
+    def likeness(self, features: np.ndarray) -> np.ndarray:
+        """(n, n_classes), inner products with the means of the classes."""
+        return gram(features, self.class_means_)
+
+    def unknown_score(self, decisions: np.ndarray, alike: np.ndarray) -> np.ndarray:
+        """(n,) in [0, 1], larger for recordings less like any class; ``alike`` is their `likeness`."""
         found = novelty_features(per_class(decisions).astype(np.float64), alike, self.usual_likeness_)
         return expit(found @ self.unknown_weights_[:2] + self.unknown_weights_[2])
 

@@ -24,7 +24,7 @@ from kerneton.exceptions import DataError, ParameterError
 from kerneton.kernels.mirroring import Token
 from kerneton.machine.solver import per_class
 from kerneton.prepare.poses import fill_gaps, missing_joints
-from kerneton.recognize.answers import results
+from kerneton.recognize.answers import from_features
 from kerneton.recognize.branch import block_sizes
 from kerneton.recognize.recognizer import Recognizer
 from kerneton.recognize.training import check_fitted
@@ -248,4 +248,4 @@ def _probability(model: Recognizer, features: np.ndarray, label: str) -> float |
     if model.calibration_ is None:
         return None
     column = [str(c) for c in model.classes_].index(label)
-    return float(np.asarray(results(model, features).probabilities)[0, column])
+    return float(np.asarray(from_features(model, features).probabilities)[0, column])

@@ -16,7 +16,7 @@ from kerneton.kernels.cuda import launch
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.sck import SCK
 from kerneton.kernels.signals import _TAPS, DIFFERENCES, _band
-from kerneton.machine.arrays import asarray_like, index_like, namespace_of
+from kerneton.machine.arrays import asarray_like, gram, index_like, namespace_of
 from kerneton.machine.blocks import DeviceBlocks
 from kerneton.machine.room import check_memory
 from kerneton.machine.scaling import CenterNormalize
@@ -26,9 +26,6 @@ from kerneton.recognize.branch import Branch
 
 _KNOWN = {"position", "velocity", "acceleration", "bone", "direction"}
 _STREAMS = 3  # one computes while the others copy
-_COPIED = (
-    2**27
-)  # bytes of features of a batch that is copied to the host: the last copy has nothing beside it
 _FEWEST, _MOST = 256, 8192  # recordings of a block that stays on the device
 _FREE = 4  # blocks for which room is left there
 
@@ -97,8 +94,10 @@ def encode_on(
 def features_on(
     branches: Sequence[Branch], sequences: Sequence[SkeletonSequence], device: str, out: Any = None
 ) -> Any:
-    """Features (n, n_features) on the host, computed on a device; None where there are gaps to fill. ``out`` may be page-locked."""
+    """Features (n, n_features) on the host, computed on a device; None where the host must encode. ``out`` may be page-locked."""
     torch = torch_for(device)
+    if not can_encode(branches, sequences):
+        return None
     if out is None:
         out = np.empty((len(sequences), sum(int(b.kernel_.block_sizes_.sum()) for b in branches)), np.float32)
     pinned = torch.from_numpy(out).is_pinned()
@@ -110,6 +109,32 @@ def features_on(
             out[rows] = found.cpu().numpy()
 
     return out if encode_on(branches, sequences, device, use) else None
+
+
+def decide_on(
+    model: Any, sequences: Sequence[SkeletonSequence]
+) -> tuple[np.ndarray, np.ndarray | None] | None:
+    """Decision values and, where calibrated, likeness to the classes: two numbers per class leave the device, features do not.
+
+    None where the host must encode.
+    """
+    branches = [branch.run_on(device=model.device) for branch in model.branches_.values()]
+    if not can_encode(branches, sequences):
+        return None
+    machine, calibration = model.machine_, model.calibration_
+    rows = [machine.coef_] if calibration is None else [machine.coef_, calibration.class_means_]
+    weights = torch_for(model.device).as_tensor(np.concatenate(rows).astype(np.float32), device=model.device)
+    products = np.empty((len(sequences), len(weights)))
+
+    def use(positions: np.ndarray, found: Any) -> None:
+        products[positions] = gram(found, weights).cpu().numpy()
+
+    if not encode_on(branches, sequences, model.device, use):
+        return None
+    n = len(machine.coef_)
+    decisions = (products[:, :n] + machine.intercept_).astype(np.float32)
+    alike = None if calibration is None else products[:, n:]
+    return decisions[:, 0] if n == 1 else decisions, alike
 
 
 def blocks_on(

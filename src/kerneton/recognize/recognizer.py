@@ -173,11 +173,10 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         with one_blas_thread():
             branches = [branch.run_on(**self._where()) for branch in self.branches_.values()]
             if self.device is not None:
-                from kerneton.recognize.on_device import can_encode, features_on
+                from kerneton.recognize.on_device import features_on
 
-                found = can_encode(branches, sequences) and features_on(branches, sequences, self.device)
-                if isinstance(found, np.ndarray):
-                    return found
+                if (found := features_on(branches, sequences, self.device)) is not None:
+                    return np.asarray(found)
             return side_by_side(encode_together(branches, sequences))
 
     def predict(self, X: Iterable[Any]) -> np.ndarray:
@@ -186,7 +185,9 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
 
     def decision_function(self, X: Iterable[Any]) -> np.ndarray:
         """(n, n_classes), or (n,) for two classes, positive for ``classes_[1]``."""
-        return self.machine_.decision_function(self.features(X))
+        from kerneton.recognize.answers import decisions
+
+        return decisions(self, X)
 
     @available_if(lambda self: self.calibrate)
     def predict_proba(self, X: Iterable[Any]) -> np.ndarray:
@@ -201,8 +202,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
     @available_if(lambda self: self.calibrate)
     def is_unknown(self, X: Iterable[Any]) -> np.ndarray:
         """(n,) bool: whether the score of each recording is above the threshold."""
-        assert self.calibration_ is not None
-        return self.unknown_score(X) > self.calibration_.threshold_
+        return self.unknown_score(X) > self.calibration_.threshold_  # type: ignore[union-attr]
 
     @available_if(lambda self: self.calibrate)
     def predictions(self, X: Iterable[Any]) -> list[Prediction]:
@@ -214,7 +214,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         """Labels, decision values and, where calibrated, probabilities, from features computed once."""
         from kerneton.recognize.answers import results
 
-        return results(self, self.features(X))
+        return results(self, X)
 
     def explain(self, sequence: Any, label: str | Segment | None = None, **options: Any) -> Explanation:
         """How much each joint, pair and moment of a recording speaks for a class; see `kerneton.explain`."""
@@ -245,8 +245,8 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         from kerneton.recognize.answers import described_choice
 
         check_is_fitted(self)
-        chosen = getattr(self, "variant_", None), getattr(self, "variant_scores_", {})
-        return described_choice(*chosen, self.mixtures_)
+        variant, scores = getattr(self, "variant_", None), getattr(self, "variant_scores_", {})
+        return described_choice(variant, scores, self.mixtures_)
 
     @property
     def layout_(self) -> Layout | None:

@@ -15,7 +15,7 @@ from kerneton.experiments.bench.gpu_parts import seconds
 from kerneton.experiments.timing import repeated, timed
 from kerneton.prepare.on_device import prepare
 from kerneton.recognize import on_device
-from kerneton.recognize.on_device import _branch, encode_batch, encode_on, features_on
+from kerneton.recognize.on_device import _branch, encode_batch, features_on
 from kerneton.recognize.presets import make_recognizer
 from kerneton.recognize.recognizer import Recognizer
 
@@ -61,15 +61,9 @@ def _rates(torch: Any, device: str, X: list[SkeletonSequence], model: Recognizer
     model.set_params(n_jobs=-1).fit(few, [s.label for s in few])
     branches = list(model.branches_.values())
     errors = features_on(branches, few[:16], device) - model.features(few[:16])
-    coef = torch.as_tensor(model.machine_.coef_, device=device)
-    decisions = np.empty((n, len(coef)), np.float32)
-
-    def decide(rows: np.ndarray, features: Any) -> None:
-        decisions[rows] = (features @ coef.T).cpu().numpy()
-
     width = sum(int(b.kernel_.block_sizes_.sum()) for b in branches)
     row: dict[str, Any] = {"n_features": width, "error": float(np.linalg.norm(errors, axis=1).max())}
-    call: Callable[[], Any] = partial(encode_on, branches, X, device, decide)
+    call: Callable[[], Any] = partial(model.set_params(device=device).decision_function, X)
     row["decisions_per_second"] = n / statistics.median(repeated(call, 3))
     for memory, repeats in (("page-locked", 3), ("used", 1)):
         pinned = memory == "page-locked" and device.startswith("cuda")
