@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kerneton import make_recognizer
+from kerneton.exceptions import DataError
 from kerneton.experiments.bench.scale import labelled
 from kerneton.recognize import final_machine, on_device, training
 
@@ -53,6 +54,21 @@ def test_answers_leave_features_on_the_device(classes, preset, monkeypatch):
     assert list(found.labels) == list(expected.labels)
     for name in ("scores", "probabilities", "unknown"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=5e-3, err_msg=name)
+
+
+def test_recordings_that_a_device_cannot_take_are_answered_or_refused_as_on_the_host(recordings):
+    model = make_recognizer(view="free", mirror=True).fit(recordings, [s.label for s in recordings])
+    torn = recordings[0].joints.copy()
+    torn[2] = np.nan
+    asked = [recordings[0].replace(joints=torn), recordings[1]]
+    expected = model.predict(asked)
+    model.set_params(device="cpu")
+    assert list(model.predict(s for s in asked)) == list(expected)
+    infinite = recordings[0].joints.copy()
+    infinite[2, 1] = np.inf
+    for wrong in (infinite, recordings[0].joints[:, 1:]):
+        with pytest.raises(DataError, match="recording"):
+            model.decision_function([recordings[1], wrong])
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

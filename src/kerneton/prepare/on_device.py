@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.layouts import Layout
+from kerneton.data.validation import LARGEST_COORDINATE
 from kerneton.machine.arrays import asarray_like, index_like, namespace_of
 from kerneton.prepare.poses import can_turn, facing_lines, origin
 from kerneton.prepare.preprocess import Preprocess
@@ -106,9 +107,9 @@ def _facing(x: Any, inside: Any, lines: list[tuple[int, int]]) -> Any:
 
 
 def gaps(x: Any, inside: Any) -> bool:
-    """Whether any pose within ``inside`` (B, T) is missing: NaN, or every joint zero."""
+    """Whether any pose within ``inside`` (B, T) is missing (NaN, or every joint zero) or too large to be one."""
     squares = (x * x).sum((2, 3))
-    return not bool(((squares > 0) | ~inside).all())
+    return not bool((((squares > 0) & (squares <= LARGEST_COORDINATE**2)) | ~inside).all())
 
 
 def derivative(x: Any, lengths: Any, taps: np.ndarray, rate: Any) -> Any:

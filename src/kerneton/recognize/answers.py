@@ -65,13 +65,13 @@ def described_choice(variant: str | None, scores: Mapping[str, float], mixtures:
 
 def results(model: Any, X: Iterable[Any]) -> Results:
     """What a recogniser answers to recordings; with a device, their features stay there."""
-    found = _on_device(model, X)
+    X, found = _on_device(model, X)
     return from_features(model, model.features(X)) if found is None else _answer(model, *found)
 
 
 def decisions(model: Any, X: Iterable[Any]) -> np.ndarray:
     """Decision values of recordings, as its machine gives them."""
-    found = _on_device(model, X)
+    X, found = _on_device(model, X)
     return model.machine_.decision_function(model.features(X)) if found is None else found[0]
 
 
@@ -87,14 +87,16 @@ def from_features(model: Any, features: np.ndarray) -> Results:
     )
 
 
-def _on_device(model: Any, X: Iterable[Any]) -> tuple[np.ndarray, np.ndarray | None] | None:
-    """Decision values and likeness to the classes, both computed where the features are; None where the host must encode."""
+def _on_device(model: Any, X: Iterable[Any]) -> tuple[Iterable[Any], Any]:
+    """The recordings; and decision values and likeness to the classes, computed where the features are, if that is a device."""
     check_is_fitted(model)
     if model.device is None or not hasattr(model.machine_, "labels_of"):
-        return None
+        return X, None
     from kerneton.recognize.on_device import decide_on
 
-    return decide_on(model, check_sequences(X, allow_missing=True))
+    known = {"n_joints": model.n_joints_in_, "layout": model.layout_}
+    sequences = check_sequences(X, allow_missing=True, values=False, **known)  # values are seen on the device
+    return sequences, decide_on(model, sequences)
 
 
 def _answer(

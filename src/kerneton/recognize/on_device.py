@@ -16,7 +16,7 @@ from kerneton.kernels.cuda import launch
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.sck import SCK
 from kerneton.kernels.signals import _TAPS, DIFFERENCES, _band
-from kerneton.machine.arrays import asarray_like, gram, index_like, namespace_of
+from kerneton.machine.arrays import asarray_like, index_like, namespace_of
 from kerneton.machine.blocks import DeviceBlocks
 from kerneton.machine.room import check_memory
 from kerneton.machine.scaling import CenterNormalize
@@ -127,7 +127,7 @@ def decide_on(
     products = np.empty((len(sequences), len(weights)))
 
     def use(positions: np.ndarray, found: Any) -> None:
-        products[positions] = gram(found, weights).cpu().numpy()
+        products[positions] = (found @ weights.T).cpu().numpy()
 
     if not encode_on(branches, sequences, model.device, use):
         return None
