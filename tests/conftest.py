@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from kerneton import cli
 from kerneton.data.layouts import FLORENCE_15
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 
@@ -34,6 +35,12 @@ def toy_sequence(label: str, subject: int, take: int) -> SkeletonSequence:
 
 def mean_pose(X) -> np.ndarray:
     return np.array([s.joints.mean(axis=0).ravel() for s in X])
+
+
+@pytest.fixture(autouse=True)
+def no_progress_in_logs(monkeypatch):
+    """A machine that is busy, or compiles for the first time, prints no more than an idle one."""
+    monkeypatch.setattr(cli, "_REPEAT", float("inf"))
 
 
 @pytest.fixture

@@ -14,6 +14,10 @@ class DataError(KernetonError, ValueError):
     """Recordings that cannot be used: wrong shape, no frames, values that are not numbers."""
 
 
+class HeldOutError(DataError):
+    """Too few recordings or subjects to hold some out, which choices and probabilities need."""
+
+
 class FormatError(DataError):
     """A file whose content is not what its format promises."""
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from kerneton import load, make_actions, make_recognizer, read, write
-from kerneton.cli import main
+from kerneton.cli import main, predict
 from kerneton.cli.convert import _safe
 from kerneton.data.layouts import COCO_17, KINECT_20, KINECT_25, Layout
 from kerneton.data.mapping import map_layout
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.files import output
 from kerneton.files.folder import load_folder
+from kerneton.recognize import growth, training
 from kerneton.recognize.contributions import explain
 from kerneton.recognize.sensors import centred_on
 
@@ -131,6 +136,49 @@ def test_fit_without_anything_to_hold_out(tmp_path, capsys):
     assert not hasattr(load(path), "predict_proba")
     assert main(["predict", str(path), str(one / "wave")]) == 0
     assert capsys.readouterr().out.splitlines()[1].split()[-2:] == ["wave", "-"]
+
+
+def test_a_fit_that_fails_is_not_repeated_without_probabilities(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(training, "CHOICE_LIMIT", 5)
+    monkeypatch.setattr(training, "GRAM_LIMIT", 5)
+    monkeypatch.setattr(growth, "SAMPLE", 6)
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(growth.shutil, "disk_usage", lambda _: usage._replace(free=1000))
+    path = tmp_path / "m.kern"
+    argv = ["fit", str(folder), "-o", str(path), "--scratch", str(tmp_path / "scratch"), *FAST]
+    monkeypatch.setattr(output, "_LEAST", 0)
+    assert main(argv) == 1
+    told = capsys.readouterr().err
+    assert "the features need" in told
+    assert "no probabilities" not in told
+    assert not path.exists()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_model_whose_disk_is_full_is_kept_elsewhere(folder, new, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert main(["fit", str(folder), "-o", "/dev/full", *FAST]) == 1
+    captured = capsys.readouterr()
+    assert "held-out subjects: accuracy" in captured.out
+    (kept,) = tmp_path.glob("saved-model-*/full")
+    assert captured.err == (
+        f"kerneton: error: /dev/full: No space left on device; the trained model is in {kept} instead\n"
+    )
+    assert list(load(kept).predict(read(new / "wave.npz"))) == ["wave"]
+
+
+def test_prediction_moves_in_blocks(model, new, tmp_path, monkeypatch, capsys):
+    assert main(["predict", str(model), str(new), "--json", "-"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    monkeypatch.setattr(predict, "_BLOCK", 2)
+    shown = []
+    monkeypatch.setattr(predict, "progress_of", lambda _: lambda items, **how: shown.append(how) or items)
+    assert main(["predict", str(model), str(new), "--json", "-"]) == 0
+    for row, expected in zip(json.loads(capsys.readouterr().out), whole, strict=True):
+        assert row["file"] == expected["file"]
+        assert row["label"] == expected["label"]
+        assert row["probability"] == pytest.approx(expected["probability"], abs=1e-6)  # sums in float32
+    assert shown == [{"total": 2, "desc": "predicting"}]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, add_command
 from kerneton.cli._options import add_data, add_model, all_cores, load_data, make_model, progress_of
-from kerneton.exceptions import DataError
+from kerneton.exceptions import HeldOutError
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonDataset
@@ -91,7 +91,7 @@ def _evaluate_for_page(args: argparse.Namespace, model: Any, data: SkeletonDatas
     """The same labels, with the importance of joints, and with probabilities if there is enough data to learn them."""
     try:
         return _evaluate(args, model.set_params(calibrate=True), data, importance=True)
-    except DataError as error:
+    except HeldOutError as error:
         report = _evaluate(args, model.set_params(calibrate=False), data, importance=True)
         warnings.warn(f"the page has no probabilities: {error}", stacklevel=2)
         return report

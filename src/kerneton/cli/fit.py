@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from kerneton.cli._options import (
     progress_of,
     reading_on,
 )
-from kerneton.exceptions import DataError, ParameterError
+from kerneton.exceptions import HeldOutError, ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonDataset
@@ -105,7 +107,7 @@ def run(args: argparse.Namespace) -> Output:
         large = {"client": client, "scratch": args.scratch}
         try:
             model.fit(data, data.labels, **large)
-        except DataError as error:
+        except HeldOutError as error:
             model.set_params(calibrate=False).fit(data, data.labels, **large)
             warnings.warn(f"the model gives no probabilities: {error}", stacklevel=1)
     done = None if data.conversion is None else data.conversion.to_dict()
@@ -135,11 +137,28 @@ def run(args: argparse.Namespace) -> Output:
 
 def write_model(model: Recognizer, args: argparse.Namespace, facts: dict[str, Any]) -> None:
     """Write a model after its figures are printed, and say so; ``facts`` get its size."""
-    model.save(args.output)
+    try:
+        model.save(args.output)
+    except OSError as error:
+        kept = _save_elsewhere(model, args.output)
+        if kept is None:
+            raise
+        message = f"{error.strerror or error}; the trained model is in {kept} instead"
+        raise OSError(error.errno, message, str(args.output)) from error
     facts["bytes"] = args.output.stat().st_size
     if not args.quiet and args.json != "-":
         took = f" in {facts['seconds']:.1f} s" if "seconds" in facts else ""
         print(f"wrote {args.output} ({facts['bytes'] / 1e6:.1f} MB){took}")
+
+
+def _save_elsewhere(model: Recognizer, output: Path) -> Path | None:
+    """A disk that fills up during the training must not cost the model: the temporary folder or the home may have room."""
+    for folder in (Path(tempfile.gettempdir()), Path.home()):
+        with suppress(OSError, RuntimeError):
+            return model.save(
+                Path(tempfile.mkdtemp(prefix="saved-model-", dir=folder)) / (output.name or "model.kern")
+            )
+    return None
 
 
 def _single_precision(data: SkeletonDataset) -> SkeletonDataset:

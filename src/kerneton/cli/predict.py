@@ -9,12 +9,23 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, add_command, encodable, printable
-from kerneton.cli._options import add_device, add_scheduler, all_cores, check_device, client_of, reading_on
+from kerneton.cli._options import (
+    add_device,
+    add_scheduler,
+    all_cores,
+    check_device,
+    client_of,
+    progress_of,
+    reading_on,
+)
 from kerneton.cli._recordings import add_reading_options, read_recordings, usable
 
 if TYPE_CHECKING:
+    from kerneton.data.progress import Progress
     from kerneton.data.sequence import SkeletonSequence
     from kerneton.recognize.recognizer import Recognizer
+
+_BLOCK, _DEVICE_BLOCK = 256, 20_000  # recordings that are predicted together
 
 _EXAMPLES = """\
   kerneton predict model.kern wave.bvh
@@ -66,7 +77,7 @@ def run(args: argparse.Namespace) -> Output:
             from kerneton.recognize.sensors import centred_on
 
             model = centred_on(model, [sequence for _, sequence in found])
-        rows = _predictions(model, [sequence for _, sequence in found], client)
+        rows = _all_predictions(model, [sequence for _, sequence in found], client, progress_of(args))
     for row, (file, sequence) in zip(rows, found, strict=True):
         row.update(file=file, recording=sequence.name, frames=sequence.n_frames)
     if args.csv == "-":
@@ -89,13 +100,21 @@ def _write(rows: list[dict[str, Any]], args: argparse.Namespace) -> None:
         write_text(args.csv, _table(rows, everything=args.all))
 
 
-def _predictions(
-    model: Recognizer, recordings: list[SkeletonSequence], client: Any = None
+def _all_predictions(
+    model: Recognizer, recordings: list[SkeletonSequence], client: Any, progress: Progress | None
 ) -> list[dict[str, Any]]:
+    """A row per recording, block by block, so that the progress moves."""
     if client is not None:
         from kerneton.recognize.cluster import mapped
 
-        return [row for rows in mapped(client, _predictions, model, recordings) for row in rows]
+        return [row for rows in mapped(client, _predictions, model, recordings, progress) for row in rows]
+    size = _BLOCK if model.device is None else _DEVICE_BLOCK
+    blocks = [recordings[i : i + size] for i in range(0, len(recordings), size)]
+    ticked = progress(blocks, total=len(blocks), desc="predicting") if progress and blocks[1:] else blocks
+    return [row for block in ticked for row in _predictions(model, block)]
+
+
+def _predictions(model: Recognizer, recordings: list[SkeletonSequence]) -> list[dict[str, Any]]:
     if model.calibration_ is not None:
         return [
             {

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
-from kerneton.exceptions import DataError
+from kerneton.exceptions import DataError, HeldOutError
 from kerneton.machine.arrays import block_grams, filled, gram, index_like, penalised_gram, weighted_sums
 from kerneton.machine.scaling import center_normalize_gram, fold_weights
 from kerneton.machine.solver import one_vs_rest, per_class, solve_gram
@@ -48,7 +48,7 @@ def subject_folds(codes: np.ndarray, groups: Any) -> Folds:
         return list(GroupKFold(_MAX_FOLDS).split(codes, codes, subjects))
     counts = np.bincount(codes)
     if counts.max() < 2:
-        raise DataError(
+        raise HeldOutError(
             "every label has only one recording: none can be held out; record each action at least twice"
         )
     n_folds = max(2, min(5, int(counts.min())))

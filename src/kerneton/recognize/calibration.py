@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator
 
-from kerneton.exceptions import DataError, ModelFileError
+from kerneton.exceptions import HeldOutError, ModelFileError
 from kerneton.machine.arrays import gram
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
 from kerneton.machine.solver import per_class
@@ -186,7 +186,7 @@ def hold_out(held: Held, folds: Folds, n_classes: int, progress: Progress | None
             true.append(codes[valid][there])
             people.append(held.people[valid][there])
     if not sum(map(len, true)):
-        raise DataError("no subject can be held out: every label has only one subject")
+        raise HeldOutError("no subject can be held out: every label has only one subject")
     unknown = [np.empty((0, 2)), *(found[1] for found in answers[len(folds) :] if found is not None)]
     return HeldOut(*map(np.concatenate, (decided, true, people, known, unknown)))
 

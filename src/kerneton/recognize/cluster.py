@@ -165,13 +165,20 @@ def reader(client: Any) -> ReadAll:
 
 
 def mapped(
-    client: Any, work: Callable[..., Any], model: Any, sequences: Sequence[Any], size: int = 256
+    client: Any,
+    work: Callable[..., Any],
+    model: Any,
+    sequences: Sequence[Any],
+    progress: Progress | None = None,
+    size: int = 256,
 ) -> list[Any]:
     """``work(model, recordings)`` of a block of recordings after the other, on the workers."""
     check_workers(client)
     fitted = submitted(client, _same, _bare(model))
     parts = [list(sequences[i : i + size]) for i in range(0, len(sequences), size)]
-    return asked(lambda: client.gather([submitted(client, work, fitted, part) for part in parts]))
+    tasks = [submitted(client, work, fitted, part) for part in parts]
+    ticked = progress(tasks, total=len(tasks), desc="predicting") if progress else tasks
+    return [asked(task.result) for task in ticked]
 
 
 def _bare(model: Any) -> Any:

@@ -35,16 +35,17 @@ class ClusterEncoder(Encoder):
     def trials(self, codes: np.ndarray, folds: Folds, progress: Progress | None = None) -> Trials:
         return ClusterTrials(self.client, self.there, codes, folds, progress or silent, self.tried)
 
-    def fit_all(self, branches: Mapping[str, Branch], y: np.ndarray) -> dict[str, np.ndarray]:
+    def fit_all(
+        self, branches: Mapping[str, Branch], y: np.ndarray, progress: Progress | None = None
+    ) -> dict[str, np.ndarray]:
         tasks = [
             submitted(self.client, _fitted, self.there, branch, y, workers=self._places(branch))
             for branch in branches.values()
         ]
         self.tried.clear()  # and with them Gram matrices on the workers
-        for (name, branch), found in zip(
-            branches.items(), asked(lambda: self.client.gather(tasks)), strict=True
-        ):
-            state, self.fitted[name], self._inner[name] = found
+        named = list(zip(branches.items(), tasks, strict=True))
+        for (name, branch), task in progress(named, total=len(named), desc="kernels") if progress else named:
+            state, self.fitted[name], self._inner[name] = asked(task.result)
             branch.set_state(state)
             given = branch.kernel.get_params(deep=False)
             branch.kernel_.set_params(**{k: given[k] for k in RUNTIME_PARAMETERS if k in given})

@@ -101,9 +101,12 @@ class Encoder:
             features = features.copy()
         return branch.take(encoded.preprocess, kernel, features)
 
-    def fit_all(self, branches: Mapping[str, Branch], y: np.ndarray) -> dict[str, np.ndarray]:
+    def fit_all(
+        self, branches: Mapping[str, Branch], y: np.ndarray, progress: Progress | None = None
+    ) -> dict[str, np.ndarray]:
         """`fit` of every branch, encoded one after the other and then weighted and scaled side by side."""
-        for branch in branches.values():
+        every = list(branches.values())
+        for branch in progress(every, total=len(every), desc="kernels") if progress else every:
             self.encoded(branch)
         done = in_threads(lambda branch: self.fit(branch, y), branches.values(), self.n_threads)
         return dict(zip(branches, done, strict=True))

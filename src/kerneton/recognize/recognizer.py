@@ -145,7 +145,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         self.kept_ = (encoder, y, groups) if keep else None
         folds = subject_folds(codes, groups) if search is not None or self.calibrate else []
         if search is None:
-            features = encoder.fit_all(branches, codes)
+            features = encoder.fit_all(branches, codes, self.progress)
             self.branches_, self.machine_ = branches, machine.fit(side_by_side([*features.values()]), y)
             strength = [float(getattr(machine, name, 0.0)) for name in ("C", "within_class_penalty")]
             self.mixtures_ = [Mixture(dict.fromkeys(branches, 1.0), *strength)]

@@ -23,7 +23,7 @@ from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.data.units import settle
 from kerneton.datasets import make_actions
 from kerneton.datasets.protocols import RecordingKFold, SubjectKFold
-from kerneton.exceptions import DataError, KernetonError
+from kerneton.exceptions import DataError, HeldOutError, KernetonError
 from kerneton.files.folder import listed_entries
 from kerneton.files.output import write_text
 from kerneton.files.readers import format_facts, read
@@ -187,7 +187,7 @@ def fit_model(data: SkeletonDataset, notes: list[str]) -> Any:
     """A model as ``kerneton fit`` makes it, with probabilities if there are enough recordings to learn them."""
     try:
         return make_recognizer().set_params(calibrate=True).fit(data, data.labels)
-    except DataError as error:
+    except HeldOutError as error:
         notes.append(f"the model gives no probabilities: {error}")
         return make_recognizer().fit(data, data.labels)
 
