@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,11 +18,13 @@ from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.kernels.blocks import resolve_joints, still_recording
 from kerneton.kernels.displacement import banded_sums, centred, extents_of, harmonic_sums
 from kerneton.kernels.exact import sck_pair
-from kerneton.kernels.tensors import gaussian_features
+from kerneton.kernels.tensors import gaussian, gaussian_features
+from kerneton.machine.threads import count_threads, in_threads
 
 MOST_RECORDINGS = 1000
 MOST_COMPARISONS = 4 * 10**10  # joints × (frames of all recordings)²
 _MOST_DENSE = 2 * 10**5  # numbers of dense features per pair of joints
+_CACHED = 2**16  # pairs of frames at a time
 _CHUNK = 2**25  # numbers of dense features at a time
 _SPACING, _MARGIN = 0.6, 2.5  # of dense pivots, in σ: the sum over them is the Gaussian to 1e-5
 
@@ -129,6 +132,8 @@ class ExactSCK(ExactKernel):
     sigma_joint, sigma_time, joint_weight, order : float, float, float, int
         σ₂, σ₃, β₁ and r, as in `SCK`.
     joints : joint set's name, joints' names or positions, optional; all by default
+    n_jobs : int, optional
+        Threads.
 
     Examples
     --------
@@ -148,16 +153,18 @@ class ExactSCK(ExactKernel):
         joint_weight: float = 0.5,
         order: int = 3,
         joints: JointsLike = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.sigma_joint = sigma_joint
         self.sigma_time = sigma_time
         self.joint_weight = joint_weight
         self.order = order
         self.joints = joints
+        self.n_jobs = n_jobs
 
     def _prepare(self, sequence: SkeletonSequence) -> None:
         self.joints_ = resolve_joints(self.joints, sequence)
-        self._pair = sck_pair(
+        sck_pair(  # checks the parameters
             sigma_joint=self.sigma_joint,
             sigma_time=self.sigma_time,
             joint_weight=self.joint_weight,
@@ -165,15 +172,37 @@ class ExactSCK(ExactKernel):
         )
 
     def _kernel(self, A: list[np.ndarray], B: list[np.ndarray] | None) -> np.ndarray:
+        others = A if B is None else B
+        frames, lengths = np.concatenate(others), np.array([len(b) for b in others])
+        ends = np.cumsum(lengths)
+
+        def row(i: int) -> np.ndarray:
+            n = i + 1 if B is None else len(B)
+            return self._row(A[i], frames[: ends[n - 1]], lengths[:n])
+
+        rows = in_threads(row, range(len(A)), count_threads(self.n_jobs))
         if B is not None:
-            return np.array([[self._pair(a, b) for b in B] for a in A])
+            return np.array(rows)
         K = np.empty((len(A), len(A)))
-        for i, a in enumerate(A):
-            K[i, : i + 1] = K[: i + 1, i] = [self._pair(a, b) for b in A[: i + 1]]
+        for i, values in enumerate(rows):
+            K[i, : i + 1] = K[: i + 1, i] = values
         return K
 
+    def _row(self, a: np.ndarray, frames: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Kernel values of one recording (M, J, 3) with others, whose frames (F, J, 3) lie one after the other."""
+        times = np.concatenate([np.arange(1, n + 1) / n for n in lengths])
+        sums = np.zeros(len(frames))
+        size = max(1, _CACHED // len(a))
+        for part in (slice(start, start + size) for start in range(0, len(frames), size)):
+            in_time = gaussian((np.arange(1, len(a) + 1) / len(a))[:, None] - times[part], self.sigma_time)
+            for x, y in zip(a.transpose(1, 2, 0), frames[part].transpose(1, 2, 0), strict=True):  # (3, M), (3, F)
+                alike = sum(gaussian(x[i][:, None] - y[i], self.sigma_joint) for i in range(3))
+                both = self.joint_weight * alike + (1 - self.joint_weight) * in_time
+                sums[part] += functools.reduce(np.multiply, [both] * self.order).sum(axis=0)
+        return np.add.reduceat(sums, np.cumsum(lengths) - lengths) / (a.shape[1] * len(a) * lengths)
+
     def _squares(self, A: list[np.ndarray]) -> np.ndarray:
-        return np.array([self._pair(a, a) for a in A])
+        return np.concatenate([self._row(a, a, np.array([len(a)])) for a in A])
 
 
 class ExactDCK(ExactKernel):
