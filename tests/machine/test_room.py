@@ -18,7 +18,7 @@ from pathlib import Path
 from kerneton import make_actions, make_recognizer
 from kerneton.exceptions import DataError
 data = list(make_actions(["wave", "clap"], n_subjects=5, n_takes=3))
-make_recognizer("tensor").fit(data[:8] + data[-8:], [s.label for s in data[:8] + data[-8:]])  # everything is loaded now
+make_recognizer("tensor").fit(data[:3] + data[-3:], [s.label for s in data[:3] + data[-3:]])  # everything is loaded now
 data = data * {times}
 taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (taken + {left}, taken + {left}))

@@ -22,10 +22,14 @@ def data():
 @pytest.mark.parametrize("preset", [None, "tensor", "auto", "paper"])
 def test_labels_equal_those_of_the_cpu(data, preset, mirror, device):
     options = {} if preset == "paper" else {"view": "free", "mirror": mirror}
+    fewer = {}
+    if preset == "tensor":  # of order 3, whose cost on a CPU grows with the cube of the pivots
+        names = [name for name, _ in make_recognizer(preset).branches]
+        fewer = {f"{name}__kernel__n_pivots_joint": 3 for name in names}
     if preset == "paper" and mirror:
         pytest.skip("the paper's recogniser does not mirror")
-    expected = make_recognizer(preset, **options).fit(data, data.labels)
-    model = make_recognizer(preset, device=device, **options).fit(data, data.labels)
+    expected = make_recognizer(preset, **options).set_params(**fewer).fit(data, data.labels)
+    model = make_recognizer(preset, device=device, **options).set_params(**fewer).fit(data, data.labels)
     assert {branch.kernel_.device for branch in model.branches_.values()} == {device}
     assert_allclose(model.decision_function(data), expected.decision_function(data), atol=5e-3)
     assert np.array_equal(model.predict(data), expected.predict(data))

@@ -140,9 +140,10 @@ def test_another_frame_rate_is_brought_to_that_of_training(spotter, takes):
     assert segment_counts([takes[3].segments], [found]).recall >= 0.6
 
 
-@pytest.mark.parametrize(
-    ("frame", "time", "reason"),
-    [
+def test_what_is_no_frame_is_said_once_and_counted(spotter, takes, offline):
+    stream, good = LiveStream(spotter), frames(takes[3])
+    events = [e for f in good[:100] for e in stream.push(*f)]
+    told = [
         (np.zeros((5, 3)), None, "a skeleton of 5 joints, expected 20"),
         ("abc", None, "the frame is not an array of numbers"),
         ([[1, 2], [3]], None, "the frame is not an array of numbers"),
@@ -151,14 +152,12 @@ def test_another_frame_rate_is_brought_to_that_of_training(spotter, takes):
         (np.zeros((20, 3)), float("nan"), "the time is not a number"),
         (np.zeros((20, 3)), "soon", "the time is not a number"),
         (np.zeros((20, 3)), -5.0, "time runs backwards"),
-    ],
-)
-def test_what_is_no_frame_is_said_once_and_counted(spotter, takes, offline, frame, time, reason):
-    stream, good = LiveStream(spotter), frames(takes[3])
-    events = [e for f in good[:100] for e in stream.push(*f)]
-    bad = [e for _ in range(50) for e in stream.push(frame, time)]
-    assert [(e.kind, e.reason) for e in bad] == [("dropped", reason)]
-    assert stream.summary()[f"dropped: {reason}"] == 50
+    ]
+    for frame, time, reason in told:
+        before = stream.summary().get(f"dropped: {reason}", 0)
+        bad = [e for _ in range(50) for e in stream.push(frame, time)]
+        assert [(e.kind, e.reason) for e in bad] == ([] if before else [("dropped", reason)])
+        assert stream.summary()[f"dropped: {reason}"] == before + 50
     events += [e for f in good[100:] for e in stream.push(*f)] + stream.close()
     assert segments(events) == offline  # the stream went on as if nothing had been
 
@@ -178,7 +177,7 @@ def test_nan_for_a_minute_and_huge_numbers(spotter, takes):
 def test_memory_and_state_stay_bounded(spotter, takes, in_order):
     stream = spotter.stream(delay=0.5, in_order=in_order)
     joints = np.nan_to_num(raw_joints(takes[3]))
-    for t in range(3000):
+    for t in range(1500):
         stream.push(joints[t % len(joints)], t / 30)
     engine = stream._bodies["0"]._engine
     assert len(engine._windows._joints) < 1000

@@ -195,7 +195,8 @@ class ExactSCK(ExactKernel):
         size = max(1, _CACHED // len(a))
         for part in (slice(start, start + size) for start in range(0, len(frames), size)):
             in_time = gaussian((np.arange(1, len(a) + 1) / len(a))[:, None] - times[part], self.sigma_time)
-            for x, y in zip(a.transpose(1, 2, 0), frames[part].transpose(1, 2, 0), strict=True):  # (3, M), (3, F)
+            other = frames[part].transpose(1, 2, 0)
+            for x, y in zip(a.transpose(1, 2, 0), other, strict=True):  # (3, M), (3, F)
                 alike = sum(gaussian(x[i][:, None] - y[i], self.sigma_joint) for i in range(3))
                 both = self.joint_weight * alike + (1 - self.joint_weight) * in_time
                 sums[part] += functools.reduce(np.multiply, [both] * self.order).sum(axis=0)
@@ -281,20 +282,14 @@ class ExactDCK(ExactKernel):
                 f"{_MOST_DENSE}): are the coordinates in millimetres? ExactDCK expects metres"
             )
         chunk = max(1, _CHUNK // (len(poses) * 3 * n_pivots * n_times**2))
-        same: dict[str, Any] = {
-            "sigma": self.sigma_joint,
-            "n_pivots": n_pivots,
-            "sigma_span": self.sigma_span,
-        }
+        same: Any = {"sigma": self.sigma_joint, "n_pivots": n_pivots, "sigma_span": self.sigma_span}
+        times: Any = {"sigma": self.sigma_time, "n_pivots": n_times, "low": -early, "high": 1 + early}
         for start in range(0, len(self._pairs), chunk):
             pairs = self._pairs[start : start + chunk]
             rows = []
             for x, extent in zip(poses, extents, strict=True):
                 T = x.shape[1]
-                time = np.arange(1, T + 1)[None] / T
-                z = gaussian_features(
-                    time, sigma=self.sigma_time, n_pivots=n_times, low=-early, high=1 + early
-                )
+                z = gaussian_features(np.arange(1, T + 1)[None] / T, **times)
                 sums = banded_sums(x, z, pairs, reach=reach, tol=1e-9, **same)
                 if sums is None:
                     sums = harmonic_sums(x, z, pairs, extent=extent, reach=reach, tol=1e-9, **same)
