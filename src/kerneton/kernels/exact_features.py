@@ -26,6 +26,7 @@ MOST_COMPARISONS = 4 * 10**10  # joints × (frames of all recordings)²
 _MOST_DENSE = 2 * 10**5  # numbers of dense features per pair of joints
 _CACHED = 2**16  # pairs of frames at a time
 _CHUNK = 2**25  # numbers of dense features at a time
+_LEAST = 1e-6  # singular value, as a share of the largest
 _SPACING, _MARGIN = 0.6, 2.5  # of dense pivots, in σ: the sum over them is the Gaussian to 1e-5
 
 
@@ -164,12 +165,8 @@ class ExactSCK(ExactKernel):
 
     def _prepare(self, sequence: SkeletonSequence) -> None:
         self.joints_ = resolve_joints(self.joints, sequence)
-        sck_pair(  # checks the parameters
-            sigma_joint=self.sigma_joint,
-            sigma_time=self.sigma_time,
-            joint_weight=self.joint_weight,
-            order=self.order,
-        )
+        names = ("sigma_joint", "sigma_time", "joint_weight", "order")
+        sck_pair(**{name: getattr(self, name) for name in names})  # checks the parameters
 
     def _kernel(self, A: list[np.ndarray], B: list[np.ndarray] | None) -> np.ndarray:
         others = A if B is None else B
@@ -281,20 +278,23 @@ class ExactDCK(ExactKernel):
                 f"sigma_time={self.sigma_time:g} need {3 * n_pivots * n_times**2} numbers per pair of joints (at most "
                 f"{_MOST_DENSE}): are the coordinates in millimetres? ExactDCK expects metres"
             )
-        chunk = max(1, _CHUNK // (len(poses) * 3 * n_pivots * n_times**2))
-        same: Any = {"sigma": self.sigma_joint, "n_pivots": n_pivots, "sigma_span": self.sigma_span}
         times: Any = {"sigma": self.sigma_time, "n_pivots": n_times, "low": -early, "high": 1 + early}
+        # Fewer coordinates hold what dense pivots tell of a time: inner products stay, to the tolerance.
+        grid = gaussian_features(np.linspace(0, 1, 500), **times)
+        _, values, turn = np.linalg.svd(grid, full_matrices=False)
+        turn = turn[values > _LEAST * values[0]].T
+        chunk = max(1, _CHUNK // (len(poses) * 3 * n_pivots * turn.shape[1] ** 2))
+        same: Any = {"sigma": self.sigma_joint, "n_pivots": n_pivots, "sigma_span": self.sigma_span}
         for start in range(0, len(self._pairs), chunk):
             pairs = self._pairs[start : start + chunk]
             rows = []
             for x, extent in zip(poses, extents, strict=True):
                 T = x.shape[1]
-                z = gaussian_features(np.arange(1, T + 1)[None] / T, **times)
+                z = gaussian_features(np.arange(1, T + 1)[None] / T, **times) @ turn
                 sums = banded_sums(x, z, pairs, reach=reach, tol=1e-9, **same)
                 if sums is None:
                     sums = harmonic_sums(x, z, pairs, extent=extent, reach=reach, tol=1e-9, **same)
                 rows.append(sums / (len(self.joints_) * T))
             features = np.concatenate(rows)  # each pair of two joints stands for two
-            twice = np.where(pairs[:, 0] == pairs[:, 1], 1.0, 2.0)
-            features *= np.sqrt(twice)[:, None, None, None]
+            features *= np.sqrt(2.0 - (pairs[:, 0] == pairs[:, 1]))[:, None, None, None]
             yield features.reshape(len(features), -1)
