@@ -20,6 +20,7 @@ from kerneton.cli import main
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.files import readers
 from kerneton.files.output import write_text
+from kerneton.machine import dask_client
 from kerneton.recognize import cluster, cluster_trials, growth
 
 distributed = pytest.importorskip("distributed")
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, about ports and cl
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(cluster, "PATIENCE", 1)  # where no scheduler is, none will come
+    monkeypatch.setattr(dask_client, "PATIENCE", 1)  # where no scheduler is, none will come
 
 
 def workers(n):
@@ -95,7 +96,7 @@ def test_a_worker_that_dies_is_survived(large, data):  # noqa: F811
 
 
 def test_workers_of_another_version(large, data, client):  # noqa: F811
-    large.setattr(cluster.kerneton, "__version__", "99.0")
+    large.setattr(dask_client.kerneton, "__version__", "99.0")
     with pytest.raises(
         ParameterError, match=r"workers need kerneton 99\.0, as here: tcp.* has \d.*; install it"
     ):

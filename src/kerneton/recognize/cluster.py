@@ -9,59 +9,44 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import kerneton
 from kerneton.data.progress import Progress
-from kerneton.exceptions import KernetonError, ParameterError, import_extra
+from kerneton.exceptions import ParameterError, import_extra
 from kerneton.files.readers import Content, ReadAll, read_content
+from kerneton.machine import dask_client
 from kerneton.machine.blocks import Work
+from kerneton.machine.dask_client import asked, check_workers, ended, translated
 from kerneton.machine.threads import one_blas_thread
 
 _BRANCHES = 8  # of the tree of sums
 _FILES = 64  # read by one task
-PATIENCE = 10  # seconds in which a scheduler must respond
 _TOGETHER = 8  # blocks of one task; all of them must be in the worker's memory
 
 
 def active() -> Any:
-    """The active Dask client, or None."""
-    from distributed import get_client
+    """The active Dask client, or None; a fit that is a task itself would wait for workers that wait for it."""
+    from distributed import get_client, get_worker
 
-    try:
-        return get_client()
-    except ValueError:
+    with suppress(ValueError):
+        get_worker()
         return None
+    with suppress(ValueError):
+        return get_client()
+    return None
 
 
 def connect(address: str) -> Any:
     """A client of the scheduler at an address."""
     distributed = import_extra("distributed", extra="dask", purpose="A cluster")
     try:
-        return distributed.Client(address, timeout=PATIENCE)
+        return distributed.Client(address, timeout=dask_client.PATIENCE)
     except (OSError, ValueError) as error:
         raise ParameterError(f"no Dask scheduler responds at {address!r}: {error}") from error
-
-
-def check_workers(client: Any) -> None:
-    """Every worker must have this version of kerneton."""
-    # Nothing of ours is sent: a worker that lacks it could not even read the question.
-    question = "__import__('kerneton').__version__"
-    found = asked(lambda: client.run(eval, question, on_error="return"))
-    if not found:
-        raise ParameterError("the Dask cluster has no workers")
-    wrong = [
-        f"{worker} has {version if isinstance(version, str) else 'none'}"
-        for worker, version in found.items()
-        if version != kerneton.__version__
-    ]
-    if wrong:
-        raise ParameterError(
-            f"workers need kerneton {kerneton.__version__}, as here: {'; '.join(sorted(wrong)[:5])}; install it there"
-        )
 
 
 class ClusterBlocks:
@@ -77,16 +62,10 @@ class ClusterBlocks:
 
     def wait(self, progress: Progress) -> None:
         """Until all blocks are encoded; the first that cannot be is an error."""
-        from distributed import as_completed
-
-        for block in progress(as_completed(self.blocks), total=len(self.blocks), desc="encoding blocks"):
-            if block.status == "error":
-                asked(block.result)
+        for _ in progress(ended(self.client, self.blocks), total=len(self.blocks), desc="encoding blocks"):
+            pass
 
     def reduce(self, work: Work, *columns: np.ndarray, shared: Any = None) -> tuple[Any, np.ndarray]:
-        return asked(lambda: self._reduce(work, columns, shared))
-
-    def _reduce(self, work: Work, columns: tuple[np.ndarray, ...], shared: Any) -> tuple[Any, np.ndarray]:
         starts = [0, *self.ends[:-1]]
         # As a task and not scattered: what is scattered is lost with its worker.
         common = None if shared is None else submitted(self.client, _same, shared.astype(self.dtype))
@@ -110,7 +89,8 @@ class ClusterBlocks:
                 submitted(self.client, _added, sums[i : i + _BRANCHES])
                 for i in range(0, len(sums), _BRANCHES)
             ]
-        total, *found = self.client.gather([*sums, *parts])
+        last = [*sums, *parts]
+        total, *found = asked(self.client, lambda: self.client.gather(last), last)
         if found[0][0] is None:
             return None, total
         placed = {
@@ -122,7 +102,7 @@ class ClusterBlocks:
 
     def _groups(self) -> list[list[int]]:
         """Blocks that lie on one worker, at most eight of them: one task each, whose terms are added where they are."""
-        places = self.client.who_has(self.blocks)
+        places = asked(self.client, lambda: self.client.who_has(self.blocks))
         by_worker: dict[str, list[int]] = {}
         for i, block in enumerate(self.blocks):
             workers = places.get(block.key) or ("",)
@@ -151,7 +131,7 @@ def reader(client: Any) -> ReadAll:
         named = [(str(path), os.path.abspath(path)) for path in paths]
         parts = [named[i : i + _FILES] for i in range(0, len(named), _FILES)]
         for task in [submitted(client, _read, part, dict(options)) for part in parts]:
-            contents, worker, unseen = asked(task.result)
+            contents, worker, unseen = asked(client, task.result, [task])
             for name, place in unseen:
                 if os.path.exists(place):
                     raise ParameterError(
@@ -178,7 +158,7 @@ def mapped(
     parts = [list(sequences[i : i + size]) for i in range(0, len(sequences), size)]
     tasks = [submitted(client, work, fitted, part) for part in parts]
     ticked = progress(tasks, total=len(tasks), desc="predicting") if progress else tasks
-    return [asked(task.result) for task in ticked]
+    return [asked(client, task.result, [task]) for task in ticked]
 
 
 def _bare(model: Any) -> Any:
@@ -190,22 +170,6 @@ def _bare(model: Any) -> Any:
     return bare
 
 
-def asked(ask: Callable[[], Any]) -> Any:
-    """An answer of the cluster; one that has gone is an error of its own."""
-    try:
-        return ask()
-    except KernetonError:
-        raise
-    except Exception as error:
-        kind = type(error)
-        gone = isinstance(error, (OSError, TimeoutError)) or kind.__module__.startswith("distributed")
-        if gone or "Cancelled" in kind.__name__:
-            raise ParameterError(
-                f"the Dask cluster stopped or lost its workers ({kind.__name__}: {error}); features in its memory are lost, files are kept. Start the cluster and fit again"
-            ) from error
-        raise
-
-
 def submitted(client: Any, work: Callable[..., Any], *arguments: Any, workers: Any = None) -> Any:
     """A task; recordings that travel with it belong to it, so that it can run again where a worker dies.
 
@@ -214,7 +178,8 @@ def submitted(client: Any, work: Callable[..., Any], *arguments: Any, workers: A
     where = {"workers": list(workers), "allow_other_workers": True} if workers else {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph")
-        return asked(lambda: client.submit(work, *arguments, pure=False, **where))
+        with translated():
+            return client.submit(work, *arguments, pure=False, **where)
 
 
 def _read(

@@ -9,10 +9,11 @@ import numpy as np
 
 from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.machine.dask_client import asked, ended
 from kerneton.machine.folds import Folds
 from kerneton.machine.threads import one_blas_thread
 from kerneton.recognize.branch import RUNTIME_PARAMETERS, Branch, branch_key, share_preprocessing
-from kerneton.recognize.cluster import asked, submitted
+from kerneton.recognize.cluster import submitted
 from kerneton.recognize.encoder import Encoder, FoldGrams, LocalTrials, Scores, Trials, score_sum
 from kerneton.recognize.search import with_parameters
 
@@ -45,7 +46,7 @@ class ClusterEncoder(Encoder):
         self.tried.clear()  # and with them Gram matrices on the workers
         named = list(zip(branches.items(), tasks, strict=True))
         for (name, branch), task in progress(named, total=len(named), desc="kernels") if progress else named:
-            state, self.fitted[name], self._inner[name] = asked(task.result)
+            state, self.fitted[name], self._inner[name] = asked(self.client, task.result, [task])
             branch.set_state(state)
             given = branch.kernel.get_params(deep=False)
             branch.kernel_.set_params(**{k: given[k] for k in RUNTIME_PARAMETERS if k in given})
@@ -55,7 +56,7 @@ class ClusterEncoder(Encoder):
     def _places(self, branch: Branch) -> Any:
         """The workers that tried a branch, and so encoded it."""
         task = self.tried.get(_without_mirror(branch))
-        return None if task is None else asked(lambda: self.client.who_has([task])).get(task.key)
+        return None if task is None else asked(self.client, lambda: self.client.who_has([task])).get(task.key)
 
     def inner(self, branches: Mapping[str, Branch], y: np.ndarray) -> dict[str, np.ndarray]:  # noqa: ARG002
         return {name: self._inner[name] for name in branches}
@@ -86,8 +87,7 @@ class ClusterTrials:
         ]
         self.tried.update(zip(groups, tasks, strict=True))
         reasons = [submitted(self.client, _reasons, task) for task in tasks]
-        self._wait(reasons, "kernels")
-        told = asked(lambda: self.client.gather(reasons))
+        told = self._answers(reasons, "kernels")
         found: dict[int, tuple[Any, str]] = {}
         for group, task, some in zip(groups.values(), tasks, told, strict=True):
             for place, (i, reason) in enumerate(zip(group, some, strict=True)):
@@ -109,14 +109,12 @@ class ClusterTrials:
             )
             for parts in sums
         ]
-        self._wait(tasks, "candidates")
-        return asked(lambda: self.client.gather(tasks))
+        return self._answers(tasks, "candidates")
 
-    def _wait(self, tasks: list[Any], what: str) -> None:
-        from distributed import as_completed
-
-        for _ in self.progress(as_completed(tasks), total=len(tasks), desc=what):
+    def _answers(self, tasks: list[Any], what: str) -> list[Any]:
+        for _ in self.progress(ended(self.client, tasks), total=len(tasks), desc=what):
             pass
+        return list(asked(self.client, lambda: self.client.gather(tasks), tasks))
 
 
 def _without_mirror(branch: Branch) -> Any:
