@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from functools import partial
 
+import joblib
 import pytest
 from test_growth import data, large, recognizer  # noqa: F401
 
-from kerneton import Search
+from kerneton import Search, evaluate, make_actions
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine import dask_client
 from kerneton.recognize import cluster, cluster_trials
@@ -57,6 +58,8 @@ def work(where, client, data):  # noqa: F811
         model = recognizer().fit(data[:10], data.labels[:10])
         predict = partial(cluster.mapped, client, type(model).predict, model, list(data))
         return predict, (cluster, "submitted")
+    if where == "evaluate":
+        return partial(on_dask, client), (dask_client, "in_turn")
     searched = Search(variants={"plain": {}, "mirrored": {"kernel__mirror": True}})
     model = recognizer(search=searched if where == "choices" else None)
     steps = {
@@ -67,7 +70,13 @@ def work(where, client, data):  # noqa: F811
     return partial(model.fit, data, data.labels, client=client), steps[where]
 
 
-@pytest.mark.parametrize("where", ["choices", "encoding", "passes", "predict"])
+def on_dask(client, samples=None):
+    samples = samples or make_actions(["wave", "bow"], n_subjects=2, n_takes=1)
+    with joblib.parallel_config(backend="dask", client=client):
+        return evaluate(recognizer(), samples, n_jobs=-1)
+
+
+@pytest.mark.parametrize("where", ["choices", "encoding", "passes", "predict", "evaluate"])
 def test_workers_that_leave(where, large, data, made, client):  # noqa: F811
     ask, step = work(where, client, data)
     on_call(large, *step, partial(without_workers, made, client))
@@ -76,7 +85,7 @@ def test_workers_that_leave(where, large, data, made, client):  # noqa: F811
     assert "\n" not in str(found.value)
 
 
-@pytest.mark.parametrize("where", ["choices", "passes", "predict"])
+@pytest.mark.parametrize("where", ["choices", "passes", "predict", "evaluate"])
 def test_a_scheduler_that_goes_away(where, large, data, made, client):  # noqa: F811
     ask, step = work(where, client, data)
     on_call(large, *step, made.close)
@@ -86,8 +95,9 @@ def test_a_scheduler_that_goes_away(where, large, data, made, client):  # noqa: 
 
 def test_workers_that_never_come(made, client):
     without_workers(made, client)
-    with pytest.raises(ParameterError, match=r"has had no workers for 0\.3 s"):
-        cluster.reader(client)
+    for ask in (partial(cluster.reader, client), partial(on_dask, client)):
+        with pytest.raises(ParameterError, match=r"has had no workers for 0\.3 s"):
+            ask()
 
 
 def test_a_worker_that_comes_late(made, client, caplog, monkeypatch):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from joblib.parallel import get_active_backend
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, check_cv
@@ -60,7 +61,9 @@ def evaluate(
     labels = data.labels
     subjects = None if any(s.subject is None for s in data) else data.subjects
     name, splits = _splits(protocol, data, labels, subjects)
-    alone = n_jobs in (None, 1)  # else splits would draw their progress bars over each other
+    client = _cluster()
+    # Else splits would draw their progress bars over each other.
+    alone = n_jobs in (None, 1) and client is None
     tasks = (
         delayed(_run)(
             _shown(model, progress if alone else None, f"split {number} of {len(splits)}, "),
@@ -69,6 +72,10 @@ def evaluate(
         for number, split in enumerate(splits, start=1)
     )
     results = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+    if client is not None:
+        from kerneton.machine.dask_client import in_turn
+
+        results = in_turn(client, results)
     done = tuple((progress or silent)(results, total=len(splits), desc="splits"))
     found = {str(label) for split in done for label in (*split.true, *split.predicted)}
     return Report(
@@ -82,6 +89,16 @@ def evaluate(
         data=summarize(data).to_dict(),
         versions=versions(),
     )
+
+
+def _cluster() -> Any:
+    """The client of joblib's Dask backend, where that is the one in use; its workers can run splits."""
+    client = getattr(get_active_backend()[0], "client", None)
+    if client is not None:
+        from kerneton.machine.dask_client import check_workers
+
+        check_workers(client)
+    return client
 
 
 def _shown(model: Any, progress: Progress | None, prefix: str) -> Any:
