@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from functools import partial
 
@@ -24,7 +26,7 @@ def made(monkeypatch):
     monkeypatch.setattr(dask_client, "PATIENCE", 1)
     monkeypatch.setattr(dask_client, "WORKERLESS", 0.3)
     monkeypatch.setattr(dask_client, "_LOOK", 0.1)
-    options = {"processes": False, "dashboard_address": None, "silence_logs": 50}
+    options = {"processes": False, "protocol": "tcp", "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(n_workers=1, threads_per_worker=2, **options) as made:
         yield made
 
@@ -145,3 +147,17 @@ class Nobody:
 
 def failing(error, *_):
     raise error
+
+
+def test_a_command_tells_it_in_one_sentence(made, client, tmp_path):
+    """And not by what distributed logs of every connection that closes, also when the process ends."""
+    without_workers(made, client)
+    command = [sys.executable, "-m", "kerneton", "fit", str(tmp_path), "-o", str(tmp_path / "m.kern")]
+    given = {"stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, "--scheduler", made.scheduler_address], **given) as process:
+        assert "note: the Dask cluster has no workers" in process.stderr.readline()
+        made.close()
+        told = process.stderr.read()
+    assert process.returncode == 1
+    assert told.startswith("kerneton: error: the Dask cluster stopped")
+    assert told.count("\n") == 1

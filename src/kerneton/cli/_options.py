@@ -139,7 +139,7 @@ def client_of(args: argparse.Namespace) -> Any:
         return nullcontext()
     from kerneton.recognize.cluster import connect
 
-    return connect(args.scheduler)
+    return connect(args.scheduler, quiet=True)
 
 
 def reading_on(client: Any, args: argparse.Namespace) -> dict[str, Any]:

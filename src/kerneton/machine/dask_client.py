@@ -95,11 +95,13 @@ def translated(tasks: Sequence[Any] | None = ()) -> Iterator[None]:
     except Exception as error:
         kind = type(error)
         own = tasks is None or any(task.status == "error" for task in tasks)
-        ours = kind.__module__.startswith("distributed") or "Cancelled" in kind.__name__
+        cancelled = "Cancelled" in kind.__name__
+        ours = cancelled or kind.__module__.startswith("distributed")
         if ours or (isinstance(error, (OSError, TimeoutError)) and not own):
+            why = "" if cancelled else f" ({kind.__name__}: {error})"
             raise ParameterError(
-                f"the Dask cluster stopped or lost its workers ({kind.__name__}: {error}); features in its memory are lost, "
-                "files are kept. Start the cluster and begin again"
+                f"the Dask cluster stopped or lost its workers{why}; features in its memory are lost, files are kept. "
+                "Start the cluster and begin again"
             ) from error
         if isinstance(error, OSError):  # a file that is missing there, or a full disk
             where = "on a worker of the Dask cluster"

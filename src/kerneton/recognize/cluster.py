@@ -6,6 +6,7 @@ task and not to a worker. Sums are taken in a tree, eight at a time.
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,14 @@ from kerneton.machine.threads import one_blas_thread
 
 _BRANCHES = 8  # of the tree of sums
 _FILES = 64  # read by one task
+_LOGGERS = (
+    "distributed",
+    "distributed.client",
+    "distributed.gc",
+    "tornado",
+    "tornado.application",
+    "asyncio",
+)
 _TOGETHER = 8  # blocks of one task; all of them must be in the worker's memory
 
 
@@ -40,9 +49,11 @@ def active() -> Any:
     return None
 
 
-def connect(address: str) -> Any:
-    """A client of the scheduler at an address."""
-    distributed = import_extra("distributed", extra="dask", purpose="A cluster")
+def connect(address: str, *, quiet: bool = False) -> Any:
+    """A client of the scheduler at an address; ``quiet`` leaves to our errors what distributed would log, also when the process ends."""
+    distributed = import_extra("distributed", extra="dask", purpose="A cluster")  # sets up its loggers
+    for name in _LOGGERS if quiet else ():
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         return distributed.Client(address, timeout=dask_client.PATIENCE)
     except (OSError, ValueError) as error:
