@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from kerneton import make_recognizer
+from kerneton.data.progress import silent
 from kerneton.exceptions import DataError
 from kerneton.experiments.bench.scale import labelled
-from kerneton.recognize import final_machine, on_device, training
+from kerneton.recognize import final_machine, on_device, recognizer, training
 
 torch = pytest.importorskip("torch")
 
@@ -84,14 +85,43 @@ def test_features_that_come_on_a_stream_give_the_same_machine(recordings, monkey
     assert np.linalg.norm(resident - streamed) < 1e-5 * np.linalg.norm(resident)
 
 
-def test_gaps_are_filled_as_before(recordings):
+@pytest.fixture
+def torn(recordings):
+    """Lost joints, lost frames and joints without confidence, each in one recording among whole ones."""
+    joints, frames = recordings[0].joints.copy(), recordings[1].joints.copy()
+    joints[3, 5] = np.nan
+    frames[[0, 4, 5]] = 0
+    trust = np.ones(recordings[3].joints.shape[:2])
+    whole = recordings[3].replace(confidence=trust.copy())
+    trust[7, 2] = 0
+    torn = [recordings[0].replace(joints=joints), recordings[1].replace(joints=frames)]
+    return [*torn, recordings[2], recordings[3].replace(confidence=trust), whole, *recordings[4:8]]
+
+
+@pytest.mark.parametrize("lost", ["fill", "drop"])
+def test_gaps_are_filled_and_all_else_stays_on_the_device(recordings, torn, lost, monkeypatch):
     model = make_recognizer(view="free", mirror=True).fit(recordings, [s.label for s in recordings])
-    torn = recordings[0].joints.copy()
-    torn[3, 5] = np.nan
-    asked = [recordings[0].replace(joints=torn), recordings[1]]
-    expected = model.features(asked)
-    found = model.set_params(device="cpu").features(asked)
-    assert np.linalg.norm(found - expected, axis=1).max() < 1e-4
+    for branch in model.branches_.values():
+        branch.preprocess_.set_params(gaps=lost)
+    expected, decisions = model.features(torn), model.decision_function(torn)
+    model.set_params(device="cpu")
+    monkeypatch.setattr(recognizer, "encode_together", None)  # would encode on the host
+    assert np.linalg.norm(model.features(torn) - expected, axis=1).max() < 1e-4
+    np.testing.assert_allclose(model.decision_function(torn), decisions, atol=1e-3)
+    branches = list(model.branches_.values())
+    blocks = on_device.blocks_on(branches, torn, "cpu", silent)
+    np.testing.assert_allclose(np.concatenate(blocks.blocks), model.features(torn), atol=1e-6)
+
+
+def test_a_recording_that_cannot_be_filled_is_named_by_its_place(recordings, torn):
+    model = make_recognizer(view="free", mirror=True).fit(recordings, [s.label for s in recordings])
+    model.set_params(device="cpu")
+    for value, told in ((np.inf, "infinite"), (np.nan, "never contains")):
+        joints = recordings[0].joints.copy()
+        joints[:, 5] = value
+        asked = [*torn, recordings[0].replace(joints=joints, name="")]
+        with pytest.raises(DataError, match=rf"recording #{len(torn)} .*{told}"):
+            model.decision_function(asked)
 
 
 def test_a_large_fit_on_a_device_is_that_of_the_host(recordings, monkeypatch):

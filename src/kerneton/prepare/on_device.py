@@ -8,7 +8,7 @@ import numpy as np
 
 from kerneton.data.layouts import Layout
 from kerneton.data.validation import LARGEST_COORDINATE
-from kerneton.machine.arrays import asarray_like, index_like, namespace_of
+from kerneton.machine.arrays import asarray_like, index_like, namespace_of, to_numpy
 from kerneton.prepare.poses import can_turn, facing_lines, origin
 from kerneton.prepare.preprocess import Preprocess
 
@@ -106,10 +106,11 @@ def _facing(x: Any, inside: Any, lines: list[tuple[int, int]]) -> Any:
     return xp.atan2(-median[:, 1], median[:, 0])
 
 
-def gaps(x: Any, inside: Any) -> bool:
-    """Whether any pose within ``inside`` (B, T) is missing (NaN, or every joint zero) or too large to be one."""
+def gaps(x: Any, inside: Any) -> np.ndarray:
+    """Positions of recordings with a pose within ``inside`` (B, T) that is missing (NaN, or every joint zero) or too large to be one."""
     squares = (x * x).sum((2, 3))
-    return not bool((((squares > 0) & (squares <= LARGEST_COORDINATE**2)) | ~inside).all())
+    sound = ((squares > 0) & (squares <= LARGEST_COORDINATE**2)) | ~inside
+    return np.flatnonzero(~to_numpy(sound.all(1)))
 
 
 def derivative(x: Any, lengths: Any, taps: np.ndarray, rate: Any) -> Any:

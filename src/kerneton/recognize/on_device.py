@@ -11,6 +11,8 @@ import numpy as np
 
 from kerneton.data.progress import Progress
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import check_sequences
+from kerneton.exceptions import DataError
 from kerneton.kernels.batches import group_by_length, pad, torch_for
 from kerneton.kernels.cuda import launch
 from kerneton.kernels.dck import DCK
@@ -22,6 +24,7 @@ from kerneton.machine.room import check_memory
 from kerneton.machine.scaling import CenterNormalize
 from kerneton.machine.threads import in_threads
 from kerneton.prepare.on_device import can_prepare, derivative, gaps, prepare
+from kerneton.prepare.preprocess import without_gaps
 from kerneton.recognize.branch import Branch
 
 _KNOWN = {"position", "velocity", "acceleration", "bone", "direction"}
@@ -38,7 +41,8 @@ def can_encode(branches: Sequence[Branch], sequences: Sequence[SkeletonSequence]
             return False
         if not can_prepare(branch.preprocess_) or type(branch.scale_) is not CenterNormalize:
             return False
-    return all(s.confidence is None and s.joints.dtype == np.float32 for s in sequences)
+    alike = len({branch.preprocess_.gaps for branch in branches}) == 1
+    return alike and all(s.joints.dtype == np.float32 for s in sequences)
 
 
 def _scales(kernel: SCK | DCK) -> dict[str, float]:
@@ -52,8 +56,8 @@ def encode_on(
     device: str,
     use: Callable[[np.ndarray, Any], None],
     batch_bytes: int = 2**29,
-) -> bool:
-    """Call ``use(positions, features)`` with features (B, n_features) on the device, batch after batch; False where there are gaps to fill.
+) -> None:
+    """Call ``use(positions, features)`` with features (B, n_features) on the device, batch after batch; gaps are filled on the host.
 
     Three threads, each with a stream and page-locked memory of its own, take turns: one pads and copies while another computes.
     """
@@ -61,8 +65,7 @@ def encode_on(
     on_gpu = torch.device(device).type == "cuda"
     width = 4 * sum(int(branch.kernel_.block_sizes_.sum()) for branch in branches)
     groups = group_by_length([s.n_frames for s in sequences], max(1, batch_bytes // width))
-    own = threading.local()
-    sound = [True]
+    own, lost = threading.local(), branches[0].preprocess_.gaps
 
     def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         size = int(np.prod(shape))
@@ -74,11 +77,15 @@ def encode_on(
         some = [sequences[i] for i in rows]
         padded, lengths = pad([s.joints for s in some], np.float32, empty)
         x = torch.from_numpy(padded).to(device, non_blocking=True)
-        found = encode_batch(branches, x, index_like(lengths, x), [s.fps or 1.0 for s in some])
-        if found is None:
-            sound[0] = False
-        else:
-            use(rows, found)
+        torn = gaps(x, index_like(np.arange(x.shape[1]), x) < index_like(lengths, x)[:, None])
+        untrusted = [
+            i for i, s in enumerate(some) if s.confidence is not None and not (s.confidence > 0).all()
+        ]
+        torn = np.union1d(torn, untrusted).astype(int)
+        if len(torn):
+            _fill(padded, lengths, torn, rows, sequences, lost)
+            x[index_like(torn, x)] = torch.from_numpy(padded[torn]).to(device)
+        use(rows, encode_batch(branches, x, index_like(lengths, x), [s.fps or 1.0 for s in some]))
 
     def on_stream(rows: np.ndarray) -> None:
         if not hasattr(own, "stream"):
@@ -88,7 +95,27 @@ def encode_on(
             own.stream.synchronize()
 
     in_threads(on_stream if on_gpu else work, groups, _STREAMS if on_gpu else 1)
-    return sound[0]
+
+
+def _fill(
+    padded: np.ndarray,
+    lengths: np.ndarray,
+    torn: np.ndarray,
+    rows: np.ndarray,
+    sequences: Sequence[SkeletonSequence],
+    lost: str,
+) -> None:
+    """Some recordings of a padded batch without their gaps; values that cannot be poses are an error."""
+    try:
+        check_sequences([sequences[i] for i in rows[torn]], allow_missing=True)
+    except DataError:
+        check_sequences(sequences, allow_missing=True)  # which knows the place of each
+        raise
+    for b in torn:
+        joints = without_gaps(sequences[rows[b]], lost, int(rows[b]))
+        lengths[b] = len(joints)
+        padded[b, : len(joints)] = joints
+        padded[b, len(joints) :] = 0
 
 
 def features_on(
@@ -108,7 +135,8 @@ def features_on(
         else:
             out[rows] = found.cpu().numpy()
 
-    return out if encode_on(branches, sequences, device, use) else None
+    encode_on(branches, sequences, device, use)
+    return out
 
 
 def decide_on(
@@ -129,8 +157,7 @@ def decide_on(
     def use(positions: np.ndarray, found: Any) -> None:
         products[positions] = (found @ weights.T).cpu().numpy()
 
-    if not encode_on(branches, sequences, model.device, use):
-        return None
+    encode_on(branches, sequences, model.device, use)
     n = len(machine.coef_)
     decisions = (products[:, :n] + machine.intercept_).astype(np.float32)
     alike = None if calibration is None else products[:, n:]
@@ -163,11 +190,9 @@ def blocks_on(
             )
         block = torch.empty(len(some), width // 4, device=device if here else "cpu", pin_memory=not here)
         if here:
-            sound = encode_on(branches, some, device, partial(_put, block))
+            encode_on(branches, some, device, partial(_put, block))
         else:
-            sound = features_on(branches, some, device, block.numpy()) is not None
-        if not sound:
-            return None
+            features_on(branches, some, device, block.numpy())
         blocks.append(block)
     return DeviceBlocks(blocks, device)
 
@@ -176,15 +201,12 @@ def _put(block: Any, rows: np.ndarray, found: Any) -> None:
     block[index_like(rows, block)] = found
 
 
-def encode_batch(branches: Sequence[Branch], x: Any, lengths: Any, fps: Sequence[float]) -> Any | None:
-    """Features (B, n_features), branch after branch, of padded recordings (B, T, J, 3); None where there are gaps to fill.
+def encode_batch(branches: Sequence[Branch], x: Any, lengths: Any, fps: Sequence[float]) -> Any:
+    """Features (B, n_features), branch after branch, of padded recordings (B, T, J, 3) without gaps.
 
     Equal to `Recognizer.features` within 1e-3 of a feature vector's length, in single precision.
     """
     xp = namespace_of(x)
-    inside = index_like(np.arange(x.shape[1]), x) < lengths[:, None]
-    if gaps(x, inside):
-        return None
     poses: dict[int, dict[str, Any]] = {}
     rate = asarray_like(fps, x)
     features = []
