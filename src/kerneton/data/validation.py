@@ -273,6 +273,16 @@ def check_feature_count(count: int, because: str) -> None:
         )
 
 
+def absent(values: Iterable[Any]) -> list[int]:
+    """Positions of labels or subjects that are not there: None, NaN, and what pandas has for them.
+
+    >>> absent(["ann", None, float("nan"), 3])
+    [1, 2]
+    """
+    none = ("None", "nan", "NaT", "<NA>")
+    return [i for i, value in enumerate(values) if not isinstance(value, str) and str(value) in none]
+
+
 def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
     """Check that a value is one of several choices."""
     choices = list(choices)

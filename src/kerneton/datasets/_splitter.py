@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kerneton.data.validation import absent
 from kerneton.exceptions import DataError
 
 Indices = tuple[np.ndarray, np.ndarray]
@@ -72,9 +73,9 @@ def field_of(X: Any, given: Any, field: str) -> np.ndarray | None:
         values = [getattr(x, field, None) for x in X]
     else:
         return None
-    absent = [i for i, value in enumerate(values) if value is None]
-    if len(absent) == len(values) and given is None:
+    missing = absent(values)
+    if len(missing) == len(values) and given is None:
         return None
-    if absent:
-        raise DataError(f"{len(absent)} of {len(values)} recordings have no {field}, first #{absent[0]}")
+    if missing:
+        raise DataError(f"{len(missing)} of {len(values)} recordings have no {field}, first #{missing[0]}")
     return np.asarray([str(value) for value in values])

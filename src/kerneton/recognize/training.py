@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_in, check_sequences
+from kerneton.data.validation import absent, check_in, check_sequences, describe
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.arrays import combine
 from kerneton.machine.folds import BlockGrams, Folds, machines
@@ -93,13 +93,18 @@ def check_training(
 
 
 def known_subjects(sequences: Sequence[SkeletonSequence], groups: Any = None) -> Any:
-    """``groups``, or else the recordings' own subjects where all have one.
+    """``groups``, of which none may be missing, or else the recordings' own subjects where all have one.
 
     >>> known_subjects([SkeletonSequence(np.ones((1, 1, 3)), subject="ann")])
     ['ann']
     """
     if groups is None and all(s.subject is not None for s in sequences):
         return [s.subject for s in sequences]
+    if groups is not None and (nobody := absent(groups)):
+        first = describe(sequences[nobody[0]], nobody[0]) if nobody[0] < len(sequences) else nobody[0]
+        raise DataError(
+            f"{len(nobody)} of {len(groups)} recordings have no subject, the first is {first}; give all of them one, or none"
+        )
     return groups
 
 

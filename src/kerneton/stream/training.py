@@ -100,8 +100,8 @@ def _learn(
     floor = _floor(candidates, sum(len(t.joints) for t in takes))
     candidates = [_above(c, floor) for c in candidates]
     examples, labels, of_take = cut_examples(takes, candidates, classes)
-    subjects = [s.subject for s in examples]
-    fitted = _narrowed(recognizer, takes, classes).fit(examples, np.asarray(labels), subjects)
+    people = [s.subject or "" for s in examples]  # those of unknown people are held out together
+    fitted = _narrowed(recognizer, takes, classes).fit(examples, np.asarray(labels), people)
     vars(recognizer).update({k: v for k, v in vars(fitted).items() if k.endswith("_")})
     codes = np.array([[*classes, BACKGROUND].index(label) for label in labels])
     _score_held_out(recognizer, examples, codes, np.array(of_take), takes, candidates, folds)

@@ -1,0 +1,39 @@
+"""What every fit holds to, whatever its size: subjects, interrupted fits, kernels of others, progress."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_growth import recognizer
+
+from kerneton import make_actions
+from kerneton.data.validation import absent
+from kerneton.datasets.protocols import LeaveOneSubjectOut
+from kerneton.exceptions import DataError
+from kerneton.recognize import growth, training
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_actions(["wave", "clap", "bow"], n_subjects=4, n_takes=3)
+
+
+@pytest.mark.parametrize("nobody", [None, float("nan"), np.nan])
+@pytest.mark.parametrize("limit", [10, 3000], ids=["many", "few"])
+def test_subjects_of_which_some_are_missing_are_refused(data, monkeypatch, limit, nobody):
+    """Were they taken as they are, all of them would be one person."""
+    monkeypatch.setattr(training, "GRAM_LIMIT", limit)
+    people = [str(s) for s in data.subjects]
+    people[4] = people[9] = nobody
+    told = f"2 of 36 recordings have no subject, .*{data[4].name}.*; give all of them one, or none"
+    with pytest.raises(DataError, match=told):
+        recognizer(calibrate=True).fit(data, data.labels, people)
+    with pytest.raises(DataError, match="2 of 36 recordings have no subject"):
+        list(LeaveOneSubjectOut().split(data, data.labels, people))
+    kept = recognizer().fit(data[:9], data.labels[:9], keep=True)
+    with pytest.raises(DataError, match="1 of 9 recordings have no subject"):
+        growth.add(kept, data[9:18], data.labels[9:18], [nobody, *people[10:18]])
+
+
+def test_a_person_may_have_any_name():
+    assert absent(["None", "nan", np.str_("nan"), 0, "", False]) == []
