@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from test_growth import recognizer
 
-from kerneton import make_actions
+from kerneton import make_actions, make_recognizer
 from kerneton.data.validation import absent
 from kerneton.datasets.protocols import LeaveOneSubjectOut
 from kerneton.exceptions import DataError
@@ -33,6 +35,47 @@ def test_subjects_of_which_some_are_missing_are_refused(data, monkeypatch, limit
     kept = recognizer().fit(data[:9], data.labels[:9], keep=True)
     with pytest.raises(DataError, match="1 of 9 recordings have no subject"):
         growth.add(kept, data[9:18], data.labels[9:18], [nobody, *people[10:18]])
+
+
+@pytest.mark.parametrize("limit", [10, 3000], ids=["many", "few"])
+def test_an_interrupted_fit_leaves_the_model_as_it_was(data, monkeypatch, limit):
+    """Whatever is interrupted: half of it would be old, half new."""
+    monkeypatch.setattr(training, "CHOICE_LIMIT", limit)
+    monkeypatch.setattr(training, "GRAM_LIMIT", limit)
+    monkeypatch.setattr(growth, "BLOCK", 7)
+    two = data.select(np.flatnonzero(np.isin(data.labels, ["wave", "bow"]))[:9])
+    model = make_recognizer(view="free", mirror=False, calibrate=True).fit(two, two.labels, keep=True)
+    before = dict(vars(model))
+    interrupted = 0
+    for at in 2 ** np.arange(12):
+        monkeypatch.setattr(model, "progress", stopping(at))
+        try:
+            model.fit(data, data.labels)
+            break
+        except KeyboardInterrupt:
+            interrupted += 1
+        with suppress(KeyboardInterrupt):
+            if at < 8:
+                model.add(data[9:], data.labels[9:])
+        monkeypatch.setattr(model, "progress", None)
+        assert vars(model) == before
+    assert interrupted > 2
+    assert model.predict_proba(data).shape[1] == 3
+    model.set_params(progress=None, search=None).fit(two, two.labels)
+    assert not hasattr(model, "variant_")  # of the fit before
+
+
+def stopping(at):
+    """A progress that is interrupted at a step."""
+    steps = iter(range(at + 1))
+
+    def progress(items, **_):
+        for item in items:
+            if next(steps, None) is None:
+                raise KeyboardInterrupt
+            yield item
+
+    return progress
 
 
 def test_a_person_may_have_any_name():

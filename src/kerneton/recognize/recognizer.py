@@ -19,11 +19,10 @@ from kerneton.exceptions import ModelFileError
 from kerneton.machine.folds import subject_folds
 from kerneton.machine.svm import LinearSVM
 from kerneton.machine.threads import count_threads, one_blas_thread
-from kerneton.prepare.poses import skeleton_kind
 from kerneton.recognize import training
 from kerneton.recognize.branch import Branch, encode_together, share_preprocessing, side_by_side
 from kerneton.recognize.encoder import Encoder
-from kerneton.recognize.search import Mixture, Search
+from kerneton.recognize.search import Mixture, Search, fitting
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
@@ -116,8 +115,9 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
 
     def fit(self, X: Iterable[Any], y: Any, groups: Any = None, **options: Any) -> Recognizer:
         """Train; ``groups`` are the subjects, by default the recordings' own; for options see `kerneton.recognize.growth`."""
-        with one_blas_thread(), training.told_of_memory():
-            return self._fit(X, y, groups, options)
+        with one_blas_thread(), training.told_of_memory(), training.taken_when_done(self) as fresh:
+            fresh._fit(X, y, groups, options)
+        return self
 
     def add(self, X: Iterable[Any], y: Any, groups: Any = None) -> Recognizer:
         """Fit again with more recordings, of which only these are encoded; see `kerneton.recognize.growth.add`."""
@@ -133,11 +133,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         large, keep = training.split_options(options)
         if options is not None and training.is_large(self, len(sequences), keep):
             return training.fit_large(self, sequences, y, groups, codes, **large)
-        named, search = {name: clone(branch) for name, branch in self.branches}, self.search
-        if self.any_skeleton and (kind := skeleton_kind(sequences)).differs:
-            from kerneton.recognize.other_skeletons import suited
-
-            named, search = suited(named, search, kind)
+        named, search = fitting(self, sequences)
         branches = {name: branch.run_on(**self._where()) for name, branch in named.items()}
         machine = LinearSVM() if self.machine is None else clone(self.machine)
         training.check_room(branches, sequences)

@@ -14,9 +14,11 @@ from sklearn.base import BaseEstimator, clone
 
 from kerneton.data.validation import check_choice, check_in, check_positive
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.prepare.poses import skeleton_kind
 from kerneton.recognize.branch import Branch, branch_key
 
 if TYPE_CHECKING:
+    from kerneton.data.sequence import SkeletonSequence
     from kerneton.recognize.encoder import Trials
 
 log = logging.getLogger(__name__)
@@ -238,6 +240,16 @@ class Search(BaseEstimator):
         used = [name for name in branches if any(name in m.shares for m in mixtures)]
         trials = sorted(trials, key=lambda t: -t.accuracy)
         return Outcome(variant, pooled, trials, chosen, mixtures, {name: changed[name] for name in used})
+
+
+def fitting(model: Any, sequences: Sequence[SkeletonSequence]) -> tuple[dict[str, Branch], Search | None]:
+    """Fresh branches of a recogniser and its search, changed where the recordings need it and it may."""
+    named = {name: clone(branch) for name, branch in model.branches}
+    if model.any_skeleton and (kind := skeleton_kind(sequences)).differs:
+        from kerneton.recognize.other_skeletons import suited
+
+        return suited(named, model.search, kind)
+    return named, model.search
 
 
 def _mixture(trial: Trial, branch_of: Mapping[str, str]) -> Mixture:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -37,7 +38,8 @@ class SpottingMixin:
         """Learn to find actions in long recordings with segments; see `kerneton.stream.training.fit_spotting`."""
         from kerneton.stream.training import fit_spotting
 
-        self.spotter_ = fit_spotting(self, takes, **options)
+        with taken_when_done(self) as fresh:
+            fresh.spotter_ = fit_spotting(fresh, takes, **options)
         return self
 
     def spot(
@@ -159,6 +161,16 @@ def told_of_memory() -> Iterator[None]:
         raise DataError(
             f"the memory is not enough ({error}): use fewer recordings, pivots or joints, or a lower order of the kernels"
         ) from error
+
+
+@contextmanager
+def taken_when_done(model: Any) -> Iterator[Any]:
+    """A copy that has learnt nothing; what it learns is the model's when the block ends well, and nothing of it otherwise."""
+    fresh = copy.copy(model)
+    for name in [name for name in vars(fresh) if name.endswith("_")]:
+        delattr(fresh, name)
+    yield fresh
+    model.__dict__ = fresh.__dict__  # at once: an interrupt comes before or after
 
 
 _MANY = 100  # recordings below which memory is not looked at
