@@ -279,8 +279,7 @@ def absent(values: Iterable[Any]) -> list[int]:
     >>> absent(["ann", None, float("nan"), 3])
     [1, 2]
     """
-    none = ("None", "nan", "NaT", "<NA>")
-    return [i for i, value in enumerate(values) if not isinstance(value, str) and str(value) in none]
+    return [i for i, v in enumerate(values) if str(v) in {"None", "nan", "NaT", "<NA>"} - {v}]
 
 
 def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
