@@ -330,7 +330,7 @@ def test_a_block_damaged_between_two_passes(large, data, tmp_path):
 
     large.setattr(final_machine, "solve_blocks", damaging)
     with pytest.raises(
-        DataError, match=r"000004\.block: the block was changed after it was written; delete it"
+        DataError, match=r"000004\.block: the block was changed after it was written; fit again"
     ):
         recognizer().fit(data, data.labels, scratch=tmp_path)
 
