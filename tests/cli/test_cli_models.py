@@ -23,7 +23,7 @@ from kerneton.data.mapping import map_layout
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.files import output
 from kerneton.files.folder import load_folder
-from kerneton.recognize import growth, training
+from kerneton.recognize import growth, storage, training
 from kerneton.recognize.contributions import explain
 from kerneton.recognize.sensors import centred_on
 
@@ -143,7 +143,7 @@ def test_a_fit_that_fails_is_not_repeated_without_probabilities(folder, tmp_path
     monkeypatch.setattr(training, "GRAM_LIMIT", 5)
     monkeypatch.setattr(growth, "SAMPLE", 6)
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(growth.shutil, "disk_usage", lambda _: usage._replace(free=1000))
+    monkeypatch.setattr(storage.shutil, "disk_usage", lambda _: usage._replace(free=1000))
     path = tmp_path / "m.kern"
     argv = ["fit", str(folder), "-o", str(path), "--scratch", str(tmp_path / "scratch"), *FAST]
     monkeypatch.setattr(output, "_LEAST", 0)

@@ -25,7 +25,7 @@ from kerneton import (
 )
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine import room
-from kerneton.recognize import final_machine, growth, packed, training
+from kerneton.recognize import final_machine, growth, packed, storage, training
 from kerneton.recognize.sample import sample_rows
 
 
@@ -69,19 +69,20 @@ def difference(a, b):
     ids=["memory", "disk", "halved"],
 )
 def test_equals_the_gram_path(large, data, by_gram, memory, halve, error, tmp_path):
-    large.setattr(growth, "MEMORY", memory)
-    large.setattr(growth, "HALVE", halve)
-    large.setattr(growth.tempfile, "mkdtemp", lambda prefix: str(tmp_path / "blocks"))
+    large.setattr(storage, "MEMORY", memory)
+    large.setattr(storage, "HALVE", halve)
+    large.setattr(storage, "seconds_to_read", lambda file, whole: 0.0)
+    large.setattr(storage.tempfile, "tempdir", str(tmp_path))
     model = recognizer(calibrate=True).fit(data, data.labels)
     assert difference(model, by_gram) < error
     assert model.predict(data).tolist() == by_gram.predict(data).tolist()
     np.testing.assert_allclose(model.predict_proba(data), by_gram.predict_proba(data), atol=1e-3)
-    assert not (tmp_path / "blocks").exists()  # features are removed, whatever happens
+    assert not list(tmp_path.iterdir())  # features are removed, whatever happens
 
 
 def test_features_are_computed_anew_where_the_disk_has_no_room(large, data, by_gram):
-    large.setattr(growth, "MEMORY", 0)
-    large.setattr(growth.shutil, "disk_usage", lambda folder: type("", (), {"free": 0}))
+    large.setattr(storage, "MEMORY", 0)
+    large.setattr(storage.shutil, "disk_usage", lambda folder: type("", (), {"free": 0}))
     assert difference(recognizer().fit(data, data.labels), by_gram) < 1e-4
 
 
@@ -109,37 +110,43 @@ def test_choices_on_a_sample_and_the_machine_on_gram_matrices(large, data):
 
 def test_a_stopped_fit_goes_on(large, data, tmp_path):
     whole = recognizer().fit(data, data.labels, scratch=tmp_path / "whole")
-    write, written = growth.write_packed, []
+    write, written = storage.write_packed, []
 
     def stop(path, block):
-        if len(written) == 3:
+        if len(written) == 4:  # the sample and three blocks
             raise KeyboardInterrupt
         written.append(path)
         write(path, block)
 
-    large.setattr(growth, "write_packed", stop)
+    large.setattr(storage, "write_packed", stop)
     with pytest.raises(KeyboardInterrupt):
         recognizer().fit(data, data.labels, scratch=tmp_path / "again")
     assert all(path.exists() for path in written)
-    large.setattr(growth, "write_packed", lambda path, block: (written.append(path), write(path, block)))
+    large.setattr(storage, "write_packed", lambda path, block: (written.append(path), write(path, block)))
     model = recognizer().fit(data, data.labels, scratch=tmp_path / "again")
-    assert len(written) == len(set(written)) == 6  # no block twice
+    assert len(written) == len(set(written)) == 7  # no block twice, nor the sample
     np.testing.assert_array_equal(model.machine_.coef_, whole.machine_.coef_)
 
 
-def test_a_damaged_block_is_refused(large, data, tmp_path):
-    recognizer().fit(data, data.labels, scratch=tmp_path)
-    block = sorted(tmp_path.glob("*/*.block"))[2]
-    content = bytearray(block.read_bytes())
+def test_a_damaged_block_is_computed_again(large, data, tmp_path, caplog):
+    whole = recognizer().fit(data, data.labels, scratch=tmp_path).machine_.coef_
+    blocks = sorted(tmp_path.glob("*/*.block"))
+    content = bytearray(blocks[2].read_bytes())
     content[1000] ^= 1
-    block.write_bytes(content)
-    with pytest.raises(DataError, match=r"000002\.block: the block was changed after it was written"):
-        recognizer().fit(data, data.labels, scratch=tmp_path)
-    block.write_bytes(content[:50])
-    with pytest.raises(DataError, match="was changed after"):
-        recognizer().fit(data, data.labels, scratch=tmp_path)
-    block.unlink()
-    recognizer().fit(data, data.labels, scratch=tmp_path)  # the others are still good
+    blocks[2].write_bytes(content)
+    blocks[3].write_bytes(blocks[4].read_bytes()[:50])
+    blocks[0].write_bytes(blocks[1].read_bytes())
+    blocks[5].unlink()
+    again = recognizer().fit(data, data.labels, scratch=tmp_path)
+    assert [path.name for path in blocks if str(path) in caplog.text] == [
+        "000000.block",
+        "000002.block",
+        "000003.block",
+    ]
+    np.testing.assert_array_equal(again.machine_.coef_, whole)
+    caplog.clear()
+    recognizer().fit(data, data.labels, scratch=tmp_path)
+    assert not caplog.text  # all are good again
 
 
 def test_a_full_disk(large, data, tmp_path):
@@ -153,7 +160,7 @@ def test_a_full_disk(large, data, tmp_path):
         ):
             recognizer().fit(data, data.labels, scratch=tmp_path)
     assert not list(tmp_path.glob("*/*"))
-    large.setattr(growth.shutil, "disk_usage", lambda folder: type("", (), {"free": 1000}))
+    large.setattr(storage.shutil, "disk_usage", lambda folder: type("", (), {"free": 1000}))
     with pytest.raises(
         DataError, match=r"the features need 0\.\d+ GB but the disk has 1e-06 GB left; give a folder"
     ):
@@ -255,19 +262,20 @@ def test_more_than_gram_matrices_can_hold_are_encoded_once(large, data):
 
 _FIT = """
 import sys, test_growth
-from kerneton.recognize import final_machine, growth, training
+from kerneton.recognize import final_machine, growth, storage, training
 training.GRAM_LIMIT, growth.BLOCK = 10, 7
 final_machine.SETTLED, final_machine.STEPS, final_machine.TOL = 0.0, 100, 1e-7
 data = test_growth.make_actions(["wave", "clap", "bow"], n_subjects=4, n_takes=3)
-write = growth.write_packed
+write = storage.write_packed
 
 def slow(path, block):
     write(path, block)
-    print(path, flush=True)
+    if path.suffix == ".block":
+        print(path, flush=True)
     if path.name == "000002.block":
         sys.stdin.read()  # until it is killed
 
-growth.write_packed = slow
+storage.write_packed = slow
 test_growth.recognizer().fit(data, data.labels, scratch=sys.argv[1])
 """
 
@@ -301,12 +309,12 @@ def test_a_disk_that_is_full_in_the_middle(large, data, tmp_path):
             path.with_suffix(".part").symlink_to("/dev/full")
         write(path, block)
 
-    large.setattr(growth, "write_packed", third)
+    large.setattr(storage, "write_packed", third)
     with pytest.raises(DataError, match="the disk is full; make room and fit again with the same scratch"):
         recognizer().fit(data, data.labels, scratch=tmp_path)
     assert len(list(tmp_path.glob("*/*.block"))) == 2
     assert not list(tmp_path.glob("*/*.part"))
-    large.setattr(growth, "write_packed", write)
+    large.setattr(storage, "write_packed", write)
     recognizer().fit(data, data.labels, scratch=tmp_path)
 
 

@@ -238,7 +238,7 @@ def _create_beside(target: Path) -> tuple[int, Path]:
         except OSError as error:
             raise type(error)(error.errno, error.strerror) from error  # the user's file is named further up
         # Between the two calls another run may have taken the file for a leftover.
-        if _lock(descriptor) and os.fstat(descriptor).st_nlink:
+        if lock(descriptor) and os.fstat(descriptor).st_nlink:
             return descriptor, temporary
         os.close(descriptor)
 
@@ -247,14 +247,14 @@ def _suffix(target: Path) -> str:
     return target.suffix if len(os.fsencode(target.suffix)) <= _LONGEST_SUFFIX else ""
 
 
-def _lock(descriptor: int) -> bool:
-    """Lock an open file; False where another process holds it. File systems without locks are trusted."""
+def lock(descriptor: int, *, trusted: bool = True) -> bool:
+    """Lock an open file or folder; False where another process holds it. File systems without locks may be trusted."""
     if fcntl is None:
-        return True
+        return trusted
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
+        return trusted and error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
     return True
 
 

@@ -30,7 +30,6 @@ class ClusterEncoder(Encoder):
         # Tasks on one worker are given the same object: what branches have in common is computed there once.
         self.there = submitted(client, Encoder, self.sequences)
         self.tried: dict[Any, Any] = {}  # the task of each kernel: where it ran, its features are known
-        self.fitted: dict[str, np.ndarray] = {}  # features of the branches that were chosen
         self._inner: dict[str, np.ndarray] = {}
 
     def trials(self, codes: np.ndarray, folds: Folds, progress: Progress | None = None) -> Trials:
@@ -44,14 +43,16 @@ class ClusterEncoder(Encoder):
             for branch in branches.values()
         ]
         self.tried.clear()  # and with them Gram matrices on the workers
+        found: dict[str, np.ndarray] = {}
         named = list(zip(branches.items(), tasks, strict=True))
         for (name, branch), task in progress(named, total=len(named), desc="kernels") if progress else named:
-            state, self.fitted[name], self._inner[name] = asked(self.client, task.result, [task])
+            state, found[name], self._inner[name] = asked(self.client, task.result, [task])
             branch.set_state(state)
             given = branch.kernel.get_params(deep=False)
             branch.kernel_.set_params(**{k: given[k] for k in RUNTIME_PARAMETERS if k in given})
         share_preprocessing(branches.values())
-        return {name: self.fitted[name] for name in branches}
+        self.fitted = found
+        return found
 
     def _places(self, branch: Branch) -> Any:
         """The workers that tried a branch, and so encoded it."""

@@ -54,6 +54,7 @@ class Encoder:
     def __init__(self, sequences: Sequence[SkeletonSequence], n_threads: int = 1) -> None:
         self.sequences, self.n_threads = list(sequences), n_threads
         self.n_encoded = 0  # times that recordings went through a kernel
+        self.fitted: dict[str, np.ndarray] | None = None  # what `fit_all` gives, where it is wanted again
         self._steps: dict[Any, Any] = {}  # fitted preprocessing
         self._poses: dict[Any, Any] = {}
         self._encoded: dict[Any, Encoded] = {}
@@ -109,7 +110,10 @@ class Encoder:
         for branch in progress(every, total=len(every), desc="kernels") if progress else every:
             self.encoded(branch)
         done = in_threads(lambda branch: self.fit(branch, y), branches.values(), self.n_threads)
-        return dict(zip(branches, done, strict=True))
+        found = dict(zip(branches, done, strict=True))
+        if self.fitted is not None:
+            self.fitted = found
+        return found
 
     def inner(self, branches: Mapping[str, Branch], y: np.ndarray) -> dict[str, np.ndarray]:
         """Inner products (n, n) of the features that `fit_all` gives, by branch."""

@@ -9,33 +9,28 @@ matrices; beyond, features are computed in blocks of `BLOCK` recordings, kept in
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 
 from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine.blocks import Blocks, LocalBlocks
 from kerneton.machine.threads import count_threads
-from kerneton.recognize import training
+from kerneton.recognize import storage, training
 from kerneton.recognize.branch import side_by_side
+from kerneton.recognize.encoder import Encoder
 from kerneton.recognize.final_machine import machine_from_blocks, machine_from_features
-from kerneton.recognize.packed import pack, read_packed, write_packed
 from kerneton.recognize.sample import check_large, sample_rows
 
 SAMPLE = 1000  # recordings of the sample
 BLOCK = 256  # recordings per block
-MEMORY = 2**30  # bytes of features that stay in memory; more go to disk
-HALVE = 2**33  # bytes of features beyond which those on disk are rounded to 16 bits
 
 
 def add(model: Any, X: Any, y: Any, groups: Any = None) -> Any:
@@ -88,61 +83,78 @@ def fit_large(
     """
     check_large(sequences, y, groups)
     rows = sample_rows(codes, groups, SAMPLE)
-    some = None if groups is None else np.asarray(groups)[rows]
-    key = (
-        None if scratch is None else joblib.hash((model.get_params(), [s.joints for s in sequences], y, some))
-    )
     timing = model.timing_ = {}
     start = time.perf_counter()
-    sample, encoder, client = [sequences[i] for i in rows], None, client or active_client()
+    with ExitStack() as until:
+        folder = None if scratch is None else _kept_folder(model, sequences, y, groups, scratch, until)
+        client = client or active_client()
+        features = _choose(model, [sequences[i] for i in rows], y, rows, groups, folder, client)
+        timing["selection_s"] = time.perf_counter() - start
+        start = time.perf_counter()
+        if len(sequences) <= training.GRAM_LIMIT:
+            X = _all_features(model, sequences, rows, features)
+            timing["encoding_s"] = time.perf_counter() - start
+            start = time.perf_counter()
+            model.machine_ = machine_from_features(model, X, codes)
+        else:
+            blocks = _blocks(model, sequences, folder, client, until)
+            timing["encoding_s"] = time.perf_counter() - start
+            start = time.perf_counter()
+            model.machine_ = machine_from_blocks(model, blocks, codes, rows, features)
+        timing["solver_s"] = time.perf_counter() - start
+    return model
+
+
+def _kept_folder(
+    model: Any, sequences: Sequence[SkeletonSequence], y: Any, groups: Any, scratch: Any, until: ExitStack
+) -> Path:
+    """The folder of a fit in the one that the user names, for this fit alone until its end."""
+    key = storage.fit_key(model, sequences, y, groups, BLOCK, model.progress or silent)
+    folder = Path(scratch) / key
+    folder.mkdir(parents=True, exist_ok=True)
+    until.enter_context(storage.locked(folder))
+    return folder
+
+
+def _choose(
+    model: Any,
+    sample: list[SkeletonSequence],
+    y: np.ndarray,
+    rows: np.ndarray,
+    groups: Any,
+    folder: Path | None,
+    client: Any,
+) -> np.ndarray:
+    """Fit on the sample, or take over what an interrupted fit kept; features (m, d) of the sample."""
+    if folder is not None and (kept := storage.kept_choice(model, sample, y, folder)) is not None:
+        return kept
+    encoder = Encoder(sample, count_threads(model.n_jobs))
     if client is not None:
-        from kerneton.recognize.cluster import check_workers, encoded_on
+        from kerneton.recognize.cluster import check_workers
         from kerneton.recognize.cluster_trials import ClusterEncoder
 
         check_workers(client)
         encoder = ClusterEncoder(client, sample, count_threads(model.n_jobs))
-    kept = None if scratch is None else Path(scratch) / f"{key}.kern"
-    if kept is not None and kept.exists():
-        from kerneton.recognize.model_reader import load
+    encoder.fitted = {}
+    model._fit(sample, y[rows], None if groups is None else np.asarray(groups)[rows], encoder=encoder)
+    features = side_by_side([*encoder.fitted.values()])
+    if folder is not None:
+        storage.keep_choice(model, features, folder)
+    return features
 
-        model.__dict__ |= {k: v for k, v in load(kept).__dict__.items() if k.endswith("_")}
-    else:
-        model._fit(sample, y[rows], some, encoder=encoder)
-        if kept is not None:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            model.save(kept)
-    timing["selection_s"] = time.perf_counter() - start
-    start = time.perf_counter()
-    if len(sequences) <= training.GRAM_LIMIT:
-        parts = [sequences[i : i + BLOCK] for i in range(0, len(sequences), BLOCK)]
-        shown = (model.progress or silent)(parts, total=len(parts), desc="encoding blocks")
-        X = np.concatenate([model.features(part) for part in shown])
-        timing["encoding_s"] = time.perf_counter() - start
-        start = time.perf_counter()
-        model.machine_ = machine_from_features(model, X, codes)
-        timing["solver_s"] = time.perf_counter() - start
-        return model
-    blocks: Any
-    folder: Path | None
+
+def _blocks(
+    model: Any, sequences: Sequence[SkeletonSequence], folder: Path | None, client: Any, until: ExitStack
+) -> Any:
+    """Features of all recordings on a cluster, on the device of the model, or on this machine."""
     if client is not None:
-        blocks, folder = encoded_on(client, model, sequences, BLOCK), None
-    else:
-        blocks, folder = _on_device(model, sequences, scratch), None
-        if blocks is None:
-            blocks, folder = _local(model, sequences, scratch, key)
-    try:
-        found = encoder.fitted if encoder is not None else {}
-        features = side_by_side([*found.values()]) if found else model.features(sample)
-        if client is not None:
-            blocks.wait(model.progress or silent)
-        timing["encoding_s"] = time.perf_counter() - start
-        start = time.perf_counter()
-        model.machine_ = machine_from_blocks(model, blocks, codes, rows, features)
-        timing["solver_s"] = time.perf_counter() - start
-    finally:
-        if folder is not None and scratch is None:
-            shutil.rmtree(folder, ignore_errors=True)
-    return model
+        from kerneton.recognize.cluster import encoded_on
+
+        blocks = encoded_on(client, model, sequences, BLOCK)
+        blocks.wait(model.progress or silent)
+        return blocks
+    on_device = None if model.device is None or folder is not None else _on_device(model, sequences)
+    return on_device or storage.local_blocks(model, sequences, folder, BLOCK, until)
 
 
 def active_client() -> Any:
@@ -154,55 +166,22 @@ def active_client() -> Any:
     return active()
 
 
-def _on_device(model: Any, sequences: Sequence[SkeletonSequence], scratch: Any) -> Any:
-    """Blocks where the model computes, None where that is the host."""
-    if model.device is None or scratch is not None:
-        return None
+def _all_features(
+    model: Any, sequences: Sequence[SkeletonSequence], rows: np.ndarray, features: np.ndarray
+) -> np.ndarray:
+    """Features (n, d) of all recordings, where those of some rows are known."""
+    X = np.empty((len(sequences), features.shape[1]), features.dtype)
+    X[rows] = features
+    others = np.setdiff1d(np.arange(len(sequences)), rows)
+    parts = [others[i : i + BLOCK] for i in range(0, len(others), BLOCK)]
+    for part in (model.progress or silent)(parts, total=len(parts), desc="encoding blocks"):
+        X[part] = model.features([sequences[i] for i in part])
+    return X
+
+
+def _on_device(model: Any, sequences: Sequence[SkeletonSequence]) -> Any:
+    """Blocks where the model computes; None where the host must encode."""
     from kerneton.recognize.on_device import blocks_on
 
     branches = [branch.run_on(**model._where()) for branch in model.branches_.values()]
     return blocks_on(branches, sequences, model.device, model.progress or silent)
-
-
-def _local(
-    model: Any, sequences: Sequence[SkeletonSequence], scratch: Any, key: Any
-) -> tuple[Blocks, Path | None]:
-    """Blocks in memory, or on disk if there are many; computed again in every pass if that is faster or the disk is too small."""
-    starts = range(0, len(sequences), BLOCK)
-    parts = [sequences[i : i + BLOCK] for i in starts]
-    threads = count_threads(model.n_jobs)
-    n_features = sum(int(b.kernel_.block_sizes_.sum()) for b in model.branches_.values())
-    progress = model.progress or silent
-    width = model.features(sequences[:1]).dtype.itemsize * n_features
-    halved = len(sequences) * width > HALVE
-
-    def made(load: Callable[[int], np.ndarray]) -> Blocks:
-        return LocalBlocks([len(p) for p in parts], n_features, load, threads)
-
-    if len(sequences) * width <= MEMORY and scratch is None:
-        arrays = [model.features(p) for p in progress(parts, total=len(parts), desc="encoding blocks")]
-        return made(lambda i: arrays[i]), None
-    folder = Path(tempfile.mkdtemp(prefix="kerneton-")) if scratch is None else Path(scratch) / str(key)
-    folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{i:06d}.block" for i in range(len(parts))]
-    missing = [i for i, file in enumerate(files) if not file.exists()]
-    needed, free = (
-        len(missing) * BLOCK * (2 * n_features if halved else width),
-        shutil.disk_usage(folder).free,
-    )
-    if needed > free and scratch is not None:
-        raise DataError(
-            f"{scratch}: the features need {needed / 1e9:.3g} GB but the disk has {free / 1e9:.3g} GB left; give a folder "
-            "on a larger disk, or none: features are then computed again in every pass"
-        )
-    try:
-        if needed <= free:
-            for i in progress(missing, total=len(missing), desc="encoding blocks"):
-                write_packed(files[i], pack(model.features(parts[i]), halved=halved))
-            return made(lambda i: read_packed(files[i]).features()), folder
-    except BaseException:
-        if scratch is None:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
-    shutil.rmtree(folder, ignore_errors=True)
-    return made(lambda i: model.features(parts[i])), None

@@ -6,7 +6,7 @@ import errno
 import hashlib
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,28 +49,28 @@ def pack(features: np.ndarray, *, halved: bool = True) -> Packed:
     return Packed(numbers, largest / features.dtype.type(_LARGEST))
 
 
-class DamagedBlock(DataError):
+class DamagedBlockError(DataError):
     """A block that is not what was written under its name."""
 
 
-class FullDisk(DataError):
+class FullDiskError(DataError):
     """A block for which there is no room."""
 
 
 def write_packed(path: Path, block: Packed) -> None:
     """Write a block whole or not at all."""
     part = path.with_suffix(".part")
-    arrays = [np.ascontiguousarray(array) for array in block]
+    arrays: list[Any] = [np.ascontiguousarray(array) for array in block]
     head = f"{block.numbers.dtype.str} {block.factors.dtype.str} {len(arrays[0])} {arrays[0].shape[1]}\n".encode()
     try:
         with open(part, "wb") as file:
-            for content in (head, *arrays, _checksum(path, head, block)):
+            for content in (head, *(array.data for array in arrays), _checksum(path, head, block)):
                 file.write(content)
         os.replace(part, path)
     except OSError as error:
         part.unlink(missing_ok=True)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise FullDisk(
+            raise FullDiskError(
                 f"{path.parent}: the disk is full; make room and fit again with the same scratch folder, "
                 "whose blocks are kept, or name a folder on a larger disk"
             ) from error
@@ -92,10 +92,10 @@ def read_packed(path: Path) -> Packed:
                 if file.read() == _checksum(path, head, block):
                     return block
     except FileNotFoundError as error:
-        raise DamagedBlock(f"{path}: the block is missing; fit again") from error
+        raise DamagedBlockError(f"{path}: the block is missing; fit again") from error
     except (OSError, ValueError, KeyError):
         pass
-    raise DamagedBlock(
+    raise DamagedBlockError(
         f"{path}: the block was changed after it was written; fit again, and it is computed again"
     )
 
