@@ -6,9 +6,19 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from test_growth import recognizer
+from sklearn.base import BaseEstimator, TransformerMixin
+from test_growth import large, recognizer  # noqa: F401 (a fixture)
 
-from kerneton import make_actions, make_recognizer
+from kerneton import (
+    Branch,
+    CenterNormalize,
+    LinearSVM,
+    Preprocess,
+    Recognizer,
+    Search,
+    make_actions,
+    make_recognizer,
+)
 from kerneton.data.validation import absent
 from kerneton.datasets.protocols import LeaveOneSubjectOut
 from kerneton.exceptions import DataError
@@ -35,6 +45,51 @@ def test_subjects_of_which_some_are_missing_are_refused(data, monkeypatch, limit
     kept = recognizer().fit(data[:9], data.labels[:9], keep=True)
     with pytest.raises(DataError, match="1 of 9 recordings have no subject"):
         growth.add(kept, data[9:18], data.labels[9:18], [nobody, *people[10:18]])
+
+
+class Travel(TransformerMixin, BaseEstimator):
+    """A kernel of others with what is required and nothing more: how far each joint travels, along each axis."""
+
+    def fit(self, X, y=None):
+        self.layout_, self.n_joints_in_ = X[0].layout, X[0].n_joints
+        return self
+
+    def transform(self, X):
+        return np.stack([np.abs(np.diff(s.joints, axis=0)).sum(axis=0).ravel() for s in X])
+
+
+class Kept(Travel):
+    """One that can be in a model file."""
+
+    def get_state(self):
+        return {"n_joints": self.n_joints_in_, "layout": self.layout_}
+
+    def set_state(self, state):
+        self.layout_, self.n_joints_in_ = state["layout"], state["n_joints"]
+
+
+@pytest.mark.parametrize("kernel", [Travel, Kept])
+@pytest.mark.parametrize("gram", [10, 3000], ids=["passes", "gram matrices"])
+@pytest.mark.parametrize("search", [None, Search(sums="all", Cs=(10,))])
+def test_a_kernel_of_others_on_many_recordings(data, large, tmp_path, gram, search, kernel):  # noqa: F811
+    travel = Branch(Preprocess(), kernel(), CenterNormalize())
+    hands = recognizer().branches[0]
+    machine = LinearSVM(C=10, tol=1e-9)
+
+    def fitted(**options):
+        model = Recognizer([("travel", travel), hands], machine=machine, search=search)
+        return model.fit(data, data.labels, **options).machine_.coef_
+
+    large.setattr(training, "GRAM_LIMIT", 3000)
+    large.setattr(training, "CHOICE_LIMIT", 3000)
+    few = fitted()
+    large.setattr(training, "GRAM_LIMIT", gram)
+    large.setattr(training, "CHOICE_LIMIT", 10)
+    many = fitted()
+    assert np.linalg.norm(many - few) < 1e-4 * np.linalg.norm(few)
+    np.testing.assert_array_equal(
+        fitted(scratch=tmp_path), fitted(scratch=tmp_path)
+    )  # the second one resumes
 
 
 @pytest.mark.parametrize("limit", [10, 3000], ids=["many", "few"])

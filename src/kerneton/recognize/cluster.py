@@ -123,15 +123,15 @@ class ClusterBlocks:
         ]
 
 
-def encoded_on(client: Any, model: Any, sequences: Sequence[Any], size: int) -> ClusterBlocks:
+def encoded_on(
+    client: Any, model: Any, sequences: Sequence[Any], size: int, n_features: int
+) -> ClusterBlocks:
     """Features of recordings, which workers encode and keep; `ClusterBlocks.wait` waits for them."""
     parts = [list(sequences[i : i + size]) for i in range(0, len(sequences), size)]
     fitted = submitted(client, _same, _bare(model))
     blocks = [submitted(client, _encoded, fitted, part) for part in parts]
-    widths = [int(branch.kernel_.block_sizes_.sum()) for branch in model.branches_.values()]
-    return ClusterBlocks(
-        client, blocks, [len(part) for part in parts], sum(widths), model.machine_.coef_.dtype
-    )
+    sizes = [len(part) for part in parts]
+    return ClusterBlocks(client, blocks, sizes, n_features, model.machine_.coef_.dtype)
 
 
 def reader(client: Any) -> ReadAll:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from kerneton.data.sequence import SkeletonSequence
 from kerneton.machine.arrays import asarray_like, gram
 from kerneton.machine.blocks import Blocks, sum_and_squares
 from kerneton.machine.primal import solve_blocks
 from kerneton.machine.svm import class_weights
 from kerneton.machine.threads import count_threads, in_threads
+from kerneton.recognize.branch import encode_together
 from kerneton.recognize.training import average_machines, machine_options
 
 SETTLED = (
@@ -19,10 +22,12 @@ SETTLED = (
 STEPS = 3  # Newton steps at most
 TOL = 1e-5  # of the gradient, relative to that at zero
 
+Widths = dict[str, int]
 
-def machine_from_features(model: Any, X: np.ndarray, codes: np.ndarray) -> Any:
-    """From features (n, d) of all recordings, solved on their Gram matrices."""
-    ends = np.cumsum(list(_widths(model).values()))
+
+def machine_from_features(model: Any, X: np.ndarray, codes: np.ndarray, widths: Widths) -> Any:
+    """From features (n, d) of all recordings, solved on their Gram matrices; ``widths`` as `widths_of` gives them."""
+    ends = np.cumsum(list(widths.values()))
     features = dict(zip(model.branches_, np.split(X, ends[:-1], axis=1), strict=True))
     threads = count_threads(model.n_jobs)
     inner = dict(zip(features, in_threads(gram, features.values(), threads), strict=True))
@@ -30,7 +35,7 @@ def machine_from_features(model: Any, X: np.ndarray, codes: np.ndarray) -> Any:
 
 
 def machine_from_blocks(
-    model: Any, blocks: Blocks, codes: np.ndarray, rows: np.ndarray, features: np.ndarray
+    model: Any, blocks: Blocks, codes: np.ndarray, rows: np.ndarray, features: np.ndarray, widths: Widths
 ) -> Any:
     """From blocks of features, by passes over them; ``rows`` are the positions of the sample, ``features`` its own."""
     machine, classes = model.machine_, model.classes_
@@ -41,7 +46,7 @@ def machine_from_blocks(
     n_iter = 0
     for mixture in model.mixtures_:
         shares = np.concatenate(
-            [np.full(size, mixture.shares.get(n, 0.0) ** 0.5) for n, size in _widths(model).items()]
+            [np.full(size, mixture.shares.get(n, 0.0) ** 0.5) for n, size in widths.items()]
         )
         found = solve_blocks(
             Weighted(blocks, shares),
@@ -66,9 +71,10 @@ def machine_from_blocks(
     return machine
 
 
-def _widths(model: Any) -> dict[str, int]:
-    """Features of each branch."""
-    return {name: int(branch.kernel_.block_sizes_.sum()) for name, branch in model.branches_.items()}
+def widths_of(model: Any, sequences: Sequence[SkeletonSequence]) -> Widths:
+    """Features of each branch, seen on a recording: kernels of others need not say it."""
+    features = encode_together(model.branches_.values(), list(sequences[:1]))
+    return {name: X.shape[1] for name, X in zip(model.branches_, features, strict=True)}
 
 
 class Weighted:

@@ -26,7 +26,7 @@ from kerneton.machine.threads import count_threads
 from kerneton.recognize import storage, training
 from kerneton.recognize.branch import side_by_side
 from kerneton.recognize.encoder import Encoder
-from kerneton.recognize.final_machine import machine_from_blocks, machine_from_features
+from kerneton.recognize.final_machine import machine_from_blocks, machine_from_features, widths_of
 from kerneton.recognize.sample import check_large, sample_rows
 
 SAMPLE = 1000  # recordings of the sample
@@ -91,16 +91,17 @@ def fit_large(
         features = _choose(model, [sequences[i] for i in rows], y, rows, groups, folder, client)
         timing["selection_s"] = time.perf_counter() - start
         start = time.perf_counter()
+        widths = widths_of(model, sequences)
         if len(sequences) <= training.GRAM_LIMIT:
             X = _all_features(model, sequences, rows, features)
             timing["encoding_s"] = time.perf_counter() - start
             start = time.perf_counter()
-            model.machine_ = machine_from_features(model, X, codes)
+            model.machine_ = machine_from_features(model, X, codes, widths)
         else:
-            blocks = _blocks(model, sequences, folder, client, until)
+            blocks = _blocks(model, sequences, folder, client, sum(widths.values()), until)
             timing["encoding_s"] = time.perf_counter() - start
             start = time.perf_counter()
-            model.machine_ = machine_from_blocks(model, blocks, codes, rows, features)
+            model.machine_ = machine_from_blocks(model, blocks, codes, rows, features, widths)
         timing["solver_s"] = time.perf_counter() - start
     return model
 
@@ -144,13 +145,18 @@ def _choose(
 
 
 def _blocks(
-    model: Any, sequences: Sequence[SkeletonSequence], folder: Path | None, client: Any, until: ExitStack
+    model: Any,
+    sequences: Sequence[SkeletonSequence],
+    folder: Path | None,
+    client: Any,
+    n_features: int,
+    until: ExitStack,
 ) -> Any:
     """Features of all recordings on a cluster, on the device of the model, or on this machine."""
     if client is not None:
         from kerneton.recognize.cluster import encoded_on
 
-        blocks = encoded_on(client, model, sequences, BLOCK)
+        blocks = encoded_on(client, model, sequences, BLOCK, n_features)
         blocks.wait(model.progress or silent)
         return blocks
     on_device = None if model.device is None or folder is not None else _on_device(model, sequences)

@@ -18,7 +18,7 @@ from kerneton.exceptions import MissingDataError
 from kerneton.experiments.bench._timing import Settings
 from kerneton.machine.solver import per_class
 from kerneton.recognize import growth, training
-from kerneton.recognize.final_machine import machine_from_features
+from kerneton.recognize.final_machine import machine_from_features, widths_of
 from kerneton.recognize.presets import make_recognizer
 
 N, QUICK = 4_000, 400
@@ -65,7 +65,7 @@ def _compare(recordings: list[SkeletonSequence], out: Sequence[str]) -> np.ndarr
     finally:
         training.CHOICE_LIMIT, training.GRAM_LIMIT, growth.SAMPLE = before
     codes = np.searchsorted(model.classes_, np.array([s.label for s in train]))
-    exact = machine_from_features(model, model.features(train), codes)
+    exact = machine_from_features(model, model.features(train), codes, widths_of(model, train))
     X = model.features(test)
     scores = [per_class(X @ m.coef_.T + m.intercept_) for m in (exact, model.machine_)]
     labels = [model.classes_[s.argmax(axis=1)] for s in scores]
