@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 
 import numpy as np
@@ -22,7 +23,7 @@ from kerneton import (
 from kerneton.data.validation import absent
 from kerneton.datasets.protocols import LeaveOneSubjectOut
 from kerneton.exceptions import DataError
-from kerneton.recognize import growth, training
+from kerneton.recognize import answers, growth, training
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +136,66 @@ def stopping(at):
 
 def test_a_person_may_have_any_name():
     assert absent(["None", "nan", np.str_("nan"), 0, "", False]) == []
+
+
+class Seen:
+    """A progress that remembers what was done and how often."""
+
+    def __init__(self):
+        self.counts, self.totals = Counter(), {}
+
+    def __call__(self, items, *, total=None, desc=""):
+        self.totals[desc] = total
+        for item in items:
+            self.counts[desc] += 1
+            yield item
+
+
+def test_long_steps_of_a_fit_are_seen(data, large, tmp_path):  # noqa: F811
+    large.setattr(growth, "SAMPLE", 18)
+    seen = Seen()
+    model = make_recognizer(view="free", calibrate=True, progress=seen)
+    model.fit(data, data.labels, scratch=tmp_path)
+    steps = {
+        "comparing recordings",
+        "kernels",
+        "candidates",
+        "features",
+        "inner products",
+        "machines",
+        "calibration",
+    }
+    steps |= {"likeness", "encoding blocks", "inner products of the sample", "passes over the features"}
+    assert seen.counts.keys() == steps
+    assert seen.counts["comparing recordings"] == seen.totals["comparing recordings"] == len(data)
+    large.setattr(training, "GRAM_LIMIT", 100)
+    model.set_params(progress=(seen := Seen())).fit(data, data.labels)
+    assert {"encoding blocks", "inner products", "machines"} <= seen.counts.keys()
+    assert seen.counts["encoding blocks"] == 3  # those of the sample are known
+    few = model.set_params(progress=None).fit(data[:18], data.labels[:18], keep=True)
+    few.set_params(progress=(seen := Seen())).add(data[18:], data.labels[18:])
+    assert "kernels" in seen.counts
+
+
+@pytest.mark.parametrize("calibrate", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_answers_come_in_blocks(data, monkeypatch, calibrate, n_classes):
+    train = [s for s in data if n_classes == 3 or s.label != "bow"]
+    model = recognizer(calibrate=calibrate, reject=calibrate).fit(train, [s.label for s in train])
+    whole, decided = model.results(data), model.decision_function(data)
+    monkeypatch.setattr(answers, "_BLOCK", 7)
+    model.set_params(progress=(seen := Seen()))
+    for X in (data, list(data), iter(list(data))):
+        seen.counts.clear()
+        found = model.results(X)
+        assert seen.counts == {"predicting": 6}
+        assert found.labels.tolist() == whole.labels.tolist()
+        for name in ("scores", "probabilities", "unknown"):
+            expected = getattr(whole, name)
+            assert (getattr(found, name) is None) == (expected is None)
+            if expected is not None:
+                np.testing.assert_allclose(getattr(found, name), expected, atol=1e-5)
+    np.testing.assert_allclose(model.decision_function(data), decided, atol=1e-5)
+    broken = [*data[:20], data[20].replace(joints=data[20].joints * np.inf), *data[21:]]
+    with pytest.raises(DataError, match=f"1 of 36 recordings cannot be used: .*{data[20].name}"):
+        model.predict(broken)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import inv, solve
 
-from kerneton.machine.arrays import as_dtype_of, asarray_like, gram, is_torch
+from kerneton.data.progress import Progress, silent
+from kerneton.machine.arrays import BLOCK_FEATURES, add_gram, as_dtype_of, asarray_like, is_torch
 
 
 class Sample:
@@ -23,8 +24,19 @@ class Sample:
     [[1.0, 1.0, 0.0], [0.5, -0.5, 0.0]]
     """
 
-    def __init__(self, X: np.ndarray, rows: np.ndarray, codes: np.ndarray, n: int, like: Any = None) -> None:
-        self.rows, self.K, self.factor, self.like = rows, gram(X), n / len(X), like
+    def __init__(
+        self,
+        X: np.ndarray,
+        rows: np.ndarray,
+        codes: np.ndarray,
+        n: int,
+        like: Any = None,
+        progress: Progress = silent,
+    ) -> None:
+        self.rows, self.factor, self.like = rows, n / len(X), like
+        self.K, starts = np.zeros((len(X), len(X))), range(0, X.shape[1], BLOCK_FEATURES)
+        for k in progress(starts, total=len(starts), desc="inner products of the sample"):
+            add_gram(self.K, X[:, k : k + BLOCK_FEATURES])
         self.X = asarray_like(X, like) if is_torch(like) else X
         members = np.equal.outer(np.unique(codes), codes).astype(float)
         # Squared distance of a recording from the span of others, by how many of those left out share a direction.

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kerneton.data.progress import Progress
+from kerneton.data.progress import Progress, silent
 from kerneton.data.validation import check_in, check_positive
 from kerneton.exceptions import DataError
 from kerneton.machine.arrays import asarray_like, filled, namespace_of, to_numpy
@@ -84,7 +84,8 @@ def solve_blocks(
     with one_blas_thread():
         problem = _Problem(blocks, codes, C, scaling, weights, settled)
         if sample is not None:
-            problem.sample = Sample(sample[1], sample[0], codes[sample[0]], n, blocks.like)
+            known = sample[1], sample[0], codes[sample[0]], n
+            problem.sample = Sample(*known, blocks.like, progress or silent)
         total = 2 + _FOR_SCALE + max_iter * (_AT_ONCE + 1) if settled else None
         with ticks(progress, total, "passes over the features") as problem.tick:
             problem.regularise(penalty, scale, seed)

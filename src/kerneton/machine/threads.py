@@ -128,7 +128,13 @@ def count_threads(n_jobs: int | None) -> int:
     return effective_n_jobs(n_jobs)
 
 
-def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> list[Result]:
+def in_threads(
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    n_threads: int,
+    progress: Progress | None = None,
+    desc: str = "",
+) -> list[Result]:
     """``[work(item) for item in items]`` on so many threads, this one among them; BLAS has one thread meanwhile.
 
     The first error stops what has not begun, and is raised.
@@ -137,6 +143,14 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_threads:
     [1, 2, 3]
     """
     items = list(items)
+    if progress is not None:
+        with ticks(progress, len(items), desc) as tick:
+
+            def told(item: Item) -> Result:
+                tick()
+                return work(item)
+
+            return in_threads(told, items, n_threads)
     n_threads = max(1, min(n_threads, len(items)))
     if n_threads == 1:
         with one_blas_thread():

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from kerneton.data.progress import silent
 from kerneton.data.validation import check_sequences
 from kerneton.machine.solver import per_class
+
+Item = TypeVar("Item")
+
+_BLOCK, _DEVICE_BLOCK = 256, 20_000  # recordings that are answered together
 
 
 @dataclass(frozen=True)
@@ -64,15 +69,37 @@ def described_choice(variant: str | None, scores: Mapping[str, float], mixtures:
 
 
 def results(model: Any, X: Iterable[Any]) -> Results:
-    """What a recogniser answers to recordings; with a device, their features stay there."""
-    X, found = _on_device(model, X)
-    return from_features(model, model.features(X)) if found is None else _answer(model, *found)
+    """What a recogniser answers to recordings, block by block; with a device, their features stay there."""
+
+    def answer(X: Iterable[Any]) -> Results:
+        X, found = _on_device(model, X)
+        return from_features(model, model.features(X)) if found is None else _answer(model, *found)
+
+    parts = [vars(part).values() for part in _in_blocks(model, X, answer)]
+    joined = (None if some[0] is None else np.concatenate(some) for some in zip(*parts, strict=True))
+    return Results(*joined)  # type: ignore[arg-type]
 
 
 def decisions(model: Any, X: Iterable[Any]) -> np.ndarray:
     """Decision values of recordings, as its machine gives them."""
-    X, found = _on_device(model, X)
-    return model.machine_.decision_function(model.features(X)) if found is None else found[0]
+
+    def answer(X: Iterable[Any]) -> np.ndarray:
+        X, found = _on_device(model, X)
+        return model.machine_.decision_function(model.features(X)) if found is None else found[0]
+
+    return np.concatenate(_in_blocks(model, X, answer))
+
+
+def _in_blocks(model: Any, X: Iterable[Any], answer: Callable[[Iterable[Any]], Item]) -> list[Item]:
+    """Answers to blocks of recordings: features of all need not be there at once, and progress moves."""
+    check_is_fitted(model)
+    size = _BLOCK if model.device is None else _DEVICE_BLOCK
+    if isinstance(X, Sized) and len(X) <= size:
+        return [answer(X)]
+    sequences = check_sequences(X, allow_missing=True, values=model.device is None)
+    parts = [sequences[i : i + size] for i in range(0, len(sequences), size)]
+    shown = (model.progress or silent)(parts, total=len(parts), desc="predicting")
+    return [answer(part) for part in shown]
 
 
 def from_features(model: Any, features: np.ndarray) -> Results:

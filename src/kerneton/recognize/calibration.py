@@ -222,7 +222,8 @@ def calibrate(
             refused[mine] = doubt[mine] > learn_threshold(doubt[~mine], who[~mine], false_alarm)
     alarms = interval(refused, who)
     every = np.arange(len(codes))
-    inside = sum(grams.fold(codes, every, every[:0])[0] for grams in held.grams)
+    shown = progress(held.grams, desc="likeness") if progress else held.grams
+    inside = sum(grams.fold(codes, every, every[:0])[0] for grams in shown)
     out.usual_likeness_ = usual_likeness(np.asarray(inside), codes, held.people, n_classes)
     length = np.linalg.norm(means, axis=1, keepdims=True)
     means = np.divide(means, length, out=np.zeros_like(means), where=length > 0)

@@ -59,7 +59,12 @@ class ClusterEncoder(Encoder):
         task = self.tried.get(_without_mirror(branch))
         return None if task is None else asked(self.client, lambda: self.client.who_has([task])).get(task.key)
 
-    def inner(self, branches: Mapping[str, Branch], y: np.ndarray) -> dict[str, np.ndarray]:  # noqa: ARG002
+    def inner(
+        self,
+        branches: Mapping[str, Branch],
+        y: np.ndarray,  # noqa: ARG002
+        progress: Progress = silent,  # noqa: ARG002
+    ) -> dict[str, np.ndarray]:
         return {name: self._inner[name] for name in branches}
 
 

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
+from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.kernels.signals import keeping_signals
 from kerneton.machine.compiled import load
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
-from kerneton.machine.threads import in_threads, ticks
+from kerneton.machine.threads import in_threads
 from kerneton.recognize.branch import Branch, block_sizes, branch_key, step_key
 
 if TYPE_CHECKING:
@@ -109,21 +110,25 @@ class Encoder:
         every = list(branches.values())
         for branch in progress(every, total=len(every), desc="kernels") if progress else every:
             self.encoded(branch)
-        done = in_threads(lambda branch: self.fit(branch, y), branches.values(), self.n_threads)
+        each = branches.values()
+        done = in_threads(lambda branch: self.fit(branch, y), each, self.n_threads, progress, "features")
         found = dict(zip(branches, done, strict=True))
         if self.fitted is not None:
             self.fitted = found
         return found
 
-    def inner(self, branches: Mapping[str, Branch], y: np.ndarray) -> dict[str, np.ndarray]:
+    def inner(
+        self, branches: Mapping[str, Branch], y: np.ndarray, progress: Progress = silent
+    ) -> dict[str, np.ndarray]:
         """Inner products (n, n) of the features that `fit_all` gives, by branch."""
         every = np.arange(len(y))
-        return {name: self.grams(branch).fold(y, every, every)[0] for name, branch in branches.items()}
+        shown = progress(branches.items(), total=len(branches), desc="inner products")
+        return {name: self.grams(branch).fold(y, every, every)[0] for name, branch in shown}
 
-    def extended(self, sequences: list[SkeletonSequence]) -> Encoder:
+    def extended(self, sequences: list[SkeletonSequence], progress: Progress = silent) -> Encoder:
         """The same with more training recordings, which are encoded by the steps that are fitted already."""
         out, poses = Encoder([*self.sequences, *sequences], self.n_threads), dict[int, Any]()
-        for key, old in self._encoded.items():
+        for key, old in progress(self._encoded.items(), total=len(self._encoded), desc="kernels"):
             step = old.preprocess
             if id(step) not in poses:
                 poses[id(step)] = sequences if step is None else step.transform(sequences)
@@ -226,15 +231,7 @@ class LocalTrials:
         self, sums: Sequence[list[tuple[Any, float]]], Cs: Sequence[float], penalties: Sequence[float]
     ) -> list[Scores]:
         score = partial(score_sum, codes=self.codes, folds=self.folds, Cs=Cs, penalties=penalties)
-        if self.progress is None:
-            return in_threads(score, sums, self.n_threads)
-        with ticks(self.progress, len(sums), "candidates") as tick:
-
-            def told(parts: list[tuple[Any, float]]) -> Scores:
-                tick()
-                return score(parts)
-
-            return in_threads(told, sums, self.n_threads)
+        return in_threads(score, sums, self.n_threads, self.progress, "candidates")
 
 
 def fold_grams(grams: BlockGrams, codes: np.ndarray, folds: Folds) -> FoldGrams:

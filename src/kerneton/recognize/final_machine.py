@@ -30,8 +30,11 @@ def machine_from_features(model: Any, X: np.ndarray, codes: np.ndarray, widths: 
     ends = np.cumsum(list(widths.values()))
     features = dict(zip(model.branches_, np.split(X, ends[:-1], axis=1), strict=True))
     threads = count_threads(model.n_jobs)
-    inner = dict(zip(features, in_threads(gram, features.values(), threads), strict=True))
-    return average_machines(model.machine_, features, inner, model.mixtures_, model.classes_, codes, threads)
+    products = in_threads(gram, features.values(), threads, model.progress, "inner products")
+    inner = dict(zip(features, products, strict=True))
+    return average_machines(
+        *(model.machine_, features, inner, model.mixtures_, model.classes_, codes, threads), model.progress
+    )
 
 
 def machine_from_blocks(

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.layouts import Layout
+from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import ModelFileError
@@ -150,10 +151,10 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
             self.variant_, self.variant_scores_ = found.variant, found.variant_scores
             self.trials_, self.chosen_, self.search_ = found.trials, found.chosen, search
             self.branches_, self.mixtures_ = found.branches, found.mixtures
-            features = encoder.fit_all(self.branches_, codes)
-            inner = encoder.inner(self.branches_, codes)
+            features = encoder.fit_all(self.branches_, codes, self.progress)
+            inner = encoder.inner(self.branches_, codes, self.progress or silent)
             self.machine_ = training.average_machines(
-                machine, features, inner, self.mixtures_, classes, codes, encoder.n_threads
+                machine, features, inner, self.mixtures_, classes, codes, encoder.n_threads, self.progress
             )
         self.classes_, self.calibration_, self.spotter_ = classes, None, None
         self.timed_ = None if len({s.fps is None for s in sequences}) > 1 else sequences[0].fps is not None

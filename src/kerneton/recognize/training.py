@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import absent, check_in, check_sequences, describe
 from kerneton.exceptions import DataError, ParameterError
@@ -226,6 +227,7 @@ def average_machines(
     classes: np.ndarray,
     codes: np.ndarray,
     n_threads: int = 1,
+    progress: Progress | None = None,
 ) -> Any:
     """A fitted `LinearSVM` whose decision values are the mean of those of the mixtures' machines, from features and their inner products.
 
@@ -236,7 +238,7 @@ def average_machines(
     weights = class_weights(codes, len(classes), options.pop("class_weight"))
     duals: dict[str, Any] = dict.fromkeys(features, 0.0)
     intercept: Any = 0.0
-    for mixture in mixtures:
+    for mixture in (progress or silent)(mixtures, total=len(mixtures), desc="machines"):
         K = sum(inner[name] * share for name, share in mixture.shares.items())
         solved = machines(
             K, codes, [mixture.C], penalty=mixture.penalty, weights=weights, tol=machine.tol, **options
@@ -245,8 +247,7 @@ def average_machines(
         intercept = intercept + constant / len(mixtures)
         for name, share in mixture.shares.items():
             duals[name] = duals[name] + beta * (share / len(mixtures))
-    jobs = in_threads(lambda name: combine(duals[name], features[name]), features, n_threads)
-    coef = np.hstack(jobs)
+    coef = np.hstack(in_threads(lambda name: combine(duals[name], features[name]), features, n_threads))
     machine.set_state(
         {"classes": classes, "coef": coef, "intercept": intercept.astype(coef.dtype), "n_iter": 1}
     )
