@@ -333,6 +333,7 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     "joint_rows": [
         _one("a01_s01_e01.txt", msr_text),
         _one("counts.txt", lambda: b"6 20\n" + msr_text().replace(b" ", b",")),
+        _one("named.txt", lambda: b"frame 0\nHEAD 0 1.7 2\nNECK: 0 1.5 2\n" * 9),
     ],
     "florence_text": [_one("florence.txt", florence_text)],
     "utkinect_text": [_one("joints_s01_e01.txt", utkinect_text)],

@@ -217,9 +217,7 @@ def test_truncated_msr_file(msr_home):
     path = msr_home / "msr_action3d" / "MSRAction3DSkeletonReal3D" / "a09_s05_e02_skeleton3D.txt"
     lines = path.read_text().splitlines()
     path.write_text("\n".join(lines[:-3]))
-    with pytest.raises(
-        FormatError, match=r"a09_s05_e02.*37 rows are not .*; the last has 17 of the 20 joints"
-    ):
+    with pytest.raises(FormatError, match=r"a09_s05_e02.*37 rows are not a multiple of the 20 joints"):
         load_msr_action3d(msr_home)
     path.write_text("\n".join([*lines[:-1], lines[-1][:12]]))
     with pytest.raises(FormatError, match="line 40: expected 4 numbers"):

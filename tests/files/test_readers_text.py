@@ -38,15 +38,15 @@ def test_msr(tmp_path):
 def test_msr_inferred_joints_keep_a_little_trust_and_lost_frames_none(tmp_path):
     inferred = "0.1 1.2 2.5 0.0\n" * 20
     lost = "0 0 0 0\n" * 20
-    (take,) = msr.read(put(tmp_path, inferred + lost + "0.1 1.2 2.5 3.0\n" * 20))
+    (take,) = msr.read(put(tmp_path, inferred + lost + "0.1 1.2 2.5 3.0\n" * 20, "a01_s01_e01.txt"))
     assert_allclose(take.confidence[:, 0], [msr.INFERRED, 0.0, 1.0])
 
 
 def test_msr_errors(tmp_path):
     with pytest.raises(
-        FormatError, match=r"take.txt: 41 rows are not a whole number of frames; the last has 1 of"
+        FormatError, match=r"a01_s01_e01.txt: 41 rows are not a multiple of the 20 joints of layout 'msr20'"
     ):
-        msr.read(put(tmp_path, "0.1 1.2 2.5 1\n" * 41))
+        msr.read(put(tmp_path, "0.1 1.2 2.5 1\n" * 41, "a01_s01_e01.txt"))
     with pytest.raises(FormatError, match=r"take.txt, line 3: expected 4 numbers .*, got 3 words"):
         msr.read(put(tmp_path, "1 2 3 1\n1 2 3 1\n1 2 3\n"))
     with pytest.raises(FormatError, match=r"take.txt, line 2, column 3: expected a number, got 'three'"):

@@ -146,10 +146,10 @@ def test_a_joint_per_row_with_a_layout(tmp_path):
     (recording,) = readers.read(path, layout="kard15")
     assert recording.layout == KARD_15
     assert_allclose(recording.joints, joints, atol=1e-6)
-    with pytest.raises(FormatError, match="one joint per row; state the joints of a frame"):
+    with pytest.raises(FormatError, match="one joint per row, apparently 15 joints in a frame; state which"):
         readers.read(path)
     with pytest.raises(
-        FormatError, match=r"60 rows are not a whole number of frames; the last has 10 of the 25"
+        FormatError, match=r"60 rows are not a multiple of the 25 joints of layout .kinect25."
     ):
         readers.read(path, layout="kinect25")
 

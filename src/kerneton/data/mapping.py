@@ -159,3 +159,18 @@ def adapted(sequence: SkeletonSequence, layout: Layout | None, n_joints: int, dt
     elif layout is not None:
         sequence = map_layout(sequence, layout)
     return sequence.replace(joints=sequence.joints.astype(dtype, copy=False))
+
+
+def lay_out(sequence: SkeletonSequence, layout: Layout, *, named: bool) -> SkeletonSequence:
+    """A recording with a layout that the user states: mapped by names if its file names joints, else with this layout.
+
+    >>> from kerneton.data.layouts import COCO_17
+    >>> lay_out(SkeletonSequence(np.ones((9, 17, 3))), COCO_17, named=False)
+    SkeletonSequence(9 frames, 17 joints, coco17)
+    """
+    if named:
+        return map_layout(sequence, layout)
+    if sequence.n_joints != len(layout.joints):
+        stated = f"layout {layout.name!r} has {len(layout.joints)}"
+        raise ParameterError(f"recording {sequence.name!r} has {sequence.n_joints} joints, {stated}")
+    return sequence.replace(layout=layout)

@@ -47,6 +47,9 @@ class Format(NamedTuple):
 
 
 _NUMBER = rb"\A(\xef\xbb\xbf)?[\s,;]*([-+.\d]|nan|inf)"  # no header before the first number
+_NAMED = (  # words before the first numbers, or above them
+    rb"\A\W*(#|[^\n]*?[a-z:\"'][ \t,;:]+[-+.\d]|frame\W*\d*\s*\n|(\w+\W+){0,2}x\W+y\W+z\b)"
+)
 
 FORMATS = {
     "npz": Format((".npz", ".npy"), rb"\A(\x93numpy|pk)"),
@@ -61,7 +64,7 @@ FORMATS = {
     "ntu": Format((".skeleton",), _NUMBER),
     "florence_text": Format((".txt",), _NUMBER),
     "utkinect_text": Format((".txt",), _NUMBER),
-    "joint_rows": Format((".txt",), _NUMBER),
+    "joint_rows": Format((".txt",), _NUMBER + rb"|" + _NAMED),
     "csv_table": Format((".csv", ".tsv", ".txt")),
 }
 FRAME_ENDING = "_keypoints.json"  # of a folder that is one recording
@@ -106,8 +109,10 @@ def detect_format(path: str | os.PathLike[str]) -> str | None:
     head = read_head(path, HEAD)
     wide = head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     small = (decode(head).encode() if wide else head).lower()
-    maybe = (name for name, f in FORMATS.items() if re.search(f.mark, small))
-    return next((name for name in maybe if reader(name).sniff(head, path)), None)
+    maybe = (
+        name for name, f in FORMATS.items() if re.search(f.mark, small) and reader(name).sniff(head, path)
+    )
+    return next(maybe, None)
 
 
 def format_facts(path: Path) -> tuple[str, bool]:
@@ -168,9 +173,9 @@ def read(
         raise ParameterError(f"frames per second must be a positive number, got {fps!r}")
     layout = named_layout(layout)
     name = detect_format(path)
-    if name is None and is_folder(path):
-        raise FormatError(f"{path}: a folder of recordings, not one recording")
     if name is None:
+        if is_folder(path):
+            raise FormatError(f"{path}: a folder of recordings, not one recording")
         from kerneton.files.readers._unknown import describe_unknown
 
         raise FormatError(f"{path}: {describe_unknown(path, FORMATS)}")
@@ -185,7 +190,9 @@ def read(
     if rename:
         sequences = [rename_joints(s, rename) for s in sequences]
     if layout is not None and ("layout" not in takes or rename):
-        sequences = [_lay_out(s, layout, named=getattr(module, "NAMES_JOINTS", False)) for s in sequences]
+        from kerneton.data.mapping import lay_out
+
+        sequences = [lay_out(s, layout, named=getattr(module, "NAMES_JOINTS", False)) for s in sequences]
     states = getattr(module, "STATES", ())
     unit, up = (None if key in states else value for key, value in (("unit", unit), ("up", up)))
     sequences, _ = to_convention(sequences, unit=unit, up=up, flip=flip, find=False)
@@ -214,17 +221,6 @@ def write(path: str | os.PathLike[str], sequences: Iterable[SkeletonSequence]) -
     if name is None:
         raise ParameterError(f"{path}: cannot write {path.suffix!r}; choose {', '.join(writable())}")
     reader(name).write(path, sequences)
-
-
-def _lay_out(sequence: SkeletonSequence, layout: Layout, *, named: bool) -> SkeletonSequence:
-    if named:
-        from kerneton.data.mapping import map_layout
-
-        return map_layout(sequence, layout)
-    if sequence.n_joints != len(layout.joints):
-        stated = f"layout {layout.name!r} has {len(layout.joints)}"
-        raise ParameterError(f"recording {sequence.name!r} has {sequence.n_joints} joints, {stated}")
-    return sequence.replace(layout=layout)
 
 
 FOLDER_TABLE = "segments.csv"  # segments of several recordings in a folder

@@ -50,4 +50,7 @@ def describe_unknown(path: Path, formats: Iterable[str]) -> str:
     json = (
         "; of JSON files, those of OpenPose, MediaPipe and COCO" if head.lstrip()[:1] in (b"[", b"{") else ""
     )
-    return f"unknown format; known formats are {', '.join(formats)}{json}"
+    text = ""
+    if suffix in (".txt", ".csv", ".tsv", ".dat"):
+        text = "; of text, tables with a header (head_x, head_y, head_z) and rows of x y z, one joint per row, with no title above"
+    return f"unknown format; known formats are {', '.join(formats)}{json}{text}"
