@@ -234,7 +234,7 @@ def test_columns_renamed(tmp_path):
         ("head_x,head_y,head_z\n", {}, "a header and no rows"),
         ("", {}, "no rows"),
         ("# only a comment\n", {}, "no rows"),
-        ("a,b,c\n1,2,3\n", {}, "line 1: no columns like left_wrist_x, .*; found a, b, c; other names can be given"),
+        ("a,b,c\n1,2,3\n", {}, "line 1: no columns like left_wrist_x, .*; found a, b, c; say which columns .*: --columns 'a=head_x,b=head_y,c=head_z'"),
         ("head_x,head_z,neck_x,neck_y,neck_z\n1,2,3,4,5\n", {}, "joint 'head' has no y"),
         ("head_x,head_y,neck_x,neck_y,neck_z\n1,2,3,4,5\n", {}, "joint 'head' has no z"),
         ("head_x,head_y,head_z,head_x\n1,2,3,4\n", {}, "columns 1 and 4 are both 'head_x'"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -143,3 +145,61 @@ def test_names_in_chinese(tmp_path):
 def test_files_that_are_no_recordings_say_what_to_do(tmp_path, name, content, says):
     with pytest.raises(FormatError, match=rf"{name}: .*{says}"):
         read_one(tmp_path, content, name)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        *(
+            "{j}_p{a}",
+            "{j}_t{a}",
+            "{j}[{a}]",
+            "{j} ({a})",
+            "{j}.{a}",
+            "{j} {a}",
+            "{j}_Pos_{A}",
+            "{j}_{a}_pos",
+        ),
+        *(
+            "{j} Position {A}",
+            "{j}Pos{A}",
+            "pos_{a}_{j}",
+            "pos{A}_{j}",
+            "{j}{a}",
+            "{j}_translate{A}",
+            "{A}_{j}",
+        ),
+    ],
+)
+def test_columns_as_others_name_them(tmp_path, names):
+    cells = [names.format(j=j, a=a, A=a.upper()) for j in ("head", "neck") for a in "xyz"]
+    turned = [cell.replace("_p", "_r") for cell in cells] if "_p{a}" in names else []
+    (tmp_path / "a.csv").write_text(
+        ",".join(["frame", *cells, *turned]) + "\n" + "0,1,2,3,4,5,6" + ",0" * len(turned)
+    )
+    (take,) = readers.read(tmp_path / "a.csv")
+    assert take.layout.joints == ("head", "neck")
+    assert take.joints.tolist() == [[[1, 2, 3], [4, 5, 6]]]
+
+
+@pytest.mark.parametrize(
+    "names", ["pos_x,pos_y,pos_z", "Position X,Position Y,Position Z", "px,py,pz", "X (m),Y (m),Z (m)"]
+)
+def test_columns_of_long_tables_as_others_name_them(tmp_path, names):
+    (tmp_path / "a.csv").write_text(f"frame,joint,{names}\n0,head,1,2,3\n0,neck,4,5,6\n")
+    assert readers.read(tmp_path / "a.csv")[0].joints.tolist() == [[[1, 2, 3], [4, 5, 6]]]
+
+
+def test_a_pixel_column_beside_a_coordinate_stays_out(tmp_path):
+    (tmp_path / "a.csv").write_text("head_x,head_y,head_z,head_px,head_py\n1,2,3,400,500\n")
+    assert readers.read(tmp_path / "a.csv")[0].joints.tolist() == [[[1, 2, 3]]]
+
+
+def test_the_example_for_columns_that_are_not_known_works(tmp_path, capsys):
+    from kerneton.cli import main
+
+    (tmp_path / "a.csv").write_text("frame,Kopf quer,Kopf hoch,Kopf tief\n0,1,2,3\n")
+    assert main(["info", str(tmp_path / "a.csv")]) == 1
+    example = re.search(r"--columns '([^']+)'", capsys.readouterr().err)[1]
+    assert main(["info", str(tmp_path / "a.csv"), "--columns", example]) == 0
+    assert "head" in capsys.readouterr().out

@@ -38,7 +38,15 @@ _NO_PLACE = re.compile(  # hip_rot_x, HipRotationX: a joint has other coordinate
     r".*([_.:/\s-]((?i:rot|rotation|orientation|quat|quaternion|euler|vel|velocity|acc|acceleration))|"
     r"[a-z0-9](Rot|Rotation|Orientation|Quat|Quaternion|Euler|Vel|Velocity|Acc|Acceleration))"
 )
-_PLACE = re.compile(r"[_.:/\s-]*(pos|position|loc|location)$", re.IGNORECASE)
+_WORDS = "pos|position|loc|location|coord|coordinate|trans|translation|translate"
+_PLACE = re.compile(rf"[_.:/\s-]*({_WORDS})$", re.IGNORECASE)
+_LOOSE = (  # other ways to write head_x: head[x], head_px, head_x_pos, head_translate_x, pos_x_head, pos_x
+    (re.compile(r"[_.:/\s-]*[\[(]([xyz])[\])]$", re.IGNORECASE), r"_\1"),
+    (re.compile(r"(?<=[_.:/\s-])[pt]([xyz])$", re.IGNORECASE), r"\1"),
+    (re.compile(rf"(?<=[_.:/\s-])([xyz])[_.:/\s-]({_WORDS})$", re.IGNORECASE), r"\1"),
+    (re.compile(rf"[_.:/\s-]({_WORDS})[_.:/\s-]?([xyz])$", re.IGNORECASE), r"_\2"),
+    (re.compile(rf"^({_WORDS}|[pt])[_.:/\s-]*([xyz])(?![a-z])", re.IGNORECASE), r"\2"),
+)
 _MAX_NAME, _MAX_COLUMNS, _MAX_HEADER_ROWS = 200, 20_000, 4
 _AXES = ("x", "y", "z", "c")
 
@@ -69,6 +77,15 @@ def parse_header(cells: Sequence[str], where: str) -> Columns:
     """
     if len(cells) > _MAX_COLUMNS:
         raise FormatError(f"{where}: {len(cells)} columns; at most {_MAX_COLUMNS} are read")
+    columns = _columns(cells, where)
+    if not columns.joints and not columns.point:  # only then, since head_px may stand beside head_x
+        columns = _columns(_loosened(cells), where)
+    if not columns.point:
+        _check_joints(columns, where, cells)
+    return columns
+
+
+def _columns(cells: Sequence[str], where: str) -> Columns:
     columns = Columns(len(cells))
     bare = [-1, -1, -1, -1]
     for i, cell in enumerate(cells):
@@ -93,8 +110,31 @@ def parse_header(cells: Sequence[str], where: str) -> Columns:
         columns.joints, columns.point = {}, bare
         return columns
     columns.joints = {joint: places for joint, places in columns.joints.items() if max(places[:3]) >= 0}
-    _check_joints(columns, where, cells)
     return columns
+
+
+def _loosened(cells: Sequence[str]) -> list[str]:
+    """Names of columns that are written in other ways, as they are usually written.
+
+    >>> _loosened(["head_px", "Neck Position (y)", "hipz", "HIPX", "hipy", "pos_x", "head_rx"])
+    ['head_x', 'Neck_y', 'hip_z', 'HIP_x', 'hip_y', 'x', 'head_rx']
+    """
+    numbered = (
+        re.sub(r"^([xyzXYZ])[\[(](\d+)[\])]$", r"\1_\2", cell.strip().strip("\"'").strip()) for cell in cells
+    )
+    names = [_UNIT.sub("", name) for name in numbered]
+    every = {name.lower() for name in names}
+    out = []
+    for name in names:
+        usual = name
+        for pattern, better in _LOOSE:
+            usual = pattern.sub(better, usual)
+        stem, axis = name[:-1], name[-1:].lower()
+        whole = axis in ("x", "y", "z") and {stem.lower() + "x", stem.lower() + "y"} <= every  # headx, heady
+        if usual == name and whole and re.search(r"[^\W_][^\W_]$", stem):
+            usual = f"{stem}_{axis}"
+        out.append(usual)
+    return out
 
 
 def find_header(
@@ -156,7 +196,7 @@ def _check_joints(columns: Columns, where: str, cells: Sequence[str]) -> None:
     if not columns.joints:
         raise FormatError(
             f"{where}: no columns like left_wrist_x, left_wrist_y, left_wrist_z, nor frame, joint, x, y, z; "
-            f"found {shorten(', '.join(cells), 120)}; other names can be given for the columns"
+            f"found {shorten(', '.join(cells), 120)}; {_example(columns, cells)}"
         )
     if len(columns.joints) > MAX_JOINTS:
         raise FormatError(f"{where}: {len(columns.joints)} joints; at most {MAX_JOINTS} are read")
@@ -165,6 +205,16 @@ def _check_joints(columns: Columns, where: str, cells: Sequence[str]) -> None:
         missing = [axis for axis, place in zip(_AXES[: 2 if flat else 3], places, strict=False) if place < 0]
         if missing:
             raise FormatError(f"{where}: joint {shorten(joint)!r} has no {' and no '.join(missing)}")
+
+
+def _example(columns: Columns, cells: Sequence[str]) -> str:
+    """How to name the columns of a table on the command line, with columns of this table."""
+    names = [cell.strip().strip("\"'") for i, cell in enumerate(cells) if i not in columns.roles.values()]
+    names = [name for name in names if name and parse(name) is None and not {",", "=", "'"} & set(name)]
+    if len(names) < 2:
+        return "name all columns in their order: --columns frame,head_x,head_y,head_z,left_hand_x,..."
+    pairs = ",".join(f"{name}=head_{axis}" for name, axis in zip(names, "xyz", strict=False))
+    return f"say which columns are which: --columns '{shorten(pairs, 150)}'"
 
 
 def parse_layout(width: int, layout: Layout, where: str) -> Columns:

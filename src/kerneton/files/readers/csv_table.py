@@ -1,6 +1,6 @@
 """Tables with columns separated by commas, semicolons, tabs or spaces, with or without a header.
 
-Wide tables have one row per frame and columns such as ``left_wrist_x``, ``left_wrist.y``, ``LeftWristZ``; long tables have one
+Wide tables have one row per frame and columns such as ``left_wrist_x``, ``left_wrist.y``, ``LeftWristZ``, ``head_pos_x``, ``head_px``; long tables have one
 row per joint and columns ``frame, joint, x, y, z``. Both may have columns for confidences, ``time`` (from which the frame rate is
 computed), ``label``, ``subject`` and ``recording``, which distinguishes the recordings of one file. If the label changes within
 a recording, it becomes a long recording with segments; frames with an empty label belong to no segment. Columns of two bodies
