@@ -20,6 +20,8 @@ from sklearn.linear_model import LogisticRegression
 from kerneton import Branch, Layout, LinearSVM, Preprocess, Recognizer, Search, make_actions, make_recognizer
 from kerneton.data.mapping import sub_layout
 from kerneton.exceptions import MissingDataError, ModelFileError, ParameterError
+from kerneton.files.folder import load_folder
+from kerneton.files.readers import write
 from kerneton.recognize.contributions import explain
 from kerneton.recognize.model_archive import model_info
 from kerneton.recognize.model_file import save, training_summary
@@ -39,6 +41,30 @@ def calibrated(actions):
 @pytest.fixture(scope="module")
 def saved(calibrated, actions, tmp_path_factory):
     return save(calibrated, tmp_path_factory.mktemp("models") / "three.kern", data=actions)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text here")
+def test_a_folder_name_that_is_not_utf8_is_a_label_like_any_other(actions, tmp_path):
+    for s in actions:
+        folder = os.fsdecode(
+            os.path.join(os.fsencode(tmp_path), b"\xe9t\xe9", s.label.encode() + b" caf\xe9", b"\xfc")
+        )
+        write(os.path.join(folder, f"{s.name}.npz"), [s.replace(label=None, subject=None)])
+    data = load_folder(os.path.join(os.fsencode(tmp_path), b"\xe9t\xe9").decode("utf-8", "surrogateescape"))
+    assert set(data.labels) == {"wave café", "clap café", "bow café"}
+    model = single(sck()).fit(data, data.labels)
+    back = load(save(model, tmp_path / "model.kern", data=data))
+    assert_array_equal(back.predict(data), model.predict(data))
+    assert (back.training_["name"], back.training_["subjects"]) == ("été", {"ü": len(data)})
+
+
+def test_labels_that_no_file_can_hold(actions, tmp_path):
+    model = single(sck()).fit(actions, [f"{label}\ud800" for label in actions.labels])
+    with pytest.raises(ParameterError, match="is not text"):
+        save(model, tmp_path / "model.kern")
+    long = [label * 30_000 for label in actions.labels]
+    model = single(sck()).fit(actions, long)
+    assert_array_equal(load(save(model, tmp_path / "long.kern")).predict(actions), model.predict(actions))
 
 
 def as_dtype(data, dtype):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.data.sequence import plain_text
 from kerneton.exceptions import DataError
 
 
@@ -27,7 +28,7 @@ class Segment:
     stop: int  # one past the last frame
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", str(self.label))
+        object.__setattr__(self, "label", plain_text(self.label))
         for field in ("start", "stop"):
             value = getattr(self, field)
             if not isinstance(value, Integral) or isinstance(value, bool):

@@ -67,9 +67,9 @@ class SkeletonSequence:
             if confidence.shape != (shape := joints.shape[:2]):
                 raise DataError(f"{where}: expected confidence of shape {shape}, got {confidence.shape}")
             object.__setattr__(self, "confidence", confidence)
-        for field in ("label", "subject"):
+        for field in ("label", "subject", "name"):
             if (value := getattr(self, field)) is not None:
-                object.__setattr__(self, field, str(value))
+                object.__setattr__(self, field, plain_text(value))
         if self.segments != ():
             from kerneton.data.segments import as_segments
 
@@ -262,6 +262,20 @@ class Conversion:
         if name in self.said:
             return f" (--{name})"
         return f" ({'as in training' if name in self.kept else 'detected from the data'}; override with --{name})"
+
+
+def plain_text(value: Any) -> str:
+    r"""A label or name that can be written: bytes of file names that are not UTF-8 are read as Western Windows.
+
+    >>> plain_text("caf\udce9"), plain_text("half \ud800"), plain_text(7)
+    ('café', 'half \\ud800', '7')
+    """
+    text = str(value)
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+        return text if data == text.encode("utf-8", "replace") else data.decode("cp1252")
+    except UnicodeError:  # half a character
+        return text.encode("utf-8", "backslashreplace").decode()
 
 
 def unique_names(sequences: Sequence[SkeletonSequence]) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kerneton.data.layouts import Layout
-from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.data.sequence import SkeletonDataset, SkeletonSequence, plain_text
 from kerneton.data.units import settle
 from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
@@ -143,7 +143,7 @@ def load_folder(
     _check_renamed([old for old in rename or {} if old not in met], [s for _, s in found])
     sequences, conversion = settle([(*facts, s) for facts, s in found], unit=unit, up=up, flip=flip)
     name = root.resolve().name if is_folder(Path(path)) else Path(path).stem
-    return SkeletonDataset(sequences, name=name, conversion=conversion)
+    return SkeletonDataset(sequences, name=plain_text(name), conversion=conversion)
 
 
 def _check_renamed(unused: Sequence[str], sequences: Sequence[SkeletonSequence]) -> None:

@@ -33,7 +33,7 @@ import sklearn
 
 import kerneton
 from kerneton.data.layouts import Layout
-from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.sequence import SkeletonSequence, plain_text
 from kerneton.data.units import find_conventions
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import ParameterError
@@ -79,6 +79,9 @@ def save(
         raise ParameterError(
             f"labels of type {model.classes_.dtype} cannot be saved in a model file; use strings"
         )
+    labels = [str(label) for label in model.classes_]
+    if strange := [label for label in labels if plain_text(label) != label]:
+        raise ParameterError(f"label {strange[0]!r} cannot be saved in a model file: it is not text")
     training = getattr(model, "training_", None) if data is None else training_summary(data)
     writer = Writer()
     header = {
@@ -91,7 +94,7 @@ def save(
         },
         "model": writer.object(model, learnt=True),
         "layouts": writer.layouts,
-        "labels": [str(label) for label in model.classes_],
+        "labels": labels,
         "training": training,
         "spots": [] if model.spotter_ is None else list(model.spotter_.classes_),
     }
@@ -110,7 +113,7 @@ def training_summary(data: Iterable[SkeletonSequence]) -> dict[str, Any]:
     sequences = check_sequences(data, allow_missing=True)
     frames = [s.n_frames for s in sequences]
     return {
-        "name": getattr(data, "name", ""),
+        "name": plain_text(getattr(data, "name", "")),
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "recordings": len(sequences),
         "labels": dict(sorted(Counter(s.label for s in sequences if s.label is not None).items())),
