@@ -197,3 +197,31 @@ def test_an_archive_that_unpacks_without_end(model, tmp_path):
     path.write_bytes(out.getvalue())
     with pytest.raises(ModelFileError, match=r"bomb\.kern"):
         kerneton.load(path)
+
+
+def placed(value, key, new):
+    """Put a new value under a key wherever it occurs."""
+    for name, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
+        if name == key:
+            value[name] = new
+        elif isinstance(inner, (dict, list)):
+            placed(inner, key, new)
+
+
+@pytest.mark.parametrize(
+    ("key", "new", "said"),
+    [
+        ("classes", {"labels": ["a" * 20_000, *map(str, range(50_000))], "dtype": "<U20000"}, "too many"),
+        ("n_pivots_joint", 40, "more features than the file has numbers"),
+    ],
+)
+def test_small_files_that_would_need_gigabytes(key, new, said, model, tmp_path):
+    """One long label gives its room to all; tensors grow with the third power of the pivots."""
+    path = changed(model, tmp_path / "large.kern", lambda header: placed(header["model"], key, new))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match=said):
+            kerneton.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    finally:
+        tracemalloc.stop()

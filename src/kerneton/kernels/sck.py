@@ -291,4 +291,5 @@ class SCK(BlockKernel):
         n = len(resolve_joints(self.joints, sequence))
         if vectors.size > _LONGEST_VECTOR:
             raise ModelFileError(f"{vectors.size} pivots in all, more than {_LONGEST_VECTOR}")
-        return (n * (n - 1) // 2 if self.pairs else n) * vectors.size
+        check_choice("order", self.order, [1, 2, 3])
+        return (n * (n - 1) // 2 if self.pairs else n) * n_entries(vectors.size, self.order, self.entries)

@@ -36,6 +36,7 @@ _DEEPEST = 12  # values within values
 _LARGEST_WHOLE = 10**6
 _MOST_VALUES = 10**5
 _MOST_JOINTS = 1000
+_LABEL_ROOM = 1 << 24  # bytes of all labels
 
 
 class Reader:
@@ -44,10 +45,11 @@ class Reader:
     def __init__(self, layouts: Any, arrays: list[np.ndarray], classes: Sequence[type] = ()) -> None:
         self.arrays = arrays
         self.used: set[int] = set()
+        self.label_room = _LABEL_ROOM
         from kerneton.kernels.exact_features import ExactDCK, ExactSCK
 
         self.classes = {kind.__name__: kind for kind in (*KNOWN, ExactSCK, ExactDCK, *classes)}
-        # Features cannot be more than the numbers at hand: what would be larger is not worth beginning.
+        # Features cannot be more than the numbers of the largest array: what would be larger is not worth beginning.
         self.most_features = max((array.size for array in arrays), default=0)
         _expect(isinstance(layouts, list) and len(layouts) <= 100, "layouts must be a list of a few")
         self.layouts = [_read_layout(layout) for layout in layouts]
@@ -103,7 +105,7 @@ class Reader:
         if "array" in value:
             return self._array(value, where)
         if "labels" in value:
-            return _read_labels(value, where)
+            return self._labels(value, where)
         if "layout" in value:
             place = _field(value, "layout", int, where)
             _expect(0 <= place < len(self.layouts), f"{where} has no layout {place}")
@@ -133,6 +135,29 @@ class Reader:
         _expect(array.size > 0, f"{where} is an empty array")
         return array
 
+    def _labels(self, node: dict[str, Any], where: str) -> np.ndarray:
+        labels, kind = _field(node, "labels", list, where), _field(node, "dtype", str, where)
+        words = kind[:2] == "<U" and kind[2:].isdecimal() and len(kind) <= 9
+        _expect(
+            words or kind in ("<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1"),
+            f"{where}: labels of {kind[:20]}",
+        )
+        wanted = str if words else int
+        _expect(2 <= len(labels) <= _MOST_VALUES, f"{where} has {len(labels)} labels")
+        _expect(
+            all(type(label) is wanted for label in labels),
+            f"{where} has labels that are not {wanted.__name__}",
+        )
+        _expect(not words or int(kind[2:]) <= 64 + 4 * max(map(len, labels)), f"{where}: labels of {kind}")
+        # An array gives every label the room of the longest one, so that one long label can ask for any amount of memory.
+        self.label_room -= len(labels) * np.dtype(kind).itemsize
+        _expect(
+            self.label_room >= 0, f"{where}: {len(labels)} labels of up to {kind[2:]} characters are too many"
+        )
+        found = np.array(labels, dtype=kind)
+        _expect(found.tolist() == labels and len(set(labels)) == len(labels), f"{where} has duplicate labels")
+        return found
+
     def _check_size(self, step: Any, state: dict[str, Any], where: str) -> None:
         """Whether a step's parameters fit the numbers in the file, before anything of that size is made."""
         if "n_joints" in state:
@@ -145,7 +170,7 @@ class Reader:
             if hasattr(step, "size_bound"):
                 bound = step.size_bound(still_recording(layout, n_joints))
                 _expect(
-                    bound <= 16 * self.most_features,
+                    bound <= 4 * self.most_features,  # the bound of DCK counts pairs and entries twice
                     f"{where} asks for more features than the file has numbers",
                 )
 
@@ -178,25 +203,6 @@ def _field(node: Any, name: str, kind: type, where: str) -> Any:
     sound = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
     _expect(sound, f"{where} has no proper {name!r}")
     return value
-
-
-def _read_labels(node: dict[str, Any], where: str) -> np.ndarray:
-    labels, kind = _field(node, "labels", list, where), _field(node, "dtype", str, where)
-    words = kind[:2] == "<U" and kind[2:].isdecimal() and len(kind) <= 7
-    _expect(
-        words or kind in ("<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1"),
-        f"{where}: labels of {kind[:20]}",
-    )
-    wanted = str if words else int
-    _expect(2 <= len(labels) <= _MOST_VALUES, f"{where} has {len(labels)} labels")
-    _expect(
-        all(type(label) is wanted for label in labels), f"{where} has labels that are not {wanted.__name__}"
-    )
-    # Room for every label is taken at once: a type that is far too long would take far too much.
-    _expect(not words or int(kind[2:]) <= 64 + 4 * max(map(len, labels)), f"{where}: labels of {kind}")
-    found = np.array(labels, dtype=kind)
-    _expect(found.tolist() == labels and len(set(labels)) == len(labels), f"{where} has duplicate labels")
-    return found
 
 
 def _read_layout(found: Any) -> Layout:
