@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from hypothesis import given
@@ -258,6 +259,10 @@ BOMB = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a
             '[{"annotations": [{"result": [{"type": "labels", "value": {"start": "x"}}]}]}]',
             "number as 'start'",
         ),
+        (
+            json.dumps([{"annotations": [{"result": [{"type": "labels", "value": {"start": 10**4000}}]}]}]),
+            "'start' is 1000.*, which is not a valid time",
+        ),
     ],
 )
 def test_faults_are_named(tmp_path, text, message):
@@ -268,12 +273,43 @@ def test_faults_are_named(tmp_path, text, message):
 
 
 def test_absent_and_oversized_files(tmp_path, monkeypatch):
-    with pytest.raises(MissingDataError, match=r"none\.csv: cannot be read"):
+    with pytest.raises(MissingDataError, match=r"none\.csv: no such file"):
         read_segments(tmp_path / "none.csv")
     with (tmp_path / "huge.csv").open("wb") as file:
         file.truncate((1 << 26) + 1)  # a hole: takes no space on the disk
     with pytest.raises(FormatError, match="larger than 64 MiB"):
         read_segments(tmp_path / "huge.csv")
+    with pytest.raises(MissingDataError, match="cannot be read"):
+        read_segments("a\0b.csv")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_pipes_and_devices_are_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for path in (tmp_path / "pipe.csv", "/dev/zero"):
+        with pytest.raises(MissingDataError, match="a device, pipe or socket"):
+            read_segments(path)
+
+
+def label_studio(labels, ranges):
+    value = {"timelinelabels": labels, "ranges": ranges}
+    result = [{"type": "timelinelabels", "value": value}]
+    return [{"data": {"video": "long.mp4"}, "annotations": [{"result": result}]}]
+
+
+def test_labels_times_ranges_are_bounded_by_the_text(tmp_path):
+    """A small file whose every label is repeated for every range: a million segments of 30 kB."""
+    ranges = [{"start": i, "end": i + 1} for i in range(1, 900)]
+    (tmp_path / "product.json").write_text(json.dumps(label_studio(["a"] * 900, ranges)))
+    with pytest.raises(FormatError, match="that describe more than"):
+        read_segments(tmp_path / "product.json")
+
+
+def test_labels_that_are_half_a_character(tmp_path):
+    task = label_studio(["half \ud800"], [{"start": 1, "end": 5}])
+    (tmp_path / "half.json").write_text(json.dumps(task))
+    (segment,) = read_segments(tmp_path / "half.json")["long"]
+    assert segment.label == "half \\ud800"
 
 
 @given(st.sampled_from(sorted(FORMS)), st.integers(0, 10_000), st.binary(min_size=1, max_size=8))

@@ -15,9 +15,9 @@ from pathlib import Path, PurePosixPath
 
 from kerneton.data.segments import Segment, as_segments
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import DataError, FormatError, MissingDataError
+from kerneton.exceptions import DataError, FormatError
 from kerneton.files.readers import FOLDER_TABLE, segment_file_of
-from kerneton.files.readers._text import decode
+from kerneton.files.readers._text import decode, read_head
 
 MAX_BYTES = 1 << 26  # 64 MiB are enough for all segments that people draw
 MAX_INTERVALS = 1_000_000
@@ -78,11 +78,7 @@ def read_segments(
     (Segment(label='wave', start=30, stop=75), Segment(label='clap', start=120, stop=150))
     """
     path = Path(path)
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise MissingDataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    data = read_head(path, MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise FormatError(f"{path}: larger than {MAX_BYTES >> 20} MiB, too large for a file of segments")
     intervals = list(itertools.islice(_intervals(data, path, tier), MAX_INTERVALS + 1))
@@ -181,8 +177,7 @@ def segments_beside(path: str | os.PathLike[str]) -> Path | None:
     table = path.with_name(FOLDER_TABLE)
     if not table.is_file() or table == path:
         return None
-    with table.open("rb") as file:
-        intervals = _intervals(file.read(MAX_BYTES), table, None)
+    intervals = _intervals(read_head(table, MAX_BYTES), table, None)
     return table if _stem(path.name) in {_stem(interval.recording) for interval in intervals} else None
 
 

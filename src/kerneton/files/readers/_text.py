@@ -39,7 +39,7 @@ def check_regular(path: Path) -> int:
     if stat.S_ISDIR(status.st_mode):
         raise MissingDataError(f"{path}: a folder, not a file")
     if not stat.S_ISREG(status.st_mode):
-        raise MissingDataError(f"{path}: a device, pipe or socket; recordings are read from plain files")
+        raise MissingDataError(f"{path}: a device, pipe or socket; only plain files are read")
     return status.st_size
 
 
