@@ -54,6 +54,9 @@ HOSTILE = {
         + b"{}," * 800_000
         + b"{}]}"
     ),
+    "absent.json": lambda: (
+        b'[{"people": [{"pose_keypoints_2d": [' + b"1," * 74 + b"1]}]}" + b',{"people":[]}' * 200_000 + b"]"
+    ),
     "lists.pkl": lambda: b"\x80\x02" + b"](" * 200_000 + b".",
 }
 

@@ -17,6 +17,7 @@ from kerneton.exceptions import FormatError
 from kerneton.files.readers._values import FLOOR, check_values, read_bytes, valid_rate
 
 LOG = logging.getLogger("kerneton.files.readers")
+COPIES = 4  # of the coordinates, while one person is followed and turned upright: 71 bytes a keypoint
 _JSON_LIMIT = 1 << 27  # bytes; as Python objects, JSON takes about ten times its size
 _JSON_FACTOR = 16  # largest ratio of memory to text, in addition to the floor of the budget
 

@@ -68,8 +68,8 @@ def read_lines(path: Path) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def check_room(path: Path, n_frames: int, n_joints: int) -> None:
-    """Refuse a recording whose coordinates would need too much memory, before they are allocated.
+def check_room(path: Path, n_frames: int, n_joints: int, copies: int = 2) -> None:
+    """Refuse a recording whose coordinates, held ``copies`` times, would need too much memory, before they are allocated.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "long.bvh"
@@ -84,7 +84,7 @@ def check_room(path: Path, n_frames: int, n_joints: int) -> None:
     if needed > MAX_BYTES // 2:  # the other half is for a copy when axes or units are converted
         raise FormatError(f"{problem}; at most {MAX_BYTES >> 21} are read")
     budget = file_budget(path)
-    if needed > budget.total // 2:
+    if needed > budget.total // copies:
         raise FormatError(f"{problem}, too much for a file of {budget.size} bytes")
 
 

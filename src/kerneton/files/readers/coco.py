@@ -22,6 +22,7 @@ from kerneton.data.layouts import ARM, COCO_17, LEG, Layout, sides
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._keypoints import (
+    COPIES,
     LOG,
     follow,
     frame_rate,
@@ -182,7 +183,7 @@ def _declared(path: Path, document: dict[str, Any]) -> Layout:
 def _one_person(path: Path, n_frames: int, found: list[Found], layout: Layout) -> np.ndarray:
     """Keypoints (T, J, 4) of the person who is seen best."""
     size = len(layout.joints)
-    check_room(path, n_frames, size)
+    check_room(path, n_frames, size, COPIES)
     people: list[list[np.ndarray]] = [[] for _ in range(n_frames)]
     scores = np.concatenate([points[:, 3] for _, _, points in found])
     visibility = bool(np.isin(scores, (0, 1, 2)).all() and (scores == 2).any())

@@ -23,6 +23,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers import csv_table
 from kerneton.files.readers._keypoints import (
+    COPIES,
     LOG,
     frame_rate,
     is_json,
@@ -91,7 +92,7 @@ def _read_table(path: Path) -> list[SkeletonSequence]:
 def _read_json(path: Path) -> list[SkeletonSequence]:
     document = load_json(path)
     frames = _frames(document)
-    check_room(path, len(frames), _N)
+    check_room(path, len(frames), _N, COPIES)
     landmarks = np.full((len(frames), _N, 4), np.nan)
     for t, frame in enumerate(frames):
         found = _pose(frame, f"{path}, frame {t}", _DEPTH)

@@ -18,6 +18,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, MissingDataError
 from kerneton.files.readers import FRAME_ENDING
 from kerneton.files.readers._keypoints import (
+    COPIES,
     LOG,
     follow,
     frame_rate,
@@ -64,7 +65,7 @@ def read(path: Path) -> list[SkeletonSequence]:
     if len(sizes) > 1:
         raise FormatError(f"{path}: people with {' and with '.join(map(str, sorted(sizes)))} keypoints")
     (size,) = sizes
-    check_room(path, len(people), size)
+    check_room(path, len(people), size, COPIES)
     if not any(person[:, 2].any() for frame in people for person in frame):
         LOG.info("%s: OpenPose keypoints are two-dimensional, z is zero", path)
     if crowd := max(len(frame) for frame in people) - 1:
