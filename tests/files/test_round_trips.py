@@ -30,6 +30,23 @@ def test_any_label_comes_back(tmp_path, ending, label):
     assert (first.label, first.subject, second.label) == (label, label, "wave")
 
 
+@pytest.mark.parametrize("ending", ["csv", "tsv", "npz", "pkl"])
+def test_names_that_look_like_comments_come_back(tmp_path, ending):
+    path = tmp_path / f"odd.{ending}"
+    readers.write(path, [sequence(name="#1"), sequence(name="# two")])
+    assert [s.name for s in readers.read(path)] == ["#1", "# two"]
+    readers.write(path, [sequence(label="#1")])
+    assert [s.label for s in readers.read(path)] == ["#1"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "npz", "pkl"])
+def test_no_label_comes_back_as_none(tmp_path, ending):
+    path = tmp_path / f"half.{ending}"
+    readers.write(path, [sequence(subject="ann"), sequence(label=None, subject=None)])
+    first, second = readers.read(path)
+    assert (first.label, first.subject, second.label, second.subject) == ("wave", "ann", None, None)
+
+
 def lying() -> SkeletonSequence:
     """A body whose head is a metre and a half from its feet along z."""
     joints = motion(6, 20) * [1, 0.1, 1]

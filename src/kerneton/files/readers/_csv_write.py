@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,8 @@ def write_table(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
     header = several + facts + ["frame"] + ["time"] * timed
     header += [f"{joint}_{axis}" for joint in names for axis in axes]
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        out = csv.writer(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", lineterminator="\n")
+        form: Any = {"delimiter": "\t" if path.suffix.lower() == ".tsv" else ",", "lineterminator": "\n"}
+        out, quoted = csv.writer(file, **form), csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, **form)
         out.writerow(header)
         for i, sequence in enumerate(sequences):
             if _joints(sequence) != names:
@@ -63,7 +65,9 @@ def write_table(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
                 time = [frame / float(sequence.fps or 1)] * timed
                 if labels is not None:
                     fixed[len(several)] = labels[frame]
-                out.writerow(fixed + [frame, *time] + ["" if v != v else v for v in row.tolist()])
+                cells = fixed + [frame, *time] + ["" if v != v else v for v in row.tolist()]
+                # A row that begins with # would be read as a comment.
+                (quoted if str(cells[0]).startswith("#") else out).writerow(cells)
 
 
 def _joints(sequence: SkeletonSequence) -> tuple[str, ...]:
