@@ -231,6 +231,21 @@ def test_links_in_circles_end(tmp_path):
     assert load_folder(tmp_path)[0].label == "wave"
 
 
+def test_links_between_folders_do_not_multiply_recordings(tmp_path):
+    """Folders that link to each other: every recording once, with the label of its own place."""
+    names = "abcdef"
+    for name in names:
+        readers.write(tmp_path / name / "one.npz", [sequence(label=None, subject=None)])
+    for name in names:
+        for other in names:
+            (tmp_path / name / f"to_{other}").symlink_to(tmp_path / other, target_is_directory=True)
+    assert sorted(s.label for s in load_folder(tmp_path)) == list(names)
+    kept = tmp_path / ".kept" / "more"
+    readers.write(kept / "two.npz", [sequence(label=None, subject=None)])
+    (tmp_path / "a" / "ann").symlink_to(kept, target_is_directory=True)  # not read in its own place
+    assert [s.subject for s in load_folder(tmp_path) if s.label == "a"] == ["ann", None]
+
+
 # The summary.
 
 

@@ -33,6 +33,7 @@ _OTHERS = {
     *(".zip", ".gz", ".tar", ".7z", ".rar", ".kern", ".asf"),
 }
 _DEEPEST = 8  # folders below folders
+_HIDDEN = (".", "__")
 _NOTES = ("readme", "license", "licence", "copying", "notes", "changelog")
 Columns = Sequence[str] | Mapping[str, str] | None
 
@@ -156,11 +157,11 @@ def _check_renamed(unused: Sequence[str], sequences: Sequence[SkeletonSequence])
 
 
 def find_entries(
-    folder: Path, above: tuple[str, ...] = (), *, seen: frozenset[str] = frozenset()
+    folder: Path, above: tuple[str, ...] = (), *, seen: tuple[str, ...] = ()
 ) -> Iterator[Entry]:
     """Recordings below a folder in alphabetical order; the first two folder names are label and subject.
 
-    Names that begin with a dot or with two underscores are left out, and links to a parent folder.
+    Names that begin with a dot or with two underscores are left out, and links to folders that are read anyway.
 
     >>> import tempfile
     >>> root = Path(tempfile.mkdtemp())
@@ -174,15 +175,22 @@ def find_entries(
         label, subject = (*above[:-1], None, None)[:2]
         yield Entry(folder, label, subject)
         return
-    seen = seen | {os.path.realpath(folder)}
+    seen = (*seen, os.path.realpath(folder))
     for path in sorted(folder.iterdir()):
-        if path.name.startswith((".", "__")):
+        if path.name.startswith(_HIDDEN):
             continue
         if path.is_dir():
-            if len(above) < _DEEPEST and os.path.realpath(path) not in seen:
+            if len(above) < _DEEPEST and not _is_read_anyway(path, seen):
                 yield from find_entries(path, (*above, path.name), seen=seen)
         elif path.is_file() and _may_be_recording(path):
             yield Entry(path, label, subject)
+
+
+def _is_read_anyway(folder: Path, seen: tuple[str, ...]) -> bool:
+    """Whether a folder is a link to one of those above it, or to one below them that is read where it really is."""
+    real = Path(os.path.realpath(folder))
+    inside = [real.relative_to(top).parts for top in seen if folder.is_symlink() and real.is_relative_to(top)]
+    return str(real) in seen or any(not any(p.startswith(_HIDDEN) for p in parts) for parts in inside)
 
 
 def listed_entries(folder: Path) -> Iterator[Entry]:
