@@ -5,7 +5,8 @@ import io
 import pytest
 
 from kerneton import cli
-from kerneton.cli import bar, progress_line
+from kerneton.cli import bar
+from kerneton.cli._bar import progress_line
 from kerneton.data.progress import silent
 from kerneton.machine.threads import ticks
 

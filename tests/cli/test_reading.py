@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import kerneton
 from kerneton.cli import build_parser, main
+from kerneton.cli.fit import write_model
 from kerneton.data.layouts import FLORENCE_15
 from kerneton.data.mapping import map_layout
 from kerneton.datasets.synthetic import make_actions
@@ -272,7 +275,10 @@ def test_pictures_of_unknown_kinds_are_refused_before_the_work(model, folder, tm
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("command", ["fit", "predict"])
-def test_figures_are_printed_although_the_file_cannot_be_written(model, folder, capsys, command):
+def test_figures_are_printed_although_the_file_cannot_be_written(
+    model, folder, tmp_path, capsys, monkeypatch, command
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # where the trained model goes instead
     (one, *_) = sorted(folder.rglob("*.csv"))
     argv = {
         "fit": ["fit", str(folder), "--kernel", "sck", "-o", "/dev/full"],
@@ -282,6 +288,18 @@ def test_figures_are_printed_although_the_file_cannot_be_written(model, folder, 
     told = capsys.readouterr()
     assert {"fit": "held-out", "predict": "probability %"}[command] in told.out
     assert "/dev/full: No space left on device" in told.err
+    assert len(list(tmp_path.glob("saved-model-*/full"))) == (command == "fit")
+
+
+def test_a_model_that_can_be_kept_nowhere_leaves_no_folder(tmp_path, monkeypatch):
+    def save(path):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(OSError, match="No space left"):
+        write_model(SimpleNamespace(save=save), SimpleNamespace(output="m.kern", quiet=True, json=None), {})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_some_broken_files_say_how_to_leave_them_out(model, folder, capsys):

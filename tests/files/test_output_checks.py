@@ -59,13 +59,13 @@ def test_a_full_disk_and_a_missing_library(tmp_path, monkeypatch):
     monkeypatch.setattr(output, "find_spec", lambda _: None)
     check_outputs([tmp_path / "a.json"])
     with pytest.raises(MissingExtraError, match=r"kerneton\[plot\]"):
-        check_outputs([tmp_path / "a.png"])
+        check_outputs([], pictures=[tmp_path / "a"])
 
 
 def test_outputs_do_not_become_recordings_of_what_is_read(tmp_path):
     (tmp_path / "data").mkdir()
     check_outputs([tmp_path / "data" / "model.kern", tmp_path / "all.npz"], inputs=[tmp_path / "data"])
-    for name in ("all.npz", "deep/labels.csv", "report.json"):
+    for name in ("all.npz", "deep/labels.csv", "report.json", "a.c3d", "a.asf", "a.skeleton", "long.eaf"):
         with pytest.raises(ParameterError, match="would be read as a recording of"):
             check_outputs([tmp_path / "data" / name], inputs=[tmp_path / "data"])
     with pytest.raises(ParameterError, match="would be read as recordings of"):

@@ -74,7 +74,7 @@ def test_a_fit_walks_through_few_modules():
 COMMAND = """
 import sys
 from kerneton.cli import main
-assert main(["fit", "my-recordings", "-o", "model.kern"]) == 0
+assert main(["fit", "my-recordings", "-o", "model.kern", "-q"]) == 0
 """
 
 

@@ -20,6 +20,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, TextIO, TypeVar
 
 from kerneton.exceptions import KernetonError, ParameterError
@@ -27,14 +28,11 @@ from kerneton.files.output import write_text
 
 Item = TypeVar("Item")
 
-_WIDTH = 24  # of a progress bar
 _REDRAW = 0.1  # seconds between two drawings on a terminal
 _REPEAT = 10.0  # seconds between two lines in a file or log
 
-_OUTPUTS = ("json", "csv", "output", "target", "html", "markdown", "plot")
-_INPUTS = ("data", "files", "file", "model", "source", "path", "index")
 _STILL = ("", ".png", ".svg", ".pdf", ".jpg", ".jpeg")  # kinds of pictures; without an ending PNG
-_FILL_FOLDERS = ("demo", "reproduce", "cut", "convert")  # commands whose output may be a folder
+_MOVING = (".gif", ".mp4")
 # Control characters other than tab and newline, marks that change the direction of text, and bytes that are not text.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -164,9 +162,10 @@ def add_command(
         epilog=f"examples:\n{examples.rstrip()}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--json", metavar="FILE", help="write the result as JSON to FILE (- for the screen)")
+    shown = "write the result as JSON to FILE (- for the screen)"
+    parser.add_argument("--json", metavar="FILE", type=PathTo.WRITE, help=shown)
     parser.add_argument("-q", "--quiet", action="store_true", help="do not print the result or the progress")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, actions=parser._actions)
     return parser
 
 
@@ -187,30 +186,61 @@ def deliver(output: Output, args: argparse.Namespace) -> None:
     sys.stdout.flush()
 
 
+class PathTo(Enum):
+    """What a command does with a path: the ``type`` of every option that takes one, by which `check_arguments` finds it."""
+
+    READ = "a file or folder"
+    FIND = "the folder of published data sets"
+    WRITE = "a file"
+    DRAW = "a still picture"
+    ANIMATE = "a picture or an animation"
+    FILL = "a folder that results go into"
+    WRITE_OR_FILL = "a file, or a folder that results go into"
+
+    def __call__(self, text: str) -> str:
+        if not text:
+            raise argparse.ArgumentTypeError(f"expected the name of {self.value}, got nothing")
+        return text
+
+
 def check_arguments(args: argparse.Namespace) -> None:
-    """Refuse outputs that cannot be written, before anything is computed."""
-    given = vars(args)
-    command = args.run.__module__.rpartition(".")[2]
-    outputs: list[str] = []
-    folders: list[str] = []
-    for name in _OUTPUTS:
-        path = given.get(name)
-        if path:
-            drawn = name == "plot" or (command, name) == ("explain", "output")
-            if drawn and (kind := os.path.splitext(path)[1]).lower() not in _STILL:
-                raise ParameterError(f"{path}: cannot write {kind!r}; choose .png, .svg or .pdf")
-            fills = command in _FILL_FOLDERS and name in ("output", "target")
-            is_folder = fills and (os.path.isdir(path) or not os.path.splitext(path)[1])
-            (folders if is_folder else outputs).append(path)
-    if outputs or folders:
-        from kerneton.files.output import check_outputs
+    """Refuse outputs that cannot be written or would overwrite what is read, before anything is computed."""
+    given: dict[Any, list[str]] = {use: [] for use in PathTo}
+    for action in args.actions:
+        if action.type in given and (value := getattr(args, action.dest)):
+            given[action.type] += value if action.nargs == "+" else [value]
+    for use, kinds in ((PathTo.DRAW, _STILL), (PathTo.ANIMATE, (*_STILL, *_MOVING))):
+        for path in given[use]:
+            if (kind := os.path.splitext(path)[1]).lower() not in kinds:
+                known = ".png, .svg, .pdf, .gif or .mp4" if use is PathTo.ANIMATE else ".png, .svg or .pdf"
+                raise ParameterError(f"{path}: cannot write {kind!r}; choose {known}")
+    files, folders = given[PathTo.WRITE], given[PathTo.FILL]
+    pictures = given[PathTo.DRAW] + given[PathTo.ANIMATE]
+    for path in given[PathTo.WRITE_OR_FILL]:
+        (folders if is_folder(path) else files).append(path)
+    if files or folders or pictures:
+        from kerneton.files.output import check_outputs, lies_in
 
-        check_outputs(outputs, inputs=_paths(given), folders=folders)
+        inputs = given[PathTo.READ]
+        for home in map(os.path.expanduser, given[PathTo.FIND] or [os.environ.get("KERNETON_DATA", "")]):
+            if home and any(lies_in(path, home) for path in (*files, *folders, *pictures)):
+                from kerneton.datasets import published_folders
+
+                inputs += published_folders(home)
+        check_outputs(files, inputs=inputs, folders=folders, pictures=pictures)
 
 
-def _paths(given: dict[str, Any]) -> list[str]:
-    values = [given[name] for name in _INPUTS if given.get(name)]
-    return [os.fspath(path) for value in values for path in (value if isinstance(value, list) else [value])]
+def use_default(args: argparse.Namespace, name: str) -> None:
+    """Write to a name that the user did not give, and therefore replace nothing."""
+    if os.path.lexists(name):
+        raise ParameterError(f"{name}: already there; -o {name} replaces it, -o and another name keeps both")
+    args.output = name
+    check_arguments(args)
+
+
+def is_folder(path: str) -> bool:
+    """Whether a place for results is a folder: one that is there, or a name without an ending."""
+    return os.path.isdir(path) or not os.path.splitext(path)[1]
 
 
 def printable(text: str, stream: TextIO | None = None) -> str:
@@ -245,6 +275,8 @@ def bar(
     >>> list(bar("ab", desc="letters", stream=io.StringIO()))
     ['a', 'b']
     """
+    from kerneton.cli._bar import draw
+
     stream = sys.stderr if stream is None else stream
     if total is None and isinstance(iterable, Sized):
         total = len(iterable)
@@ -253,44 +285,15 @@ def bar(
     done = 0
     try:
         if terminal:
-            _draw(stream, done, total, desc, 0.0)
+            draw(stream, done, total, desc, 0.0)
         for item in iterable:
             yield item
             done += 1
             now = time.monotonic()
             if now - shown >= (_REDRAW if terminal else _REPEAT):
                 shown = now
-                _draw(stream, done, total, desc, now - start)
+                draw(stream, done, total, desc, now - start)
     finally:
         if terminal:
             stream.write("\r\x1b[K")
             stream.flush()
-
-
-def _draw(stream: TextIO, done: int, total: int | None, desc: str, elapsed: float) -> None:
-    line = progress_line(done, total, desc, elapsed)
-    stream.write(f"\r{line}\x1b[K" if stream.isatty() else f"{line}\n")
-    stream.flush()
-
-
-def progress_line(done: int, total: int | None, desc: str, elapsed: float) -> str:
-    """One line with the progress, the speed and the estimated time left.
-
-    >>> progress_line(3, 12, "splits", 6.0)
-    'splits [######..................] 3/12 0:06 (0.5/s, 0:18 left)'
-    >>> progress_line(3, None, "files", 6.0)
-    'files 3 0:06 (0.5/s)'
-    """
-    head = f"{desc} " if desc else ""
-    rate = f"{done / elapsed:.2g}/s" if done < 100 * elapsed else f"{done / max(elapsed, 1e-9):.0f}/s"
-    if not total:
-        return f"{head}{done} {_clock(elapsed)}" + (f" ({rate})" if done and elapsed else "")
-    filled = _WIDTH * min(done, total) // total
-    left = f" ({rate}, {_clock(elapsed * (total - done) / done)} left)" if 0 < done < total else ""
-    return f"{head}[{'#' * filled}{'.' * (_WIDTH - filled)}] {done}/{total} {_clock(elapsed)}{left}"
-
-
-def _clock(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

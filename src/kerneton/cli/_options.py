@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import bar
+from kerneton.cli import PathTo, bar
 from kerneton.exceptions import DataError, MissingDataError, ParameterError
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ _AXES = ("x", "y", "z", "-x", "-y", "-z")
 def add_data_home(parser: argparse.ArgumentParser) -> None:
     """The option that names the folder of published data sets."""
     parser.add_argument(
-        "--data-home", metavar="FOLDER", help="folder of published data sets (default: $KERNETON_DATA)"
+        "--data-home",
+        metavar="FOLDER",
+        type=PathTo.FIND,
+        help="folder of published data sets (default: $KERNETON_DATA)",
     )
 
 
@@ -36,6 +39,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data",
         metavar="DATA",
+        type=PathTo.READ,
         help="name of a data set, folder of recordings, or file with many recordings",
     )
     add_data_home(parser)
@@ -64,7 +68,8 @@ def add_folder_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--pattern", metavar="TEXT", help="pattern of file names, such as 'a{label}_s{subject}_e{take}'"
     )
-    group.add_argument("--index", metavar="FILE", help="a table with the columns file, label and subject")
+    table = "a table with the columns file, label and subject"
+    group.add_argument("--index", metavar="FILE", type=PathTo.READ, help=table)
     add_reading(group)
 
 

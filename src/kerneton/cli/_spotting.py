@@ -39,7 +39,7 @@ def fit_spotting(args: argparse.Namespace) -> Output:
         f"{figures['precision']:.2f}, recall {figures['recall']:.2f}, F1 {figures['f1']:.2f}"
     )
     facts = {
-        "file": str(args.output),
+        "file": args.output,
         "held_out": figures,
         "labels": list(spotter.classes_),
         "data": summary.to_dict(),

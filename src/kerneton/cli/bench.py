@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from kerneton.cli import Output, add_command
+from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import add_data_home, progress_of
 
 _EXAMPLES = """\
@@ -28,11 +28,17 @@ def add_parser(subparsers: Any) -> None:
     )
     add_data_home(parser)
     parser.add_argument(
-        "--out", metavar="FOLDER", help="draw how times grow with size, as pictures in this folder"
+        "--out",
+        metavar="FOLDER",
+        type=PathTo.FILL,
+        help="draw how times grow with size, as pictures in this folder",
     )
     parser.add_argument("--only", metavar="NAME", nargs="+", help="only these parts (default: all)")
     parser.add_argument(
-        "--before", metavar="FOLDER", help="a checkout of an older version, to compare fits with (part scale)"
+        "--before",
+        metavar="FOLDER",
+        type=PathTo.READ,
+        help="a checkout of an older version, to compare fits with (part scale)",
     )
     parser.add_argument(
         "--repeats", metavar="N", type=int, default=7, help="runs whose median is reported (default: 7)"

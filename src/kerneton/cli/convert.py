@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import Output, add_command
+from kerneton.cli import Output, PathTo, add_command, is_folder
 from kerneton.cli._options import add_folder_options, load_recordings, tell_conversion
 from kerneton.cli._recordings import usable
 from kerneton.exceptions import ParameterError
@@ -35,9 +35,14 @@ def add_parser(subparsers: Any) -> None:
         help="write recordings in another format: .csv, .tsv, .npz, .bvh, .trc, or the .pkl of PYSKL and MMAction2",
         examples=_EXAMPLES,
     )
-    parser.add_argument("source", metavar="IN", help="a recording, or a folder of recordings")
     parser.add_argument(
-        "target", metavar="OUT", type=Path, help="a file whose extension gives the format, or a folder"
+        "source", metavar="IN", type=PathTo.READ, help="a recording, or a folder of recordings"
+    )
+    parser.add_argument(
+        "target",
+        metavar="OUT",
+        type=PathTo.WRITE_OR_FILL,
+        help="a file whose extension gives the format, or a folder",
     )
     parser.add_argument("--to", choices=_FORMATS, help="format of the files in a folder (default: npz)")
     parser.add_argument("--map", metavar="LAYOUT", help="map all recordings to the joints of this layout")
@@ -48,34 +53,38 @@ def run(args: argparse.Namespace) -> Output:
     """Read, map, write."""
     from kerneton.files.readers import writable, write
 
-    ending = args.target.suffix.lower()
-    one_file = ending in writable() and not args.target.is_dir()
-    if ending and not one_file and not args.target.is_dir():
+    target = Path(args.target)
+    one_file = not is_folder(args.target)
+    if one_file and (ending := target.suffix.lower()) not in writable():
         raise ParameterError(
-            f"{args.target}: cannot write {ending!r}; choose {', '.join(writable())}, or a folder"
+            f"{target}: cannot write {ending!r}; choose {', '.join(writable())}, or a folder"
         )
     data = load_recordings(args.source, args)
     tell_conversion(data.conversion, args)
     recordings = list(data)
     if args.map:
         recordings = _mapped(recordings, args)
-    if one_file:
-        files = {args.target: recordings}
-    else:
-        files = {
-            args.target / place: [recording] for place, recording in _places(recordings, args.to or "npz")
-        }
+    files = {target: recordings} if one_file else in_new_files(target, _places(recordings, args.to or "npz"))
     for path, inside in files.items():
         write(path, inside)
     count = f"{len(recordings)} recording{'s' if len(recordings) > 1 else ''}"
-    where = (
-        f"{args.target}"
-        if len(files) == 1 and args.target in files
-        else f"{len(files)} files in {args.target}"
-    )
+    where = f"{target}" if one_file else f"{len(files)} files in {target}"
     return Output(
         f"wrote {count} to {where}", {"recordings": len(recordings), "files": [str(f) for f in files]}
     )
+
+
+def in_new_files(
+    folder: Path, places: list[tuple[Path, SkeletonSequence]]
+) -> dict[Path, list[SkeletonSequence]]:
+    """Each recording by the file in a folder that it goes into; files that are there already are not replaced."""
+    files = {folder / place: [recording] for place, recording in places}
+    if there := [str(path) for path in files if os.path.lexists(path)]:
+        more = f" and {len(there) - 1} more" if there[1:] else ""
+        raise ParameterError(
+            f"{there[0]}{more}: already there, and not replaced; name a new folder, or remove them first"
+        )
+    return files
 
 
 def _mapped(recordings: list[SkeletonSequence], args: argparse.Namespace) -> list[SkeletonSequence]:

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import Output, add_command
+from kerneton.cli import Output, PathTo, add_command, is_folder
 from kerneton.cli._recordings import add_choice, add_reading_options, read_one
 from kerneton.exceptions import ParameterError
 
@@ -32,10 +32,11 @@ def add_parser(subparsers: Any) -> None:
         help="cut the actions, or one part, out of a long recording",
         examples=_EXAMPLES,
     )
-    parser.add_argument("file", metavar="FILE", help="a long recording")
+    parser.add_argument("file", metavar="FILE", type=PathTo.READ, help="a long recording")
     parser.add_argument(
         "--segments",
         metavar="FILE",
+        type=PathTo.READ,
         help="annotated segments: a table, or a file of ELAN, Praat, Label Studio or CVAT "
         "(default: those stored in the recording, or a file of segments in the same folder)",
     )
@@ -46,7 +47,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--to", metavar="TIME", dest="last", help="frame, seconds or minutes; this frame is not included"
     )
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, type=Path, help="a folder, or a file")
+    parser.add_argument(
+        *("-o", "--output"),
+        metavar="OUT",
+        required=True,
+        type=PathTo.WRITE_OR_FILL,
+        help="a folder, or a file",
+    )
     parser.add_argument(
         "--format", choices=("npz", "csv", "tsv"), default="npz", help="format of files in a folder"
     )
@@ -56,7 +63,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, cut, write."""
-    from kerneton.cli.convert import _places
+    from kerneton.cli.convert import _places, in_new_files
     from kerneton.files.readers import write
 
     recording = read_one(args.file, args.recording, args)
@@ -69,10 +76,8 @@ def run(args: argparse.Namespace) -> Output:
     else:
         recording = _with_segments(recording, args)
         parts = recording.cut_segments()
-    if args.output.suffix:
-        files = {args.output: parts}
-    else:
-        files = {args.output / place: [part] for place, part in _places(parts, args.format)}
+    output = Path(args.output)
+    files = in_new_files(output, _places(parts, args.format)) if is_folder(args.output) else {output: parts}
     for path, inside in files.items():
         write(path, inside)
     rows = [{"label": p.label, "name": p.name, "frames": p.n_frames} for p in parts]

@@ -11,16 +11,19 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import Output, add_command
+from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import all_cores, progress_of
+from kerneton.exceptions import ParameterError, import_extra
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonDataset
+    from kerneton.report.results import Report
 
 _EXAMPLES = """\
   kerneton demo
   kerneton demo -o pictures --json demo.json
 """
+_PICTURES = ("confusion.png", "skeletons.png")
 _SHOWN = ("draw circle", "draw X", "sit down", "bow", "drink", "answer phone")
 _KEPT = ("clap", "drink", "kick", "sit down", "wave")  # actions of the folders to go on with
 _STRANGERS = 3  # people who are tested
@@ -48,8 +51,8 @@ def add_parser(subparsers: Any) -> None:
         "-o",
         "--output",
         metavar="FOLDER",
-        type=Path,
-        default=Path("kerneton-demo"),
+        type=PathTo.FILL,
+        default="kerneton-demo",
         help="folder for pictures and recordings (default: kerneton-demo)",
     )
     parser.add_argument(
@@ -70,8 +73,13 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.datasets import make_actions
     from kerneton.recognize.presets import make_recognizer
     from kerneton.report.evaluation import evaluate
-    from kerneton.report.pictures import plot_skeleton, save_figure
 
+    import_extra("matplotlib", extra="plot", purpose="The demo")  # before the work, not after it
+    folder = Path(args.output)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "new-person").is_dir():
+        raise ParameterError(
+            f"{folder}: a folder with other files, of which none is replaced; name a new folder"
+        )
     start = time.perf_counter()
     known = make_actions(n_subjects=args.subjects, n_takes=args.takes)
     new = strangers(args.takes)
@@ -81,23 +89,32 @@ def run(args: argparse.Namespace) -> Output:
         report = evaluate(make_recognizer(), data, [split], progress=progress_of(args), n_jobs=1)
     told = f"trained on {args.subjects} people, tested on {_STRANGERS} others"
     report = dataclasses.replace(report, protocol=told)
+    files = [str(folder / name) for name in (*_PICTURES, "report.html", "recordings", "new-person")]
+    facts: dict[str, Any] = {**report.to_dict(), "files": files, "seconds": time.perf_counter() - start}
+
+    def write() -> None:
+        file = _write_all(folder, report, data, known, new)
+        facts["seconds"] = time.perf_counter() - start
+        then = _NEXT.format(page=folder / "report.html", program=_program(), folder=folder, file=file)
+        if not args.quiet and args.json != "-":
+            print(f"\nwrote {', '.join(files[:-1])} and {files[-1]} in {facts['seconds']:.1f} s\n\n{then}")
+
+    return Output(str(report), facts, write)
+
+
+def _write_all(
+    folder: Path, report: Report, data: SkeletonDataset, known: SkeletonDataset, new: SkeletonDataset
+) -> str:
+    """Pictures, page and recordings; the name of a recording of the new person."""
+    from kerneton.report.pictures import plot_skeleton, save_figure
+
     first = {s.label: s for s in reversed(known) if s.subject == known[0].subject}
-    shown = [first[label] for label in _SHOWN]
-    figures = {
-        "confusion.png": report.plot(),
-        "skeletons.png": plot_skeleton(
-            shown, title="Generated actions; gaps are joints that the sensor lost"
-        ),
-    }
-    for name, figure in figures.items():
-        save_figure(figure, args.output / name)
-    report.to_html(args.output / "report.html", data)
-    file = _write_recordings(args.output, known, new)
-    files = [str(args.output / name) for name in (*figures, "report.html", "recordings", "new-person")]
-    seconds = time.perf_counter() - start
-    then = _NEXT.format(page=args.output / "report.html", program=_program(), folder=args.output, file=file)
-    text = f"{report}\n\nwrote {', '.join(files[:-1])} and {files[-1]} in {seconds:.1f} s\n\n{then}"
-    return Output(text, {**report.to_dict(), "files": files, "seconds": seconds})
+    title = "Generated actions; gaps are joints that the sensor lost"
+    figures = (report.plot(), plot_skeleton([first[label] for label in _SHOWN], title=title))
+    for name, figure in zip(_PICTURES, figures, strict=True):
+        save_figure(figure, folder / name)
+    report.to_html(folder / "report.html", data)
+    return _write_recordings(folder, known, new)
 
 
 def strangers(n_takes: int) -> SkeletonDataset:

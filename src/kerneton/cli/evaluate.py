@@ -7,7 +7,7 @@ import contextlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import Output, add_command
+from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import add_data, add_model, all_cores, load_data, make_model, progress_of
 from kerneton.exceptions import HeldOutError
 
@@ -42,9 +42,11 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--jobs", metavar="N", type=int, default=1, help="splits that run in parallel (default: 1)"
     )
-    parser.add_argument("--html", metavar="FILE", help="write the report as an HTML page")
-    parser.add_argument("--markdown", metavar="FILE", help="write the report as Markdown")
-    parser.add_argument("--plot", metavar="FILE", help="write the confusion matrix as a picture")
+    parser.add_argument("--html", metavar="FILE", type=PathTo.WRITE, help="write the report as an HTML page")
+    parser.add_argument("--markdown", metavar="FILE", type=PathTo.WRITE, help="write the report as Markdown")
+    parser.add_argument(
+        "--plot", metavar="FILE", type=PathTo.DRAW, help="write the confusion matrix as a picture"
+    )
 
 
 def run(args: argparse.Namespace) -> Output:

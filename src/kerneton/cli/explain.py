@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import Output, add_command
+from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import all_cores
 from kerneton.cli._recordings import add_choice, add_reading_options, read_one
 
@@ -28,9 +28,13 @@ def add_parser(subparsers: Any) -> None:
         help="show which joints, pairs of joints and moments of a recording contributed to its label",
         examples=_EXAMPLES,
     )
-    parser.add_argument("model", metavar="MODEL", help="a model file that kerneton fit wrote")
-    parser.add_argument("file", metavar="FILE", help="a recording")
-    parser.add_argument("-o", "--output", metavar="FILE", help="draw it, as .png, .svg or .pdf")
+    parser.add_argument(
+        "model", metavar="MODEL", type=PathTo.READ, help="a model file that kerneton fit wrote"
+    )
+    parser.add_argument("file", metavar="FILE", type=PathTo.READ, help="a recording")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=PathTo.DRAW, help="draw it, as .png, .svg or .pdf"
+    )
     parser.add_argument("--label", metavar="LABEL", help="the label to explain (default: the one predicted)")
     parser.add_argument("--versus", metavar="LABEL", help="explain why it is not this label")
     add_choice(parser)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 import warnings
@@ -10,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import Output, add_command
+from kerneton.cli import Output, PathTo, add_command, use_default
 from kerneton.cli._options import (
     add_data,
     add_model,
@@ -50,8 +51,7 @@ def add_parser(subparsers: Any) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        type=Path,
-        default=Path("model.kern"),
+        type=PathTo.WRITE,
         help="file to write the model to (default: model.kern)",
     )
     add_model(parser)
@@ -66,6 +66,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--scratch",
         metavar="FOLDER",
+        type=PathTo.FILL,
         help="folder for the features of more than 3,000 recordings; an interrupted fit resumes from it",
     )
     group = parser.add_argument_group("long recordings")
@@ -82,12 +83,15 @@ def add_parser(subparsers: Any) -> None:
     group.add_argument(
         "--background",
         metavar="FOLDER",
+        type=PathTo.READ,
         help="with --spot: long recordings in which none of the actions happens",
     )
 
 
 def run(args: argparse.Namespace) -> Output:
     """Load, train, write."""
+    if args.output is None:
+        use_default(args, "model.kern")
     if args.spot:
         from kerneton.cli._spotting import fit_spotting
 
@@ -126,7 +130,7 @@ def run(args: argparse.Namespace) -> Output:
             f"(95 % interval {100 * held_out['false_alarm_low']:.1f} to {100 * held_out['false_alarm_high']:.1f})\n"
         )
     facts = {
-        "file": str(args.output),
+        "file": args.output,
         "bytes": 0,
         "seconds": seconds,
         "held_out": held_out,
@@ -140,24 +144,26 @@ def write_model(model: Recognizer, args: argparse.Namespace, facts: dict[str, An
     try:
         model.save(args.output)
     except OSError as error:
-        kept = _save_elsewhere(model, args.output)
+        kept = _save_elsewhere(model, Path(args.output).name)
         if kept is None:
             raise
         message = f"{error.strerror or error}; the trained model is in {kept} instead"
-        raise OSError(error.errno, message, str(args.output)) from error
-    facts["bytes"] = args.output.stat().st_size
+        raise OSError(error.errno, message, args.output) from error
+    facts["bytes"] = os.stat(args.output).st_size
     if not args.quiet and args.json != "-":
         took = f" in {facts['seconds']:.1f} s" if "seconds" in facts else ""
         print(f"wrote {args.output} ({facts['bytes'] / 1e6:.1f} MB){took}")
 
 
-def _save_elsewhere(model: Recognizer, output: Path) -> Path | None:
+def _save_elsewhere(model: Recognizer, name: str) -> Path | None:
     """A disk that fills up during the training must not cost the model: the temporary folder or the home may have room."""
-    for folder in (Path(tempfile.gettempdir()), Path.home()):
-        with suppress(OSError, RuntimeError):
-            return model.save(
-                Path(tempfile.mkdtemp(prefix="saved-model-", dir=folder)) / (output.name or "model.kern")
-            )
+    for parent in (tempfile.gettempdir(), os.path.expanduser("~")):
+        with suppress(OSError):
+            folder = Path(tempfile.mkdtemp(prefix="saved-model-", dir=parent))
+            try:
+                return model.save(folder / name)
+            except OSError:
+                folder.rmdir()  # nothing half written is in it
     return None
 
 

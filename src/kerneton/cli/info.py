@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import Output, add_command
+from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import add_data_home, add_folder_options, load_recordings
 
 if TYPE_CHECKING:
@@ -35,7 +35,11 @@ def add_parser(subparsers: Any) -> None:
         examples=_EXAMPLES,
     )
     parser.add_argument(
-        "path", metavar="PATH", nargs="?", help="a recording, a folder of recordings, or a model file"
+        "path",
+        metavar="PATH",
+        nargs="?",
+        type=PathTo.READ,
+        help="a recording, a folder of recordings, or a model file",
     )
     add_data_home(parser)
     add_folder_options(parser)

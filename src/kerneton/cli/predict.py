@@ -8,7 +8,7 @@ import io
 import sys
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import Output, add_command, encodable, printable
+from kerneton.cli import Output, PathTo, add_command, encodable, printable
 from kerneton.cli._options import (
     add_device,
     add_scheduler,
@@ -44,11 +44,14 @@ def add_parser(subparsers: Any) -> None:
         help="predict the action in recordings, with its probability, and mark those unlike any training recording",
         examples=_EXAMPLES,
     )
-    parser.add_argument("model", metavar="MODEL", help="a model file that kerneton fit wrote")
-    parser.add_argument("files", metavar="FILE", nargs="+", help="recordings, or folders of recordings")
     parser.add_argument(
-        "--csv", metavar="FILE", help="write the result as a table to FILE (- for the screen)"
+        "model", metavar="MODEL", type=PathTo.READ, help="a model file that kerneton fit wrote"
     )
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", type=PathTo.READ, help="recordings, or folders of recordings"
+    )
+    table = "write the result as a table to FILE (- for the screen)"
+    parser.add_argument("--csv", metavar="FILE", type=PathTo.WRITE, help=table)
     parser.add_argument(
         "--all", action="store_true", help="give the probability of every label, not only of the best"
     )

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from kerneton.cli import Output, add_command
+from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import add_data_home, progress_of
 from kerneton.exceptions import ParameterError
 
@@ -38,8 +38,8 @@ def add_parser(subparsers: Any) -> None:
         "-o",
         "--output",
         metavar="FOLDER",
-        type=Path,
-        default=Path("kerneton-reproduce"),
+        type=PathTo.FILL,
+        default="kerneton-reproduce",
         help="folder for tables, curves and pictures (default: kerneton-reproduce)",
     )
     parser.add_argument(
@@ -63,7 +63,10 @@ def add_parser(subparsers: Any) -> None:
         "(default: printed)",
     )
     group.add_argument(
-        "--cache", metavar="FOLDER", help="with --oracle: folder of finished results, to resume from"
+        "--cache",
+        metavar="FOLDER",
+        type=PathTo.FILL,
+        help="with --oracle: folder of finished results, to resume from",
     )
 
 
@@ -74,7 +77,7 @@ def run(args: argparse.Namespace) -> Output:
 
         result = oracle(
             data_home=args.data_home,
-            output=args.output,
+            output=Path(args.output),
             cache=args.cache,
             only=args.only,
             readings=args.reading,
@@ -87,7 +90,7 @@ def run(args: argparse.Namespace) -> Output:
         from kerneton.experiments import compare_presets
 
         result = compare_presets.beyond(
-            data_home=args.data_home, output=args.output, progress=progress_of(args), only=args.only
+            data_home=args.data_home, output=Path(args.output), progress=progress_of(args), only=args.only
         )
         return Output(compare_presets.to_markdown(result), result)
     if args.only:
@@ -97,7 +100,9 @@ def run(args: argparse.Namespace) -> Output:
     if args.what == "spotting":
         from kerneton.experiments import spotting
 
-        result = spotting.spotting(data_home=args.data_home, output=args.output, progress=progress_of(args))
+        result = spotting.spotting(
+            data_home=args.data_home, output=Path(args.output), progress=progress_of(args)
+        )
         return Output(spotting.to_markdown(result), result)
     from kerneton.experiments import paper
 
@@ -107,5 +112,7 @@ def run(args: argparse.Namespace) -> Output:
         "timing": paper.timing,
         "complexity": paper.complexity,
     }
-    result = experiments[args.what](data_home=args.data_home, output=args.output, progress=progress_of(args))
+    result = experiments[args.what](
+        data_home=args.data_home, output=Path(args.output), progress=progress_of(args)
+    )
     return Output(paper.to_markdown(result), result)

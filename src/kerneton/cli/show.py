@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from kerneton.cli import Output, add_command
+from kerneton.cli import Output, PathTo, add_command, use_default
 from kerneton.cli._recordings import add_choice, add_reading_options, read_one
 from kerneton.exceptions import ParameterError
 
@@ -26,12 +26,12 @@ def add_parser(subparsers: Any) -> None:
         help="draw a recording: an animation (.gif or .mp4), or poses side by side (.png, .svg or .pdf)",
         examples=_EXAMPLES,
     )
-    parser.add_argument("file", metavar="FILE", help="a recording")
+    parser.add_argument("file", metavar="FILE", type=PathTo.READ, help="a recording")
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
-        type=Path,
+        type=PathTo.ANIMATE,
         help="file to write (default: the recording's name, as .gif)",
     )
     parser.add_argument(
@@ -54,8 +54,10 @@ def run(args: argparse.Namespace) -> Output:
 
     if args.poses < 1:
         raise ParameterError(f"--poses must be a positive whole number, got {args.poses}")
+    if args.output is None:
+        use_default(args, Path(args.file).stem + ".gif")
     recording = read_one(args.file, args.recording, args)
-    path = args.output or Path(Path(args.file).stem + ".gif")
+    path = Path(args.output)
     if path.suffix.lower() in (".gif", ".mp4"):
         animate(recording, path, title=args.title)
     else:

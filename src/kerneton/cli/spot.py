@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import Output, add_command
+from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import all_cores, progress_of
 from kerneton.cli._recordings import add_reading_options, read_recordings
 from kerneton.exceptions import ParameterError
@@ -33,12 +33,20 @@ def add_parser(subparsers: Any) -> None:
         help="find actions in long recordings, and when they happen",
         examples=_EXAMPLES,
     )
-    parser.add_argument("model", metavar="MODEL", help="a model file that kerneton fit --spot wrote")
-    parser.add_argument("files", metavar="FILE", nargs="+", help="long recordings, or folders of them")
-    parser.add_argument("--csv", metavar="FILE", help="write the segments as a table (- for the screen)")
-    parser.add_argument("--eaf", metavar="FILE", help="write the segments of one recording for ELAN")
-    parser.add_argument("-o", "--output", metavar="FILE", help="draw a timeline")
-    parser.add_argument("--html", metavar="FILE", help="write a page with timelines and a table")
+    parser.add_argument(
+        "model", metavar="MODEL", type=PathTo.READ, help="a model file that kerneton fit --spot wrote"
+    )
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", type=PathTo.READ, help="long recordings, or folders of them"
+    )
+    results = {
+        "--csv": "write the segments as a table (- for the screen)",
+        "--eaf": "write the segments of one recording for ELAN",
+        "--html": "write a page with timelines and a table",
+    }
+    for option, does in results.items():
+        parser.add_argument(option, metavar="FILE", type=PathTo.WRITE, help=does)
+    parser.add_argument("-o", "--output", metavar="FILE", type=PathTo.DRAW, help="draw a timeline")
     add_order(parser)
     add_reading_options(parser)
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from kerneton.cli import Output, add_command
+from kerneton.cli import Output, PathTo, add_command
 
 _EXAMPLES = """\
   kerneton studio                      open the page on the folder kerneton-studio
@@ -28,8 +28,8 @@ def add_parser(subparsers: Any) -> None:
         "folder",
         metavar="FOLDER",
         nargs="?",
-        type=Path,
-        default=Path("kerneton-studio"),
+        type=PathTo.READ,
+        default="kerneton-studio",
         help="folder of recordings, created if it does not exist (default: kerneton-studio)",
     )
     parser.add_argument(
@@ -41,8 +41,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--get-pose",
         metavar="FILE",
+        type=PathTo.READ,
         nargs="?",
-        const="",
+        const=False,  # without FILE
         help="download the pose estimator for cameras and videos with npm, or take it from FILE; then exit",
     )
 
@@ -60,5 +61,5 @@ def run(args: argparse.Namespace) -> Output:
         if not args.quiet:
             print(f"Kerneton studio on {args.folder}: {address}\nPress Ctrl-C to stop.", flush=True)
 
-    serve(args.folder, port=args.port, browser=not args.no_browser, announce=announce)
-    return Output("", {"folder": str(args.folder)})
+    serve(Path(args.folder), port=args.port, browser=not args.no_browser, announce=announce)
+    return Output("", {"folder": args.folder})

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from kerneton.cli import Output, add_command
+from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._recordings import add_reading_options
 from kerneton.cli.spot import add_order
 from kerneton.exceptions import ParameterError
@@ -29,10 +29,13 @@ def add_parser(subparsers: Any) -> None:
     parser = add_command(
         subparsers, "watch", run, help="recognise actions in a live stream of frames", examples=_EXAMPLES
     )
-    parser.add_argument("model", metavar="MODEL", help="a model file that kerneton fit --spot wrote")
+    parser.add_argument(
+        "model", metavar="MODEL", type=PathTo.READ, help="a model file that kerneton fit --spot wrote"
+    )
     parser.add_argument(
         "--source",
         metavar="WHERE",
+        type=PathTo.READ,
         default="-",
         help="- for JSON lines on the standard input, udp:[HOST:]PORT, ws:[HOST:]PORT, or a file (default: -)",
     )

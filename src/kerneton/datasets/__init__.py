@@ -56,6 +56,16 @@ LOADERS: dict[str, Callable[..., SkeletonDataset]] = {
 }
 
 
+def published_folders(data_home: str | os.PathLike[str]) -> list[str]:
+    """The folders inside a data home that hold published recordings, whether they are there or not.
+
+    >>> published_folders("data")[1]
+    'data/utkinect/joints'
+    """
+    sources = (importlib.import_module(f"{__name__}.{name}").SOURCE for name in _PUBLISHED)
+    return [os.path.join(data_home, source.folder) for source in sources]
+
+
 def load_dataset(
     name: str, data_home: str | os.PathLike[str] | None = None, **options: Any
 ) -> SkeletonDataset:

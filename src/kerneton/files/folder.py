@@ -7,6 +7,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from kerneton.data.units import settle
 from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
-from kerneton.files.readers import ReadAll, file_problem, is_segment_file, read_all_here
+from kerneton.files.readers import FOLDER_TABLE, ReadAll, file_problem, is_segment_file, read_all_here
 from kerneton.files.readers._names import spellings
 from kerneton.files.readers._text import is_folder, rows
 
@@ -29,7 +30,7 @@ _USUAL = {suffix for form in readers.FORMATS.values() for suffix in form.suffixe
 # Never recordings of joints, whatever their first bytes look like.
 _OTHERS = {
     *(".md", ".rst", ".pdf", ".html", ".py", ".ipynb", ".m", ".ini", ".yaml", ".yml", ".toml", ".log"),
-    *(".avi", ".mp4", ".mov", ".mkv", ".png", ".jpg", ".jpeg", ".gif", ".bmp", ".wav", ".mp3"),
+    *(".avi", ".mp4", ".mov", ".mkv", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".bmp", ".wav", ".mp3"),
     *(".zip", ".gz", ".tar", ".7z", ".rar", ".kern", ".asf"),
 }
 _DEEPEST = 8  # folders below folders
@@ -205,6 +206,30 @@ def _may_be_recording(path: Path) -> bool:
     if suffix in _USUAL:
         return not path.stem.lower().startswith(_NOTES) and not is_segment_file(path)
     return suffix not in _OTHERS and not is_segment_file(path) and readers.detect_format(path) is not None
+
+
+def may_be_read(path: str) -> bool:
+    """Whether a file of this name may be read with a folder in which it lies: as a recording, skeleton, index or segments.
+
+    >>> may_be_read("take.c3d"), may_be_read("take.eaf"), may_be_read("report.html")
+    (True, True, False)
+    """
+    suffix = Path(path).suffix.lower()
+    return suffix not in _OTHERS or suffix == ".asf"
+
+
+def files_read(path: str) -> Iterator[Path]:
+    """The files that are read where a recording (with segments and skeletons beside it) or a folder is named."""
+    if is_folder(source := Path(path)):
+        with suppress(KernetonError):  # of an index; reading tells it
+            yield from (entry.path for entry in listed_entries(source))
+        return
+    yield source
+    if (segments := readers.segment_file_of(source)) is not None:
+        yield segments
+    yield source.with_name(FOLDER_TABLE)
+    if source.suffix.lower() == ".amc":
+        yield from (p for p in source.parent.glob("*") if p.suffix.lower() == ".asf")
 
 
 def _indexed(root: Path, index: Path) -> Iterator[Entry]:

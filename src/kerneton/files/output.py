@@ -28,22 +28,15 @@ _TEMPORARY = re.compile(re.escape(_PREFIX) + r"[0-9a-f]{16}(\..*)?")
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)")
 _MOST_LINKS = 40  # as many as Linux follows
 _LONGEST_SUFFIX = 32
-PICTURES = (".png", ".svg", ".pdf", ".gif", ".mp4", ".jpg", ".jpeg")
-RECORDINGS = (".npz", ".npy", ".csv", ".tsv", ".txt", ".pkl", ".pickle", ".json", ".bvh", ".trc")
+Paths = Iterable[str | os.PathLike[str]]
 _LEAST = 1 << 20  # bytes that must be free where something is to be written
 
 
-def check_outputs(
-    outputs: Iterable[str | os.PathLike[str]],
-    *,
-    inputs: Iterable[str | os.PathLike[str]] = (),
-    folders: Iterable[str | os.PathLike[str]] = (),
-) -> None:
+def check_outputs(outputs: Paths, *, inputs: Paths = (), folders: Paths = (), pictures: Paths = ()) -> None:
     """Refuse outputs that cannot be written, or that would overwrite what is read; every problem in one error.
 
-    ``outputs`` are files to be written; ``folders`` are folders to be filled; ``"-"`` is the screen.
+    ``outputs`` and ``pictures`` are files to be written; ``folders`` are folders to be filled; ``"-"`` is the screen.
 
-    >>> import tempfile
     >>> folder = tempfile.mkdtemp()
     >>> check_outputs([f"{folder}/report.html", "-"])
     >>> check_outputs([folder])
@@ -51,38 +44,56 @@ def check_outputs(
     ...
     kerneton.exceptions.ParameterError: ...: a folder; name a file to write
     """
-    files = [os.fspath(path) for path in outputs if os.fspath(path) != "-"]
-    read = {os.path.realpath(path) for path in inputs}
-    problems = []
-    for path in files:
+    drawn = [os.fspath(path) for path in pictures]
+    files = [path for path in (*(os.fspath(path) for path in outputs), *drawn) if path != "-"]
+    read = sorted(os.fspath(path) for path in inputs)
+    told: dict[str, str | None] = {}
+    for i, path in enumerate(files):
         if os.path.isdir(path):
-            problems.append(f"{path}: a folder; name a file to write")
-        elif os.path.realpath(path) in read:
-            problems.append(f"{path}: would overwrite an input file; name another file")
-        elif (problem := _blocked(path)) is not None:
-            problems.append(f"{path}: {problem}")
-        elif Path(path).suffix.lower() in RECORDINGS and (inside := _within(path, read)) is not None:
-            problems.append(f"{path}: would be read as a recording of {inside}; write outside of it")
+            told[path] = "a folder; name a file to write"
+        elif any(_is_same(path, other) for other in files[:i]) and not _is_stream(Path(path)):
+            told[path] = "given for two outputs"
+        else:
+            told[path] = _spoils(path, read) or _blocked(path)
     for folder in folders:
-        path = os.fspath(folder)
+        path, inside = os.fspath(folder), os.path.join(folder, "x")
         if os.path.lexists(path) and not os.path.isdir(path):
-            problems.append(f"{path}: not a folder; name a folder to write to")
-        elif (problem := _blocked(os.path.join(path, "x"))) is not None:
-            problems.append(f"{path}: {problem}")
-        elif (inside := _within(os.path.join(path, "x"), read)) is not None:
-            problems.append(f"{path}: would be read as recordings of {inside}; write outside of it")
-    twice = {path for path in files if files.count(path) > 1 and not _is_stream(Path(path))}
-    problems += [f"{path}: given for two outputs" for path in sorted(twice)]
-    if problems:
+            told[path] = "not a folder; name a folder to write to"
+        elif among := next((source for source in read if lies_in(inside, source)), None):
+            told[path] = f"would be read as recordings of {among}; write outside of it"
+        else:
+            told[path] = _blocked(inside)
+    if problems := [f"{path}: {problem}" for path, problem in told.items() if problem]:
         raise ParameterError("; ".join(problems))
-    if any(Path(path).suffix.lower() in PICTURES for path in files) and find_spec("matplotlib") is None:
+    if drawn and find_spec("matplotlib") is None:
         raise MissingExtraError("pictures need matplotlib: pip install 'kerneton[plot]'")
 
 
-def _within(path: str, read: set[str]) -> str | None:
-    """The folder that is read in which a path lies."""
-    real = os.path.realpath(path)
-    return next((f for f in sorted(read) if os.path.isdir(f) and real.startswith(os.path.join(f, ""))), None)
+def lies_in(path: str, folder: str) -> bool:
+    """Whether what a path leads to lies in a folder."""
+    inside = os.path.join(os.path.realpath(folder), "")
+    return os.path.isdir(folder) and os.path.realpath(path).startswith(inside)
+
+
+def _is_same(path: str, other: str | os.PathLike[str]) -> bool:
+    """Whether two paths are one file: by name, or by a link of any kind."""
+    with suppress(OSError, ValueError):
+        return os.path.samefile(path, other)
+    return os.path.realpath(path) == os.path.realpath(other)
+
+
+def _spoils(path: str, read: Iterable[str]) -> str | None:
+    """Which input a file would replace, or be taken for a part of."""
+    from kerneton.files.folder import files_read, may_be_read
+
+    for source in read:
+        if lies_in(path, source) and may_be_read(os.path.realpath(path)):
+            return f"would be read as a recording of {source}; write outside of it"
+        for file in files_read(source) if os.path.isfile(path) else ():
+            if _is_same(path, file):
+                more = "" if str(file) == source else f", {file}"
+                return f"would overwrite an input file{more}; name another file"
+    return None
 
 
 def _blocked(path: str) -> str | None:
