@@ -311,6 +311,25 @@ def test_some_broken_files_say_how_to_leave_them_out(model, folder, capsys):
     assert "--skip-broken" not in capsys.readouterr().err
 
 
+def test_a_folder_with_the_name_of_a_data_set(folder, tmp_path, capsys, monkeypatch):
+    folder.rename(tmp_path / "sbu")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KERNETON_DATA", str(tmp_path / "elsewhere"))
+    for command in ("fit", "evaluate"):
+        assert main([command, "sbu"]) == 1
+        error = capsys.readouterr().err
+        assert (
+            "sbu is the name of a published data set and of a folder here: write ./sbu for the folder"
+            in error
+        )
+    assert main(["evaluate", "./sbu", "--kernel", "sck", "--protocol", "k-fold"]) == 0
+    assert "sbu: 6 recordings" in capsys.readouterr().out
+    for home in (["--data-home", str(tmp_path / "elsewhere")], []):
+        assert main(["evaluate", "sbu", *home]) == 1
+        assert "SBU-Kinect-Interaction" in capsys.readouterr().err
+        monkeypatch.setenv("KERNETON_DATA", str(tmp_path))  # whose folders are the data sets
+
+
 def test_long_recordings_say_what_to_do_with_their_segments(tmp_path, capsys):
     (wave,) = make_actions(["wave"], n_subjects=1, n_takes=1)
     readers.write(

@@ -48,9 +48,9 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 
 def load_data(args: argparse.Namespace, **options: Any) -> SkeletonDataset:
     """The recordings that the options of `add_data` name; further options go to `load_folder`."""
-    from kerneton.datasets import LOADERS, load_dataset
+    from kerneton.datasets import LOADERS, is_dataset, load_dataset
 
-    if args.data in LOADERS:
+    if is_dataset(args.data, args.data_home):
         return load_dataset(args.data, args.data_home)
     if not Path(args.data).exists():
         raise MissingDataError(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kerneton.data.validation import check_choice
+from kerneton.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonDataset
@@ -54,6 +55,20 @@ def _load(name: str, data_home: Any = None, **options: Any) -> SkeletonDataset:
 LOADERS: dict[str, Callable[..., SkeletonDataset]] = {
     name: functools.partial(_load, name) for name in (*_PUBLISHED, "synthetic")
 }
+
+
+def is_dataset(name: str, data_home: str | None = None) -> bool:
+    """Whether a name on the command line is that of a data set; where it may be that of a folder too, an error says how to choose.
+
+    >>> is_dataset("sbu"), is_dataset("./sbu")
+    (True, False)
+    """
+    if name in LOADERS and data_home is None and os.path.exists(name):
+        home = os.path.expanduser(os.environ.get("KERNETON_DATA", ""))
+        if not home or os.path.realpath(home) != os.getcwd():  # whose folders are the data sets
+            way = f"write {os.path.join('.', name)} for the folder, or --data-home FOLDER for the data set"
+            raise ParameterError(f"{name} is the name of a published data set and of a folder here: {way}")
+    return name in LOADERS
 
 
 def published_folders(data_home: str | os.PathLike[str]) -> list[str]:
