@@ -340,3 +340,16 @@ def test_long_recordings_say_what_to_do_with_their_segments(tmp_path, capsys):
         error = capsys.readouterr().err
         assert "1 of 1 recordings have no label, but segments: kerneton cut makes" in error
         assert "kerneton fit --spot trains on long recordings" in error
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_recording_that_is_named_twice_is_read_once(model, folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (one, *_) = sorted(folder.rglob("*.csv"))
+    for argv, n in ((["data/bow/1/take.csv", str(one)], 1), (["data", "./data/bow/1/take.csv"], 6)):
+        assert main(["predict", str(model), *argv, "--json", "-"]) == 0
+        told = capsys.readouterr()
+        assert len(json.loads(told.out)) == n
+        assert f"1 of {n + 1} files come twice, read once: {argv[1]}" in told.err.replace(
+            " data", " ./data"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -352,3 +353,33 @@ def test_short_recordings_and_long_lists():
 
 def test_an_empty_set_has_a_summary():
     assert "0 recordings" in str(summarize([]))
+
+
+@pytest.mark.parametrize("way", ["link", "hard link", "index"])
+def test_a_file_that_comes_twice_is_read_once(tmp_path, way):
+    for take in "12":
+        file = tmp_path / "wave" / "ann" / f"{take}.csv"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"head_x,head_y,head_z\n0,1.7,{take}\n0,1.6,2\n")
+    again = tmp_path / "wave" / "ann" / "9.csv"
+    if way == "link":
+        again.symlink_to("1.csv")
+    elif way == "hard link":
+        os.link(tmp_path / "wave" / "ann" / "1.csv", again)
+    else:
+        rows = "".join(f"wave/ann/{name}.csv,wave,ann\n" for name in ("1", "2", "../ann/1"))
+        (tmp_path / "index.csv").write_text(f"file,label,subject\n{rows}")
+    with pytest.warns(UserWarning, match="1 of 3 files come twice, read once: .*(9|/ann/1).csv"):
+        assert len(load_folder(tmp_path)) == 2
+
+
+def test_one_file_with_two_labels_is_an_error(tmp_path):
+    for label in ("bow", "wave"):
+        (tmp_path / label).mkdir()
+    (tmp_path / "bow" / "1.csv").write_text("head_x,head_y,head_z\n0,1.7,2\n0,1.6,2\n")
+    (tmp_path / "wave" / "2.csv").symlink_to(tmp_path / "bow" / "1.csv")
+    with pytest.raises(
+        DataError,
+        match=r"wave/2.csv: the same file as .*bow/1.csv, with label wave, subject None, not label bow",
+    ):
+        load_folder(tmp_path)

@@ -36,11 +36,13 @@ def read_recordings(
     from kerneton.data.sequence import UNIT_WORDS
     from kerneton.data.units import settle
     from kerneton.data.validation import grouped
+    from kerneton.files.folder import distinct
     from kerneton.files.readers import file_problem, read_all_here
     from kerneton.files.readers._names import named_layout
     from kerneton.recognize.sensors import differences, kept_conventions
 
-    files = [file for path in paths for file in _files(Path(path))]
+    named = [file for path in paths for file in _files(Path(path))]
+    files = [named[i] for i in distinct(named)]
     options = reading_options(args)
     options["layout"] = named_layout(options["layout"])
     axes = {name: options.pop(name) for name in ("unit", "up", "flip")}

@@ -18,7 +18,7 @@ from kerneton.data.units import settle
 from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
-from kerneton.files.readers import FOLDER_TABLE, ReadAll, file_problem, is_segment_file, read_all_here
+from kerneton.files.readers import ReadAll, file_problem, is_segment_file, read_all_here
 from kerneton.files.readers._names import spellings
 from kerneton.files.readers._text import is_folder, rows
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _INDEX = "index.csv"
 _USUAL = {suffix for form in readers.FORMATS.values() for suffix in form.suffixes}  # of recordings
 # Never recordings of joints, whatever their first bytes look like.
-_OTHERS = {
+OTHERS = {
     *(".md", ".rst", ".pdf", ".html", ".py", ".ipynb", ".m", ".ini", ".yaml", ".yml", ".toml", ".log"),
     *(".avi", ".mp4", ".mov", ".mkv", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".bmp", ".wav", ".mp3"),
     *(".zip", ".gz", ".tar", ".7z", ".rar", ".kern", ".asf"),
@@ -121,6 +121,8 @@ def load_folder(
         root, entries = root.parent, [Entry(root)]
     if not entries:
         raise MissingDataError(f"{root}: no recordings in this folder")
+    facts = [f"label {entry.label}, subject {entry.subject}" for entry in entries if fits is None]
+    entries = [entries[i] for i in distinct([entry.path for entry in entries], facts)]
     options = {"layout": layout, "fps": fps, "columns": columns, "rename": rename}
     contents = read_all([entry.path for entry in entries], options)
     found, broken, met = [], [], set[str]()
@@ -146,6 +148,28 @@ def load_folder(
     sequences, conversion = settle([(*facts, s) for facts, s in found], unit=unit, up=up, flip=flip)
     name = root.resolve().name if is_folder(Path(path)) else Path(path).stem
     return SkeletonDataset(sequences, name=plain_text(name), conversion=conversion)
+
+
+def distinct(paths: Sequence[Path], facts: Sequence[object] = ()) -> list[int]:
+    """Positions of paths without those that lead to an earlier file, which a warning names; both must have the same facts.
+
+    >>> distinct([Path("a.csv"), Path("b.csv")])
+    [0, 1]
+    """
+    first: dict[object, int] = {}
+    again = []
+    for i, path in enumerate(paths):
+        key: object = path
+        with suppress(OSError):
+            key = path.stat()[:7] if path.stat().st_ino else path  # some devices number no files
+        if (j := first.setdefault(key, i)) != i:
+            if facts and facts[i] != facts[j]:
+                raise DataError(f"{path}: the same file as {paths[j]}, with {facts[i]}, not {facts[j]}")
+            again.append(str(path))
+    if again:
+        told = ", ".join(again[:3]) + ", ..." * (len(again) > 3)
+        warnings.warn(f"{len(again)} of {len(paths)} files come twice, read once: {told}", stacklevel=3)
+    return list(first.values())
 
 
 def _check_renamed(unused: Sequence[str], sequences: Sequence[SkeletonSequence]) -> None:
@@ -205,31 +229,7 @@ def _may_be_recording(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix in _USUAL:
         return not path.stem.lower().startswith(_NOTES) and not is_segment_file(path)
-    return suffix not in _OTHERS and not is_segment_file(path) and readers.detect_format(path) is not None
-
-
-def may_be_read(path: str) -> bool:
-    """Whether a file of this name may be read with a folder in which it lies: as a recording, skeleton, index or segments.
-
-    >>> may_be_read("take.c3d"), may_be_read("take.eaf"), may_be_read("report.html")
-    (True, True, False)
-    """
-    suffix = Path(path).suffix.lower()
-    return suffix not in _OTHERS or suffix == ".asf"
-
-
-def files_read(path: str) -> Iterator[Path]:
-    """The files that are read where a recording (with segments and skeletons beside it) or a folder is named."""
-    if is_folder(source := Path(path)):
-        with suppress(KernetonError):  # of an index; reading tells it
-            yield from (entry.path for entry in listed_entries(source))
-        return
-    yield source
-    if (segments := readers.segment_file_of(source)) is not None:
-        yield segments
-    yield source.with_name(FOLDER_TABLE)
-    if source.suffix.lower() == ".amc":
-        yield from (p for p in source.parent.glob("*") if p.suffix.lower() == ".asf")
+    return suffix not in OTHERS and not is_segment_file(path) and readers.detect_format(path) is not None
 
 
 def _indexed(root: Path, index: Path) -> Iterator[Entry]:

@@ -51,10 +51,14 @@ def check_outputs(outputs: Paths, *, inputs: Paths = (), folders: Paths = (), pi
     for i, path in enumerate(files):
         if os.path.isdir(path):
             told[path] = "a folder; name a file to write"
-        elif any(_is_same(path, other) for other in files[:i]) and not _is_stream(Path(path)):
+        elif any(is_same(path, other) for other in files[:i]) and not _is_stream(Path(path)):
             told[path] = "given for two outputs"
         else:
-            told[path] = _spoils(path, read) or _blocked(path)
+            told[path] = _blocked(path)
+            if read and (os.path.isfile(path) or any(lies_in(path, source) for source in read)):
+                from kerneton.files.inputs import spoils
+
+                told[path] = spoils(path, read) or told[path]
     for folder in folders:
         path, inside = os.fspath(folder), os.path.join(folder, "x")
         if os.path.lexists(path) and not os.path.isdir(path):
@@ -75,25 +79,11 @@ def lies_in(path: str, folder: str) -> bool:
     return os.path.isdir(folder) and os.path.realpath(path).startswith(inside)
 
 
-def _is_same(path: str, other: str | os.PathLike[str]) -> bool:
+def is_same(path: str, other: str | os.PathLike[str]) -> bool:
     """Whether two paths are one file: by name, or by a link of any kind."""
     with suppress(OSError, ValueError):
         return os.path.samefile(path, other)
     return os.path.realpath(path) == os.path.realpath(other)
-
-
-def _spoils(path: str, read: Iterable[str]) -> str | None:
-    """Which input a file would replace, or be taken for a part of."""
-    from kerneton.files.folder import files_read, may_be_read
-
-    for source in read:
-        if lies_in(path, source) and may_be_read(os.path.realpath(path)):
-            return f"would be read as a recording of {source}; write outside of it"
-        for file in files_read(source) if os.path.isfile(path) else ():
-            if _is_same(path, file):
-                more = "" if str(file) == source else f", {file}"
-                return f"would overwrite an input file{more}; name another file"
-    return None
 
 
 def _blocked(path: str) -> str | None:
