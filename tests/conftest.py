@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from kerneton import cli
+from kerneton.cli import _bar
 from kerneton.data.layouts import FLORENCE_15
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 
@@ -40,7 +40,7 @@ def mean_pose(X) -> np.ndarray:
 @pytest.fixture(autouse=True)
 def no_progress_in_logs(monkeypatch):
     """A machine that is busy, or compiles for the first time, prints no more than an idle one."""
-    monkeypatch.setattr(cli, "_REPEAT", float("inf"))
+    monkeypatch.setattr(_bar, "_REPEAT", float("inf"))
 
 
 @pytest.fixture

@@ -101,6 +101,29 @@ def test_wrong_usage_is_2(argv, capsys):
     assert "usage: kerneton" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("argv", "near"),
+    [
+        (["info", "--layot", "kinect20"], "unrecognized arguments: --layot; did you mean --layout?"),
+        (["fit", "data", "--kernal=sck", "-x"], "--kernal=sck -x; did you mean --kernel?"),
+        (["info", "-x"], "unrecognized arguments: -x\n"),
+        (["info", "--unit", "yards"], "no unit 'yards'; choose m (metres), cm (centimetres), mm"),
+    ],
+)
+def test_wrong_usage_says_what_may_be_meant(argv, near, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(argv)
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert f"kerneton {argv[0]}: error: " in error
+    assert near in error
+
+
+@pytest.mark.parametrize("name", ["mm", "millimetres", "Millimeter"])
+def test_units_by_their_names(name):
+    assert build_parser().parse_args(["info", "--unit", name]).unit == "mm"
+
+
 # errors
 
 

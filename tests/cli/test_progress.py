@@ -4,9 +4,8 @@ import io
 
 import pytest
 
-from kerneton import cli
-from kerneton.cli import bar
-from kerneton.cli._bar import progress_line
+from kerneton.cli import _bar
+from kerneton.cli._bar import bar, progress_line
 from kerneton.data.progress import silent
 from kerneton.machine.threads import ticks
 
@@ -20,8 +19,8 @@ class Terminal(io.StringIO):
 def clock(monkeypatch):
     """Time that passes a second whenever it is looked at."""
     now = iter(range(1000))
-    monkeypatch.setattr(cli.time, "monotonic", lambda: float(next(now)))
-    monkeypatch.setattr(cli, "_REPEAT", 10.0)
+    monkeypatch.setattr(_bar.time, "monotonic", lambda: float(next(now)))
+    monkeypatch.setattr(_bar, "_REPEAT", 10.0)
 
 
 def test_terminal_sees_one_line_that_is_wiped(clock):

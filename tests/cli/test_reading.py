@@ -175,6 +175,36 @@ def test_skip_broken_skips_recordings_that_lack_a_joint(model, tmp_path, capsys)
     assert main(["predict", str(model), str(tmp_path / "lacks.csv"), "--skip-broken"]) == 1
 
 
+@pytest.mark.parametrize("command", ["predict", "spot", "explain"])
+def test_a_recording_in_the_place_of_the_model(model, folder, tmp_path, capsys, command):
+    (one, *_) = sorted(folder.rglob("*.csv"))
+    for wrong, what in ((one, "a recording"), (folder, "a folder")):
+        assert main([command, str(wrong), str(model)]) == 1
+        told = f"{wrong}: {what}, not a model; the model comes first: kerneton {command} MODEL RECORDING\n"
+        assert capsys.readouterr().err.endswith(told)
+    torn = tmp_path / "torn.kern"
+    torn.write_bytes(model.read_bytes()[:5000])
+    assert main([command, str(torn), str(one)]) == 1
+    assert "torn.kern: not a model file, or damaged" in capsys.readouterr().err
+
+
+def test_false_alarms_need_the_frame_rate(tmp_path, capsys):
+    waves = make_actions(["wave"], n_subjects=3, n_takes=1)
+    long = [r.replace(label=None, fps=None, segments=[("up", 0, 20)]) for r in waves]
+    readers.write(tmp_path / "long.npz", long)
+    argv = [
+        "fit",
+        "--spot",
+        str(tmp_path / "long.npz"),
+        "--false-alarms",
+        "1/h",
+        "-o",
+        str(tmp_path / "m.kern"),
+    ]
+    assert main(argv) == 1
+    assert "no recording states its frame rate: give it with --fps" in capsys.readouterr().err
+
+
 def test_fit_takes_one_file_of_many_recordings(tmp_path, capsys):
     readers.write(tmp_path / "all.pkl", make_actions(["wave", "bow"], n_subjects=3, n_takes=1))
     assert main(["fit", str(tmp_path / "all.pkl"), "-o", str(tmp_path / "m.kern"), "--kernel", "sck"]) == 0
@@ -350,6 +380,4 @@ def test_a_recording_that_is_named_twice_is_read_once(model, folder, tmp_path, c
         assert main(["predict", str(model), *argv, "--json", "-"]) == 0
         told = capsys.readouterr()
         assert len(json.loads(told.out)) == n
-        assert f"1 of {n + 1} files come twice, read once: {argv[1]}" in told.err.replace(
-            " data", " ./data"
-        )
+        assert f"1 of {n + 1} files come twice, read once: {argv[1]}" in told.err.replace(" data", " ./data")

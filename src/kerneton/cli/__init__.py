@@ -16,25 +16,21 @@ import os
 import re
 import shlex
 import sys
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
 from kerneton.exceptions import KernetonError, ParameterError
 from kerneton.files.output import write_text
-
-Item = TypeVar("Item")
-
-_REDRAW = 0.1  # seconds between two drawings on a terminal
-_REPEAT = 10.0  # seconds between two lines in a file or log
 
 _STILL = ("", ".png", ".svg", ".pdf", ".jpg", ".jpeg")  # kinds of pictures; without an ending PNG
 _MOVING = (".gif", ".mp4")
 # Control characters other than tab and newline, marks that change the direction of text, and bytes that are not text.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+UNITS = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "in": "inches", "ft": "feet"}
 
 COMMANDS = (
     *("demo", "studio", "info", "show", "convert", "cut"),
@@ -77,7 +73,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = sys.argv[1:] if argv is None else list(argv)
     # Only the command that runs is imported; anything else, such as --help, is handled by the parser of all commands.
-    args = build_parser(argv[:1] if argv[:1] and argv[0] in COMMANDS else COMMANDS).parse_args(argv)
+    parser = build_parser(argv[:1] if argv[:1] and argv[0] in COMMANDS else COMMANDS)
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:
+        args.parser.error(
+            f"unrecognized arguments: {shlex.join(unknown)}{_nearest(unknown, args.parser._actions)}"
+        )
     args.command_line = shlex.join(["kerneton", *argv])
     notes = _Notes(logging.WARNING)
     logging.getLogger("kerneton").addHandler(notes)
@@ -100,6 +101,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         logging.getLogger("kerneton").removeHandler(notes)
     return 0
+
+
+def _nearest(unknown: Sequence[str], actions: Sequence[argparse.Action]) -> str:
+    """The options of a command that are written nearly like the unknown ones."""
+    import difflib
+
+    known = [option for action in actions for option in action.option_strings]
+    wrong = [word.partition("=")[0] for word in unknown if word.startswith("--")]
+    near = [found[0] for word in wrong if (found := difflib.get_close_matches(word, known, n=1))]
+    return f"; did you mean {' and '.join(near)}?" if near else ""
 
 
 class _Notes(logging.Handler):
@@ -165,7 +176,7 @@ def add_command(
     shown = "write the result as JSON to FILE (- for the screen)"
     parser.add_argument("--json", metavar="FILE", type=PathTo.WRITE, help=shown)
     parser.add_argument("-q", "--quiet", action="store_true", help="do not print the result or the progress")
-    parser.set_defaults(run=run, actions=parser._actions)
+    parser.set_defaults(run=run, parser=parser)
     return parser
 
 
@@ -203,10 +214,32 @@ class PathTo(Enum):
         return text
 
 
+def positive(text: str) -> float:
+    """The ``type`` of an option for a positive number."""
+    with suppress(ValueError):
+        if 0 < (value := float(text)) < 1e6:
+            return value
+    raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
+
+
+def unit(text: str) -> str:
+    """The ``type`` of an option for a unit, by its symbol or its name.
+
+    >>> unit("Metres"), unit("in")
+    ('m', 'in')
+    """
+    name = re.sub(r"met(er|re)s?$", "metres", text.lower())
+    for symbol, names in UNITS.items():
+        if name in (symbol, names):
+            return symbol
+    known = ", ".join(f"{symbol} ({names})" for symbol, names in UNITS.items())
+    raise argparse.ArgumentTypeError(f"no unit {text!r}; choose {known}")
+
+
 def check_arguments(args: argparse.Namespace) -> None:
     """Refuse outputs that cannot be written or would overwrite what is read, before anything is computed."""
     given: dict[Any, list[str]] = {use: [] for use in PathTo}
-    for action in args.actions:
+    for action in args.parser._actions:
         if action.type in given and (value := getattr(args, action.dest)):
             given[action.type] += value if action.nargs == "+" else [value]
     for use, kinds in ((PathTo.DRAW, _STILL), (PathTo.ANIMATE, (*_STILL, *_MOVING))):
@@ -262,38 +295,3 @@ def encodable(text: str, stream: TextIO | None = None) -> str:
     """
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def bar(
-    iterable: Iterable[Item], *, total: int | None = None, desc: str = "", stream: TextIO | None = None
-) -> Iterator[Item]:
-    """Yield the items of ``iterable`` and show the progress.
-
-    On a terminal, one line is redrawn and removed at the end; otherwise a line is written every ten seconds.
-
-    >>> import io
-    >>> list(bar("ab", desc="letters", stream=io.StringIO()))
-    ['a', 'b']
-    """
-    from kerneton.cli._bar import draw
-
-    stream = sys.stderr if stream is None else stream
-    if total is None and isinstance(iterable, Sized):
-        total = len(iterable)
-    terminal = stream.isatty()
-    start = shown = time.monotonic()
-    done = 0
-    try:
-        if terminal:
-            draw(stream, done, total, desc, 0.0)
-        for item in iterable:
-            yield item
-            done += 1
-            now = time.monotonic()
-            if now - shown >= (_REDRAW if terminal else _REPEAT):
-                shown = now
-                draw(stream, done, total, desc, now - start)
-    finally:
-        if terminal:
-            stream.write("\r\x1b[K")
-            stream.flush()

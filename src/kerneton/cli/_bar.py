@@ -1,14 +1,53 @@
-"""What a progress bar shows; imported when one is drawn."""
+"""Progress bars."""
 
 from __future__ import annotations
 
-from typing import TextIO
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sized
+from typing import TextIO, TypeVar
+
+Item = TypeVar("Item")
 
 _WIDTH = 24  # of a bar
+_REDRAW = 0.1  # seconds between two drawings on a terminal
+_REPEAT = 10.0  # seconds between two lines in a file or log
 
 
-def draw(stream: TextIO, done: int, total: int | None, desc: str, elapsed: float) -> None:
-    """Redraw the line of a terminal, or write one more line to a file or log."""
+def bar(
+    iterable: Iterable[Item], *, total: int | None = None, desc: str = "", stream: TextIO | None = None
+) -> Iterator[Item]:
+    """Yield the items of ``iterable`` and show the progress.
+
+    On a terminal, one line is redrawn and removed at the end; otherwise a line is written every ten seconds.
+
+    >>> import io
+    >>> list(bar("ab", desc="letters", stream=io.StringIO()))
+    ['a', 'b']
+    """
+    stream = sys.stderr if stream is None else stream
+    if total is None and isinstance(iterable, Sized):
+        total = len(iterable)
+    terminal = stream.isatty()
+    start = shown = time.monotonic()
+    done = 0
+    try:
+        if terminal:
+            _draw(stream, done, total, desc, 0.0)
+        for item in iterable:
+            yield item
+            done += 1
+            now = time.monotonic()
+            if now - shown >= (_REDRAW if terminal else _REPEAT):
+                shown = now
+                _draw(stream, done, total, desc, now - start)
+    finally:
+        if terminal:
+            stream.write("\r\x1b[K")
+            stream.flush()
+
+
+def _draw(stream: TextIO, done: int, total: int | None, desc: str, elapsed: float) -> None:
     line = progress_line(done, total, desc, elapsed)
     stream.write(f"\r{line}\x1b[K" if stream.isatty() else f"{line}\n")
     stream.flush()

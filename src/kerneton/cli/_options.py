@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import sys
 import warnings
@@ -12,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import PathTo, bar
+from kerneton.cli import UNITS, PathTo, positive, unit
 from kerneton.exceptions import DataError, MissingDataError, ParameterError
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from kerneton.data.sequence import Conversion, SkeletonDataset
     from kerneton.recognize.recognizer import Recognizer
 
-_UNITS = ("m", "cm", "mm", "in", "ft")
 _AXES = ("x", "y", "z", "-x", "-y", "-z")
 
 
@@ -186,7 +184,11 @@ def make_model(args: argparse.Namespace, **options: Any) -> Recognizer:
 
 def progress_of(args: argparse.Namespace) -> Progress | None:
     """A progress bar on stderr, or none with ``--quiet``."""
-    return None if args.quiet else bar
+    if args.quiet:
+        return None
+    from kerneton.cli._bar import bar
+
+    return bar
 
 
 def add_reading(group: Any) -> None:
@@ -204,10 +206,11 @@ def add_reading(group: Any) -> None:
         metavar="NAMES",
         help="names of all columns of a table, separated by commas, or OLD=NEW,... for some of them",
     )
-    group.add_argument("--fps", metavar="N", type=_positive, help="frames per second, overrides the files")
+    group.add_argument("--fps", metavar="N", type=positive, help="frames per second, overrides the files")
     group.add_argument(
         "--unit",
-        choices=_UNITS,
+        type=unit,
+        choices=UNITS,
         help="unit of coordinates, if the files do not state it (default: detected from the data)",
     )
     group.add_argument(
@@ -241,16 +244,6 @@ def tell_conversion(conversion: Conversion | None, args: argparse.Namespace) -> 
     """Print one note on stderr about converted units and axes."""
     if conversion is not None and conversion.notes and not args.quiet:
         print("kerneton: note:", "; ".join(conversion.notes), file=sys.stderr)
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
-    return value
 
 
 @contextmanager

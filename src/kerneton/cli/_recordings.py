@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kerneton.cli._options import add_reading, hinting, progress_of, reading_options, tell_conversion
-from kerneton.exceptions import DataError, KernetonError, ParameterError
+from kerneton.exceptions import DataError, KernetonError, ModelFileError, ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonSequence
@@ -20,6 +20,21 @@ if TYPE_CHECKING:
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Options for reading files; `read_recordings` applies them."""
     add_reading(parser.add_argument_group("recordings"))
+
+
+def load_model(path: str, args: argparse.Namespace) -> Recognizer:
+    """A model; where a recording is named in its place, the error says so."""
+    from kerneton.files.readers import detect_format
+    from kerneton.recognize.model_reader import load
+
+    try:
+        return load(path)
+    except ModelFileError as error:
+        if Path(path).suffix == ".kern" or not (Path(path).is_dir() or detect_format(path)):
+            raise
+        what = "a folder" if Path(path).is_dir() else "a recording"
+        usage = f"{args.parser.prog} MODEL" + " RECORDING" * ("file" in args or "files" in args)
+        raise ParameterError(f"{path}: {what}, not a model; the model comes first: {usage}") from error
 
 
 def read_recordings(

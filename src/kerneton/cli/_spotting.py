@@ -8,7 +8,7 @@ import warnings
 from kerneton.cli import Output
 from kerneton.cli._options import all_cores, load_data, load_recordings, make_model, progress_of
 from kerneton.cli.fit import write_model
-from kerneton.exceptions import ParameterError
+from kerneton.exceptions import DataError, ParameterError
 
 
 def fit_spotting(args: argparse.Namespace) -> Output:
@@ -23,6 +23,10 @@ def fit_spotting(args: argparse.Namespace) -> Output:
     summary = summarize(data)
     for warning in summary.warnings:
         warnings.warn(warning, stacklevel=1)
+    if rate is not None and all(r.fps is None for r in data):
+        raise DataError(
+            "--false-alarms counts per hour, but no recording states its frame rate: give it with --fps"
+        )
     quiet = list(load_recordings(args.background, args)) if args.background else []
     bare = sum(not r.segments for r in data)
     if 0 < bare < len(data):

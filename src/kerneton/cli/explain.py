@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import all_cores
-from kerneton.cli._recordings import add_choice, add_reading_options, read_one
+from kerneton.cli._recordings import add_choice, add_reading_options, load_model, read_one
 
 if TYPE_CHECKING:
     from kerneton.report.explanation import Explanation
@@ -43,9 +43,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, explain, draw."""
-    from kerneton.recognize.model_reader import load
 
-    model = load(args.model)
+    model = load_model(args.model, args)
     recording = read_one(args.file, args.recording, args, model)
     (recording,) = model.adapt([recording])
     with all_cores():

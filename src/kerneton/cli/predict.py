@@ -18,7 +18,7 @@ from kerneton.cli._options import (
     progress_of,
     reading_on,
 )
-from kerneton.cli._recordings import add_reading_options, read_recordings, usable
+from kerneton.cli._recordings import add_reading_options, load_model, read_recordings, usable
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
@@ -68,11 +68,10 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, predict, print."""
-    from kerneton.recognize.model_reader import load
     from kerneton.report.tables import aligned, percent
 
     check_device(args)
-    model = load(args.model).set_params(device=args.device)
+    model = load_model(args.model, args).set_params(device=args.device)
     with all_cores(), client_of(args) as client:
         given = read_recordings(args.files, args, model, **reading_on(client, args))
         found = usable(given, model.adapt, args)

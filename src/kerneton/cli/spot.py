@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import all_cores, progress_of
-from kerneton.cli._recordings import add_reading_options, read_recordings
+from kerneton.cli._recordings import add_reading_options, load_model, read_recordings
 from kerneton.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -62,11 +62,10 @@ def add_order(parser: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, spot, explain, print."""
-    from kerneton.recognize.model_reader import load
     from kerneton.report.tables import aligned
     from kerneton.stream.spotter import spotter_of
 
-    model = load(args.model)
+    model = load_model(args.model, args)
     spotter_of(model)  # refuses a recogniser that was not trained for it before anything is read
     recordings = read_recordings(args.files, args, model)
     if args.eaf and (len(recordings) > 1 or recordings[0][1].fps is None):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kerneton.cli import Output, PathTo, add_command
-from kerneton.cli._recordings import add_reading_options
+from kerneton.cli._recordings import add_reading_options, load_model
 from kerneton.cli.spot import add_order
 from kerneton.exceptions import ParameterError
 
@@ -70,10 +70,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Watch until the source ends or the user does."""
-    from kerneton.recognize.model_reader import load
-
     delay = None if args.sure else args.delay
-    stream = load(args.model).stream(
+    stream = load_model(args.model, args).stream(
         fps=args.rate, delay=delay, repetitions=args.repetitions, in_order=args.in_order
     )
     try:
