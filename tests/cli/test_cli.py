@@ -352,7 +352,7 @@ def test_one_recording_is_predicted_on_all_cores(tmp_path, folder, monkeypatch):
 
 def test_no_jobs(toy_loader, capsys):
     assert main(["evaluate", "toy", "--kernel", "sck", *SMALL, "--jobs", "0"]) == 1
-    assert "n_jobs must not be 0" in capsys.readouterr().err
+    assert "--jobs must not be 0" in capsys.readouterr().err
 
 
 def test_evaluate_equals_the_library_call(toy_loader, tmp_path, capsys):
@@ -468,7 +468,10 @@ def test_demo_leaves_what_it_says(demo):
     assert {path.name for path in (folder / "out").iterdir()} == {
         *("confusion.png", "skeletons.png", "report.html", "recordings", "new-person")
     }
-    assert "<!DOCTYPE html>" in (folder / "out" / "report.html").read_text(encoding="utf-8")
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert "<!DOCTYPE html>" in page
+    assert "Not measured" not in page
+    assert "gives no probabilities" not in page
 
 
 def test_demo_ends_with_commands_that_work(demo, monkeypatch, capsys):

@@ -138,7 +138,9 @@ def test_recording_folds_hold_every_label_and_are_seeded():
     "cv", [LeaveOneSubjectOut(), HalfSplits(), OddEven(), Wang(), SubjectKFold(n_splits=2)]
 )
 def test_missing_subjects(cv):
-    with pytest.raises(DataError, match=r"splits by subject, but no subjects are known: pass groups="):
+    with pytest.raises(
+        DataError, match=r"splits by subject, but no subjects are known: each recording needs one"
+    ):
         list(cv.split(np.zeros((4, 2)), list("abab")))
     with pytest.raises(DataError, match="no subjects are known"):
         cv.get_n_splits()

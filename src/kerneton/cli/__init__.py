@@ -89,7 +89,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             output: Output = args.run(args)
             deliver(replace(output, text=printable(output.text, sys.stdout)), args)
     except KernetonError as error:
-        return _fail(error)
+        from kerneton.cli._settings import in_options
+
+        return _fail(in_options(str(error), vars(args).keys() - {*_INPUTS}))
     except BrokenPipeError:  # the reader of our output went away, as in kerneton info | head -1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from kerneton.exceptions import ParameterError
@@ -49,6 +50,21 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             parsed[name.strip()] = value.strip()
     return parsed
+
+
+def in_options(message: str, options: Collection[str]) -> str:
+    """A message of the library in words of the command line: arguments that are options of the command are called so.
+
+    >>> in_options("view='free' goes with preset=; n_jobs must not be 0, order=7", ["view", "preset", "jobs"])
+    '--view free goes with --preset; --jobs must not be 0, order=7'
+    """
+
+    def told(found: re.Match[str]) -> str:
+        if found["name"] not in options:
+            return found[0]
+        return f"--{found['name'].replace('_', '-')} {found['text'] or found['word'] or ''}".rstrip()
+
+    return re.sub(r"\b(n_)?(?P<name>[a-z_]+)(=('(?P<text>[^']*)'|(?P<word>\w*))|(?= must ))", told, message)
 
 
 def column_names(text: str | None) -> list[str] | dict[str, str] | None:

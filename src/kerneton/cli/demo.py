@@ -85,8 +85,9 @@ def run(args: argparse.Namespace) -> Output:
     new = strangers(args.takes)
     data = SkeletonDataset([*known, *new], name="synthetic")
     split = (range(len(known)), range(len(known), len(data)))
+    model = make_recognizer(calibrate=True)
     with all_cores():
-        report = evaluate(make_recognizer(), data, [split], progress=progress_of(args), n_jobs=1)
+        report = evaluate(model, data, [split], progress=progress_of(args), n_jobs=1, importance=True)
     told = f"trained on {args.subjects} people, tested on {_STRANGERS} others"
     report = dataclasses.replace(report, protocol=told)
     files = [str(folder / name) for name in (*_PICTURES, "report.html", "recordings", "new-person")]

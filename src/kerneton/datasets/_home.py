@@ -31,7 +31,7 @@ class Source:
         if home is not None and not absent:
             return [folder / name for name in files]
         if home is None:
-            problem = f"no data home; pass data_home= or set {ENVIRONMENT}"
+            problem = f"the folder of published data sets is not known; give data_home= or set {ENVIRONMENT}"
         elif not folder.is_dir():
             problem = f"no folder {folder}"
         else:

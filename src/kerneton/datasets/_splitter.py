@@ -42,7 +42,7 @@ class Protocol:
     def _subjects(self, X: Any, groups: Any) -> np.ndarray:
         subjects = field_of(X, groups, "subject")
         if subjects is None:
-            wanted = "pass groups=, or recordings with subjects"
+            wanted = "each recording needs one, as in folders LABEL/SUBJECT/FILE"
             raise DataError(f"protocol {self.name!r} splits by subject, but no subjects are known: {wanted}")
         return subjects
 
@@ -58,7 +58,7 @@ class Protocol:
             named = ", ".join(f"{u!r} ({counts[u]} in all)" for u in unseen)
             raise DataError(
                 f"protocol {self.name!r} tests on labels without training on them: {named}; "
-                "record more of them, leave them out, or set allow_unseen=True"
+                "record more of them, with other people, or leave these labels out"
             )
 
 

@@ -149,7 +149,9 @@ class Li(Protocol):
 
     def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:
         if labels is None:
-            raise DataError("protocol 'li' splits by action and no labels are known: pass y=")
+            raise DataError(
+                "protocol 'li' splits by action, but no labels are known: each recording needs one"
+            )
         odd = _odd(self._subjects(X, groups), self.name)
         for key, actions in self.action_sets().items():
             inside = np.isin(labels, actions)

@@ -120,7 +120,7 @@ def _to_frames(
     problems = []
     for item in intervals:
         if item.seconds and fps is None:
-            problems.append("its times are seconds: the frame rate is needed (fps=, --fps)")
+            problems.append("its times are seconds: the frame rate is needed (fps=)")
             continue
         try:
             if item.seconds and fps is not None:

@@ -126,7 +126,7 @@ def make_recognizer(
         check_choice("kernel", kernel, ["sck", "dck", "sck+dck"])
     if kernel is not None and preset not in ("paper", "exact"):
         raise ParameterError(
-            f"kernel={kernel!r} is only for preset='paper' and 'exact'; {preset!r} chooses its kernels itself"
+            f"kernel={kernel!r} is only for preset='paper' or preset='exact'; preset={preset!r} chooses its kernels itself"
         )
     check_choice("view", view, ["auto", "free", "fixed"])
     check_choice("mirror", mirror, ["auto", True, False, "bodies"])

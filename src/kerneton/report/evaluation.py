@@ -56,7 +56,7 @@ def evaluate(
     Report(unnamed, 1 given split, 66.7 %)
     """
     if n_jobs == 0:
-        raise ParameterError("n_jobs must not be 0; None is one split at a time, -1 one for every core")
+        raise ParameterError("n_jobs must not be 0; 1 is one split at a time, -1 one for every core")
     data = _checked(data)
     labels = data.labels
     subjects = None if any(s.subject is None for s in data) else data.subjects

@@ -1,0 +1,61 @@
+"""Words of messages: those of the command line's users, and counts of one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import kerneton
+from kerneton.cli import main
+from kerneton.datasets._home import ENVIRONMENT
+
+
+def put(folder, recordings, *, subjects=True):
+    for s in recordings:
+        place = folder / s.label / (s.subject if subjects else "")
+        place.mkdir(parents=True, exist_ok=True)
+        kerneton.write(place / f"{s.name}.csv", [s.replace(label=None, subject=None)])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Recordings of three people, one of whom does what nobody else does; and of nobody that is named."""
+    made = list(kerneton.make_actions(["bow", "wave"], n_subjects=3, n_takes=1))
+    rare = made[0].replace(label="rare", name="rare")
+    root = tmp_path_factory.mktemp("words")
+    return put(root / "rare", [*made, rare]), put(root / "nobody", made, subjects=False)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["evaluate", "RARE"], "'rare' (1 in all); record more of them"),
+        (
+            ["evaluate", "NOBODY", "--protocol", "half"],
+            "each recording needs one, as in folders LABEL/SUBJECT",
+        ),
+        (["evaluate", "NOBODY", "--protocol", "li"], "no subjects are known"),
+        (
+            ["evaluate", "RARE", "--kernel", "sck", "--preset", "auto"],
+            "--kernel sck is only for --preset paper or",
+        ),
+        (["evaluate", "RARE", "--jobs", "0"], "--jobs must not be 0; 1 is"),
+        (["evaluate", "florence3d"], f"give --data-home or set {ENVIRONMENT}"),
+        (["reproduce", "tables"], f"give --data-home or set {ENVIRONMENT}"),
+        (["fit", "RARE", "--false-alarm", "2"], "--false-alarm must be a number"),
+        (["fit", "RARE", "--preset", "none"], "--preset must be one of"),
+        (["demo", "--takes", "0"], "--takes must be a positive whole number"),
+        (["bench", "--only", "nothing"], "--only must be one of"),
+    ],
+)
+def test_errors_name_options_and_no_arguments(folders, argv, said, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    rare, nobody = map(str, folders)
+    assert main([{"RARE": rare, "NOBODY": nobody}.get(word, word) for word in argv]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert said in error
+    assert not re.search(r"\w=|n_[a-z]+|\bNone\b|True", error)
