@@ -15,9 +15,11 @@ from kerneton.data.layouts import FLORENCE_15, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, MissingExtraError, ParameterError
 from kerneton.prepare.poses import turn
+from kerneton.report.animation import Canvas
 from kerneton.report.body import COLOURS
+from kerneton.report.explanation import Explanation, Moment
 from kerneton.report.page._motion import Motion
-from kerneton.report.pictures import on_the_spot, plot_confusion, plot_skeleton, plot_sweep
+from kerneton.report.pictures import _arrange, on_the_spot, plot_confusion, plot_skeleton, plot_sweep
 from kerneton.report.scene import Scene, camera, ground, with_bones
 
 
@@ -168,6 +170,50 @@ def test_two_bodies_stand_side_by_side(angle):
     assert {text.get_text() for text in figure.texts} == {"left", "right"}
     assert Motion.of(both).body.heads == [both.layout.index("head_1"), both.layout.index("head_2")]
     assert drawn(figure) > 1000
+
+
+def two_people(apart=1.0):
+    """Two people side by side, the second of whom is missing in the first half."""
+    (ann,) = make_actions(["wave"], n_subjects=1, n_takes=1, dropout=0)
+    bob = np.array(ann.joints + [apart, 0, 0])
+    bob[: len(bob) // 2] = np.nan
+    return pair(ann.replace(confidence=None), ann.replace(joints=bob, confidence=None))
+
+
+def test_two_bodies_carry_their_numbers_in_every_picture(tmp_path):
+    both = two_people()
+    (row,) = plot_skeleton(both, n_poses=4).axes
+    assert [t.get_text() for t in row.texts if t.get_text() in "12"] == list("111212")[: 2 + 4]
+    figure = Figure()
+    canvas = Canvas(figure.add_subplot(), Scene.of(both), letters=9)
+    for t, shown in ((0, [True, False]), (-1, [True, True])):
+        canvas.show(t)
+        assert [text.get_visible() for text, _ in canvas.numbers] == shown
+        heights = [np.nanmax(canvas.scene.plane[t, joints, 1]) for _, joints in canvas.numbers[: sum(shown)]]
+        assert all(h < text.get_position()[1] for h, (text, _) in zip(heights, canvas.numbers, strict=False))
+    stage = Motion.of(both).stage()
+    assert [number for number, _ in stage["numbers"]] == ["1", "2"]
+    assert Motion.of(both).to_dict()["bodies"] == [list(body) for body in both.layout.bodies]
+    one = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
+    assert Motion.of(one).stage()["numbers"] == []
+
+
+@pytest.mark.parametrize("apart", [0.4, 1.0, 2.5])
+def test_pairs_do_not_run_into_each_other(apart):
+    """Each pose of a pair stands left of the next, in rows of poses and in explanations."""
+    both = two_people(apart)
+    row = _arrange(both, 6)
+    wide = np.nanmax(row.plane[..., 0]) - np.nanmin(row.plane[..., 0])
+    assert np.diff(row.places).min() > 1.05 * wide
+    why = Explanation(
+        both, "wave", None, 1.0, 0.0, (), dict.fromkeys(both.layout.joints, 0.1), (Moment(0, 9, 0.1),)
+    )
+    figure = why.plot()
+    figure.canvas.draw()
+    (poses,) = [ax for ax in figure.axes if sum(t.get_text() == "1" for t in ax.texts) and not ax.collections]
+    first, second = ([t.xy[0] for t in poses.texts if t.get_text() == number] for number in "12")
+    apart = abs(second[-1] - first[-1])  # within a pair
+    assert all(step > 1.2 * apart for step in np.diff(first))
 
 
 def test_sides_are_told_in_a_legend():

@@ -18,7 +18,7 @@ from kerneton.data.validation import check_positive
 from kerneton.exceptions import MissingExtraError, ParameterError, import_extra
 from kerneton.files.output import replacing
 from kerneton.report.body import COLOURS, Body
-from kerneton.report.pictures import draw_legend, save_figure
+from kerneton.report.pictures import above_body, draw_legend, save_figure
 from kerneton.report.scene import Scene
 
 if TYPE_CHECKING:
@@ -132,6 +132,10 @@ class Canvas:
         self.heads, self.rest = np.array(body.heads, dtype=int), np.array(body.loose, dtype=int)
         (self.dots,) = ax.plot([], [], "o", color=COLOURS["middle"], markersize=1.6 * thick, zorder=3)
         (self.head,) = ax.plot([], [], "o", color=COLOURS["middle"], markersize=4.5 * thick, zorder=3)
+        self.numbers = [
+            (ax.text(0, 0, number, size=letters + 2, ha="center", va="bottom"), joints)
+            for number, joints in body.numbered
+        ]
         below: dict[str, Any] = {"transform": ax.transAxes, "ha": "center", "va": "bottom"}
         self.clock = ax.text(0.5, 0.01, "", size=letters, color=_QUIET, **below)
 
@@ -145,6 +149,11 @@ class Canvas:
         self.lines.set_color([self.colours[i] for i in order])
         self.dots.set_data(*pose[self.rest].T)
         self.head.set_data(*pose[self.heads].T)
+        for text, joints in self.numbers:
+            seat = above_body(pose, joints)
+            text.set_visible(seat is not None)
+            if seat is not None:
+                text.set_position((seat[0], seat[1] + 0.04 * (self.scene.high[1] - self.scene.low[1])))
         self.clock.set_text(self.scene.clock(t))
 
 

@@ -84,5 +84,17 @@ class Body:
         limbs = [j for j in tips if self.sides[j] != "middle"]
         return (limbs or tips)[:_TRACED]
 
+    @property
+    def numbered(self) -> list[tuple[str, list[int]]]:
+        """Where there are several bodies, the number of each, to be written above it, and its joints.
+
+        >>> from kerneton.data.layouts import KINECT_20, Layout
+        >>> two = Layout("two", ["head_1", "head_2"], sets={"body 1": [0], "body 2": [1]})
+        >>> Body(two, 2).numbered, Body(KINECT_20, 20).numbered
+        ([('1', [0]), ('2', [1])], [])
+        """
+        bodies = () if self.layout is None else self.layout.bodies
+        return [(str(i), list(body)) for i, body in enumerate(bodies, start=1) if len(bodies) > 1]
+
     def colour(self, joint: int) -> str:
         return COLOURS[self.sides[joint]]

@@ -90,11 +90,11 @@ def _draw_body(ax: Axes, why: Explanation, strongest: float) -> int:
         zorder=3,
         clip_on=False,
     )
-    ax.set_aspect("equal")
-    ax.margins(0.18, 0.1)
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.margins(0.1)
     ax.set_axis_off()
     _caption(ax, f"joints ({frame_time(why.sequence, numbers[at])})")
-    bar = ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.7, aspect=30)
+    bar = ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.7, aspect=30, pad=0.01)
     bar.set_ticks([-strongest, 0, strongest], labels=[f"{v:+.3f}" for v in (-strongest, 0, strongest)])
     bar.set_label("against  ·  contribution to the decision value  ·  for", fontsize=8)
     bar.ax.tick_params(labelsize=7)
@@ -148,12 +148,12 @@ def _draw_poses(ax: Axes, why: Explanation) -> None:
     box = ax.get_window_extent()
     width = box.width / box.height
     half = float(np.nanmax(np.abs(plane[..., 0])))
-    n_poses = int(np.clip(width / (2 * half + 0.1), 2, _POSES))  # as many as stand side by side
-    chosen = np.unique(np.linspace(0, len(plane) - 1, n_poses).round().astype(int))
-    last = max(why.sequence.n_frames - 1, 1)
     body = Body.of(why.sequence)
-    for i in chosen:
-        place = np.clip((numbers[i] + 0.5) / (last + 1) * width, half, max(width - half, half))
+    gap = 0.5 if body.numbered else 0.1
+    n_poses = int(np.clip((width + gap) / (2 * half + gap), 1, _POSES))  # as many as stand side by side
+    places = np.linspace(half, max(width - half, half), n_poses)
+    times = places / width * why.sequence.n_frames - 0.5
+    for place, i in zip(places, np.abs(numbers - times[:, None]).argmin(axis=1), strict=True):
         draw_pose(ax, plane[i] + [place, 0], body, width=1.2, alpha=0.8)
     ax.set_xlim(0, width)
     ax.set_ylim(-0.05, 1.05)

@@ -197,8 +197,10 @@ def _arrange(recording: SkeletonSequence, n_poses: int) -> _Row:
     frames = np.unique(np.linspace(0, len(plane) - 1, n_poses).round().astype(int))
     low, high = np.nanmin(plane, axis=(0, 1)), np.nanmax(plane, axis=(0, 1))
     width, height = np.maximum(high - low, 1e-9)
-    places = np.arange(len(frames)) * max(0.75 * width, 0.55 * height)
-    margin = np.array([0.08, 0.05]) * height
+    several = bool(Body.of(recording).numbered)  # pairs must not run into each other, and carry numbers
+    step = width + 0.6 * height if several else max(0.75 * width, 0.55 * height)
+    places = np.arange(len(frames)) * step
+    margin = np.array([0.08, 0.15 if several else 0.05]) * height
     low = low - margin - [0, 0.12 * height]  # room for the time
     times = [frame_time(recording, number) for number in numbers[frames]]
     return _Row(frames, times, places, plane, low, high + margin + [places[-1], 0])
@@ -229,6 +231,18 @@ def draw_pose(ax: Axes, pose: np.ndarray, body: Body, *, width: float = 2.0, alp
     dot: dict[str, Any] = {"color": COLOURS["middle"], "alpha": alpha}
     ax.plot(*pose[body.heads].T, "o", markersize=3 * width, zorder=1, **dot)
     ax.plot(*pose[body.loose].T, "o", markersize=width if body.bones else 1.5 * width, **dot)
+    above: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "annotation_clip": False}
+    for number, joints in body.numbered:
+        seat = above_body(pose, joints)
+        if seat is not None:
+            ax.annotate(number, seat, (0, 3 * width), size=5 + 2 * width, zorder=4, **above)
+
+
+def above_body(pose: np.ndarray, joints: Sequence[int]) -> np.ndarray | None:
+    """The middle (2,) of a body in the picture, at the height of its highest joint; None where it is missing."""
+    known = pose[list(joints)]
+    known = known[~np.isnan(known).any(axis=1)]
+    return np.array([known[:, 0].mean(), known[:, 1].max()]) if len(known) else None
 
 
 def draw_legend(figure: Figure, body: Body, *, top: float) -> None:
@@ -256,7 +270,10 @@ def on_the_spot(recording: SkeletonSequence) -> tuple[np.ndarray, np.ndarray]:
         centre = np.nanmean(points, axis=1)
     else:
         centre = fill_gaps(points, missing[there])[:, root]
-    return np.flatnonzero(there), (points - (centre * [1, 0, 1])[:, None]) @ camera(recording)[:2].T
+    plane = (points - (centre * [1, 0, 1])[:, None]) @ camera(recording)[:2].T
+    if Body.of(recording).numbered:  # the middle between them
+        plane[..., 0] -= (np.nanmin(plane[..., 0]) + np.nanmax(plane[..., 0])) / 2
+    return np.flatnonzero(there), plane
 
 
 def frame_time(recording: SkeletonSequence, frame: int) -> str:

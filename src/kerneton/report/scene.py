@@ -17,7 +17,7 @@ from kerneton.data.units import LOW
 from kerneton.data.validation import describe
 from kerneton.exceptions import DataError
 from kerneton.prepare.poses import missing_joints
-from kerneton.report.body import part
+from kerneton.report.body import Body, part
 
 YAW, ELEVATION = np.deg2rad(25), np.deg2rad(12)
 _LOOKED_AT = 20  # recordings from which bones are estimated
@@ -153,7 +153,8 @@ class Scene:
         low, high = shown.min(axis=0), shown.max(axis=0)
         margin = 0.04 * max(float((high - low).max()), 1e-9)
         room = np.array([margin, 2.5 * margin])  # below stands the time
-        return cls(sequence, joints @ axes.T, floor, low - room, high + margin)
+        above = np.array([margin, 3 * margin if Body.of(sequence).numbered else margin])
+        return cls(sequence, joints @ axes.T, floor, low - room, high + above)
 
     def inches(self, height: float, *, narrowest: float, widest: float) -> tuple[float, float]:
         """The size of a picture of this height that keeps the proportions."""

@@ -64,6 +64,7 @@ class Motion:
             "heads": self.body.heads,
             "loose": self.body.loose,
             "ends": self.body.ends,
+            "bodies": [joints for _, joints in self.body.numbered],
             "seconds": round(self.seconds, 3),
             "timed": self.timed,
             "still": self.still,
@@ -93,6 +94,7 @@ class Motion:
             "bones": [(sides[b], _place(pose[[a, b]])) for a, b in self.body.bones],
             "heads": [(self._head_size(j), _place(pose[j])) for j in self.body.heads],
             "dots": [_place(pose[j]) for j in self.body.loose],
+            "numbers": [(number, _above(pose[joints])) for number, joints in self.body.numbered],
         }
 
     def _head_size(self, head: int) -> int:
@@ -142,6 +144,12 @@ def _characteristic(points: np.ndarray) -> int:
 def _place(points: np.ndarray) -> list[int] | None:
     """Whole coordinates; None where a joint is missing."""
     return None if np.isnan(points).any() else [round(v) for v in points.ravel().tolist()]
+
+
+def _above(points: np.ndarray) -> list[int] | None:
+    """Where the number of a body stands: above its highest joint; None where the body is missing."""
+    known = points[~np.isnan(points).any(axis=1)]
+    return [round(known[:, 0].mean()), round(known[:, 1].min()) - 50] if len(known) else None
 
 
 def _way(places: np.ndarray) -> Markup:

@@ -19,6 +19,7 @@
       this.dots = this.parts(".dot");
       this.heads = this.parts(".head");
       this.ways = this.parts(".way");
+      this.numbers = this.parts(".number");
       this.last = this.motion.frames.length - 1;
       this.at = this.motion.still;
       this.turn = 0;
@@ -54,6 +55,10 @@
       });
       this.motion.loose.forEach((j, i) => set(this.dots[i], pose[j] && { cx: pose[j][0], cy: pose[j][1] }));
       this.motion.heads.forEach((j, i) => set(this.heads[i], pose[j] && { cx: pose[j][0], cy: pose[j][1] }));
+      this.motion.bodies.forEach((joints, i) => {
+        const known = joints.map(j => pose[j]).filter(Boolean);
+        set(this.numbers[i], known.length && { x: known.reduce((sum, p) => sum + p[0], 0) / known.length, y: Math.min(...known.map(p => p[1])) - 50 });
+      });
       const share = this.last ? this.at / this.last : 0, time = share * this.motion.seconds;
       const text = this.motion.timed ? time.toFixed(2) + " s" : "frame " + Math.round(time);
       this.clock.value = text;
