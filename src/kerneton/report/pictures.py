@@ -235,7 +235,7 @@ def draw_pose(ax: Axes, pose: np.ndarray, body: Body, *, width: float = 2.0, alp
     for number, joints in body.numbered:
         seat = above_body(pose, joints)
         if seat is not None:
-            ax.annotate(number, seat, (0, 3 * width), size=5 + 2 * width, zorder=4, **above)
+            ax.annotate(number, (seat[0], seat[1]), (0, 3 * width), size=5 + 2 * width, zorder=4, **above)
 
 
 def above_body(pose: np.ndarray, joints: Sequence[int]) -> np.ndarray | None:
