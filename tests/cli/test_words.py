@@ -59,3 +59,10 @@ def test_errors_name_options_and_no_arguments(folders, argv, said, capsys, monke
     error = capsys.readouterr().err.splitlines()[-1]
     assert said in error
     assert not re.search(r"\w=|n_[a-z]+|\bNone\b|True", error)
+
+
+def test_joints_with_names_of_their_own_are_said_in_words(tmp_path, capsys):
+    table = "time,alpha_x,alpha_y,alpha_z,beta_x,beta_y,beta_z\n0,1,2,3,4,5,6\n0.1,1,2,3,4,5,7\n"
+    (tmp_path / "a.csv").write_text(table)
+    assert main(["info", str(tmp_path)]) == 0
+    assert "  joints    with the names in the table\n" in capsys.readouterr().out

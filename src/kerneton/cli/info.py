@@ -144,6 +144,7 @@ def describe_segment(part: Segment, fps: float | None) -> str:
 
 def describe_model(path: str) -> Output:
     """What a model file contains."""
+    from kerneton.data.layouts import layout_words
     from kerneton.recognize.model_archive import model_info
     from kerneton.report.tables import aligned
 
@@ -151,7 +152,7 @@ def describe_model(path: str) -> Output:
     training = info["training"] or {}
     rows = [
         ["labels", ", ".join(info["labels"])],
-        ["joints", ", ".join(map(str, info["layouts"])) or "unnamed"],
+        ["joints", ", ".join(layout_words(str(name)) for name in info["layouts"]) or "unnamed"],
         ["size", f"{info['bytes'] / 1e6:.1f} MB, {info['numbers']} numbers"],
         ["written by", ", ".join(f"{name} {v}" for name, v in (info["written_by"] or {}).items())],
     ]

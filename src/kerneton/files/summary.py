@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.layouts import Layout
+from kerneton.data.layouts import Layout, layout_words
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import find_conventions
 from kerneton.data.validation import common_layout, describe, grouped, layout_difference, missing_joints
@@ -101,7 +101,7 @@ def summarize(data: Iterable[SkeletonSequence]) -> Summary:
     total = sum(s.n_frames * s.n_joints for s in sequences)
     labels = _tally(s.label for s in sequences)
     subjects = _tally(s.subject for s in sequences)
-    layouts = _tally(s.layout.name if s.layout else f"{s.n_joints}, unnamed" for s in sequences)
+    layouts = _tally(layout_words(s.layout.name) if s.layout else f"{s.n_joints}, unnamed" for s in sequences)
     layout = common_layout(sequences)
     conversion = getattr(data, "conversion", None)
     long = [s for s in sequences if s.segments]
