@@ -8,7 +8,9 @@ import pytest
 
 import kerneton
 from kerneton.cli import main
+from kerneton.cli.fit import held_out
 from kerneton.datasets._home import ENVIRONMENT
+from kerneton.files.summary import summarize
 
 
 def put(folder, recordings, *, subjects=True):
@@ -66,3 +68,8 @@ def test_joints_with_names_of_their_own_are_said_in_words(tmp_path, capsys):
     (tmp_path / "a.csv").write_text(table)
     assert main(["info", str(tmp_path)]) == 0
     assert "  joints    with the names in the table\n" in capsys.readouterr().out
+
+
+def test_people_who_are_not_known_are_not_held_out(folders):
+    rare, nobody = (summarize(kerneton.load_folder(folder)) for folder in folders)
+    assert (held_out(rare), held_out(nobody)) == ("subjects", "recordings")

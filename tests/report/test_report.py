@@ -252,8 +252,14 @@ def test_view_and_mirroring_that_were_chosen(report):
     rows = some.variant_table()
     assert [(row["variant"], row["splits"]) for row in rows] == [("free", 1), ("fixed", 2)]
     assert_allclose([row["validation"] for row in rows], [0.8, 0.8])
-    assert "free                               1                             80.0" in str(some)
-    assert "| fixed | 2 | 80.0 |" in some.to_markdown()
+    n = max(s.n_train for s in chosen)
+    assert_allclose([[row["validation_low"], row["validation_high"]] for row in rows], [wilson(0.8, n)] * 2)
+    between = " to ".join(f"{100 * x:.1f}" for x in wilson(0.8, n))
+    assert f"free                               1        80.0  {between}\n" in str(some)
+    assert f"| fixed | 2 | 80.0 | {between} |" in some.to_markdown()
+    for text in (str(some), some.to_markdown()):
+        assert "free: every body is turned to the front; fixed: bodies stay as the camera saw them." in text
+    assert "mirrored:" not in str(some)
     assert json.loads(some.to_json())["variants"] == rows
 
 

@@ -7,7 +7,7 @@ import warnings
 
 from kerneton.cli import Output
 from kerneton.cli._options import all_cores, load_data, load_recordings, make_model, progress_of
-from kerneton.cli.fit import write_model
+from kerneton.cli.fit import held_out, write_model
 from kerneton.exceptions import DataError, ParameterError
 
 
@@ -39,7 +39,7 @@ def fit_spotting(args: argparse.Namespace) -> Output:
     spotter = spotter_of(model)
     figures = spotter.held_out_
     text = (
-        f"{str(summary).splitlines()[0]}\nlearnt {', '.join(spotter.classes_)}; on held-out training subjects: precision "
+        f"{str(summary).splitlines()[0]}\nlearnt {', '.join(spotter.classes_)}; on held-out training {held_out(summary)}: precision "
         f"{figures['precision']:.2f}, recall {figures['recall']:.2f}, F1 {figures['f1']:.2f}"
     )
     facts = {

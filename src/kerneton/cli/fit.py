@@ -27,6 +27,7 @@ from kerneton.exceptions import HeldOutError, ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonDataset
+    from kerneton.files.summary import Summary
     from kerneton.recognize.recognizer import Recognizer
 
 _EXAMPLES = """\
@@ -117,26 +118,31 @@ def run(args: argparse.Namespace) -> Output:
     done = None if data.conversion is None else data.conversion.to_dict()
     model.training_ = training_summary(data) | {"conventions": recording_facts(data) | {"conversion": done}}
     seconds = time.perf_counter() - start
-    held_out = None if model.calibration_ is None else model.calibration_.held_out_
+    figures = None if model.calibration_ is None else model.calibration_.held_out_
     text = f"{str(summary).splitlines()[0]}\n"
-    if held_out is not None:
-        who = "subjects" if len(summary.subjects) > 1 else "recordings"
+    if figures is not None:
+        who = held_out(summary)
         text += (
-            f"held-out {who}: accuracy {held_out['accuracy_nested']:.1%} (95 % interval {100 * held_out['accuracy_low']:.1f} to "
-            f"{100 * held_out['accuracy_high']:.1f}), calibration error {held_out['calibration_error']:.3f}, "
-            f"AUC for unknown actions {held_out['unknown_auc']:.2f} "
+            f"held-out {who}: accuracy {figures['accuracy_nested']:.1%} (95 % interval {100 * figures['accuracy_low']:.1f} to "
+            f"{100 * figures['accuracy_high']:.1f}), calibration error {figures['calibration_error']:.3f}, "
+            f"AUC for unknown actions {figures['unknown_auc']:.2f} "
             "(0.5 is chance)\n"
-            f"known actions of held-out {who} taken for unknown: {held_out['false_alarm']:.1%} "
-            f"(95 % interval {100 * held_out['false_alarm_low']:.1f} to {100 * held_out['false_alarm_high']:.1f})\n"
+            f"known actions of held-out {who} taken for unknown: {figures['false_alarm']:.1%} "
+            f"(95 % interval {100 * figures['false_alarm_low']:.1f} to {100 * figures['false_alarm_high']:.1f})\n"
         )
     facts = {
         "file": args.output,
         "bytes": 0,
         "seconds": seconds,
-        "held_out": held_out,
+        "held_out": figures,
         "data": summary.to_dict(),
     }
     return Output(text.rstrip(), facts, lambda: write_model(model, args, facts))
+
+
+def held_out(summary: Summary) -> str:
+    """What training holds out: people, where there are several."""
+    return "subjects" if len(summary.subjects) > 1 else "recordings"
 
 
 def write_model(model: Recognizer, args: argparse.Namespace, facts: dict[str, Any]) -> None:

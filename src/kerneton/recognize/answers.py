@@ -61,7 +61,7 @@ def described_choice(variant: str | None, scores: Mapping[str, float], mixtures:
     lines = []
     if variant is not None:
         pooled = ", ".join(f"{name or 'as given'} {score:.1%}" for name, score in scores.items())
-        lines.append(f"accuracy on held-out training subjects, pooled over candidates: {pooled}")
+        lines.append(f"accuracy on held-out training recordings, pooled over candidates: {pooled}")
         lines.append(f"chosen: {variant or 'as given'}")
     lines.append(f"{len(mixtures)} candidates averaged:" if len(mixtures) > 1 else "machine:")
     lines += [f"  C={m.C:g}  penalty={m.penalty:g}  {' + '.join(m.shares)}" for m in mixtures]

@@ -97,18 +97,19 @@ def variant_table(report: Report) -> list[dict[str, Any]]:
     """Views and mirroring that the model chose from: how often chosen, and their accuracy on training subjects.
 
     Empty for a model that does not choose. ``validation`` is the mean over splits of the accuracy on training
-    subjects held out in turn, pooled over everything that was tried.
+    recordings held out in turn, pooled over everything that was tried; its interval takes the recordings of the largest
+    split as independent.
     """
-    found = [split.variant_scores for split in report.splits if split.variant_scores]
-    names = dict.fromkeys(name for scores in found for name in scores)
-    return [
-        {
-            "variant": name or "as given",
-            "splits": sum(split.variant == name for split in report.splits),
-            "validation": float(np.mean([scores[name] for scores in found if name in scores])),
-        }
-        for name in names
-    ]
+    found = [(split.variant_scores, split.n_train) for split in report.splits if split.variant_scores]
+    names = dict.fromkeys(name for scores, _ in found for name in scores)
+    rows = []
+    for name in names:
+        share = float(np.mean([scores[name] for scores, _ in found if name in scores]))
+        n = max(n for scores, n in found if name in scores)
+        row = {"variant": name or "as given", "splits": sum(split.variant == name for split in report.splits)}
+        bounds = _bounds("validation", Interval(*intervals.wilson(share, n), n_tests=n))
+        rows.append({**row, "validation": share, **bounds})
+    return rows
 
 
 def calibration_of(report: Report) -> Calibration | None:

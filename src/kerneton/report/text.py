@@ -11,6 +11,13 @@ from kerneton.report.tables import aligned, inline, markdown, percent
 if TYPE_CHECKING:
     from kerneton.report.results import Report
 
+_VARIANTS = {
+    "free": "every body is turned to the front",
+    "fixed": "bodies stay as the camera saw them",
+    "mirrored": "an action and its mirror image are the same",
+    "either order": "it does not matter who of two is the first",
+}
+
 
 def written(text: str, path: str | os.PathLike[str] | None) -> str:
     """The text itself; also written to ``path`` if given."""
@@ -50,6 +57,8 @@ def report_text(report: Report) -> str:
     for rows in (class_rows(report), pair_rows(report), variant_rows(report)):
         if len(rows) > 1:
             lines += ["", aligned(rows)]
+    if note := variant_note(report):
+        lines.append(note)
     lines += ["", "what to do next", *(f"- {step['text']}" for step in report.next_steps())]
     lines += [
         "",
@@ -73,7 +82,11 @@ def report_markdown(report: Report) -> str:
         markdown(split_rows(report)),
         "## Most confused",
         markdown(pair_rows(report)) if report.confused_pairs() else "No mistakes.",
-        *(["## View and mirroring", markdown(variant_rows(report))] if report.variant_table() else []),
+        *(
+            ["## View and mirroring", markdown(variant_rows(report)), variant_note(report)]
+            if report.variant_table()
+            else []
+        ),
         "## Parameters and versions",
         markdown([["", "value"], *([f"`{name}`", f"`{value}`"] for name, value in facts.items())]),
     ]
@@ -117,11 +130,26 @@ def pair_rows(report: Report) -> list[list[str]]:
 
 
 def variant_rows(report: Report) -> list[list[str]]:
-    """How often each variant was chosen, and its accuracy on held-out training subjects."""
-    header = ["view and mirroring", "chosen in splits", "on held-out training subjects %"]
-    return [header] + [
-        [row["variant"], str(row["splits"]), percent(row["validation"])] for row in report.variant_table()
+    """How often each variant was chosen, and its accuracy on held-out training recordings."""
+    return [["view and mirroring", "chosen in splits", "accuracy %", "95 % interval"]] + [
+        [
+            row["variant"],
+            str(row["splits"]),
+            percent(row["validation"]),
+            between(row["validation_low"], row["validation_high"]),
+        ]
+        for row in report.variant_table()
     ]
+
+
+def variant_note(report: Report) -> str:
+    """What the columns and the names of `variant_rows` mean; empty where the model did not choose."""
+    names = " ".join(row["variant"] for row in report.variant_table())
+    if not names:
+        return ""
+    words = "; ".join(f"{name}: {meaning}" for name, meaning in _VARIANTS.items() if name in names)
+    chosen = "In every split, the model chose one of these by its accuracy on recordings held out of the training data"
+    return f"{chosen}; the interval takes these as independent." + (f" {words}." if words else "")
 
 
 def between(low: float | None, high: float | None) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kerneton.data.sequence import SkeletonDataset
 from kerneton.report.page import _charts
 from kerneton.report.page._cells import Cell, per_cent
+from kerneton.report.text import variant_note, variant_rows
 
 if TYPE_CHECKING:
     from kerneton.report.results import Report
@@ -57,15 +58,10 @@ def making_facts(report: Report) -> dict[str, Any]:
         ["Training", f"{times['fit_seconds']:.3g} s in all, {times['fit_seconds'] / n:.3g} s per split"],
         ["Prediction", f"{times['predict_seconds']:.3g} s in all, {per:.3g} ms per recording"],
     ]
-    making += [
-        [
-            f"View and mirroring: {row['variant']}",
-            f"chosen in {row['splits']} of {n} splits, {per_cent(row['validation'])} on held-out training subjects",
-        ]
-        for row in report.variant_table()
-    ]
     return {
         "making": making,
+        "variants": variant_rows(report),
+        "variant_note": variant_note(report),
         "versions": [[name, Cell(value, kind="code")] for name, value in report.versions.items()],
         "parameters": [
             [Cell(name, kind="code"), Cell(value if isinstance(value, str) else repr(value), kind="code")]
