@@ -186,7 +186,7 @@ def test_prediction_moves_in_blocks(model, new, tmp_path, monkeypatch, capsys):
     [
         (["nowhere"], "'nowhere' is neither a folder nor a data set"),
         (["FOLDER", "--set", "sck__order=7"], "order must be one of 1, 2, 3"),
-        (["FOLDER", "--false-alarm", "2"], "false_alarm must be a number in [0, 1)"),
+        (["FOLDER", "--false-alarm", "2"], "--false-alarm must be a number in [0, 1)"),
         (["FOLDER", "--index", "none.csv"], "no such index file"),
     ],
 )

@@ -231,12 +231,15 @@ class Conversion:
     height: float | None = None  # of the body, in metres
     count: int = 0  # recordings
     stated: bool = False  # whether the files themselves state unit and axes
+    votes: tuple[int, int] | None = (
+        None  # recordings that show a flip, of those that show the side of the left
+    )
     others: tuple[Conversion, ...] = ()  # of recordings of other kinds in the same set
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, for JSON; of other kinds only whether there are any."""
         fields = asdict(self) | {"said": list(self.said), "kept": list(self.kept), "mixed": bool(self.others)}
-        del fields["others"]
+        del fields["others"], fields["votes"]
         return fields
 
     @property
@@ -255,13 +258,15 @@ class Conversion:
         if self.up not in (None, "y"):
             notes.append(f"{self.up} was up and became y{self._how('up')}")
         if self.flip:
-            notes.append(f"axes were left-handed and became right-handed{self._how('flip')}")
+            right, n = self.votes or (0, 0)
+            sure = f"detected: {right} of {n} recordings show it" if n > 1 else "detected from the data"
+            notes.append(f"axes were left-handed and became right-handed{self._how('flip', sure, 'no-flip')}")
         return notes
 
-    def _how(self, name: str) -> str:
+    def _how(self, name: str, found: str = "detected from the data", other: str = "") -> str:
         if name in self.said:
             return f" (--{name})"
-        return f" ({'as in training' if name in self.kept else 'detected from the data'}; override with --{name})"
+        return f" ({'as in training' if name in self.kept else found}; override with --{other or name})"
 
 
 def plain_text(value: Any) -> str:

@@ -50,8 +50,7 @@ def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
         ]
         if solid:
             break
-    trunks = [trunk for _, trunk in solid]
-    if not trunks:
+    if not (trunks := [trunk for _, trunk in solid]):
         return Conventions(up=_drawn_up(recordings))
     lengths = [float(np.percentile(np.linalg.norm(trunk, axis=1), 95)) for trunk in trunks]
     length = float(np.median(lengths))
@@ -98,13 +97,13 @@ def to_convention(
     unit = unit or found.unit or kept.unit
     if flip is None and find and up is not None:
         flip = found.mirrored if up == found.up else _mirrored(list(recordings), up)
-    flip = bool(flip)
-    factor = UNITS[unit] if unit is not None else 1.0
+    factor = UNITS[unit or "m"]
     height = None if found.height is None else found.height * factor
-    done = Conversion(unit, up, flip, said, taken, height, len(recordings))
+    votes = _votes(recordings, up) if flip and up and "flip" not in (*said, *taken) else None
+    done = Conversion(unit, up, bool(flip), said, taken, height, len(recordings), votes=votes)
     if factor == 1.0 and up in (None, "y") and not flip:
         return list(recordings), done
-    return [_converted(r, factor, up or "y", flip) for r in recordings], done
+    return [_converted(r, factor, up or "y", bool(flip)) for r in recordings], done
 
 
 def check_convention(unit: str | None, up: str | None) -> None:
@@ -198,8 +197,7 @@ def _trunks(points: np.ndarray, names: Sequence[str], lowest: Sequence[str] = LO
 
 def _axis(trunk: np.ndarray) -> str | None:
     """The axis nearly parallel to a vector; None if there is none."""
-    sizes = np.abs(trunk)
-    axis = int(np.argmax(sizes))
+    axis = int(np.argmax(sizes := np.abs(trunk)))
     if not sizes[axis] > 2 * np.delete(sizes, axis).max():
         return None
     return ("" if trunk[axis] > 0 else "-") + "xyz"[axis]
@@ -211,11 +209,16 @@ def _unit(length: float, sizes: tuple[float, float]) -> str | None:
 
 def _mirrored(recordings: Sequence[SkeletonSequence], up: str) -> bool | None:
     """Whether left joints are on the right of the facing direction; None if too few recordings show it."""
-    votes = [vote for r in recordings if (vote := _side(r, up)) is not None and abs(vote) > _CLEAR]
-    if not votes or len(votes) < 0.2 * len(recordings):
+    wrong, n = _votes(recordings, up)
+    if not n or n < 0.2 * len(recordings):
         return None
-    wrong = sum(vote < 0 for vote in votes) / len(votes)
-    return True if wrong >= _SHARE else False if wrong <= 1 - _SHARE else None
+    return True if wrong >= _SHARE * n else False if wrong <= (1 - _SHARE) * n else None
+
+
+def _votes(recordings: Sequence[SkeletonSequence], up: str) -> tuple[int, int]:
+    """In how many recordings left joints are clearly on the right, and how many show either side clearly."""
+    votes = [vote for r in recordings if (vote := _side(r, up)) is not None and abs(vote) > _CLEAR]
+    return sum(vote < 0 for vote in votes), len(votes)
 
 
 def _side(recording: SkeletonSequence, up: str) -> float | None:
@@ -272,8 +275,7 @@ def settle(
         for i, sequence in zip(members, turned, strict=True):
             sequences[i] = sequence
     done.sort(key=lambda conversion: -conversion.count)
-    alike = {(c.unit, c.up, c.flip) for c in done}
-    if len(alike) == 1:
+    if len({(c.unit, c.up, c.flip) for c in done}) == 1:
         return sequences, dataclasses.replace(done[0], count=len(sequences))
     return sequences, dataclasses.replace(done[0], others=tuple(done[1:]))
 
