@@ -290,18 +290,20 @@ def test_prediction_names_a_misspelt_joint(model, tmp_path, capsys):
     assert "misspelt" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["evaluate", "explain"])
+@pytest.mark.parametrize("command", ["evaluate", "explain", "show"])
 def test_pictures_of_unknown_kinds_are_refused_before_the_work(model, folder, tmp_path, capsys, command):
     target = tmp_path / "why.docx"
     (folder / "wave" / "broken.csv").write_text("head_x,head_y\nnot a number,1\n")
     argv = {
         "evaluate": ["evaluate", str(folder), "--plot", str(target)],
         "explain": ["explain", str(model), str(folder / "wave" / "broken.csv"), "-o", str(target)],
+        "show": ["show", str(folder / "wave" / "broken.csv"), "-o", str(target)],
     }
+    moving = ".gif, .mp4, " if command == "show" else ""
     assert main(argv[command]) == 1
     assert (
         capsys.readouterr().err
-        == f"kerneton: error: {target}: cannot write '.docx'; choose .png, .svg or .pdf\n"
+        == f"kerneton: error: {target}: cannot write '.docx'; choose {moving}.png, .svg or .pdf\n"
     )
 
 

@@ -32,7 +32,7 @@ def add_parser(subparsers: Any) -> None:
         "--output",
         metavar="FILE",
         type=PathTo.ANIMATE,
-        help="file to write (default: the recording's name, as .gif)",
+        help="file to write: .gif, .mp4, .png, .svg or .pdf (default: the recording's name, as .gif)",
     )
     parser.add_argument(
         "--poses",
