@@ -7,7 +7,7 @@ import re
 import pytest
 
 import kerneton
-from kerneton.cli import main
+from kerneton.cli import build_parser, main
 from kerneton.cli.fit import held_out
 from kerneton.datasets._home import ENVIRONMENT
 from kerneton.files.summary import summarize
@@ -73,3 +73,11 @@ def test_joints_with_names_of_their_own_are_said_in_words(tmp_path, capsys):
 def test_people_who_are_not_known_are_not_held_out(folders):
     rare, nobody = (summarize(kerneton.load_folder(folder)) for folder in folders)
     assert (held_out(rare), held_out(nobody)) == ("subjects", "recordings")
+
+
+@pytest.mark.parametrize("width", range(60, 130, 7))
+def test_no_line_of_help_ends_within_a_name(width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    (commands,) = [a.choices for a in build_parser()._actions if isinstance(a.choices, dict)]
+    for parser in commands.values():
+        assert not re.search(r"\w-\n", parser.format_help().partition("examples:")[0])

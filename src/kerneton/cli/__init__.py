@@ -16,6 +16,7 @@ import os
 import re
 import shlex
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -33,8 +34,7 @@ _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 UNITS = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "in": "inches", "ft": "feet"}
 
 COMMANDS = (
-    *("demo", "studio", "info", "show", "convert", "cut"),
-    *("spot", "watch"),
+    *("demo", "studio", "info", "show", "convert", "cut", "spot", "watch"),
     *("fit", "predict", "explain", "evaluate", "reproduce", "bench"),
 )  # modules of this package, in the order in which help lists them
 
@@ -55,7 +55,7 @@ def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
         prog="kerneton",
         description="Teach a computer an action from a handful of skeleton recordings.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -91,12 +91,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KernetonError as error:
         from kerneton.cli._settings import in_options
 
-        return _fail(in_options(str(error), vars(args).keys() - {*_INPUTS}))
+        return _complain("error", in_options(str(error), vars(args).keys() - {*_INPUTS}))
     except BrokenPipeError:  # the reader of our output went away, as in kerneton info | head -1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else error)
+        return _complain("error", f"{error.filename}: {error.strerror}" if error.filename else error)
     except KeyboardInterrupt:
         print("\nkerneton: interrupted", file=sys.stderr)
         return 130
@@ -136,13 +136,14 @@ def _warn(message: Warning | str, *_: object) -> None:
     _complain("warning", message)
 
 
-def _fail(error: object) -> int:
-    _complain("error", error)
+def _complain(kind: str, message: object) -> int:
+    print(f"kerneton: {kind}:", printable(" ".join(str(message).split()), sys.stderr), file=sys.stderr)
     return 1
 
 
-def _complain(kind: str, message: object) -> None:
-    print(f"kerneton: {kind}:", printable(" ".join(str(message).split()), sys.stderr), file=sys.stderr)
+class _Help(argparse.RawDescriptionHelpFormatter):
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)  # names stay whole
 
 
 class _Version(argparse.Action):
@@ -173,7 +174,7 @@ def add_command(
         help=help,
         description=help[0].upper() + help[1:] + ".",
         epilog=f"examples:\n{examples.rstrip()}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     shown = "write the result as JSON to FILE (- for the screen)"
     parser.add_argument("--json", metavar="FILE", type=PathTo.WRITE, help=shown)

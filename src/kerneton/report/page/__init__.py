@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import time
 from collections.abc import Iterable
 from functools import cache
@@ -16,7 +17,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.data.validation import as_dataset
@@ -112,8 +113,17 @@ def environment() -> jinja2.Environment:
         finalize=_cut,
         trim_blocks=True,
     )
-    made.filters.update(percent=percent, per_cent=per_cent)
+    made.filters.update(percent=percent, per_cent=per_cent, unbroken=_unbroken)
     return made
+
+
+def _unbroken(text: str) -> Markup:
+    """Text in which no line ends within the name of an option.
+
+    >>> _unbroken("override with --no-flip")
+    Markup('override with <span class="range">--no-flip</span>')
+    """
+    return Markup(re.sub(r"--\w[\w-]*", r'<span class="range">\g<0></span>', str(escape(_cut(text)))))
 
 
 def _cut(value: Any) -> Any:
