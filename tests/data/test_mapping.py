@@ -129,3 +129,12 @@ def test_part_of_two_bodies_is_of_two_bodies():
     part = sub_layout(both, ["hip_center_1", "left_hand_1", "hip_center_2", "left_hand_2"])
     assert part.bodies == ((0, 1), (2, 3))
     assert part.roots == (0, 2)
+
+
+def test_stand_ins_of_two_bodies_are_those_of_one():
+    source, target = (pair_layout(one, one) for one in (LAYOUTS["openni15"], FLORENCE_15))
+    sequence = recording(source)
+    mapped = map_layout(sequence, target)
+    for number in (1, 2):
+        wrist, hand = (f"left_{joint}_{number}" for joint in ("wrist", "hand"))
+        assert_allclose(mapped.joints[:, target.index(wrist)], sequence.joints[:, source.index(hand)])

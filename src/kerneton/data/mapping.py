@@ -98,6 +98,8 @@ def source_joints(source: Layout, target: Layout, *, aliases: bool = True) -> li
     >>> from kerneton.data.layouts import COCO_17
     >>> source_joints(COCO_17, Layout("few", ["nose", "hip_center", "left_hand", "clip"]))
     [[0], [11, 12], [9], []]
+    >>> source_joints(Layout("pair", ["left_hand_1", "left_hand_2"]), Layout("pair", ["left_wrist_2"]))
+    [[1]]
     """
     position = {joint: i for i, joint in enumerate(source.joints)}
     sources = []
@@ -111,6 +113,9 @@ def _candidates(joint: str, aliases: bool) -> Iterable[tuple[str, ...]]:
     yield (joint,)
     if aliases:
         yield from ALIASES.get(joint, ())
+        part, _, number = joint.rpartition("_")
+        if number in ("1", "2"):  # of two bodies
+            yield from (tuple(f"{name}_{number}" for name in names) for names in _candidates(part, aliases))
         side, _, part = joint.partition("_")
         if side in ("left", "right"):
             for names in ALIASES.get(f"*_{part}", ()):

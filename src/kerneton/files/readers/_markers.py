@@ -7,32 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import turn_up, vertical_axis
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._names import joint_names, layout_of_names
 from kerneton.files.readers._text import shorten
 from kerneton.files.readers._values import check_values
-
-_AXIS = ("neck", "shoulder_center", "chest", "spine", "spine_lower", "hip_center")
-_PARENTS = {
-    **{joint: _AXIS[i + 1 :] for i, joint in reversed(list(enumerate(_AXIS)))},
-    "head": _AXIS,
-    "nose": ("head", "neck"),
-    "collar": _AXIS,
-    "shoulder": ("collar", *_AXIS),
-    "elbow": ("shoulder",),
-    "wrist": ("elbow",),
-    "hand": ("wrist", "elbow"),
-    "hip": _AXIS[::-1],
-    "knee": ("hip",),
-    "ankle": ("knee",),
-    "heel": ("ankle", "knee"),
-    "foot": ("ankle", "knee"),
-    "big_toe": ("foot", "ankle"),
-    "small_toe": ("big_toe",),
-}
 
 _UNITS = {
     **dict.fromkeys(("m", "meters", "metres", "meter", "metre"), 1.0),
@@ -84,21 +64,3 @@ def marker_sequence(
         name=path.stem,
         fps=fps,
     )
-
-
-def marker_layout(name: str, joints: Sequence[str]) -> Layout:
-    """A layout for bare points, with bones between the joints whose names are known.
-
-    >>> layout = marker_layout("trc", ["left_elbow", "left_shoulder", "left_wrist", "clip"])
-    >>> [(layout.joints[a], layout.joints[b]) for a, b in layout.bones]
-    [('left_shoulder', 'left_elbow'), ('left_elbow', 'left_wrist')]
-    """
-    present = set(joints)
-    bones = []
-    for child, parents in _PARENTS.items():
-        for side in ("left_", "right_", ""):
-            candidates = (name for parent in parents for name in (side + parent, parent))
-            found = next((name for name in candidates if name in present), None)
-            if found is not None and side + child in present:
-                bones.append((found, side + child))
-    return Layout(name, joints, bones=bones, root="hip_center" if "hip_center" in present else None)

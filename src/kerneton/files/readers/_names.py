@@ -6,13 +6,15 @@ what it is called elsewhere. The first spelling that the file holds is taken, so
 bone where ``LeftArm`` stands beside it (MotionBuilder, Mixamo) and the shoulder where it does not. Sides are
 recognised as ``Left``, ``L``, ``_l``, ``.L`` before or after the name, and as a single leading letter where the
 file also holds the other side (``lfemur`` with ``rfemur``) or the rest is a known marker or bone (``LKNE``).
-Prefixes of rigs (``mixamorig:``, ``Bip01``, ``ValveBiped``) are dropped. All other names are kept, in lower case
-with underscores and the side first.
+A hand is a hand and a foot a foot where ``elbow`` and ``knee`` stand beside them, a wrist and an ankle where ``ForeArm`` and
+``Leg`` do. Prefixes of rigs (``mixamorig:``, ``Bip01``, ``ValveBiped``) and a first word that all names share (``XN_SKEL_``) are
+dropped. All other names are kept, in lower case with underscores and the side first.
 """
 
 from __future__ import annotations
 
 import difflib
+import functools
 import itertools
 import re
 import unicodedata
@@ -26,8 +28,18 @@ from kerneton.exceptions import DataError, ParameterError
 Spellings = Mapping[str, tuple[str, ...]]
 # Each row: our name, then its spellings elsewhere, the most telling first.
 SIDED = {
-    "shoulder": ("arm", "uparm", "upperarm", "humerus", "shoulder", "shoulderjoint", "sho", "acromion"),
-    "collar": ("shoulder", "collar", "clavicle", "collarbone", "clav"),
+    "shoulder": (
+        "arm",
+        "uparm",
+        "upperarm",
+        "humerus",
+        "shoulder",
+        "shoulderjoint",
+        "sho",
+        "shldr",
+        "acromion",
+    ),
+    "collar": ("shoulder", "collar", "clavicle", "collarbone", "clav", "thorax"),
     "elbow": ("elbow", "forearm", "lowarm", "lowerarm", "radius", "elb", "elbowjoint"),
     "wrist": ("wrist", "hand", "wristjoint", "wri"),
     "hand": ("hand",),
@@ -39,11 +51,11 @@ SIDED = {
 }
 CENTRAL = {
     "hip_center": ("hips", "pelvis", "hip", "midhip", "hipcenter", "hipscenter", "root", "bip1", "spinebase"),
-    "spine": ("spinemid", "spinenavel", "spinenaval"),
+    "spine": ("spinemid", "spinemiddle", "spinenavel", "spinenaval"),
     "chest": ("spinechest",),
-    "shoulder_center": ("spineshoulder",),
-    "neck": ("neck", "lowerneck", "neck1"),
-    "head": ("head",),
+    "shoulder_center": ("spineshoulder", "thorax"),
+    "neck": ("neck", "lowerneck", "neck1", "upperneck", "neckneck", "necknose"),
+    "head": ("head", "headtop"),
 }
 # Joints of the trunk from the pelvis up; how many there are decides which of ours they are.
 TRUNK = ("lowerback", "abdomen", "torso", "spine", "spine1", "spine2", "spine3")
@@ -56,12 +68,8 @@ _LETTERED = {  # Plug-in Gait markers and ASF bones, which are known with one le
     *("fhd", "bhd", "sho", "elb", "wra", "wrb", "fin", "asi", "psi", "kne", "ank", "hee", "toe"),
     *("clavicle", "humerus", "radius", "hipjoint", "femur", "tibia"),
 }
-_PERSON = r"(p|person|body|skeleton|player|subject|actor)?[_ -]?(?P<n>[12])"
-_BODY = (  # names of joints of two bodies: person1_head, P2.Head, head_2
-    re.compile(rf"{_PERSON}[_ .:-]+(?P<joint>.+)", re.IGNORECASE),
-    re.compile(rf"(?P<joint>.+?)[_ .:-]+{_PERSON}", re.IGNORECASE),
-)
-_CENTRES = {"head", "neck", "torso", "spine", "hips", "pelvis", "root", "hip_center", "palm", "wrist"}
+_NAMED_AFTER = {"wrist": "elbow", "ankle": "knee"}
+_OF_THE = re.compile(r"(\w+?)[ _]of[ _]the[ _](.+)", re.IGNORECASE)  # tip of the left hand
 _OURS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _VOCABULARY = {joint for layout in LAYOUTS.values() for joint in layout.joints}
 
@@ -76,17 +84,29 @@ def joint_names(raw: Sequence[str], *, ends: tuple[Spellings, Spellings] | None 
     >>> joint_names(["root", "lfemur", "rfemur", "Prop 1"], ends=({"knee": ("femur",)}, {"hip_center": ("root",)}))
     ['hip_center', 'left_knee', 'right_knee', 'prop1']
     """
+    if not ends and _VOCABULARY.issuperset(raw):
+        return _unique(raw)
+    from kerneton.files.readers._people import both_hands, two_bodies, without_prefix
+
     if (bodies := two_bodies(raw)) is not None:
         return [f"{joint}_{n}" for n, body in enumerate(bodies, 1) for joint in joint_names(body, ends=ends)]
+    raw = raw if ends else without_prefix(raw, _known_words())
+    split = _sides([_tokens(name) for name in raw])
+    if (hands := both_hands([(side, "_".join(_words(core))) for side, core in split])) is not None:
+        return hands
     if any(name.startswith("left_") for name in raw) and not any(_foreign(name) for name in raw):
         return _unique(raw)  # the file already uses our names
-    split = _sides([_tokens(name) for name in raw])
     sided, central = ends or (SIDED, CENTRAL)
     known: dict[tuple[str, str], str] = {}
     for side in ("left", "right", ""):
         cores = {"".join(core) for where, core in split if where == side}
         for ours, spellings in (sided if side else central).items():
-            found = next((s for s in spellings if s in cores and (side, s) not in known), None)
+            taken = {s for where, s in known if where == side}
+            if (
+                _NAMED_AFTER.get(ours) in cores
+            ):  # joints named after themselves: a hand is no wrist, a foot no ankle
+                taken |= {"hand", "foot"}
+            found = next((s for s in spellings if s in cores - taken), None)
             if found is not None:
                 known[side, found] = f"{side}_{ours}" if side else ours
         if not side and not ends:
@@ -98,8 +118,19 @@ def joint_names(raw: Sequence[str], *, ends: tuple[Spellings, Spellings] | None 
     return _unique(names)
 
 
+@functools.cache
+def _known_words() -> frozenset[str]:
+    """Every name and spelling of a joint, in lower case and without anything between the words."""
+    sided = itertools.chain(SIDED, *SIDED.values())
+    words = [side + part.replace("_", "") for part in sided for side in ("left", "right", "l", "r")]
+    ours = (joint.replace("_", "") for joint in (*_VOCABULARY, *CENTRAL))
+    return frozenset([*words, *itertools.chain(*CENTRAL.values()), *TRUNK, *ours])
+
+
 def _foreign(name: str) -> bool:
     """Whether a name is not ours, but a spelling of one of ours, or not written like ours."""
+    if name.endswith(("_left", "_right")) or "_of_the_" in name:
+        return True
     side, _, part = name.partition("_")
     sided = side in ("left", "right") and bool(part)
     core = (part if sided else name).replace("_", "")
@@ -107,26 +138,14 @@ def _foreign(name: str) -> bool:
     return not _OURS.fullmatch(name) or (core in spellings and name not in _VOCABULARY)
 
 
-def two_bodies(raw: Sequence[str]) -> list[list[str]] | None:
-    """The joints of two numbered bodies, all of the first before those of the second; None for one body.
-
-    >>> two_bodies(["P1_Head", "P1_Hand", "P2_Head", "P2_Hand"]), two_bodies(["head_1", "neck_1", "head_2", "neck_2"])
-    ([['Head', 'Hand'], ['Head', 'Hand']], [['head', 'neck'], ['head', 'neck']])
-    >>> two_bodies(["thumb_1", "index_1", "thumb_2", "index_2"])
-    """
-    for pattern in _BODY:
-        found = [pattern.fullmatch(name) for name in raw]
-        parts = [[match["joint"] for match in found if match and match["n"] == n] for n in "12"]
-        order = "".join(match["n"] for match in found if match)
-        half = len(raw) // 2
-        whole = any(joint.lower() in _CENTRES for joint in parts[0])  # else these may be two rows of knuckles
-        if whole and half > 1 and parts[0] == parts[1] and order == "1" * half + "2" * half:
-            return parts
-    return None
-
-
 def _trunk(cores: set[str]) -> Iterator[tuple[str, str]]:
     found = [core for core in TRUNK if core in cores]
+    if found == ["spine"] and cores & {
+        "spinemid",
+        "spinemiddle",
+    }:  # NTU's list: the joint between the shoulders
+        found, cores = [], cores | {"spineshoulder"}
+        yield "spine", "shoulder_center"
     ours = ["spine"] if len(found) == 1 else ["spine_lower", "spine", "chest"]
     if len(found) == 2 and "chest" not in cores:
         ours = ["spine", "chest"]
@@ -135,6 +154,7 @@ def _trunk(cores: set[str]) -> Iterator[tuple[str, str]]:
 
 def _tokens(name: str) -> list[str]:
     name = unicodedata.normalize("NFC", name.rpartition(":")[2])
+    name = _OF_THE.sub(r"\2 \1", name)
     tokens = [token.lower() for token in _TOKEN.findall(name)]
     while any(token.isalpha() for token in tokens[1:]) and (tokens[0] in _RIG or tokens[0].isdigit()):
         tokens.pop(0)
@@ -221,26 +241,17 @@ def named_layout(layout: Layout | str | None) -> Layout | None:
 
 
 def layout_of_names(name: str, joints: Sequence[str]) -> Layout:
-    """A known layout with these joints, its bones where the order differs or some joints lack, or a new one.
+    """A known layout with these joints, or one whose bones follow from their names.
 
     >>> layout_of_names("table", ["head", "neck", "clip"]).bones
     ((1, 0),)
     """
-    if (bodies := two_bodies(joints)) is not None:
-        from kerneton.data.bodies import pair_layout
+    for layout in LAYOUTS.values():
+        if layout.joints == tuple(joints):
+            return layout
+    from kerneton.files.readers._bones import other_layout
 
-        return pair_layout(*(layout_of_names(name, body) for body in bodies))
-    whole = [layout for layout in LAYOUTS.values() if layout.joints == tuple(joints)]
-    if whole:
-        return whole[0]
-    holders = [layout for layout in LAYOUTS.values() if set(joints) <= set(layout.joints)]
-    if not holders:
-        from kerneton.files.readers._markers import marker_layout
-
-        return marker_layout(name, list(joints))
-    from kerneton.data.mapping import sub_layout
-
-    return sub_layout(min(holders, key=lambda layout: len(layout.joints)), joints, name=name)
+    return other_layout(name, joints)
 
 
 class Renaming(dict[str, str]):

@@ -21,6 +21,7 @@ import numpy as np
 from kerneton.data.layouts import ARM, COCO_17, LEG, Layout, sides
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
+from kerneton.files.readers._bones import named_bones
 from kerneton.files.readers._keypoints import (
     COPIES,
     LOG,
@@ -32,7 +33,6 @@ from kerneton.files.readers._keypoints import (
     number_array,
     picture_sequence,
 )
-from kerneton.files.readers._markers import marker_layout
 from kerneton.files.readers._names import joint_names
 from kerneton.files.readers._text import MAX_JOINTS, shorten
 from kerneton.files.readers._values import check_room
@@ -42,7 +42,7 @@ _BEGIN_WITH_COCO = {26, 133, 136}  # numbers of keypoints of Halpe, COCO whole b
 _FRAME_KEYS = ("image_id", "frame_id", "frame", "image", "image_name", "file_name")
 _TRACK_KEYS = ("track_id", "person_id", "idx")
 
-CROWDPOSE_14 = marker_layout("crowdpose14", [*sides(*ARM[:3], *LEG[:3]), "head", "neck"])
+CROWDPOSE_14 = named_bones("crowdpose14", [*sides(*ARM[:3], *LEG[:3]), "head", "neck"])
 
 Found = tuple[Any, Any, np.ndarray]  # frame, track, keypoints (J, 4)
 
@@ -177,7 +177,7 @@ def _declared(path: Path, document: dict[str, Any]) -> Layout:
     joints = joint_names(names)
     if tuple(joints[:17]) == COCO_17.joints:
         return COCO_17
-    return marker_layout(f"coco{len(joints)}", joints)
+    return named_bones(f"coco{len(joints)}", joints)
 
 
 def _one_person(path: Path, n_frames: int, found: list[Found], layout: Layout) -> np.ndarray:

@@ -1,0 +1,206 @@
+"""Joint names of two bodies, of a prefix that all share, and of a hand, as other programs write them."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from kerneton.data.layout import other_side
+from kerneton.data.layouts import HAND_21
+
+_LOG = logging.getLogger("kerneton.files.readers")
+_NUMBERED = re.compile(
+    r"(p|person|people|body|skeleton|skel|player|subject|actor|user|id|track|dancer)?[_ -]?\d{1,2}",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(r"[_ .:/-]+")
+_CENTRES = {"head", "neck", "torso", "spine", "hips", "pelvis", "root", "hip_center", "palm", "wrist", "nose"}
+# What stands before or after the names of joints and distinguishes no persons: axes, places, cameras, kinds of values.
+_NO_PERSONS = {
+    *("x", "y", "z", "l", "r", "left", "right", "front", "back", "top", "bottom", "upper", "lower", "up", "down"),
+    *("inner", "outer", "medial", "lateral", "in", "out", "start", "end", "base", "tip", "proximal", "distal"),
+    *("world", "image", "screen", "local", "global", "depth", "color", "colour", "raw", "smooth", "filtered"),
+    *("cam", "camera", "view", "sensor", "kinect", "pos", "rot", "vel", "pred", "true"),
+}  # fmt: skip
+_FINGERS = {
+    "thumb": ("thumb", "thm", "tmb"),
+    "index": ("index", "idx", "ind", "fore", "pointer"),
+    "middle": ("middle", "mid"),
+    "ring": ("ring", "rng"),
+    "pinky": ("pinky", "pky", "pnk", "pinkie", "little"),
+}
+_PARTS = (  # of a finger, from the wrist to the tip, in several ways of naming
+    *("0", "metacarpal", "cmc", "base", "mcp", "proximal", "1", "a", "pip", "intermediate", "2", "b"),
+    *("ip", "3", "c", "dip", "distal", "4", "d", "tip", "end", "5"),
+)
+_FINGER = re.compile(
+    rf"(?:hand_?)?({'|'.join(word for words in _FINGERS.values() for word in words)})(?:_?finger)?_?({'|'.join(_PARTS)})"
+)
+
+
+class Bodies(NamedTuple):
+    """What distinguishes two bodies, before or after the same joint names, and the positions of each one's joints."""
+
+    tags: list[str]
+    joints: list[str]
+    places: list[list[int]]
+
+
+def body_columns(names: Sequence[str]) -> Bodies | None:
+    """The two bodies whose joints have these names; None for one body.
+
+    There must be a joint on the axis of a body, and one with a left and a right, unless numbered persons stand one after
+    the other. The second body has the order of the first.
+
+    >>> body_columns(["P1_Head", "P1_Hand", "P2_Hand", "P2_Head"])
+    Bodies(tags=['P1', 'P2'], joints=['Head', 'Hand'], places=[[0, 1], [3, 2]])
+    >>> body_columns([f"{joint}-{who}" for joint in ("head", "left_toe", "right_toe") for who in ("anna", "bert")]).places
+    [[0, 2, 4], [1, 3, 5]]
+    >>> body_columns(["left_hand_wrist", "left_hand_tip", "right_hand_wrist", "right_hand_tip"])
+    >>> body_columns(["thumb_1", "index_1", "thumb_2", "index_2"])
+    """
+    if len(names) < 4 or len(names) % 2:
+        return None
+    cuts = [[found.span() for found in _BREAK.finditer(name)] for name in names]
+    for nth in (0, 1, -1, -2):  # the tag is the first word, the first two, the last, or the last two
+        places: dict[str, dict[str, int]] = {}
+        for i, (name, breaks) in enumerate(zip(names, cuts, strict=True)):
+            if len(breaks) < (nth + 1 if nth >= 0 else -nth):
+                break
+            parts = name[: breaks[nth][0]], name[breaks[nth][1] :]
+            tag, joint = parts if nth >= 0 else parts[::-1]
+            if not tag or not joint or (len(places) == 2 and tag not in places):
+                break
+            places.setdefault(tag, {})[joint] = i
+        else:
+            tags = list(places)
+            if len(tags) == 2 and _are_bodies(tags, [list(own) for own in places.values()], names):
+                tags = sorted(tags) if all(map(_NUMBERED.fullmatch, tags)) else tags
+                joints = list(places[tags[0]])
+                return Bodies(tags, joints, [[places[tag][joint] for joint in joints] for tag in tags])
+    return None
+
+
+def _are_bodies(tags: Sequence[str], bodies: Sequence[list[str]], names: Sequence[str]) -> bool:
+    first, second = bodies
+    if set(first) != set(second) or not 2 <= len(first) == len(names) // 2:
+        return False
+    words = {re.sub(r"\d+", "", word) for tag in tags for word in _BREAK.split(tag.lower())}
+    if words & _NO_PERSONS or any(twin == tags[1] for twin, _ in other_side(tags[0])):
+        return False
+    from kerneton.files.readers._names import joint_names
+
+    ours = joint_names(first)
+    if not _CENTRES & {*ours, *map(str.lower, first)}:
+        return False
+    sided = any(name.startswith("left_") and name.replace("left", "right", 1) in ours for name in ours)
+    numbered = all(map(_NUMBERED.fullmatch, tags))
+    apart = all(tags[0] in name for name in names[: len(first)])
+    return sided or (numbered and apart) or set(ours) == set(HAND_21.joints)
+
+
+def two_bodies(names: Sequence[str]) -> list[list[str]] | None:
+    """The joints of two bodies, if all of the first stand before those of the second; None otherwise.
+
+    >>> two_bodies(["head_1", "neck_1", "head_2", "neck_2"])
+    [['head', 'neck'], ['head', 'neck']]
+    """
+    found = body_columns(names)
+    if found is None or [*found.places[0], *found.places[1]] != list(range(len(names))):
+        return None
+    return [found.joints, found.joints]
+
+
+def together(names: Sequence[str]) -> list[int] | None:
+    """The order of columns in which those of the first body come before those of the second; None for one body.
+
+    What the names were taken for is logged, unless they are Kerneton's own: head_1, head_2.
+    """
+    found = body_columns(names)
+    if found is None:
+        return None
+    if found.tags != ["1", "2"]:
+        one, two = map(repr, found.tags)
+        _say(
+            f"joints of {one} and joints of {two} were read as two bodies of {len(found.joints)} joints each"
+        )
+    return [*found.places[0], *found.places[1]]
+
+
+@functools.cache  # once is enough
+def _say(message: str) -> None:
+    _LOG.warning(message)
+
+
+def without_prefix(names: Sequence[str], known: Collection[str]) -> list[str]:
+    """Names without one or two words before them that all share, if more of them are then known.
+
+    ``known`` are joints in lower case without anything between words.
+
+    >>> without_prefix(["XN_SKEL_HEAD", "XN_SKEL_LEFT_HAND"], {"head", "lefthand"})
+    ['HEAD', 'LEFT_HAND']
+    """
+
+    def count(some: Sequence[str]) -> int:
+        return sum(_BREAK.sub("", name.lower()) in known for name in some)
+
+    tried = [list(names)]
+    for n_words in (1, 2):
+        cut = [_BREAK.split(name, maxsplit=n_words) for name in names]
+        if all(len(words) > n_words for words in cut) and len({tuple(words[:-1]) for words in cut}) == 1:
+            tried.append([words[-1] for words in cut])
+    return max(tried, key=count)
+
+
+def finger_part(core: str) -> tuple[str, int] | None:
+    """The finger that a joint belongs to and its rank from the wrist outwards.
+
+    >>> finger_part("index_finger_mcp"), finger_part("hand_pinky2"), finger_part("thumb")
+    (('index', 4), ('pinky', 10), None)
+    """
+    found = _FINGER.fullmatch(core)
+    if found is None:
+        return None
+    finger = next(finger for finger, words in _FINGERS.items() if found[1] in words)
+    return finger, _PARTS.index(found[2])
+
+
+def hand_names(cores: Sequence[str]) -> list[str] | None:
+    """The names of `hand21` for a wrist and five fingers of four joints, however they are named; None for anything else.
+
+    >>> words = ["wrist", *(f"{finger}_{i}" for finger in ("thumb", "idx", "mid", "rng", "pky") for i in range(4))]
+    >>> hand_names(words)[:6]
+    ['wrist', 'thumb_cmc', 'thumb_mcp', 'thumb_ip', 'thumb_tip', 'index_mcp']
+    """
+    parts = [finger_part(core) for core in cores]
+    bases = [core for core, part in zip(cores, parts, strict=True) if part is None]
+    fingers = {
+        finger: sorted(part[1] for part in parts if part is not None and part[0] == finger)
+        for finger in _FINGERS
+    }
+    if len(bases) != 1 or bases[0] not in ("wrist", "hand", "root", "hand_wrist", "hand_root", "carpus"):
+        return None
+    if any(len(set(ranks)) != 4 or len(ranks) != 4 for ranks in fingers.values()):
+        return None
+    place = {finger: 1 + 4 * i for i, finger in enumerate(_FINGERS)}
+    return [
+        HAND_21.joints[0 if part is None else place[part[0]] + fingers[part[0]].index(part[1])]
+        for part in parts
+    ]
+
+
+def both_hands(joints: Sequence[tuple[str, str]]) -> list[str] | None:
+    """The names of `hand21` for (side, name) of the joints of one hand, without its side, or of a left and a right one.
+
+    >>> both_hands([("left", joint) for joint in HAND_21.joints])[0]
+    'wrist'
+    """
+    sides = dict.fromkeys(side for side, _ in joints)
+    hands = {side: hand_names([name for where, name in joints if where == side]) for side in sides}
+    if None in hands.values() or (len(sides) > 1 and set(sides) != {"left", "right"}):
+        return None
+    names = {side: iter(found or ()) for side, found in hands.items()}
+    return [f"{side}_{next(names[side])}" if len(sides) > 1 else next(names[side]) for side, _ in joints]
