@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from kerneton.data.layouts import Layout
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._text import MAX_JOINTS, parse, shorten
+from kerneton.files.readers._text import MAX_JOINTS, number, parse, shorten
 
 _CONFIDENCE = "confidence|conf|c|score|visibility|vis|v|likelihood|presence|probability"
 ROLES = {
@@ -25,7 +26,11 @@ ROLES = {
     },
     "joint": {"joint", "joint_name", "jointname", "landmark", "keypoint", "marker", "bodypart", "joint_id"},
     "label": {"label", "action", "activity", "class", "gesture"},
-    "subject": {"subject", "person", "actor", "participant", "subject_id", "user"},
+    "subject": {"subject", "actor", "participant", "subject_id", "user"},
+    "body": {
+        *("person", "person_id", "body", "body_id", "skeleton", "skeleton_id", "track", "track_id"),
+        *("tracking_id", "player"),
+    },
     "recording": {"recording", "sequence", "clip", "video", "take", "trial", "sample"},
 }
 _AFTER = re.compile(rf"(.+?)[_.:/\s-]+\(?([xyz]|{_CONFIDENCE})\)?", re.IGNORECASE)
@@ -47,6 +52,9 @@ _LOOSE = (  # other ways to write head_x: head[x], head_px, head_x_pos, head_tra
     (re.compile(rf"[_.:/\s-]({_WORDS})[_.:/\s-]?([xyz])$", re.IGNORECASE), r"_\2"),
     (re.compile(rf"^({_WORDS}|[pt])[_.:/\s-]*([xyz])(?![a-z])", re.IGNORECASE), r"\2"),
 )
+_CLOCK = re.compile(
+    r"(?:(\d{4})-(\d\d)-(\d\d)[T ]+)?(\d{1,2}):(\d\d):(\d\d(?:[.,]\d+)?)(?:Z|[+-]\d\d:?\d\d)?"
+)
 _MAX_NAME, _MAX_COLUMNS, _MAX_HEADER_ROWS = 200, 20_000, 4
 _AXES = ("x", "y", "z", "c")
 
@@ -59,6 +67,7 @@ class Columns:
     roles: dict[str, int] = field(default_factory=dict)
     joints: dict[str, list[int]] = field(default_factory=dict)  # wide: x, y, z, confidence of each joint
     point: list[int] = field(default_factory=list)  # long: x, y, z, confidence of the row's joint
+    cells: Sequence[str] = field(default=(), repr=False)  # the header
 
     @cached_property
     def places(self) -> list[tuple[int, float]]:
@@ -80,13 +89,14 @@ def parse_header(cells: Sequence[str], where: str) -> Columns:
     columns = _columns(cells, where)
     if not columns.joints and not columns.point:  # only then, since head_px may stand beside head_x
         columns = _columns(_loosened(cells), where)
+        columns.cells = cells  # as the file writes them
     if not columns.point:
         _check_joints(columns, where, cells)
     return columns
 
 
 def _columns(cells: Sequence[str], where: str) -> Columns:
-    columns = Columns(len(cells))
+    columns = Columns(len(cells), cells=cells)
     bare = [-1, -1, -1, -1]
     for i, cell in enumerate(cells):
         name = _UNIT.sub("", cell.strip().strip("\"'").strip())
@@ -254,3 +264,19 @@ def rename(cells: Sequence[str], names: Sequence[str] | Mapping[str, str], where
     if len(names) != len(cells):
         raise FormatError(f"{where}: {len(names)} columns are named, the file has {len(cells)}")
     return list(names)
+
+
+def seconds(cells: Sequence[str], i: int, path: Path, line: int) -> float:
+    """The time in one cell of a row: a number, or a clock time, with or without a date, in seconds."""
+    found = _CLOCK.fullmatch(cells[i].strip().strip('"'))
+    if found is None:
+        return number(cells, i, path, line)
+    days = 0
+    if found[1]:
+        try:
+            days = (
+                datetime.date(int(found[1]), int(found[2]), int(found[3])).toordinal() % 1000
+            )  # keeps digits
+        except ValueError as error:
+            raise FormatError(f"{path}, line {line}, column {i + 1}: no such date as {found[0]!r}") from error
+    return ((24 * days + int(found[4])) * 60 + int(found[5])) * 60 + float(found[6].replace(",", "."))

@@ -71,7 +71,7 @@ _LETTERED = {  # Plug-in Gait markers and ASF bones, which are known with one le
 _NAMED_AFTER = {"wrist": "elbow", "ankle": "knee"}
 _OF_THE = re.compile(r"(\w+?)[ _]of[ _]the[ _](.+)", re.IGNORECASE)  # tip of the left hand
 _OURS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-_VOCABULARY = {joint for layout in LAYOUTS.values() for joint in layout.joints}
+VOCABULARY = {joint for layout in LAYOUTS.values() for joint in layout.joints}
 
 
 def joint_names(raw: Sequence[str], *, ends: tuple[Spellings, Spellings] | None = None) -> list[str]:
@@ -84,7 +84,7 @@ def joint_names(raw: Sequence[str], *, ends: tuple[Spellings, Spellings] | None 
     >>> joint_names(["root", "lfemur", "rfemur", "Prop 1"], ends=({"knee": ("femur",)}, {"hip_center": ("root",)}))
     ['hip_center', 'left_knee', 'right_knee', 'prop1']
     """
-    if not ends and _VOCABULARY.issuperset(raw):
+    if not ends and VOCABULARY.issuperset(raw):
         return _unique(raw)
     from kerneton.files.readers._people import both_hands, two_bodies, without_prefix
 
@@ -123,7 +123,7 @@ def _known_words() -> frozenset[str]:
     """Every name and spelling of a joint, in lower case and without anything between the words."""
     sided = itertools.chain(SIDED, *SIDED.values())
     words = [side + part.replace("_", "") for part in sided for side in ("left", "right", "l", "r")]
-    ours = (joint.replace("_", "") for joint in (*_VOCABULARY, *CENTRAL))
+    ours = (joint.replace("_", "") for joint in (*VOCABULARY, *CENTRAL))
     return frozenset([*words, *itertools.chain(*CENTRAL.values()), *TRUNK, *ours])
 
 
@@ -135,7 +135,7 @@ def _foreign(name: str) -> bool:
     sided = side in ("left", "right") and bool(part)
     core = (part if sided else name).replace("_", "")
     spellings = itertools.chain(*(SIDED if sided else CENTRAL).values(), () if sided else TRUNK)
-    return not _OURS.fullmatch(name) or (core in spellings and name not in _VOCABULARY)
+    return not _OURS.fullmatch(name) or (core in spellings and name not in VOCABULARY)
 
 
 def _trunk(cores: set[str]) -> Iterator[tuple[str, str]]:

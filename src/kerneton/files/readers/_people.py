@@ -124,14 +124,13 @@ def together(names: Sequence[str]) -> list[int] | None:
         return None
     if found.tags != ["1", "2"]:
         one, two = map(repr, found.tags)
-        _say(
-            f"joints of {one} and joints of {two} were read as two bodies of {len(found.joints)} joints each"
-        )
+        say(f"joints of {one} and joints of {two} were read as two bodies of {len(found.joints)} joints each")
     return [*found.places[0], *found.places[1]]
 
 
 @functools.cache  # once is enough
-def _say(message: str) -> None:
+def say(message: str) -> None:
+    """Log what was made of a file, once for all files."""
     _LOG.warning(message)
 
 

@@ -4,14 +4,14 @@ Wide tables have one row per frame and columns such as ``left_wrist_x``, ``left_
 row per joint and columns ``frame, joint, x, y, z``. Both may have columns for confidences, ``time`` (from which the frame rate is
 computed), ``label``, ``subject`` and ``recording``, which distinguishes the recordings of one file. If the label changes within
 a recording, it becomes a long recording with segments; frames with an empty label belong to no segment. Columns of two bodies
-(``head_1_x``, ``P2_head_x``, ``person1.head.x``) become a pair (`kerneton.pair`). Without z, z = 0. Empty
+become a pair (`kerneton.pair`): the same joints after or before two other words (``head_1_x``, ``P2_head_x``, ``anna.head.x``), and
+so do rows of two bodies in the same frames, told apart by a column ``person``, ``body``, ``skeleton`` or ``track_id``. Without z, z = 0. Empty
 cells are missing joints, and so are joints at the origin in some but not all frames if there are no confidences; rotations and velocities of joints (``hip_rot_x``) are left out. Times may be dates and clock times. Names of
 joints and x, y, z may stand in two rows, as pandas and DeepLabCut write them. A table without header needs a layout, or names for its columns.
 """
 
 from __future__ import annotations
 
-import datetime
 import itertools
 import re
 from array import array
@@ -25,8 +25,15 @@ import numpy as np
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
-from kerneton.files.readers._csv_header import Columns, find_header, parse_header, parse_layout, rename
-from kerneton.files.readers._names import joint_names, layout_of_names
+from kerneton.files.readers._csv_header import (
+    Columns,
+    find_header,
+    parse_header,
+    parse_layout,
+    rename,
+    seconds,
+)
+from kerneton.files.readers._names import VOCABULARY, joint_names, layout_of_names
 from kerneton.files.readers._text import (
     LARGEST,
     MAX_BYTES,
@@ -41,9 +48,6 @@ from kerneton.files.readers._text import (
 
 WRITES = (".csv", ".tsv")
 NAMES_JOINTS, TAKES = True, ("layout", "columns")
-_CLOCK = re.compile(
-    r"(?:(\d{4})-(\d\d)-(\d\d)[T ]+)?(\d{1,2}):(\d\d):(\d\d(?:[.,]\d+)?)(?:Z|[+-]\d\d:?\d\d)?"
-)
 _NUMBERED = re.compile(r"((joint|keypoint|landmark|marker|point|kp|j)[_ ]?)?\d+", re.IGNORECASE)
 
 
@@ -111,7 +115,7 @@ def read(
             f"{where}: {len(first)} columns without a header; state what they are: "
             "--layout openni15 (openni15+openni15 for two bodies), or all names with --columns"
         )
-    recordings: dict[str, _Recording] = {}
+    recordings: dict[tuple[str, str], _Recording] = {}  # by name and body
     used = 0
     for line, cells in itertools.chain([start] if bare else [], table):
         used += 8 * _take(cells, meaning, recordings, path, line)
@@ -120,12 +124,22 @@ def read(
     if not recordings:
         raise FormatError(f"{path}: a header and no rows")
     named = not (bare and columns is None)
-    items = recordings.items()
-    return [_sequence(recording, meaning, layout, path, name, named=named) for name, recording in items]
+    made = {
+        key: _sequence(one, meaning, layout, path, key[0], named=named) for key, one in recordings.items()
+    }
+    if "body" not in meaning.roles:
+        return list(made.values())
+    from kerneton.files.readers._csv_bodies import joined_bodies
+
+    column = meaning.cells[meaning.roles["body"]].strip("\"' ")
+    found: dict[str, dict[str, tuple[SkeletonSequence, list[str]]]] = {}
+    for (name, body), sequence in made.items():
+        found.setdefault(name, {})[body] = sequence, _frames(recordings[name, body], sort=bool(meaning.point))
+    return [sequence for bodies in found.values() for sequence in joined_bodies(bodies, column, path)]
 
 
 def _take(
-    cells: list[str], meaning: Columns, recordings: dict[str, _Recording], path: Path, line: int
+    cells: list[str], meaning: Columns, recordings: dict[tuple[str, str], _Recording], path: Path, line: int
 ) -> int:
     """Add one row to its recording; returns the memory it needs, in numbers."""
     if len(cells) == meaning.width + 1 and not cells[-1].strip():
@@ -133,7 +147,8 @@ def _take(
     if len(cells) != meaning.width:
         raise FormatError(f"{path}, line {line}: expected {meaning.width} columns, got {len(cells)}")
     roles = meaning.roles
-    key = cells[roles["recording"]].strip(" \t") if "recording" in roles else ""
+    name, body = (cells[roles[role]].strip(" \t") if role in roles else "" for role in ("recording", "body"))
+    key = name, body
     recording = recordings.get(key)
     used = 16  # memory of a row in addition to its numbers
     if recording is None:
@@ -145,39 +160,24 @@ def _take(
         if recording.subject != value:
             raise FormatError(
                 f"{path}, line {line}: subject changes from {shorten(recording.subject)!r} to "
-                f"{shorten(value)!r}; use a column 'recording' to separate recordings"
+                f"{shorten(value)!r}; use a column 'recording' to separate recordings, 'person' for two in the same frames"
             )
     if "label" in roles:
         label = cells[roles["label"]].strip(" \t")
         recording.label_at.append(recording.labels.setdefault(label, len(recording.labels)))
     if "time" in roles:
-        recording.times.append(_seconds(cells, roles["time"], path, line))
+        recording.times.append(seconds(cells, roles["time"], path, line))
+    if ("body" in roles or meaning.point) and (at := roles.get("frame", roles.get("time", -1))) >= 0:
+        frame = recording.frames.setdefault(cells[at].strip(), len(recording.frames))
     if meaning.point:
-        frame = cells[roles.get("frame", roles.get("time", 0))].strip()
         joint = cells[roles["joint"]].strip()
-        recording.at.append(recording.frames.setdefault(frame, len(recording.frames)))
+        recording.at.append(frame)
         recording.at.append(recording.joints.setdefault(joint, len(recording.joints)))
         if len(recording.joints) > MAX_JOINTS:
             raise FormatError(f"{path}, line {line}: more than {MAX_JOINTS} joints")
     values = _values(cells, meaning, path, line)
     recording.rows.fromlist(values)
     return len(values) + used
-
-
-def _seconds(cells: Sequence[str], i: int, path: Path, line: int) -> float:
-    """The time in one cell of a row: a number, or a clock time, with or without a date, in seconds."""
-    found = _CLOCK.fullmatch(cells[i].strip().strip('"'))
-    if found is None:
-        return number(cells, i, path, line)
-    days = 0
-    if found[1]:
-        try:
-            days = (
-                datetime.date(int(found[1]), int(found[2]), int(found[3])).toordinal() % 1000
-            )  # keeps digits
-        except ValueError as error:
-            raise FormatError(f"{path}, line {line}, column {i + 1}: no such date as {found[0]!r}") from error
-    return ((24 * days + int(found[4])) * 60 + int(found[5])) * 60 + float(found[6].replace(",", "."))
 
 
 def _values(cells: list[str], meaning: Columns, path: Path, line: int) -> list[float]:
@@ -203,6 +203,11 @@ def _sequence(
         raw = list(meaning.joints)
         values = np.frombuffer(recording.rows).reshape(-1, len(raw), 4)
         has_confidence = any(places[3] >= 0 for places in meaning.joints.values())
+    if not VOCABULARY.issuperset(raw):
+        from kerneton.files.readers._people import together
+
+        if (order := together(raw)) is not None:
+            raw, values = [raw[i] for i in order], values[:, order]
     missing = np.isnan(values[..., :3]).any(-1)
     joints = np.where(missing[..., None], np.nan, values[..., :3])
     confidence = None
@@ -256,11 +261,16 @@ def _gather(recording: _Recording, path: Path) -> tuple[list[str], np.ndarray, n
     values[at[:, 0], at[:, 1]] = np.frombuffer(recording.rows).reshape(-1, 4)
     row_of = np.empty(T, np.int64)
     row_of[at[:, 0]] = np.arange(len(at))
-    order = [parse(frame) for frame in recording.frames]
-    if None not in order:
-        place = np.argsort(np.array(order, float), kind="stable")
-        values, row_of = values[place], row_of[place]
-    return list(recording.joints), values, row_of
+    place = [recording.frames[frame] for frame in _frames(recording, sort=True)]
+    return list(recording.joints), values[place], row_of[place]
+
+
+def _frames(recording: _Recording, *, sort: bool) -> list[str]:
+    """The frames of the rows as the file writes them, in the order of their numbers if all are numbers."""
+    numbers = {frame: parse(frame) for frame in recording.frames}
+    if not sort or None in numbers.values():
+        return list(numbers)
+    return sorted(numbers, key=lambda frame: numbers[frame] or 0.0)
 
 
 def _fps(times: array) -> float | None:

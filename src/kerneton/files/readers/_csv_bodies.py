@@ -1,0 +1,73 @@
+"""Rows of two bodies in one table: a column says whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from kerneton.data.bodies import pair
+from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import FormatError
+from kerneton.files.readers._people import say
+from kerneton.files.readers._text import parse, shorten
+
+Body = tuple[SkeletonSequence, list[str]]  # and the frame of each row, as the file writes it
+
+
+def joined_bodies(bodies: dict[str, Body], column: str, path: Path) -> Iterator[SkeletonSequence]:
+    """The recordings of some bodies: a pair of the two seen longest if they share half of the frames, else one per body.
+
+    ``bodies`` are named as in ``column``; a body that is a person without subject is its own.
+
+    >>> ann = SkeletonSequence(np.ones((3, 1, 3)), name="nod")
+    >>> list(joined_bodies({"ann": (ann, ["0", "1", "2"]), "bob": (ann, ["1", "2", "3"])}, "person", Path("nod.csv")))
+    [SkeletonSequence(4 frames, 2 joints, 1 joints+1 joints, subject='ann+bob', name='nod')]
+    """
+    if column.strip().lower() == "person":
+        bodies = {
+            name: (s.replace(subject=s.subject or name or None), at) for name, (s, at) in bodies.items()
+        }
+    for name, (sequence, frames) in bodies.items() if len(bodies) > 1 else ():
+        if not frames:
+            raise FormatError(
+                f"{path}: rows of several values of {column!r}, but no column 'frame' or 'time'"
+            )
+        if len(frames) != sequence.n_frames:
+            raise FormatError(f"{path}: {column} {shorten(name)!r} has several rows in one frame")
+    longest = sorted(bodies, key=lambda name: -len(bodies[name][1]))[:2]
+    both = [bodies[name] for name in bodies if name in longest]
+    shared = set.intersection(*(set(frames) for _, frames in both))
+    seen = _ordered({frame for _, frames in bodies.values() for frame in frames})
+    if len(both) == 2 and 2 * len(shared) >= len(seen):
+        more = f"; {len(bodies) - 2} more were left out" if len(bodies) > 2 else ""
+        say(f"two values of {column!r} in the same frames were read as two bodies of one recording{more}")
+        yield pair(*_alike([_at(seen, *body) for body in both]))
+        return
+    for name, (sequence, _) in bodies.items():
+        yield sequence if len(bodies) == 1 else sequence.replace(name=f"{sequence.name}_{name}")
+
+
+def _ordered(frames: set[str]) -> list[str]:
+    numbers = {frame: parse(frame) for frame in frames}
+    return sorted(frames, key=lambda frame: (numbers[frame] is None, numbers[frame] or 0.0, frame))
+
+
+def _at(seen: Sequence[str], sequence: SkeletonSequence, frames: Sequence[str]) -> SkeletonSequence:
+    """A recording with a frame for each of ``seen``, in which joints are missing where it has none."""
+    place = {frame: i for i, frame in enumerate(seen)}
+    at = np.array([place[frame] for frame in frames])
+    joints = np.full((len(seen), sequence.n_joints, 3), np.nan)
+    confidence = np.zeros(joints.shape[:2])
+    joints[at] = sequence.joints
+    confidence[at] = 1.0 if sequence.confidence is None else sequence.confidence
+    whole = sequence.confidence is None and len(at) == len(seen)
+    segments = [(s.label, int(at[s.start]), int(at[s.stop - 1]) + 1) for s in sequence.segments]
+    return sequence.replace(joints=joints, confidence=None if whole else confidence, segments=segments)
+
+
+def _alike(both: Sequence[SkeletonSequence]) -> list[SkeletonSequence]:
+    """Both with the frame rate of the first that has one."""
+    fps = next((s.fps for s in both if s.fps is not None), None)
+    return [s.replace(fps=fps) for s in both]
