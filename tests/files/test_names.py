@@ -7,8 +7,11 @@ import pytest
 
 from kerneton.data.layouts import HAND_21, LAYOUTS
 from kerneton.datasets.synthetic import make_actions
+from kerneton.exceptions import FormatError, ParameterError
+from kerneton.files import readers
 from kerneton.files.readers._bones import named_bones
 from kerneton.files.readers._names import joint_names, layout_of_names
+from kerneton.files.readers._people import say
 
 FINGERS = ("thumb", "index", "middle", "ring", "pinky")
 
@@ -168,3 +171,31 @@ def test_fingers_of_a_body_hang_from_its_wrists():
     assert parent(layout, "left_hand_index1") == "left_wrist"
     assert parent(layout, "left_hand_index2") == "left_hand_index1"
     assert parent(layout, "head_top_end") == "head"
+
+
+@pytest.mark.parametrize("text", ["NAME,NAME,...", "head,neck,", "head,neck,head", ",", "head,..."])
+def test_examples_of_messages_are_no_joints(tmp_path, text):
+    (tmp_path / "rows.txt").write_text("1 2 3\n" * 6)
+    with pytest.raises(
+        ParameterError, match=r"is no list of joints: .* every joint of the file needs its own name"
+    ):
+        readers.read(tmp_path / "rows.txt", layout=text)
+
+
+def test_joints_that_are_nearly_known_are_told(tmp_path, caplog):
+    say.cache_clear()
+    (tmp_path / "rows.txt").write_text("1 2 3\n" * 6)
+    (rows,) = readers.read(tmp_path / "rows.txt", layout="haed,tail,LeftWrsit")
+    assert rows.layout.joints == ("haed", "tail", "left_wrsit")
+    assert [m.split(";")[0] for m in caplog.messages] == [
+        "'haed' is no joint that Kerneton knows (did you mean 'head'?)",
+        "'LeftWrsit' is no joint that Kerneton knows (did you mean 'left_wrist'?)",
+    ]
+
+
+def test_a_layout_of_another_width_says_how_many_joints_the_file_has(tmp_path):
+    (tmp_path / "bare.csv").write_text("1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n" * 2)
+    with pytest.raises(
+        FormatError, match=r"15 columns do not fit the 2 joints .*; the file may have 5 joints of x, y, z"
+    ):
+        readers.read(tmp_path / "bare.csv", layout="head,neck")

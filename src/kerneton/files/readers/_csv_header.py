@@ -242,9 +242,12 @@ def parse_layout(width: int, layout: Layout, where: str) -> Columns:
             places = [[s + k if k < per_joint else -1 for k in range(4)] for s in starts]
             joints = dict(zip(layout.joints, places, strict=True))
             return Columns(width, {"frame": 0} if first else {}, joints)
+    numbers = [f"{width // 3} joints of x, y, z"] if width % 3 < 2 else []
+    numbers += [f"{width // 2} joints of x, y"] if width % 2 == 0 else []
+    there = f"; the file may have {' or '.join(numbers)}" if numbers else ""
     raise FormatError(
         f"{where}: {width} columns do not fit the {n_joints} joints of layout {layout.name!r}: "
-        f"expected {2 * n_joints}, {3 * n_joints} or {4 * n_joints}, or one more for the frame"
+        f"expected {2 * n_joints}, {3 * n_joints} or {4 * n_joints}, or one more for the frame{there}"
     )
 
 
@@ -267,7 +270,11 @@ def rename(cells: Sequence[str], names: Sequence[str] | Mapping[str, str], where
 
 
 def seconds(cells: Sequence[str], i: int, path: Path, line: int) -> float:
-    """The time in one cell of a row: a number, or a clock time, with or without a date, in seconds."""
+    """The time in one cell of a row: a number, or a clock time, with or without a date, in seconds.
+
+    >>> seconds(["0", "00:01:30.5"], 1, Path("nod.csv"), 2)
+    90.5
+    """
     found = _CLOCK.fullmatch(cells[i].strip().strip('"'))
     if found is None:
         return number(cells, i, path, line)

@@ -6,9 +6,8 @@ what it is called elsewhere. The first spelling that the file holds is taken, so
 bone where ``LeftArm`` stands beside it (MotionBuilder, Mixamo) and the shoulder where it does not. Sides are
 recognised as ``Left``, ``L``, ``_l``, ``.L`` before or after the name, and as a single leading letter where the
 file also holds the other side (``lfemur`` with ``rfemur``) or the rest is a known marker or bone (``LKNE``).
-A hand is a hand and a foot a foot where ``elbow`` and ``knee`` stand beside them, a wrist and an ankle where ``ForeArm`` and
-``Leg`` do. Prefixes of rigs (``mixamorig:``, ``Bip01``, ``ValveBiped``) and a first word that all names share (``XN_SKEL_``) are
-dropped. All other names are kept, in lower case with underscores and the side first.
+Hands and feet are kept where ``elbow`` and ``knee`` stand beside them; beside ``ForeArm`` and ``Leg`` they are wrists and ankles.
+Prefixes of rigs (``mixamorig:``, ``Bip01``), and words that all names begin with (``XN_SKEL_``), are dropped. Other names are kept.
 """
 
 from __future__ import annotations
@@ -122,9 +121,9 @@ def joint_names(raw: Sequence[str], *, ends: tuple[Spellings, Spellings] | None 
 def _known_words() -> frozenset[str]:
     """Every name and spelling of a joint, in lower case and without anything between the words."""
     sided = itertools.chain(SIDED, *SIDED.values())
-    words = [side + part.replace("_", "") for part in sided for side in ("left", "right", "l", "r")]
-    ours = (joint.replace("_", "") for joint in (*VOCABULARY, *CENTRAL))
-    return frozenset([*words, *itertools.chain(*CENTRAL.values()), *TRUNK, *ours])
+    words = [side + part for part in sided for side in ("left", "right", "l", "r")]
+    every = (*words, *VOCABULARY, *CENTRAL, *itertools.chain(*CENTRAL.values()), *TRUNK)
+    return frozenset(word.replace("_", "") for word in every)
 
 
 def _foreign(name: str) -> bool:
@@ -231,7 +230,9 @@ def named_layout(layout: Layout | str | None) -> Layout | None:
 
         return pair_layout(*(LAYOUTS[part] for part in parts))
     if "," in layout:
-        return layout_of_names("named", joint_names([word.strip() for word in layout.split(",")]))
+        from kerneton.files.readers._people import stated_joints
+
+        return layout_of_names("named", stated_joints(layout, VOCABULARY))
     near = difflib.get_close_matches(layout, LAYOUTS, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     raise ParameterError(
@@ -284,9 +285,8 @@ def rename_joints(sequence: SkeletonSequence, names: Mapping[str, str]) -> Skele
     if len(set(joints)) < len(joints):
         twice = next(joint for joint in joints if joints.count(joint) > 1)
         raise DataError(f"recording {sequence.name!r}: after renaming, two joints are named {twice!r}")
-    layout = layout_of_names(sequence.layout.name, joints)
-    if not layout.bones and sequence.layout.bones:
-        was = sequence.layout
+    was, layout = sequence.layout, layout_of_names(sequence.layout.name, joints)
+    if not layout.bones and was.bones:
         layout = Layout(was.name, joints, was.bones, was.root)
     return sequence.replace(layout=layout)
 

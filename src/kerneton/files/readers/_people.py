@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import logging
 import re
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 from kerneton.data.layout import other_side
 from kerneton.data.layouts import HAND_21
+from kerneton.exceptions import ParameterError
 
 _LOG = logging.getLogger("kerneton.files.readers")
 _NUMBERED = re.compile(
@@ -152,6 +154,32 @@ def without_prefix(names: Sequence[str], known: Collection[str]) -> list[str]:
         if all(len(words) > n_words for words in cut) and len({tuple(words[:-1]) for words in cut}) == 1:
             tried.append([words[-1] for words in cut])
     return max(tried, key=count)
+
+
+def stated_joints(text: str, known: Collection[str]) -> list[str]:
+    """Joints that a user names with commas between them; a name that is nearly one of ``known`` is told.
+
+    >>> stated_joints("Head, LeftElbow", {"head", "left_elbow"})
+    ['head', 'left_elbow']
+    """
+    from kerneton.files.readers._names import joint_names
+
+    words = [word.strip() for word in text.split(",")]
+    twice = sorted({word for word in words if words.count(word) > 1})
+    if twice or not all(any(map(str.isalnum, word)) for word in words):
+        wrong = f"{twice[0]!r} stands there twice" if twice else "some names are empty"
+        raise ParameterError(
+            f"{text!r} is no list of joints: {wrong}; every joint of the file needs its own name, in order"
+        )
+    names = joint_names(words)
+    for word, name in zip(words, names, strict=True):
+        bare = re.sub(r"_[12]$", "", name)
+        near = difflib.get_close_matches(bare, known, n=1, cutoff=0.75) if bare not in known else []
+        if near and finger_part(bare.partition("_")[2]) is None:
+            say(
+                f"{word!r} is no joint that Kerneton knows (did you mean {near[0]!r}?); it is used as a name of its own"
+            )
+    return names
 
 
 def finger_part(core: str) -> tuple[str, int] | None:

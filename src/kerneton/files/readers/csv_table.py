@@ -132,7 +132,7 @@ def read(
     from kerneton.files.readers._csv_bodies import joined_bodies
 
     column = meaning.cells[meaning.roles["body"]].strip("\"' ")
-    found: dict[str, dict[str, tuple[SkeletonSequence, list[str]]]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for (name, body), sequence in made.items():
         found.setdefault(name, {})[body] = sequence, _frames(recordings[name, body], sort=bool(meaning.point))
     return [sequence for bodies in found.values() for sequence in joined_bodies(bodies, column, path)]
@@ -218,7 +218,8 @@ def _sequence(
     numbered = all(_NUMBERED.fullmatch(joint) for joint in raw)
     known = layout if numbered or not named else layout_of_names("table", joint_names(raw))
     if known is not None and len(known.joints) != len(raw):
-        raise FormatError(f"{path}: {len(raw)} joints do not fit layout {known.name!r}")
+        known_for = f"layout {known.name!r}, which has {len(known.joints)}"
+        raise FormatError(f"{path}: {len(raw)} joints do not fit {known_for}")
     segments: Any = ()
     if len(recording.labels) > 1:  # a label per frame
         from kerneton.data.segments import segments_from_frames

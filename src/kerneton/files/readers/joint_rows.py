@@ -1,8 +1,8 @@
 """Text with one joint per row: ``x y z``, or ``x y z confidence`` as in MSR-Action3D, with or without the joint's name before them.
 
 In rows with names (``HEAD 0.1 0.2 0.3``), a frame begins where a name comes again. In rows without names, a frame has as many
-rows as there are joints, so the joints must be known: give a layout (``--layout kinect20``, or the joint names in order,
-``--layout head,neck,torso``). Without a layout, rows of four numbers are MSR-Action3D's twenty joints in metres, if the motion
+rows as there are joints, so the joints must be known: give a layout (``--layout kinect20``, or the name of every joint in order,
+``--layout NAME,NAME,...``). Without a layout, rows of four numbers are MSR-Action3D's twenty joints in metres, if the motion
 between the frames, the lines between them or the name of the file say so. Numbers are separated by spaces, commas, semicolons or
 tabs; blank lines, a header (``x y z``) and lines between the frames with one or two whole numbers, with one number, or with words such
 as ``frame 3`` are ignored, and so are numbers of frames before the coordinates. A frame of zeros is a lost frame and gets zero
