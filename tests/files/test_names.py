@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kerneton.data.layouts import HAND_21, LAYOUTS
+from kerneton.data.layouts import HAND_21, LAYOUTS, Layout
+from kerneton.data.validation import layout_difference
 from kerneton.datasets.synthetic import make_actions
-from kerneton.exceptions import FormatError, ParameterError
+from kerneton.exceptions import DataError, FormatError, ParameterError
 from kerneton.files import readers
+from kerneton.files.folder import load_folder
 from kerneton.files.readers._bones import named_bones
 from kerneton.files.readers._names import joint_names, layout_of_names
 from kerneton.files.readers._people import say
@@ -199,3 +201,58 @@ def test_a_layout_of_another_width_says_how_many_joints_the_file_has(tmp_path):
         FormatError, match=r"15 columns do not fit the 2 joints .*; the file may have 5 joints of x, y, z"
     ):
         readers.read(tmp_path / "bare.csv", layout="head,neck")
+
+
+def people(folder, header, odd):
+    """Three recordings with this header, and one with some columns written otherwise."""
+    for i in range(4):
+        place = folder / "wave" / str(i)
+        place.mkdir(parents=True)
+        names = [odd.get(name, name) for name in header] if i == 3 else header
+        row = ",".join(map(str, range(len(names))))
+        (place / "take.csv").write_text(f"{','.join(names)}\n{row}\n{row}1\n")
+    return folder
+
+
+WORDS = [
+    "Head",
+    "Neck",
+    "Tail",
+    *(side + part for side in ("Left", "Right") for part in ("Shoulder", "Elbow", "Hand")),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), [("RightHand", "RigthHnad"), ("Neck", "Nekc"), ("Tail", "Taill")])
+def test_messages_name_joints_as_the_file_does_and_renaming_takes_both_spellings(tmp_path, old, new):
+    header = [f"{joint}{axis}" for joint in WORDS for axis in "XYZ"]
+    data = people(tmp_path, header, {f"{old}{axis}": f"{new}{axis}" for axis in "XYZ"})
+    found = load_folder(data)
+    expected = found[0].layout
+    said = layout_difference(found[3].layout, expected)
+    assert said == f"has a joint {new!r} where {old!r} is expected: misspelt?"
+    ours = next(joint for joint in expected.joints if expected.written[joint] == old)
+    for before in (new, *(joint for joint in found[3].layout.joints if joint not in expected.joints)):
+        for after in (old, ours):
+            assert load_folder(data, rename={before: after})[3].layout.joints == expected.joints
+    with pytest.raises(
+        ParameterError, match=rf"no joint .* a joint '{new}x' .*; did you mean '{new}'|'{new}'\?"
+    ):
+        load_folder(data, rename={f"{new}x": old})
+
+
+def test_layouts_of_one_name_are_not_told_apart_by_it():
+    one, other = (Layout("table", ["head", tail]) for tail in ("tail", "paw"))
+    assert layout_difference(one, other) == "lacks paw and has tail in addition"
+
+
+@pytest.mark.parametrize("axis", "xyz")
+def test_one_misspelt_column_of_a_joint_is_found(tmp_path, axis):
+    header = [f"{joint}_{axis}" for joint in ("head", "hand_l", "hand_r") for axis in "xyz"]
+    data = people(tmp_path, header, {f"hand_l_{axis}": f"hnad_l_{axis}"})
+    with pytest.raises(
+        DataError,
+        match=f"'hand_l' has no {axis}; is it the column 'hnad_l_{axis}'.*--columns OLD=NEW|'hnad_l' has no",
+    ):
+        load_folder(data)
+    fixed = load_folder(data, columns={f"hnad_l_{axis}": f"hand_l_{axis}"})
+    assert [s.n_joints for s in fixed] == [3] * 4

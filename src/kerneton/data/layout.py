@@ -45,9 +45,8 @@ class Layout:
 
     Names follow one vocabulary (``left_wrist``, ``hip_center``, ...), so that sides, and the joints that two layouts
     share, are found by name; sides are also found in other spellings (``LWrist``, ``hand.R``). Bones may come in any
-    order and direction; they are stored parents first, away from the root. What is not given follows from the bones:
-    the root, and the set "key" of chain ends and the joints before them. Joints of several bodies are the sets
-    "body 1", "body 2", see `kerneton.pair`.
+    order and direction; they are stored parents first, away from the root. What is not given follows from the bones: the
+    root, and the set "key" of chain ends and the joints before them. Joints of two bodies are the sets "body 1", "body 2".
 
     >>> arms = Layout("arms", ["left_shoulder", "left_elbow", "right_shoulder", "right_elbow"],
     ...               bones=[("left_shoulder", "left_elbow"), ("right_shoulder", "right_elbow")],
@@ -64,6 +63,7 @@ class Layout:
     bones: tuple[Bone, ...]
     root: int | None
     sets: dict[str, tuple[int, ...]] = field(hash=False)
+    written: dict[str, str] = field(compare=False, repr=False)  # how the file names joints
 
     def __init__(
         self,
@@ -74,8 +74,8 @@ class Layout:
         sets: Mapping[str, JointsLike] | None = None,
     ) -> None:
         keep = object.__setattr__  # the documented way to fill a frozen dataclass
-        keep(self, "name", name)
-        keep(self, "joints", tuple(joints))
+        for key, value in (("name", name), ("joints", tuple(joints)), ("written", {})):
+            keep(self, key, value)
         twice = sorted(joint for joint, count in Counter(self.joints).items() if count > 1)
         if twice:
             raise ParameterError(f"layout {name!r} names {', '.join(twice)} more than once")
@@ -230,9 +230,9 @@ def ordered_bones(bones: Sequence[Bone], root: int | None) -> tuple[tuple[Bone, 
         neighbours.setdefault(b, []).append(a)
     starts = [] if root is None else [root]
     for turned in (bones, [(b, a) for a, b in bones]):
-        children = [child for _, child in turned]
-        if len(set(children)) == len(children) and root not in children:
-            starts += [parent for parent, _ in turned if parent not in set(children)]
+        children = {child for _, child in turned}
+        if len(children) == len(turned) and root not in children:
+            starts += [parent for parent, _ in turned if parent not in children]
             break
     parents: dict[int, int] = {}
     for joint in itertools.chain(starts, neighbours):

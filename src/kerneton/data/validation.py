@@ -107,7 +107,7 @@ def joint_name(sequence: SkeletonSequence, joint: int) -> str:
 def layout_difference(found: Layout, expected: Layout) -> str | None:
     """How the joints of one layout differ from those of another; None if they are the same.
 
-    A joint with a similar name is reported as a misspelling.
+    A joint with a similar name is reported as a misspelling. Joints are named as their files name them.
 
     >>> layout_difference(Layout("table", ["head", "rigth_hand"]), Layout("table", ["head", "right_hand"]))
     "has a joint 'rigth_hand' where 'right_hand' is expected: misspelt?"
@@ -123,14 +123,18 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
     if not extra and not missing:
         names = f"layout {found.name!r}, expected {expected.name!r}"
         return f"has the same {len(found.joints)} joints in another order ({names})"
+    here, there = (
+        {joint: layout.written.get(joint, joint) for joint in layout.joints} for layout in (found, expected)
+    )
     for joint in extra:
         near = difflib.get_close_matches(joint, missing, n=1, cutoff=0.75)
         if near and len(extra) == len(missing) <= 3:
             others = "" if len(extra) == 1 else f" (and {len(extra) - 1} more)"
-            return f"has a joint {joint!r} where {near[0]!r} is expected: misspelt?{others}"
-    differences = [f"lacks {_few(missing)}"] * bool(missing)
-    differences += [f"has {_few(extra)} in addition"] * bool(extra)
-    return f"{' and '.join(differences)}, with layout {found.name!r} where {expected.name!r} was expected"
+            return f"has a joint {here[joint]!r} where {there[near[0]]!r} is expected: misspelt?{others}"
+    differences = [f"lacks {_few([there[joint] for joint in missing])}"] * bool(missing)
+    differences += [f"has {_few([here[joint] for joint in extra])} in addition"] * bool(extra)
+    layouts = f", with layout {found.name!r} where {expected.name!r} was expected"
+    return " and ".join(differences) + (layouts if found.name != expected.name else "")
 
 
 def common_layout(sequences: Iterable[SkeletonSequence]) -> Layout | None:

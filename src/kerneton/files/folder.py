@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import warnings
@@ -19,7 +18,6 @@ from kerneton.data.validation import grouped
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
 from kerneton.files.readers import ReadAll, file_problem, is_segment_file, read_all_here
-from kerneton.files.readers._names import spellings
 from kerneton.files.readers._text import is_folder, rows
 
 if TYPE_CHECKING:
@@ -175,9 +173,10 @@ def distinct(paths: Sequence[Path], facts: Sequence[object] = ()) -> list[int]:
 def _check_renamed(unused: Sequence[str], sequences: Sequence[SkeletonSequence]) -> None:
     """Refuse a renaming that no recording needed: the old name is probably misspelt."""
     if unused:
-        there = sorted({joint for s in sequences if s.layout is not None for joint in s.layout.joints})
-        near = difflib.get_close_matches(spellings(unused[0])[-1], there, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        from kerneton.files.readers._renaming import nearest_joint
+
+        near = nearest_joint(unused[0], (s.layout for s in sequences))
+        hint = f"; did you mean {near!r}?" if near else ""
         raise ParameterError(f"no recording has a joint {unused[0]!r} that could be renamed{hint}")
 
 

@@ -35,7 +35,7 @@ from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import to_convention
 from kerneton.exceptions import FormatError, KernetonError, ParameterError
-from kerneton.files.readers._names import Renaming, named_layout, rename_joints
+from kerneton.files.readers._names import Renaming, named_layout
 from kerneton.files.readers._text import decode, is_folder, read_head
 
 
@@ -188,6 +188,8 @@ def read(
     given = {"layout": layout, "columns": columns}
     sequences = module.read(path, **{key: given[key] for key in takes})
     if rename:
+        from kerneton.files.readers._renaming import rename_joints
+
         sequences = [rename_joints(s, rename) for s in sequences]
     if layout is not None and ("layout" not in takes or rename):
         from kerneton.data.mapping import lay_out

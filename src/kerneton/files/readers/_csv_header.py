@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -214,7 +215,13 @@ def _check_joints(columns: Columns, where: str, cells: Sequence[str]) -> None:
     for joint, places in columns.joints.items():
         missing = [axis for axis, place in zip(_AXES[: 2 if flat else 3], places, strict=False) if place < 0]
         if missing:
-            raise FormatError(f"{where}: joint {shorten(joint)!r} has no {' and no '.join(missing)}")
+            others = {cells[i] for own in columns.joints.values() if -1 in own[:2] for i in own[:3] if i >= 0}
+            some = cells[max(places[:3])]
+            near = difflib.get_close_matches(some[:-1] + missing[0], others - {some}, n=1, cutoff=0.8)
+            hint = (
+                f"; is it the column {shorten(near[0])!r}? --columns OLD=NEW renames a column" if near else ""
+            )
+            raise FormatError(f"{where}: joint {shorten(joint)!r} has no {' and no '.join(missing)}{hint}")
 
 
 def _example(columns: Columns, cells: Sequence[str]) -> str:
@@ -252,14 +259,14 @@ def parse_layout(width: int, layout: Layout, where: str) -> Columns:
 
 
 def rename(cells: Sequence[str], names: Sequence[str] | Mapping[str, str], where: str) -> list[str]:
-    """A header with some columns renamed, or all.
+    """A header with some columns renamed, or all; files among others may have the new name already.
 
     >>> rename(["t", "LWX"], {"LWX": "left_wrist_x"}, "nod.csv"), rename(["1", "2"], ["a", "b"], "nod.csv")
     (['t', 'left_wrist_x'], ['a', 'b'])
     """
     if isinstance(names, Mapping):
         stripped = [cell.strip().strip("\"'") for cell in cells]
-        absent = [name for name in names if name not in stripped]
+        absent = [name for name, new in names.items() if name not in stripped and new not in stripped]
         if absent:
             names_absent = ", ".join(map(repr, absent))
             raise FormatError(f"{where}: no column {names_absent}; found {', '.join(stripped)}")

@@ -60,7 +60,7 @@ def marker_sequence(
     return SkeletonSequence(
         points,
         confidence=(~missing).astype(points.dtype) if missing.any() else None,
-        layout=layout_of_names(f"{kind}{len(names)}", names),
+        layout=layout_of_names(f"{kind}{len(names)}", names, labels),
         name=path.stem,
         fps=fps,
     )

@@ -21,8 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kerneton.data.layouts import LAYOUTS, Layout
-from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import DataError, ParameterError
+from kerneton.exceptions import ParameterError
 
 Spellings = Mapping[str, tuple[str, ...]]
 # Each row: our name, then its spellings elsewhere, the most telling first.
@@ -241,8 +240,8 @@ def named_layout(layout: Layout | str | None) -> Layout | None:
     )
 
 
-def layout_of_names(name: str, joints: Sequence[str]) -> Layout:
-    """A known layout with these joints, or one whose bones follow from their names.
+def layout_of_names(name: str, joints: Sequence[str], written: Sequence[str] = ()) -> Layout:
+    """A known layout with these joints, or one whose bones follow from their names; ``written`` is how the file names them.
 
     >>> layout_of_names("table", ["head", "neck", "clip"]).bones
     ((1, 0),)
@@ -252,7 +251,9 @@ def layout_of_names(name: str, joints: Sequence[str]) -> Layout:
             return layout
     from kerneton.files.readers._bones import other_layout
 
-    return other_layout(name, joints)
+    layout = other_layout(name, joints)
+    layout.written.update(zip(joints, written, strict=False))
+    return layout
 
 
 class Renaming(dict[str, str]):
@@ -261,40 +262,3 @@ class Renaming(dict[str, str]):
     def __init__(self, names: Mapping[str, str]) -> None:
         super().__init__(names)
         self.met: set[str] = set()
-
-
-def rename_joints(sequence: SkeletonSequence, names: Mapping[str, str]) -> SkeletonSequence:
-    """A recording with some joints renamed; names that it does not have are passed over.
-
-    >>> import numpy as np
-    >>> odd = SkeletonSequence(np.ones((1, 2, 3)), layout=Layout("table", ["head", "rigth_hand"]))
-    >>> rename_joints(odd, {"RigthHand": "right_hand"}).layout.joints
-    ('head', 'right_hand')
-    """
-    if sequence.layout is None:
-        return sequence
-    wanted = {}
-    for old, new in names.items():
-        found = set(spellings(old)) & set(sequence.layout.joints)
-        wanted.update(dict.fromkeys(found, new))
-        if found and isinstance(names, Renaming):
-            names.met.add(old)
-    joints = [wanted.get(joint, joint) for joint in sequence.layout.joints]
-    if joints == list(sequence.layout.joints):
-        return sequence
-    if len(set(joints)) < len(joints):
-        twice = next(joint for joint in joints if joints.count(joint) > 1)
-        raise DataError(f"recording {sequence.name!r}: after renaming, two joints are named {twice!r}")
-    was, layout = sequence.layout, layout_of_names(sequence.layout.name, joints)
-    if not layout.bones and was.bones:
-        layout = Layout(was.name, joints, was.bones, was.root)
-    return sequence.replace(layout=layout)
-
-
-def spellings(joint: str) -> tuple[str, ...]:
-    """How a joint that a user names may stand in a recording: as given, and as Kerneton spells it.
-
-    >>> spellings("RigthHand")
-    ('RigthHand', 'rigth_hand')
-    """
-    return (joint, *(joint_names([joint]) if joint else ()))

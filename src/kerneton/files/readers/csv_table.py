@@ -216,7 +216,7 @@ def _sequence(
     elif len(raw) > 1 and (gone := at_origin(joints)).any():
         confidence = (~gone).astype(float)
     numbered = all(_NUMBERED.fullmatch(joint) for joint in raw)
-    known = layout if numbered or not named else layout_of_names("table", joint_names(raw))
+    known = layout if numbered or not named else layout_of_names("table", joint_names(raw), raw)
     if known is not None and len(known.joints) != len(raw):
         known_for = f"layout {known.name!r}, which has {len(known.joints)}"
         raise FormatError(f"{path}: {len(raw)} joints do not fit {known_for}")
