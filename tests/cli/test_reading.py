@@ -386,3 +386,13 @@ def test_a_recording_that_is_named_twice_is_read_once(model, folder, tmp_path, c
         told = capsys.readouterr()
         assert len(json.loads(told.out)) == n
         assert f"1 of {n + 1} files come twice, read once: {argv[1]}" in told.err.replace(" data", " ./data")
+
+
+@pytest.mark.filterwarnings("default")
+def test_files_of_one_name_are_told_apart_by_their_folders(model, folder, capsys):
+    assert main(["predict", str(model), str(folder), "--json", "-"]) == 0
+    names = [row["recording"] for row in json.loads(capsys.readouterr().out)]
+    assert names == [f"{label}/{subject}/take" for label in ("bow", "wave") for subject in "123"]
+    (one, *_) = sorted(folder.rglob("*.csv"))
+    assert main(["predict", str(model), str(one), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["recording"] == "take"

@@ -96,6 +96,25 @@ def test_bad_patterns(tmp_path, pattern):
         load_folder(tmp_path, pattern=pattern)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        (
+            "{lable}_{subject}",
+            r"no field {lable} \(did you mean {label}\?\); fields are {label}, {subject}, {take}",
+        ),
+        (
+            "{label}_{camera}",
+            r"no field {camera}; fields are {label}, {subject}, {take}, and \* fits anything else",
+        ),
+    ],
+)
+def test_unknown_fields_of_a_pattern(tmp_path, pattern, said):
+    save(tmp_path / "wave_ann")
+    with pytest.raises(ParameterError, match=said):
+        load_folder(tmp_path, pattern=pattern)
+
+
 @pytest.mark.parametrize("name", ["index.csv", "about/labels.csv"])
 def test_index_decides_files_labels_and_subjects(tmp_path, name):
     save(tmp_path / "data" / "one")

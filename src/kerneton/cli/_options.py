@@ -64,7 +64,10 @@ def add_folder_options(parser: argparse.ArgumentParser) -> None:
     """Options for reading the files of a folder; `load_recordings` applies them."""
     group = parser.add_argument_group("folders of recordings (default: LABEL/SUBJECT/FILE)")
     group.add_argument(
-        "--pattern", metavar="TEXT", help="pattern of file names, such as 'a{label}_s{subject}_e{take}'"
+        "--pattern",
+        metavar="TEXT",
+        help="pattern of file names, such as 'a{label}_s{subject}_e{take}', or of paths below the folder, such as "
+        "'{subject}/{label}/*'; * fits anything",
     )
     table = "a table with the columns file, label and subject"
     group.add_argument("--index", metavar="FILE", type=PathTo.READ, help=table)

@@ -92,7 +92,30 @@ def read_recordings(
         _warn_misspelt(model, sequences)
     for difference in differences(model_facts(model), sequences, conversion):
         warnings.warn(difference, stacklevel=2)
-    return [(str(file), sequence) for (file, *_), sequence in zip(found, sequences, strict=True)]
+    names = telling_names([file for file, *_ in found], [s.name for s in sequences])
+    return [
+        (str(file), s.replace(name=name)) for (file, *_), s, name in zip(found, sequences, names, strict=True)
+    ]
+
+
+def telling_names(files: Sequence[Path], names: Sequence[str]) -> list[str]:
+    """Names of recordings that are called alike in different files, with as many of their folders as tell them apart.
+
+    >>> telling_names([Path("wave/1/take.csv"), Path("bow/1/take.csv"), Path("bow/nod.csv")], ["take", "take", "nod"])
+    ['wave/1/take', 'bow/1/take', 'nod']
+    """
+    alike: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        alike.setdefault(name, []).append(i)
+    told = list(names)
+    for name, members in alike.items():
+        folders = {i: files[i].parent.parts for i in members}
+        for depth in range(1, 1 + max(map(len, folders.values()))):
+            if len({told[i] for i in members}) == len({files[i] for i in members}):
+                break
+            for i, parts in folders.items():
+                told[i] = "/".join([*parts[-depth:], name])
+    return told
 
 
 def _warn_misspelt(model: Recognizer, sequences: Sequence[SkeletonSequence]) -> None:

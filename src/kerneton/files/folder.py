@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import warnings
@@ -33,6 +34,7 @@ OTHERS = {
 }
 _DEEPEST = 8  # folders below folders
 _HIDDEN = (".", "__")
+_FIELDS = ("label", "subject", "take")  # of a pattern
 _NOTES = ("readme", "license", "licence", "copying", "notes", "changelog")
 Columns = Sequence[str] | Mapping[str, str] | None
 
@@ -75,7 +77,8 @@ def load_folder(
         The folder, or a file with many recordings.
     pattern : str, optional
         The parts of file names, without extension: ``"a{label}_s{subject}_e{take}"``; ``*`` matches anything. With a
-        ``/`` it describes the path below the folder. What it does not name still follows from the folders.
+        ``/`` it describes the path below the folder: ``"{subject}/{label}/*"``. What it does not name still follows
+        from the folders.
     index : path, optional
         A table with the columns ``file`` (below the folder), ``label`` and ``subject``; only its files are read.
     layout, fps, columns, rename : optional
@@ -263,6 +266,13 @@ def _compile(pattern: str) -> re.Pattern[str]:
     """
     parts = re.split(r"\{(\w+)\}", pattern)
     fields = parts[1::2]
+    if odd := [name for name in fields if name not in _FIELDS]:
+        near = difflib.get_close_matches(odd[0].lower(), _FIELDS, n=1)
+        hint = f" (did you mean {{{near[0]}}}?)" if near else ""
+        known = ", ".join(f"{{{name}}}" for name in _FIELDS)
+        raise ParameterError(
+            f"pattern {pattern!r}: no field {{{odd[0]}}}{hint}; fields are {known}, and * fits anything else"
+        )
     if len(set(fields)) != len(fields) or not {"label", "subject"} & set(fields):
         raise ParameterError(
             f"pattern {pattern!r} must contain {{label}} or {{subject}}, and every name only once; "

@@ -146,7 +146,7 @@ def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int
     ):
         warnings.append(
             f"labels look like people ({_some(list(labels), _KINDS)}), subjects like actions ({_some(list(subjects), _KINDS)}): "
-            "if the folders are SUBJECT/LABEL/FILE, the pattern is {subject}/{label}/*"
+            "for folders SUBJECT/LABEL/FILE the pattern is {subject}/{label}/*; if you gave a pattern, exchange {label} and {subject}"
         )
     if no_label and len(no_label) == len(sequences):
         warnings.append("no recording has a label")

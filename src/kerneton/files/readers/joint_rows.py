@@ -256,4 +256,4 @@ def _ask(rows: np.ndarray, size: int | None) -> str:
     else:
         what += f", apparently {size} joints in a frame; state which: "
         what += " or ".join(f"--layout {name}" for name, own in LAYOUTS.items() if len(own.joints) == size)
-    return f"{what.removesuffix(': ')}, or their names in order, --layout head,neck,torso"
+    return f"{what.removesuffix(': ')}, or the name of every joint in order, --layout NAME,NAME,..."
