@@ -31,7 +31,6 @@ _STILL = ("", ".png", ".svg", ".pdf", ".jpg", ".jpeg")  # kinds of pictures; wit
 _MOVING = (".gif", ".mp4")
 # Control characters other than tab and newline, marks that change the direction of text, and bytes that are not text.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-UNITS = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "in": "inches", "ft": "feet"}
 
 COMMANDS = (
     *("demo", "studio", "info", "show", "convert", "cut", "spot", "watch"),
@@ -76,9 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser(argv[:1] if argv[:1] and argv[0] in COMMANDS else COMMANDS)
     args, unknown = parser.parse_known_args(argv)
     if unknown:
-        args.parser.error(
-            f"unrecognized arguments: {shlex.join(unknown)}{_nearest(unknown, args.parser._actions)}"
-        )
+        near = _nearest(unknown, args.parser._actions)
+        args.parser.error(f"unrecognized arguments: {shlex.join(unknown)}{near}")
     args.command_line = shlex.join(["kerneton", *argv])
     notes = _Notes(logging.WARNING)
     logging.getLogger("kerneton").addHandler(notes)
@@ -91,7 +89,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KernetonError as error:
         from kerneton.cli._settings import in_options
 
-        return _complain("error", in_options(str(error), vars(args).keys() - {*_INPUTS}))
+        options = {action.dest for action in args.parser._actions if action.option_strings}
+        return _complain("error", in_options(str(error), options))
     except BrokenPipeError:  # the reader of our output went away, as in kerneton info | head -1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -231,11 +230,13 @@ def unit(text: str) -> str:
     >>> unit("Metres"), unit("in")
     ('m', 'in')
     """
+    from kerneton.data.sequence import UNIT_WORDS
+
     name = re.sub(r"met(er|re)s?$", "metres", text.lower())
-    for symbol, names in UNITS.items():
+    for symbol, names in UNIT_WORDS.items():
         if name in (symbol, names):
             return symbol
-    known = ", ".join(f"{symbol} ({names})" for symbol, names in UNITS.items())
+    known = ", ".join(f"{symbol} ({names})" for symbol, names in UNIT_WORDS.items())
     raise argparse.ArgumentTypeError(f"no unit {text!r}; choose {known}")
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import UNITS, PathTo, positive, unit
+from kerneton.cli import PathTo, positive, unit
 from kerneton.exceptions import DataError, MissingDataError, ParameterError
 
 if TYPE_CHECKING:
@@ -213,8 +213,8 @@ def add_reading(group: Any) -> None:
     group.add_argument(
         "--unit",
         type=unit,
-        choices=UNITS,
-        help="unit of coordinates, if the files do not state it (default: detected from the data)",
+        metavar="{m,cm,mm,in,ft}",
+        help="unit of coordinates, if the files do not state it: m, cm, mm, in or ft (default: detected from the data)",
     )
     group.add_argument(
         "--up",

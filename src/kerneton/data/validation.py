@@ -123,9 +123,7 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
     if not extra and not missing:
         names = f"layout {found.name!r}, expected {expected.name!r}"
         return f"has the same {len(found.joints)} joints in another order ({names})"
-    here, there = (
-        {joint: layout.written.get(joint, joint) for joint in layout.joints} for layout in (found, expected)
-    )
+    here, there = ({j: known.written.get(j, j) for j in known.joints} for known in (found, expected))
     for joint in extra:
         near = difflib.get_close_matches(joint, missing, n=1, cutoff=0.75)
         if near and len(extra) == len(missing) <= 3:
@@ -160,8 +158,7 @@ def _problems(
     allow_missing: bool,
     values: bool,
 ) -> Iterator[tuple[str, str]]:
-    if layout is None:
-        layout = common_layout(sequences)
+    layout = common_layout(sequences) if layout is None else layout
     sound = not values or _all_sound(sequences)
     if n_joints is None:
         n_joints = Counter(s.n_joints for s in sequences).most_common(1)[0][0]
@@ -249,8 +246,7 @@ def check_in(name: str, value: Any, low: float, high: float, *, closed: str = "b
     ok = ok and (value > low or (closed in ("both", "left") and value == low))
     ok = ok and (value < high or (closed in ("both", "right") and value == high))
     if not ok:
-        left = "[" if closed in ("both", "left") else "("
-        right = "]" if closed in ("both", "right") else ")"
+        left, right = "[" if closed in ("both", "left") else "(", "]" if closed in ("both", "right") else ")"
         raise ParameterError(f"{name} must be a number in {left}{low}, {high}{right}, got {value!r}")
 
 

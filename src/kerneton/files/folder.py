@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import warnings
@@ -34,7 +33,6 @@ OTHERS = {
 }
 _DEEPEST = 8  # folders below folders
 _HIDDEN = (".", "__")
-_FIELDS = ("label", "subject", "take")  # of a pattern
 _NOTES = ("readme", "license", "licence", "copying", "notes", "changelog")
 Columns = Sequence[str] | Mapping[str, str] | None
 
@@ -113,7 +111,11 @@ def load_folder(
         raise MissingDataError(f"{root}: no such file or folder")
     if pattern is not None and index is not None:
         raise ParameterError("give a pattern or an index, not both")
-    fits = None if pattern is None else _compile(pattern)
+    fits = None
+    if pattern is not None:
+        from kerneton.files._pattern import compile_pattern
+
+        fits = compile_pattern(pattern)
     layout = readers.named_layout(layout)
     if is_folder(root):
         by_place = find_entries if pattern is not None else listed_entries
@@ -183,9 +185,7 @@ def _check_renamed(unused: Sequence[str], sequences: Sequence[SkeletonSequence])
         raise ParameterError(f"no recording has a joint {unused[0]!r} that could be renamed{hint}")
 
 
-def find_entries(
-    folder: Path, above: tuple[str, ...] = (), *, seen: tuple[str, ...] = ()
-) -> Iterator[Entry]:
+def find_entries(folder: Path, above: tuple[str, ...] = (), *, seen: tuple[str, ...] = ()) -> Iterator[Entry]:
     """Recordings below a folder in alphabetical order; the first two folder names are label and subject.
 
     Names that begin with a dot or with two underscores are left out, and links to folders that are read anyway.
@@ -256,33 +256,6 @@ def _indexed(root: Path, index: Path) -> Iterator[Entry]:
         yield Entry(path, values.get("label") or None, values.get("subject") or None, stated=True)
     if missing:
         raise MissingDataError(f"{index}: {len(missing)} files do not exist:\n  " + "\n  ".join(missing))
-
-
-def _compile(pattern: str) -> re.Pattern[str]:
-    """A pattern as a regular expression: {name} is one or more characters of one file or folder name.
-
-    >>> _compile("a{label}_s{subject}_*").fullmatch("a01_s02_e03")["subject"]
-    '02'
-    """
-    parts = re.split(r"\{(\w+)\}", pattern)
-    fields = parts[1::2]
-    if odd := [name for name in fields if name not in _FIELDS]:
-        near = difflib.get_close_matches(odd[0].lower(), _FIELDS, n=1)
-        hint = f" (did you mean {{{near[0]}}}?)" if near else ""
-        known = ", ".join(f"{{{name}}}" for name in _FIELDS)
-        raise ParameterError(
-            f"pattern {pattern!r}: no field {{{odd[0]}}}{hint}; fields are {known}, and * fits anything else"
-        )
-    if len(set(fields)) != len(fields) or not {"label", "subject"} & set(fields):
-        raise ParameterError(
-            f"pattern {pattern!r} must contain {{label}} or {{subject}}, and every name only once; "
-            "for example 'a{label}_s{subject}_e{take}'"
-        )
-    if "{" in "".join(parts[::2]) or "}" in "".join(parts[::2]):
-        raise ParameterError(f"pattern {pattern!r} has a brace that does not enclose a {{name}}")
-    literal = [re.escape(part).replace(r"\*", ".*?") for part in parts[::2]]
-    named = [f"(?P<{name}>[^/]+?)" for name in fields]
-    return re.compile("".join(a + b for a, b in zip(literal, [*named, ""], strict=True)))
 
 
 def _matched(entry: Entry, root: Path, fits: re.Pattern[str], pattern: str) -> Entry:
