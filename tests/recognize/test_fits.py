@@ -20,9 +20,11 @@ from kerneton import (
     make_actions,
     make_recognizer,
 )
+from kerneton.data import units
 from kerneton.data.validation import absent
 from kerneton.datasets.protocols import LeaveOneSubjectOut
 from kerneton.exceptions import DataError
+from kerneton.files.summary import summarize
 from kerneton.recognize import answers, growth, training
 
 
@@ -199,3 +201,15 @@ def test_answers_come_in_blocks(data, monkeypatch, calibrate, n_classes):
     broken = [*data[:20], data[20].replace(joints=data[20].joints * np.inf), *data[21:]]
     with pytest.raises(DataError, match=f"1 of 36 recordings cannot be used: .*{data[20].name}"):
         model.predict(broken)
+
+
+def test_many_recordings_are_looked_at_with_progress_and_their_axes_seen_in_some(monkeypatch):
+    """A hundred thousand recordings must not keep anyone waiting without a word."""
+    one = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
+    seen, looked, trunk = Seen(), [], units._trunk
+    monkeypatch.setattr(units, "_trunk", lambda *given: looked.append(1) or trunk(*given))
+    told = summarize([one.replace(name=str(i)) for i in range(3000)], seen)
+    assert seen.counts == {"looking at recordings": 3000}
+    assert len(looked) == 1000
+    assert told.axes == summarize([one]).axes
+    assert "occur more than once" in str(told.warnings) or "3000 times" in str(told.warnings)

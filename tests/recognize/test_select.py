@@ -433,7 +433,7 @@ def test_progress_is_reported(data):
 
     search = searching({"poses": cues()["poses"]}, Cs=[1.0], progress=progress)
     search.fit(data, data.labels, groups=data.subjects)
-    assert seen == ["kernels", "candidates"]
+    assert seen == ["kernels", "candidates", "kernels", "features", "inner products", "machines"]
 
 
 def test_with_parameters_leaves_the_cue_alone():

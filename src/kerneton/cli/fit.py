@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> Output:
     with all_cores(), client_of(args) as client:
         model = make_model(args, calibrate=True, false_alarm=args.false_alarm, progress=progress_of(args))
         data = _single_precision(load_data(args, **reading_on(client, args)))
-        summary = summarize(data)
+        summary = summarize(data, progress_of(args))
         for warning in summary.warnings:
             warnings.warn(warning, stacklevel=1)
         large = {"client": client, "scratch": args.scratch}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, PathTo, add_command
-from kerneton.cli._options import add_data_home, add_folder_options, load_recordings
+from kerneton.cli._options import add_data_home, add_folder_options, load_recordings, progress_of
 
 if TYPE_CHECKING:
     from kerneton.data.segments import Segment
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> Output:
         return describe_file(args)
     from kerneton.files.summary import summarize
 
-    summary = summarize(load_recordings(args.path, args))
+    summary = summarize(load_recordings(args.path, args), progress_of(args))
     return Output(str(summary), summary.to_dict())
 
 

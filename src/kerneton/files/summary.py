@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from kerneton.data.layouts import Layout, layout_words
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import find_conventions
 from kerneton.data.validation import common_layout, describe, grouped, layout_difference, missing_joints
+
+if TYPE_CHECKING:
+    from kerneton.data.progress import Progress
 
 _FEW = 2  # recordings of a label
 _SHORT = 4  # frames of a recording
@@ -74,7 +77,7 @@ class Summary:
         return "\n".join(lines + [f"  warning   {warning}" for warning in self.warnings])
 
 
-def summarize(data: Iterable[SkeletonSequence]) -> Summary:
+def summarize(data: Iterable[SkeletonSequence], progress: Progress | None = None) -> Summary:
     """Count what is in a set of recordings and warn of what may mislead a model.
 
     Warnings: labels with few recordings or one subject, subjects with one label, repeated recordings, different
@@ -97,7 +100,12 @@ def summarize(data: Iterable[SkeletonSequence]) -> Summary:
     """
     sequences = list(data)
     lengths = [s.n_frames for s in sequences] or [0]
-    missing = [int(missing_joints(s).sum()) for s in sequences]
+    missing, alike = [], defaultdict(list)
+    shown = progress(sequences, desc="looking at recordings") if progress else sequences
+    for s in shown:
+        missing.append(int(missing_joints(s).sum()))
+        content = np.ascontiguousarray(np.nan_to_num(s.joints, nan=1e9), np.float64)
+        alike[hashlib.sha256(repr(content.shape).encode() + content.tobytes()).digest()].append(s)
     total = sum(s.n_frames * s.n_joints for s in sequences)
     labels = _tally(s.label for s in sequences)
     subjects = _tally(s.subject for s in sequences)
@@ -125,7 +133,7 @@ def summarize(data: Iterable[SkeletonSequence]) -> Summary:
             *_balance_warnings(sequences, subjects),
             *_segment_warnings(long),
             *_mixture_warnings(sequences, layout, fps),
-            *_duplicate_warnings(sequences),
+            *_duplicate_warnings([group for group in alike.values() if len(group) > 1]),
             *_quality_warnings(sequences, missing),
         ],
     )
@@ -230,12 +238,7 @@ def describe_axes(sequences: Iterable[SkeletonSequence]) -> str:
     return f"{axes}; {height}" if axes else height
 
 
-def _duplicate_warnings(sequences: list[SkeletonSequence]) -> list[str]:
-    groups: dict[bytes, list[SkeletonSequence]] = defaultdict(list)
-    for sequence in sequences:
-        content = np.ascontiguousarray(np.nan_to_num(sequence.joints, nan=1e9), np.float64)
-        groups[hashlib.sha256(repr(content.shape).encode() + content.tobytes()).digest()].append(sequence)
-    repeated = [group for group in groups.values() if len(group) > 1]
+def _duplicate_warnings(repeated: list[list[SkeletonSequence]]) -> list[str]:
     warnings, contradicting = [], []
     for group in repeated:
         warning = f"the same recording {len(group)} times: {_some([_name(s) for s in group])}"

@@ -63,7 +63,7 @@ class ClusterEncoder(Encoder):
         self,
         branches: Mapping[str, Branch],
         y: np.ndarray,  # noqa: ARG002
-        progress: Progress = silent,  # noqa: ARG002
+        progress: Progress | None = None,  # noqa: ARG002
     ) -> dict[str, np.ndarray]:
         return {name: self._inner[name] for name in branches}
 

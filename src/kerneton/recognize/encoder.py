@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
-from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.kernels.signals import keeping_signals
@@ -118,17 +117,19 @@ class Encoder:
         return found
 
     def inner(
-        self, branches: Mapping[str, Branch], y: np.ndarray, progress: Progress = silent
+        self, branches: Mapping[str, Branch], y: np.ndarray, progress: Progress | None = None
     ) -> dict[str, np.ndarray]:
         """Inner products (n, n) of the features that `fit_all` gives, by branch."""
         every = np.arange(len(y))
-        shown = progress(branches.items(), total=len(branches), desc="inner products")
+        items = branches.items()
+        shown = progress(items, total=len(items), desc="inner products") if progress else items
         return {name: self.grams(branch).fold(y, every, every)[0] for name, branch in shown}
 
-    def extended(self, sequences: list[SkeletonSequence], progress: Progress = silent) -> Encoder:
+    def extended(self, sequences: list[SkeletonSequence], progress: Progress | None = None) -> Encoder:
         """The same with more training recordings, which are encoded by the steps that are fitted already."""
         out, poses = Encoder([*self.sequences, *sequences], self.n_threads), dict[int, Any]()
-        for key, old in progress(self._encoded.items(), total=len(self._encoded), desc="kernels"):
+        items = self._encoded.items()
+        for key, old in progress(items, total=len(items), desc="kernels") if progress else items:
             step = old.preprocess
             if id(step) not in poses:
                 poses[id(step)] = sequences if step is None else step.transform(sequences)

@@ -61,9 +61,7 @@ def add(model: Any, X: Any, y: Any, groups: Any = None) -> Any:
     every = [*encoder.sequences, *sequences]
     # Beyond Gram matrices all are encoded by what a new sample chooses: features that were kept are of no use.
     larger = (
-        None
-        if training.is_large(model, len(every), True)
-        else encoder.extended(sequences, model.progress or silent)
+        None if training.is_large(model, len(every), True) else encoder.extended(sequences, model.progress)
     )
     with training.taken_when_done(model) as fresh:
         fresh._fit(every, [*labels, *y], both, {"keep": True}, larger)

@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.layouts import Layout
-from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import ModelFileError
@@ -152,7 +151,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
             self.trials_, self.chosen_, self.search_ = found.trials, found.chosen, search
             self.branches_, self.mixtures_ = found.branches, found.mixtures
             features = encoder.fit_all(self.branches_, codes, self.progress)
-            inner = encoder.inner(self.branches_, codes, self.progress or silent)
+            inner = encoder.inner(self.branches_, codes, self.progress)
             self.machine_ = training.average_machines(
                 machine, features, inner, self.mixtures_, classes, codes, encoder.n_threads, self.progress
             )

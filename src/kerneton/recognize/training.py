@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import absent, check_in, check_sequences, describe
 from kerneton.exceptions import DataError, ParameterError
@@ -238,7 +237,7 @@ def average_machines(
     weights = class_weights(codes, len(classes), options.pop("class_weight"))
     duals: dict[str, Any] = dict.fromkeys(features, 0.0)
     intercept: Any = 0.0
-    for mixture in (progress or silent)(mixtures, total=len(mixtures), desc="machines"):
+    for mixture in progress(mixtures, total=len(mixtures), desc="machines") if progress else mixtures:
         K = sum(inner[name] * share for name, share in mixture.shares.items())
         solved = machines(
             K, codes, [mixture.C], penalty=mixture.penalty, weights=weights, tol=machine.tol, **options
