@@ -1,16 +1,13 @@
-// The kernels as functions that ctypes can call. FOLDER names the directory of their sources.
+// Kernels as functions that ctypes can call: those of one PART, for ORDER or SIDES. FOLDER names the directory of their sources.
 
 #include "on_cpu.h"
 
 #define STRING(x) #x
 #define FILE_IN(folder, name) STRING(folder/name)
 #include FILE_IN(FOLDER, jacobi.cu)
+
+#ifdef PART_power
 #include FILE_IN(FOLDER, psd_power.cu)
-#include FILE_IN(FOLDER, sck.cu)
-#include FILE_IN(FOLDER, sck_order2.cu)
-#include FILE_IN(FOLDER, hosvd.cu)
-#undef INLINE
-#include FILE_IN(FOLDER, dck.cu)
 
 template <class T>
 int power(const T* source, T* target, int count, int high, int low, int vectors) {
@@ -19,6 +16,18 @@ int power(const T* source, T* target, int count, int high, int low, int vectors)
                    [&] { psd_power<ORDER, T>(source, target, &failed, count, high, low, vectors); });
     return failed;
 }
+
+extern "C" {
+int power_float(const float* a, float* b, int n, int h, int l, int v) { return power(a, b, n, h, l, v); }
+int power_double(const double* a, double* b, int n, int h, int l, int v) { return power(a, b, n, h, l, v); }
+}
+#endif
+
+#ifdef PART_sck
+#include FILE_IN(FOLDER, sck.cu)
+#include FILE_IN(FOLDER, sck_order2.cu)
+#undef INLINE
+#include FILE_IN(FOLDER, dck.cu)
 
 template <class R>
 int sck(const R* x, R* out, const int* lengths, const double* table, int n, int frames, int joints, int width, int high, int low, int entries) {
@@ -45,8 +54,6 @@ int order2_float(const float* x, float* out, const int* l, const int* r, const d
 int order2_double(const double* x, double* out, const int* l, const int* r, const double* t, int c, int n, int f, int j, int w, int u, int h, int lo) {
     return sck_order2(x, out, l, r, t, c, n, f, j, w, u, h, lo);
 }
-int power_float(const float* a, float* b, int n, int h, int l, int v) { return power(a, b, n, h, l, v); }
-int power_double(const double* a, double* b, int n, int h, int l, int v) { return power(a, b, n, h, l, v); }
 int sck_float(const float* x, float* out, const int* lengths, const double* table, int n, int t, int j, int w, int h, int l, int e) {
     return sck(x, out, lengths, table, n, t, j, w, h, l, e);
 }
@@ -60,12 +67,17 @@ int dck(const float* x, float* out, const int* lengths, const int* pairs, const 
     });
     return failed;
 }
+}
+#endif
 
-int hosvd(const float* a, float* b, int n, int high, int low, int entry_high, int entry_low) {
+#ifdef PART_hosvd
+#include FILE_IN(FOLDER, hosvd.cu)
+
+extern "C" int hosvd(const float* a, float* b, int n, int high, int low, int entry_high, int entry_low) {
     int failed = 0, tensors = 2 * tensors_a_warp((longest(SIDES) + 1) / 2);
     fibres::launch((n + tensors - 1) / tensors, 64, [&] {
         hosvd_power<SIDES>(a, b, &failed, n, high, low, entry_high, entry_low);
     });
     return failed;
 }
-}
+#endif

@@ -4,6 +4,7 @@
 // barriers are tested where there is no GPU. It is slow, and says nothing about races between barriers.
 
 #pragma once
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -32,9 +33,15 @@ alignas(64) double room[1 << 17];  // dynamic shared memory
 
 namespace fibres {
 
-static std::vector<ucontext_t> contexts;
+struct Fibre {
+    ucontext_t start;  // to enter it; later switches go by jumps, which ask nothing of the system
+    jmp_buf here;
+    bool entered;
+};
+
+static std::vector<Fibre> contexts;
 static std::vector<char> stacks, alive;
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static int current;
 static std::function<void()> body;
 static std::vector<int> arrived, generation;  // of the warps, and last of the block
@@ -43,7 +50,7 @@ constexpr size_t STACK = 1 << 16;
 
 static void yield() {
     int me = current;
-    swapcontext(&contexts[me], &scheduler);
+    if (!_setjmp(contexts[me].here)) _longjmp(scheduler, 1);
     threadIdx.x = current = me;
 }
 
@@ -60,7 +67,14 @@ static void enter() {
     threadIdx.x = current;
     body();
     alive[current] = 0;
-    setcontext(&scheduler);
+    _longjmp(scheduler, 1);
+}
+
+static void resume(Fibre& fibre) {
+    if (_setjmp(scheduler)) return;
+    if (fibre.entered) _longjmp(fibre.here, 1);
+    fibre.entered = true;
+    setcontext(&fibre.start);
 }
 
 static void launch(int blocks, int threads, std::function<void()> kernel) {
@@ -76,11 +90,13 @@ static void launch(int blocks, int threads, std::function<void()> kernel) {
         generation.assign(threads / 32 + 1, 0);
         alive.assign(threads, 1);
         for (int t = 0; t < threads; ++t) {
-            getcontext(&contexts[t]);
-            contexts[t].uc_stack.ss_sp = &stacks[t * STACK];
-            contexts[t].uc_stack.ss_size = STACK;
-            contexts[t].uc_link = nullptr;
-            makecontext(&contexts[t], enter, 0);
+            ucontext_t& start = contexts[t].start;
+            getcontext(&start);
+            start.uc_stack.ss_sp = &stacks[t * STACK];
+            start.uc_stack.ss_size = STACK;
+            start.uc_link = nullptr;
+            makecontext(&start, enter, 0);
+            contexts[t].entered = false;
         }
         for (bool any = true; any;) {
             any = false;
@@ -88,7 +104,7 @@ static void launch(int blocks, int threads, std::function<void()> kernel) {
                 if (alive[t]) {
                     any = true;
                     threadIdx.x = current = t;
-                    swapcontext(&scheduler, &contexts[t]);
+                    resume(contexts[t]);
                 }
         }
     }
