@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import joblib
 import pytest
@@ -60,6 +61,9 @@ def work(where, client, data):  # noqa: F811
         model = recognizer().fit(data[:10], data.labels[:10])
         predict = partial(cluster.mapped, client, type(model).predict, model, list(data))
         return predict, (cluster, "submitted")
+    if where == "reading":
+        read = cluster.reader(client)
+        return lambda: list(read([Path(f"{i}.csv") for i in range(2)], {})), (cluster, "asked")
     if where == "evaluate":
         return partial(on_dask, client), (dask_client, "in_turn")
     searched = Search(variants={"plain": {}, "mirrored": {"kernel__mirror": True}})
@@ -78,7 +82,7 @@ def on_dask(client, samples=None):
         return evaluate(recognizer(), samples, n_jobs=-1)
 
 
-@pytest.mark.parametrize("where", ["choices", "encoding", "passes", "predict", "evaluate"])
+@pytest.mark.parametrize("where", ["choices", "encoding", "passes", "reading", "predict", "evaluate"])
 def test_workers_that_leave(where, large, data, made, client):  # noqa: F811
     ask, step = work(where, client, data)
     on_call(large, *step, partial(without_workers, made, client))
@@ -87,7 +91,7 @@ def test_workers_that_leave(where, large, data, made, client):  # noqa: F811
     assert "\n" not in str(found.value)
 
 
-@pytest.mark.parametrize("where", ["choices", "passes", "predict", "evaluate"])
+@pytest.mark.parametrize("where", ["choices", "passes", "reading", "predict", "evaluate"])
 def test_a_scheduler_that_goes_away(where, large, data, made, client):  # noqa: F811
     ask, step = work(where, client, data)
     on_call(large, *step, made.close)
