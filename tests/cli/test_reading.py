@@ -373,7 +373,7 @@ def test_long_recordings_say_what_to_do_with_their_segments(tmp_path, capsys):
     for command in ("fit", "evaluate"):
         assert main([command, str(tmp_path / "long.npz")]) == 1
         error = capsys.readouterr().err
-        assert "1 of 1 recordings have no label, but segments: kerneton cut makes" in error
+        assert "the recording has no label, but segments: kerneton cut makes" in error
         assert "kerneton fit --spot trains on long recordings" in error
 
 

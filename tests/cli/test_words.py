@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 
 import pytest
+from sklearn.dummy import DummyClassifier
 
 import kerneton
 from kerneton.cli import build_parser, main
 from kerneton.cli.fit import held_out
 from kerneton.datasets._home import ENVIRONMENT
 from kerneton.files.summary import summarize
+from kerneton.recognize.model_file import training_summary
+from kerneton.recognize.presets import make_recognizer
+from kerneton.report.page import render
 
 
 def put(folder, recordings, *, subjects=True):
@@ -81,3 +85,36 @@ def test_no_line_of_help_ends_within_a_name(width, monkeypatch):
     (commands,) = [a.choices for a in build_parser()._actions if isinstance(a.choices, dict)]
     for parser in commands.values():
         assert not re.search(r"\w-\n", parser.format_help().partition("examples:")[0])
+
+
+@pytest.mark.filterwarnings("default")
+def test_counts_of_one(tmp_path, capsys, monkeypatch):
+    """One recording, one frame, one subject, one test, one mistake: the word is in the singular wherever it stands."""
+    monkeypatch.chdir(tmp_path)
+    bow, wave = kerneton.make_actions(["bow", "wave"], n_subjects=1, n_takes=1)
+    put(tmp_path / "one", [bow])
+    kerneton.write("pose.npz", [bow.replace(joints=bow.joints[:1], confidence=None)])
+    kerneton.write("clip.npz", [wave.replace(label=None, subject=None)])
+    (tmp_path / "index.csv").write_text("file,label\nnone.npz,bow\n")
+    commands = [
+        *("info", "info one", "info pose.npz", "convert pose.npz pose.csv", "convert one out"),
+        *("cut clip.npz --from 0 --to 9 -o cut.npz", "show pose.npz -o pose.png", "fit clip.npz", "fit one"),
+        *("info one --index index.csv", "evaluate one", "info one --columns a,b"),
+    ]
+    model = make_recognizer("paper", kernel="sck")
+    for i, subject in enumerate("aabb"):
+        put(tmp_path / "two", [(bow, wave)[i % 2].replace(subject=subject, name=f"{i}")])
+    data = kerneton.load_folder("two")
+    model.fit(data, data.labels)
+    model.training_ = training_summary(data.select([0]))
+    model.save("model.kern")
+    for command in [*commands, "info model.kern", "predict model.kern clip.npz"]:
+        main(command.split())
+    report = kerneton.evaluate(DummyClassifier(), data, [([0, 1, 2], [3])])
+    out, err = capsys.readouterr()
+    texts = [out, err, str(report), report.to_markdown()]
+    page = render(report, data)
+    texts.append(re.sub(r"<[^>]+>", " ", re.sub(r"<(script|style|svg).*?</\1>", "", page, flags=re.S)))
+    words = "recordings|tests|classes|splits|labels|subjects|files|frames|joints|people|mistakes|kinds|were|have|do"
+    for text in texts:
+        assert not re.findall(rf"(?<![\d.,] )(?<![\d.,-])\b1 (?:of 1 )?(?:\w+ )?(?:{words})\b.*", text)

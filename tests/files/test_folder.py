@@ -164,7 +164,7 @@ def test_broken_files_are_reported_together_or_skipped(tmp_path):
 
 def test_skipping_everything_is_still_an_error(tmp_path):
     (tmp_path / "text.csv").write_text("head_x,head_y,head_z\n1,2,oops\n")
-    with pytest.raises(DataError, match="1 of 1 files"):
+    with pytest.raises(DataError, match="1 of 1 file cannot"):
         load_folder(tmp_path, skip_broken=True)
 
 

@@ -161,7 +161,7 @@ def test_fields_without_meaning_are_not_even_opened(tmp_path):
         ({"joints": motion(), "layout": "[" * 100_000}, "unknown layout"),
         ({"joints": motion(), "layout": json.dumps({"name": "x"})}, "unknown layout"),
         ({"joints": motion(), "layout": ["coco17", "msr20"]}, "2 values of layout for 1"),
-        ({"joints": motion(), "label": ["a", "b"]}, "2 values of label for 1 recordings"),
+        ({"joints": motion(), "label": ["a", "b"]}, "2 values of label for 1 recording"),
         ({"joints": motion(), "fps": -3}, "fps must be one positive number"),
         ({"joints": motion(), "fps": np.nan}, "fps must be one positive number"),
         ({"joints": motion(), "fps": "fast"}, "fps must be one positive number"),

@@ -270,12 +270,13 @@ def check_labels(data: SkeletonDataset, args: argparse.Namespace) -> None:
         if getattr(args, "spot", False):
             return
         way = ", but segments: kerneton cut makes a recording of each, kerneton fit --spot trains on long recordings"
-    raise DataError(f"{len(data)} of {len(data)} recordings have no label{way}")
+    without = f"{len(data)} of {len(data)} recordings have" if len(data) > 1 else "the recording has"
+    raise DataError(f"{without} no label{way}")
 
 
 def one_skeleton(data: SkeletonDataset, args: argparse.Namespace) -> SkeletonDataset:
     """The recordings with the joints that most of them have; the others are an error, or left out by ``--skip-broken``."""
-    from kerneton.data.validation import common_layout, describe, grouped, layout_difference
+    from kerneton.data.validation import common_layout, describe, grouped, layout_difference, many
 
     layout = common_layout(data)
     odd = {
@@ -286,7 +287,7 @@ def one_skeleton(data: SkeletonDataset, args: argparse.Namespace) -> SkeletonDat
     if not odd:
         return data
     told = grouped([(describe(data[i], i), difference) for i, difference in odd.items()])
-    message = f"{len(odd)} of {len(data)} recordings cannot be used: {told}"
+    message = f"{len(odd)} of {many(len(data), 'recording')} cannot be used: {told}"
     if not args.skip_broken:
         raise DataError(
             f"{message}; --rename OLD=NEW corrects a name, --layout NAME chooses joints that all have, --skip-broken leaves these out"

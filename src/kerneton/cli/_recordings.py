@@ -50,7 +50,7 @@ def read_recordings(
     """
     from kerneton.data.sequence import UNIT_WORDS
     from kerneton.data.units import settle
-    from kerneton.data.validation import grouped
+    from kerneton.data.validation import grouped, many
     from kerneton.files.folder import distinct
     from kerneton.files.readers import file_problem, read_all_here
     from kerneton.files.readers._names import named_layout
@@ -72,7 +72,7 @@ def read_recordings(
             broken.append(file_problem(file, content.error))
         found += [(file, content.facts, s) for s in content.recordings]
     if broken:
-        message = f"{len(broken)} of {len(files)} files cannot be read: {grouped(broken)}"
+        message = f"{len(broken)} of {many(len(files), 'file')} cannot be read: {grouped(broken)}"
         if not args.skip_broken or not found:
             with hinting(args):
                 raise DataError(message)
@@ -120,7 +120,7 @@ def telling_names(files: Sequence[Path], names: Sequence[str]) -> list[str]:
 
 def _warn_misspelt(model: Recognizer, sequences: Sequence[SkeletonSequence]) -> None:
     """Warn of joints that are named nearly like those of the model, which would be replaced by their neighbours."""
-    from kerneton.data.validation import describe, grouped, layout_difference
+    from kerneton.data.validation import describe, grouped, layout_difference, many
 
     if model.layout_ is None:
         return
@@ -132,7 +132,7 @@ def _warn_misspelt(model: Recognizer, sequences: Sequence[SkeletonSequence]) -> 
         if difference is not None and "misspelt" in difference:
             odd.append((describe(sequence, i), difference))
     if odd:
-        count = f"{len(odd)} of {len(sequences)} recordings"
+        count = f"{len(odd)} of {many(len(sequences), 'recording')}"
         warnings.warn(f"{count}: {grouped(odd)}; --rename OLD=NEW corrects a name", stacklevel=3)
 
 
@@ -142,7 +142,7 @@ def usable(
     args: argparse.Namespace,
 ) -> list[tuple[str, SkeletonSequence]]:
     """Recordings adapted to a model; with ``--skip-broken``, those that lack one of its joints are left out."""
-    from kerneton.data.validation import grouped
+    from kerneton.data.validation import grouped, many
 
     if not args.skip_broken:
         return [(file, s) for (file, _), s in zip(found, adapt([s for _, s in found]), strict=True)]
@@ -153,7 +153,7 @@ def usable(
         except KernetonError as error:
             broken.append((f"{file}:", str(error)))
     if broken:
-        message = f"{len(broken)} of {len(found)} recordings cannot be used: {grouped(broken)}"
+        message = f"{len(broken)} of {many(len(found), 'recording')} cannot be used: {grouped(broken)}"
         if not kept:
             raise DataError(message)
         warnings.warn(message, stacklevel=2)

@@ -13,6 +13,7 @@ from kerneton.exceptions import DataError, ParameterError
 
 def fit_spotting(args: argparse.Namespace) -> Output:
     """Load, train, write, print the accuracy of spotting on held-out subjects."""
+    from kerneton.data.validation import many
     from kerneton.files.summary import summarize
     from kerneton.recognize.model_file import recording_facts, training_summary
     from kerneton.stream.spotter import spotter_of
@@ -30,7 +31,7 @@ def fit_spotting(args: argparse.Namespace) -> Output:
     quiet = list(load_recordings(args.background, args)) if args.background else []
     bare = sum(not r.segments for r in data)
     if 0 < bare < len(data):
-        warnings.warn(f"{bare} recordings without segments are left out", stacklevel=1)
+        warnings.warn(f"without segments, left out: {many(bare, 'recording')}", stacklevel=1)
     with all_cores():
         takes = [r for r in data if r.segments] or data
         model.fit_spotting(takes, unlabelled=quiet, false_alarms=rate)

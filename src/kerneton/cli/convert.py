@@ -51,6 +51,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, map, write."""
+    from kerneton.data.validation import many
     from kerneton.files.readers import writable, write
 
     target = Path(args.target)
@@ -67,8 +68,8 @@ def run(args: argparse.Namespace) -> Output:
     files = {target: recordings} if one_file else in_new_files(target, _places(recordings, args.to or "npz"))
     for path, inside in files.items():
         write(path, inside)
-    count = f"{len(recordings)} recording{'s' if len(recordings) > 1 else ''}"
-    where = f"{target}" if one_file else f"{len(files)} files in {target}"
+    count = many(len(recordings), "recording")
+    where = f"{target}" if one_file else f"{many(len(files), 'file')} in {target}"
     return Output(
         f"wrote {count} to {where}", {"recordings": len(recordings), "files": [str(f) for f in files]}
     )

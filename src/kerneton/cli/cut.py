@@ -64,6 +64,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> Output:
     """Read, cut, write."""
     from kerneton.cli.convert import _places, in_new_files
+    from kerneton.data.validation import many
     from kerneton.files.readers import write
 
     recording = read_one(args.file, args.recording, args)
@@ -81,8 +82,10 @@ def run(args: argparse.Namespace) -> Output:
     for path, inside in files.items():
         write(path, inside)
     rows = [{"label": p.label, "name": p.name, "frames": p.n_frames} for p in parts]
-    many = f"{len(parts)} recording{'s' if len(parts) > 1 else ''}"
-    return Output(f"wrote {many} to {args.output}", {"recordings": rows, "files": [str(f) for f in files]})
+    return Output(
+        f"wrote {many(len(parts), 'recording')} to {args.output}",
+        {"recordings": rows, "files": [str(f) for f in files]},
+    )
 
 
 def _with_segments(recording: SkeletonSequence, args: argparse.Namespace) -> SkeletonSequence:

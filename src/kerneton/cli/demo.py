@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> Output:
     model = make_recognizer(calibrate=True)
     with all_cores():
         report = evaluate(model, data, [split], progress=progress_of(args), n_jobs=1, importance=True)
-    told = f"trained on {args.subjects} people, tested on {_STRANGERS} others"
+    told = f"trained on {args.subjects} {'people' if args.subjects > 1 else 'person'}, tested on {_STRANGERS} others"
     report = dataclasses.replace(report, protocol=told)
     files = [str(folder / name) for name in (*_PICTURES, "report.html", "recordings", "new-person")]
     facts: dict[str, Any] = {**report.to_dict(), "files": files, "seconds": time.perf_counter() - start}

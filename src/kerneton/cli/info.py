@@ -90,6 +90,7 @@ def describe_installation(data_home: str | None = None) -> Output:
 def describe_file(args: argparse.Namespace) -> Output:
     """The recordings of one file."""
     from kerneton.data.segments import segment_problems
+    from kerneton.data.validation import many
     from kerneton.files.readers import detect_format
     from kerneton.files.summary import describe_axes
     from kerneton.report.tables import aligned
@@ -118,7 +119,7 @@ def describe_file(args: argparse.Namespace) -> Output:
         for row in recordings[:_SHOWN]
     ]
     more = f"\n... and {n - _SHOWN} more" if n > _SHOWN else ""
-    lines = [f"{args.path}: {kind}, {n} recording{'s' if n > 1 else ''}", "", f"{aligned(rows)}{more}", ""]
+    lines = [f"{args.path}: {kind}, {many(n, 'recording')}", "", f"{aligned(rows)}{more}", ""]
     lines += [f"joints  {', '.join(names)}"] * bool(names) + [f"axes    {axes}"] * bool(axes)
     lines += [f"note    {note}" for note in notes]
     for s in data[:_SHOWN]:
@@ -145,6 +146,7 @@ def describe_segment(part: Segment, fps: float | None) -> str:
 def describe_model(path: str) -> Output:
     """What a model file contains."""
     from kerneton.data.layouts import layout_words
+    from kerneton.data.validation import many
     from kerneton.recognize.model_archive import model_info
     from kerneton.report.tables import aligned
 
@@ -159,6 +161,8 @@ def describe_model(path: str) -> Output:
     if info["spots"]:
         rows.insert(1, ["spots", f"{', '.join(info['spots'])} in long recordings and streams"])
     if training:
-        subjects = f" of {len(training['subjects'])} subjects" if training["subjects"] else ""
-        rows.insert(1, ["trained on", f"{training['recordings']} recordings{subjects}, {training['date']}"])
+        subjects = f" of {many(len(training['subjects']), 'subject')}" if training["subjects"] else ""
+        rows.insert(
+            1, ["trained on", f"{many(training['recordings'], 'recording')}{subjects}, {training['date']}"]
+        )
     return Output(f"{path}: model\n\n{aligned([['', ''], *rows]).strip()}", info)

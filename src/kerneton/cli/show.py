@@ -50,6 +50,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read and draw."""
+    from kerneton.data.validation import many
     from kerneton.report.animation import animate, contact_sheet
 
     if args.poses < 1:
@@ -64,5 +65,5 @@ def run(args: argparse.Namespace) -> Output:
         contact_sheet(recording, path, args.poses, title=args.title)
     facts = {"recording": recording.name, "frames": recording.n_frames, "fps": recording.fps}
     return Output(
-        f"wrote {path}: {recording.n_frames} frames of {recording.name}", {"file": str(path), **facts}
+        f"wrote {path}: {many(recording.n_frames, 'frame')} of {recording.name}", {"file": str(path), **facts}
     )

@@ -58,7 +58,7 @@ def check_sequences(
     if not problems:
         problems = list(_problems(sequences, n_joints, layout, allow_missing, values))
     if problems:
-        raise DataError(f"{len(problems)} of {total} recordings cannot be used: {grouped(problems)}")
+        raise DataError(f"{len(problems)} of {many(total, 'recording')} cannot be used: {grouped(problems)}")
     return sequences
 
 
@@ -67,6 +67,15 @@ def as_dataset(data: Iterable[Any]) -> SkeletonDataset:
     if isinstance(data, SkeletonDataset):
         return data
     return SkeletonDataset(check_sequences(data, allow_missing=True))
+
+
+def many(n: int, word: str) -> str:
+    """A number of things.
+
+    >>> many(1, "frame"), many(2, "frame")
+    ('1 frame', '2 frames')
+    """
+    return f"{n} {word}{'' if n == 1 else 's'}"
 
 
 def grouped(problems: Iterable[tuple[str, str]]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence, plain_text
 from kerneton.data.units import settle
-from kerneton.data.validation import grouped
+from kerneton.data.validation import grouped, many
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
 from kerneton.files.readers import ReadAll, file_problem, is_segment_file, read_all_here
@@ -143,7 +143,7 @@ def load_folder(
                 raise
             broken.append(file_problem(entry.path, error))
     if broken:
-        message = f"{len(broken)} of {len(entries)} files cannot be used: {grouped(broken)}"
+        message = f"{len(broken)} of {many(len(entries), 'file')} cannot be used: {grouped(broken)}"
         if not skip_broken or not found:
             raise DataError(message)
         warnings.warn(message, stacklevel=2)
@@ -255,7 +255,8 @@ def _indexed(root: Path, index: Path) -> Iterator[Entry]:
             missing.append(f"line {line}: {values['file']}")
         yield Entry(path, values.get("label") or None, values.get("subject") or None, stated=True)
     if missing:
-        raise MissingDataError(f"{index}: {len(missing)} files do not exist:\n  " + "\n  ".join(missing))
+        count = "1 file does" if len(missing) == 1 else f"{len(missing)} files do"
+        raise MissingDataError(f"{index}: {count} not exist:\n  " + "\n  ".join(missing))
 
 
 def _matched(entry: Entry, root: Path, fits: re.Pattern[str], pattern: str) -> Entry:

@@ -14,7 +14,14 @@ import numpy as np
 from kerneton.data.layouts import Layout, layout_words
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import find_conventions
-from kerneton.data.validation import common_layout, describe, grouped, layout_difference, missing_joints
+from kerneton.data.validation import (
+    common_layout,
+    describe,
+    grouped,
+    layout_difference,
+    many,
+    missing_joints,
+)
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
@@ -55,8 +62,8 @@ class Summary:
     def __str__(self) -> str:
         shortest, median, longest = self.n_frames
         lines = [
-            f"{self.name or 'recordings'}: {_many(self.n_recordings, 'recording')}, "
-            f"{_many(len({*self.labels, *self.segments}), 'label')}, {_many(len(self.subjects), 'subject')}",
+            f"{self.name or 'recordings'}: {many(self.n_recordings, 'recording')}, "
+            f"{many(len({*self.labels, *self.segments}), 'label')}, {many(len(self.subjects), 'subject')}",
             f"  frames    {shortest} to {longest}, median {median:g}",
             f"  joints    {_counts(self.layouts, self.n_recordings)}",
             f"  rate      {_rates(self.fps, self.n_recordings)}",
@@ -70,7 +77,7 @@ class Summary:
         if self.labels:
             lines.append(f"  labels    {_counts(self.labels)}")
         if self.segments:
-            n = _many(sum(self.segments.values()), "segment")
+            n = many(sum(self.segments.values()), "segment")
             lines.append(f"  segments  {n} in {self.annotated:.0%} of the frames: {_counts(self.segments)}")
         if self.subjects:
             lines.append(f"  subjects  {_counts(self.subjects)}")
@@ -160,7 +167,7 @@ def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int
         warnings.append("no recording has a label")
     for fact, without in (("label", no_label), ("subject", no_subject)):
         if 0 < len(without) < len(sequences):
-            warnings.append(f"{_many(len(without), 'recording')} without {fact}: {_some(without)}")
+            warnings.append(f"{many(len(without), 'recording')} without {fact}: {_some(without)}")
     few = [f"{label} ({n})" for label, n in labels.items() if n <= _FEW]
     if few:
         warnings.append(f"labels with {_FEW} recordings or fewer: {_some(few)}")
@@ -196,7 +203,7 @@ def _segment_warnings(long: list[SkeletonSequence]) -> list[str]:
     odd = [(_name(s), segment_problems(s.segments, s.n_frames)) for s in long]
     lines = [f"{name}: {_some(problems, _KINDS)}" for name, problems in odd if problems]
     if (more := len(lines) - _KINDS) > 0:
-        rest = f"{_many(more, 'more recording')} with segments that overlap or end after the recording"
+        rest = f"{many(more, 'more recording')} with segments that overlap or end after the recording"
         lines = [*lines[:_KINDS], rest]
     return lines
 
@@ -206,14 +213,14 @@ def _mixture_warnings(
 ) -> list[str]:
     warnings, odd = [], []
     for i, sequence in enumerate(sequences if layout is not None else []):
-        difference: str | None = f"has {sequence.n_joints} joints without names"
+        difference: str | None = f"has {many(sequence.n_joints, 'joint')} without names"
         if layout is not None and sequence.layout is not None:
             difference = layout_difference(sequence.layout, layout)
         if difference is not None:
             odd.append((describe(sequence, i), difference))
     if odd:
         warnings.append(f"{len(odd)} of {len(sequences)} recordings have different joints: {grouped(odd)}")
-    counts = {f"{n} joints": k for n, k in Counter(s.n_joints for s in sequences).items()}
+    counts = {many(n, "joint"): k for n, k in Counter(s.n_joints for s in sequences).items()}
     if layout is None and len(counts) > 1:
         warnings.append(f"mixed numbers of joints: {_counts(counts)}")
     rates = [sequence.fps for sequence in sequences if sequence.fps is not None]
@@ -248,7 +255,7 @@ def _duplicate_warnings(repeated: list[list[SkeletonSequence]]) -> list[str]:
         warnings.append(warning)
     if len(repeated) > _KINDS:
         names = _some([_name(group[0]) for group in repeated], _KINDS)
-        return [*contradicting[:_KINDS], f"{len(repeated)} recordings occur more than once: {names}"]
+        return [*contradicting[:_KINDS], f"{many(len(repeated), 'recording')} occur more than once: {names}"]
     return warnings
 
 
@@ -293,7 +300,3 @@ def _rates(counts: dict[str, int], total: int) -> str:
 def _some(items: list[str], most: int = _SHOWN) -> str:
     shown = ", ".join(items[:most])
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
-
-
-def _many(n: int, word: str) -> str:
-    return f"{n} {word}{'' if n == 1 else 's'}"

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from kerneton.data.mapping import adapted
 from kerneton.data.sequence import Conventions, Conversion, SkeletonSequence
 from kerneton.data.units import AXES, UNITS, find_conventions, turn_up
-from kerneton.data.validation import check_sequences
+from kerneton.data.validation import check_sequences, many
 from kerneton.exceptions import DataError
 from kerneton.kernels.signals import FAST, SIGNALS
 from kerneton.machine.threads import one_blas_thread
@@ -101,11 +101,11 @@ def differences(
     >>> from kerneton.datasets.synthetic import make_actions
     >>> data = make_actions(["wave"], n_subjects=2, n_takes=1)
     >>> differences({"fps": 30.0, "height": 1.48}, [data[0].replace(fps=None)])
-    ['1 of 1 recordings has no frame rate, the training recordings have 30 frames per second: give it with --fps']
+    ['1 of 1 recording has no frame rate, the training recordings have 30 frames per second: give it with --fps']
     """
     notes = []
     fps, height = (_known(facts.get(key)) for key in ("fps", "height"))
-    total = f"of {len(recordings)} recordings"
+    total = f"of {many(len(recordings), 'recording')}"
     if fps:
         without = sum(r.fps is None for r in recordings)
         other = sum(r.fps is not None and not 0.5 <= r.fps / fps <= 2 for r in recordings)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.validation import as_dataset, describe
+from kerneton.data.validation import as_dataset, describe, many
 from kerneton.datasets.protocols import get_protocol
 from kerneton.exceptions import DataError, KernetonError, ParameterError
 from kerneton.files.summary import summarize
@@ -142,7 +142,7 @@ def _splits(
     _check_splits(splits, labels, allow_unseen=getattr(splitter, "allow_unseen", False))
     if splitter is protocol or isinstance(protocol, int):
         return getattr(splitter, "name", None) or str(splitter), splits
-    return f"{len(splits)} given split{'s' if len(splits) > 1 else ''}", splits
+    return f"{many(len(splits), 'given split')}", splits
 
 
 def _check_splits(splits: Sequence[Indices], labels: np.ndarray, *, allow_unseen: bool) -> None:
@@ -151,9 +151,9 @@ def _check_splits(splits: Sequence[Indices], labels: np.ndarray, *, allow_unseen
     problems = []
     for i, (train, test) in enumerate(splits, start=1):
         if not len(train) or not len(test):
-            problems.append(f"split {i} trains on {len(train)} and tests on {len(test)} recordings")
+            problems.append(f"split {i} trains on {len(train)} and tests on {many(len(test), 'recording')}")
         elif twice := np.intersect1d(train, test).size:
-            problems.append(f"split {i} tests on {twice} recordings that it trains on")
+            problems.append(f"split {i} tests on {many(twice, 'recording')} that it trains on")
         elif not allow_unseen and (unseen := sorted({*labels[test].tolist()} - {*labels[train].tolist()})):
             problems.append(f"split {i} tests on {', '.join(unseen)} without training on it")
     if problems:

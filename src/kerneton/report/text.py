@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from kerneton.data.validation import many
 from kerneton.files.output import write_text
 from kerneton.report.tables import aligned, inline, markdown, percent
 
@@ -37,9 +38,9 @@ def percent_of(report: Report) -> str:
 def describe_data(data: dict[str, Any]) -> str:
     """Sizes of the data set in a line."""
     shortest, _, longest = data["n_frames"]
-    parts = [f"{data['n_recordings']} recordings", f"{len(data['labels'])} labels"]
-    parts += [f"{len(data['subjects'])} subjects"] if data["subjects"] else []
-    parts += [f"joints {' and '.join(data['layouts'])}", f"{shortest} to {longest} frames"]
+    parts = [many(data["n_recordings"], "recording"), many(len(data["labels"]), "label")]
+    parts += [many(len(data["subjects"]), "subject")] if data["subjects"] else []
+    parts += [f"joints {' and '.join(data['layouts'])}", f"{shortest} to {many(longest, 'frame')}"]
     return (f"{data['name']}: " if data["name"] else "") + ", ".join(parts)
 
 

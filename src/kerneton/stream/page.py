@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import many
 from kerneton.files.output import write_text
 from kerneton.stream.detection import Detection
 from kerneton.stream.metrics import match_segments
@@ -62,7 +63,7 @@ def write_page(
                 "number": None if motion is None else len(motions),
                 "length": f"{motion.seconds:.1f} s"
                 if motion and motion.timed
-                else f"{segment.n_frames} frames",
+                else many(segment.n_frames, "frame"),
             }
         )
         motions += [] if motion is None else [motion.to_dict()]

@@ -23,6 +23,7 @@ import numpy as np
 
 from kerneton.data.segments import Segment, as_segments
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import many
 from kerneton.exceptions import FormatError, KernetonError, MissingDataError
 from kerneton.files.output import replacing
 from kerneton.files.readers._arrays import (
@@ -190,7 +191,7 @@ def _one_each(fields: Fields, keys: Sequence[str], n: int, path: Path) -> list[s
     if value is None:
         return [None] * n
     if value.size not in (1, n):
-        raise FormatError(f"{path}: {value.size} values of {keys[0]} for {n} recordings")
+        raise FormatError(f"{path}: {many(value.size, 'value')} of {keys[0]} for {many(n, 'recording')}")
     try:
         items = value.ravel().tolist()
         texts = [item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item) for item in items]

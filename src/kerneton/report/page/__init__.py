@@ -20,7 +20,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.validation import as_dataset
+from kerneton.data.validation import as_dataset, many
 from kerneton.exceptions import DataError
 from kerneton.report.page._cells import per_cent
 from kerneton.report.page._facts import data_facts, making_facts, tiles
@@ -113,7 +113,7 @@ def environment() -> jinja2.Environment:
         finalize=_cut,
         trim_blocks=True,
     )
-    made.filters.update(percent=percent, per_cent=per_cent, unbroken=_unbroken)
+    made.filters.update(percent=percent, per_cent=per_cent, unbroken=_unbroken, many=many)
     return made
 
 

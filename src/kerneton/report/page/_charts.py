@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.data.validation import many
 from kerneton.report.intervals import Bin
 
 _NUMBERED = 40  # classes up to which cells carry numbers
@@ -109,7 +110,7 @@ def reliability(bins: Sequence[Bin]) -> dict[str, Any]:
                 "low": round(left + each.low * size + 1, 1),
                 "wide": round((each.high - each.low) * size - 2, 1),
                 "tall": round((below - 12) * each.count / most, 1),
-                "title": f"mean probability {100 * each.confidence:.1f}\xa0%, correct {100 * each.accuracy:.1f}\xa0%, {each.count} tests",
+                "title": f"mean probability {100 * each.confidence:.1f}\xa0%, correct {100 * each.accuracy:.1f}\xa0%, {many(each.count, 'test')}",
             }
             for each in bins
         ],

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from kerneton.data.sequence import SkeletonDataset
+from kerneton.data.validation import many
 from kerneton.report.page import _charts
 from kerneton.report.page._cells import Cell, per_cent
 from kerneton.report.text import variant_note, variant_rows
@@ -34,7 +35,7 @@ def data_facts(report: Report, data: SkeletonDataset | None) -> dict[str, Any]:
     return {
         "facts": [
             ["Recordings", facts["n_recordings"]],
-            ["Length", f"{shortest} to {longest} frames, median {median:g}"],
+            ["Length", f"{shortest} to {many(longest, 'frame')}, median {median:g}"],
             ["Joints", _counted(facts.get("layouts", {}))],
             ["Frame rate", _counted(facts.get("fps", {})) or "unknown"],
             ["Missing", "unknown" if missing is None else f"{per_cent(missing)} of joints"],
@@ -90,7 +91,7 @@ def _count_list(name: str, counts: dict[str, int]) -> dict[str, Any]:
     rows = sorted(counts.items(), key=lambda item: _natural(item[0]))[:_ROWS]
     most = max(counts.values())
     return {
-        "title": f"{len(counts)} {name}",
+        "title": many(len(counts), name.removesuffix("s")),
         "rows": [(label, Cell(n, share=n / most)) for label, n in rows],
         "more": len(counts) - len(rows),
     }

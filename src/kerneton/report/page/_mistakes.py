@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kerneton.data.sequence import SkeletonDataset
+from kerneton.data.validation import many
 from kerneton.report.advice import named
 from kerneton.report.page._cells import per_cent, signed
 from kerneton.report.page._motion import Motion
@@ -34,7 +35,9 @@ def mistake_cards(data: SkeletonDataset, pairs: Sequence[Pair]) -> dict[str, Any
             "said": None if prediction is None or prediction.value is None else _sure(prediction),
             "motion": motion,
             "number": number.get(index),
-            "length": f"{motion.seconds:.1f} s" if motion and motion.timed else f"{sequence.n_frames} frames",
+            "length": f"{motion.seconds:.1f} s"
+            if motion and motion.timed
+            else many(sequence.n_frames, "frame"),
         }
 
     return {

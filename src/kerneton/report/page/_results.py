@@ -55,7 +55,7 @@ def confusion_facts(report: Report, links: Mapping[tuple[str, str], str]) -> dic
     """The matrix, and every mistake in a table."""
     pairs = report.confused_pairs(None)
     most = f"The {_ROWS} most frequent of {len(pairs)} kinds of mistakes"
-    title = most if len(pairs) > _ROWS else f"All {len(pairs)} kinds of mistakes"
+    title = most if len(pairs) > _ROWS else f"All kinds of mistakes ({len(pairs)})"
     return {
         "links": links,
         "confusion": _charts.confusion(report.confusion, report.classes, links),
