@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from kerneton.data.layouts import Layout
 from kerneton.data.mapping import map_layout, sub_layout
-from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.sequence import Conventions, SkeletonSequence
 from kerneton.data.units import (
     AXES,
     UNITS,
@@ -18,6 +18,7 @@ from kerneton.data.units import (
 )
 from kerneton.datasets.synthetic import make_actions
 from kerneton.exceptions import ParameterError
+from kerneton.files.summary import describe_axes
 from kerneton.recognize.model_file import recording_facts
 from kerneton.recognize.sensors import differences, kept_conventions
 
@@ -39,7 +40,7 @@ def changed(recordings, *, factor=1.0, up="y", flip=False):
 
 @pytest.mark.parametrize("flip", [False, True])
 @pytest.mark.parametrize("up", AXES)
-@pytest.mark.parametrize("unit", ["m", "cm", "mm"])
+@pytest.mark.parametrize("unit", UNITS)
 def test_every_convention_is_found_and_undone(people, unit, up, flip):
     strange = changed(people, factor=1 / UNITS[unit], up=up, flip=flip)
     found = find_conventions(strange)
@@ -80,7 +81,9 @@ def test_flat_unnamed_and_headless_recordings_stay(people):
         assert done.notes == []
 
 
-@pytest.mark.parametrize(("unit", "factor"), [("m", 1), ("cm", 100), ("mm", 1000)])
+@pytest.mark.parametrize(
+    ("unit", "factor"), [("m", 1), ("cm", 100), ("mm", 1000), ("in", 1 / 0.0254), ("ft", 1 / 0.3048)]
+)
 def test_upper_bodies_show_unit_and_axes(people, unit, factor):
     upper = [
         sub_layout(p.layout, [j for j in p.layout.joints if not j.endswith(("knee", "ankle", "foot"))])
@@ -164,8 +167,10 @@ def test_slanted_bodies_have_no_axis(people):
 
 
 def test_unknown_words_are_refused(people):
-    with pytest.raises(ParameterError, match="unit must be one of m, cm, mm, in, ft, got 'feet'"):
-        to_convention(people, unit="feet")
+    with pytest.raises(
+        ParameterError, match="unit must be one of m, cm, mm, in, ft, or a word such as feet, got 'ell'"
+    ):
+        to_convention(people, unit="ell")
     with pytest.raises(ParameterError, match="the axis that points up must be one of"):
         to_convention(people, up="w")
 
@@ -195,3 +200,42 @@ def test_recordings_that_differ_from_training_are_told(people):
     (size,) = differences(facts, changed(people[:1], factor=1000))
     assert "is the unit right (--unit)?" in size
     assert differences({}, odd) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "unit"), [("feet", "ft"), ("Inches", "in"), ("meters", "m"), ("millimetre", "mm"), ("CM", "cm")]
+)
+def test_units_may_be_words(people, word, unit):
+    assert to_convention(people, unit=word)[1].unit == unit
+
+
+def test_a_small_child_in_centimetres_is_no_adult_in_inches(people):
+    child = [p.replace(joints=p.joints * 60) for p in people]  # 0.89 m from the feet to the head
+    assert find_conventions(child).unit == "cm"
+    assert find_conventions([p.replace(joints=p.joints / 0.0254) for p in people]).unit == "in"
+
+
+@pytest.mark.parametrize(("scale", "words"), [(0.3, "fractions of the picture"), (300, "pixels")])
+@pytest.mark.parametrize("depth", [0, 1])
+def test_coordinates_of_pictures_are_no_metres(people, scale, words, depth):
+    """y down from the corner, x to the right; with depth in metres, as SBU has it, or without."""
+    drawn = [
+        p.replace(joints=p.joints * [-scale, -scale, depth] + [1.5 * scale, 2 * scale, 0]) for p in people
+    ]
+    back, done = to_convention(drawn)
+    assert (done.unit, done.up, done.height) == (None, None if scale > 1 and depth else "-y", None)
+    for recordings in (drawn, back):  # the same before and after they are turned
+        assert find_conventions(recordings).picture == words
+        assert describe_axes(recordings).endswith(f"{words}, not metres")
+    assert to_convention(drawn, kept=Conventions("mm", "-y", False))[1].unit is None
+    assert find_conventions(people).picture == ""
+
+
+def test_a_mirror_is_not_seen_in_bodies_that_lie(people):
+    """The user says that z is up although the bodies lie along y: left and right cannot be told from that."""
+    _, done = to_convention(people, up="z")
+    assert (done.up, done.flip) == ("z", False)
+    facts = {"conversion": to_convention(changed(people, up="z", flip=True))[1].to_dict()}
+    upright, done = to_convention(people[:2], up="y", kept=kept_conventions(facts))
+    assert (done.up, done.flip) == ("y", False)  # other axes than in training are not mirrored as those were
+    assert upright[0] is people[0]

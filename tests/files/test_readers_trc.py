@@ -12,11 +12,11 @@ from kerneton.data.bodies import pair
 from kerneton.data.layouts import KINECT_20
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import turn_up
-from kerneton.data.units import vertical_axis as guess_up
 from kerneton.datasets.synthetic import make_actions
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files import readers
 from kerneton.files.readers import trc
+from kerneton.files.readers._markers import vertical_axis as guess_up
 
 KEYS = "DataRate CameraRate NumFrames NumMarkers Units OrigDataRate OrigDataStartFrame OrigNumFrames"
 LABELS = ["Hip", "RHip", "RKnee", "RAnkle", "RBigToe", "Neck", "Head", "LShoulder", "LElbow", "Clip"]

@@ -11,12 +11,13 @@ from samples import florence_text, motion, msr_text
 
 from kerneton.data.layouts import FLORENCE_15, KARD_15, Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.units import turn_up
+from kerneton.data.units import settle, turn_up
 from kerneton.datasets.synthetic import make_actions
 from kerneton.exceptions import DataError, FormatError, ParameterError
 from kerneton.files import readers
 from kerneton.files.folder import load_folder
 from kerneton.files.summary import summarize
+from kerneton.recognize.sensors import kept_conventions
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +59,52 @@ def test_what_is_said_is_done(tmp_path, people):
         assert_allclose(recording.joints, expected[recording.label + recording.subject], atol=1e-9)
 
 
-def test_formats_that_state_their_unit_are_left_alone(tmp_path):
+def test_what_a_format_states_holds_unless_the_user_says_otherwise(tmp_path):
     path = tmp_path / "florence.txt"
     path.write_bytes(florence_text())
     plain = readers.read(path)
-    for other in (readers.read(path, unit="mm", up="z"), load_folder(path, unit="mm", up="z")):
-        assert_allclose(other[0].joints, plain[0].joints)
+    data = load_folder(path)
+    assert_allclose(data[0].joints, plain[0].joints)
+    assert data.conversion.notes == []
+    assert data.conversion.statements == [
+        "stated by the files: millimetres and y up (override with --unit, --up)"
+    ]
+    for other in (readers.read(path, unit="cm", up="z"), load_folder(path, unit="cm", up="z")):
+        assert_allclose(other[0].joints, 10 * turn_up(plain[0].joints, "z"))
+
+
+@pytest.mark.parametrize("ending", ["trc", "bvh"])
+def test_axes_and_units_of_trc_and_bvh(tmp_path, people, ending):
+    """Neither format says which axis is up, and BVH no unit: bodies show it, and what the user states wins."""
+    path = tmp_path / f"a.{ending}"
+    centimetres = people[0].replace(joints=100 * turn_up(people[0].joints, "-z"))  # z is up
+    readers.write(path, [centimetres])
+    if ending == "trc":
+        lines = path.read_text().replace("\tUpAxis", "").replace("\tY\n", "\n").replace("\tm\t", "\tcm\t")
+        path.write_text(lines)
+    data = load_folder(path)
+    order = [data.layout.index(joint) for joint in people[0].layout.joints]
+    known = np.isfinite(data[0].joints[:, order])  # a bone of a BVH file hangs on those above it
+    assert_allclose(data[0].joints[:, order][known], people[0].joints[known], atol=1e-5)
+    assert "z was up and became y (detected from the data; override with --up)" in data.conversion.notes
+    assert data.conversion.statements == (
+        [] if ending == "bvh" else ["stated by the files: centimetres (override with --unit, --up)"]
+    )
+    for other in (load_folder(path, unit="mm", up="y"), readers.read(path, unit="mm", up="y")):
+        assert_allclose(other[0].joints[:, order][known], 0.001 * centimetres.joints[known], atol=1e-6)
+
+
+def test_what_was_said_of_files_in_training_is_kept(tmp_path, people):
+    readers.write(tmp_path / "a.trc", [people[0].replace(joints=turn_up(people[0].joints, "-z"))])
+    data = load_folder(tmp_path / "a.trc", up="z")
+    kept = kept_conventions({"conversion": data.conversion.to_dict()})
+    (taken, (recording,)) = readers._read(tmp_path / "a.trc")
+    (again,), done = settle([(*taken, recording)], kept=kept)
+    assert_allclose(again.joints, data[0].joints)
+    assert done.kept == ("up",)
+    (table,), done = settle([("csv_table", None, people[0])], kept=kept)  # not of the tables beside them
+    assert table is people[0]
+    assert kept_conventions({"conversion": load_folder(tmp_path / "a.trc").conversion.to_dict()}) is None
 
 
 def test_reading_one_file_guesses_nothing(tmp_path, people):
@@ -197,7 +238,7 @@ def test_every_reader_says_what_it_needs():
     """A new reader is its module and its name in FORMATS."""
     for name, module in readers.formats().items():
         assert readers.FORMATS[name].suffixes, name
-        assert set(getattr(module, "STATES", ())) <= {"unit", "up"}
+        assert set(getattr(module, "STATES", {})) <= {"unit", "up"}
         assert set(getattr(module, "TAKES", ())) <= {"layout", "columns"}
         assert bool(getattr(module, "WRITES", ())) == hasattr(module, "write"), name
 

@@ -224,22 +224,6 @@ def positive(text: str) -> float:
     raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
 
 
-def unit(text: str) -> str:
-    """The ``type`` of an option for a unit, by its symbol or its name.
-
-    >>> unit("Metres"), unit("in")
-    ('m', 'in')
-    """
-    from kerneton.data.sequence import UNIT_WORDS
-
-    name = re.sub(r"met(er|re)s?$", "metres", text.lower())
-    for symbol, names in UNIT_WORDS.items():
-        if name in (symbol, names):
-            return symbol
-    known = ", ".join(f"{symbol} ({names})" for symbol, names in UNIT_WORDS.items())
-    raise argparse.ArgumentTypeError(f"no unit {text!r}; choose {known}")
-
-
 def check_arguments(args: argparse.Namespace) -> None:
     """Refuse outputs that cannot be written or would overwrite what is read, before anything is computed."""
     given: dict[Any, list[str]] = {use: [] for use in PathTo}

@@ -11,15 +11,13 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import PathTo, positive, unit
+from kerneton.cli import PathTo, positive
 from kerneton.exceptions import DataError, MissingDataError, ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
     from kerneton.data.sequence import Conversion, SkeletonDataset
     from kerneton.recognize.recognizer import Recognizer
-
-_AXES = ("x", "y", "z", "-x", "-y", "-z")
 
 
 def add_data_home(parser: argparse.ArgumentParser) -> None:
@@ -212,15 +210,15 @@ def add_reading(group: Any) -> None:
     group.add_argument("--fps", metavar="N", type=positive, help="frames per second, overrides the files")
     group.add_argument(
         "--unit",
-        type=unit,
-        metavar="{m,cm,mm,in,ft}",
-        help="unit of coordinates, if the files do not state it: m, cm, mm, in or ft (default: detected from the data)",
+        type=_unit,
+        metavar="UNIT",
+        help="unit of coordinates: m, cm, mm, in, ft, or a word such as feet (default: stated by the file, or detected from the data)",
     )
     group.add_argument(
         "--up",
-        choices=_AXES,
+        choices=("x", "y", "z", "-x", "-y", "-z"),
         metavar="AXIS",
-        help="axis that points up, if the files do not state it: y, z, x or --up=-y ... (default: detected from the data)",
+        help="axis that points up: y, z, x or --up=-y ... (default: stated by the file, or detected from the data)",
     )
     group.add_argument(
         "--flip",
@@ -247,6 +245,16 @@ def tell_conversion(conversion: Conversion | None, args: argparse.Namespace) -> 
     """Print one note on stderr about converted units and axes."""
     if conversion is not None and conversion.notes and not args.quiet:
         print("kerneton: note:", "; ".join(conversion.notes), file=sys.stderr)
+
+
+def _unit(text: str) -> str:
+    from kerneton.data.units import unit_named
+
+    if (unit := unit_named(text)) is None:
+        raise argparse.ArgumentTypeError(
+            f"no unit {text!r}; expected m, cm, mm, in, ft, or a word such as feet"
+        )
+    return unit
 
 
 @contextmanager

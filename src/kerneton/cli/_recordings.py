@@ -51,8 +51,8 @@ def read_recordings(
     from kerneton.data.sequence import UNIT_WORDS
     from kerneton.data.units import settle
     from kerneton.data.validation import grouped, many
-    from kerneton.files.folder import distinct
-    from kerneton.files.readers import file_problem, read_all_here
+    from kerneton.files.folder import distinct, file_problem
+    from kerneton.files.readers import read_all_here
     from kerneton.files.readers._names import named_layout
     from kerneton.recognize.sensors import differences, kept_conventions
 
@@ -83,6 +83,7 @@ def read_recordings(
     if (
         kept is not None
         and conversion.unit not in (None, kept.unit)
+        and not kept.stated
         and not conversion.stated
         and not args.unit
     ):

@@ -112,7 +112,8 @@ def describe_file(args: argparse.Namespace) -> Output:
     ]
     kind, n = detect_format(args.path), len(recordings)
     names = [] if data.layout is None else list(data.layout.joints)
-    axes, notes = describe_axes(data), data.conversion.notes if data.conversion else []
+    axes, done = describe_axes(data), data.conversion
+    notes = [] if done is None else done.notes + done.statements
     rows = [list(recordings[0])]
     rows += [
         ["-" if v is None else f"{v:g}" if isinstance(v, float) else f"{v}" for v in row.values()]

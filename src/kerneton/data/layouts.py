@@ -240,3 +240,16 @@ LAYOUTS = {
         *(OPENNI_15, JHMDB_15, HAND_21, HAND_20),
     )
 }
+
+# Joints that show unit and axes of a body (`kerneton.data.units`).
+HIGH = ("head", "nose", "neck", "left_shoulder", "right_shoulder", "left_fhd", "right_fhd", "c7")
+HIPS = ("hip_center", *sides("hip"))
+LOW = sides("ankle", "foot", "heel", "hee", "big_toe", "toes", "foot_index")
+# The vector from the second joint to the first points forward on a standing body. Knees are not used: in Kinect recordings
+# of standing people, they are in front of hips and ankles in a quarter to five sixths of the recordings, depending on the set.
+_FEET = "foot_index heel", "big_toe heel", "foot ankle", "toes ankle", "big_toe ankle"
+FORWARD = (
+    *(tuple(f"{side}_{part}" for part in pair.split()) for side in ("left", "right") for pair in _FEET),
+    *(("nose", ear) for ear in sides("ear")),
+)
+SIDES = tuple(sides(part) for part in ("hip", "shoulder", "eye", "ear"))

@@ -217,6 +217,12 @@ class Conventions:
     up: str | None = None
     mirrored: bool | None = None  # left-handed axes, or left and right exchanged
     height: float | None = None  # from the feet to the head, in the data's own unit
+    picture: str = dataclasses.field(
+        default="", repr=False
+    )  # what coordinates of a picture count, such as pixels
+    stated: tuple[str, ...] = dataclasses.field(
+        default=(), repr=False
+    )  # which of unit and up a file states, if this is how its reader took it
 
 
 @dataclass(frozen=True)
@@ -230,7 +236,8 @@ class Conversion:
     kept: tuple[str, ...] = ()  # which of the three come from the training recordings of a model
     height: float | None = None  # of the body, in metres
     count: int = 0  # recordings
-    stated: bool = False  # whether the files themselves state unit and axes
+    stated: bool = False  # whether files of this kind state unit or axes, or their reader takes them to
+    told: tuple[str, ...] = ()  # which of unit and up the files state, if that was followed
     votes: tuple[int, int] | None = (
         None  # recordings that show a flip, of those that show the side of the left
     )
@@ -238,7 +245,8 @@ class Conversion:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, for JSON; of other kinds only whether there are any."""
-        fields = asdict(self) | {"said": list(self.said), "kept": list(self.kept), "mixed": bool(self.others)}
+        lists = {name: list(getattr(self, name)) for name in ("said", "kept", "told")}
+        fields = asdict(self) | lists | {"mixed": bool(self.others)}
         del fields["others"], fields["votes"]
         return fields
 
@@ -250,12 +258,19 @@ class Conversion:
         kinds = (self, *self.others)
         return [f"in {kind.count} recordings {note}" for kind in kinds for note in kind._own_notes()]
 
+    @property
+    def statements(self) -> list[str]:
+        """What the files state of unit and axes and was followed, in at most one sentence."""
+        own = {"unit": UNIT_WORDS.get(str(self.unit)), "up": f"{self.up} up"}
+        stated = " and ".join(str(own[name]) for name in self.told if own[name])
+        return [f"stated by the files: {stated} (override with --unit, --up)"] if stated else []
+
     def _own_notes(self) -> list[str]:
         notes = []
-        if self.unit not in (None, "m"):
+        if self.unit not in (None, "m") and "unit" not in self.told:
             unit = UNIT_WORDS[str(self.unit)]
             notes.append(f"coordinates were {unit} and became metres{self._how('unit')}")
-        if self.up not in (None, "y"):
+        if self.up not in (None, "y") and "up" not in self.told:
             notes.append(f"{self.up} was up and became y{self._how('up')}")
         if self.flip:
             right, n = self.votes or (0, 0)

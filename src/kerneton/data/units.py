@@ -11,28 +11,28 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from kerneton.data.layouts import sides
+from kerneton.data.layouts import FORWARD, HIGH, HIPS, LOW, SIDES
 from kerneton.data.sequence import Conventions, Conversion, SkeletonSequence
 from kerneton.exceptions import ParameterError
 
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
+_WORDS = {
+    "metre": "m",
+    "centimetre": "cm",
+    "millimetre": "mm",
+    "inch": "in",
+    "inche": "in",
+    "foot": "ft",
+    "feet": "ft",
+}
 AXES = ("y", "z", "x", "-y", "-z", "-x")
-HIGH = ("head", "nose", "neck", "left_shoulder", "right_shoulder", "left_fhd", "right_fhd", "c7")
-HIPS = ("hip_center", *sides("hip"))
-LOW = sides("ankle", "foot", "heel", "hee", "big_toe", "toes", "foot_index")
-# The vector from the second joint to the first points forward on a standing body. Knees are not used: in Kinect recordings
-# of standing people, they are in front of hips and ankles in a quarter to five sixths of the recordings, depending on the set.
-_FEET = "foot_index heel", "big_toe heel", "foot ankle", "toes ankle", "big_toe ankle"
-_FORWARD = (
-    *(tuple(f"{side}_{part}" for part in pair.split()) for side in ("left", "right") for pair in _FEET),
-    *(("nose", ear) for ear in sides("ear")),
-)
-_SIDES = tuple(sides(part) for part in ("hip", "shoulder", "eye", "ear"))
-_TALL = (0.4, 2.6)  # metres between the feet and the head or shoulders of a person
-_TORSO = (0.2, 1.2)  # metres between the hips and the head or shoulders
+# Metres from the feet (or hips) to the head or shoulders: of a person, of one whose inches or feet are recognised, least in cm.
+_TALL = (0.4, 2.6), (1.2, 2.1), 0.82
+_TORSO = (0.2, 1.2), (0.45, 0.8), 0.32
 _CLEAR, _SHARE = 0.3, 0.9  # least clarity of a recording's vote on handedness, and least share of equal votes
 
 
@@ -52,16 +52,23 @@ def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
         ]
         if solid:
             break
-    if not (trunks := [trunk for _, trunk in solid]):
-        return Conventions(up=_drawn_up(recordings))
-    lengths = [float(np.percentile(np.linalg.norm(trunk, axis=1), 95)) for trunk in trunks]
-    length = float(np.median(lengths))
+    trunks = [trunk for _, trunk in solid]
+    picture = ""
+    if not trunks or abs(np.nanmean(np.sign(solid[0][0].joints[..., :2]), axis=(0, 1))).min() > 0.95:
+        from kerneton.data.pictures import drawn_up, picture_unit
+
+        picture = picture_unit(recordings)
+        if not trunks:
+            return Conventions(up=drawn_up(recordings), picture=picture)
+    length = float(np.median([np.percentile(np.linalg.norm(trunk, axis=1), 95) for trunk in trunks]))
     unit, height = _unit(length, _TALL if low is LOW else _TORSO), length if low is LOW else None
-    votes = Counter(_axis(np.median(trunk, axis=0)) for trunk in trunks)
+    if picture:
+        unit = height = None
+    votes = Counter(axis_of(np.median(trunk, axis=0)) for trunk in trunks)
     up, count = votes.most_common(1)[0]
     if up is None or count < 0.6 * len(trunks):
-        return Conventions(unit, None, None, height)
-    return Conventions(unit, up, _mirrored([recording for recording, _ in solid], up), height)
+        return Conventions(unit, None, None, height, picture)
+    return Conventions(unit, up, _mirrored([recording for recording, _ in solid], up), height, picture)
 
 
 def to_convention(
@@ -75,10 +82,9 @@ def to_convention(
 ) -> tuple[list[SkeletonSequence], Conversion]:
     """Recordings in metres, y up and right-handed, and what was done to them.
 
-    All recordings are converted in the same way. ``unit`` is one of m, cm, mm, in, ft; ``up`` is the axis that points
-    up, such as z or -y; ``flip`` says whether the axes are left-handed, or left and right are exchanged. Those that are
-    not stated are detected in the data, or stay as they are without ``find``. ``kept`` are the conventions of the
-    training recordings of a model: axes if none are stated, the unit if the data show none.
+    ``unit`` is one of m, cm, mm, in, ft, or a word for it; ``up`` the axis that points up, such as z or -y; ``flip`` whether axes
+    are left-handed, or left and right exchanged. What is not stated is detected, or stays without ``find``. ``kept`` are the
+    conventions of the training recordings of a model: axes if none are stated, the unit if the data show none.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> wave = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
@@ -88,16 +94,18 @@ def to_convention(
     >>> done.unit, done.up, np.allclose(same.joints, wave.joints, equal_nan=True)
     ('mm', 'z', True)
     """
-    check_convention(unit, up)
+    unit = check_convention(unit, up)
     said = tuple(n for n, v in (("unit", unit), ("up", up), ("flip", flip)) if v is not None)
     found = find_conventions(recordings) if find else Conventions()
     kept = kept or Conventions()
     up = up or kept.up or found.up
+    if up != (kept.up or up):  # the user says that the axes are others
+        kept = dataclasses.replace(kept, mirrored=None)
     flip = kept.mirrored if flip is None else flip
     taken = tuple(n for n, v in (("up", kept.up), ("flip", kept.mirrored)) if v is not None and n not in said)
-    taken += ("unit",) if kept.unit and not unit and not found.unit else ()
-    unit = unit or found.unit or kept.unit
-    if flip is None and find and up is not None:
+    taken += ("unit",) if kept.unit and not unit and not found.unit and not found.picture else ()
+    unit = unit or found.unit or (None if found.picture else kept.unit)
+    if flip is None and find and up is not None and found.up in (None, up):  # bodies that lie do not show it
         flip = found.mirrored if up == found.up else _mirrored(list(recordings), up)
     factor = UNITS[unit or "m"]
     height = None if found.height is None else found.height * factor
@@ -105,15 +113,26 @@ def to_convention(
     done = Conversion(unit, up, bool(flip), said, taken, height, len(recordings), votes=votes)
     if factor == 1.0 and up in (None, "y") and not flip:
         return list(recordings), done
-    return [_converted(r, factor, up or "y", bool(flip)) for r in recordings], done
+    return [converted(r, factor, up or "y", bool(flip)) for r in recordings], done
 
 
-def check_convention(unit: str | None, up: str | None) -> None:
-    """Refuse an unknown unit or axis."""
-    if unit is not None and unit not in UNITS:
-        raise ParameterError(f"unit must be one of {', '.join(UNITS)}, got {unit!r}")
+def check_convention(unit: str | None, up: str | None) -> str | None:
+    """The unit as it is written here; unknown units and axes are refused."""
     if up is not None and up not in AXES:
         raise ParameterError(f"the axis that points up must be one of {', '.join(AXES)}, got {up!r}")
+    if unit is not None and (name := unit_named(unit)) is None:
+        raise ParameterError(f"unit must be one of {', '.join(UNITS)}, or a word such as feet, got {unit!r}")
+    return None if unit is None else name
+
+
+def unit_named(word: str) -> str | None:
+    """The unit of length that a word means; None if it is none.
+
+    >>> unit_named("Feet"), unit_named("mm"), unit_named("mile")
+    ('ft', 'mm', None)
+    """
+    word = word.strip().lower().replace("meter", "metre")
+    return word if word in UNITS else _WORDS.get(word.removesuffix("s"))
 
 
 def turn_up(points: np.ndarray, up: str) -> np.ndarray:
@@ -129,26 +148,15 @@ def turn_up(points: np.ndarray, up: str) -> np.ndarray:
     return np.stack(turned, axis=-1)
 
 
-def vertical_axis(points: np.ndarray, names: Sequence[str]) -> str | None:
-    """The vertical axis of named points (T, M, 3), y or z: the one along which the head lies above the feet.
-
-    >>> points = np.array([[[0, 0, 1.7], [0, 0.1, 0]]])
-    >>> vertical_axis(points, ["head", "left_foot"]), vertical_axis(points, ["a", "b"])
-    ('z', None)
-    """
-    trunk = _trunks(points, names)
-    axis = None if trunk is None else _axis(np.median(trunk, axis=0))
-    return axis if axis in ("y", "z") else None  # otherwise the body lies
-
-
-def _converted(recording: SkeletonSequence, factor: float, up: str, flip: bool) -> SkeletonSequence:
+def converted(recording: SkeletonSequence, factor: float, up: str, flip: bool) -> SkeletonSequence:
+    """A recording scaled, with another axis up, and mirrored if ``flip``."""
     joints = turn_up(recording.joints, up) * recording.joints.dtype.type(factor)
     if flip:
         joints = joints * np.array([-1, 1, 1], joints.dtype)
     return recording.replace(joints=joints)
 
 
-def _seen(recording: SkeletonSequence, *, drawn: bool = False) -> tuple[np.ndarray, list[str]] | None:
+def seen(recording: SkeletonSequence, *, drawn: bool = False) -> tuple[np.ndarray, list[str]] | None:
     """Joints (T, J, 3) of the first body, NaN where missing, and their names; None for unnamed bodies.
 
     ``drawn``: of drawings, which have z = 0 throughout, else of all others.
@@ -165,20 +173,10 @@ def _seen(recording: SkeletonSequence, *, drawn: bool = False) -> tuple[np.ndarr
 
 
 def _trunk(recording: SkeletonSequence, low: Sequence[str]) -> np.ndarray | None:
-    """(T, 3) from the feet (or hips) to the head in the frames with both; None for flat or unnamed bodies."""
-    if (seen := _seen(recording)) is None or (trunk := _trunks(*seen, low)) is None:
+    """`trunks_of` the first body; None for flat or unnamed bodies."""
+    if (one := seen(recording)) is None or (trunk := trunks_of(*one, low)) is None:
         return None
-    return None if _is_flat(seen[0]) else trunk
-
-
-def _drawn_up(recordings: Sequence[SkeletonSequence]) -> str | None:
-    """Whether y points up or down (-y) in drawings, which have z = 0 throughout; None if they do not show it."""
-    seen = [one for r in recordings if (one := _seen(r, drawn=True)) is not None]
-    ways = (t if (t := _trunks(*one)) is not None else _trunks(*one, HIPS) for one in seen)
-    trunks = [way for way in ways if way is not None]
-    votes = Counter(_axis(np.median(trunk, axis=0)) for trunk in trunks)
-    up, count = votes.most_common(1)[0] if votes else (None, 0)
-    return up if up in ("y", "-y") and count >= 0.6 * len(trunks) else None
+    return None if _is_flat(one[0]) else trunk
 
 
 def _is_flat(points: np.ndarray) -> bool:
@@ -188,7 +186,8 @@ def _is_flat(points: np.ndarray) -> bool:
     return bool(spread[0] <= 1e-6 * spread[-1])
 
 
-def _trunks(points: np.ndarray, names: Sequence[str], lowest: Sequence[str] = LOW) -> np.ndarray | None:
+def trunks_of(points: np.ndarray, names: Sequence[str], lowest: Sequence[str] = LOW) -> np.ndarray | None:
+    """(T, 3) from the feet (or the joints ``lowest``) to the head of points (T, M, 3), in the frames with both."""
     high, low = ([i for i, name in enumerate(names) if name in wanted] for wanted in (HIGH, lowest))
     if not high or not low:
         return None
@@ -197,7 +196,7 @@ def _trunks(points: np.ndarray, names: Sequence[str], lowest: Sequence[str] = LO
     return way if len(way) else None
 
 
-def _axis(trunk: np.ndarray) -> str | None:
+def axis_of(trunk: np.ndarray) -> str | None:
     """The axis nearly parallel to a vector; None if there is none."""
     axis = int(np.argmax(sizes := np.abs(trunk)))
     if not sizes[axis] > 2 * np.delete(sizes, axis).max():
@@ -205,8 +204,12 @@ def _axis(trunk: np.ndarray) -> str | None:
     return ("" if trunk[axis] > 0 else "-") + "xyz"[axis]
 
 
-def _unit(length: float, sizes: tuple[float, float]) -> str | None:
-    return next((u for u in ("m", "cm", "mm") if sizes[0] <= length * UNITS[u] <= sizes[1]), None)
+def _unit(length: float, sizes: tuple[tuple[float, float], tuple[float, float], float]) -> str | None:
+    usual, adult, child = sizes
+    unit = next((u for u in ("m", "cm", "mm") if usual[0] <= length * UNITS[u] <= usual[1]), None)
+    if unit is None or (unit == "cm" and length * UNITS["cm"] < child):
+        return next((u for u in ("in", "ft") if adult[0] <= length * UNITS[u] <= adult[1]), unit)
+    return unit
 
 
 def _mirrored(recordings: Sequence[SkeletonSequence], up: str) -> bool | None:
@@ -225,10 +228,10 @@ def _votes(recordings: Sequence[SkeletonSequence], up: str) -> tuple[int, int]:
 
 def _side(recording: SkeletonSequence, up: str) -> float | None:
     """Cosine between the vector from right to left joints and up × forward; median over frames."""
-    if (seen := _seen(recording)) is None:
+    if (one := seen(recording)) is None:
         return None
-    points, names = turn_up(seen[0], up), seen[1]
-    forward, across = _mean_of(points, names, _FORWARD), _mean_of(points, names, _SIDES)
+    points, names = turn_up(one[0], up), one[1]
+    forward, across = _mean_of(points, names, FORWARD), _mean_of(points, names, SIDES)
     if forward is None or across is None:
         return None
     left = np.stack([forward[:, 2], -forward[:, 0]], axis=1)  # (up × forward) in x and z
@@ -248,7 +251,7 @@ def _mean_of(points: np.ndarray, names: Sequence[str], pairs: Iterable[tuple[str
 
 
 def settle(
-    found: Sequence[tuple[str, bool, SkeletonSequence]],
+    found: Sequence[tuple[str, Conventions | None, SkeletonSequence]],
     *,
     unit: str | None = None,
     up: str | None = None,
@@ -257,22 +260,21 @@ def settle(
 ) -> tuple[list[SkeletonSequence], Conversion]:
     """Recordings of files in metres, y up and right-handed, and what was done.
 
-    ``found`` are the format of the file, whether that format states unit or axis, and the recording. Recordings of
-    formats that state unit or axis are not rotated or scaled. The others are converted together if their format,
-    joints and size agree: a lying person must not be judged alone, and metres must not be scaled because there are
-    millimetres in the same folder. ``kept`` is as in `to_convention`.
+    ``found`` are the format, what its reader took for unit and axis (None if it left the numbers as they are), and the recording.
+    Recordings of one format, joints and size are converted together: a lying person must not be judged alone, and metres must not
+    be scaled because there are millimetres in the same folder. ``kept`` is as in `to_convention`.
     """
-    check_convention(unit, up)
-    sequences = [sequence for *_, sequence in found]
-    done = []
-    for members, stated in _kinds(found):
+    sequences, done = [sequence for *_, sequence in found], []
+    said: dict[str, Any] = {"unit": unit, "up": up, "flip": flip}
+    for members, taken in _kinds(found):
         some = [sequences[i] for i in members]
-        if stated:
-            turned, _ = to_convention(some, flip=bool(flip), find=False)
-            said = ("flip",) if flip is not None else ()
-            conversion = Conversion("m", "y", bool(flip), said, count=len(some), stated=True)
+        own = kept if kept and bool(kept.stated) == (taken is not None) else None
+        if taken is not None:
+            from kerneton.data.stated import restate
+
+            turned, conversion = restate(some, taken, **said, kept=own)
         else:
-            turned, conversion = to_convention(some, unit=unit, up=up, flip=flip, kept=kept)
+            turned, conversion = to_convention(some, **said, kept=own)
         done.append(conversion)
         for i, sequence in zip(members, turned, strict=True):
             sequences[i] = sequence
@@ -282,21 +284,18 @@ def settle(
     return sequences, dataclasses.replace(done[0], others=tuple(done[1:]))
 
 
-def _kinds(found: Sequence[tuple[str, bool, SkeletonSequence]]) -> list[tuple[list[int], bool]]:
-    """Positions of recordings of one kind, and whether their format states its convention."""
-    groups: dict[tuple[str, bool, tuple[str, ...] | None], list[int]] = {}
-    for i, (name, stated, sequence) in enumerate(found):
+def _kinds(found: Sequence[tuple[str, Conventions | None, SkeletonSequence]]) -> list[tuple[list[int], Any]]:
+    """Positions of recordings of one kind, and what their reader took for their convention."""
+    groups: dict[Any, list[int]] = {}
+    for i, (name, taken, sequence) in enumerate(found):
         joints = None if sequence.layout is None else sequence.layout.joints
-        groups.setdefault((name, stated, joints), []).append(i)
-    kinds = []
-    for (_, stated, _), members in groups.items():
-        if stated:
-            kinds.append((members, True))
-            continue
+        groups.setdefault((name, taken, joints), []).append(i)
+    kinds: list[tuple[list[int], Any]] = [(members, key[1]) for key, members in groups.items() if key[1]]
+    for members in (members for key, members in groups.items() if not key[1]):
         units = {i: find_conventions([found[i][2]]).unit for i in members}
         common = Counter(unit for unit in units.values() if unit is not None).most_common(1)
         by_unit: dict[str | None, list[int]] = {}
         for i in members:
             by_unit.setdefault(units[i] or (common[0][0] if common else None), []).append(i)
-        kinds += [(some, False) for some in by_unit.values()]
+        kinds += [(some, None) for some in by_unit.values()]
     return kinds

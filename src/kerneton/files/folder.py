@@ -17,7 +17,7 @@ from kerneton.data.units import settle
 from kerneton.data.validation import grouped, many
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
-from kerneton.files.readers import ReadAll, file_problem, is_segment_file, read_all_here
+from kerneton.files.readers import ReadAll, is_segment_file, read_all_here
 from kerneton.files.readers._text import is_folder, rows
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def load_folder(
     unit, up, flip : optional
         Unit, vertical axis and handedness of the coordinates, as in `kerneton.data.units.to_convention`. What is not
         given is found in all recordings together; the attribute ``conversion`` of the result says what was done.
-        Formats that state these, such as C3D, are left alone.
+        What is given overrides what files state.
     skip_broken : bool, default=False
         Whether files that cannot be read are skipped with a warning that lists them; otherwise they are an error.
     progress : callable, optional
@@ -183,6 +183,15 @@ def _check_renamed(unused: Sequence[str], sequences: Sequence[SkeletonSequence])
         near = nearest_joint(unused[0], (s.layout for s in sequences))
         hint = f"; did you mean {near!r}?" if near else ""
         raise ParameterError(f"no recording has a joint {unused[0]!r} that could be renamed{hint}")
+
+
+def file_problem(path: Path, error: KernetonError) -> tuple[str, str]:
+    """Who and what, for `kerneton.data.validation.grouped`: the file, and what is wrong with it.
+
+    >>> file_problem(Path("a.csv"), KernetonError("a.csv, line 3: no number"))
+    ('a.csv:', 'line 3: no number')
+    """
+    return f"{path}:", str(error).removeprefix(f"{path}: ").removeprefix(f"{path}, ")
 
 
 def find_entries(folder: Path, above: tuple[str, ...] = (), *, seen: tuple[str, ...] = ()) -> Iterator[Entry]:

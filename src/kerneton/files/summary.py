@@ -133,7 +133,7 @@ def summarize(data: Iterable[SkeletonSequence], progress: Progress | None = None
         missing=sum(missing) / total if total else 0.0,
         joints=[] if layout is None else list(layout.joints),
         axes=describe_axes(sequences),
-        notes=[] if conversion is None else conversion.notes,
+        notes=[] if conversion is None else conversion.notes + conversion.statements,
         segments=_tally(part.label for s in long for part in s.segments),
         annotated=float(inside / sum(s.n_frames for s in long)) if long else 0.0,
         warnings=[
@@ -240,7 +240,7 @@ def describe_axes(sequences: Iterable[SkeletonSequence]) -> str:
     sides = {True: "left and right seem to be exchanged (left-handed axes?)", False: "right-handed", None: ""}
     axes = ", ".join(filter(None, [f"{found.up} up" if found.up else "", sides[found.mirrored]]))
     if found.height is None:
-        return axes
+        return ", ".join(filter(None, [axes, f"{found.picture}, not metres" if found.picture else ""]))
     height = f"{found.height:.3g} {found.unit or 'of unknown unit'} from the feet to the head"
     return f"{axes}; {height}" if axes else height
 

@@ -8,8 +8,8 @@ A format is a module with
   them, ``name`` from the stem of the file name. Broken content raises `FormatError`, never anything else; sizes stated in a
   header are checked before memory is allocated; time and memory grow linearly with the file.
 - ``write(path, sequences)``, if the format can be written, for the extensions in ``WRITES``.
-- ``NAMES_JOINTS = True`` if files name their joints; ``STATES``: which of ``"unit"`` and ``"up"`` the
-  format states itself; ``TAKES``: which of ``"layout"`` and ``"columns"`` its ``read`` takes as keywords.
+- ``NAMES_JOINTS = True`` if files name their joints; ``STATES``: which ``"unit"`` and ``"up"`` the
+  format states, None where files differ: then ``read`` returns `kerneton.data.stated.Recordings`; ``TAKES``: which of ``"layout"`` and ``"columns"`` its ``read`` takes as keywords.
 
 Add its name to `FORMATS`, before the formats whose ``sniff`` would also accept its files: formats with signatures come first,
 rows of bare numbers last. The entry gives the usual extensions, and a mark that every such file contains, so that the module is
@@ -32,7 +32,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from kerneton.data.layouts import Layout
-from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.sequence import Conventions, SkeletonSequence
 from kerneton.data.units import to_convention
 from kerneton.exceptions import FormatError, KernetonError, ParameterError
 from kerneton.files.readers._names import Renaming, named_layout
@@ -115,10 +115,15 @@ def detect_format(path: str | os.PathLike[str]) -> str | None:
     return next(maybe, None)
 
 
-def format_facts(path: Path) -> tuple[str, bool]:
-    """The name of the format of a file, and whether such files state their unit or axes."""
+def format_facts(path: Path) -> tuple[str, Conventions | None]:
+    """The name of the format of a file, and the unit and axis that such files state, if they state them."""
     name = detect_format(path)
-    return name or "", name is not None and bool(getattr(reader(name), "STATES", ()))
+    return name or "", None if name is None else _stated(reader(name))
+
+
+def _stated(module: ModuleType) -> Conventions | None:
+    states = getattr(module, "STATES", {})
+    return Conventions(**states, stated=tuple(states)) if states else None
 
 
 def read(
@@ -147,10 +152,10 @@ def read(
         For tables: names for the columns of a file without header, or new names for some of its columns.
     rename : mapping, optional
         New names for joints, by their names in the file or in Kerneton: ``{"RigthHand": "right_hand"}``.
-    unit : {"m", "cm", "mm", "in", "ft"}, optional
-        The unit of the coordinates; they become metres. Not for formats that state it.
+    unit : {"m", "cm", "mm", "in", "ft"} or a word such as "feet", optional
+        The unit of the coordinates; they become metres. Overrides what the file states.
     up : {"x", "y", "z", "-x", "-y", "-z"}, optional
-        The axis that points up; it becomes y. Not for formats that state it.
+        The axis that points up; it becomes y. Overrides what the file states.
     flip : bool, default=False
         Whether the axes are left-handed, or left and right exchanged.
 
@@ -168,7 +173,19 @@ def read(
     >>> read(file, fps=30, unit="mm")
     [SkeletonSequence(2 frames, 1 joints, table, name='nod')]
     """
-    path = Path(path)
+    (_, taken), sequences = _read(Path(path), layout=layout, fps=fps, columns=columns, rename=rename)
+    said: dict[str, Any] = {"unit": unit, "up": up, "flip": flip}
+    if taken is None:
+        return to_convention(sequences, **said, find=False)[0]
+    from kerneton.data.stated import restate
+
+    return restate(sequences, taken, **said, find=False)[0]
+
+
+def _read(
+    path: Path, *, layout: Any = None, fps: Any = None, columns: Any = None, rename: Any = None
+) -> tuple[tuple[str, Conventions | None], list[SkeletonSequence]]:
+    """The format of a file, what its reader took for unit and axis, and its recordings, as `read` reads them."""
     if fps is not None and not 0 < float(fps) < 1e6:
         raise ParameterError(f"frames per second must be a positive number, got {fps!r}")
     layout = named_layout(layout)
@@ -187,6 +204,7 @@ def read(
         raise ParameterError(f"{path}: column names are only for tables, but this is {name}")
     given = {"layout": layout, "columns": columns}
     sequences = module.read(path, **{key: given[key] for key in takes})
+    taken = getattr(sequences, "taken", None) or _stated(module)
     if rename:
         from kerneton.files.readers._renaming import rename_joints
 
@@ -195,12 +213,9 @@ def read(
         from kerneton.data.mapping import lay_out
 
         sequences = [lay_out(s, layout, named=getattr(module, "NAMES_JOINTS", False)) for s in sequences]
-    states = getattr(module, "STATES", ())
-    unit, up = (None if key in states else value for key, value in (("unit", unit), ("up", up)))
-    sequences, _ = to_convention(sequences, unit=unit, up=up, flip=flip, find=False)
     if fps is not None:
         sequences = [s.replace(fps=float(fps)) for s in sequences]
-    return sequences
+    return (name, taken), sequences
 
 
 def write(path: str | os.PathLike[str], sequences: Iterable[SkeletonSequence]) -> None:
@@ -233,10 +248,10 @@ _SEGMENTS = (
 
 
 class Content(NamedTuple):
-    """The recordings of a file; its format and whether that states unit or axes; the old names of joints that were met."""
+    """The recordings of a file; its format and what its reader took for unit and axis; the old names of joints that were met."""
 
     recordings: list[SkeletonSequence]
-    facts: tuple[str, bool] = ("", False)
+    facts: tuple[str, Conventions | None] = ("", None)
     met: frozenset[str] = frozenset()
     error: KernetonError | None = None  # why there are none
 
@@ -253,22 +268,22 @@ def read_content(path: Path, options: Mapping[str, Any]) -> Content:
     """Read one file among others; what cannot be used is told and not raised."""
     names = Renaming(options.get("rename") or {})
     try:
-        recordings = read_entry(path, {**options, "rename": names})
-        return Content(recordings, format_facts(path), frozenset(names.met))
+        facts, recordings = _read_entry(path, {**options, "rename": names})
+        return Content(recordings, facts, frozenset(names.met))
     except KernetonError as error:
         return Content([], met=frozenset(names.met), error=error)
 
 
-def read_entry(path: Path, options: Mapping[str, Any]) -> list[SkeletonSequence]:
-    """The recordings of one file among others: columns are for the tables, not for the files beside them."""
+def _read_entry(path: Path, options: Mapping[str, Any]) -> Any:
+    """As `_read`, with segments beside the file: columns are for the tables, not for the files beside them."""
     if options.get("columns") is not None and detect_format(path) != "csv_table":
         options = {**options, "columns": None}
-    recordings = read(path, **options)
+    facts, recordings = _read(path, **options)
     if segment_file_of(path) is None and not path.with_name(FOLDER_TABLE).is_file():
-        return recordings
+        return facts, recordings
     from kerneton.files.segments import beside_segments
 
-    return beside_segments(recordings, path)
+    return facts, beside_segments(recordings, path)
 
 
 def segment_file_of(path: Path) -> Path | None:
@@ -285,12 +300,3 @@ def is_segment_file(path: Path) -> bool:
     """
     name = path.name.lower()
     return name == FOLDER_TABLE or name.endswith(tuple(suffix.lower() for suffix in _SEGMENTS))
-
-
-def file_problem(path: Path, error: KernetonError) -> tuple[str, str]:
-    """Who and what, for `kerneton.data.validation.grouped`: the file, and what is wrong with it.
-
-    >>> file_problem(Path("a.csv"), KernetonError("a.csv, line 3: no number"))
-    ('a.csv:', 'line 3: no number')
-    """
-    return f"{path}:", str(error).removeprefix(f"{path}: ").removeprefix(f"{path}, ")

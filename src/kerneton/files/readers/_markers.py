@@ -7,60 +7,75 @@ from pathlib import Path
 
 import numpy as np
 
-from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.units import turn_up, vertical_axis
+from kerneton.data.sequence import Conventions, SkeletonSequence
+from kerneton.data.stated import Recordings
+from kerneton.data.units import UNITS, axis_of, trunks_of, turn_up, unit_named
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._names import joint_names, layout_of_names
 from kerneton.files.readers._text import shorten
 from kerneton.files.readers._values import check_values
 
-_UNITS = {
-    **dict.fromkeys(("m", "meters", "metres", "meter", "metre"), 1.0),
-    **dict.fromkeys(("cm", "centimeters", "centimetres"), 0.01),
-    **dict.fromkeys(("mm", "millimeters", "millimetres"), 0.001),
-    **dict.fromkeys(("in", "inch", "inches"), 0.0254),
-}
 
+def named_unit(unit: str, where: str) -> str:
+    """The name in a file of a unit of length, as it is written here.
 
-def unit_in_metres(unit: str, where: str) -> float:
-    """The length of a named unit.
-
-    >>> unit_in_metres("mm", "walk.trc"), unit_in_metres("mete", "walk.c3d")  # some fields are four letters wide
-    (0.001, 1.0)
+    >>> named_unit("Meters", "walk.trc"), named_unit("mill", "walk.c3d")  # some fields are four letters wide
+    ('m', 'mm')
     """
     word = unit.strip().lower()
-    cut = [name for name in _UNITS if len(word) == 4 and name.startswith(word)]
-    if word not in _UNITS and not cut:
+    cut = {"mete": "m", "metr": "m", "cent": "cm", "mill": "mm", "inch": "in"}
+    found = unit_named(word) or cut.get(word)
+    if found is None:
         raise FormatError(f"{where}: expected a unit of length such as mm, got {shorten(unit)!r}")
-    return _UNITS[word] if word in _UNITS else _UNITS[cut[0]]
+    return found
+
+
+def marker_axis(bodies: Sequence[tuple[Sequence[str], np.ndarray]]) -> str | None:
+    """The vertical axis that the first body shows whose labels tell it."""
+    axes = (
+        vertical_axis(np.where(_missing(points)[..., None], np.nan, points), joint_names(labels))
+        for labels, points in bodies
+    )
+    return next((axis for axis in axes if axis is not None), None)
+
+
+def _missing(points: np.ndarray) -> np.ndarray:
+    """(T, M) points at NaN or exactly at the origin."""
+    return np.isnan(points).any(axis=2) | (points == 0).all(axis=2)
+
+
+def vertical_axis(points: np.ndarray, names: Sequence[str]) -> str | None:
+    """The vertical axis of named points (T, M, 3), y or z: the one along which the head lies above the feet.
+
+    >>> points = np.array([[[0, 0, 1.7], [0, 0.1, 0]]])
+    >>> vertical_axis(points, ["head", "left_foot"]), vertical_axis(points, ["a", "b"])
+    ('z', None)
+    """
+    trunk = trunks_of(points, names)
+    axis = None if trunk is None else axis_of(np.median(trunk, axis=0))
+    return axis if axis in ("y", "z") else None  # otherwise the body lies
 
 
 def marker_sequence(
-    path: Path,
-    kind: str,
-    labels: Sequence[str],
-    points: np.ndarray,
-    *,
-    unit: float,
-    fps: float | None,
-    up: str | None = None,
-    usual_up: str = "y",
+    path: Path, kind: str, labels: Sequence[str], points: np.ndarray, *, unit: str, fps: float | None, up: str
 ) -> SkeletonSequence:
-    """A recording from points (T, M, 3): points at NaN or exactly at the origin are missing.
-
-    ``up`` is the vertical axis where the file names it; where it is None, the axis along which heads and shoulders
-    lie above feet is taken, and ``usual_up`` where the labels do not tell.
-    """
+    """A recording from points (T, M, 3) in a unit, with a vertical axis; points at NaN or exactly at the origin are missing."""
     check_values(path, points, "points")
-    names = joint_names(labels)
-    missing = np.isnan(points).any(axis=2) | (points == 0).all(axis=2)
-    points = points * unit
+    names, missing = joint_names(labels), _missing(points)
+    points = points * UNITS[unit]
     points[missing] = np.nan
-    points = turn_up(points, up or vertical_axis(points, names) or usual_up)
     return SkeletonSequence(
-        points,
+        turn_up(points, up),
         confidence=(~missing).astype(points.dtype) if missing.any() else None,
         layout=layout_of_names(f"{kind}{len(names)}", names, labels),
         name=path.stem,
         fps=fps,
     )
+
+
+def told(
+    recordings: Sequence[SkeletonSequence], unit: str, up: str, *, unit_stated: bool, up_stated: bool
+) -> Recordings:
+    """Recordings, the unit and axis of their file, and which of these the file states."""
+    stated = ("unit",) * unit_stated + ("up",) * up_stated
+    return Recordings(recordings, Conventions(unit, up, stated=stated))

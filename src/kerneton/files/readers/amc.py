@@ -20,7 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from kerneton.data.layouts import HDM_31, Layout
-from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.sequence import Conventions, SkeletonSequence
+from kerneton.data.stated import Recordings
+from kerneton.data.units import UNITS
 from kerneton.exceptions import FormatError, MissingDataError
 from kerneton.files.readers._asf import ENDS, Bone, Skeleton, read_asf
 from kerneton.files.readers._kinematics import forward_kinematics, rest_size, rotations
@@ -28,7 +30,7 @@ from kerneton.files.readers._names import joint_names
 from kerneton.files.readers._text import read_head, shorten
 from kerneton.files.readers._values import check_room, number, read_lines
 
-NAMES_JOINTS, STATES = True, ("unit", "up")
+NAMES_JOINTS, STATES = True, {"unit": None, "up": None}
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
@@ -54,13 +56,15 @@ def read(path: Path) -> list[SkeletonSequence]:
     bones, (values, rate) = skeleton.bones, _values(path, skeleton)
     parents = [bone.parent for bone in bones]
     positions = forward_kinematics(parents, lambda frames: moves(bones, values[frames]), len(values))
-    positions *= _unit(skeleton)
+    unit, stated = _unit(skeleton), skeleton.length != 1
+    positions *= UNITS[unit] / skeleton.length
     names = joint_names([bone.name for bone in bones], ends=ENDS)
     layout = HDM_31
     if tuple(names) != HDM_31.joints:
         links = [(parent, i) for i, parent in enumerate(parents) if parent >= 0]
         layout = Layout(f"amc{len(names)}", names, bones=links, root=0)
-    return [SkeletonSequence(positions, layout=layout, name=path.stem, fps=rate)]
+    sequence = SkeletonSequence(positions, layout=layout, name=path.stem, fps=rate)
+    return Recordings([sequence], Conventions(unit, "y", stated=("unit", "up") if stated else ("up",)))
 
 
 def find_skeleton(path: Path) -> Path:
@@ -152,9 +156,9 @@ def _values(path: Path, skeleton: Skeleton) -> tuple[np.ndarray, float | None]:
     return values, rate if rate and rate > 0 else None
 
 
-def _unit(skeleton: Skeleton) -> float:
+def _unit(skeleton: Skeleton) -> str:
     if skeleton.length != 1:
-        return 0.0254 / skeleton.length
+        return "in"
     bones = skeleton.bones
     size = rest_size([bone.parent for bone in bones], [bone.length * bone.direction for bone in bones])
-    return 0.001 if size > 500 else 0.01 if size > 100 else 0.0254 if size > 10 else 1.0
+    return "mm" if size > 500 else "cm" if size > 100 else "in" if size > 10 else "m"

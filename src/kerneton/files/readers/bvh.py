@@ -7,9 +7,9 @@ component of OFFSET. With p the parent,
     A_j = A_p R_j,    x_j = x_p + A_p t_j,    x_root = t_root.
 
 Known joint names are translated to the package's joint names (see `kerneton.files.readers._names`). An end
-site is named after its joint, such as ``head_end``, but the end of the wrist is the hand, and the end of the ankle the foot. y is
-assumed to point up, as usual in BVH files. The format has no units: a rest pose wider or higher than 500 is assumed to be in
-millimetres, than 10 in centimetres, else in metres.
+site is named after its joint, such as ``head_end``, but the end of the wrist is the hand, and the end of the ankle the foot. The
+format states neither unit nor vertical axis: `kerneton.load_folder` and the commands detect them from the bodies. Otherwise y is
+assumed to point up, and a rest pose wider or higher than 500 to be in millimetres, than 10 in centimetres, else in metres.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from kerneton.data.layouts import Layout, sides
-from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.sequence import Conventions, SkeletonSequence
+from kerneton.data.stated import Recordings
+from kerneton.data.units import UNITS
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.output import write_text
 from kerneton.files.readers._kinematics import forward_kinematics, rest_size, rotations
@@ -37,7 +39,7 @@ from kerneton.files.readers._values import (
 )
 
 WRITES = (".bvh",)
-NAMES_JOINTS, STATES = True, ("unit", "up")
+NAMES_JOINTS, STATES = True, {"unit": None, "up": None}
 _CHANNELS = {f"{axis}{kind}": (kind, i) for i, axis in enumerate("xyz") for kind in ("position", "rotation")}
 _TIPS = dict(zip(sides("wrist", "ankle"), sides("hand", "foot"), strict=True))
 _METRES = 10  # a rest pose larger than this is not in metres
@@ -89,8 +91,10 @@ def read(path: Path) -> list[SkeletonSequence]:
     parents = [joint.parent for joint in joints]
     positions = forward_kinematics(parents, lambda frames: moves(joints, values[frames]), len(values))
     size = rest_size(parents, [joint.offset for joint in joints])
-    positions *= 0.001 if size > 500 else 0.01 if size > _METRES else 1.0
-    return [SkeletonSequence(positions, layout=_layout(joints), name=path.stem, fps=fps)]
+    unit = "mm" if size > 500 else "cm" if size > _METRES else "m"
+    positions *= UNITS[unit]
+    sequence = SkeletonSequence(positions, layout=_layout(joints), name=path.stem, fps=fps)
+    return Recordings([sequence], Conventions(unit, "y"))
 
 
 def moves(joints: list[Joint], values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

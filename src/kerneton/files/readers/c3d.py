@@ -16,11 +16,11 @@ import numpy as np
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._c3d_file import C3dFile, parse
-from kerneton.files.readers._markers import marker_sequence, unit_in_metres
+from kerneton.files.readers._markers import marker_axis, marker_sequence, named_unit, told
 from kerneton.files.readers._text import MAX_JOINTS
 from kerneton.files.readers._values import check_room, read_bytes, valid_rate
 
-NAMES_JOINTS, STATES = True, ("unit", "up")
+NAMES_JOINTS, STATES = True, {"unit": None, "up": None}
 _NOT_POINTS = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")
 _BODY = 3  # labels that make a prefix a body of its own
 
@@ -38,20 +38,21 @@ def read(path: Path) -> list[SkeletonSequence]:
         file = parse(read_bytes(path), path)
     check_room(path, *file.points.shape[:2])
     labels = _labels(file)
-    scale = unit_in_metres(file.text("POINT:UNITS") or "mm", f"{path}, POINT:UNITS")
+    stated = file.text("POINT:UNITS")
+    unit = named_unit(stated or "mm", f"{path}, POINT:UNITS")
     fps = valid_rate(file.rate)
     bodies = _bodies(labels)
+    points = [([labels[i] for i in members], file.points[:, members]) for members in bodies.values()]
+    up = _up(file) or marker_axis(points) or "z"
     sequences = []
-    for body, members in bodies.items():
-        if len(members) > MAX_JOINTS:
-            raise FormatError(f"{path}: {len(members)} points, at most {MAX_JOINTS} are read")
-        kept = [labels[i] for i in members]
-        points = file.points[:, members]
-        sequence = marker_sequence(path, "c3d", kept, points, unit=scale, fps=fps, up=_up(file), usual_up="z")
+    for body, (kept, own) in zip(bodies, points, strict=True):
+        if len(kept) > MAX_JOINTS:
+            raise FormatError(f"{path}: {len(kept)} points, at most {MAX_JOINTS} are read")
+        sequence = marker_sequence(path, "c3d", kept, own, unit=unit, fps=fps, up=up)
         if len(bodies) > 1:
             sequence = sequence.replace(name=f"{path.stem}-{body}", subject=body)
         sequences.append(sequence)
-    return sequences
+    return told(sequences, unit, up, unit_stated=bool(stated), up_stated=_up(file) is not None)
 
 
 def _labels(file: C3dFile) -> list[str]:

@@ -37,7 +37,7 @@ from kerneton.files.readers._names import joint_names
 from kerneton.files.readers._text import MAX_JOINTS, shorten
 from kerneton.files.readers._values import check_room
 
-STATES = ("up",)
+STATES = {"up": "-y"}
 _BEGIN_WITH_COCO = {26, 133, 136}  # numbers of keypoints of Halpe, COCO whole body, Halpe whole body
 _FRAME_KEYS = ("image_id", "frame_id", "frame", "image", "image_name", "file_name")
 _TRACK_KEYS = ("track_id", "person_id", "idx")

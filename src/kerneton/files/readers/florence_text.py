@@ -11,7 +11,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._text import starts_with_numbers, table
 
-STATES = ("unit", "up")
+STATES = {"unit": "mm", "up": "y"}
 LAYOUT = FLORENCE_15
 _WIDTH = 3 + 3 * len(LAYOUT.joints)
 

@@ -35,7 +35,7 @@ from kerneton.files.readers._names import joint_names
 from kerneton.files.readers._text import first_row, rows
 from kerneton.files.readers._values import check_room, read_bytes
 
-STATES = ("unit", "up")
+STATES = {"up": "-y"}
 _N = len(MEDIAPIPE_33.joints)
 _WORLD = ("poseworldlandmarks", "worldlandmarks")
 _POSE = (

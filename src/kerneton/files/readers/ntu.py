@@ -23,7 +23,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.readers._text import MAX_BYTES, are_numbers, first_rows, lines, numbers, shorten
 
-STATES, TAKES = ("unit", "up"), ("layout",)
+STATES, TAKES = {"unit": "m", "up": "y"}, ("layout",)
 FPS = 30.0
 _TRACKING = np.array([0.0, 0.5, 1.0])  # not tracked, inferred, tracked
 _N_JOINTS = len(KINECT_25.joints)

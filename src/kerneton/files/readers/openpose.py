@@ -36,7 +36,7 @@ OPENPOSE_18 = Layout(
     chains("neck nose", "nose *_eye *_ear", "neck *_shoulder *_elbow *_wrist", "neck *_hip *_knee *_ankle"),
     root="neck",
 )
-STATES = ("up",)
+STATES = {"up": "-y"}
 _LAYOUTS = {25: OPENPOSE_25, 18: OPENPOSE_18}
 
 

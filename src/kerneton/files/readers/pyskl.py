@@ -19,7 +19,8 @@ from typing import IO, Any
 import numpy as np
 
 from kerneton.data.layouts import COCO_17, KINECT_25, OPENPOSE_25, Layout
-from kerneton.data.sequence import SkeletonSequence, unique_names
+from kerneton.data.sequence import Conventions, SkeletonSequence, unique_names
+from kerneton.data.stated import Recordings
 from kerneton.exceptions import FormatError
 from kerneton.files.output import replacing
 from kerneton.files.readers._arrays import coordinates, layout_from_text, layout_text, trust
@@ -29,7 +30,7 @@ from kerneton.files.readers._values import file_budget, valid_rate
 from kerneton.files.readers.ntu import subject_and_label
 
 WRITES = (".pkl", ".pickle")
-STATES = ("up",)
+STATES = {"up": None}
 _LAYOUTS = {(25, 3): KINECT_25, (17, 2): COCO_17, (25, 2): OPENPOSE_25}  # by joints and coordinates
 _PERSON = 4096  # bytes that an annotation needs in addition to its arrays
 _STARTS = (b"(dp", b"(lp", b"}q", b"]q", b"}(", b"](", b"(d", b"(l")
@@ -74,7 +75,8 @@ def read(path: Path) -> list[SkeletonSequence]:
         sequences.extend(_persons(annotation, label_names, where, default=f"{path.stem}_{i}"))
     if not sequences:
         raise FormatError(f"{path}: no annotations")
-    return sequences
+    flat = not any(s.joints[..., 2].any() for s in sequences)
+    return Recordings(sequences, Conventions(up="-y" if flat else "y", stated=("up",)))
 
 
 def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:

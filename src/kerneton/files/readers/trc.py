@@ -4,7 +4,7 @@ The file has five header lines, then one row per frame: number, time, three coor
 become joints; known labels are translated to the package's joint names. A blank or NaN field, or a point
 exactly at the origin, is a missing point: NaN with confidence 0. Points without a name, which some programs append to the
 rows, are left out. y is assumed to point up, as in OpenSim's files; if the labels show that the body stands along z instead, it is
-rotated. Files written by Kerneton state the vertical axis (``UpAxis``) and are not rotated.
+rotated. Files written by Kerneton state the vertical axis (``UpAxis``).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import AXES
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.output import write_text
-from kerneton.files.readers._markers import marker_sequence, unit_in_metres
+from kerneton.files.readers._markers import marker_axis, marker_sequence, named_unit, told
 from kerneton.files.readers._text import MAX_JOINTS, shorten
 from kerneton.files.readers._values import check_room, number, read_lines, whole_number
 
 WRITES = (".trc",)
-NAMES_JOINTS, STATES = True, ("unit", "up")
+NAMES_JOINTS, STATES = True, {"unit": None, "up": None}
 _HEADER = 5  # lines before the first frame
 
 
@@ -66,12 +66,15 @@ def read(path: Path) -> list[SkeletonSequence]:
     labels = _labels(path, lines[3])
     check_room(path, n_frames, len(labels))
     points = _points(path, lines, n_frames, len(labels))
-    unit = unit_in_metres(header["units"], f"{path}, line 3")
-    up = header.get("upaxis", "").lower()
-    if up not in ("", *AXES):
-        raise FormatError(f"{path}, line 3: expected the axis that points up, such as Y, got {shorten(up)!r}")
-    fps = rate if rate > 0 else None
-    return [marker_sequence(path, "trc", labels, points, unit=unit, fps=fps, up=up or None)]
+    unit = named_unit(header["units"], f"{path}, line 3")
+    axis = header.get("upaxis", "").lower()
+    if axis not in ("", *AXES):
+        raise FormatError(
+            f"{path}, line 3: expected the axis that points up, such as Y, got {shorten(axis)!r}"
+        )
+    up = axis or marker_axis([(labels, points)]) or "y"
+    sequence = marker_sequence(path, "trc", labels, points, unit=unit, fps=rate if rate > 0 else None, up=up)
+    return told([sequence], unit, up, unit_stated=True, up_stated=bool(axis))
 
 
 def _labels(path: Path, line: str) -> list[str]:

@@ -10,7 +10,7 @@ from kerneton.data.layouts import KINECT_20
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.files.readers._text import starts_with_numbers, table
 
-STATES = ("unit", "up")
+STATES = {"unit": "m", "up": "y"}
 LAYOUT = KINECT_20
 _WIDTH = 1 + 3 * len(LAYOUT.joints)
 

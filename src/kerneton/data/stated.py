@@ -1,0 +1,78 @@
+"""Recordings whose reader has put them into metres with y up already: other units and axes, by the user's word or by the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kerneton.data.sequence import Conventions, Conversion, SkeletonSequence
+from kerneton.data.units import UNITS, check_convention, converted, find_conventions
+
+
+def restate(
+    recordings: Sequence[SkeletonSequence],
+    taken: Conventions,
+    *,
+    unit: str | None = None,
+    up: str | None = None,
+    flip: bool | None = None,
+    kept: Conventions | None = None,
+    find: bool = True,
+) -> tuple[list[SkeletonSequence], Conversion]:
+    """Recordings in metres, y up and right-handed, whose reader took their coordinates as in ``taken``, and what was done.
+
+    What the user states comes first; then what was stated when a model was trained (``kept``), what the file states
+    (``taken.stated``), what the data show, and what the reader took.
+
+    >>> from kerneton.datasets.synthetic import make_actions
+    >>> wave = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
+    >>> (larger,), done = restate([wave], Conventions("mm", "y", stated=("unit", "up")), unit="cm")
+    >>> done.unit, (larger.joints / wave.joints).round(6)[0, 0].tolist()
+    ('cm', [10.0, 10.0, 10.0])
+    """
+    unit = check_convention(unit, up)
+    said = tuple(n for n, v in (("unit", unit), ("up", up), ("flip", flip)) if v is not None)
+    kept = kept or Conventions()
+    known = [*taken.stated, *said, *(name for name in ("unit", "up") if getattr(kept, name) is not None)]
+    as_written = None
+    found = Conventions()
+    if find and (("unit" not in known and taken.unit) or "up" not in known):
+        as_written = [_as_written(r, taken) for r in recordings]
+        found = find_conventions(as_written)
+    shown_unit = found.unit if taken.unit and "unit" not in taken.stated else None
+    shown_up = found.up if "up" not in taken.stated else None
+    from_model = tuple(
+        n for n, v in (("unit", kept.unit), ("up", kept.up), ("flip", kept.mirrored)) if v is not None
+    )
+    unit = unit or kept.unit or shown_unit or taken.unit
+    up = up or kept.up or shown_up or taken.up or "y"
+    flip = bool(kept.mirrored if flip is None else flip)
+    done = Conversion(
+        unit,
+        up,
+        flip,
+        said,
+        tuple(name for name in from_model if name not in said),
+        count=len(recordings),
+        stated=True,
+        told=tuple(name for name in taken.stated if getattr(taken, name) == {"unit": unit, "up": up}[name]),
+    )
+    if (unit, up) == (taken.unit, taken.up or "y"):
+        return [converted(r, 1.0, "y", flip) if flip else r for r in recordings], done
+    factor = UNITS[unit] if unit else 1.0
+    as_written = as_written or [_as_written(r, taken) for r in recordings]
+    return [converted(r, factor, up, flip) for r in as_written], done
+
+
+def _as_written(recording: SkeletonSequence, taken: Conventions) -> SkeletonSequence:
+    """A recording with the numbers of its file."""
+    up = taken.up or "y"
+    back = up if up in ("y", "-y") else up.removeprefix("-") if up.startswith("-") else f"-{up}"
+    return converted(recording, 1 / UNITS[taken.unit] if taken.unit else 1.0, back, False)
+
+
+class Recordings(list[SkeletonSequence]):
+    """The recordings of a file, in metres with y up, and what their reader took for the file's unit and vertical axis."""
+
+    def __init__(self, recordings: Sequence[SkeletonSequence], taken: Conventions) -> None:
+        super().__init__(recordings)
+        self.taken = taken
