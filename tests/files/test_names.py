@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kerneton.data.differences import layout_difference
 from kerneton.data.layouts import HAND_21, LAYOUTS, Layout
-from kerneton.data.validation import layout_difference
 from kerneton.datasets.synthetic import make_actions
 from kerneton.exceptions import DataError, FormatError, ParameterError
 from kerneton.files import readers

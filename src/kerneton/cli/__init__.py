@@ -224,6 +224,17 @@ def positive(text: str) -> float:
     raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
 
 
+def unit(text: str) -> str:
+    """The ``type`` of an option for a unit of length, by its symbol or a word."""
+    from kerneton.data.units import unit_named
+
+    if (found := unit_named(text)) is None:
+        raise argparse.ArgumentTypeError(
+            f"no unit {text!r}; expected m, cm, mm, in, ft, or a word such as feet"
+        )
+    return found
+
+
 def check_arguments(args: argparse.Namespace) -> None:
     """Refuse outputs that cannot be written or would overwrite what is read, before anything is computed."""
     given: dict[Any, list[str]] = {use: [] for use in PathTo}

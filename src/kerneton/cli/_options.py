@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import PathTo, positive
+from kerneton.cli import PathTo, positive, unit
 from kerneton.exceptions import DataError, MissingDataError, ParameterError
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def add_reading(group: Any) -> None:
     group.add_argument("--fps", metavar="N", type=positive, help="frames per second, overrides the files")
     group.add_argument(
         "--unit",
-        type=_unit,
+        type=unit,
         metavar="UNIT",
         help="unit of coordinates: m, cm, mm, in, ft, or a word such as feet (default: stated by the file, or detected from the data)",
     )
@@ -247,16 +247,6 @@ def tell_conversion(conversion: Conversion | None, args: argparse.Namespace) -> 
         print("kerneton: note:", "; ".join(conversion.notes), file=sys.stderr)
 
 
-def _unit(text: str) -> str:
-    from kerneton.data.units import unit_named
-
-    if (unit := unit_named(text)) is None:
-        raise argparse.ArgumentTypeError(
-            f"no unit {text!r}; expected m, cm, mm, in, ft, or a word such as feet"
-        )
-    return unit
-
-
 @contextmanager
 def hinting(args: argparse.Namespace) -> Iterator[None]:
     """Say of errors about some of many files that they can be left out."""
@@ -284,7 +274,8 @@ def check_labels(data: SkeletonDataset, args: argparse.Namespace) -> None:
 
 def one_skeleton(data: SkeletonDataset, args: argparse.Namespace) -> SkeletonDataset:
     """The recordings with the joints that most of them have; the others are an error, or left out by ``--skip-broken``."""
-    from kerneton.data.validation import common_layout, describe, grouped, layout_difference, many
+    from kerneton.data.differences import layout_difference
+    from kerneton.data.validation import common_layout, describe, grouped, many
 
     layout = common_layout(data)
     odd = {

@@ -121,7 +121,8 @@ def telling_names(files: Sequence[Path], names: Sequence[str]) -> list[str]:
 
 def _warn_misspelt(model: Recognizer, sequences: Sequence[SkeletonSequence]) -> None:
     """Warn of joints that are named nearly like those of the model, which would be replaced by their neighbours."""
-    from kerneton.data.validation import describe, grouped, layout_difference, many
+    from kerneton.data.differences import layout_difference
+    from kerneton.data.validation import describe, grouped, many
 
     if model.layout_ is None:
         return

@@ -296,22 +296,3 @@ def plain_text(value: Any) -> str:
         return text if data == text.encode("utf-8", "replace") else data.decode("cp1252")
     except UnicodeError:  # half a character
         return text.encode("utf-8", "backslashreplace").decode()
-
-
-def unique_names(sequences: Sequence[SkeletonSequence]) -> list[str]:
-    """A unique name per recording: repeated names are numbered.
-
-    >>> import numpy as np
-    >>> unique_names([SkeletonSequence(np.ones((1, 1, 3)), name=name) for name in ("a", "a", "", "a_2")])
-    ['a', 'a_3', 'recording_3', 'a_2']
-    """
-    given = {sequence.name for sequence in sequences}
-    count: Counter[str] = Counter()
-    names: dict[str, None] = {}
-    for i, sequence in enumerate(sequences, start=1):
-        base = name = sequence.name or f"recording_{i}"
-        while name in names or (name != sequence.name and name in given):
-            count[base] += 1
-            name = f"{base}_{count[base] + 1}"
-        names[name] = None
-    return list(names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from collections import Counter
@@ -96,7 +95,7 @@ def grouped(problems: Iterable[tuple[str, str]]) -> str:
         sentence = " ".join(members[0])
         if len(members) > 1:
             names = [who.removeprefix("recording ").rstrip(":") for who, _ in members]
-            sentence += f" (the same in {len(names)}: {_few(names)})"
+            sentence += f" (the same in {len(names)}: {few(names)})"
         sentences.append(sentence)
     more = len(sentences) - _SHOWN
     rest = f"; and {more} more kinds of problems" if more > 0 else ""
@@ -113,37 +112,6 @@ def joint_name(sequence: SkeletonSequence, joint: int) -> str:
     return sequence.layout.joints[joint] if sequence.layout is not None else f"joint {joint}"
 
 
-def layout_difference(found: Layout, expected: Layout) -> str | None:
-    """How the joints of one layout differ from those of another; None if they are the same.
-
-    A joint with a similar name is reported as a misspelling. Joints are named as their files name them.
-
-    >>> layout_difference(Layout("table", ["head", "rigth_hand"]), Layout("table", ["head", "right_hand"]))
-    "has a joint 'rigth_hand' where 'right_hand' is expected: misspelt?"
-    """
-    if found.joints == expected.joints:
-        return None
-    counts = [len(layout.bodies) for layout in (found, expected)]
-    if counts[0] != counts[1]:
-        bodies = [f"{n} {'body' if n == 1 else 'bodies'}" for n in counts]
-        return f"has {bodies[0]} ({found.name!r}), expected {bodies[1]} ({expected.name!r})"
-    extra = [joint for joint in found.joints if joint not in expected.joints]
-    missing = [joint for joint in expected.joints if joint not in found.joints]
-    if not extra and not missing:
-        names = f"layout {found.name!r}, expected {expected.name!r}"
-        return f"has the same {len(found.joints)} joints in another order ({names})"
-    here, there = ({j: known.written.get(j, j) for j in known.joints} for known in (found, expected))
-    for joint in extra:
-        near = difflib.get_close_matches(joint, missing, n=1, cutoff=0.75)
-        if near and len(extra) == len(missing) <= 3:
-            others = "" if len(extra) == 1 else f" (and {len(extra) - 1} more)"
-            return f"has a joint {here[joint]!r} where {there[near[0]]!r} is expected: misspelt?{others}"
-    differences = [f"lacks {_few([there[joint] for joint in missing])}"] * bool(missing)
-    differences += [f"has {_few([here[joint] for joint in extra])} in addition"] * bool(extra)
-    layouts = f", with layout {found.name!r} where {expected.name!r} was expected"
-    return " and ".join(differences) + (layouts if found.name != expected.name else "")
-
-
 def common_layout(sequences: Iterable[SkeletonSequence]) -> Layout | None:
     """The layout that most recordings have, compared by joints; None if no recording has one."""
     counts: Counter[tuple[str, ...]] = Counter()
@@ -155,7 +123,8 @@ def common_layout(sequences: Iterable[SkeletonSequence]) -> Layout | None:
     return first[counts.most_common(1)[0][0]] if counts else None
 
 
-def _few(names: list[str]) -> str:
+def few(names: list[str]) -> str:
+    """The first names of a list, and how many more there are."""
     more = f" and {len(names) - _EXAMPLES} more" if len(names) > _EXAMPLES else ""
     return ", ".join(names[:_EXAMPLES]) + more
 
@@ -180,6 +149,8 @@ def _problems(
         who = describe(sequence, i)
         difference = None
         if sequence.layout is not None and layout is not None and len(layout.joints) == n_joints:
+            from kerneton.data.differences import layout_difference
+
             difference = layout_difference(sequence.layout, layout)
         if difference is not None:
             yield who, difference

@@ -14,14 +14,7 @@ import numpy as np
 from kerneton.data.layouts import Layout, layout_words
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import find_conventions
-from kerneton.data.validation import (
-    common_layout,
-    describe,
-    grouped,
-    layout_difference,
-    many,
-    missing_joints,
-)
+from kerneton.data.validation import common_layout, describe, grouped, many, missing_joints
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
@@ -215,6 +208,8 @@ def _mixture_warnings(
     for i, sequence in enumerate(sequences if layout is not None else []):
         difference: str | None = f"has {many(sequence.n_joints, 'joint')} without names"
         if layout is not None and sequence.layout is not None:
+            from kerneton.data.differences import layout_difference
+
             difference = layout_difference(sequence.layout, layout)
         if difference is not None:
             odd.append((describe(sequence, i), difference))

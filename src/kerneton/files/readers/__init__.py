@@ -47,9 +47,8 @@ class Format(NamedTuple):
 
 
 _NUMBER = rb"\A(\xef\xbb\xbf)?[\s,;]*([-+.\d]|nan|inf)"  # no header before the first number
-_NAMED = (  # words before the first numbers, or above them
-    rb"\A\W*(#|[^\n]*?[a-z:\"'][ \t,;:]+[-+.\d]|frame\W*\d*\s*\n|(\w+\W+){0,2}x\W+y\W+z\b)"
-)
+# words before the first numbers, or above them
+_NAMED = rb"\A\W*(#|[^\n]*?[a-z:\"'][ \t,;:]+[-+.\d]|frame\W*\d*\s*\n|(\w+\W+){0,2}x\W+y\W+z\b)"
 
 FORMATS = {
     "npz": Format((".npz", ".npy"), rb"\A(\x93numpy|pk)"),
@@ -109,9 +108,7 @@ def detect_format(path: str | os.PathLike[str]) -> str | None:
     head = read_head(path, HEAD)
     wide = head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     small = (decode(head).encode() if wide else head).lower()
-    maybe = (
-        name for name, f in FORMATS.items() if re.search(f.mark, small) and reader(name).sniff(head, path)
-    )
+    maybe = (n for n, f in FORMATS.items() if re.search(f.mark, small) and reader(n).sniff(head, path))
     return next(maybe, None)
 
 

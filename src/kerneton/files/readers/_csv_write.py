@@ -11,9 +11,10 @@ import numpy as np
 
 from kerneton.data.layouts import plain_layout
 from kerneton.data.segments import frame_labels
-from kerneton.data.sequence import SkeletonSequence, unique_names
+from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
 from kerneton.files.output import replacing
+from kerneton.files.readers._names import unique_names
 
 
 def write_table(path: Path, sequences: Sequence[SkeletonSequence]) -> None:

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kerneton.data.layouts import LAYOUTS, Layout
+from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
 
 Spellings = Mapping[str, tuple[str, ...]]
@@ -262,3 +263,21 @@ class Renaming(dict[str, str]):
     def __init__(self, names: Mapping[str, str]) -> None:
         super().__init__(names)
         self.met: set[str] = set()
+
+
+def unique_names(sequences: Sequence[SkeletonSequence]) -> list[str]:
+    """A unique name per recording: repeated names are numbered.
+
+    >>> unique_names([SkeletonSequence([[[0.0] * 3]], name=name) for name in ("a", "a", "", "a_2")])
+    ['a', 'a_3', 'recording_3', 'a_2']
+    """
+    given = {sequence.name for sequence in sequences}
+    count: Counter[str] = Counter()
+    names: dict[str, None] = {}
+    for i, sequence in enumerate(sequences, start=1):
+        base = name = sequence.name or f"recording_{i}"
+        while name in names or (name != sequence.name and name in given):
+            count[base] += 1
+            name = f"{base}_{count[base] + 1}"
+        names[name] = None
+    return list(names)

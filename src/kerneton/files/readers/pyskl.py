@@ -19,11 +19,12 @@ from typing import IO, Any
 import numpy as np
 
 from kerneton.data.layouts import COCO_17, KINECT_25, OPENPOSE_25, Layout
-from kerneton.data.sequence import Conventions, SkeletonSequence, unique_names
+from kerneton.data.sequence import Conventions, SkeletonSequence
 from kerneton.data.stated import Recordings
 from kerneton.exceptions import FormatError
 from kerneton.files.output import replacing
 from kerneton.files.readers._arrays import coordinates, layout_from_text, layout_text, trust
+from kerneton.files.readers._names import unique_names
 from kerneton.files.readers._pickle_data import load
 from kerneton.files.readers._text import shorten
 from kerneton.files.readers._values import file_budget, valid_rate
