@@ -34,7 +34,7 @@ def told(caplog):
 @pytest.mark.parametrize(
     "name",
     [
-        *("{n}_{joint}", "p{n}_{joint}", "skeleton{n}_{joint}", "skeleton_{n}_{joint}", "person{n}.{joint}"),
+        *("{n}_{joint}", "p{n}_{joint}", "skeleton{n}_{joint}", "skeleton_{n}_{joint}", "person{n}.{joint}", "x{n}_{joint}"),
         *("{joint}_{n}", "{joint}_p{n}", "{joint} ({who})", "{letter}_{joint}", "{who}_{joint}", "{who}: {joint}"),
     ],
 )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from kerneton.data.layout import other_side
 from kerneton.data.layouts import HAND_21
 from kerneton.exceptions import ParameterError
+from kerneton.files.readers._text import shorten
 
 _LOG = logging.getLogger("kerneton.files.readers")
 _NUMBERED = re.compile(
@@ -90,7 +91,8 @@ def _are_bodies(tags: Sequence[str], bodies: Sequence[list[str]], names: Sequenc
     first, second = bodies
     if set(first) != set(second) or not 2 <= len(first) == len(names) // 2:
         return False
-    words = {re.sub(r"\d+", "", word) for tag in tags for word in _BREAK.split(tag.lower())}
+    words = {word for tag in tags for word in _BREAK.split(tag.lower())}
+    words |= {re.sub(r"\d+", "", word) for word in words if word[:2].isalpha()}  # cam1, but not x1
     if words & _NO_PERSONS or any(twin == tags[1] for twin, _ in other_side(tags[0])):
         return False
     from kerneton.files.readers._names import joint_names
@@ -125,12 +127,12 @@ def together(names: Sequence[str]) -> list[int] | None:
     if found is None:
         return None
     if found.tags != ["1", "2"]:
-        one, two = map(repr, found.tags)
+        one, two = (repr(shorten(tag)) for tag in found.tags)
         say(f"joints of {one} and joints of {two} were read as two bodies of {len(found.joints)} joints each")
     return [*found.places[0], *found.places[1]]
 
 
-@functools.cache  # once is enough
+@functools.lru_cache(maxsize=256)  # once is enough
 def say(message: str) -> None:
     """Log what was made of a file, once for all files."""
     _LOG.warning(message)
