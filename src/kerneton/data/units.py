@@ -20,7 +20,7 @@ from kerneton.data.sequence import Conventions, Conversion, SkeletonSequence
 from kerneton.exceptions import ParameterError
 
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
-_WORDS = dict(metre="m", centimetre="cm", millimetre="mm", inch="in", inche="in", foot="ft", feet="ft")
+_WORDS = {"metre": "m", "centimetre": "cm", "millimetre": "mm", "inch": "in", "foot": "ft", "feet": "ft"}
 AXES = ("y", "z", "x", "-y", "-z", "-x")
 # Metres from the feet (or hips) to the head or shoulders: of a person, of one whose inches or feet are recognised, least in cm.
 _TALL = (0.4, 2.6), (1.2, 2.1), 0.82
@@ -123,7 +123,7 @@ def unit_named(word: str) -> str | None:
     >>> unit_named("Feet"), unit_named("mm"), unit_named("mile")
     ('ft', 'mm', None)
     """
-    word = word.strip().lower().replace("meter", "metre")
+    word = word.strip().lower().replace("meter", "metre").replace("inches", "inch")
     return word if word in UNITS else _WORDS.get(word.removesuffix("s"))
 
 
