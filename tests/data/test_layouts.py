@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -192,3 +194,11 @@ def test_joints_that_are_lettered_through_have_no_sides():
     lettered = Layout("mine", [f"pt_{letter}" for letter in "abcdefghijklmnopqrst"])
     assert not lettered.sides.any()
     assert Layout("two", ["hand_l", "hand_r", "head"]).sides.tolist() == [-1, 1, 0]
+
+
+def test_a_layout_with_other_fields_is_made_as_of_any_dataclass():
+    hand = Layout("table", ["left_hand", "head"])
+    hand.written["left_hand"] = "LHND"
+    again = dataclasses.replace(hand, name="other")
+    assert (again.name, again.joints, again.written) == ("other", hand.joints, {})
+    assert hand == Layout("table", ["left_hand", "head"])

@@ -63,7 +63,7 @@ class Layout:
     bones: tuple[Bone, ...]
     root: int | None
     sets: dict[str, tuple[int, ...]] = field(hash=False)
-    written: dict[str, str] = field(compare=False, repr=False)  # how the file names joints
+    written: dict[str, str] = field(init=False, compare=False, repr=False)  # how the file names joints
 
     def __init__(
         self,
