@@ -21,8 +21,8 @@ def spoils(path: str, read: Iterable[str]) -> str | None:
             return f"would be read as a recording of {source}; write outside of it"
         for file in files_read(source) if os.path.isfile(path) else ():
             if is_same(path, file):
-                more = "" if str(file) == source else f", {file}"
-                return f"would overwrite an input file{more}; name another file"
+                what = "an input file" if str(file) == source else f"{file}, which is read with {source}"
+                return f"would overwrite {what}; name another file"
     return None
 
 
