@@ -310,7 +310,7 @@ def test_predict_reports_all_broken_files_or_skips_them(model, new, tmp_path, ca
 
 def test_predict_with_what_is_no_model(new, tmp_path, capsys):
     assert main(["predict", str(new / "wave.npz"), str(new / "wave.npz")]) == 1
-    assert "expected the members model.json, arrays and SHA256SUMS" in capsys.readouterr().err
+    assert "wave.npz: a recording, not a model; the model comes first" in capsys.readouterr().err
     assert main(["predict", str(tmp_path / "none.kern"), str(new / "wave.npz")]) == 1
     assert "none.kern: no such file" in capsys.readouterr().err
     assert main(["predict", str(new / "wave.npz"), str(tmp_path)]) == 1
