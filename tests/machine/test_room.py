@@ -23,7 +23,7 @@ data = data * {times}
 taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (taken + {left}, taken + {left}))
 try:
-    make_recognizer("tensor").fit(data, [s.label for s in data])
+    make_recognizer({preset!r}).fit(data, [s.label for s in data])
 except DataError as error:
     print(error)
 """
@@ -31,15 +31,26 @@ except DataError as error:
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the size of a process is read from /proc")
 @pytest.mark.parametrize(
-    ("times", "left", "said"),
+    ("preset", "times", "left", "said"),
     [
-        (5, 2**29, "a fit of 150 recordings with 885,632 features each needs 0.99 GiB of memory and 0."),
-        (2, 2**27, "the memory is not enough"),  # too few to look before
+        (
+            "tensor",
+            5,
+            2**29,
+            "a fit of 150 recordings with 885,632 features each needs 1.01 GiB of memory and 0.",
+        ),
+        (
+            None,
+            30,
+            2**30,
+            "a fit of 900 recordings with 78,144 features each needs 1.42 GiB of memory and",
+        ),
+        ("tensor", 2, 2**27, "the memory is not enough"),  # too few to look before
     ],
 )
-def test_a_fit_that_memory_does_not_allow(times, left, said):
+def test_a_fit_that_memory_does_not_allow(preset, times, left, said):
     env = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    script = FIT.format(times=times, left=left)
+    script = FIT.format(preset=preset, times=times, left=left)
     done = subprocess.run(
         [sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=300
     )

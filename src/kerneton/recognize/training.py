@@ -126,27 +126,25 @@ def check_recognizer(model: Any) -> None:
 
 
 def check_room(branches: Mapping[str, Branch], sequences: Sequence[SkeletonSequence]) -> None:
-    """Refuse a fit whose features alone, held twice while they are weighted, need more memory than there is."""
+    """Refuse a fit whose features, held twice while they are weighted, and Gram matrices of joints need more memory than there is."""
     if len(sequences) < _MANY:
         return
     from kerneton.machine.room import check_memory
 
-    n_features, size = 0, 0
+    n_features, n_weighted, size = 0, 0, 0
     for branch in branches.values():
         if not hasattr(branch.kernel, "block_joints"):
             continue  # a kernel of others, which says what it needs when it is used
         try:
-            poses = (
-                [*clone(branch.preprocess).fit_transform(sequences[:1])]
-                if branch.preprocess
-                else sequences[:1]
-            )
-            n_features += int(plain_kernel(branch.kernel).fit(poses).block_sizes_.sum())
-            size = poses[0].joints.itemsize
+            step, kernel = branch.preprocess, plain_kernel(branch.kernel)
+            poses = [*clone(step).fit_transform(sequences[:1])] if step else sequences[:1]
+            blocks = kernel.fit(poses).block_sizes_
+            n_features, size = n_features + int(blocks.sum()), poses[0].joints.itemsize
+            n_weighted += len(blocks) if branch.kernel.weighting else 0
         except FAILURES:
             continue  # the fit says it
     check_memory(
-        2.0 * size * n_features * len(sequences),
+        2.0 * len(sequences) * (size * n_features + 4 * n_weighted * len(sequences)),
         f"a fit of {len(sequences):,} recordings with {n_features:,} features each",
         "use fewer recordings, pivots or joints, or a lower order of the kernels",
     )
