@@ -274,17 +274,18 @@ def check_labels(data: SkeletonDataset, args: argparse.Namespace) -> None:
 
 def one_skeleton(data: SkeletonDataset, args: argparse.Namespace) -> SkeletonDataset:
     """The recordings with the joints that most of them have; the others are an error, or left out by ``--skip-broken``."""
-    from kerneton.data.differences import layout_difference
     from kerneton.data.validation import common_layout, describe, grouped, many
 
     layout = common_layout(data)
+    if layout is None or all(s.layout is None or s.layout.joints == layout.joints for s in data):
+        return data
+    from kerneton.data.differences import layout_difference
+
     odd = {
         i: difference
         for i, s in enumerate(data)
-        if layout and s.layout and (difference := layout_difference(s.layout, layout)) is not None
+        if s.layout and (difference := layout_difference(s.layout, layout)) is not None
     }
-    if not odd:
-        return data
     told = grouped([(describe(data[i], i), difference) for i, difference in odd.items()])
     message = f"{len(odd)} of {many(len(data), 'recording')} cannot be used: {told}"
     if not args.skip_broken:

@@ -208,6 +208,8 @@ def _mixture_warnings(
     for i, sequence in enumerate(sequences if layout is not None else []):
         difference: str | None = f"has {many(sequence.n_joints, 'joint')} without names"
         if layout is not None and sequence.layout is not None:
+            if sequence.layout.joints == layout.joints:
+                continue
             from kerneton.data.differences import layout_difference
 
             difference = layout_difference(sequence.layout, layout)
