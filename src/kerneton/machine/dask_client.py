@@ -25,7 +25,8 @@ log = logging.getLogger(__name__)
 def check_workers(client: Any) -> None:
     """Every worker must have this version of kerneton; the first one is waited for."""
     if not _has_workers(client):
-        probe = client.submit(int, pure=False)  # a cluster that adapts itself starts workers for tasks alone
+        with translated():  # a cluster that adapts itself starts workers for tasks alone
+            probe = client.submit(int, pure=False)
         asked(client, probe.result, [probe])
     # Nothing of ours is sent: a worker that lacks it could not even read the question.
     question = "__import__('kerneton').__version__"

@@ -92,13 +92,14 @@ def evaluate(
 
 
 def _cluster() -> Any:
-    """The client of joblib's Dask backend, where that is the one in use; its workers can run splits."""
+    """The client of joblib's Dask backend, where that will run the splits; its workers can do it."""
     client = getattr(get_active_backend()[0], "client", None)
-    if client is not None:
-        from kerneton.machine.dask_client import check_workers
+    if client is None:
+        return None
+    from kerneton.machine.dask_client import check_workers
 
-        check_workers(client)
-    return client
+    check_workers(client)
+    return client if sum(client.nthreads().values()) > 1 else None  # for one thread joblib runs them here
 
 
 def _shown(model: Any, progress: Progress | None, prefix: str) -> Any:
