@@ -133,10 +133,12 @@ def test_workers_without_kerneton(large, data, tmp_path):  # noqa: F811
         ) as process:
             try:
                 client.wait_for_workers(1, timeout=60)
-                with pytest.raises(
-                    ParameterError, match=r"workers need kerneton .* has none; install it there"
-                ):
+                told = r"workers need kerneton .* has none; install it there"
+                with pytest.raises(ParameterError, match=told):
                     recognizer().fit(data, data.labels, client=client)
+                on_dask = joblib.parallel_config(backend="dask", client=client)
+                with on_dask, pytest.raises(ParameterError, match=told):
+                    evaluate(recognizer(), data, n_jobs=-1)
             finally:
                 process.terminate()
 
