@@ -143,12 +143,12 @@ def _problems(
         if layout is not None and sum(s.layout is not None for s in sequences) == len(sequences):
             n_joints = len(layout.joints)
     for i, sequence in enumerate(sequences):
-        same = sequence.layout is layout or sequence.layout is None or layout is None
-        if sound and same and sequence.n_joints == n_joints:
+        other = layout is not None and sequence.layout is not None and sequence.layout.joints != layout.joints
+        if sound and not other and sequence.n_joints == n_joints:
             continue
         who = describe(sequence, i)
         difference = None
-        if sequence.layout is not None and layout is not None and len(layout.joints) == n_joints:
+        if other and sequence.layout is not None and layout is not None and len(layout.joints) == n_joints:
             from kerneton.data.differences import layout_difference
 
             difference = layout_difference(sequence.layout, layout)
