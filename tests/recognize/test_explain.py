@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -22,6 +23,7 @@ from kerneton.data.layouts import FLORENCE_15, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.recognize.contributions import blocks, class_importance, explain, occlude
+from kerneton.report.explanation import Part
 
 
 @pytest.fixture(scope="module")
@@ -240,6 +242,16 @@ def test_parts_of_all_cues_are_summed(actions):
     assert len(expected) == 2
     assert_allclose(pair["value"], sum(expected))
     assert [row["joints"] for row in why.to_dict()["pairs"]] == list(why.frame("pairs")["joints"])
+
+
+def test_a_line_between_joints_is_explained_where_there_is_one(fitted, actions):
+    plain = explain(fitted, actions[0], "wave", moments=False)
+    assert not plain.mirrored
+    assert "a | b" not in str(plain)
+    parts = (Part("sck", "joint", (("left_hand",), ("right_hand",)), 0.5),)
+    both = dataclasses.replace(plain, parts=parts)
+    assert f"\n  {both.mirrored}\n" in str(both)
+    assert "left_hand | right_hand" in str(both.parts[0])
 
 
 @pytest.mark.parametrize("moments", [True, False])

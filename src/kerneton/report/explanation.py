@@ -181,6 +181,8 @@ class Explanation:
         if pairs:
             rows = [{"joint": row["joints"], "value": row["value"]} for row in pairs]
             lines.insert(3, f"  pairs    {_listed(rows)}")
+        if self.mirrored:
+            lines.append(f"  {self.mirrored}")
         if self.moments:
             best = max(self.moments, key=lambda m: m.value)
             lines.append(
@@ -195,6 +197,12 @@ class Explanation:
         if self.versus is None:
             return "decision value: the sum of the intercept and all contributions; the label with the largest value is predicted"
         return f"decision value: that of {self.label} minus that of {self.versus}; above zero, {self.label} is the likelier one"
+
+    @property
+    def mirrored(self) -> str:
+        """What a line between joints means, where an action and its mirror image are the same; else empty."""
+        told = "a | b: a joint or pair and its mirror image, which have one value together"
+        return told if any(len(part.joints) > 1 for part in self.parts) else ""
 
     def _when(self, moment: Moment) -> str:
         fps = self.sequence.fps

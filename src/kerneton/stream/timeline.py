@@ -53,6 +53,8 @@ def draw_timeline(
                 bar = [(s.start * scale, s.n_frames * scale)]
                 axes.broken_barh(bar, (-y + low, height), color=shade[s.label], linewidth=0)
     axes.set_yticks([-y for y in range(len(rows))], [name for name, *_ in rows])
+    if len(lanes) > 1:
+        axes.set_title("truth above, found below", loc="left", fontsize=10)
     axes.set_xlim(0, max(n_frames) * scale)
     axes.set_xlabel("seconds" if fps else "frames")
     handles = [axes.barh(0, 0, color=c, label=label) for label, c in shade.items()]
