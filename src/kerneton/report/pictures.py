@@ -239,10 +239,10 @@ def draw_pose(ax: Axes, pose: np.ndarray, body: Body, *, width: float = 2.0, alp
 
 
 def above_body(pose: np.ndarray, joints: Sequence[int]) -> np.ndarray | None:
-    """The middle (2,) of a body in the picture, at the height of its highest joint; None where it is missing."""
+    """The highest joint (2,) of a body in the picture; None where the body is missing."""
     known = pose[list(joints)]
     known = known[~np.isnan(known).any(axis=1)]
-    return np.array([known[:, 0].mean(), known[:, 1].max()]) if len(known) else None
+    return known[known[:, 1].argmax()] if len(known) else None
 
 
 def draw_legend(figure: Figure, body: Body, *, top: float) -> None:

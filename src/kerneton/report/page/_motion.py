@@ -149,7 +149,7 @@ def _place(points: np.ndarray) -> list[int] | None:
 def _above(points: np.ndarray) -> list[int] | None:
     """Where the number of a body stands: above its highest joint; None where the body is missing."""
     known = points[~np.isnan(points).any(axis=1)]
-    return [round(known[:, 0].mean()), round(known[:, 1].min()) - 50] if len(known) else None
+    return _place(known[known[:, 1].argmin()] - [0, 50]) if len(known) else None
 
 
 def _way(places: np.ndarray) -> Markup:

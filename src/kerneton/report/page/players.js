@@ -56,8 +56,8 @@
       this.motion.loose.forEach((j, i) => set(this.dots[i], pose[j] && { cx: pose[j][0], cy: pose[j][1] }));
       this.motion.heads.forEach((j, i) => set(this.heads[i], pose[j] && { cx: pose[j][0], cy: pose[j][1] }));
       this.motion.bodies.forEach((joints, i) => {
-        const known = joints.map(j => pose[j]).filter(Boolean);
-        set(this.numbers[i], known.length && { x: known.reduce((sum, p) => sum + p[0], 0) / known.length, y: Math.min(...known.map(p => p[1])) - 50 });
+        const top = joints.map(j => pose[j]).filter(Boolean).reduce((a, b) => (a && a[1] <= b[1] ? a : b), null);
+        set(this.numbers[i], top && { x: top[0], y: top[1] - 50 });
       });
       const share = this.last ? this.at / this.last : 0, time = share * this.motion.seconds;
       const text = this.motion.timed ? time.toFixed(2) + " s" : "frame " + Math.round(time);
