@@ -136,6 +136,7 @@ one,wave,ann,good,1,7,8,9
         (["0", "0.07", "0.13", "0.2", "0.27"], 15.0),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.* s are missing after")
 def test_frame_rate_from_times(tmp_path, times, fps):
     take = read_one(tmp_path, "\n".join(["time,head_x,head_y,head_z", *(f"{t},1,2,3" for t in times)]))
     assert take.fps == (None if fps is None else pytest.approx(fps, rel=1e-4))

@@ -30,6 +30,7 @@ def test_whole_samples_are_recognised_and_read(format, tmp_path):
         assert readers.read(path)
 
 
+@pytest.mark.filterwarnings("ignore:.* s are missing after")  # damaged times
 @pytest.mark.parametrize("format", SAMPLES)
 def test_damaged_samples_are_read_or_refused(format, tmp_path):
     needs(format)
@@ -49,6 +50,7 @@ def test_every_format_has_samples():
     assert set(SAMPLES) == set(readers.formats())
 
 
+@pytest.mark.filterwarnings("ignore:.* s are missing after")
 def test_what_the_fuzzer_kept_is_read_or_refused(tmp_path):
     """Files that led the coverage-guided fuzzer to new lines of readers and of model files."""
     trial = Trial(tmp_path)

@@ -203,3 +203,36 @@ def test_the_example_for_columns_that_are_not_known_works(tmp_path, capsys):
     example = re.search(r"--columns '([^']+)'", capsys.readouterr().err)[1]
     assert main(["info", str(tmp_path / "a.csv"), "--columns", example]) == 0
     assert "head" in capsys.readouterr().out
+
+
+def test_a_gap_in_the_times_is_told_and_kept(tmp_path):
+    path = tmp_path / "gap.csv"
+    times = [33 * i + (700 if i >= 50 else 0) for i in range(100)]
+    rows = [f"{t},{'bow' if i >= 50 else 'wave'},{t / 1000},1.7,2" for i, t in enumerate(times)]
+    path.write_text("time_ms,label,head_x,head_y,head_z\n" + "\n".join(rows))
+    with pytest.warns(
+        UserWarning, match=r"gap.csv: 0.7 s are missing after 1.62 s \(21 frames\): their joints"
+    ):
+        (take,) = readers.read(path)
+    assert (take.n_frames, take.fps) == (121, 30.3)
+    assert np.isnan(take.joints[50:71]).all()
+    known = ~np.isnan(take.joints[:, 0, 0])
+    assert_allclose(take.joints[known, 0, 0], np.arange(121)[known] * 0.033, atol=0.03)
+    assert [(s.label, s.start, s.stop) for s in take.segments] == [("wave", 0, 71), ("bow", 71, 121)]
+    path.write_text(
+        "time_ms,head_x,head_y,head_z\n" + "\n".join(f"{33 * i + i // 9 * 33},0,1,2" for i in range(90))
+    )
+    assert readers.read(path)[0].n_frames == 90  # single frames that a sensor lost
+    path.write_text(
+        "time_ms,head_x,head_y,head_z\n" + "\n".join(f"{33 * i + i // 5 * 9000},0,1,2" for i in range(10))
+    )
+    with pytest.warns(UserWarning, match="too much to fill"):
+        assert readers.read(path)[0].n_frames == 10
+
+
+def test_a_gap_in_a_long_table(tmp_path):
+    rows = [f"{t / 10},{j},{t},1,2" for t in (*range(9), *range(14, 20)) for j in ("head", "neck")]
+    (tmp_path / "a.csv").write_text("time,joint,x,y,z\n" + "\n".join(rows))
+    with pytest.warns(UserWarning, match=r"0.5 s are missing after 0.80 s \(5 frames\)"):
+        (take,) = readers.read(tmp_path / "a.csv")
+    assert take.n_frames == 20

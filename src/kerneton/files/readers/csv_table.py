@@ -6,7 +6,8 @@ computed), ``label``, ``subject`` and ``recording``, which distinguishes the rec
 a recording, it becomes a long recording with segments; frames with an empty label belong to no segment. Columns of two bodies
 become a pair (`kerneton.pair`): the same joints after or before two other words (``head_1_x``, ``P2_head_x``, ``anna.head.x``), and
 so do rows of two bodies in the same frames, told apart by a column ``person``, ``body``, ``skeleton`` or ``track_id``. Without z, z = 0. Empty
-cells are missing joints, and so are joints at the origin in some but not all frames if there are no confidences; rotations and velocities of joints (``hip_rot_x``) are left out. Times may be dates and clock times. Names of
+cells are missing joints, and so are joints at the origin in some but not all frames if there are no confidences; rotations and velocities of joints (``hip_rot_x``) are left out. Times may be dates and clock times; where they skip a
+quarter of a second or more, frames of missing joints are put in, with a warning. Names of
 joints and x, y, z may stand in two rows, as pandas and DeepLabCut write them. A table without header needs a layout, or names for its columns.
 """
 
@@ -194,10 +195,11 @@ def _values(cells: list[str], meaning: Columns, path: Path, line: int) -> list[f
 def _sequence(
     recording: _Recording, meaning: Columns, layout: Layout | None, path: Path, name: str, *, named: bool
 ) -> SkeletonSequence:
-    label_at = np.frombuffer(recording.label_at, np.int32)
+    label_at, times = np.frombuffer(recording.label_at, np.int32), np.frombuffer(recording.times)
     if meaning.point:
         raw, values, row_of = _gather(recording, path)
         label_at = label_at[row_of] if len(label_at) else label_at
+        times = times[row_of] if len(times) else times
         has_confidence = meaning.point[3] >= 0
     else:
         raw = list(meaning.joints)
@@ -208,6 +210,13 @@ def _sequence(
 
         if (order := together(raw)) is not None:
             raw, values = [raw[i] for i in order], values[:, order]
+    fps, steps = _fps(recording.times), np.diff(times)
+    if fps and len(steps) > 1 and not steps.max() < 2.5 * np.median(steps):
+        from kerneton.files.readers._gaps import gap_rows
+
+        if (rows_of := gap_rows(times, fps, path)) is not None:
+            values = np.where((rows_of < 0)[:, None, None], np.nan, values[rows_of])
+            label_at = label_at[np.maximum.accumulate(rows_of)] if len(label_at) else label_at
     missing = np.isnan(values[..., :3]).any(-1)
     joints = np.where(missing[..., None], np.nan, values[..., :3])
     confidence = None
@@ -233,7 +242,7 @@ def _sequence(
         label=(next(iter(recording.labels)) or None) if len(recording.labels) == 1 else None,
         subject=recording.subject or None,
         name=name or path.stem,
-        fps=_fps(recording.times),
+        fps=fps,
         segments=segments,
     )
     if layout is None or known is layout:

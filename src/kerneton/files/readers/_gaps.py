@@ -1,0 +1,42 @@
+"""Frames that are missing in a recording, as its times show."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+_LEAST = 0.25  # seconds; shorter gaps are lost frames as every sensor has them
+
+
+def gap_rows(times: np.ndarray, fps: float, path: Path) -> np.ndarray | None:
+    """The row of each frame, -1 in gaps of a quarter of a second or more; None if there is none. A warning says where they are.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     gap_rows(np.array([0, 100, 200, 600, 700]), 10.0, Path("wave.csv")).tolist(), str(told[0].message)
+    ([0, 1, 2, -1, -1, -1, 3, 4], 'wave.csv: 0.3 s are missing after 0.20 s (3 frames): their joints count as missing')
+    """
+    steps = np.diff(times)
+    usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
+    if usual <= 0:
+        return None
+    lost = np.where(np.isfinite(steps), np.minimum(np.round(steps / usual) - 1, 1e9), 0).astype(np.int64)
+    lost[(lost < 2) | (lost < _LEAST * fps)] = 0
+    places = np.flatnonzero(lost)
+    if not len(places):
+        return None
+    at = (times[places[0]] - times[0]) / usual / fps
+    told = f"{lost[places[0]] / fps:.1f} s are missing after {at:.2f} s ({lost[places[0]]} frames)"
+    told += f", and {len(places) - 1} more such gaps" if len(places) > 1 else ""
+    if lost.sum() > len(times):
+        warnings.warn(
+            f"{path}: {told}: too much to fill, so the frames follow each other without a gap", stacklevel=2
+        )
+        return None
+    warnings.warn(f"{path}: {told}: their joints count as missing", stacklevel=2)
+    rows = np.full(len(times) + int(lost.sum()), -1)
+    rows[np.arange(len(times)) + np.concatenate(([0], np.cumsum(lost)))] = np.arange(len(times))
+    return rows
