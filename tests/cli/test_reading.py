@@ -396,3 +396,28 @@ def test_files_of_one_name_are_told_apart_by_their_folders(model, folder, capsys
     (one, *_) = sorted(folder.rglob("*.csv"))
     assert main(["predict", str(model), str(one), "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["recording"] == "take"
+
+
+def test_a_model_remembers_how_its_files_were_read(tmp_path, capsys):
+    """Rows without names need --layout in training, and not again in predict; other files are read as they are."""
+    people = make_actions(["wave", "bow"], n_subjects=2, n_takes=2, dropout=0)
+    for i, s in enumerate(people):
+        place = tmp_path / "data" / s.label / s.subject / f"{i}.txt"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        np.savetxt(place, s.joints.reshape(-1, 3))
+    model, data = str(tmp_path / "m.kern"), str(tmp_path / "data")
+    options = ["--layout", "kinect20", "--fps", "30", "--kernel", "sck"]
+    assert main(["fit", data, "-o", model, *options, "--rename", "left_hand=left_paw", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["predict", model, str(place), "--fps", "30"]) == 0
+    out = capsys.readouterr()
+    assert s.label in out.out
+    assert (
+        out.err == "kerneton: note: read with --layout kinect20 --rename left_hand=left_paw, as in training\n"
+    )
+    readers.write(tmp_path / "a.csv", [s])
+    names = ["--rename", "left_hand=left_paw"]
+    assert main(["predict", model, str(tmp_path / "a.csv"), *names]) == 0
+    capsys.readouterr()
+    assert main(["predict", model, str(place), "--layout", "kinect25"]) == 1  # what is given wins
+    assert "layout 'kinect25'" in capsys.readouterr().err

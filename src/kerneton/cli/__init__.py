@@ -244,7 +244,7 @@ def check_arguments(args: argparse.Namespace) -> None:
     for use, kinds in ((PathTo.DRAW, _STILL), (PathTo.ANIMATE, (*_STILL, *_MOVING))):
         for path in given[use]:
             if (kind := os.path.splitext(path)[1]).lower() not in kinds:
-                known = ".png, .svg, .pdf, .gif or .mp4" if use is PathTo.ANIMATE else ".png, .svg or .pdf"
+                known = ".gif, .mp4, .png, .svg or .pdf" if use is PathTo.ANIMATE else ".png, .svg or .pdf"
                 raise ParameterError(f"{path}: cannot write {kind!r}; choose {known}")
     files, folders = given[PathTo.WRITE], given[PathTo.FILL]
     pictures = given[PathTo.DRAW] + given[PathTo.ANIMATE]

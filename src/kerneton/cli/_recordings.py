@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -45,27 +46,33 @@ def read_recordings(
 ) -> list[tuple[str, SkeletonSequence]]:
     """Every recording in the files and folders, with its path; all broken files are reported in one error.
 
-    Axes that are not given are those of the recordings that ``model`` was trained on, with warnings where recordings differ from
+    How files are read and axes, where not given, are those of the recordings that ``model`` was trained on, with warnings where recordings differ from
     these; ``read_all`` may read on a cluster.
     """
     from kerneton.data.sequence import UNIT_WORDS
     from kerneton.data.units import settle
     from kerneton.data.validation import grouped, many
     from kerneton.files.folder import distinct, file_problem
-    from kerneton.files.readers import read_all_here
-    from kerneton.files.readers._names import named_layout
+    from kerneton.files.readers import read_all_here, read_content
     from kerneton.recognize.sensors import differences, kept_conventions
 
     named = [file for path in paths for file in _files(Path(path))]
     files = [named[i] for i in distinct(named)]
-    options = reading_options(args)
-    options["layout"] = named_layout(options["layout"])
-    axes = {name: options.pop(name) for name in ("unit", "up", "flip")}
+    remembered = _remembered(args, model)
+    plain, options = _file_options(args), _file_options(remembered or args)
+    axes = {name: getattr(args, name) for name in ("unit", "up", "flip")}
+    with_model = 0
     found, broken = [], []
     contents = (read_all or read_all_here)(files, options)
     if (progress := progress_of(args)) is not None:
         contents = progress(contents, total=len(files), desc="reading")
     for file, content in zip(files, contents, strict=True):
+        if remembered is not None:
+            other = read_content(file, plain) if content.error is not None else content
+            with_model += content.error is None
+            content = (
+                content if other.error is not None else other
+            )  # a file of another kind needs no such options
         if content.error is not None:
             if len(files) == 1:
                 raise content.error
@@ -77,6 +84,8 @@ def read_recordings(
             with hinting(args):
                 raise DataError(message)
         warnings.warn(message, stacklevel=2)
+    if with_model and not args.quiet:
+        print(f"kerneton: note: read with {_spelt(remembered, args)}, as in training", file=sys.stderr)
     kept = kept_conventions(model_facts(model))
     sequences, conversion = settle([(*facts, s) for _, facts, s in found], **axes, kept=kept)
     tell_conversion(conversion, args)
@@ -117,6 +126,38 @@ def telling_names(files: Sequence[Path], names: Sequence[str]) -> list[str]:
             for i, parts in folders.items():
                 told[i] = "/".join([*parts[-depth:], name])
     return told
+
+
+def _file_options(args: argparse.Namespace) -> dict[str, Any]:
+    """How each file is read, without unit and axes, which all files decide together."""
+    from kerneton.files.readers._names import named_layout
+
+    options = {name: v for name, v in reading_options(args).items() if name not in ("unit", "up", "flip")}
+    return options | {"layout": named_layout(options["layout"])}
+
+
+def _remembered(args: argparse.Namespace, model: Recognizer | None) -> argparse.Namespace | None:
+    """The options with those that the training files were read with, where the user gives none; None if that adds nothing."""
+    stored = model_facts(model).get("reading")
+    kinds = {"layout": str, "columns": str, "rename": list}
+    missing = {
+        name: value
+        for name, kind in kinds.items()
+        if isinstance(stored, dict)
+        and isinstance(value := stored.get(name), kind)
+        and not getattr(args, name)
+    }
+    if not missing or not all(isinstance(pair, str) for pair in missing.get("rename") or ()):
+        return None
+    return argparse.Namespace(**{**vars(args), **missing})
+
+
+def _spelt(remembered: argparse.Namespace | None, args: argparse.Namespace) -> str:
+    told = []
+    for name in ("layout", "columns", "rename"):
+        if (value := getattr(remembered, name)) != getattr(args, name):
+            told += [f"--{name} {v}" for v in ([value] if isinstance(value, str) else value)]
+    return " ".join(told)
 
 
 def _warn_misspelt(model: Recognizer, sequences: Sequence[SkeletonSequence]) -> None:

@@ -7,7 +7,7 @@ import warnings
 
 from kerneton.cli import Output
 from kerneton.cli._options import all_cores, load_data, load_recordings, make_model, progress_of
-from kerneton.cli.fit import held_out, write_model
+from kerneton.cli.fit import held_out, training_facts, write_model
 from kerneton.exceptions import DataError, ParameterError
 
 
@@ -15,7 +15,6 @@ def fit_spotting(args: argparse.Namespace) -> Output:
     """Load, train, write, print the accuracy of spotting on held-out subjects."""
     from kerneton.data.validation import many
     from kerneton.files.summary import summarize
-    from kerneton.recognize.model_file import recording_facts, training_summary
     from kerneton.stream.spotter import spotter_of
 
     rate = None if args.false_alarms is None else alarms_per_hour(args.false_alarms)
@@ -35,8 +34,7 @@ def fit_spotting(args: argparse.Namespace) -> Output:
     with all_cores():
         takes = [r for r in data if r.segments] or data
         model.fit_spotting(takes, unlabelled=quiet, false_alarms=rate)
-    done = None if data.conversion is None else data.conversion.to_dict()
-    model.training_ = training_summary(data) | {"conventions": recording_facts(data) | {"conversion": done}}
+    model.training_ = training_facts(data, args)
     spotter = spotter_of(model)
     figures = spotter.held_out_
     text = (

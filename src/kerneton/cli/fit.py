@@ -100,7 +100,6 @@ def run(args: argparse.Namespace) -> Output:
     if args.false_alarms or args.background:
         raise ParameterError("--false-alarms and --background go with --spot")
     from kerneton.files.summary import summarize
-    from kerneton.recognize.model_file import recording_facts, training_summary
 
     start = time.perf_counter()
     with all_cores(), client_of(args) as client:
@@ -115,8 +114,7 @@ def run(args: argparse.Namespace) -> Output:
         except HeldOutError as error:
             model.set_params(calibrate=False).fit(data, data.labels, **large)
             warnings.warn(f"the model gives no probabilities: {error}", stacklevel=1)
-    done = None if data.conversion is None else data.conversion.to_dict()
-    model.training_ = training_summary(data) | {"conventions": recording_facts(data) | {"conversion": done}}
+    model.training_ = training_facts(data, args)
     seconds = time.perf_counter() - start
     figures = None if model.calibration_ is None else model.calibration_.held_out_
     text = f"{str(summary).splitlines()[0]}\n"
@@ -143,6 +141,16 @@ def run(args: argparse.Namespace) -> Output:
 def held_out(summary: Summary) -> str:
     """What training holds out: people, where there are several."""
     return "subjects" if len(summary.subjects) > 1 else "recordings"
+
+
+def training_facts(data: SkeletonDataset, args: argparse.Namespace) -> dict[str, Any]:
+    """What a model file stores about its training recordings, and how their files were read."""
+    from kerneton.recognize.model_file import recording_facts, training_summary
+
+    done = None if data.conversion is None else data.conversion.to_dict()
+    reading = {name: value for name in ("layout", "columns", "rename") if (value := getattr(args, name))}
+    facts = recording_facts(data) | {"conversion": done, "reading": reading}
+    return training_summary(data) | {"conventions": facts}
 
 
 def write_model(model: Recognizer, args: argparse.Namespace, facts: dict[str, Any]) -> None:

@@ -1,9 +1,10 @@
-"""Rows of two bodies in one table: a column says whose they are."""
+"""Tables whose rows are joints, or bodies: a column says whose they are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._people import say
 from kerneton.files.readers._text import parse, shorten
+
+if TYPE_CHECKING:
+    from kerneton.files.readers.csv_table import _Recording
 
 Body = tuple[SkeletonSequence, list[str]]  # and the frame of each row, as the file writes it
 
@@ -71,3 +75,34 @@ def _alike(both: Sequence[SkeletonSequence]) -> list[SkeletonSequence]:
     """Both with the frame rate of the first that has one."""
     fps = next((s.fps for s in both if s.fps is not None), None)
     return [s.replace(fps=fps) for s in both]
+
+
+def gather(recording: _Recording, path: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Names of joints, values (T, J, 4) from rows of one joint each, and a row of each frame, in order of frames."""
+    from kerneton.files.readers._values import check_room
+
+    T, J = len(recording.frames), len(recording.joints)
+    check_room(path, T, 2 * J)
+    at = np.frombuffer(recording.at, np.int64).reshape(-1, 2)
+    flat = at[:, 0] * J + at[:, 1]
+    cells, counts = np.unique(flat, return_counts=True)
+    if len(cells) < len(flat):
+        frame, joint = divmod(int(cells[np.argmax(counts)]), J)
+        raise FormatError(
+            f"{path}: joint {shorten(list(recording.joints)[joint])!r} occurs {counts.max()} times "
+            f"in frame {shorten(list(recording.frames)[frame])}"
+        )
+    values = np.full((T, J, 4), np.nan)
+    values[at[:, 0], at[:, 1]] = np.frombuffer(recording.rows).reshape(-1, 4)
+    row_of = np.empty(T, np.int64)
+    row_of[at[:, 0]] = np.arange(len(at))
+    place = [recording.frames[frame] for frame in frames_of(recording, sort=True)]
+    return list(recording.joints), values[place], row_of[place]
+
+
+def frames_of(recording: _Recording, *, sort: bool) -> list[str]:
+    """The frames of the rows as the file writes them, in the order of their numbers if all are numbers."""
+    numbers = {frame: parse(frame) for frame in recording.frames}
+    if not sort or None in numbers.values():
+        return list(numbers)
+    return sorted(numbers, key=lambda frame: numbers[frame] or 0.0)

@@ -130,12 +130,15 @@ def read(
     }
     if "body" not in meaning.roles:
         return list(made.values())
-    from kerneton.files.readers._csv_bodies import joined_bodies
+    from kerneton.files.readers._csv_bodies import frames_of, joined_bodies
 
     column = meaning.cells[meaning.roles["body"]].strip("\"' ")
     found: dict[str, dict[str, Any]] = {}
     for (name, body), sequence in made.items():
-        found.setdefault(name, {})[body] = sequence, _frames(recordings[name, body], sort=bool(meaning.point))
+        found.setdefault(name, {})[body] = (
+            sequence,
+            frames_of(recordings[name, body], sort=bool(meaning.point)),
+        )
     return [sequence for bodies in found.values() for sequence in joined_bodies(bodies, column, path)]
 
 
@@ -197,7 +200,9 @@ def _sequence(
 ) -> SkeletonSequence:
     label_at, times = np.frombuffer(recording.label_at, np.int32), np.frombuffer(recording.times)
     if meaning.point:
-        raw, values, row_of = _gather(recording, path)
+        from kerneton.files.readers._csv_bodies import gather
+
+        raw, values, row_of = gather(recording, path)
         label_at = label_at[row_of] if len(label_at) else label_at
         times = times[row_of] if len(times) else times
         has_confidence = meaning.point[3] >= 0
@@ -250,37 +255,6 @@ def _sequence(
     from kerneton.data.mapping import map_layout
 
     return map_layout(sequence, layout)
-
-
-def _gather(recording: _Recording, path: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Names of joints, values (T, J, 4) from rows of one joint each, and a row of each frame, in order of frames."""
-    from kerneton.files.readers._values import check_room
-
-    T, J = len(recording.frames), len(recording.joints)
-    check_room(path, T, 2 * J)
-    at = np.frombuffer(recording.at, np.int64).reshape(-1, 2)
-    flat = at[:, 0] * J + at[:, 1]
-    cells, counts = np.unique(flat, return_counts=True)
-    if len(cells) < len(flat):
-        frame, joint = divmod(int(cells[np.argmax(counts)]), J)
-        raise FormatError(
-            f"{path}: joint {shorten(list(recording.joints)[joint])!r} occurs {counts.max()} times "
-            f"in frame {shorten(list(recording.frames)[frame])}"
-        )
-    values = np.full((T, J, 4), np.nan)
-    values[at[:, 0], at[:, 1]] = np.frombuffer(recording.rows).reshape(-1, 4)
-    row_of = np.empty(T, np.int64)
-    row_of[at[:, 0]] = np.arange(len(at))
-    place = [recording.frames[frame] for frame in _frames(recording, sort=True)]
-    return list(recording.joints), values[place], row_of[place]
-
-
-def _frames(recording: _Recording, *, sort: bool) -> list[str]:
-    """The frames of the rows as the file writes them, in the order of their numbers if all are numbers."""
-    numbers = {frame: parse(frame) for frame in recording.frames}
-    if not sort or None in numbers.values():
-        return list(numbers)
-    return sorted(numbers, key=lambda frame: numbers[frame] or 0.0)
 
 
 def _fps(times: array) -> float | None:
