@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 import tracemalloc
 
 import numpy as np
@@ -143,3 +144,15 @@ def test_honest_files_are_within_the_budget(tmp_path):
     path = tmp_path / "still.npz"
     path.write_bytes(npz_bytes(joints=np.ones((100_000, 20, 3), np.float32)))
     assert readers.read(path)[0].n_frames == 100_000
+
+
+@pytest.mark.parametrize(
+    "repeated", [b"[],", b" ", b"\t,", b'"', b"{", b"a ", b"v._", b"\xc3\xa9", b"1 ", b"a1 "]
+)
+def test_a_file_is_recognised_or_not_at_once(tmp_path, repeated):
+    """Marks of formats are regular expressions, which may take minutes where repeats of repeats have no bound."""
+    path = tmp_path / "odd.txt"
+    path.write_bytes(b"[" + repeated * (readers.HEAD // len(repeated)))
+    started = time.process_time()
+    readers.detect_format(path)
+    assert time.process_time() - started < 3

@@ -47,8 +47,9 @@ class Format(NamedTuple):
 
 
 _NUMBER = rb"\A(\xef\xbb\xbf)?[\s,;]*([-+.\d]|nan|inf)"  # no header before the first number
-# words before the first numbers, or above them
-_NAMED = rb"\A\W*(#|[^\n]*?[a-z:\"'][ \t,;:]+[-+.\d]|frame\W*\d*\s*\n|(\w+\W+){0,2}x\W+y\W+z\b)"
+# words before the first numbers, or above them; repeats of repeats without bounds would take minutes
+_NAMED = rb"\A\W{0,99}(#|[^\n]{0,200}?[a-z:\"'][ \t,;:]{1,9}[-+.\d]|frame\W{0,9}\d{0,9}\s{0,9}\n|"
+_NAMED += rb"(\w{1,30}\W{1,9}){0,2}x\W{1,9}y\W{1,9}z\b)"
 
 FORMATS = {
     "npz": Format((".npz", ".npy"), rb"\A(\x93numpy|pk)"),
