@@ -149,3 +149,14 @@ def test_letters_that_the_font_of_a_picture_lacks_are_a_warning_of_one_line(tmp_
     done = kerneton("show", str(file), "-o", str(tmp_path / "a.png"))
     assert done.returncode == 0
     assert done.stderr.decode() == "kerneton: warning: the font of the picture has no '挥'\n"
+
+
+@posix
+def test_standard_streams_that_are_closed(tmp_path):
+    """Services may start without them; results go to files all the same."""
+    file, out = recording(tmp_path / "take.npz", "take"), tmp_path / "out.json"
+    command = f'{sys.executable} -m kerneton info "$0" --json "$1" >&- 2>&- <&-'
+    assert subprocess.run(["sh", "-c", command, str(file), str(out)], check=False).returncode == 0
+    assert json.loads(out.read_text())
+    wrong = subprocess.run(["sh", "-c", command, str(file) + "x", str(out)], check=False)
+    assert wrong.returncode == 1

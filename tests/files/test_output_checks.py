@@ -7,7 +7,7 @@ import pytest
 
 from kerneton.exceptions import MissingExtraError, ParameterError
 from kerneton.files import output
-from kerneton.files.output import check_outputs
+from kerneton.files.output import check_outputs, write_text
 
 
 def test_what_can_be_written_passes(tmp_path):
@@ -70,3 +70,14 @@ def test_outputs_do_not_become_recordings_of_what_is_read(tmp_path):
             check_outputs([tmp_path / "data" / name], inputs=[tmp_path / "data"])
     with pytest.raises(ParameterError, match="would be read as recordings of"):
         check_outputs([], folders=[tmp_path / "data" / "new"], inputs=[tmp_path / "data"])
+
+
+def test_names_with_a_nul(tmp_path):
+    """No system has such files; from a shell they cannot come."""
+    name = str(tmp_path / "a\0b.csv")
+    with pytest.raises(ParameterError, match="no possible name"):
+        check_outputs([name, name], inputs=[tmp_path])
+    with pytest.raises(ParameterError, match="no possible name"):
+        check_outputs([], folders=[name], inputs=[tmp_path])
+    with pytest.raises(OSError, match="no possible name"):
+        write_text(name, "x")

@@ -71,6 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     SystemExit: 0
     """
     argv = sys.argv[1:] if argv is None else list(argv)
+    # Streams may be closed, as by >&- or in a service; then nobody reads them.
+    sys.stdout, sys.stderr = (s or open(os.devnull, "w") for s in (sys.stdout, sys.stderr))  # noqa: SIM115
     # Only the command that runs is imported; anything else, such as --help, is handled by the parser of all commands.
     parser = build_parser(argv[:1] if argv[:1] and argv[0] in COMMANDS else COMMANDS)
     args, unknown = parser.parse_known_args(argv)

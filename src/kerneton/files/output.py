@@ -51,7 +51,11 @@ def check_outputs(outputs: Paths, *, inputs: Paths = (), folders: Paths = (), pi
     for i, path in enumerate(files):
         if os.path.isdir(path):
             told[path] = "a folder; name a file to write"
-        elif any(is_same(path, other) for other in files[:i]) and not _is_stream(Path(path)):
+        elif (
+            "\0" not in path
+            and any(is_same(path, other) for other in files[:i])
+            and not _is_stream(Path(path))
+        ):
             told[path] = "given for two outputs"
         else:
             told[path] = _blocked(path)
@@ -76,7 +80,7 @@ def check_outputs(outputs: Paths, *, inputs: Paths = (), folders: Paths = (), pi
 def lies_in(path: str, folder: str) -> bool:
     """Whether what a path leads to lies in a folder."""
     inside = os.path.join(os.path.realpath(folder), "")
-    return os.path.isdir(folder) and os.path.realpath(path).startswith(inside)
+    return "\0" not in path and os.path.isdir(folder) and os.path.realpath(path).startswith(inside)
 
 
 def is_same(path: str, other: str | os.PathLike[str]) -> bool:
@@ -88,6 +92,8 @@ def is_same(path: str, other: str | os.PathLike[str]) -> bool:
 
 def _blocked(path: str) -> str | None:
     """Why a file cannot be written at a path, as far as can be told without writing it."""
+    if "\0" in path:
+        return "no possible name"
     if _is_stream(Path(path)):
         return None
     real = os.path.realpath(path)
@@ -107,8 +113,6 @@ def _blocked(path: str) -> str | None:
         longest = os.pathconf(place, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255
     except OSError as error:
         return error.strerror
-    except ValueError:  # a NUL in the name
-        return "no possible name"
     name = os.path.basename(real)
     return f"its name is longer than {longest} bytes" if len(os.fsencode(name)) > longest else None
 
@@ -173,6 +177,8 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def _naming(path: str | os.PathLike[str]) -> Iterator[list[Path]]:
     """Errors of the system name the user's file in place of no file or a temporary one."""
     temporaries: list[Path] = []
+    if "\0" in os.fspath(path):
+        raise OSError(errno.EINVAL, "no possible name", os.fspath(path))
     try:
         yield temporaries
     except OSError as error:
