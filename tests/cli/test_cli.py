@@ -107,7 +107,7 @@ def test_wrong_usage_is_2(argv, capsys):
         (["info", "--layot", "kinect20"], "unrecognized arguments: --layot; did you mean --layout?"),
         (["fit", "data", "--kernal=sck", "-x"], "--kernal=sck -x; did you mean --kernel?"),
         (["info", "-x"], "unrecognized arguments: -x\n"),
-        (["info", "--unit", "yards"], "no unit 'yards'; choose m (metres), cm (centimetres), mm"),
+        (["info", "--unit", "yards"], "no unit 'yards'; expected m, cm, mm, in, ft, or a word such as feet"),
     ],
 )
 def test_wrong_usage_says_what_may_be_meant(argv, near, capsys):

@@ -93,7 +93,7 @@ def test_parameters_are_checked():
         ExactDCK(sigma_span=-1.0).fit(X)
     with pytest.raises(ParameterError, match="two joints"):
         ExactDCK(joints=[0], same_joint=False).fit(X)
-    with pytest.raises(ParameterError, match="'paper' and 'exact'"):
+    with pytest.raises(ParameterError, match="preset='paper' or preset='exact'"):
         make_recognizer("auto", kernel="sck")
 
 
