@@ -138,7 +138,9 @@ def _loosened(cells: Sequence[str]) -> list[str]:
     out = []
     for name in names:
         usual = name
-        for pattern, better in _LOOSE:
+        for pattern, better in (
+            _LOOSE if len(name) <= _MAX_NAME else ()
+        ):  # patterns take squares of the length
             usual = pattern.sub(better, usual)
         stem, axis = name[:-1], name[-1:].lower()
         whole = axis in ("x", "y", "z") and {stem.lower() + "x", stem.lower() + "y"} <= every  # headx, heady
