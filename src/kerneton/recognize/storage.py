@@ -161,15 +161,16 @@ def local_blocks(
     n_features, whole = first.shape[1], len(sequences) * first.nbytes
     halved = whole > HALVE
 
-    def made(load: Callable[[int], np.ndarray]) -> Blocks:
-        return LocalBlocks([len(p) for p in parts], n_features, load, count_threads(model.n_jobs))
+    def made(load: Callable[[int], np.ndarray], n_threads: int = count_threads(model.n_jobs)) -> Blocks:
+        return LocalBlocks([len(p) for p in parts], n_features, load, n_threads)
 
     if whole <= MEMORY and scratch is None:
         arrays = [model.features(p) for p in progress(parts, total=len(parts), desc="encoding blocks")]
         return made(lambda i: arrays[i])
     disk = _Disk(lambda i: pack(model.features(parts[i]), halved=halved), len(parts))
     disk.fill(scratch, 2 * whole // first.itemsize if halved else whole, progress, until)
-    return made(disk.load)
+    # Blocks that are computed in every pass take all threads each, one after the other.
+    return made(disk.load) if len(disk.files) == len(parts) else made(disk.load, 1)
 
 
 class _Disk:
