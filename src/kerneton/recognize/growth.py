@@ -140,7 +140,9 @@ def _choose(
         encoder = ClusterEncoder(client, sample, count_threads(model.n_jobs))
     encoder.fitted = {}
     model._fit(sample, y[rows], None if groups is None else np.asarray(groups)[rows], encoder=encoder)
-    features = side_by_side([*encoder.fitted.values()])
+    fitted = encoder.fitted
+    del encoder  # what candidates were tried with is not needed beside a copy of the features
+    features = side_by_side([*fitted.values()])
     if folder is not None:
         storage.keep_choice(model, features, folder)
     return features
