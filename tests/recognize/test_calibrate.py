@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from kerneton import Recognizer, Search, evaluate, load_dataset, make_actions
+from kerneton import Recognizer, Search, evaluate, load_dataset, make_actions, make_recognizer
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.recognize.calibration import Machines, learn_sharpness
 from kerneton.recognize.encoder import Encoder
@@ -343,3 +343,29 @@ def test_choices_on_noise_are_not_taken_for_accuracy(actions):
     chosen, nested = np.mean(found, axis=0)
     assert nested < chosen - 0.02
     assert nested < 0.35  # a quarter is chance
+
+
+def test_what_one_person_alone_motivates_is_not_credited_to_that_person():
+    """Of equals the first is chosen: without the one left-handed person nothing speaks for mirroring."""
+    last = make_actions(["wave"], n_subjects=4, n_takes=1)[-1].subject
+    data = [
+        mirrored(s) if s.subject == last else s
+        for s in make_actions(["wave", "kick", "bow"], n_subjects=4, n_takes=2)
+    ]
+    model = make_recognizer(calibrate=True).fit(data, [s.label for s in data])
+    held_out = model.calibration_.held_out_
+    assert "mirrored" in model.variant_
+    assert held_out["accuracy"] == 1.0
+    assert held_out["accuracy_nested"] < 1.0
+    assert held_out["accuracy_low"] < 0.6  # as wide as people differ
+
+
+def mirrored(s):
+    names = [
+        j.replace("left_", "@").replace("right_", "left_").replace("@", "right_") for j in s.layout.joints
+    ]
+    swapped = [s.layout.joints.index(name) for name in names]
+    confidence = None if s.confidence is None else s.confidence[:, swapped]
+    return s.replace(
+        joints=(s.joints * np.array([-1, 1, 1], s.joints.dtype))[:, swapped], confidence=confidence
+    )

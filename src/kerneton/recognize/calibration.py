@@ -196,14 +196,14 @@ def calibrate(
     means: np.ndarray,
     folds: Folds,
     false_alarm: float,
-    optimism: float = 0.0,
+    optimism: Sequence[float] = (),
     progress: Progress | None = None,
 ) -> Calibration:
     """Learn sharpness, weights and threshold from held-out recordings.
 
     ``means`` (n_classes, n_features) are the classes' mean features; ``false_alarm`` of the recordings of known classes,
-    by people held out, will be taken for unknown ones; ``optimism`` is the accuracy that the choice of the machines owes to
-    having been made on the same people.
+    by people held out, will be taken for unknown ones; ``optimism`` is the accuracy of each fold that the choice of the
+    machines owes to having been made on the same people.
     """
     codes, n_classes = held.codes, len(means)
     found = hold_out(held, folds, n_classes, progress)
@@ -232,12 +232,15 @@ def calibrate(
     )  # fine enough; files hold it in half precision
     proba = softmax(out.sharpness_ * found.decisions, axis=1)
     right = found.decisions.argmax(axis=1) == truth
-    nested = min(max(float(right.mean()) - optimism, 0.0), 1.0)
-    known_to = interval(right, who, nested)
+    honest = right.astype(float)
+    for (_, valid), gained in zip(folds, optimism, strict=False):
+        for person in np.unique(held.people[valid]) if gained else ():
+            honest[who == person] = np.clip(right[who == person].mean() - gained, 0, 1)
+    known_to = interval(honest, who)
     out.held_out_ = {
         "n_folds": len(folds),
         "accuracy": float(right.mean()),
-        "accuracy_nested": nested,
+        "accuracy_nested": float(honest.mean()),
         "accuracy_low": known_to.low,
         "accuracy_high": known_to.high,
         "calibration_error": expected_calibration_error(proba, truth, np.arange(n_classes)),

@@ -141,14 +141,15 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         self.kept_ = (encoder, y, groups) if keep else None
         folds = subject_folds(codes, groups) if search is not None or self.calibrate else []
         if search is None:
-            features = encoder.fit_all(branches, codes, self.progress)
+            tried, features = [], encoder.fit_all(branches, codes, self.progress)
             self.branches_, self.machine_ = branches, machine.fit(side_by_side([*features.values()]), y)
             strength = [float(getattr(machine, name, 0.0)) for name in ("C", "within_class_penalty")]
             self.mixtures_ = [Mixture(dict.fromkeys(branches, 1.0), *strength)]
         else:
             found = search.run(branches, encoder.trials(codes, folds, self.progress))
             self.variant_, self.variant_scores_ = found.variant, found.variant_scores
-            self.trials_, self.chosen_, self.search_ = found.trials, found.chosen, search
+            tried, self.chosen_, self.search_ = found.trials, found.chosen, search
+            self.trials_ = sorted(tried, key=lambda t: -t.accuracy)
             self.branches_, self.mixtures_ = found.branches, found.mixtures
             features = encoder.fit_all(self.branches_, codes, self.progress)
             inner = encoder.inner(self.branches_, codes, self.progress)
@@ -159,7 +160,9 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         self.timed_ = None if len({s.fps is None for s in sequences}) > 1 else sequences[0].fps is not None
         if self.calibrate:
             grams = [encoder.grams(branch) for branch in self.branches_.values()]
-            self.calibration_ = training.calibrate_held_out(self, features, grams, codes, groups, folds)
+            self.calibration_ = training.calibrate_held_out(
+                self, features, grams, codes, groups, folds, tried
+            )
         return self
 
     def features(self, X: Iterable[Any]) -> np.ndarray:

@@ -55,7 +55,7 @@ class Outcome:
 
     variant: str
     variant_scores: dict[str, float]  # accuracy of each variant, pooled over candidates
-    trials: list[Trial]  # everything that was tried, best first
+    trials: list[Trial]  # everything that was tried, in this order: of equals, the first is chosen
     chosen: list[Trial]
     mixtures: list[Mixture]  # the chosen ones, by branch
     branches: dict[str, Branch]  # those in use, as the variant changes them
@@ -238,7 +238,6 @@ class Search(BaseEstimator):
         first = {key: name for name, key in reversed(keys.items())}
         mixtures = [_mixture(t, {name: first[key] for name, key in keys.items()}) for t in chosen]
         used = [name for name in branches if any(name in m.shares for m in mixtures)]
-        trials = sorted(trials, key=lambda t: -t.accuracy)
         return Outcome(variant, pooled, trials, chosen, mixtures, {name: changed[name] for name in used})
 
 

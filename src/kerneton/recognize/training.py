@@ -258,6 +258,7 @@ def calibrate_held_out(
     codes: np.ndarray,
     groups: Any,
     folds: Folds,
+    tried: list[Trial],
 ) -> Any:
     """The calibration of a recogniser that has its branches, mixtures and machine."""
     from kerneton.recognize.calibration import Held, Machines, calibrate
@@ -272,26 +273,26 @@ def calibrate_held_out(
     people = np.arange(len(codes)).astype(str) if groups is None else np.asarray(groups).astype(str)
     average = np.stack([(codes == c) / (codes == c).sum() for c in range(codes.max() + 1)])
     means = np.hstack([combine(average, block) for block in features.values()])
-    gained = 0.0
-    if model.search is not None:
-        gained = optimism(model.search_, model.trials_, [len(valid) for _, valid in folds])
+    gained = optimism(model.search_, tried, [len(valid) for _, valid in folds]) if tried else []
     held = Held(grams, Machines(mixtures, options), codes, people)
     return calibrate(held, means, folds, model.false_alarm, gained, model.progress)
 
 
-def optimism(search: Search, trials: list[Trial], sizes: Sequence[int]) -> float:
-    """The accuracy that a choice owes to being made on the very people who were held out.
+def optimism(search: Search, trials: list[Trial], sizes: Sequence[int]) -> list[float]:
+    """The accuracy of each fold that a choice owes to being made on the very people who were held out.
 
     With p_f the share of fold f that what is chosen on all folds gets right, and q_f that of what is chosen on the other
-    folds, it is the mean of p_f - q_f over the recordings; ``sizes`` are those of the folds.
+    folds, these are p_f - q_f; ``sizes`` are the recordings of the folds. ``trials`` are in the order of trying, since the first of
+    equals is chosen.
 
     >>> tried = [Trial("", ("a",), 1.0, 0.75, 0.0, right=(2, 1)), Trial("", ("b",), 1.0, 0.5, 0.0, right=(0, 2))]
     >>> optimism(Search(), tried, [2, 2])  # without the first fold the other would be chosen, and fail there
-    0.5
+    [1.0, 0.0]
     """
-    n, everywhere, gained = sum(sizes), search.best(trials)[2], 0.0
+    n, everywhere, gained = sum(sizes), search.best(trials)[2], []
     for f, size in enumerate(sizes):
         rest = max(n - size, 1)
         elsewhere = search.best([replace(t, accuracy=(sum(t.right) - t.right[f]) / rest) for t in trials])[2]
-        gained += float(np.mean([t.right[f] for t in everywhere]) - np.mean([t.right[f] for t in elsewhere]))
-    return gained / n
+        here, there = (np.mean([t.right[f] for t in chosen]) for chosen in (everywhere, elsewhere))
+        gained.append(float(here - there) / max(size, 1))
+    return gained
