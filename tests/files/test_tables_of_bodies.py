@@ -173,3 +173,23 @@ def test_two_subjects_say_what_the_column_would_have_to_be_called(tmp_path):
         readers.read(path)
     (both,) = readers.read(path, columns={"subject": "person"})
     assert len(both.layout.bodies) == 2
+
+
+@pytest.mark.parametrize("name", ["p{n}_{joint}", "{joint}_{n}", "{who}_{joint}"])
+def test_more_than_two_bodies_are_refused(tmp_path, name):
+    people = enumerate(("anna", "bert", "carl", "dora"))
+    names = [name.format(n=n, who=who, joint=joint) for n, who in people for joint in OPENNI]
+    header = [f"{joint}_{axis}" for joint in names for axis in "xyz"]
+    path = table(tmp_path, header, np.tile(ANN.reshape(6, -1), 4))
+    with pytest.raises(
+        FormatError, match=r"push.csv: joints of 4 bodies \(.*\): a recording holds one body or two"
+    ):
+        readers.read(path)
+    assert body_columns(names) is None
+
+
+def test_clusters_of_markers_are_one_body(tmp_path):
+    names = [f"{joint}_{n}" for joint in OPENNI for n in (1, 2, 3)]
+    header = [f"{joint}_{axis}" for joint in names for axis in "xyz"]
+    (one,) = readers.read(table(tmp_path, header, np.repeat(ANN, 3, axis=1).reshape(6, -1)))
+    assert (one.n_joints, len(one.layout.bodies)) == (45, 1)

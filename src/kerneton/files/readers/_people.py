@@ -7,11 +7,13 @@ import functools
 import logging
 import re
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from kerneton.data.layout import other_side
 from kerneton.data.layouts import HAND_21
-from kerneton.exceptions import ParameterError
+from kerneton.data.validation import few
+from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.readers._text import shorten
 
 _LOG = logging.getLogger("kerneton.files.readers")
@@ -26,7 +28,7 @@ _NO_PERSONS = {
     *("x", "y", "z", "l", "r", "left", "right", "front", "back", "top", "bottom", "upper", "lower", "up", "down"),
     *("inner", "outer", "medial", "lateral", "in", "out", "start", "end", "base", "tip", "proximal", "distal"),
     *("world", "image", "screen", "local", "global", "depth", "color", "colour", "raw", "smooth", "filtered"),
-    *("cam", "camera", "view", "sensor", "kinect", "pos", "rot", "vel", "pred", "true"),
+    *("cam", "camera", "view", "sensor", "kinect", "pos", "rot", "vel", "acc", "gyr", "gyro", "mag", "pred", "true"),
 }  # fmt: skip
 _FINGERS = {
     "thumb": ("thumb", "thm", "tmb"),
@@ -65,8 +67,12 @@ def body_columns(names: Sequence[str]) -> Bodies | None:
     >>> body_columns(["left_hand_wrist", "left_hand_tip", "right_hand_wrist", "right_hand_tip"])
     >>> body_columns(["thumb_1", "index_1", "thumb_2", "index_2"])
     """
-    if len(names) < 4 or len(names) % 2:
-        return None
+    found = _bodies(names)
+    return found if found is not None and len(found.tags) == 2 else None
+
+
+def _bodies(names: Sequence[str]) -> Bodies | None:
+    """Two bodies or more whose joints have these names; None for one body."""
     cuts = [[found.span() for found in _BREAK.finditer(name)] for name in names]
     for nth in (0, 1, -1, -2):  # the tag is the first word, the first two, the last, or the last two
         places: dict[str, dict[str, int]] = {}
@@ -75,12 +81,12 @@ def body_columns(names: Sequence[str]) -> Bodies | None:
                 break
             parts = name[: breaks[nth][0]], name[breaks[nth][1] :]
             tag, joint = parts if nth >= 0 else parts[::-1]
-            if not tag or not joint or (len(places) == 2 and tag not in places):
+            if not tag or not joint:
                 break
             places.setdefault(tag, {})[joint] = i
         else:
             tags = list(places)
-            if len(tags) == 2 and _are_bodies(tags, [list(own) for own in places.values()], names):
+            if len(tags) > 1 and _are_bodies(tags, [list(own) for own in places.values()], names):
                 tags = sorted(tags) if all(map(_NUMBERED.fullmatch, tags)) else tags
                 joints = list(places[tags[0]])
                 return Bodies(tags, joints, [[places[tag][joint] for joint in joints] for tag in tags])
@@ -88,12 +94,12 @@ def body_columns(names: Sequence[str]) -> Bodies | None:
 
 
 def _are_bodies(tags: Sequence[str], bodies: Sequence[list[str]], names: Sequence[str]) -> bool:
-    first, second = bodies
-    if set(first) != set(second) or not 2 <= len(first) == len(names) // 2:
+    first = bodies[0]
+    if any(set(own) != set(first) for own in bodies) or not 2 <= len(first) == len(names) // len(tags):
         return False
     words = {word for tag in tags for word in _BREAK.split(tag.lower())}
     words |= {re.sub(r"\d+", "", word) for word in words if word[:2].isalpha()}  # cam1, but not x1
-    if words & _NO_PERSONS or any(twin == tags[1] for twin, _ in other_side(tags[0])):
+    if words & _NO_PERSONS or any(twin in tags for tag in tags for twin, _ in other_side(tag)):
         return False
     from kerneton.files.readers._names import joint_names
 
@@ -103,6 +109,8 @@ def _are_bodies(tags: Sequence[str], bodies: Sequence[list[str]], names: Sequenc
     sided = any(name.startswith("left_") and name.replace("left", "right", 1) in ours for name in ours)
     numbered = all(map(_NUMBERED.fullmatch, tags))
     apart = all(tags[0] in name for name in names[: len(first)])
+    if len(tags) > 2 and not (apart or (numbered and not any(map(str.isdigit, tags)))):
+        return False  # head_1, head_2, head_3, neck_1: a cluster of markers on every part of one body
     return sided or (numbered and apart) or set(ours) == set(HAND_21.joints)
 
 
@@ -118,14 +126,19 @@ def two_bodies(names: Sequence[str]) -> list[list[str]] | None:
     return [found.joints, found.joints]
 
 
-def together(names: Sequence[str]) -> list[int] | None:
+def together(names: Sequence[str], path: Path) -> list[int] | None:
     """The order of columns in which those of the first body come before those of the second; None for one body.
 
-    What the names were taken for is logged, unless they are Kerneton's own: head_1, head_2.
+    What the names were taken for is logged, unless they are Kerneton's own: head_1, head_2. More than two are refused.
     """
-    found = body_columns(names)
+    found = _bodies(names)
     if found is None:
         return None
+    if len(found.tags) > 2:
+        raise FormatError(
+            f"{path}: joints of {len(found.tags)} bodies ({few(found.tags)}): a recording holds one body or two; "
+            "keep the columns of one or two"
+        )
     if found.tags != ["1", "2"]:
         one, two = (repr(shorten(tag)) for tag in found.tags)
         say(f"joints of {one} and joints of {two} were read as two bodies of {len(found.joints)} joints each")

@@ -213,7 +213,7 @@ def _sequence(
     if not VOCABULARY.issuperset(raw):
         from kerneton.files.readers._people import together
 
-        if (order := together(raw)) is not None:
+        if (order := together(raw, path)) is not None:
             raw, values = [raw[i] for i in order], values[:, order]
     fps, steps = _fps(recording.times), np.diff(times)
     if fps and len(steps) > 1 and not steps.max() < 2.5 * np.median(steps):
