@@ -236,3 +236,28 @@ def test_a_gap_in_a_long_table(tmp_path):
     with pytest.warns(UserWarning, match=r"0.5 s are missing after 0.80 s \(5 frames\)"):
         (take,) = readers.read(tmp_path / "a.csv")
     assert take.n_frames == 20
+
+
+@pytest.mark.parametrize("fill", ["-9999", "-999.0", "99999", "-1e6"])
+@pytest.mark.parametrize("axes", ["xyz", "xy"])
+def test_numbers_for_missing_values(tmp_path, fill, axes):
+    header = [f"{joint}_{axis}" for joint in ("head", "neck") for axis in axes]
+    rows = [["1"] * len(header), [fill] * len(axes) + ["-999"] + ["2"] * (len(axes) - 1)]
+    with pytest.warns(
+        UserWarning, match=r"take.csv: a joint is at .* in all coordinates 1 time: it counts as missing"
+    ):
+        take = read_one(tmp_path, "\n".join(map(",".join, [header, *rows])))
+    assert_array_equal(np.isnan(take.joints).any(axis=2), [[False, False], [True, False]])
+    assert take.joints[1, 1, 0] == -999
+
+
+@pytest.mark.parametrize("form", ["{name} {xyz}", "{xyz}", "{xyz} 1"])
+def test_numbers_for_missing_values_in_rows_of_joints(tmp_path, form):
+    places = [["1 2 3", "4 5 6"], ["-9999 -9999 -9999", "4 5 7"], ["1 2 4", "-9999 5 7"]]
+    rows = [
+        form.format(name=name, xyz=xyz) for frame in places for name, xyz in zip("ab", frame, strict=True)
+    ]
+    with pytest.warns(UserWarning, match="a joint is at -9999 in all coordinates 1 time"):
+        take = read_one(tmp_path, "\n".join(rows), "take.txt", layout=None if "name" in form else "head,neck")
+    assert_array_equal(np.isnan(take.joints).all(axis=2), [[False, False], [True, False], [False, False]])
+    assert take.confidence is None or take.confidence[1, 0] == 0

@@ -1,4 +1,4 @@
-"""Frames that are missing in a recording, as its times show."""
+"""What is missing in a recording: frames, as its times show, and joints with -9999 in place of coordinates."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 _LEAST = 0.25  # seconds; shorter gaps are lost frames as every sensor has them
+_FILLS = (-999.0, -9999.0, 9999.0, -99999.0, 99999.0, -999999.0, 999999.0, -1e6, 1e6)
 
 
 def gap_rows(times: np.ndarray, fps: float, path: Path) -> np.ndarray | None:
@@ -40,3 +41,25 @@ def gap_rows(times: np.ndarray, fps: float, path: Path) -> np.ndarray | None:
     rows = np.full(len(times) + int(lost.sum()), -1)
     rows[np.arange(len(times)) + np.concatenate(([0], np.cumsum(lost)))] = np.arange(len(times))
     return rows
+
+
+def without_fills(points: np.ndarray, path: Path) -> np.ndarray:
+    """Points (..., 3), NaN where all coordinates are one number that stands for a missing value; a warning says how many.
+
+    Drawings have z = 0 there.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     without_fills(np.array([[-9999.0, -9999, -9999], [1, -9999, 2]]), Path("wave.csv")).tolist(), str(told[0].message)
+    ([[nan, nan, nan], [1.0, -9999.0, 2.0]], 'wave.csv: a joint is at -9999 in all coordinates 1 time: it counts as missing there')
+    """
+    x, y, z = np.moveaxis(points, -1, 0)
+    gone = np.isin(x, _FILLS) & (x == y) & ((z == x) | (z == 0))
+    if not gone.any():
+        return points
+    fills, count = ", ".join(f"{fill:.0f}" for fill in np.unique(x[gone])), int(gone.sum())
+    times = "1 time: it counts" if count == 1 else f"{count} times: they count"
+    who = "a joint is" if count == 1 else "joints are"
+    warnings.warn(f"{path}: {who} at {fills} in all coordinates {times} as missing there", stacklevel=2)
+    return np.where(gone[..., None], np.nan, points)

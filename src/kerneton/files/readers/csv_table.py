@@ -6,7 +6,7 @@ computed), ``label``, ``subject`` and ``recording``, which distinguishes the rec
 a recording, it becomes a long recording with segments; frames with an empty label belong to no segment. Columns of two bodies
 become a pair (`kerneton.pair`): the same joints after or before two other words (``head_1_x``, ``P2_head_x``, ``anna.head.x``), and
 so do rows of two bodies in the same frames, told apart by a column ``person``, ``body``, ``skeleton`` or ``track_id``. Without z, z = 0. Empty
-cells are missing joints, and so are joints at the origin in some but not all frames if there are no confidences; rotations and velocities of joints (``hip_rot_x``) are left out. Times may be dates and clock times; where they skip a
+cells are missing joints, and so are joints with -9999 or the like in all coordinates, and joints at the origin in some but not all frames if there are no confidences; rotations and velocities of joints (``hip_rot_x``) are left out. Times may be dates and clock times; where they skip a
 quarter of a second or more, frames of missing joints are put in, with a warning. Names of
 joints and x, y, z may stand in two rows, as pandas and DeepLabCut write them. A table without header needs a layout, or names for its columns.
 """
@@ -215,6 +215,10 @@ def _sequence(
 
         if (order := together(raw, path)) is not None:
             raw, values = [raw[i] for i in order], values[:, order]
+    if (np.abs(values[..., 0]) >= 999).any():  # perhaps -9999, for a missing value
+        from kerneton.files.readers._gaps import without_fills
+
+        values = np.concatenate([without_fills(values[..., :3], path), values[..., 3:]], axis=-1)
     fps, steps = _fps(recording.times), np.diff(times)
     if fps and len(steps) > 1 and not steps.max() < 2.5 * np.median(steps):
         from kerneton.files.readers._gaps import gap_rows

@@ -6,7 +6,8 @@ rows as there are joints, so the joints must be known: give a layout (``--layout
 between the frames, the lines between them or the name of the file say so. Numbers are separated by spaces, commas, semicolons or
 tabs; blank lines, a header (``x y z``) and lines between the frames with one or two whole numbers, with one number, or with words such
 as ``frame 3`` are ignored, and so are numbers of frames before the coordinates. A frame of zeros is a lost frame and gets zero
-confidence. In rows without confidence, a joint that is at the origin in some but not all frames gets zero confidence there.
+confidence. In rows without confidence, a joint that is at the origin in some but not all frames gets zero confidence there. A joint with
+-9999 or the like in all coordinates is missing.
 """
 
 from __future__ import annotations
@@ -74,10 +75,11 @@ def read(path: Path, *, layout: Layout | None = None) -> list[SkeletonSequence]:
     at, names = array("q"), list[str]()
     rows = table(path, (3, 4), "x y z, or x y z confidence", _rows(path, at, names))
     if names:
-        return [_named_rows(path, rows, names, layout)]
+        return [_named_rows(path, _without_fills(rows, path), names, layout)]
     runs = _runs(np.frombuffer(at, np.int64))
     if rows.shape[1] == 4 and (counted := _numbered(rows[:, 0])) is not None:
         rows, runs = np.ascontiguousarray(rows[:, 1:]), counted
+    rows = _without_fills(rows, path)
     if layout is None:
         size = _usual(runs) or frame_size(rows[:, :3])
         if rows.shape[1] == 3 or (size != 20 and not (size is None and _MSR_NAME.match(path.stem))):
@@ -88,6 +90,14 @@ def read(path: Path, *, layout: Layout | None = None) -> list[SkeletonSequence]:
     return [_sequence(values, layout, path)]
 
 
+def _without_fills(rows: np.ndarray, path: Path) -> np.ndarray:
+    if not (np.abs(rows[:, 0]) >= 999).any():
+        return rows
+    from kerneton.files.readers._gaps import without_fills
+
+    return np.concatenate([without_fills(rows[:, :3], path), rows[:, 3:]], axis=1)
+
+
 def _sequence(values: np.ndarray, layout: Layout, path: Path) -> SkeletonSequence:
     """A recording from values (T, J, 3), or (T, J, 4) with confidences."""
     joints = np.ascontiguousarray(values[..., :3])
@@ -95,6 +105,7 @@ def _sequence(values: np.ndarray, layout: Layout, path: Path) -> SkeletonSequenc
     if values.shape[2] == 4:
         confidence = np.clip(values[..., 3], INFERRED, 1.0)
         confidence[(joints == 0).all(axis=(1, 2))] = 0.0
+        confidence[np.isnan(joints).any(axis=2)] = 0.0
     else:
         gone = at_origin(joints)
         confidence = (~gone).astype(float) if gone.any() else None
