@@ -239,3 +239,17 @@ def test_a_mirror_is_not_seen_in_bodies_that_lie(people):
     upright, done = to_convention(people[:2], up="y", kept=kept_conventions(facts))
     assert (done.up, done.flip) == ("y", False)  # other axes than in training are not mirrored as those were
     assert upright[0] is people[0]
+
+
+def test_the_height_is_that_of_the_head(people):
+    """Shoulders and neck, which help to find the unit, are not part of it."""
+    standing = np.zeros((5, 5, 3))
+    standing[:, :, 1] = [1.6, 1.4, 1.3, 1.3, 0.1]
+    standing[:3, 2:4, 0] = standing[3:, 2:4, 2] = [0.2, -0.2]  # the body turns
+    joints = ["head", "neck", "left_shoulder", "right_shoulder", "left_ankle"]
+    whole = SkeletonSequence(standing, layout=Layout("own", joints))
+    assert find_conventions([whole]).height == pytest.approx(1.5, abs=1e-4)
+    assert describe_axes([whole]) == "y up; 1.5 m from the feet to the head"
+    without = SkeletonSequence(standing[:, 1:], layout=Layout("own", joints[1:]))
+    assert describe_axes([without]).endswith("1.23 m from the feet to about the neck")
+    assert differences({"height": 1.35}, [whole]) == []  # as models of older versions have it

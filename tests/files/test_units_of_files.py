@@ -47,7 +47,7 @@ def test_a_folder_in_millimetres_z_up_left_handed(tmp_path, people):
         assert_allclose(recording.joints, by_place[recording.label, recording.subject].joints, atol=1e-9)
     told = str(summarize(data))
     assert "note      coordinates were millimetres and became metres (detected from the data" in told
-    assert "axes      y up, right-handed; 1.4" in told
+    assert "axes      y up, right-handed; 1.6" in told
     assert data[:1].conversion is data.select([0]).conversion is data.conversion
 
 

@@ -709,5 +709,5 @@ def test_the_page_says_what_was_done_to_unit_and_axes():
     told = SkeletonDataset(converted, name="mm", conversion=done)
     page = render(evaluate(make_recognizer(kernel="sck"), told, "leave-one-subject-out"), told)
     assert "When the recordings were read, coordinates were millimetres and became metres" in page
-    assert "y up, right-handed; 1.4" in page
+    assert "y up, right-handed; 1.6" in page
     assert " m from the feet to the head" in page

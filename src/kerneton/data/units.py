@@ -33,7 +33,7 @@ def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> find_conventions(make_actions(["wave"], n_subjects=2, n_takes=1))
-    Conventions(unit='m', up='y', mirrored=False, height=1.48...)
+    Conventions(unit='m', up='y', mirrored=False, height=1.64...)
     """
     recordings = list(recordings)
     if len(recordings) > 1000:  # what most of them show is seen in some, drawn with a fixed seed
@@ -52,8 +52,10 @@ def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
         picture = picture_unit(recordings)
         if not trunks:
             return Conventions(up=drawn_up(recordings), picture=picture)
-    length = float(np.median([np.percentile(np.linalg.norm(trunk, axis=1), 95) for trunk in trunks]))
-    unit, height = _unit(length, _TALL if low is LOW else _TORSO), length if low is LOW else None
+    length, height = _length(trunks), None
+    unit = _unit(length, _TALL if low is LOW else _TORSO)
+    if low is LOW:
+        height = _length([t for r, _ in solid if (t := _trunk(r, LOW, ("head",))) is not None] or trunks)
     if picture:
         unit = height = None
     votes = Counter(axis_of(np.median(trunk, axis=0)) for trunk in trunks)
@@ -164,9 +166,13 @@ def seen(recording: SkeletonSequence, *, drawn: bool = False) -> tuple[np.ndarra
     return np.where(gone[..., None], np.nan, recording.joints)[:, body], names
 
 
-def _trunk(recording: SkeletonSequence, low: Sequence[str]) -> np.ndarray | None:
+def _length(trunks: Sequence[np.ndarray]) -> float:
+    return float(np.median([np.percentile(np.linalg.norm(trunk, axis=1), 95) for trunk in trunks]))
+
+
+def _trunk(recording: SkeletonSequence, low: Sequence[str], high: Sequence[str] = HIGH) -> np.ndarray | None:
     """`trunks_of` the first body; None for flat or unnamed bodies."""
-    if (one := seen(recording)) is None or (trunk := trunks_of(*one, low)) is None:
+    if (one := seen(recording)) is None or (trunk := trunks_of(*one, low, high)) is None:
         return None
     return None if _is_flat(one[0]) else trunk
 
@@ -178,9 +184,11 @@ def _is_flat(points: np.ndarray) -> bool:
     return bool(spread[0] <= 1e-6 * spread[-1])
 
 
-def trunks_of(points: np.ndarray, names: Sequence[str], lowest: Sequence[str] = LOW) -> np.ndarray | None:
-    """(T, 3) from the feet (or the joints ``lowest``) to the head of points (T, M, 3), in the frames with both."""
-    high, low = ([i for i, name in enumerate(names) if name in wanted] for wanted in (HIGH, lowest))
+def trunks_of(
+    points: np.ndarray, names: Sequence[str], lowest: Sequence[str] = LOW, highest: Sequence[str] = HIGH
+) -> np.ndarray | None:
+    """(T, 3) from the mean of joints at the feet to that of joints around the head of points (T, M, 3), in the frames with both."""
+    high, low = ([i for i, name in enumerate(names) if name in wanted] for wanted in (highest, lowest))
     if not high or not low:
         return None
     way = points[:, high].mean(axis=1) - points[:, low].mean(axis=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -226,19 +226,20 @@ def _mixture_warnings(
     return warnings
 
 
-def describe_axes(sequences: Iterable[SkeletonSequence]) -> str:
+def describe_axes(sequences: Sequence[SkeletonSequence]) -> str:
     """What the bodies in recordings show of unit, vertical axis and handedness; empty if they show nothing.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> describe_axes(make_actions(["wave"], n_subjects=1, n_takes=1))
-    'y up, right-handed; 1.48 m from the feet to the head'
+    'y up, right-handed; 1.64 m from the feet to the head'
     """
     found = find_conventions(sequences)
     sides = {True: "left and right seem to be exchanged (left-handed axes?)", False: "right-handed", None: ""}
     axes = ", ".join(filter(None, [f"{found.up} up" if found.up else "", sides[found.mirrored]]))
     if found.height is None:
         return ", ".join(filter(None, [axes, f"{found.picture}, not metres" if found.picture else ""]))
-    height = f"{found.height:.3g} {found.unit or 'of unknown unit'} from the feet to the head"
+    heads = any(s.layout is not None and {"head", "head_1"} & {*s.layout.joints} for s in sequences)
+    height = f"{found.height:.3g} {found.unit or 'of unknown unit'} from the feet to {'the head' if heads else 'about the neck'}"
     return f"{axes}; {height}" if axes else height
 
 

@@ -127,7 +127,7 @@ def recording_facts(recordings: Sequence[SkeletonSequence]) -> dict[str, Any]:
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> recording_facts(make_actions(["wave"], n_subjects=2, n_takes=1))
-    {'fps': 30.0, 'height': 1.48..., 'up': 'y', 'mirrored': False}
+    {'fps': 30.0, 'height': 1.64..., 'up': 'y', 'mirrored': False}
     """
     rates = [r.fps for r in recordings if r.fps is not None]
     fps = float(np.median(rates)) if 2 * len(rates) > len(recordings) else None
