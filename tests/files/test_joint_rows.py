@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from samples import motion
 
+from kerneton.data.layouts import LAYOUTS
 from kerneton.exceptions import FormatError
 from kerneton.files import readers
 from kerneton.files.readers.joint_rows import frame_size
@@ -38,6 +39,23 @@ def test_other_joints_are_not_read_as_those_of_msr(tmp_path, n):
     with pytest.raises(
         FormatError, match="one joint per row; state the joints of a frame: --layout openni15"
     ):
+        readers.read(path)
+
+
+def test_layouts_whose_bones_keep_their_lengths_come_first(tmp_path):
+    path = tmp_path / "take.txt"
+    rng = np.random.default_rng(0)
+    layout = LAYOUTS["openni15"]
+    poses = np.zeros((40, 15, 3))
+    for parent, child in layout.bones:  # parents come first
+        way = np.array([0.0, 0.3, 0.0]) + np.cumsum(rng.normal(scale=0.03, size=(40, 3)), axis=0)
+        poses[:, child] = poses[:, parent] + 0.3 * way / np.linalg.norm(way, axis=1, keepdims=True)
+    path.write_text(text(poses + [0.1, 0.2, 2]))
+    said = (
+        r"state which: --layout florence15 or --layout openni15 \(their bones keep their lengths best\), less likely "
+        r"--layout .* or --layout .* \(then look at it with kerneton show\), or the name of every joint"
+    )
+    with pytest.raises(FormatError, match=said):
         readers.read(path)
 
 

@@ -45,6 +45,7 @@ _MARK = re.compile(r"[#\[]*(frame|time|timestamp|skeleton|pose)s?(no|number|id)?
 _HEADER = re.compile(r"((frame|joint|name|joint_name) )?x y z( (c|conf|confidence|score|w))?", re.IGNORECASE)
 _MSR_NAME = re.compile(r"a\d+_s\d+_e\d+")
 _MOST, _SEEN = 128, 6000  # joints of a frame, and rows, that are tried to find the number of joints
+_NEARLY = 1.25  # times the least change of lengths: layouts that fit about as well
 _CLEAR = 2.0  # times nearer must rows be to those a frame later than to others
 
 
@@ -265,6 +266,29 @@ def _ask(rows: np.ndarray, size: int | None) -> str:
     if size is None:
         what += "; state the joints of a frame: --layout openni15"
     else:
-        what += f", apparently {size} joints in a frame; state which: "
-        what += " or ".join(f"--layout {name}" for name, own in LAYOUTS.items() if len(own.joints) == size)
+        first, others = ([f"--layout {name}" for name in names] for names in _fitting(rows[:, :3], size))
+        what += f", apparently {size} joints in a frame; state which: {' or '.join(first)}"
+        if others:
+            what += f" (their bones keep their lengths best), less likely {' or '.join(others)}"
+        what += " (then look at it with kerneton show)" if first else ""
     return f"{what.removesuffix(': ')}, or the name of every joint in order, --layout NAME,NAME,..."
+
+
+def _fitting(points: np.ndarray, size: int) -> tuple[list[str], list[str]]:
+    """The layouts of ``size`` joints whose bones have nearly the most constant lengths l(t) in points (N, 3), and the others.
+
+    The change of a layout is the mean over its bones of std(l)/mean(l). Sensors change bones too, so none is excluded.
+    """
+    poses = points[: len(points) // size * size].reshape(-1, size, 3)
+    poses = poses[np.isfinite(poses).all(axis=(1, 2)) & (poses != 0).any(axis=2).all(axis=1)]
+    change = {}
+    for name, layout in LAYOUTS.items():
+        if len(layout.joints) == size:
+            parents, children = np.array(layout.bones).T
+            lengths = np.linalg.norm(poses[:, children] - poses[:, parents], axis=2)
+            change[name] = (
+                float((lengths.std(axis=0) / (lengths.mean(axis=0) + 1e-9)).mean()) if len(poses) else 0.0
+            )
+    names = sorted(change, key=lambda name: change[name])
+    n = sum(change[name] <= _NEARLY * change[names[0]] for name in names)
+    return names[:n], names[n:]
