@@ -313,6 +313,16 @@ def test_subjects_that_are_not_known(report):
     assert nobody.next_steps()[-1]["text"].startswith("Give the subject of each recording")
 
 
+def test_one_person_says_nothing_about_new_people(report):
+    """However narrow the interval: nobody was tested who took no part in the training."""
+    alone = dataclasses.replace(report, subjects=("ann",) * 10, data={**report.data, "subjects": {"ann": 10}})
+    (people,) = [step["text"] for step in alone.next_steps() if step["kind"] == "people"]
+    assert people == (
+        "Add people: only subject ann was recorded, so nothing is known about the accuracy for new people. "
+        "At least two people are needed to measure it, better five."
+    )
+
+
 def test_next_steps_name_the_person_who_differs(report):
     """Nine people are recognised and one is not."""
     true = np.array(list("ab") * 100)

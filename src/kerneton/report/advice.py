@@ -113,9 +113,13 @@ def named(subject: str) -> str:
 
 
 def _people(report: Report) -> Iterator[Step]:
-    subjects = report.data.get("subjects") or {}
-    if not subjects:
+    if report.subjects is None:
         text = "Give the subject of each recording (LABEL/SUBJECT/FILE): only then can the accuracy for new people be measured."
+        yield Step("people", text)
+        return
+    if len(set(report.subjects)) < 2:
+        text = f"Add people: only {named(report.subjects[0])} was recorded, so nothing is known about the accuracy for new people. "
+        text += "At least two people are needed to measure it, better five."
         yield Step("people", text)
         return
     known = report.interval()
