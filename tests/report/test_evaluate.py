@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from kerneton import evaluate, make_actions, make_recognizer
 from kerneton.data.sequence import SkeletonDataset
 from kerneton.datasets.protocols import LeaveOneSubjectOut
-from kerneton.exceptions import DataError, KernetonError, ParameterError
+from kerneton.exceptions import DataError, HeldOutError, KernetonError, ParameterError
 from kerneton.files.summary import summarize
 
 
@@ -249,6 +249,23 @@ def test_empty_splits(toy, toy_model):
 def test_other_errors_of_a_splitter_pass_through(toy, toy_model):
     with pytest.raises(ValueError, match="n_splits"):
         evaluate(toy_model, toy, StratifiedKFold(20))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "tested"),
+    [
+        ("leave-one-subject-out", "of subject 1, which are tested"),
+        ("by hand", "that split 1 tests"),
+    ],
+)
+def test_a_split_that_leaves_too_few_to_hold_out_says_so(protocol, tested):
+    """The data have two recordings of each label; what a split trains on has one."""
+    data = make_actions(["wave", "bow"], n_subjects=2, n_takes=1)
+    if protocol == "by hand":
+        protocol = [(np.flatnonzero(data.subjects == "1"), np.arange(4)[data.subjects != "1"])]
+        data = SkeletonDataset(s.replace(subject=None) for s in data)
+    with pytest.raises(HeldOutError, match=f"only one recording: .*, not counting the recordings {tested}"):
+        evaluate(make_recognizer(), data, protocol)
 
 
 def test_parameters_are_plain(toy, toy_model):

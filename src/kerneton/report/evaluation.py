@@ -21,7 +21,7 @@ from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.data.validation import as_dataset, describe, many
 from kerneton.datasets.protocols import get_protocol
-from kerneton.exceptions import DataError, KernetonError, ParameterError
+from kerneton.exceptions import DataError, HeldOutError, KernetonError, ParameterError
 from kerneton.files.summary import summarize
 from kerneton.machine.solver import per_class
 from kerneton.report.explanation import ClassImportance
@@ -180,8 +180,13 @@ def _run(
     train, test = split
     known, unknown = list(data.select(train)), list(data.select(test))
     groups = None if subjects is None else subjects[train]
+    name = _name(number, None if subjects is None else subjects[test])
     start = time.perf_counter()
-    model.fit(known, labels[train], **_fit_params(model, groups))
+    try:
+        model.fit(known, labels[train], **_fit_params(model, groups))
+    except HeldOutError as error:
+        tested = f"of {name}, which are tested" if name != str(number) else f"that split {number} tests"
+        raise HeldOutError(f"{error}, not counting the recordings {tested}") from error
     fitted = time.perf_counter()
     model = getattr(model, "best_estimator_", model)  # of a grid search
     given: Any = unknown
@@ -200,7 +205,7 @@ def _run(
     else:
         scores, probabilities = found.scores, found.probabilities
     return Split(
-        name=_name(number, None if subjects is None else subjects[test]),
+        name=name,
         n_train=len(train),
         indices=test,
         true=labels[test],
