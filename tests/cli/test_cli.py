@@ -366,8 +366,9 @@ def test_evaluate_equals_the_library_call(toy_loader, tmp_path, capsys):
     expected = kerneton.evaluate(model, toy_loader, "leave-one-subject-out")
     assert without_times(json.loads(json_path.read_text())) == without_times(json.loads(expected.to_json()))
     assert json.loads(json_path.read_text())["parameters"]["machine__C"] == 0.5
-    printed = capsys.readouterr().out
-    assert printed.splitlines()[:-1] == str(expected).splitlines()[:-1]  # the last line tells the time
+    *printed, _, last = capsys.readouterr().out.splitlines()  # the line between tells the time
+    assert printed == str(expected).splitlines()[:-1]
+    assert last == f"wrote {markdown_path}, {plot_path}, {json_path}"
     assert markdown_path.read_text(encoding="utf-8").startswith("# toy, leave-one-subject-out")
     assert plot_path.read_bytes().startswith(b"\x89PNG")
 
@@ -423,7 +424,7 @@ def test_reproduce_runs_and_writes(tmp_path, capsys, monkeypatch):
     assert main(["reproduce", "complexity", "-o", str(tmp_path / "out"), "--json", str(file)]) == 0
     result = json.loads(file.read_text())
     assert set(result) == {"complexity"}
-    assert capsys.readouterr().out == f"{paper.to_markdown(result)}\n"
+    assert capsys.readouterr().out == f"{paper.to_markdown(result)}\nwrote {file}\n"
     assert [path.suffix for path in (tmp_path / "out").iterdir()].count(".png") == len(sizes)
 
 

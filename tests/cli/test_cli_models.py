@@ -87,7 +87,7 @@ def test_fit_equals_the_library_call(folder, tmp_path, capsys):
     assert told["held_out"] == expected.calibration_.held_out_
     assert told["bytes"] == path.stat().st_size
     assert told["data"]["n_recordings"] == 9
-    first, second, third, last = text.splitlines()
+    first, second, third, fourth, last = text.splitlines()
     assert first.endswith("9 recordings, 3 labels, 3 subjects")
     assert second.startswith(
         f"held-out subjects: accuracy {expected.calibration_.held_out_['accuracy_nested']:.1%}"
@@ -96,7 +96,8 @@ def test_fit_equals_the_library_call(folder, tmp_path, capsys):
     assert third.startswith(
         f"known actions of held-out subjects taken for unknown: {alarms:.1%} (95 % interval "
     )
-    assert last.startswith(f"wrote {path} (")
+    assert fourth.startswith(f"wrote {path} (")
+    assert last == f"wrote {tmp_path / 'fit.json'}"
 
 
 def test_fit_takes_patterns_and_false_alarms(folder, tmp_path):
@@ -238,7 +239,9 @@ def test_predict_equals_the_library_call(model, new, tmp_path, capsys):
             [float(row[f"P({k})"]) for k in LABELS], [p.probabilities[k] for k in LABELS], atol=1e-6
         )
         assert row["unknown"] == ("yes" if p.unknown else "no")
-    assert [line.split()[2] for line in text.splitlines()[1:]] == LABELS
+    *lines, last = text.splitlines()
+    assert [line.split()[2] for line in lines[1:]] == LABELS
+    assert last == f"wrote {tmp_path / 'p.csv'}, {tmp_path / 'p.json'}"
 
 
 def test_predict_reads_folders_and_writes_tables_to_the_screen(model, new, capsys):
@@ -349,7 +352,7 @@ def test_explain_equals_the_library_call(model, new, tmp_path, capsys):
     (recording,) = read(new / "wave.npz")
     expected = explain(load(model), recording.replace(joints=recording.joints.astype(np.float32)))
     assert json.loads((tmp_path / "why.json").read_text()) == json.loads(expected.to_json())
-    assert text == f"{expected}\nwrote {picture}\n"
+    assert text == f"{expected}\nwrote {picture}, {tmp_path / 'why.json'}\n"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -163,7 +163,7 @@ class Output:
 
     text: str
     data: Any = field(default_factory=dict)
-    then: Callable[[], None] | None = None  # writes files, after the text is printed
+    then: Callable[[], list[str] | None] | None = None  # writes files after the text, and names them
 
 
 def add_command(
@@ -186,18 +186,20 @@ def add_command(
 
 def deliver(output: Output, args: argparse.Namespace) -> None:
     """Print the text and write the JSON, according to the options."""
-    to_screen = args.json == "-"
-    if output.text and not args.quiet and not to_screen:
+    silent = args.quiet or "-" in (args.json, getattr(args, "csv", None))  # a screen with data holds no words
+    if output.text and not silent:
         print(output.text)
     sys.stdout.flush()
-    if output.then is not None:
-        output.then()
+    files = (output.then and output.then()) or []
     if args.json:
         text = json.dumps(output.data, indent=2, allow_nan=False) + "\n"
-        if to_screen:
+        if args.json == "-":
             sys.stdout.write(text)
         else:
             write_text(args.json, text)
+            files = [*files, args.json]
+    if files and not silent:
+        print("wrote", printable(", ".join(files), sys.stdout))
     sys.stdout.flush()
 
 

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> Output:
     return Output(str(report), report.to_dict(), lambda: _write(report, data, args))
 
 
-def _write(report: Report, data: SkeletonDataset, args: argparse.Namespace) -> None:
+def _write(report: Report, data: SkeletonDataset, args: argparse.Namespace) -> list[str]:
     """Write the requested files."""
 
     if args.html:
@@ -74,6 +74,7 @@ def _write(report: Report, data: SkeletonDataset, args: argparse.Namespace) -> N
         from kerneton.report.pictures import save_figure
 
         save_figure(report.plot(), args.plot)
+    return [file for file in (args.html, args.markdown, args.plot) if file]
 
 
 def _evaluate(args: argparse.Namespace, model: Any, data: SkeletonDataset, **options: Any) -> Report:

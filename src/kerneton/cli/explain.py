@@ -55,11 +55,11 @@ def run(args: argparse.Namespace) -> Output:
     return Output(text, why.to_dict(), lambda: _draw(why, args))
 
 
-def _draw(why: Explanation, args: argparse.Namespace) -> None:
+def _draw(why: Explanation, args: argparse.Namespace) -> list[str]:
     """Write the picture, if one is wanted."""
-    if args.output:
-        from kerneton.report.pictures import save_figure
+    if not args.output:
+        return []
+    from kerneton.report.pictures import save_figure
 
-        save_figure(why.plot(), args.output)
-        if not args.quiet and args.json != "-":
-            print(f"wrote {args.output}")
+    save_figure(why.plot(), args.output)
+    return [args.output]

@@ -94,12 +94,14 @@ def run(args: argparse.Namespace) -> Output:
     return Output(aligned(table), rows, lambda: _write(rows, args))
 
 
-def _write(rows: list[dict[str, Any]], args: argparse.Namespace) -> None:
+def _write(rows: list[dict[str, Any]], args: argparse.Namespace) -> list[str]:
     """Write the table, if it is wanted."""
     from kerneton.files.output import write_text
 
-    if args.csv:
-        write_text(args.csv, _table(rows, everything=args.all))
+    if not args.csv:
+        return []
+    write_text(args.csv, _table(rows, everything=args.all))
+    return [args.csv]
 
 
 def _all_predictions(

@@ -117,7 +117,7 @@ def _time(row: dict[str, Any], name: str) -> str:
     return str(row[name]) if seconds is None else f"{int(seconds // 60)}:{seconds % 60:05.2f}"
 
 
-def _write(args: argparse.Namespace, recordings: Any, found: Any, rows: list[dict[str, Any]]) -> None:
+def _write(args: argparse.Namespace, recordings: Any, found: Any, rows: list[dict[str, Any]]) -> list[str]:
     from kerneton.files.output import write_text
 
     if args.csv:
@@ -158,3 +158,4 @@ def _write(args: argparse.Namespace, recordings: Any, found: Any, rows: list[dic
             write_page(
                 args.html, "Actions found", lines, lengths, fps=fps, recordings=played, reasons=reasons
             )
+    return [file for file in (args.csv, args.eaf, args.output, args.html) if file]
