@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import tempfile
 from pathlib import Path
@@ -212,6 +213,39 @@ def test_fit_takes_one_file_of_many_recordings(tmp_path, capsys):
     readers.write(tmp_path / "all.pkl", make_actions(["wave", "bow"], n_subjects=3, n_takes=1))
     assert main(["fit", str(tmp_path / "all.pkl"), "-o", str(tmp_path / "m.kern"), "--kernel", "sck"]) == 0
     assert "all: 6 recordings, 2 labels, 3 subjects" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_report_says_what_was_left_out(tmp_path):
+    """A file that cannot be read, and a recording of other joints; a label may be missing because of them."""
+    for i, recording in enumerate(make_actions(["bow", "wave"], n_subjects=3, n_takes=1)):
+        place = tmp_path / "data" / recording.label / recording.subject
+        place.mkdir(parents=True)
+        readers.write(place / "take.csv", [map_layout(recording, FLORENCE_15) if i == 0 else recording])
+    (tmp_path / "data" / "wave" / "3" / "empty.csv").write_bytes(b"")
+    page, text, plain = (tmp_path / f"r.{kind}" for kind in ("html", "md", "json"))
+    argv = [
+        "evaluate",
+        str(tmp_path / "data"),
+        "--skip-broken",
+        "--kernel",
+        "sck",
+        "--protocol",
+        "k-fold",
+        "-q",
+    ]
+    assert main([*argv, "--html", str(page), "--markdown", str(text), "--json", str(plain)]) == 0
+    data = json.loads(plain.read_text())["data"]
+    file, recording = data["left_out"]
+    assert file.startswith("1 of 7 files cannot be used: ")
+    assert file.endswith("empty.csv: unknown format: an empty file")
+    assert recording.startswith("1 of 6 recordings cannot be used: recording 'bow/1/take' lacks ")
+    assert data["n_recordings"] == 5
+    shown = html.unescape(page.read_text(encoding="utf-8"))
+    for told in data["left_out"]:
+        assert f"<li>{told}</li>" in shown
+        assert f"\n\nLeft out: {told}\n\n" in text.read_text(encoding="utf-8")
+    assert "Nothing in the recordings looks suspicious" not in shown
 
 
 @pytest.mark.filterwarnings("always")

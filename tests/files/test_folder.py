@@ -160,6 +160,7 @@ def test_broken_files_are_reported_together_or_skipped(tmp_path):
     with pytest.warns(UserWarning, match="2 of 3 files cannot be used"):
         data = load_folder(tmp_path, skip_broken=True)
     assert plain(data) == [("wave/good", "wave", None)]
+    assert data.left_out == data[:1].left_out == (message,)
 
 
 def test_skipping_everything_is_still_an_error(tmp_path):

@@ -293,4 +293,6 @@ def one_skeleton(data: SkeletonDataset, args: argparse.Namespace) -> SkeletonDat
             f"{message}; --rename OLD=NEW corrects a name, --layout NAME chooses joints that all have, --skip-broken leaves these out"
         )
     warnings.warn(message, stacklevel=1)
-    return data.select([i for i in range(len(data)) if i not in odd])
+    kept = data.select([i for i in range(len(data)) if i not in odd])
+    kept.left_out += (message,)
+    return kept

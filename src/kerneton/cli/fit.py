@@ -191,4 +191,5 @@ def _single_precision(data: SkeletonDataset) -> SkeletonDataset:
         (s.replace(joints=s.joints.astype(np.float32, copy=False)) for s in data),
         name=data.name,
         conversion=data.conversion,
+        left_out=data.left_out,
     )

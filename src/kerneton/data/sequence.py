@@ -157,11 +157,13 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
         name: str = "",
         conversion: Conversion | None = None,
         splits: Iterable[tuple[np.ndarray, np.ndarray]] = (),
+        left_out: Iterable[str] = (),
     ) -> None:
         self._sequences = tuple(sequences)
         self.name = name
         self.conversion = conversion  # of unit and axes when the recordings were read
         self.splits = tuple(splits)  # published ones: positions of training and test recordings
+        self.left_out = tuple(left_out)  # which files or recordings could not be used, and why
 
     @overload
     def __getitem__(self, index: int) -> SkeletonSequence: ...
@@ -169,7 +171,7 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
     def __getitem__(self, index: slice) -> SkeletonDataset: ...
     def __getitem__(self, index: int | slice) -> SkeletonSequence | SkeletonDataset:
         if isinstance(index, slice):
-            return SkeletonDataset(self._sequences[index], name=self.name, conversion=self.conversion)
+            return self.select(range(len(self))[index])
         return self._sequences[index]
 
     def __len__(self) -> int:
@@ -193,7 +195,7 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
     def select(self, indices: Iterable[int]) -> SkeletonDataset:
         """The recordings at these positions, in this order."""
         chosen = [self._sequences[i] for i in indices]
-        return SkeletonDataset(chosen, name=self.name, conversion=self.conversion)
+        return SkeletonDataset(chosen, name=self.name, conversion=self.conversion, left_out=self.left_out)
 
     def __repr__(self) -> str:
         labels = Counter(s.label for s in self._sequences)

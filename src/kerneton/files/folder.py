@@ -142,15 +142,15 @@ def load_folder(
             if len(entries) == 1 and not skip_broken:
                 raise
             broken.append(file_problem(entry.path, error))
-    if broken:
-        message = f"{len(broken)} of {many(len(entries), 'file')} cannot be used: {grouped(broken)}"
-        if not skip_broken or not found:
-            raise DataError(message)
+    told = [f"{len(broken)} of {many(len(entries), 'file')} cannot be used: {grouped(broken)}"] * bool(broken)
+    if told and (not skip_broken or not found):
+        raise DataError(told[0])
+    for message in told:
         warnings.warn(message, stacklevel=2)
     _check_renamed([old for old in rename or {} if old not in met], [s for _, s in found])
     sequences, conversion = settle([(*facts, s) for facts, s in found], unit=unit, up=up, flip=flip)
     name = root.resolve().name if is_folder(Path(path)) else Path(path).stem
-    return SkeletonDataset(sequences, name=plain_text(name), conversion=conversion)
+    return SkeletonDataset(sequences, name=plain_text(name), conversion=conversion, left_out=told)
 
 
 def distinct(paths: Sequence[Path], facts: Sequence[object] = ()) -> list[int]:

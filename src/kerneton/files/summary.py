@@ -47,6 +47,7 @@ class Summary:
     notes: list[str] = field(default_factory=list)  # what was done to unit and axes
     segments: dict[str, int] = field(default_factory=dict)  # of long recordings, by label
     annotated: float = 0.0  # share of the frames of recordings with segments that belong to one
+    left_out: list[str] = field(default_factory=list)  # which files or recordings could not be used, and why
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, for JSON."""
@@ -107,7 +108,6 @@ def summarize(data: Iterable[SkeletonSequence], progress: Progress | None = None
         content = np.ascontiguousarray(np.nan_to_num(s.joints, nan=1e9), np.float64)
         alike[hashlib.sha256(repr(content.shape).encode() + content.tobytes()).digest()].append(s)
     total = sum(s.n_frames * s.n_joints for s in sequences)
-    labels = _tally(s.label for s in sequences)
     subjects = _tally(s.subject for s in sequences)
     layouts = _tally(layout_words(s.layout.name) if s.layout else f"{s.n_joints}, unnamed" for s in sequences)
     layout = common_layout(sequences)
@@ -118,7 +118,7 @@ def summarize(data: Iterable[SkeletonSequence], progress: Progress | None = None
     return Summary(
         name=getattr(data, "name", ""),
         n_recordings=len(sequences),
-        labels=labels,
+        labels=_tally(s.label for s in sequences),
         subjects=subjects,
         n_frames=(min(lengths), float(np.median(lengths)), max(lengths)),
         layouts=layouts,
@@ -128,6 +128,7 @@ def summarize(data: Iterable[SkeletonSequence], progress: Progress | None = None
         axes=describe_axes(sequences),
         notes=[] if conversion is None else conversion.notes + conversion.statements,
         segments=_tally(part.label for s in long for part in s.segments),
+        left_out=list(getattr(data, "left_out", ())),
         annotated=float(inside / sum(s.n_frames for s in long)) if long else 0.0,
         warnings=[
             *_balance_warnings(sequences, subjects),

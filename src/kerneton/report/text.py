@@ -76,6 +76,7 @@ def report_markdown(report: Report) -> str:
         "# " + inline(f"{report.data.get('name') or 'Recordings'}, {report.protocol}"),
         f"Accuracy **{percent_of(report)}**, 95 % interval {report.interval()}.",
         inline(describe_data(report.data)) + ".",
+        *(f"Left out: {inline(each)}" for each in report.data.get("left_out", [])),
         markdown(class_rows(report)),
         "## What to do next",
         "\n".join(f"- {inline(step['text'])}" for step in report.next_steps()),
