@@ -258,12 +258,33 @@ def test_a_line_between_joints_is_explained_where_there_is_one(fitted, actions):
 def test_plot(fitted, actions, moments):
     figure = explain(fitted, actions[0], "wave", moments=moments).plot()
     figure.draw_without_rendering()
-    (bars,) = [ax for ax in figure.axes if ax.get_title(loc="right").startswith("contributions")]
+    (bars,) = [ax for ax in figure.axes if ax.get_title(loc="right").startswith("joints and intercept")]
     names = [tick.get_text() for tick in bars.get_yticklabels()]
     assert names[-2:] == ["the other 8", "intercept"]
     widths = [bar.get_width() for bar in bars.patches]
     assert_allclose(sum(widths), explain(fitted, actions[0], "wave", moments=False).value)
     assert len(figure.axes) == (5 if moments else 3)
+
+
+def test_text_picture_and_json_give_a_joint_and_a_moment_one_value(actions):
+    model = union(sck(), dck(joints=ARMS)).fit(actions, actions.labels)
+    why = explain(model, actions[0], "wave")
+    _, _, bars, strip, *_ = why.plot().axes
+    names = [tick.get_text().replace(" ", "_") for tick in bars.get_yticklabels()]
+    drawn = dict(zip(names, [bar.get_width() for bar in bars.patches], strict=True))
+    for row in why.to_dict()["joints"][:5]:
+        assert_allclose(drawn[row["joint"]], row["value"])
+        assert f"{row['joint']} {row['value']:+.3f}" in str(why)
+    until = names.index("intercept") + 1
+    assert_allclose(sum([bar.get_width() for bar in bars.patches][:until]), why.value)
+    assert_allclose([bar.get_height() for bar in strip.patches], [m.value for m in why.moments])
+    assert f"{max(m.value for m in why.moments):.3f} lower" in str(why)
+
+
+def test_no_moment_supports_a_label_that_hiding_never_lowers(fitted, actions):
+    why = explain(fitted, actions[0], "wave")
+    why = dataclasses.replace(why, moments=tuple(dataclasses.replace(m, value=-0.1) for m in why.moments))
+    assert "moments  none supports this label" in str(why)
 
 
 def test_the_title_of_the_bars_stays_in_the_picture_beside_long_names(actions):

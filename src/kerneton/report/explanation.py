@@ -24,6 +24,7 @@ OCCLUSION = (
     "occlusion: how much the decision value falls if the body is hidden at this moment "
     "and its poses are interpolated"
 )
+_JOINTS = "a joint with its part of each of its pairs; the intercept and all joints sum to the decision value"
 _SHOWN = 0.0005  # smaller values would be 0.000 in the text
 _MOMENT = ("start", "stop", "start_seconds", "stop_seconds", "value")
 
@@ -151,6 +152,7 @@ class Explanation:
             "value": self.value,
             "intercept": self.intercept,
             "joints": self.joint_table(),
+            "joints_kind": _JOINTS,
             "pairs": self.summed_table("pair"),
             "parts": self.part_table(),
             "moments": self.moment_table(),
@@ -185,18 +187,20 @@ class Explanation:
             lines.append(f"  {self.mirrored}")
         if self.moments:
             best = max(self.moments, key=lambda m: m.value)
-            lines.append(
-                f"  moments  strongest {self._when(best)}: without it the value would be {best.value:.3f} lower"
-            )
+            told = f"strongest {self._when(best)}: without it the value would be {best.value:.3f} lower"
+            lines.append(f"  moments  {told if best.value > _SHOWN else 'none supports this label'}")
         lines.append(f"  {self.in_words}")
         return "\n".join(lines)
 
     @property
     def in_words(self) -> str:
         """Meaning of the decision value, in a sentence."""
+        pairs = ", which contain the pairs" if any(p.kind == "pair" for p in self.parts) else ""
+        total = f"the sum of the intercept and all joints{pairs}"
         if self.versus is None:
-            return "decision value: the sum of the intercept and all contributions; the label with the largest value is predicted"
-        return f"decision value: that of {self.label} minus that of {self.versus}; above zero, {self.label} is the likelier one"
+            return f"decision value: {total}; the label with the largest value is predicted"
+        likelier = f"above zero, {self.label} is the likelier one"
+        return f"decision value: that of {self.label} minus that of {self.versus}, {total}; {likelier}"
 
     @property
     def mirrored(self) -> str:

@@ -1,4 +1,4 @@
-"""Plots of explanations: a skeleton with coloured joints, the strongest parts, and moments over time."""
+"""Plots of explanations: a skeleton with coloured joints, the strongest joints and pairs, and moments over time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from kerneton.data.validation import many
 from kerneton.report.body import Body, spaced
 from kerneton.report.pictures import draw_legend, draw_pose, frame_time, new_figure, on_the_spot
 from kerneton.report.scene import with_bones
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 _MAP = "PRGn"
 _FOR, _AGAINST = "#1b7837", "#762a83"
 _QUIET = "#666666"
-_BARS = 12  # parts that are spelt out
+_BARS = 12  # joints and pairs that are spelt out
+_PAIRS = 4  # of them pairs, where there are any
 _POSES = 9  # small figures above the strip
 
 
@@ -103,41 +105,56 @@ def _draw_body(ax: Axes, why: Explanation, strongest: float) -> int:
 
 
 def _draw_bars(ax: Axes, why: Explanation) -> None:
-    """The strongest parts, exact, the rest in one bar, and the intercept."""
-    rows = why.summed_table()
-    shown = rows[:_BARS]
-    names = [spaced(row["joints"]) for row in shown]
-    values = [row["value"] for row in shown]
-    if len(rows) > len(shown):
-        names.append(f"the other {len(rows) - len(shown)}")
-        values.append(sum(row["value"] for row in rows[_BARS:]))
-    names.append("intercept")
-    values.append(why.intercept)
-    places = np.arange(len(values))
-    ax.barh(places, values, color=[_FOR if v > 0 else _AGAINST for v in values], height=0.7)
+    """The strongest joints, the rest in one bar, and the intercept: the values of the text. Below, paler, the strongest pairs."""
+    rows, pairs = why.joint_table(), why.summed_table("pair")[:_PAIRS]
+    top = _BARS - len(pairs)
+    bars = [(spaced(row["joint"]), row["value"]) for row in rows[:top]]
+    if len(rows) > top:
+        bars.append((f"the other {len(rows) - top}", sum(row["value"] for row in rows[top:])))
+    bars.append(("intercept", why.intercept))
+    bars += [(spaced(row["joints"]), row["value"]) for row in pairs]
+    is_pair = np.arange(len(bars)) >= len(bars) - len(pairs)
+    places = np.arange(len(bars)) + 1.5 * is_pair
+    colors = [
+        (_FOR if value > 0 else _AGAINST) + pale * "80"
+        for (_, value), pale in zip(bars, is_pair.tolist(), strict=True)
+    ]
+    ax.barh(places, [value for _, value in bars], color=colors, height=0.7)
     ax.axvline(0, color="#333333", linewidth=0.8)
-    ax.set_yticks(places, names, fontsize=8)
+    ax.set_yticks(places, [name for name, _ in bars], fontsize=8)
+    if pairs:
+        told = "strongest pairs; the joints above contain them"
+        over = float(places[~is_pair][-1]) + 1.25
+        where = ax.get_yaxis_transform()
+        ax.text(1, over, told, transform=where, ha="right", va="center", fontsize=8, color=_QUIET)
     ax.invert_yaxis()
     ax.tick_params(axis="y", length=0)
     ax.tick_params(axis="x", labelsize=8)
     ax.spines[["top", "right", "left"]].set_visible(False)
-    _caption(ax, f"contributions; they sum to the decision value, {why.value:+.3f}", loc="right")
+    _caption(ax, f"joints and intercept; they sum to the decision value, {why.value:+.3f}", loc="right")
     ax.set_xlabel("against  ·  for", fontsize=8, color=_QUIET)
 
 
 def _draw_strip(ax: Axes, why: Explanation, shown: int) -> None:
-    """Values of frames as a filled curve over time."""
-    values, rate = why.frame_values(), why.sequence.fps or 1.0
-    time = np.arange(len(values)) / rate
-    ax.fill_between(time, values, 0, where=values > 0, color=_FOR, step="mid", linewidth=0)
-    ax.fill_between(time, values, 0, where=values < 0, color=_AGAINST, step="mid", linewidth=0)
+    """A bar for each moment, around its middle: moments overlap, so each bar is as wide as half of it."""
+    rate, moments = why.sequence.fps or 1.0, why.moments
+    middles = np.array([(m.start + m.stop) / 2 for m in moments])
+    edges = np.array([0, *(middles[1:] + middles[:-1]) / 2, why.sequence.n_frames]) / rate
+    values = np.array([m.value for m in moments])
+    ax.bar(
+        edges[:-1], values, np.diff(edges), align="edge", color=[_FOR if v > 0 else _AGAINST for v in values]
+    )
     ax.axhline(0, color="#333333", linewidth=0.8)
-    ax.plot(shown / rate, 0, "^", color="#333333", markersize=5, clip_on=False)
-    ax.set_xlim(time[0] - 0.5 / rate, time[-1] + 0.5 / rate)
+    ax.plot((shown + 0.5) / rate, 0, "^", color="#333333", markersize=5, clip_on=False)
+    ax.set_xlim(0, edges[-1])
     ax.set_xlabel("seconds" if why.sequence.fps else "frame", fontsize=8)
     ax.tick_params(labelsize=8)
     ax.spines[["top", "right"]].set_visible(False)
-    _caption(ax, "moments: loss of decision value if the body is hidden (occlusion)")
+    length = moments[0].stop - moments[0].start
+    window = f"{length / rate:.2f} s" if why.sequence.fps else many(length, "frame")
+    _caption(
+        ax, f"moments: loss of decision value if the body is hidden for {window} around each (occlusion)"
+    )
 
 
 def _draw_poses(ax: Axes, why: Explanation) -> None:
