@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kerneton.data.layouts import Layout
+from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.mapping import map_layout, sub_layout
 from kerneton.data.sequence import Conventions, SkeletonSequence
 from kerneton.data.units import (
     AXES,
     UNITS,
     find_conventions,
+    settle,
     to_convention,
     turn_up,
 )
@@ -145,6 +146,41 @@ def test_a_model_keeps_axes_and_the_unit_that_data_do_not_show(people):
     assert mirrored == [
         "left and right seem exchanged, but not in training: are the axes left-handed (--flip)?"
     ]
+
+
+def test_axes_are_compared_with_those_of_training_for_each_kind_of_recordings(people):
+    facts = recording_facts(people)
+    kept = Conventions("cm", "z", True)
+    usual = changed(people[:2], factor=100, up="z", flip=True)
+    down = changed(people[2:4], up="-y")
+    same_unit = changed(people[2:4], factor=100, up="-y")
+    for others in (down, same_unit):  # of one unit, they are one kind
+        back, done = settle([("csv_table", None, s) for s in [*usual, *others]], kept=kept)
+        (hint,) = differences(facts, back, done)
+        assert hint.startswith(
+            "2 of 4 recordings: bodies lie, or have other axes than the training recordings"
+        )
+        assert hint.endswith("if so, give --up=-y --no-flip to a command with these alone")
+        notes = [note for note in done.notes if "z was up" in note]
+        assert notes == ["z was up and became y (as in training; override with --up)"]
+    one_lies = [people[0].replace(joints=turn_up(people[0].joints, "z")), *people[1:4]]
+    back, done = settle([("csv_table", None, s) for s in one_lies], kept=Conventions("m", "y", False))
+    assert differences(facts, back, done) == []
+
+
+def test_exchanged_sides_are_told_also_where_training_bodies_do_not_show_theirs(people):
+    without_toes = [map_layout(p, LAYOUTS["openni15"]) for p in people]
+    facts = recording_facts(without_toes)
+    assert facts["mirrored"] is None
+    odd = [("csv_table", None, s) for s in changed(people[:2], flip=True)]
+    for flip, end in ((False, "right-handed, give --flip"), (True, "left-handed, give --no-flip")):
+        found = [("csv_table", None, s) for s in people[:2]] if flip else odd
+        back, done = settle(found, kept=Conventions("m", "y", flip))
+        (hint,) = differences(facts, back, done)
+        assert hint.startswith("axes seem ")
+        assert hint.endswith(f"do not show theirs: if those are {end}")
+    back, done = settle(odd, flip=True, kept=Conventions("m", "y", False))
+    assert differences(facts, back, done) == []
 
 
 @pytest.mark.parametrize(

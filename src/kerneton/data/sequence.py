@@ -244,21 +244,23 @@ class Conversion:
         None  # recordings that show a flip, of those that show the side of the left
     )
     others: tuple[Conversion, ...] = ()  # of recordings of other kinds in the same set
+    kinds: tuple[tuple[int, ...], ...] = ()  # positions of the recordings that were converted together
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, for JSON; of other kinds only whether there are any."""
         lists = {name: list(getattr(self, name)) for name in ("said", "kept", "told")}
         fields = asdict(self) | lists | {"mixed": bool(self.others)}
-        del fields["others"], fields["votes"]
+        del fields["others"], fields["votes"], fields["kinds"]
         return fields
 
     @property
     def notes(self) -> list[str]:
         """What was done, one sentence each; empty if nothing was."""
-        if not self.others:
-            return self._own_notes()
-        kinds = (self, *self.others)
-        return [f"in {kind.count} recordings {note}" for kind in kinds for note in kind._own_notes()]
+        counts: Counter[str] = Counter()
+        for kind in (kinds := (self, *self.others)):
+            counts.update(dict.fromkeys(kind._own_notes(), kind.count))
+        total = sum(kind.count for kind in kinds)
+        return [f"in {n} recording{'s' * (n > 1)} " * (n < total) + note for note, n in counts.items()]
 
     @property
     def statements(self) -> list[str]:

@@ -275,13 +275,14 @@ def settle(
             turned, conversion = restate(some, taken, **said, kept=own)
         else:
             turned, conversion = to_convention(some, **said, kept=own)
-        done.append(conversion)
+        done.append((conversion, tuple(members)))
         for i, sequence in zip(members, turned, strict=True):
             sequences[i] = sequence
-    done.sort(key=lambda conversion: -conversion.count)
-    if len({(c.unit, c.up, c.flip) for c in done}) == 1:
-        return sequences, dataclasses.replace(done[0], count=len(sequences))
-    return sequences, dataclasses.replace(done[0], others=tuple(done[1:]))
+    done.sort(key=lambda kind: -kind[0].count)
+    first, others = done[0][0], tuple(conversion for conversion, _ in done[1:])
+    if len({(c.unit, c.up, c.flip) for c, _ in done}) == 1:
+        first, others = dataclasses.replace(first, count=len(sequences)), ()
+    return sequences, dataclasses.replace(first, others=others, kinds=tuple(members for _, members in done))
 
 
 def _kinds(found: Sequence[tuple[str, Conventions | None, SkeletonSequence]]) -> list[tuple[list[int], Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from kerneton.machine.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from kerneton.recognize.recognizer import Recognizer
+
+_MANY = 0.4  # of a kind's bodies; fewer lie because the person does
 
 
 def adapt(model: Recognizer, X: Iterable[SkeletonSequence]) -> list[SkeletonSequence]:
@@ -110,6 +113,8 @@ def differences(
     >>> differences({"fps": 30.0, "height": 1.48}, [data[0].replace(fps=None)])
     ['1 of 1 recording has no frame rate, the training recordings have 30 frames per second: give it with --fps']
     """
+    if not facts:
+        return []
     notes = []
     fps, height = (_known(facts.get(key)) for key in ("fps", "height"))
     total = f"of {many(len(recordings), 'recording')}"
@@ -122,26 +127,57 @@ def differences(
             notes.append(f"{without} {total} {verb} no frame rate, {trained}: give it with --fps")
         if other:
             notes.append(f"{other} {total} differ by more than a factor of two in frame rate: {trained}")
+    shown = [find_conventions([r]) for r in recordings]
     if height:
-        sizes = [find_conventions([r]).height for r in recordings]
-        odd = sum(size is not None and not 0.5 <= size / height <= 2 for size in sizes)
+        odd = sum(c.height is not None and not 0.5 <= c.height / height <= 2 for c in shown)
         if odd:
             size = f"another size than the {height:.3g} m of training"
             notes.append(f"{odd} {total} show bodies of {size}: is the unit right (--unit)?")
-    found = find_conventions(recordings)
-    if facts.get("up") == "y" and found.up not in (None, "y") and done is not None and "up" in done.kept:
-        options = [f"--up={axis_before(found.up, done.up or 'y')}"]
-        if found.mirrored and "flip" in done.kept:
-            options.append("--no-flip" if done.flip else "--flip")
-        notes.append(
-            f"bodies lie, or have other axes than the training recordings, where {done.up} is up: "
-            f"if so, give {' '.join(options)}"
-        )
-    elif facts.get("up") == "y" and found.up not in (None, "y"):
-        notes.append(f"bodies are aligned with {found.up}, but with y in training: is the axis right (--up)?")
-    elif facts.get("mirrored") is False and found.mirrored:
-        notes.append("left and right seem exchanged, but not in training: are the axes left-handed (--flip)?")
+    done = done or Conversion()
+    kinds = done.kinds or (range(len(recordings)),)
+    for i, members in enumerate(kinds):
+        kind = (done, *done.others)[i if done.others else 0]
+        notes += _other_axes(facts, [shown[m] for m in members], kind, len(recordings))
     return notes
+
+
+def _other_axes(
+    facts: Mapping[str, Any], shown: Sequence[Conventions], done: Conversion, total: int
+) -> list[str]:
+    """Whether bodies of one kind of recordings lie where those of training stand, or have left and right exchanged."""
+    lying = Counter(c.up for c in shown if c.up not in (None, "y")).most_common(1)
+    up, count = lying[0] if lying else (None, 0)
+    if up is not None and facts.get("up") == "y" and count >= _MANY * sum(c.up is not None for c in shown):
+        if "up" not in done.kept:
+            return [f"bodies are aligned with {up}, but with y in training: is the axis right (--up)?"]
+        options = [f"--up={axis_before(up, done.up or 'y')}"]
+        if _agreed(c.mirrored for c in shown if c.up == up) and "flip" in done.kept:
+            options.append("--no-flip" if done.flip else "--flip")
+        some = count < total
+        who = f"{count} of {total} recordings: " if some else ""
+        alone = " to a command with these alone" if some else ""
+        return [
+            f"{who}bodies lie, or have other axes than the training recordings, where {done.up} is up: "
+            f"if so, give {' '.join(options)}{alone}"
+        ]
+    exchanged = _agreed(c.mirrored for c in shown)
+    now, other, option = (
+        ("right-handed", "left-handed", "--no-flip")
+        if done.flip
+        else ("left-handed", "right-handed", "--flip")
+    )
+    if exchanged and facts.get("mirrored") is False:
+        return [f"left and right seem exchanged, but not in training: are the axes {now} ({option})?"]
+    if exchanged and facts.get("mirrored", True) is None and "flip" in done.kept:
+        known = f"axes seem {now}; the training recordings, without nose and toes, do not show theirs"
+        return [f"{known}: if those are {other}, give {option}"]
+    return []
+
+
+def _agreed(votes: Iterable[bool | None]) -> bool:
+    """Whether nine in ten recordings that show the side of the left have it on the right."""
+    clear = [vote for vote in votes if vote is not None]
+    return bool(clear) and sum(clear) >= 0.9 * len(clear)
 
 
 def axis_before(axis: str, up: str) -> str:
