@@ -14,7 +14,7 @@ import pytest
 import kerneton
 from kerneton.cli import build_parser, main
 from kerneton.cli.fit import write_model
-from kerneton.data.layouts import FLORENCE_15
+from kerneton.data.layouts import FLORENCE_15, LAYOUTS
 from kerneton.data.mapping import map_layout
 from kerneton.datasets.synthetic import make_actions
 from kerneton.files import readers
@@ -455,3 +455,26 @@ def test_a_model_remembers_how_its_files_were_read(tmp_path, capsys):
     capsys.readouterr()
     assert main(["predict", model, str(place), "--layout", "kinect25"]) == 1  # what is given wins
     assert "layout 'kinect25'" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_file_that_names_its_joints_keeps_those_that_the_training_layout_lacks(tmp_path, capsys):
+    """Nose and toes show that left and right are exchanged; the training files had neither, nor names."""
+    people = make_actions(["wave", "bow"], n_subjects=2, n_takes=2, dropout=0)
+    openni = LAYOUTS["openni15"]
+    for i, s in enumerate(people):
+        place = tmp_path / "data" / s.label / s.subject / f"{i}.txt"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        np.savetxt(place, map_layout(s, openni).joints.reshape(-1, 3))
+    model, other = str(tmp_path / "m.kern"), str(tmp_path / "other.csv")
+    options = ["--layout", "openni15", "--fps", "30", "--kernel", "sck", "--quiet"]
+    assert main(["fit", str(tmp_path / "data"), "-o", model, *options]) == 0
+    x, y, z = np.moveaxis(people[0].joints, -1, 0)
+    readers.write(other, [people[0].replace(joints=np.stack([-x, -z, y], axis=-1))])
+    capsys.readouterr()
+    assert main(["predict", model, other]) == 0
+    told = capsys.readouterr().err
+    assert "where y is up: if so, give --up=z --flip" in told
+    assert "as in training" not in told  # that layout was not needed
+    assert main(["predict", model, other, "--up=z"]) == 0
+    assert "axes were left-handed and became right-handed" in capsys.readouterr().err

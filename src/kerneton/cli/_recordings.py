@@ -14,7 +14,7 @@ from kerneton.exceptions import DataError, KernetonError, ModelFileError, Parame
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonSequence
-    from kerneton.files.readers import ReadAll
+    from kerneton.files.readers import Content, ReadAll
     from kerneton.recognize.recognizer import Recognizer
 
 
@@ -68,11 +68,15 @@ def read_recordings(
         contents = progress(contents, total=len(files), desc="reading")
     for file, content in zip(files, contents, strict=True):
         if remembered is not None:
-            other = read_content(file, plain) if content.error is not None else content
-            with_model += content.error is None
-            content = (
-                content if other.error is not None else other
-            )  # a file of another kind needs no such options
+            # A file of another kind needs no such options. One that names its joints shows left and right by nose and toes,
+            # which the layout may lack.
+            unneeded = content.error is not None or _names_joints(content, remembered, args)
+            other = read_content(file, plain) if unneeded else content
+            names_all = all(s.layout is not None for s in other.recordings)
+            if unneeded and other.error is None and (names_all or content.error is not None):
+                content = other
+            else:
+                with_model += content.error is None
         if content.error is not None:
             if len(files) == 1:
                 raise content.error
@@ -150,6 +154,14 @@ def _remembered(args: argparse.Namespace, model: Recognizer | None) -> argparse.
     if not missing or not all(isinstance(pair, str) for pair in missing.get("rename") or ()):
         return None
     return argparse.Namespace(**{**vars(args), **missing})
+
+
+def _names_joints(content: Content, remembered: argparse.Namespace, args: argparse.Namespace) -> bool:
+    """Whether a file was read with the layout of the training although its format can name joints."""
+    from kerneton.files.readers import reader
+
+    only_layout = all(getattr(remembered, name) == getattr(args, name) for name in ("columns", "rename"))
+    return only_layout and bool(getattr(reader(content.facts[0]), "NAMES_JOINTS", False))
 
 
 def _spelt(remembered: argparse.Namespace | None, args: argparse.Namespace) -> str:
