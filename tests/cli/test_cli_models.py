@@ -319,6 +319,16 @@ def test_predict_with_what_is_no_model(new, tmp_path, capsys):
     assert main(["predict", str(new / "wave.npz"), str(tmp_path)]) == 1
 
 
+@pytest.mark.parametrize("command", ["evaluate {}", "convert {} a.csv", "predict {model} {}", "info {}"])
+def test_a_model_in_the_place_of_recordings(model, tmp_path, capsys, monkeypatch, command):
+    """Also one of another name, which is told by its content."""
+    monkeypatch.chdir(tmp_path)
+    renamed = shutil.copy(model, tmp_path / "model.bin")
+    for path in (model, renamed) if command != "info {}" else (renamed,):
+        assert main(command.format(path, model=model).split()) == 1
+        assert f"{path}: a model, not a recording; name recordings" in capsys.readouterr().err
+
+
 def test_predict_an_empty_folder(model, tmp_path, capsys):
     assert main(["predict", str(model), str(tmp_path)]) == 1
     assert "no recordings in this folder" in capsys.readouterr().err

@@ -39,8 +39,10 @@ def describe_unknown(path: Path, formats: Iterable[str]) -> str:
     """
     if not check_regular(path):
         return "unknown format: an empty file"
-    head = read_head(path, 16)
+    head = read_head(path, 40)
     suffix = path.suffix.lower()
+    if suffix == ".kern" or head[30:] == b"model.json":
+        return "a model, not a recording; name recordings, or a folder of them"
     for marks, suffixes, what in _KNOWN:
         if head.startswith(marks) and (not suffixes or suffix in suffixes):
             return f"unknown format: {what}"
