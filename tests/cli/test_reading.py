@@ -380,6 +380,20 @@ def test_some_broken_files_say_how_to_leave_them_out(model, folder, capsys):
     assert "--skip-broken" not in capsys.readouterr().err
 
 
+def test_a_layout_that_most_files_do_not_fit_is_another_one(tmp_path, capsys):
+    """Tables of rows x y z whose length happens to fit must not be read wrongly while the others are left out."""
+    for label, n_rows in (("wave", 75), ("bow", 90), ("nod", 300)):
+        (tmp_path / label).mkdir()
+        np.savetxt(tmp_path / label / "take.txt", np.random.default_rng(0).random((n_rows, 3)))
+    assert main(["info", str(tmp_path), "--layout", "kinect20"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("kerneton: error: 2 of 3 files cannot be used: ")
+    assert told.endswith("; most files do not fit --layout kinect20: name another layout\n")
+    (tmp_path / "wave" / "take.txt").unlink()
+    assert main(["info", str(tmp_path), "--layout", "kinect20"]) == 1
+    assert capsys.readouterr().err.endswith("; --skip-broken leaves these out\n")  # one of two
+
+
 def test_a_folder_with_the_name_of_a_data_set(folder, tmp_path, capsys, monkeypatch):
     folder.rename(tmp_path / "sbu")
     monkeypatch.chdir(tmp_path)

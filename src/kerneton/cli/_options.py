@@ -249,14 +249,16 @@ def tell_conversion(conversion: Conversion | None, args: argparse.Namespace) -> 
 
 @contextmanager
 def hinting(args: argparse.Namespace) -> Iterator[None]:
-    """Say of errors about some of many files that they can be left out."""
+    """Say of errors about some of many files that they can be left out, or that the layout is another one."""
     try:
         yield
     except DataError as error:
-        counts = re.match(r"(\d+) of (\d+) files cannot be", str(error))
-        if counts is None or counts[1] == counts[2] or args.skip_broken:
+        counts = re.match(r"(\d+) of (?!\1 )(\d+) files cannot be(.* layout ')?", str(error))
+        if counts is None or args.skip_broken:
             raise
-        raise DataError(f"{error}; --skip-broken leaves these out") from error
+        misfit = args.layout and counts[3] and 2 * int(counts[1]) > int(counts[2])
+        way = f"most files do not fit --layout {args.layout}: name another layout"
+        raise DataError(f"{error}; {way if misfit else '--skip-broken leaves these out'}") from error
 
 
 def check_labels(data: SkeletonDataset, args: argparse.Namespace) -> None:
