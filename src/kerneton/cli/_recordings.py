@@ -226,19 +226,23 @@ def read_one(
     path: str, which: str | None, args: argparse.Namespace, model: Recognizer | None = None
 ) -> SkeletonSequence:
     """The only recording of a file, or the one with a given name or number, counted from 1."""
+    from kerneton.data.validation import few, many
+
     recordings = [sequence for _, sequence in read_recordings([path], args, model)]
+    names = few([s.name or str(i) for i, s in enumerate(recordings, start=1)])
     if which is None:
         if len(recordings) > 1:
-            names = ", ".join(s.name or str(i) for i, s in enumerate(recordings[:3], start=1))
             raise ParameterError(
-                f"{path} contains {len(recordings)} recordings ({names}, ...): choose one, such as --recording 1 for the first"
+                f"{path} contains {len(recordings)} recordings ({names}): choose one, such as --recording 1 for the first"
             )
         return recordings[0]
     named = [s for s in recordings if s.name == which]
     if named:
         return named[0]
     if not which.isdecimal() or not 1 <= int(which) <= len(recordings):
-        raise ParameterError(f"{path} contains recordings 1 to {len(recordings)}, none named {which!r}")
+        raise ParameterError(
+            f"{path} contains {many(len(recordings), 'recording')} ({names}), none named {which!r}"
+        )
     return recordings[int(which) - 1]
 
 
