@@ -14,10 +14,12 @@ import pytest
 import kerneton
 from kerneton.cli import build_parser, main
 from kerneton.cli.fit import write_model
-from kerneton.data.layouts import FLORENCE_15, LAYOUTS
+from kerneton.data.differences import misspelt_side
+from kerneton.data.layouts import FLORENCE_15, LAYOUTS, Layout
 from kerneton.data.mapping import map_layout
 from kerneton.datasets.synthetic import make_actions
 from kerneton.files import readers
+from kerneton.report.body import Body
 
 READING = ("--layout", "--rename", "--columns", "--fps", "--unit", "--up", "--flip", "--skip-broken")
 
@@ -492,3 +494,36 @@ def test_a_file_that_names_its_joints_keeps_those_that_the_training_layout_lacks
     assert "as in training" not in told  # that layout was not needed
     assert main(["predict", model, other, "--up=z"]) == 0
     assert "axes were left-handed and became right-handed" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_misspelt_joint_is_told_and_keeps_its_side(tmp_path, capsys):
+    joints = ["Head", "Hips", "ShoulderL", "ElbowL", "WristL", "ShoulderR", "ElbwoR", "WristR"]
+    path = tmp_path / "take.csv"
+    values = np.random.default_rng(0).normal(size=(4, 24)).astype(str)
+    header = [f"{joint}_{axis}" for joint in joints for axis in "XYZ"]
+    path.write_text("\n".join(map(",".join, [header, *values])))
+    told = "'ElbowL' has no partner on the other side: is 'ElbwoR' misspelt? --rename OLD=NEW corrects a name"
+    picture = str(tmp_path / "a.png")
+    for argv in (["info", str(tmp_path)], ["info", str(path)], ["show", str(path), "-o", picture]):
+        assert main(argv) == 0
+        assert capsys.readouterr().err.count(told) == 1
+    assert main(["show", str(path), "-o", picture, "--rename", "ElbwoR=ElbowR"]) == 0
+    assert "misspelt" not in capsys.readouterr().err
+    (take,) = readers.read(path)
+    sides = dict(zip(take.layout.joints, Body.of(take).sides, strict=True))
+    assert (sides["left_elbow"], sides["right_elbwo"], sides["head"]) == ("left", "right", "middle")
+
+
+@pytest.mark.parametrize(
+    "joints",
+    [
+        ["left_hand", "right_wrist"],
+        ["left_ear", "right_eye"],
+        ["left_toe_1", "right_toe_2", "left_thigh_a", "right_thigh_b"],
+        ["left_elbow", "head"],
+        ["left_elbow_1", "right_elbow_1", "left_elbow_2", "right_elbow_2"],
+    ],
+)
+def test_joints_of_one_side_are_not_misspelt(joints):
+    assert misspelt_side(Layout("table", joints)) is None

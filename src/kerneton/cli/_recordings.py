@@ -13,6 +13,7 @@ from kerneton.cli._options import add_reading, hinting, progress_of, reading_opt
 from kerneton.exceptions import DataError, KernetonError, ModelFileError, ParameterError
 
 if TYPE_CHECKING:
+    from kerneton.data.layout import Layout
     from kerneton.data.sequence import SkeletonSequence
     from kerneton.files.readers import Content, ReadAll
     from kerneton.recognize.recognizer import Recognizer
@@ -191,6 +192,14 @@ def _warn_misspelt(model: Recognizer, sequences: Sequence[SkeletonSequence]) -> 
         warnings.warn(f"{count}: {grouped(odd)}; --rename OLD=NEW corrects a name", stacklevel=3)
 
 
+def warn_misspelt_side(layout: Layout | None) -> None:
+    """Warn of a joint without a partner on the other side, if one with a similar name is there."""
+    from kerneton.data.differences import misspelt_side
+
+    if layout is not None and (told := misspelt_side(layout)) is not None:
+        warnings.warn(f"{told} --rename OLD=NEW corrects a name", stacklevel=2)
+
+
 def usable(
     found: list[tuple[str, SkeletonSequence]],
     adapt: Callable[[list[SkeletonSequence]], list[SkeletonSequence]],
@@ -229,6 +238,8 @@ def read_one(
     from kerneton.data.validation import few, many
 
     recordings = [sequence for _, sequence in read_recordings([path], args, model)]
+    if model is None:
+        warn_misspelt_side(recordings[0].layout)
     names = few([s.name or str(i) for i, s in enumerate(recordings, start=1)])
     if which is None:
         if len(recordings) > 1:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import add_data_home, add_folder_options, load_recordings, progress_of
+from kerneton.cli._recordings import warn_misspelt_side
 
 if TYPE_CHECKING:
     from kerneton.data.segments import Segment
@@ -53,9 +54,12 @@ def run(args: argparse.Namespace) -> Output:
         return describe_model(args.path)
     if not Path(args.path).is_dir():
         return describe_file(args)
+    from kerneton.data.validation import common_layout
     from kerneton.files.summary import summarize
 
-    summary = summarize(load_recordings(args.path, args), progress_of(args))
+    data = load_recordings(args.path, args)
+    warn_misspelt_side(common_layout(data))
+    summary = summarize(data, progress_of(args))
     return Output(str(summary), summary.to_dict())
 
 
@@ -96,6 +100,7 @@ def describe_file(args: argparse.Namespace) -> Output:
     from kerneton.report.tables import aligned
 
     data = load_recordings(args.path, args)
+    warn_misspelt_side(data.layout)
     uncut = any(s.segments for s in data)
     recordings = [
         {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 
-from kerneton.data.layouts import Layout
+from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.validation import few
 
 
@@ -37,3 +38,37 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
     differences += [f"has {few([here[joint] for joint in extra])} in addition"] * bool(extra)
     layouts = f", with layout {found.name!r} where {expected.name!r} was expected"
     return " and ".join(differences) + (layouts if found.name != expected.name else "")
+
+
+def misspelt_side(layout: Layout) -> str | None:
+    """A joint of one side without its partner, where a similar name on the other side may be that, misspelt; None if there is none.
+
+    Names of Kerneton's own layouts are not misspelt, nor are those that differ in a number: toe_1, toe_2.
+
+    >>> misspelt_side(Layout("table", ["left_elbow", "rigth_elbow", "left_toe_1", "right_toe_2"]))
+    "'left_elbow' has no partner on the other side: is 'rigth_elbow' misspelt?"
+    """
+    known = {joint for own in LAYOUTS.values() for joint in own.joints}
+    other = {"left": "right", "right": "left"}
+    twins = {
+        j: f"{other[side]}_{part}"
+        for j in layout.joints
+        for side, _, part in [j.partition("_")]
+        if side in other
+    }
+    alone = [joint for joint, twin in twins.items() if twin not in layout.joints]
+    strange = [
+        j for j in layout.joints if (j in alone or j not in twins) and re.sub(r"_[12]$", "", j) not in known
+    ]
+    for joint in alone:
+        twin = twins[joint]
+        for near in difflib.get_close_matches(twin, strange, n=3, cutoff=0.85):
+            if _bare(near) != _bare(twin) and near != joint:
+                here, there = (layout.written.get(j, j) for j in (joint, near))
+                return f"{here!r} has no partner on the other side: is {there!r} misspelt?"
+    return None
+
+
+def _bare(joint: str) -> str:
+    """A name without what counts: toe_1 and toe_2, marker_a and marker_b."""
+    return re.sub(r"\d+|_[a-z]$", "", joint)

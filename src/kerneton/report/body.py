@@ -55,10 +55,12 @@ class Body:
 
     @cached_property
     def sides(self) -> list[str]:
-        """The side of each joint; a bone has that of its far end."""
+        """The side of each joint, also of one without a partner on the other side; a bone has that of its far end."""
         if self.layout is None:
             return ["middle"] * self.n_joints
-        return [("left", "middle", "right")[side + 1] for side in self.layout.sides.tolist()]
+        named = (joint.partition("_")[0] for joint in self.layout.joints)
+        sides = [("left", "middle", "right")[side + 1] for side in self.layout.sides.tolist()]
+        return [word if word in ("left", "right") else side for word, side in zip(named, sides, strict=True)]
 
     @property
     def sided(self) -> bool:
