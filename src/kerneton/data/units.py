@@ -52,8 +52,7 @@ def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
         picture = picture_unit(recordings)
         if not trunks:
             return Conventions(up=drawn_up(recordings), picture=picture)
-    length, height = _length(trunks), None
-    unit = _unit(length, _TALL if low is LOW else _TORSO)
+    unit, height = _unit(_length(trunks), _TALL if low is LOW else _TORSO), None
     if low is LOW:
         height = _length([t for r, _ in solid if (t := _trunk(r, LOW, ("head",))) is not None] or trunks)
     if picture:
