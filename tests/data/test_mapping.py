@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -70,7 +72,7 @@ def test_without_aliases_the_missing_are_named():
 
 def test_only_needed_joints_must_be_there():
     sequence = recording(FLORENCE_15)
-    with pytest.raises(DataError, match="lacks left_eye, right_eye, left_ear, right_ear"):
+    with pytest.raises(DataError, match="lacks left_eye, right_eye, left_ear and 1 more of layout"):
         map_layout(sequence, COCO_17)
     mapped = map_layout(sequence, COCO_17, needed="key")
     eye = COCO_17.index("left_eye")
@@ -138,3 +140,17 @@ def test_stand_ins_of_two_bodies_are_those_of_one():
     for number in (1, 2):
         wrist, hand = (f"left_{joint}_{number}" for joint in ("wrist", "hand"))
         assert_allclose(mapped.joints[:, target.index(wrist)], sequence.joints[:, source.index(hand)])
+
+
+def test_a_missing_joint_is_said_once_and_in_few_names():
+    joints = ["head", "nose", "right_elbwo", "right_wrist", "left_knee"]
+    found, wanted = Layout("table", joints), Layout("table", ["head", "right_elbow"])
+    found.written.update(zip(joints, ["Head", "Nose", "ElbwoR", "WristR", "KneeL"], strict=True))
+    recording = SkeletonSequence(np.ones((2, 5, 3)), layout=found, name="a")
+    told = "has a joint 'ElbwoR' where 'right_elbow' is expected: misspelt? --rename ElbwoR=right_elbow corrects it"
+    with pytest.raises(DataError, match=f"recording 'a' {re.escape(told)}$"):
+        map_layout(recording, wanted)
+    with pytest.raises(DataError, match=r"recording 'a' lacks tail; it has Head, Nose, ElbwoR and 2 more$"):
+        map_layout(recording, Layout("table", ["head", "tail"]))
+    with pytest.raises(DataError, match="with layout 'table' lacks right_knee of layout 'legs'; it has"):
+        map_layout(recording, Layout("legs", ["left_knee", "right_knee"]))

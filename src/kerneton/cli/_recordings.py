@@ -185,7 +185,7 @@ def _warn_misspelt(model: Recognizer, sequences: Sequence[SkeletonSequence]) -> 
         difference = (
             layout_difference(sequence.layout, model.layout_) if sequence.layout is not None else None
         )
-        if difference is not None and "misspelt" in difference:
+        if difference is not None and "misspelt" in difference and _replaced(sequence, model):
             odd.append((describe(sequence, i), difference))
     if odd:
         count = f"{len(odd)} of {many(len(sequences), 'recording')}"
@@ -198,6 +198,14 @@ def warn_misspelt_side(layout: Layout | None) -> None:
 
     if layout is not None and (told := misspelt_side(layout)) is not None:
         warnings.warn(f"{told} --rename OLD=NEW corrects a name", stacklevel=2)
+
+
+def _replaced(sequence: SkeletonSequence, model: Recognizer) -> bool:
+    """Whether every joint of the model has a substitute; where one has none, there is an error that says so."""
+    from kerneton.data.mapping import source_joints
+
+    known, wanted = sequence.layout, model.layout_
+    return known is not None and wanted is not None and all(source_joints(known, wanted))
 
 
 def usable(

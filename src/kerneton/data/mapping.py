@@ -75,10 +75,7 @@ def map_layout(
     must = set(layout.indices(needed))
     missing = [joint for i, joint in enumerate(layout.joints) if i in must and not sources[i]]
     if missing:
-        raise DataError(
-            f"{who} with layout {sequence.layout.name!r} lacks {', '.join(missing)} of layout "
-            f"{layout.name!r}; it has {', '.join(sequence.layout.joints)}"
-        )
+        raise DataError(f"{who} {_lacking(sequence.layout, layout, missing)}")
     T, J = sequence.n_frames, len(layout.joints)
     joints = np.full((T, J, 3), np.nan, dtype=sequence.joints.dtype)
     confidence = np.zeros((T, J), dtype=sequence.joints.dtype)
@@ -90,6 +87,26 @@ def map_layout(
                 confidence[:, i] = sequence.confidence[:, source].min(axis=1)
     trusted = sequence.confidence is None and all(sources)
     return sequence.replace(joints=joints, confidence=None if trusted else confidence, layout=layout)
+
+
+def _lacking(found: Layout, wanted: Layout, missing: list[str]) -> str:
+    """What a recording has in place of missing joints, named as its file names them."""
+    import difflib
+
+    from kerneton.data.layouts import LAYOUTS
+    from kerneton.data.validation import few
+
+    known = {joint for layout in LAYOUTS.values() for joint in layout.joints}  # these are no misspellings
+    extra = [joint for joint in found.joints if joint not in wanted.joints and joint not in known]
+    for joint in missing if len(missing) <= 3 else ():
+        if near := difflib.get_close_matches(joint, extra, n=1, cutoff=0.75):
+            name = found.written.get(near[0], near[0])
+            others = f" (and {len(missing) - 1} more missing)" * (len(missing) > 1)
+            return f"has a joint {name!r} where {joint!r} is expected: misspelt?{others} --rename {name}={joint} corrects it"
+    names = (f" with layout {found.name!r}", f" of layout {wanted.name!r}") * (found.name != wanted.name)
+    here, there = names or ("", "")
+    has = few([found.written.get(joint, joint) for joint in found.joints])
+    return f"{here} lacks {few(missing)}{there}; it has {has}".strip()
 
 
 def source_joints(source: Layout, target: Layout, *, aliases: bool = True) -> list[list[int]]:
