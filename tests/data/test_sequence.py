@@ -90,5 +90,7 @@ def test_missing_label_or_subject_is_named(field):
     data = SkeletonDataset(
         [SkeletonSequence(walk(2), **full), SkeletonSequence(walk(2), **{**full, field: None}, name="b-2")]
     )
-    with pytest.raises(DataError, match=f"1 of 2 recordings have no {field}, first b-2"):
+    with pytest.raises(
+        DataError, match=f"1 of 2 recordings have no {field}, first b-2: give them one .*, or leave them out"
+    ):
         getattr(data, field + "s")

@@ -204,11 +204,11 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
         return f"SkeletonDataset({self.name or 'unnamed'}: {counts})"
 
     def _field(self, field: str) -> np.ndarray:
-        values = [getattr(s, field) for s in self._sequences]
         missing = [s.name or f"#{i}" for i, s in enumerate(self._sequences) if getattr(s, field) is None]
         if missing:
-            raise DataError(f"{len(missing)} of {len(self)} recordings have no {field}, first {missing[0]}")
-        return np.asarray(values, dtype=str)
+            told = f"{len(missing)} of {len(self)} recordings have no {field}, first {missing[0]}"
+            raise DataError(f"{told}: give them one where the others have theirs, or leave them out")
+        return np.asarray([getattr(s, field) for s in self._sequences], dtype=str)
 
 
 @dataclass(frozen=True)
