@@ -258,8 +258,12 @@ def test_predict_tells_what_is_unknown(model, folder, tmp_path, capsys):
     assert main(["predict", str(model), str(tmp_path / "noise.npz"), "--json", "-"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["unknown"] is True
+    assert main(["predict", str(model), str(tmp_path / "noise.npz"), "-q"]) == 0
+    assert "note" not in capsys.readouterr().err
     assert main(["predict", str(model), str(tmp_path / "noise.npz")]) == 0
-    assert "unlike anything seen in training" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "unlike anything seen in training" in told.out
+    assert told.err.count("add people, or lower --false-alarm of kerneton fit") == 1
 
 
 def test_predict_maps_other_layouts(model, new, tmp_path, capsys):

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 _BLOCK, _DEVICE_BLOCK = 256, 20_000  # recordings that are predicted together
 
+_UNKNOWN = "unlike anything seen in training"
+_MEANING = (
+    "another action, or a known one done in a way that no training person did. With few training people, known actions "
+    "often get this remark: add people, or lower --false-alarm of kerneton fit"
+)
 _EXAMPLES = """\
   kerneton predict model.kern wave.bvh
   kerneton predict model.kern new-recordings --csv labels.csv
@@ -95,9 +100,11 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _write(rows: list[dict[str, Any]], args: argparse.Namespace) -> list[str]:
-    """Write the table, if it is wanted."""
+    """Say what the remark means, and write the table, if it is wanted."""
     from kerneton.files.output import write_text
 
+    if any(row["unknown"] for row in rows) and not args.quiet and args.json != "-":
+        print(f"kerneton: note: {_UNKNOWN}: {_MEANING}", file=sys.stderr, flush=True)
     if not args.csv:
         return []
     write_text(args.csv, _table(rows, everything=args.all))
@@ -155,7 +162,7 @@ def _cell(value: Any) -> Any:
 def _remarks(row: dict[str, Any], everything: bool) -> str:
     from kerneton.report.tables import percent
 
-    told = ["unlike anything seen in training"] if row["unknown"] else []
+    told = [_UNKNOWN] if row["unknown"] else []
     if everything and row["probabilities"]:
         told += [f"{label} {percent(p)}" for label, p in list(row["probabilities"].items())[1:]]
     return ", ".join(told)
