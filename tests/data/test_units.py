@@ -154,7 +154,7 @@ def test_axes_are_compared_with_those_of_training_for_each_kind_of_recordings(pe
     usual = changed(people[:2], factor=100, up="z", flip=True)
     down = changed(people[2:4], up="-y")
     same_unit = changed(people[2:4], factor=100, up="-y")
-    for others in (down, same_unit):  # of one unit, they are one kind
+    for others, n in ((down, "in 4 recordings "), (same_unit, "")):  # of one unit, they are one kind
         back, done = settle([("csv_table", None, s) for s in [*usual, *others]], kept=kept)
         (hint,) = differences(facts, back, done)
         assert hint.startswith(
@@ -162,7 +162,7 @@ def test_axes_are_compared_with_those_of_training_for_each_kind_of_recordings(pe
         )
         assert hint.endswith("if so, give --up=-y --no-flip to a command with these alone")
         notes = [note for note in done.notes if "z was up" in note]
-        assert notes == ["z was up and became y (as in training; override with --up)"]
+        assert notes == [f"{n}z was up and became y (as in training; override with --up)"]
     one_lies = [people[0].replace(joints=turn_up(people[0].joints, "z")), *people[1:4]]
     back, done = settle([("csv_table", None, s) for s in one_lies], kept=Conventions("m", "y", False))
     assert differences(facts, back, done) == []

@@ -204,8 +204,7 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
         return f"SkeletonDataset({self.name or 'unnamed'}: {counts})"
 
     def _field(self, field: str) -> np.ndarray:
-        missing = [s.name or f"#{i}" for i, s in enumerate(self._sequences) if getattr(s, field) is None]
-        if missing:
+        if missing := [s.name or f"#{i}" for i, s in enumerate(self._sequences) if getattr(s, field) is None]:
             told = f"{len(missing)} of {len(self)} recordings have no {field}, first {missing[0]}"
             raise DataError(f"{told}: give them one where the others have theirs, or leave them out")
         return np.asarray([getattr(s, field) for s in self._sequences], dtype=str)
@@ -256,11 +255,12 @@ class Conversion:
     @property
     def notes(self) -> list[str]:
         """What was done, one sentence each; empty if nothing was."""
+        if not self.others:
+            return self._own_notes()
         counts: Counter[str] = Counter()
-        for kind in (kinds := (self, *self.others)):
+        for kind in (self, *self.others):
             counts.update(dict.fromkeys(kind._own_notes(), kind.count))
-        total = sum(kind.count for kind in kinds)
-        return [f"in {n} recording{'s' * (n > 1)} " * (n < total) + note for note, n in counts.items()]
+        return [f"in {n} recording{'s' * (n > 1)} {note}" for note, n in counts.items()]
 
     @property
     def statements(self) -> list[str]:
