@@ -94,6 +94,32 @@ def test_axes_and_units_of_trc_and_bvh(tmp_path, people, ending):
         assert_allclose(other[0].joints[:, order][known], 0.001 * centimetres.joints[known], atol=1e-6)
 
 
+@pytest.mark.parametrize("ending", ["trc", "bvh"])
+def test_one_who_lies_is_judged_with_the_others(tmp_path, people, ending):
+    """z up, which the files do not state; one of four lies along y. The model keeps the axis that the others showed."""
+    lying = people[0].replace(joints=turn_up(people[0].joints, "-z"))  # along z once y is up
+    save(tmp_path, [p.replace(joints=turn_up(p.joints, "-z")) for p in (lying, *people[1:])], ending=ending)
+    for path in tmp_path.rglob("*.trc"):
+        path.write_text(path.read_text().replace("\tUpAxis", "").replace("\tY\n", "\n"))
+    data = load_folder(tmp_path)
+    assert data.conversion.notes == ["z was up and became y (detected from the data; override with --up)"]
+    (first,) = [s for s in data if (s.label, s.subject) == (lying.label, lying.subject)]
+    order = [first.layout.index(joint) for joint in lying.layout.joints]
+    known = np.isfinite(first.joints[:, order])
+    assert_allclose(first.joints[:, order][known], lying.joints[known], atol=1e-5)
+    file = tmp_path / lying.label / lying.subject / f"take.{ending}"
+    facts, (alone,) = readers._read(file)
+    kept = kept_conventions({"conversion": data.conversion.to_dict()})
+    (again,), done = settle([(*facts, alone)], kept=kept)
+    assert_allclose(again.joints, first.joints, atol=1e-6)
+    assert done.kept == ("up",)
+    if ending == "trc":  # what a file states itself comes before
+        readers.write(file, [people[0]])
+        facts, (stated,) = readers._read(file)
+        (same,), done = settle([(*facts, stated)], kept=kept)
+        assert (same is stated, done.kept) == (True, ())
+
+
 def test_what_was_said_of_files_in_training_is_kept(tmp_path, people):
     readers.write(tmp_path / "a.trc", [people[0].replace(joints=turn_up(people[0].joints, "-z"))])
     data = load_folder(tmp_path / "a.trc", up="z")

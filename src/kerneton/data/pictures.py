@@ -56,5 +56,6 @@ def _picture(recording: SkeletonSequence) -> str:
         return ""  # both signs, or the head is farther from the corner than the feet
     if size <= _FRACTION and tall < 1:
         return "fractions of the picture"
+    points = points[np.isfinite(points).any(axis=(1, 2))]
     thin = one is None or float(np.nanmedian(np.nanstd(points[..., 2], axis=1))) < _THIN * tall
     return "pixels" if thin and size > _PIXELS else ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kerneton.data.sequence import Conventions, Conversion, SkeletonSequence
 from kerneton.data.units import UNITS, check_convention, converted, find_conventions
@@ -20,8 +22,8 @@ def restate(
 ) -> tuple[list[SkeletonSequence], Conversion]:
     """Recordings in metres, y up and right-handed, whose reader took their coordinates as in ``taken``, and what was done.
 
-    What the user states comes first; then what was stated when a model was trained (``kept``), what the file states
-    (``taken.stated``), what the data show, and what the reader took.
+    What the user states comes first; then what was stated when a model was trained (``kept.stated``), what the file states
+    (``taken.stated``), the axis that training recordings showed (``kept``), what the data show, and what the reader took.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> wave = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
@@ -32,6 +34,8 @@ def restate(
     unit = check_convention(unit, up)
     said = tuple(n for n, v in (("unit", unit), ("up", up), ("flip", flip)) if v is not None)
     kept = kept or Conventions()
+    if "up" in taken.stated and "up" not in kept.stated:
+        kept = replace(kept, up=None)
     known = [*taken.stated, *said, *(name for name in ("unit", "up") if getattr(kept, name) is not None)]
     as_written = None
     found = Conventions()
@@ -63,11 +67,35 @@ def restate(
     return [converted(r, factor, up, flip) for r in as_written], done
 
 
+def alike(
+    recordings: Sequence[SkeletonSequence], taken: Sequence[Conventions]
+) -> tuple[list[SkeletonSequence], Conventions]:
+    """Recordings of files of one kind as if their readers had all taken the axis for the vertical one that most of them took.
+
+    >>> from kerneton.datasets.synthetic import make_actions
+    >>> wave = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
+    >>> _, common = alike([wave] * 3, [Conventions("mm", up) for up in "zyz"])
+    >>> common
+    Conventions(unit='mm', up='z', mirrored=None, height=None)
+    """
+    ((most, _),) = Counter(taken).most_common(1)
+    return [
+        r
+        if own.up == most.up
+        else converted(converted(r, 1.0, _back(own), False), 1.0, most.up or "y", False)
+        for r, own in zip(recordings, taken, strict=True)
+    ], most
+
+
 def _as_written(recording: SkeletonSequence, taken: Conventions) -> SkeletonSequence:
     """A recording with the numbers of its file."""
+    return converted(recording, 1 / UNITS[taken.unit] if taken.unit else 1.0, _back(taken), False)
+
+
+def _back(taken: Conventions) -> str:
+    """The axis that points up in the file, as it is called once it was turned; turning it up again gives the axes of the file."""
     up = taken.up or "y"
-    back = up if up in ("y", "-y") else up.removeprefix("-") if up.startswith("-") else f"-{up}"
-    return converted(recording, 1 / UNITS[taken.unit] if taken.unit else 1.0, back, False)
+    return up if up in ("y", "-y") else up.removeprefix("-") if up.startswith("-") else f"-{up}"
 
 
 class Recordings(list[SkeletonSequence]):

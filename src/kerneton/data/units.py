@@ -269,8 +269,9 @@ def settle(
         some = [sequences[i] for i in members]
         own = kept if kept and bool(kept.stated) == (taken is not None) else None
         if taken is not None:
-            from kerneton.data.stated import restate
+            from kerneton.data.stated import alike, restate
 
+            some, taken = alike(some, [found[i][1] or taken for i in members])
             turned, conversion = restate(some, taken, **said, kept=own)
         else:
             turned, conversion = to_convention(some, **said, kept=own)
@@ -285,10 +286,12 @@ def settle(
 
 
 def _kinds(found: Sequence[tuple[str, Conventions | None, SkeletonSequence]]) -> list[tuple[list[int], Any]]:
-    """Positions of recordings of one kind, and what their reader took for their convention."""
+    """Positions of recordings of one kind, and what their reader took for their convention, without an axis that no file states."""
     groups: dict[Any, list[int]] = {}
     for i, (name, taken, sequence) in enumerate(found):
         joints = None if sequence.layout is None else sequence.layout.joints
+        if taken is not None and "up" not in taken.stated:  # what one file shows is no more than a vote
+            taken = dataclasses.replace(taken, up=None)
         groups.setdefault((name, taken, joints), []).append(i)
     kinds: list[tuple[list[int], Any]] = [(members, key[1]) for key, members in groups.items() if key[1]]
     for members in (members for key, members in groups.items() if not key[1]):

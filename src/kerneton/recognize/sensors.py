@@ -89,13 +89,18 @@ def kept_conventions(facts: Mapping[str, Any]) -> Conventions | None:
     if not isinstance(done, dict) or done.get("mixed"):
         return None
     unit, up, flip = (done.get(name) for name in ("unit", "up", "flip"))
-    if done.get("stated"):  # of such files only what was stated against them is kept
-        said = names if isinstance(names := done.get("said"), list) else []
-        unit, up, flip = (
-            value if name in said else None for name, value in (("unit", unit), ("up", up), ("flip", flip))
-        )
+    if done.get(
+        "stated"
+    ):  # of such files what was stated against them is kept, and the axis if they do not state it
+        said, told = (names if isinstance(names := done.get(key), list) else [] for key in ("said", "told"))
+        unit, flip = (value if name in said else None for name, value in (("unit", unit), ("flip", flip)))
+        up = None if "up" in told else up
         good = unit in (None, *UNITS) and up in (None, *AXES) and (unit or up or isinstance(flip, bool))
-        return Conventions(unit, up, flip, stated=("unit", "up")) if good else None
+        return (
+            Conventions(unit, up, flip, stated=("unit", "up") if "up" in said else ("unit",))
+            if good
+            else None
+        )
     if unit not in (None, *UNITS) or up not in (None, *AXES) or not isinstance(flip, bool):
         return None
     return Conventions(unit, up, flip)

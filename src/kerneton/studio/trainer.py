@@ -26,7 +26,7 @@ from kerneton.datasets.protocols import RecordingKFold, SubjectKFold
 from kerneton.exceptions import DataError, HeldOutError, KernetonError
 from kerneton.files.folder import listed_entries
 from kerneton.files.output import write_text
-from kerneton.files.readers import format_facts, read
+from kerneton.files.readers import read_content
 from kerneton.recognize.model_file import recording_facts, save, training_summary
 from kerneton.recognize.presets import make_recognizer
 from kerneton.report.evaluation import evaluate
@@ -94,9 +94,8 @@ def read_folder(folder: Path, notes: list[str], progress: Callable[..., Any]) ->
     out = []
     entries = list(listed_entries(folder))
     for entry in progress(entries, total=len(entries)):
-        try:
-            found, facts = read(entry.path), format_facts(entry.path)
-        except KernetonError as error:
+        found, facts, _, error = read_content(entry.path, {})
+        if error is not None:
             notes.append(f"left out: {str(error).replace(f'{folder}/', '')}")
             continue
         path = entry.path.relative_to(folder).as_posix()
