@@ -370,6 +370,17 @@ def test_explain_equals_the_library_call(model, new, tmp_path, capsys):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_explain_tells_the_seconds_of_the_recording(model, new, tmp_path, capsys, monkeypatch):
+    """A model of recordings without frame rate looks at others at a rate that makes them as fast, and is no time."""
+    monkeypatch.setattr("kerneton.recognize.sensors.paced", lambda _, sequence: sequence.replace(fps=0.9))
+    argv = ["explain", str(model), str(new / "wave.npz"), "--json", str(tmp_path / "why.json")]
+    assert main(argv) == 0
+    assert "s: without it" in printed(capsys)
+    (recording,) = read(new / "wave.npz")
+    moments = json.loads((tmp_path / "why.json").read_text())["moments"]
+    assert max(m["stop_seconds"] for m in moments) <= recording.n_frames / recording.fps
+
+
 def test_explain_another_label(model, new, capsys):
     assert main(["explain", str(model), str(new / "wave.npz"), "--label", "bow", "--versus", "clap"]) == 0
     assert "wave: bow rather than clap, decision value" in printed(capsys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, PathTo, add_command
@@ -46,9 +47,10 @@ def run(args: argparse.Namespace) -> Output:
 
     model = load_model(args.model, args)
     recording = read_one(args.file, args.recording, args, model)
-    (recording,) = model.adapt([recording])
+    own, (recording,) = recording.fps, model.adapt([recording])
     with all_cores():
         why = model.explain(recording, args.label, versus=args.versus)
+    why = replace(why, sequence=why.sequence.replace(fps=own))  # adapted may be at a rate that is no time
     text = str(why)
     if why.probability is not None and model.predictions([recording])[0].unknown:
         text += "\n  remark   unlike anything seen in training"
