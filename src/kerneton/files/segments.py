@@ -1,7 +1,7 @@
 """Segments of long recordings, from the files that annotation tools write.
 
 Tables: ``label,start,stop`` (frames as in a slice), ``label,first,last`` (both counted in), ``label,start_s,stop_s``
-(seconds), each with an optional column ``file``; or a label per frame. ELAN (``.eaf``), Praat (``.TextGrid``), Label
+(seconds) and the like, each with an optional column ``file``; or a label per frame. ELAN (``.eaf``), Praat (``.TextGrid``), Label
 Studio (JSON) and CVAT (XML). Nothing in such a file is ever executed, fetched or expanded.
 """
 
@@ -34,6 +34,7 @@ class Interval:
     seconds: bool = False
     recording: str = ""
     where: str = ""  # for errors: "line 3"
+    rows: int = 0  # of a table with a row per frame that does not number them
 
 
 def tagged_frames(frames: Mapping[tuple[str, str], Iterable[int]]) -> Iterator[Interval]:
@@ -56,7 +57,11 @@ def check_tier(tier: str | None, tiers: Collection[str], path: Path) -> None:
 
 
 def read_segments(
-    path: str | os.PathLike[str], *, fps: float | None = None, tier: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    fps: float | None = None,
+    tier: str | None = None,
+    lengths: Mapping[str, int] | None = None,
 ) -> dict[str, tuple[Segment, ...]]:
     """Segments by the name of their recording; ``""`` where the file names none.
 
@@ -68,6 +73,8 @@ def read_segments(
         Frames per second of the recording, for files whose times are seconds.
     tier : str, optional
         Which tier of an ELAN or Praat file; all by default.
+    lengths : mapping, optional
+        Frames of the recordings by name, with ``""`` for any other: a table with a row per frame must fit.
 
     Examples
     --------
@@ -85,6 +92,8 @@ def read_segments(
     if len(intervals) > MAX_INTERVALS:
         raise FormatError(f"{path}: more than {MAX_INTERVALS} segments")
     wanted = [interval for interval in intervals if interval.label.strip().lower() not in _BACKGROUND]
+    if lengths is not None:
+        _check_rows(wanted, path, lengths)
     return _to_frames(wanted, path, fps)
 
 
@@ -111,6 +120,17 @@ def _intervals(data: bytes, path: Path, tier: str | None) -> Iterable[Interval]:
     from kerneton.files._segment_tables import table_intervals
 
     return table_intervals(text, path)
+
+
+def _check_rows(intervals: Iterable[Interval], path: Path, lengths: Mapping[str, int]) -> None:
+    """Refuse rows of labels that are not one per frame; a video may have a few frames more than the recording."""
+    for item in intervals:
+        frames = lengths.get(_stem(item.recording), lengths.get("", 0))
+        if item.rows and frames and abs(item.rows - frames) > 2 + frames // 50:
+            raise FormatError(
+                f"{path}: {item.rows} rows with a label each, but the recording has {frames} frames: "
+                f"expected a row per frame, or columns such as label,start,stop or label,start_s,stop_s"
+            )
 
 
 def _to_frames(
@@ -155,8 +175,10 @@ def with_segments(
     rates = {r.fps for r in recordings if r.fps is not None}
     if fps is None and len(rates) == 1:
         fps = rates.pop()
-    found = read_segments(path, fps=fps, tier=tier)
     names = [_stem(r.name) for r in recordings]
+    lengths = {name: r.n_frames for name, r in zip(names, recordings, strict=True)}
+    only = {"": recordings[0].n_frames} if len(recordings) == 1 else {}
+    found = read_segments(path, fps=fps, tier=tier, lengths=lengths | only)
     unknown = sorted(name for name in found if name and name not in names)
     if set(found) == {""} and len(recordings) > 1:
         raise DataError(f"{path}: no column names the recording, but there are {len(recordings)} of them")
@@ -164,9 +186,9 @@ def with_segments(
         unknown, found = [], {names[0]: found[unknown[0]]}  # one of each: they belong together
     if unknown:
         raise DataError(f"{path}: segments of {', '.join(unknown[:5])}, which are not among the recordings")
-    only = found.get("", ()) if len(recordings) == 1 else ()
+    own = found.get("", ()) if len(recordings) == 1 else ()
     pairs = zip(recordings, names, strict=True)
-    return [r.replace(segments=found.get(name) or only or r.segments) for r, name in pairs]
+    return [r.replace(segments=found.get(name) or own or r.segments) for r, name in pairs]
 
 
 def segments_beside(path: str | os.PathLike[str]) -> Path | None:
@@ -191,8 +213,9 @@ def beside_segments(
     if not recordings or any(r.segments for r in recordings) or (beside := segments_beside(path)) is None:
         return list(recordings)
     first = recordings[0]
-    found = read_segments(beside, fps=first.fps)
-    name = _stem(Path(path).name) if beside.name.lower() == FOLDER_TABLE else next(iter(found), "")
+    of_folder, stem = beside.name.lower() == FOLDER_TABLE, _stem(Path(path).name)
+    found = read_segments(beside, fps=first.fps, lengths={stem if of_folder else "": first.n_frames})
+    name = stem if of_folder else next(iter(found), "")
     return [first.replace(segments=found.get(name, ())), *recordings[1:]]
 
 
