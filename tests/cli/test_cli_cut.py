@@ -11,6 +11,7 @@ from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.files.folder import load_folder
 from kerneton.files.readers import read, write
+from kerneton.files.summary import summarize
 
 
 @pytest.fixture
@@ -37,10 +38,10 @@ def test_segments_become_a_folder_that_is_a_data_set(tmp_path, long, capsys):
 
 
 def test_own_segments_and_those_beside(tmp_path, long):
-    write(tmp_path / "own.npz", [read(long)[0].replace(segments=[Segment("bow", 5, 9)])])
+    write(tmp_path / "own.npz", [read(long)[0].replace(segments=[Segment("bow", 5, 19)])])
     assert main(["cut", str(tmp_path / "own.npz"), "-o", str(tmp_path / "a")]) == 0
     assert load_folder(tmp_path / "a").labels.tolist() == ["bow"]
-    (tmp_path / "long.segments.csv").write_text("label,start,stop\nkick,5,9\n")
+    (tmp_path / "long.segments.csv").write_text("label,start,stop\nkick,5,19\n")
     assert main(["cut", str(long), "-o", str(tmp_path / "b"), "--format", "csv"]) == 0
     assert load_folder(tmp_path / "b").labels.tolist() == ["kick"]
 
@@ -75,3 +76,14 @@ def test_overlaps_and_ends_beyond_are_warned_of(tmp_path, long, capsys):
     assert "ends at frame 400, the recording at 300" in err
     assert "overlap in 10 frames" in err
     assert sorted(s.n_frames for s in load_folder(tmp_path / "a")) == [40, 260]
+
+
+@pytest.mark.filterwarnings("default")
+def test_whole_seconds_that_are_read_as_frames_are_warned_of_once(tmp_path, long, capsys):
+    (tmp_path / "long.segments.csv").write_text("start,end,label\n1,3,wave\n4,6,bow\n7,9,wave\n")
+    told = "3 of 3 segments have at most 4 frames: are these seconds? Name the columns start_s and end_s"
+    assert main(["cut", str(long), "-o", str(tmp_path / "a")]) == 0
+    assert capsys.readouterr().err.count(told) == 1
+    assert main(["info", str(long)]) == 0
+    assert capsys.readouterr().out.count(told) == 1
+    assert summarize(load_folder(long)).warnings.count(told) == 1  # as fit --spot prints

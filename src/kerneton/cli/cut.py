@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _with_segments(recording: SkeletonSequence, args: argparse.Namespace) -> SkeletonSequence:
-    from kerneton.data.segments import segment_problems
+    from kerneton.data.segments import segment_problems, short_segments
     from kerneton.files.segments import segments_beside, with_segments
 
     source = args.segments or (None if recording.segments else segments_beside(args.file))
@@ -97,7 +97,8 @@ def _with_segments(recording: SkeletonSequence, args: argparse.Namespace) -> Ske
         (recording,) = with_segments([recording], source, fps=recording.fps, tier=args.tier)
     if not recording.segments:
         raise ParameterError(f"{args.file}: which part? Give --segments FILE, or --from and --to")
-    for problem in segment_problems(recording.segments, recording.n_frames):
+    problems = segment_problems(recording.segments, recording.n_frames)
+    for problem in problems + short_segments(recording.segments):
         warnings.warn(problem, stacklevel=2)
     return recording
 

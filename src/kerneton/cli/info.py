@@ -93,7 +93,7 @@ def describe_installation(data_home: str | None = None) -> Output:
 
 def describe_file(args: argparse.Namespace) -> Output:
     """The recordings of one file."""
-    from kerneton.data.segments import segment_problems
+    from kerneton.data.segments import segment_problems, short_segments
     from kerneton.data.validation import many
     from kerneton.files.readers import detect_format
     from kerneton.files.summary import describe_axes
@@ -131,6 +131,7 @@ def describe_file(args: argparse.Namespace) -> Output:
     for s in data[:_SHOWN]:
         lines += [f"segment {describe_segment(part, s.fps)}" for part in s.segments]
         lines += [f"warning {s.name}: {problem}" for problem in segment_problems(s.segments, s.n_frames)]
+    lines += [f"warning {problem}" for problem in short_segments(part for s in data for part in s.segments)]
     facts: dict[str, Any] = {"joint_names": names, "axes": axes, "notes": notes}
     facts["segments"] = {s.name: [[p.label, p.start, p.stop] for p in s.segments] for s in data if s.segments}
     return Output(

@@ -13,6 +13,8 @@ import numpy as np
 from kerneton.data.sequence import plain_text
 from kerneton.exceptions import DataError
 
+_SHORT = 4  # frames, too few for an action
+
 
 @dataclass(frozen=True, order=True)
 class Segment:
@@ -119,6 +121,20 @@ def segment_problems(segments: Sequence[Segment], n_frames: int) -> list[str]:
         if s.stop > latest.stop:
             latest = s
     return problems
+
+
+def short_segments(segments: Iterable[Segment]) -> list[str]:
+    """A warning where nine of ten segments are too short for actions: seconds that were read as frames.
+
+    >>> short_segments([Segment("wave", 1, 3), Segment("bow", 4, 6)])
+    ['2 of 2 segments have at most 4 frames: are these seconds? Name the columns start_s and end_s']
+    """
+    lengths = [s.n_frames for s in segments]
+    short = sum(n <= _SHORT for n in lengths)
+    if not short or 10 * short < 9 * len(lengths):
+        return []
+    count = f"{short} of {len(lengths)} segments have" if len(lengths) > 1 else "the only segment has"
+    return [f"{count} at most {_SHORT} frames: are these seconds? Name the columns start_s and end_s"]
 
 
 def frame_labels(segments: Iterable[Segment], n_frames: int) -> np.ndarray:

@@ -192,14 +192,14 @@ def _segment_warnings(long: list[SkeletonSequence]) -> list[str]:
     """Segments that overlap or lie outside, one line per recording, of some recordings."""
     if not long:
         return []
-    from kerneton.data.segments import segment_problems
+    from kerneton.data.segments import segment_problems, short_segments
 
     odd = [(_name(s), segment_problems(s.segments, s.n_frames)) for s in long]
     lines = [f"{name}: {_some(problems, _KINDS)}" for name, problems in odd if problems]
     if (more := len(lines) - _KINDS) > 0:
         rest = f"{many(more, 'more recording')} with segments that overlap or end after the recording"
         lines = [*lines[:_KINDS], rest]
-    return lines
+    return lines + short_segments(part for s in long for part in s.segments)
 
 
 def _mixture_warnings(
