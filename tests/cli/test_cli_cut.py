@@ -87,3 +87,24 @@ def test_whole_seconds_that_are_read_as_frames_are_warned_of_once(tmp_path, long
     assert main(["info", str(long)]) == 0
     assert capsys.readouterr().out.count(told) == 1
     assert summarize(load_folder(long)).warnings.count(told) == 1  # as fit --spot prints
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_broken_table_of_segments_stops_training_but_not_looking_at_the_recording(tmp_path, long, capsys):
+    (tmp_path / "long.segments.csv").write_text("foo,bar,label\n1,3,wave\n")
+    told = "got the columns foo, bar, label"
+    commands = [
+        ["show", str(long), "-o", str(tmp_path / "a.png")],
+        ["info", str(long)],
+        ["info", str(tmp_path)],
+    ]
+    for command in commands:
+        assert main(command) == 0
+        err = capsys.readouterr().err
+        assert "warning: read without segments" in err
+        assert err.count(told) == 1
+    for command in (["cut", str(long), "-o"], ["fit", str(long), "--spot", "-o"]):
+        assert main([*command, str(tmp_path / "x.kern")]) == 1
+        assert told in capsys.readouterr().err
+    part = ["cut", str(long), "--from", "10", "--to", "50", "-o", str(tmp_path / "part.npz")]
+    assert main(part) == 0  # needs no segments

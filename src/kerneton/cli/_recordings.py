@@ -82,6 +82,7 @@ def read_recordings(
             if len(files) == 1:
                 raise content.error
             broken.append(file_problem(file, content.error))
+            continue
         found += [(file, content.facts, s) for s in content.recordings]
     if broken:
         message = f"{len(broken)} of {many(len(files), 'file')} cannot be read: {grouped(broken)}"
@@ -240,12 +241,16 @@ def model_facts(model: Recognizer | None) -> dict[str, Any]:
 
 
 def read_one(
-    path: str, which: str | None, args: argparse.Namespace, model: Recognizer | None = None
+    path: str,
+    which: str | None,
+    args: argparse.Namespace,
+    model: Recognizer | None = None,
+    read_all: ReadAll | None = None,
 ) -> SkeletonSequence:
     """The only recording of a file, or the one with a given name or number, counted from 1."""
     from kerneton.data.validation import few, many
 
-    recordings = [sequence for _, sequence in read_recordings([path], args, model)]
+    recordings = [sequence for _, sequence in read_recordings([path], args, model, read_all)]
     if model is None:
         warn_misspelt_side(recordings[0].layout)
     names = few([s.name or str(i) for i, s in enumerate(recordings, start=1)])

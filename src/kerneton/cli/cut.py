@@ -66,8 +66,11 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.cli.convert import _places, in_new_files
     from kerneton.data.validation import many
     from kerneton.files.readers import write
+    from kerneton.files.segments import read_all_but_segments
 
-    recording = read_one(args.file, args.recording, args)
+    given = args.segments or args.first is not None or args.last is not None
+    read_all = read_all_but_segments if given else None
+    recording = read_one(args.file, args.recording, args, read_all=read_all)
     if args.first is not None or args.last is not None:
         if args.segments:
             raise ParameterError("give --segments, or --from and --to, not both")

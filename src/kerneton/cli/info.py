@@ -55,9 +55,10 @@ def run(args: argparse.Namespace) -> Output:
     if not Path(args.path).is_dir():
         return describe_file(args)
     from kerneton.data.validation import common_layout
+    from kerneton.files.segments import read_all_but_segments
     from kerneton.files.summary import summarize
 
-    data = load_recordings(args.path, args)
+    data = load_recordings(args.path, args, read_all=read_all_but_segments)
     warn_misspelt_side(common_layout(data))
     summary = summarize(data, progress_of(args))
     return Output(str(summary), summary.to_dict())
@@ -96,10 +97,11 @@ def describe_file(args: argparse.Namespace) -> Output:
     from kerneton.data.segments import segment_problems, short_segments
     from kerneton.data.validation import many
     from kerneton.files.readers import detect_format
+    from kerneton.files.segments import read_all_but_segments
     from kerneton.files.summary import describe_axes
     from kerneton.report.tables import aligned
 
-    data = load_recordings(args.path, args)
+    data = load_recordings(args.path, args, read_all=read_all_but_segments)
     warn_misspelt_side(data.layout)
     uncut = any(s.segments for s in data)
     recordings = [

@@ -51,13 +51,14 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> Output:
     """Read and draw."""
     from kerneton.data.validation import many
+    from kerneton.files.segments import read_all_but_segments
     from kerneton.report.animation import animate, contact_sheet
 
     if args.poses < 1:
         raise ParameterError(f"--poses must be a positive whole number, got {args.poses}")
     if args.output is None:
         use_default(args, Path(args.file).stem + ".gif")
-    recording = read_one(args.file, args.recording, args)
+    recording = read_one(args.file, args.recording, args, read_all=read_all_but_segments)
     path = Path(args.output)
     if path.suffix.lower() in (".gif", ".mp4"):
         animate(recording, path, title=args.title)

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import itertools
 import os
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from kerneton.data.segments import Segment, as_segments
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, FormatError
-from kerneton.files.readers import FOLDER_TABLE, segment_file_of
+from kerneton.files.readers import FOLDER_TABLE, Content, read_all_here, segment_file_of
 from kerneton.files.readers._text import decode, read_head
 
 MAX_BYTES = 1 << 26  # 64 MiB are enough for all segments that people draw
@@ -217,6 +219,18 @@ def beside_segments(
     found = read_segments(beside, fps=first.fps, lengths={stem if of_folder else "": first.n_frames})
     name = stem if of_folder else next(iter(found), "")
     return [first.replace(segments=found.get(name, ())), *recordings[1:]]
+
+
+def read_all_but_segments(paths: Sequence[Path], options: Mapping[str, Any]) -> Iterator[Content]:
+    """As `read_all_here`; a recording beside which segments cannot be read has none, with a warning."""
+    told = set()
+    for content in read_all_here(paths, options):
+        if content.recordings and content.error is not None:
+            if (problem := str(content.error)) not in told:
+                warnings.warn(f"read without segments: {problem}", stacklevel=2)
+            told.add(problem)
+            content = content._replace(error=None)
+        yield content
 
 
 def _stem(name: str) -> str:

@@ -251,7 +251,7 @@ class Content(NamedTuple):
     recordings: list[SkeletonSequence]
     facts: tuple[str, Conventions | None] = ("", None)
     met: frozenset[str] = frozenset()
-    error: KernetonError | None = None  # why there are none
+    error: KernetonError | None = None  # why there are none, or none with their segments
 
 
 ReadAll = Callable[[Sequence[Path], Mapping[str, Any]], Iterable[Content]]  # in the order of the paths
@@ -264,24 +264,23 @@ def read_all_here(paths: Sequence[Path], options: Mapping[str, Any]) -> Iterable
 
 def read_content(path: Path, options: Mapping[str, Any]) -> Content:
     """Read one file among others; what cannot be used is told and not raised."""
-    names = Renaming(options.get("rename") or {})
+    names, content = Renaming(options.get("rename") or {}), Content([])
     try:
-        facts, recordings = _read_entry(path, {**options, "rename": names})
-        return Content(recordings, facts, frozenset(names.met))
+        content = Content(*_read_entry(path, {**options, "rename": names}))
+        if segment_file_of(path) is not None or path.with_name(FOLDER_TABLE).is_file():
+            from kerneton.files.segments import beside_segments
+
+            content = content._replace(recordings=beside_segments(content.recordings, path))
     except KernetonError as error:
-        return Content([], met=frozenset(names.met), error=error)
+        content = content._replace(error=error)
+    return content._replace(met=frozenset(names.met))
 
 
 def _read_entry(path: Path, options: Mapping[str, Any]) -> Any:
-    """As `_read`, with segments beside the file: columns are for the tables, not for the files beside them."""
+    """As `_read`, recordings first: columns are for the tables, not for the files beside them."""
     if options.get("columns") is not None and detect_format(path) != "csv_table":
         options = {**options, "columns": None}
-    facts, recordings = _read(path, **options)
-    if segment_file_of(path) is None and not path.with_name(FOLDER_TABLE).is_file():
-        return facts, recordings
-    from kerneton.files.segments import beside_segments
-
-    return facts, beside_segments(recordings, path)
+    return _read(path, **options)[::-1]
 
 
 def segment_file_of(path: Path) -> Path | None:
