@@ -153,10 +153,26 @@ def test_bones_that_hands_and_feet_are_named_after_make_them_wrists_and_ankles()
         ["hand", *(f"{finger}_{n}" for finger in ("thumb", "index", "middle", "ring", "little") for n in "abcd")],
         [f"left_hand_{joint}" for joint in HAND_21.joints],
         [f"hand_{joint}" for joint in HAND_21.joints],
+        ["palm", *(f"{finger}_{part}" for finger in FINGERS for part in ("knuckle", "pip", "dip", "tip"))],
+        ["palm", *(f"{finger}_{part}" for finger in FINGERS for part in ("base", "mid", "far", "tip"))],
+        ["wrist", *(f"{finger}_knuckle{n}" for finger in FINGERS for n in range(1, 5))],
+        ["hand_root", *(f"{letter}{n}" for letter in "TIMRP" for n in range(1, 5))],
     ],
 )  # fmt: skip
 def test_hands(names):
     assert layout_of_names("table", joint_names(names)) is HAND_21
+
+
+def test_five_counted_words_and_one_joint_are_a_hand():
+    fingers = ("Daumen", "Zeige", "Mittel", "Ring", "Klein")
+    layout = layout_of_names(
+        "table", joint_names(["Handgelenk", *(f"{f}_{n}" for f in fingers for n in (1, 2, 3))])
+    )
+    assert len(layout.bones) == 15
+    assert {parent(layout, f"{finger.lower()}1") for finger in fingers} == {"handgelenk"}
+    assert {parent(layout, f"{f.lower()}{n}") for f in fingers for n in (2, 3)} == {
+        f"{f.lower()}{n}" for f in fingers for n in (1, 2)
+    }
 
 
 def test_the_right_and_the_left_hand_keep_their_sides():

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.mapping import sub_layout
 from kerneton.files.readers._names import layout_of_names
-from kerneton.files.readers._people import finger_part, two_bodies
+from kerneton.files.readers._people import finger_part, five_chains, two_bodies
 
 # From the pelvis up. A joint of the trunk hangs from the next lower one; others are listed with what they hang from.
 _TRUNK = ("hip_center", "spine_lower", "spine", "chest", "upperback", "shoulder_center", "neck", "upperneck")
@@ -95,6 +95,10 @@ def named_bones(name: str, joints: Sequence[str]) -> Layout:
     >>> [(layout.joints[a], layout.joints[b]) for a, b in layout.bones]
     [('left_shoulder', 'left_elbow'), ('left_elbow', 'left_wrist')]
     """
+    if (hand := five_chains(joints)) is not None:
+        base, fingers = hand
+        rays = [bone for finger in fingers.values() for bone in itertools.pairwise([base, *finger])]
+        return Layout(name, joints, bones=rays, root=base)
     rows = _rows(joints)
     last = {row[0]: row[-1] for row in rows.values()}  # what hangs from a chest hangs from the last one
     before = {b: a for row in rows.values() for a, b in itertools.pairwise(row)}
@@ -112,7 +116,7 @@ def _above(joint: str) -> Iterator[str]:
     side, part = _SIDE.fullmatch(joint).groups()  # type: ignore[union-attr]
     counted, finger = _COUNTED.fullmatch(part), finger_part(part)
     parents = _PARENTS.get(counted[1] if counted else part, ())
-    for parent in ("wrist", "hand", "palm", *_ARM[1:]) if finger else parents:
+    for parent in ("wrist", "hand", "palm", "hand_root", *_ARM[1:]) if finger else parents:
         yield from dict.fromkeys((side + parent, parent))
 
 

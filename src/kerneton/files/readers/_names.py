@@ -85,11 +85,13 @@ def joint_names(raw: Sequence[str], *, ends: tuple[Spellings, Spellings] | None 
     """
     if not ends and VOCABULARY.issuperset(raw):
         return _unique(raw)
-    from kerneton.files.readers._people import both_hands, two_bodies, without_prefix
+    from kerneton.files.readers._people import both_hands, lettered_hand, two_bodies, without_prefix
 
     if (bodies := two_bodies(raw)) is not None:
         return [f"{joint}_{n}" for n, body in enumerate(bodies, 1) for joint in joint_names(body, ends=ends)]
     raw = raw if ends else without_prefix(raw, _known_words())
+    if (hand := lettered_hand(raw)) is not None:
+        return hand
     split = _sides([_tokens(name) for name in raw])
     if (hands := both_hands([(side, "_".join(_words(core))) for side, core in split])) is not None:
         return hands
