@@ -13,6 +13,7 @@ from kerneton import Preprocess, make_actions, pair
 from kerneton.data.layouts import COCO_17, HAND_20, HAND_21, KINECT_20, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
+from kerneton.prepare import skeleton
 from kerneton.prepare.poses import SkeletonKind, can_turn, face_front, facing, mirror, skeleton_kind, turn
 from kerneton.prepare.skeleton import complete_layout, find_bones
 
@@ -149,3 +150,28 @@ def test_reach_needs_bones():
         Preprocess(reach=0).fit([SkeletonSequence(walk(6, 21), layout=HAND_21)])
     still = SkeletonSequence(np.ones((4, 21, 3)), layout=HAND_21)
     assert np.isfinite(Preprocess(reach=1.0).fit_transform([still])[0].joints).all()
+
+
+@pytest.mark.parametrize("bodies", [1, 2])
+def test_joints_without_a_bone_get_one_and_known_bones_stay(actions, bodies, caplog):
+    lost = KINECT_20.index("spine")
+    bones = [
+        bone for bone in KINECT_20.bones if lost not in bone and KINECT_20.index("left_hand") not in bone
+    ]
+    layout = Layout("table", KINECT_20.joints, bones)
+    body = [s.replace(layout=layout) for s in actions]
+    if bodies == 2:
+        body = [pair(s, s.replace(joints=s.joints[::-1] + [0, 0, 1.5])) for s in body]
+    known = body[0].layout
+    skeleton._warn.cache_clear()
+    with caplog.at_level(logging.WARNING):
+        out = Preprocess(center=False, bones=None).fit_transform(body)
+    full = out[0].layout
+    assert len(full.bones) == bodies * 19
+    assert edges(known.bones) <= edges(full.bones)
+    assert (KINECT_20.index("left_wrist"), KINECT_20.index("left_hand")) in full.bones
+    assert all({a < 20, b < 20} != {True, False} for a, b in full.bones)
+    assert known.indices("key") != full.indices("key")
+    assert KINECT_20.index("left_hand") in full.sets["key"]
+    (message,) = caplog.messages
+    assert message.startswith("no bones are known for the joint names spine")

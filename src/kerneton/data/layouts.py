@@ -53,6 +53,16 @@ def plain_layout(n_joints: int) -> Layout:
     return Layout(f"{n_joints} joints", [f"joint_{i}" for i in range(n_joints)])
 
 
+def loose_joints(layout: Layout) -> list[int]:
+    """Joints without a bone; none where the body has no other joint.
+
+    >>> loose_joints(Layout("table", ["head", "neck", "clip"], bones=[("neck", "head")]))
+    [2]
+    """
+    tied = {joint for bone in layout.bones for joint in bone}
+    return [joint for body in layout.bodies if len(body) > 1 for joint in body if joint not in tied]
+
+
 # The paper prints its DCK joint sets as numbers in the order of Florence3D and describes D and E in words that
 # name other joints of the published files. Both are offered: D_words, E_words by description, D, E by number, which
 # `Layout` finds by joint names.

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from kerneton.data.layouts import plain_layout
+from kerneton.data.layouts import loose_joints, plain_layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import (
     QuickParameters,
@@ -40,7 +40,7 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
     bones : {"reference", "size", None}
         "reference" scales every bone to its length in the reference skeleton, frame by frame, and keeps its direction;
         "size" scales the whole recording to the size of the reference skeleton and keeps its proportions. If the layout
-        has no bones, they are estimated from the training recordings, see `find_bones`.
+        has joints without bones, these are estimated from the training recordings, see `find_bones`.
     reference : array of shape (n_bones,), optional
         Bone lengths in metres; by default the median over the training recordings.
     reach : float, optional
@@ -109,7 +109,8 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         self.n_joints_in_ = sequences[0].n_joints
         poses = [without_gaps(sequence, self.gaps, i) for i, sequence in enumerate(sequences)]
         layout = sequences[0].layout
-        if layout is None or not layout.bones:
+        moves = any(len(x) > 1 for x in poses)  # one frame, as of a model file, shows no distance that stays
+        if layout is None or not layout.bones or (moves and loose_joints(layout)):
             from kerneton.prepare.skeleton import complete_layout
 
             layout = complete_layout(layout, poses, self.n_joints_in_)

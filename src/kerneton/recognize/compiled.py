@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from kerneton.data.layouts import loose_joints
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.kernels.compiled import poses, sck_order2
 from kerneton.kernels.sck import SCK
@@ -94,7 +95,7 @@ class Frames:
 
 def knows(preprocess: Any, kernel: Any, layout: Any) -> bool:
     """Whether the steps of a branch, fitted or not, are among those of this module, for recordings of a layout."""
-    if type(preprocess) is not Preprocess or type(kernel) is not SCK or layout is None or not layout.bones:
+    if type(preprocess) is not Preprocess or type(kernel) is not SCK or not _whole(layout):
         return False
     if (preprocess.gaps, preprocess.bones, preprocess.center, preprocess.dtype) != (
         "fill",
@@ -111,11 +112,15 @@ def knows(preprocess: Any, kernel: Any, layout: Any) -> bool:
     return kernel.device is None and len(layout.bodies) == 1 and len(layout.roots) == 1
 
 
+def _whole(layout: Any) -> bool:
+    return layout is not None and bool(layout.bones) and not loose_joints(layout)
+
+
 def frames_of(sequences: Sequence[SkeletonSequence], n_threads: int = 1) -> Frames | None:
     """Recordings, checked already, end to end, where all are of one layout with bones and one precision; else None."""
     layout, dtype = sequences[0].layout, sequences[0].joints.dtype
     alike = all(s.layout is layout and s.joints.dtype == dtype for s in sequences)
-    return Frames(sequences, n_threads) if alike and layout is not None and layout.bones else None
+    return Frames(sequences, n_threads) if alike and _whole(layout) else None
 
 
 def encode_together(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kerneton.data.layouts import Layout
+from kerneton.data.layouts import Layout, loose_joints
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import LOW
 from kerneton.data.validation import describe
@@ -51,7 +51,7 @@ def facing(sequence: SkeletonSequence) -> np.ndarray:
 
     Up crossed with the direction from the right to the left side points backwards. Two bodies are seen from the side.
 
-    >>> from kerneton.data.layouts import Layout
+    >>> from kerneton.data.layouts import Layout, loose_joints
     >>> sides = Layout("pair", ["left_hip", "right_hip"])
     >>> facing(SkeletonSequence([[[1, 0, 0], [-1, 0, 0]]], layout=sides)).tolist()
     [0.0, 0.0, 1.0]
@@ -112,14 +112,14 @@ def ground(joints: np.ndarray, layout: Layout | None) -> float:
 
 
 def with_bones(sequences: Sequence[SkeletonSequence]) -> list[SkeletonSequence]:
-    """Recordings of one layout with bones; if it has none, joints that keep their distance are connected.
+    """Recordings of one layout with bones; joints that have none are connected with those that keep their distance.
 
     >>> arm = np.random.default_rng(0).normal(size=(9, 4, 3))
     >>> len(with_bones([SkeletonSequence(arm)])[0].layout.bones)
     3
     """
     layout, n_joints = sequences[0].layout, sequences[0].n_joints
-    if (layout is not None and layout.bones) or any(s.n_joints != n_joints for s in sequences):
+    if (layout is not None and not loose_joints(layout)) or any(s.n_joints != n_joints for s in sequences):
         return list(sequences)
     from kerneton.prepare.skeleton import complete_layout  # slow to import, and rarely needed
 
