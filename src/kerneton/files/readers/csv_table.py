@@ -5,7 +5,7 @@ row per joint and columns ``frame, joint, x, y, z``. Both may have columns for c
 computed), ``label``, ``subject`` and ``recording``, which distinguishes the recordings of one file. If the label changes within
 a recording, it becomes a long recording with segments; frames with an empty label belong to no segment. Columns of two bodies
 become a pair (`kerneton.pair`): the same joints after or before two other words (``head_1_x``, ``P2_head_x``, ``anna.head.x``), and
-so do rows of two bodies in the same frames, told apart by a column ``person``, ``body``, ``skeleton`` or ``track_id``. Without z, z = 0. Empty
+so do rows of two bodies in the same frames, told apart by a column ``person``, ``body``, ``skeleton`` or ``track_id``; columns of more bodies are refused. Without z, z = 0. Empty
 cells are missing joints, and so are joints with -9999 or the like in all coordinates, and joints at the origin in some but not all frames if there are no confidences; rotations and velocities of joints (``hip_rot_x``) are left out. Times may be dates and clock times; where they skip a
 quarter of a second or more, frames of missing joints are put in, with a warning. Names of
 joints and x, y, z may stand in two rows, as pandas and DeepLabCut write them. A table without header needs a layout, or names for its columns.
