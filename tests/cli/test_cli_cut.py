@@ -108,3 +108,48 @@ def test_a_broken_table_of_segments_stops_training_but_not_looking_at_the_record
         assert told in capsys.readouterr().err
     part = ["cut", str(long), "--from", "10", "--to", "50", "-o", str(tmp_path / "part.npz")]
     assert main(part) == 0  # needs no segments
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_folder_of_long_recordings_becomes_a_data_set(tmp_path, capsys):
+    for subject in ("ann", "bob"):
+        for day in ("monday", "tuesday"):
+            file = tmp_path / "long" / subject / f"{day}.npz"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write(file, [SkeletonSequence(walk(300), fps=30, name=day)])
+            file.with_name(f"{day}.segments.csv").write_text(
+                "label,start,stop\nwave,10,50\nwave,70,99\nbow,150,400\n"
+            )
+    (tmp_path / "long/bob/tuesday.segments.csv").unlink()
+    assert main(["cut", str(tmp_path / "long"), "-o", str(tmp_path / "actions")]) == 0
+    err = capsys.readouterr().err
+    assert "without segments, left out: 1 recording" in err
+    assert "ann/monday: segment 'bow' ends at frame 400" in err
+    data = load_folder(tmp_path / "actions")
+    assert sorted(zip(data.labels, data.subjects, strict=True)) == [
+        *[("bow", "ann")] * 2,
+        *[("bow", "bob")],
+        *[("wave", "ann")] * 4,
+        *[("wave", "bob")] * 2,
+    ]
+    assert (tmp_path / "actions/wave/ann/monday_070_wave.npz").is_file()
+    table = tmp_path / "all.csv"
+    table.write_text("file,label,start,stop\nmonday.npz,kick,10,50\n")
+    command = ["cut", str(tmp_path / "long"), "--segments", str(table), "-o", str(tmp_path / "b")]
+    assert main(command) == 1
+    assert "have the same name" in capsys.readouterr().err
+    command[1] += "/ann"
+    assert main(command) == 0
+    assert main(["cut", str(tmp_path / "long"), "-o", str(tmp_path / "long/out")]) == 1
+
+
+def test_a_tier_of_the_file_beside_the_recording(tmp_path, long, capsys):
+    tier = '"IntervalTier" "{}" 0 6 1 1 2 "{}"'
+    grid = 'File type = "ooTextFile"\nObject class = "TextGrid"\n0 6 <exists> 2 '
+    (tmp_path / "long.TextGrid").write_text(
+        grid + tier.format("arms", "wave") + " " + tier.format("legs", "kick")
+    )
+    assert main(["cut", str(long), "--tier", "legs", "-o", str(tmp_path / "a")]) == 0
+    assert load_folder(tmp_path / "a").labels.tolist() == ["kick"]
+    assert main(["cut", str(tmp_path), "--tier", "legs", "-o", str(tmp_path.parent / "b")]) == 1
+    assert "--tier is for one file of segments" in capsys.readouterr().err

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, PathTo, add_command, is_folder
-from kerneton.cli._recordings import add_choice, add_reading_options, read_one
+from kerneton.cli._options import add_folder_options, load_recordings, progress_of, tell_conversion
+from kerneton.cli._recordings import add_choice, read_one
 from kerneton.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\
   kerneton cut long.bvh --segments long.eaf -o actions      a file per segment, LABEL/SUBJECT/FILE
   kerneton cut long.npz -o actions                          by the segments stored in the recording
+  kerneton cut long-recordings -o actions                   every recording of a folder SUBJECT/FILE
   kerneton cut long.bvh --from 1:05 --to 72.5s -o part.npz  one part, by minutes or seconds
   kerneton cut long.bvh --from 300 --to 420 -o part.csv     or by frames
 """
@@ -32,7 +35,9 @@ def add_parser(subparsers: Any) -> None:
         help="cut the actions, or one part, out of a long recording",
         examples=_EXAMPLES,
     )
-    parser.add_argument("file", metavar="FILE", type=PathTo.READ, help="a long recording")
+    parser.add_argument(
+        "file", metavar="FILE", type=PathTo.READ, help="a long recording, or a folder of them"
+    )
     parser.add_argument(
         "--segments",
         metavar="FILE",
@@ -58,32 +63,38 @@ def add_parser(subparsers: Any) -> None:
         "--format", choices=("npz", "csv", "tsv"), default="npz", help="format of files in a folder"
     )
     add_choice(parser)
-    add_reading_options(parser)
+    add_folder_options(parser)
 
 
 def run(args: argparse.Namespace) -> Output:
     """Read, cut, write."""
     from kerneton.cli.convert import _places, in_new_files
     from kerneton.data.validation import many
-    from kerneton.files.readers import write
+    from kerneton.files.readers import read_all_here, write
     from kerneton.files.segments import read_all_but_segments
 
-    given = args.segments or args.first is not None or args.last is not None
-    read_all = read_all_but_segments if given else None
-    recording = read_one(args.file, args.recording, args, read_all=read_all)
-    if args.first is not None or args.last is not None:
-        if args.segments:
-            raise ParameterError("give --segments, or --from and --to, not both")
+    one_part = args.first is not None or args.last is not None
+    if one_part and args.segments:
+        raise ParameterError("give --segments, or --from and --to, not both")
+    read_all = read_all_but_segments if one_part or args.segments else read_all_here
+    if one_part or args.recording is not None or not _is_folder_of_recordings(args.file):
+        recording = read_one(args.file, args.recording, args, read_all=read_all)
+        recordings = [recording] if one_part else _with_segments([recording], args)
+    else:
+        data = load_recordings(args.file, args, read_all=read_all)
+        tell_conversion(data.conversion, args)
+        recordings = _with_segments(list(data), args)
+    if one_part:
         start = 0 if args.first is None else frame_of(args.first, recording.fps)
         stop = recording.n_frames if args.last is None else frame_of(args.last, recording.fps)
         parts = [recording.cut(start, stop)]
     else:
-        recording = _with_segments(recording, args)
-        parts = recording.cut_segments()
+        parts = [part for recording in recordings for part in recording.cut_segments()]
     output = Path(args.output)
     files = in_new_files(output, _places(parts, args.format)) if is_folder(args.output) else {output: parts}
-    for path, inside in files.items():
-        write(path, inside)
+    progress = progress_of(args) if len(recordings) > 1 else None
+    for path in files if progress is None else progress(list(files), desc="writing"):
+        write(path, files[path])
     rows = [{"label": p.label, "name": p.name, "frames": p.n_frames} for p in parts]
     return Output(
         f"wrote {many(len(parts), 'recording')} to {args.output}",
@@ -91,19 +102,43 @@ def run(args: argparse.Namespace) -> Output:
     )
 
 
-def _with_segments(recording: SkeletonSequence, args: argparse.Namespace) -> SkeletonSequence:
+def _is_folder_of_recordings(path: str) -> bool:
+    from kerneton.files.readers import detect_format
+
+    return Path(path).is_dir() and detect_format(path) is None
+
+
+def _with_segments(recordings: list[SkeletonSequence], args: argparse.Namespace) -> list[SkeletonSequence]:
+    """The recordings that have segments, their own, those beside them, or those of ``--segments``."""
     from kerneton.data.segments import segment_problems, short_segments
+    from kerneton.data.validation import many
     from kerneton.files.segments import segments_beside, with_segments
 
-    source = args.segments or (None if recording.segments else segments_beside(args.file))
+    source, several = args.segments, len(recordings) > 1
+    if source is None and args.tier is not None:
+        source = None if Path(args.file).is_dir() else segments_beside(args.file)
+        if source is None:
+            raise ParameterError("--tier is for one file of segments: name it with --segments")
     if source is not None:
-        (recording,) = with_segments([recording], source, fps=recording.fps, tier=args.tier)
-    if not recording.segments:
+        if len({os.path.basename(r.name) for r in recordings}) < len(recordings):
+            raise ParameterError(
+                f"{args.file}: recordings in several folders have the same name, so {source} cannot tell them apart: "
+                "put a file of segments beside each recording, such as monday.segments.csv beside monday.bvh"
+            )
+        recordings = with_segments(
+            recordings, source, fps=None if several else recordings[0].fps, tier=args.tier
+        )
+    found = [r for r in recordings if r.segments]
+    if not found:
         raise ParameterError(f"{args.file}: which part? Give --segments FILE, or --from and --to")
-    problems = segment_problems(recording.segments, recording.n_frames)
-    for problem in problems + short_segments(recording.segments):
+    if bare := len(recordings) - len(found):
+        warnings.warn(f"without segments, left out: {many(bare, 'recording')}", stacklevel=2)
+    for r in found:
+        for problem in segment_problems(r.segments, r.n_frames):
+            warnings.warn(f"{r.name}: {problem}" if several else problem, stacklevel=2)
+    for problem in short_segments(part for r in found for part in r.segments):
         warnings.warn(problem, stacklevel=2)
-    return recording
+    return found
 
 
 def frame_of(text: str, fps: float | None) -> int:
