@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> Output:
     if one_part and args.segments:
         raise ParameterError("give --segments, or --from and --to, not both")
     read_all = read_all_but_segments if one_part or args.segments else read_all_here
-    if one_part or args.recording is not None or not _is_folder_of_recordings(args.file):
+    if one_part or args.recording is not None or not _is_folder_of_recordings(args):
         recording = read_one(args.file, args.recording, args, read_all=read_all)
         recordings = [recording] if one_part else _with_segments([recording], args)
     else:
@@ -102,10 +102,11 @@ def run(args: argparse.Namespace) -> Output:
     )
 
 
-def _is_folder_of_recordings(path: str) -> bool:
+def _is_folder_of_recordings(args: argparse.Namespace) -> bool:
     from kerneton.files.readers import detect_format
 
-    return Path(path).is_dir() and detect_format(path) is None
+    listed = args.pattern is not None or args.index is not None
+    return listed or (Path(args.file).is_dir() and detect_format(args.file) is None)
 
 
 def _with_segments(recordings: list[SkeletonSequence], args: argparse.Namespace) -> list[SkeletonSequence]:

@@ -28,9 +28,8 @@ _UNITS = {
     **dict.fromkeys(("ms", "msec", "millis", "milliseconds", "time_ms", "time_msec"), 1e-3),
 }
 _ACCEPTED = (
-    f"expected a header such as label,start,stop (frames), label,start_s,stop_s (seconds), label,start_ms,stop_ms, "
-    f"label,first,last (frames, last included) or label,start_s,duration_s; for a label per frame, only label, or frame,label. "
-    f"Accepted are {', '.join(_LABEL)}; {', '.join(_STARTS)}; {', '.join(_STOPS)}; the times also with _s, _sec, _ms or _frame"
+    "expected a header such as label,start,stop (frames), label,start_s,stop_s (seconds) or, for a label per frame, frame,label; "
+    f"also read: {', '.join(_LABEL[1:])}; {', '.join(_STARTS[1:])}; {', '.join(_STOPS[1:])}; endings _s, _sec, _ms, _frame"
 )
 
 
@@ -68,7 +67,7 @@ def table_intervals(text: str, path: Path) -> Iterator[Interval]:
     others = {i for i, name in enumerate(header) if name and name not in _TIME} - {label, file}
     if label is None or bounds or (others and frame is None):
         got = ", ".join(titles[:12]) + ", ..." * (len(titles) > 12)
-        raise FormatError(f"{path}: {_ACCEPTED}; got the columns {got[:200]}")
+        raise FormatError(f"{path}: got the columns {got[:200]}; {_ACCEPTED}")
     return _frame_rows(numbered[1:], label, frame, file, path)
 
 
