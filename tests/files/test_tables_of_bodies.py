@@ -13,6 +13,7 @@ from kerneton.data.layouts import LAYOUTS
 from kerneton.exceptions import FormatError
 from kerneton.files import readers
 from kerneton.files.readers._people import body_columns, say
+from kerneton.report.scene import Scene
 
 OPENNI = LAYOUTS["openni15"].joints
 ANN, BOB = motion(6, 15, seed=1), motion(6, 15, seed=2)
@@ -34,7 +35,7 @@ def told(caplog):
 @pytest.mark.parametrize(
     "name",
     [
-        *("{n}_{joint}", "p{n}_{joint}", "skeleton{n}_{joint}", "skeleton_{n}_{joint}", "person{n}.{joint}", "x{n}_{joint}"),
+        *("{joint}{n}", "{n}_{joint}", "p{n}_{joint}", "skeleton{n}_{joint}", "skeleton_{n}_{joint}", "person{n}.{joint}", "x{n}_{joint}"),
         *("{joint}_{n}", "{joint}_p{n}", "{joint} ({who})", "{letter}_{joint}", "{who}_{joint}", "{who}: {joint}"),
     ],
 )  # fmt: skip
@@ -90,6 +91,42 @@ def test_two_hands_of_two_people_are_two_bodies():
         "anna",
         "bert",
     ]
+
+
+OWN = ("Kopf", "Hals", "Rumpf", "LHand", "RHand", "LFuss", "RFuss")
+
+
+def own_names(tmp_path, values, *tags, joints=OWN):
+    header = [f"{tag}_{joint}_{axis}" for tag in tags for joint in joints for axis in "xyz"]
+    (recording,) = readers.read(table(tmp_path, header, values.reshape(len(values), -1)))
+    return recording
+
+
+def test_two_bodies_whose_joints_have_own_names(tmp_path, told):
+    values = np.concatenate([ANN[:, :7], BOB[:, :7] + 1], axis=1)
+    both = own_names(tmp_path, values, "a", "b")
+    assert [len(body) for body in both.layout.bodies] == [7, 7]
+    assert both.layout.joints[7] == "kopf_2"
+    assert told.messages == ["joints of 'a' and joints of 'b' were read as two bodies of 7 joints each"]
+    drawn = Scene.of(both).sequence.layout.bones
+    assert len(drawn) == 12
+    assert all((a < 7) == (b < 7) for a, b in drawn)
+    file = tmp_path / "again.csv"
+    readers.write(file, [both])
+    assert readers.read(file)[0].layout.bodies == both.layout.bodies
+
+
+@pytest.mark.parametrize(
+    "tags", [("left", "right"), ("front", "back"), ("upper", "lower"), ("thigh", "shank"), ("thumb", "index")]
+)
+def test_other_words_before_own_names_are_no_persons(tmp_path, tags):
+    values = np.concatenate([ANN[:, :7], BOB[:, :7] + 1], axis=1)
+    assert len(own_names(tmp_path, values, *tags).layout.bodies) == 1
+
+
+def test_joints_that_are_fixed_to_each_other_are_one_body(tmp_path):
+    values = np.concatenate([ANN[:, :7], ANN[:, :7] + 0.01], axis=1)
+    assert len(own_names(tmp_path, values, "a", "b").layout.bodies) == 1
 
 
 def long_rows(people, joints=OPENNI):

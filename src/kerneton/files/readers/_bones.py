@@ -42,7 +42,8 @@ _PARENTS: dict[str, tuple[str, ...]] = {
     "hip": ("hip_joint", *_TRUNK, "shoulder", "nose"),
     "knee": ("hip", "asi", "psi", "hip_center"),
     "ankle": _LEG[1:],
-    **dict.fromkeys(("foot", "heel", "hee", "foot_index"), _LEG),
+    **dict.fromkeys(("heel", "hee"), _LEG),
+    **dict.fromkeys(("foot", "foot_index"), (_LEG[0], "heel", *_LEG[1:])),
     **dict.fromkeys(("toes", "big_toe"), ("foot", *_LEG)),
     "toe_end": ("toes", "foot", *_LEG),
     "small_toe": ("big_toe", "foot", *_LEG),
@@ -74,7 +75,8 @@ def other_layout(name: str, joints: Sequence[str]) -> Layout:
     >>> other_layout("table", ["neck", "head", "left_shoulder", "clip"]).bones
     ((0, 1), (0, 2))
     """
-    if (bodies := two_bodies(joints)) is not None:
+    counted = all(joint.endswith(("_1", "_2")) for joint in joints)
+    if (bodies := two_bodies(joints, known=not counted)) is not None:
         from kerneton.data.bodies import pair_layout
 
         return pair_layout(*(layout_of_names(name, body) for body in bodies))

@@ -73,10 +73,13 @@ _OURS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 VOCABULARY = {joint for layout in LAYOUTS.values() for joint in layout.joints}
 
 
-def joint_names(raw: Sequence[str], *, ends: tuple[Spellings, Spellings] | None = None) -> list[str]:
+def joint_names(
+    raw: Sequence[str], *, ends: tuple[Spellings, Spellings] | None = None, paired: bool = False
+) -> list[str]:
     """Names of a file's joints in the package's vocabulary, unique and in the same order.
 
     ``ends`` are other spellings, of sided and of central joints: ASF bones carry the name of the bone and the place of its far end.
+    ``paired`` says that they are joints of two bodies, whatever they are called.
 
     >>> joint_names(["mixamorig:Hips", "mixamorig:LeftShoulder", "mixamorig:LeftArm", "mixamorig:LeftForeArm"])
     ['hip_center', 'left_collar', 'left_shoulder', 'left_elbow']
@@ -87,7 +90,7 @@ def joint_names(raw: Sequence[str], *, ends: tuple[Spellings, Spellings] | None 
         return _unique(raw)
     from kerneton.files.readers._people import both_hands, lettered_hand, two_bodies, without_prefix
 
-    if (bodies := two_bodies(raw)) is not None:
+    if (bodies := two_bodies(raw, known=not paired)) is not None:
         return [f"{joint}_{n}" for n, body in enumerate(bodies, 1) for joint in joint_names(body, ends=ends)]
     raw = raw if ends else without_prefix(raw, _known_words())
     if (hand := lettered_hand(raw)) is not None:

@@ -6,9 +6,9 @@ import difflib
 import functools
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kerneton.data.layout import other_side
 from kerneton.data.layouts import HAND_21
@@ -16,12 +16,16 @@ from kerneton.data.validation import few
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.readers._text import shorten
 
+if TYPE_CHECKING:
+    import numpy as np
+
 _LOG = logging.getLogger("kerneton.files.readers")
 _NUMBERED = re.compile(
     r"(p|person|people|body|skeleton|skel|player|subject|actor|user|id|track|dancer)?[_ -]?\d{1,2}",
     re.IGNORECASE,
 )
 _BREAK = re.compile(r"[_ .:/-]+")
+_GLUED = re.compile(r"(?<=[^\W\d_])(?=\d$)")  # head1, head2
 _CENTRES = {"head", "neck", "torso", "spine", "hips", "pelvis", "root", "hip_center", "palm", "wrist", "nose"}
 # What stands before or after the names of joints and distinguishes no persons: axes, places, cameras, kinds of values.
 _NO_PERSONS = {
@@ -54,11 +58,11 @@ class Bodies(NamedTuple):
     places: list[list[int]]
 
 
-def body_columns(names: Sequence[str]) -> Bodies | None:
+def body_columns(names: Sequence[str], *, known: bool = True) -> Bodies | None:
     """The two bodies whose joints have these names; None for one body.
 
     There must be a joint on the axis of a body, and one with a left and a right, unless numbered persons stand one after
-    the other. The second body has the order of the first.
+    the other; if joints need not be ``known``, five of any name. The second body has the order of the first.
 
     >>> body_columns(["P1_Head", "P1_Hand", "P2_Hand", "P2_Head"])
     Bodies(tags=['P1', 'P2'], joints=['Head', 'Hand'], places=[[0, 1], [3, 2]])
@@ -67,16 +71,18 @@ def body_columns(names: Sequence[str]) -> Bodies | None:
     >>> body_columns(["left_hand_wrist", "left_hand_tip", "right_hand_wrist", "right_hand_tip"])
     >>> body_columns(["thumb_1", "index_1", "thumb_2", "index_2"])
     """
-    found = _bodies(names)
+    found = _bodies(names, known=known)
     return found if found is not None and len(found.tags) == 2 else None
 
 
-def _bodies(names: Sequence[str]) -> Bodies | None:
+def _bodies(names: Sequence[str], *, known: bool = True) -> Bodies | None:
     """Two bodies or more whose joints have these names; None for one body."""
     cuts = [[found.span() for found in _BREAK.finditer(name)] for name in names]
-    for nth in (0, 1, -1, -2):  # the tag is the first word, the first two, the last, or the last two
+    ends = [[found.span() for found in _GLUED.finditer(name)] for name in names]
+    # The tag is the first word, the first two, the last, the last two, or a number behind the last.
+    for nth, spans in ((0, cuts), (1, cuts), (-1, cuts), (-2, cuts), (-1, ends)):
         places: dict[str, dict[str, int]] = {}
-        for i, (name, breaks) in enumerate(zip(names, cuts, strict=True)):
+        for i, (name, breaks) in enumerate(zip(names, spans, strict=True)):
             if len(breaks) < (nth + 1 if nth >= 0 else -nth):
                 break
             parts = name[: breaks[nth][0]], name[breaks[nth][1] :]
@@ -86,23 +92,32 @@ def _bodies(names: Sequence[str]) -> Bodies | None:
             places.setdefault(tag, {})[joint] = i
         else:
             tags = list(places)
-            if len(tags) > 1 and _are_bodies(tags, [list(own) for own in places.values()], names):
+            if (len(tags) == 2 or (known and len(tags) > 2)) and _are_bodies(tags, places, names, known):
                 tags = sorted(tags) if all(map(_NUMBERED.fullmatch, tags)) else tags
                 joints = list(places[tags[0]])
                 return Bodies(tags, joints, [[places[tag][joint] for joint in joints] for tag in tags])
     return None
 
 
-def _are_bodies(tags: Sequence[str], bodies: Sequence[list[str]], names: Sequence[str]) -> bool:
-    first = bodies[0]
-    if any(set(own) != set(first) for own in bodies) or not 2 <= len(first) == len(names) // len(tags):
+def _are_bodies(
+    tags: Sequence[str], places: Mapping[str, Mapping[str, int]], names: Sequence[str], known: bool
+) -> bool:
+    first = list(places[tags[0]])
+    if any(own.keys() != set(first) for own in places.values()) or not 2 <= len(first) == len(names) // len(
+        tags
+    ):
         return False
     words = {word for tag in tags for word in _BREAK.split(tag.lower())}
     words |= {re.sub(r"\d+", "", word) for word in words if word[:2].isalpha()}  # cam1, but not x1
     if words & _NO_PERSONS or any(twin in tags for tag in tags for twin, _ in other_side(tag)):
         return False
-    from kerneton.files.readers._names import joint_names
+    from kerneton.files.readers._names import _known_words, joint_names
 
+    if not known:  # thumb_1, thumb_2, ... are joints of fingers, thigh_1, shank_1 are markers
+        bare = [_BREAK.sub("", word.lower()) for word in tags]
+        if any({word, f"left{word}"} & _known_words() for word in bare):
+            return False
+        return len(first) >= 5 and not any(finger_part(f"{word.lower()}1") for word in (*bare, *first))
     ours = joint_names(first)
     if not _CENTRES & {*ours, *map(str.lower, first)}:
         return False
@@ -114,24 +129,29 @@ def _are_bodies(tags: Sequence[str], bodies: Sequence[list[str]], names: Sequenc
     return sided or (numbered and apart) or set(ours) == set(HAND_21.joints)
 
 
-def two_bodies(names: Sequence[str]) -> list[list[str]] | None:
+def two_bodies(names: Sequence[str], *, known: bool = True) -> list[list[str]] | None:
     """The joints of two bodies, if all of the first stand before those of the second; None otherwise.
 
     >>> two_bodies(["head_1", "neck_1", "head_2", "neck_2"])
     [['head', 'neck'], ['head', 'neck']]
     """
-    found = body_columns(names)
+    found = body_columns(names) or (None if known else body_columns(names, known=False))
     if found is None or [*found.places[0], *found.places[1]] != list(range(len(names))):
         return None
     return [found.joints, found.joints]
 
 
-def together(names: Sequence[str], path: Path) -> list[int] | None:
+def together(names: Sequence[str], points: np.ndarray, path: Path) -> list[int] | None:
     """The order of columns in which those of the first body come before those of the second; None for one body.
 
-    What the names were taken for is logged, unless they are Kerneton's own: head_1, head_2. More than two are refused.
+    Joints (T, J, 3) with other names than those of bodies are two bodies unless they are fixed to each other. What the names
+    were taken for is logged, unless they are Kerneton's own: head_1, head_2. More than two bodies are refused.
     """
     found = _bodies(names)
+    if found is None and (found := body_columns(names, known=False)) is not None:
+        from kerneton.files.readers._csv_bodies import fixed
+
+        found = None if fixed(points, found.places) else found
     if found is None:
         return None
     if len(found.tags) > 2:
@@ -139,7 +159,7 @@ def together(names: Sequence[str], path: Path) -> list[int] | None:
             f"{path}: joints of {len(found.tags)} bodies ({few(found.tags)}): a recording holds one body or two; "
             "keep the columns of one or two"
         )
-    if found.tags != ["1", "2"]:
+    if found.tags != ["1", "2"] or not names[0].endswith(("_1", "_2")):
         one, two = (repr(shorten(tag)) for tag in found.tags)
         say(f"joints of {one} and joints of {two} were read as two bodies of {len(found.joints)} joints each")
     return [*found.places[0], *found.places[1]]

@@ -210,10 +210,11 @@ def _sequence(
         raw = list(meaning.joints)
         values = np.frombuffer(recording.rows).reshape(-1, len(raw), 4)
         has_confidence = any(places[3] >= 0 for places in meaning.joints.values())
+    order = None
     if not VOCABULARY.issuperset(raw):
         from kerneton.files.readers._people import together
 
-        if (order := together(raw, path)) is not None:
+        if (order := together(raw, values[..., :3], path)) is not None:
             raw, values = [raw[i] for i in order], values[:, order]
     if (np.abs(values[..., 0]) >= 999).any():  # perhaps -9999, for a missing value
         from kerneton.files.readers._gaps import without_fills
@@ -234,7 +235,9 @@ def _sequence(
     elif len(raw) > 1 and (gone := at_origin(joints)).any():
         confidence = (~gone).astype(float)
     numbered = all(_NUMBERED.fullmatch(joint) for joint in raw)
-    known = layout if numbered or not named else layout_of_names("table", joint_names(raw), raw)
+    known = layout
+    if named and not numbered:
+        known = layout_of_names("table", joint_names(raw, paired=order is not None), raw)
     if known is not None and len(known.joints) != len(raw):
         known_for = f"layout {known.name!r}, which has {len(known.joints)}"
         raise FormatError(f"{path}: {len(raw)} joints do not fit {known_for}")
