@@ -42,6 +42,18 @@ def test_joints_that_never_part_have_bones_too():
     assert complete_layout(Layout("one", "a"), [still[:, :1]], 1).bones == ()
 
 
+def test_legs_that_stand_still_are_not_tied_together():
+    arm = np.random.default_rng(0).normal(scale=0.1, size=(20, 1, 3))
+    rest = np.array(
+        [[0, 1, 0], [-0.1, 0.9, 0], [0.1, 0.9, 0], [-0.1, 0.5, 0], [0.1, 0.5, 0], [-0.1, 0, 0], [0.1, 0, 0]]
+    )
+    layout = Layout(
+        "own", ["rumpf", *(f"{side}_{part}" for part in ("h", "k", "f") for side in ("left", "right"))]
+    )
+    found = edges(find_bones([rest + np.repeat(arm, 7, axis=1)], layout))
+    assert found == edges([(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6)])
+
+
 def test_bones_stay_within_their_body(actions):
     a = actions[0].replace(layout=None)
     both = pair(a, a)

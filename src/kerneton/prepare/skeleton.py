@@ -21,7 +21,7 @@ def find_bones(poses: Sequence[np.ndarray], layout: Layout) -> list[tuple[int, i
     """Bones as the tree of joints whose distances change least; recordings (T, J, 3).
 
     The minimum spanning tree with the weights std(|x_i - x_j|) + 0.1 mean(|x_i - x_j|), equal on both sides of the body.
-    Bones of the layout are kept.
+    Bones of the layout are kept; bones between left and right come last.
 
     >>> t = np.linspace(0, 3, 30)
     >>> elbow = np.stack([np.cos(t), np.sin(t), 0 * t], axis=1)
@@ -42,6 +42,8 @@ def find_bones(poses: Sequence[np.ndarray], layout: Layout) -> list[tuple[int, i
     mean = total / len(frames)
     cost = np.sqrt(np.maximum(squares / len(frames) - mean**2, 0)) + _LENGTH * mean
     cost = cost + cost[np.ix_(layout.mirror, layout.mirror)]
+    across = np.outer(layout.sides, layout.sides) < 0  # legs that stand still keep their distance
+    cost = np.where(across, cost + cost.max(), cost)
     cost = 1 + cost / (cost.max() or 1.0)  # SciPy takes zeros for no edge; a constant changes no tree
     for bone in layout.bones:
         cost[bone] = cost[bone[::-1]] = 0.5  # less than any other
