@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kerneton.data.layouts import COCO_17, KINECT_20, Layout
+from kerneton.data.bodies import pair_layout
+from kerneton.data.layouts import COCO_17, KINECT_20, OPENPOSE_25, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, MissingExtraError, ParameterError
 from kerneton.report.animation import animate, contact_sheet
+from kerneton.report.body import Body
 from kerneton.report.scene import Scene, facing
 
 pytest.importorskip("matplotlib")
@@ -215,3 +217,10 @@ def test_mp4(tmp_path):
         ["ffmpeg", "-i", str(path), "-f", "null", "-"], capture_output=True, text=True, check=True
     ).stderr
     assert "frame=   10" in decoded
+
+
+def test_shoulders_and_hips_without_a_trunk_are_joined_in_pictures_alone():
+    two = pair_layout(COCO_17, COCO_17)
+    assert len(Body(two, 34).lines) == len(two.bones) + 4
+    assert Body(two, 34).side((5, 6)) == "middle"
+    assert Body(OPENPOSE_25, 25).lines == OPENPOSE_25.bones

@@ -124,8 +124,8 @@ class Canvas:
         ax.set_ylim(scene.low[1], scene.high[1])
         ax.add_collection(LineCollection(list(scene.floor), colors=_FLOOR, linewidths=0.8))
         points = ax.get_window_extent().height / ax.figure.dpi * 72  # height of the picture in points
-        self.bones = np.array(body.bones, dtype=int).reshape(-1, 2)
-        self.colours = [body.colour(child) for _, child in self.bones]
+        self.bones = np.array(body.lines, dtype=int).reshape(-1, 2)
+        self.colours = [body.colour(line) for line in body.lines]
         thick = np.clip(points / 90, 1.2, 3.5)
         self.lines = LineCollection([], linewidths=thick, capstyle="round", zorder=2)
         ax.add_collection(self.lines)

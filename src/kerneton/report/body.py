@@ -54,6 +54,32 @@ class Body:
         return () if self.layout is None else self.layout.bones
 
     @cached_property
+    def lines(self) -> tuple[tuple[int, int], ...]:
+        """Bones, and lines from left to right shoulders and hips that no joint of the trunk connects; only drawn.
+
+        >>> from kerneton.data.layouts import COCO_17, KINECT_20
+        >>> Body(COCO_17, 17).lines[len(COCO_17.bones) :], Body(KINECT_20, 20).lines == KINECT_20.bones
+        (((5, 6), (11, 12)), True)
+        """
+        if self.layout is None:
+            return ()
+        joints, above, mirror = self.layout.joints, self.layout.parents.tolist(), self.layout.mirror.tolist()
+        pairs = [
+            (j, mirror[j]) for j, joint in enumerate(joints) if part(joint) in ("left_shoulder", "left_hip")
+        ]
+        held = [{above[a], above[b]} for a, b in pairs]
+        apart = [len(over) > 1 or any(j >= 0 and part(joints[j]) == "nose" for j in over) for over in held]
+        return (
+            *self.bones,
+            *(pair for pair, open_ in zip(pairs, apart, strict=True) if open_ and pair[0] != pair[1]),
+        )
+
+    def side(self, line: tuple[int, int]) -> str:
+        """The side of a line: that of its far end, and the middle from left to right."""
+        a, b = (self.sides[joint] for joint in line)
+        return "middle" if {a, b} == {"left", "right"} else b
+
+    @cached_property
     def sides(self) -> list[str]:
         """The side of each joint, also of one without a partner on the other side; a bone has that of its far end."""
         if self.layout is None:
@@ -98,5 +124,5 @@ class Body:
         bodies = () if self.layout is None else self.layout.bodies
         return [(str(i), list(body)) for i, body in enumerate(bodies, start=1) if len(bodies) > 1]
 
-    def colour(self, joint: int) -> str:
-        return COLOURS[self.sides[joint]]
+    def colour(self, line: tuple[int, int]) -> str:
+        return COLOURS[self.side(line)]

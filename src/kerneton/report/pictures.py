@@ -211,7 +211,7 @@ def _draw_row(ax: Axes, recording: SkeletonSequence, row: _Row) -> None:
     for frame, place, time in zip(row.frames, row.places, row.times, strict=True):
         for joint in body.ends:
             path = row.plane[earlier : frame + 1, joint] + [place, 0]
-            ax.plot(*path.T, color=body.colour(joint), linewidth=1.2, alpha=0.4)
+            ax.plot(*path.T, color=body.colour((joint, joint)), linewidth=1.2, alpha=0.4)
         draw_pose(ax, row.plane[frame] + [place, 0], body)
         ax.text(place, row.low[1], time, ha="center", va="bottom", fontsize=7, color="#666666")
         earlier = frame
@@ -226,8 +226,8 @@ def _draw_row(ax: Axes, recording: SkeletonSequence, row: _Row) -> None:
 def draw_pose(ax: Axes, pose: np.ndarray, body: Body, *, width: float = 2.0, alpha: float = 1.0) -> None:
     """Bones in the colours of their sides, heads, and joints without bones, of a pose (J, 2) in the picture."""
     line: dict[str, Any] = {"linewidth": width, "alpha": alpha, "solid_capstyle": "round"}
-    for parent, child in body.bones:
-        ax.plot(*pose[[parent, child]].T, color=body.colour(child), zorder=1, clip_on=False, **line)
+    for bone in body.lines:
+        ax.plot(*pose[list(bone)].T, color=body.colour(bone), zorder=1, clip_on=False, **line)
     dot: dict[str, Any] = {"color": COLOURS["middle"], "alpha": alpha}
     ax.plot(*pose[body.heads].T, "o", markersize=3 * width, zorder=1, **dot)
     ax.plot(*pose[body.loose].T, "o", markersize=width if body.bones else 1.5 * width, **dot)

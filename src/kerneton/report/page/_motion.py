@@ -60,7 +60,7 @@ class Motion:
         rows = self.frames.reshape(len(self.frames), -1)
         return {
             "frames": [[None if np.isnan(v) else int(v) for v in row] for row in rows],
-            "bones": [list(bone) for bone in self.body.bones],
+            "bones": [list(bone) for bone in self.body.lines],
             "heads": self.body.heads,
             "loose": self.body.loose,
             "ends": self.body.ends,
@@ -91,7 +91,7 @@ class Motion:
             "quiet": quiet,
             "floor": (WIDTH // 2, self.ground, round(self.radius), round(self.radius * tilt)),
             "ways": [(sides[j], _way(ways[j])) for j in ends],
-            "bones": [(sides[b], _place(pose[[a, b]])) for a, b in self.body.bones],
+            "bones": [(self.body.side(line), _place(pose[list(line)])) for line in self.body.lines],
             "heads": [(self._head_size(j), _place(pose[j])) for j in self.body.heads],
             "dots": [_place(pose[j]) for j in self.body.loose],
             "numbers": [(number, _above(pose[joints])) for number, joints in self.body.numbered],
