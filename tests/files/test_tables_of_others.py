@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kerneton.exceptions import FormatError
 from kerneton.files import readers
+from kerneton.files.readers._people import say
 
 
 def read_one(tmp_path, content, name="take.csv", **options):
@@ -261,3 +262,15 @@ def test_numbers_for_missing_values_in_rows_of_joints(tmp_path, form):
         take = read_one(tmp_path, "\n".join(rows), "take.txt", layout=None if "name" in form else "head,neck")
     assert_array_equal(np.isnan(take.joints).all(axis=2), [[False, False], [True, False], [False, False]])
     assert take.confidence is None or take.confidence[1, 0] == 0
+
+
+@pytest.mark.parametrize(("n_joints", "flat", "said"), [(17, True, 1), (17, False, 0), (16, True, 0)])
+def test_seventeen_numbered_points_of_a_picture_may_be_those_of_coco(tmp_path, caplog, n_joints, flat, said):
+    say.cache_clear()
+    header = ",".join(f"{axis}{n}" for n in range(n_joints) for axis in ("x", "y", "c" if flat else "z"))
+    row = ",".join(["3", "4", "0.5"] * n_joints)
+    assert read_one(tmp_path, f"{header}\n{row}\n").layout is None
+    message = "17 joints without names: --layout coco17 if these are COCO keypoints"
+    assert caplog.messages == [message] * said
+    assert read_one(tmp_path, f"{header}\n{row}\n", layout=None if n_joints < 17 else "coco17")
+    assert len(caplog.messages) == said

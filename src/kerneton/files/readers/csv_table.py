@@ -236,6 +236,10 @@ def _sequence(
         confidence = (~gone).astype(float)
     numbered = all(_NUMBERED.fullmatch(joint) for joint in raw)
     known = layout
+    if numbered and known is None and len(raw) == 17 and not np.nan_to_num(joints[..., 2]).any():
+        from kerneton.files.readers._people import say
+
+        say("17 joints without names: --layout coco17 if these are COCO keypoints")
     if named and not numbered:
         known = layout_of_names("table", joint_names(raw, paired=order is not None), raw)
     if known is not None and len(known.joints) != len(raw):
