@@ -527,3 +527,21 @@ def test_a_misspelt_joint_is_told_and_keeps_its_side(tmp_path, capsys):
 )
 def test_joints_of_one_side_are_not_misspelt(joints):
     assert misspelt_side(Layout("table", joints)) is None
+
+
+@pytest.mark.filterwarnings("default")
+def test_each_kind_of_new_recordings_is_compared_with_training(folder, tmp_path, capsys):
+    """Training in millimetres with z up; of three new recordings two are in metres with y down."""
+    model = str(tmp_path / "m.kern")
+    assert main(["fit", str(folder), "-o", model, "--kernel", "sck", "--fps", "30", "--quiet"]) == 0
+    for i, r in enumerate(make_actions(["wave"], n_subjects=2, n_takes=1)):
+        readers.write(tmp_path / f"down{i}.csv", [r.replace(joints=r.joints * [-1, -1, 1])])
+    usual = sorted(folder.rglob("*.csv"))[0]
+    files = [str(usual), str(tmp_path / "down0.csv"), str(tmp_path / "down1.csv")]
+    capsys.readouterr()
+    assert main(["predict", model, *files, "--fps", "30"]) == 0
+    told = capsys.readouterr().err
+    assert "2 of 3 recordings are in metres, those of training were in millimetres" in told
+    assert "2 of 3 recordings: bodies lie, or have other axes" in told
+    assert "give --up=-y --no-flip to a command with these alone" in told
+    assert told.count("z was up and became y") == 1

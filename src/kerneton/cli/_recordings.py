@@ -95,15 +95,13 @@ def read_recordings(
     kept = kept_conventions(model_facts(model))
     sequences, conversion = settle([(*facts, s) for _, facts, s in found], **axes, kept=kept)
     tell_conversion(conversion, args)
-    if (
-        kept is not None
-        and conversion.unit not in (None, kept.unit)
-        and not kept.stated
-        and not conversion.stated
-        and not args.unit
-    ):
-        units = f"{UNIT_WORDS[conversion.unit]}, those of training were in {UNIT_WORDS[kept.unit or 'm']}"
-        warnings.warn(f"recordings are in {units}; both became metres (override with --unit)", stacklevel=2)
+    for kind in (conversion, *conversion.others):
+        if kept is None or kept.stated or kind.stated or args.unit:
+            continue
+        if kind.unit not in (None, kept.unit):
+            who = f"{kind.count} of {len(sequences)} recordings" if conversion.others else "recordings"
+            units = f"{UNIT_WORDS[kind.unit]}, those of training were in {UNIT_WORDS[kept.unit or 'm']}"
+            warnings.warn(f"{who} are in {units}; all became metres (override with --unit)", stacklevel=2)
     if model is not None:
         _warn_misspelt(model, sequences)
     for difference in differences(model_facts(model), sequences, conversion):

@@ -45,7 +45,7 @@ def plot_explanation(why: Explanation) -> Figure:
         _draw_strip(strip, why, shown)
         _draw_poses(figure.add_subplot(grid[1, :]), why)
     figure.suptitle(why.headline, x=0.01, ha="left", fontsize=11)
-    note = f"{why.in_words};\nintercept: the same for every recording"
+    note = f"{why.in_words}; intercept: the same for every recording".replace("; ", ";\n", 1)
     note += f"; {why.mirrored}" if why.mirrored else ""
     figure.supxlabel(note, x=0.01, ha="left", fontsize=8, color=_QUIET)
     draw_legend(figure, Body.of(why.sequence), top=0.16)
