@@ -28,7 +28,9 @@ def recording(path, name):
 
 def kerneton(*arguments, **options):
     command = [sys.executable, "-m", "kerneton", *map(os.fsencode, arguments)]
-    return subprocess.run(command, capture_output=True, timeout=120, check=False, **options)
+    return subprocess.run(
+        command, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}, timeout=120, check=False
+    )
 
 
 def is_harmless(text: str) -> bool:
@@ -149,6 +151,21 @@ def test_letters_that_the_font_of_a_picture_lacks_are_a_warning_of_one_line(tmp_
     done = kerneton("show", str(file), "-o", str(tmp_path / "a.png"))
     assert done.returncode == 0
     assert done.stderr.decode() == "kerneton: warning: the font of the picture has no '挥'\n"
+
+
+@posix
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_reader_that_goes_away_costs_no_file(tmp_path, buffered):
+    """As in kerneton evaluate my-recordings --html report.html | head -3."""
+    file, out = recording(tmp_path / "take.npz", "take"), tmp_path / "out.json"
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = kerneton(
+        "info", file, "--json", out, stdout=writing, env={**os.environ, "PYTHONUNBUFFERED": buffered}
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(out.read_text())
 
 
 @posix

@@ -1,9 +1,8 @@
 """The ``kerneton`` command: parse, one library call, print.
 
-A command is a module of this package with two functions. ``add_parser(subparsers)`` says what it takes (see
-`add_command`); ``run(args)`` makes the library call and returns an `Output`. The name goes into ``COMMANDS``. Modules
-import what is heavy inside ``run``, so that ``kerneton --help`` is instant. Options that several commands share are in
-`kerneton.cli._options`.
+A command is a module of this package with two functions. ``add_parser(subparsers)`` says what it takes (see `add_command`);
+``run(args)`` makes the library call and returns an `Output`. The name goes into ``COMMANDS``. Modules import what is heavy inside
+``run``, so that ``kerneton --help`` is instant. Options that several commands share are in `kerneton.cli._options`.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ import shlex
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TextIO
@@ -77,7 +76,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser(argv[:1] if argv[:1] and argv[0] in COMMANDS else COMMANDS)
     args, unknown = parser.parse_known_args(argv)
     if unknown:
-        near = _nearest(unknown, args.parser._actions)
+        from kerneton.cli._settings import nearest_options
+
+        near = nearest_options(unknown, args.parser._actions)
         args.parser.error(f"unrecognized arguments: {shlex.join(unknown)}{near}")
     args.command_line = shlex.join(["kerneton", *argv])
     notes = _Notes(logging.WARNING)
@@ -86,16 +87,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]
             check_arguments(args)
-            output: Output = args.run(args)
-            deliver(replace(output, text=printable(output.text, sys.stdout)), args)
+            with _for_a_reader():  # kerneton watch prints while it runs
+                output: Output = args.run(args)
+                deliver(replace(output, text=printable(output.text, sys.stdout)), args)
     except KernetonError as error:
         from kerneton.cli._settings import in_options
 
         options = {action.dest for action in args.parser._actions if action.option_strings}
         return _complain("error", in_options(str(error), options))
-    except BrokenPipeError:  # the reader of our output went away, as in kerneton info | head -1
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         return _complain("error", f"{error.filename}: {error.strerror}" if error.filename else error)
     except KeyboardInterrupt:
@@ -104,16 +103,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         logging.getLogger("kerneton").removeHandler(notes)
     return 0
-
-
-def _nearest(unknown: Sequence[str], actions: Sequence[argparse.Action]) -> str:
-    """The options of a command that are written nearly like the unknown ones."""
-    import difflib
-
-    known = [option for action in actions for option in action.option_strings]
-    wrong = [word.partition("=")[0] for word in unknown if word.startswith("--")]
-    near = [found[0] for word in wrong if (found := difflib.get_close_matches(word, known, n=1))]
-    return f"; did you mean {' and '.join(near)}?" if near else ""
 
 
 class _Notes(logging.Handler):
@@ -187,20 +176,27 @@ def add_command(
 def deliver(output: Output, args: argparse.Namespace) -> None:
     """Print the text and write the JSON, according to the options."""
     silent = args.quiet or "-" in (args.json, getattr(args, "csv", None))  # a screen with data holds no words
-    if output.text and not silent:
-        print(output.text)
-    sys.stdout.flush()
+    with _for_a_reader():
+        if output.text and not silent:
+            print(output.text)
     files = (output.then and output.then()) or []
-    if args.json:
-        text = json.dumps(output.data, indent=2, allow_nan=False) + "\n"
-        if args.json == "-":
-            sys.stdout.write(text)
-        else:
-            write_text(args.json, text)
+    with _for_a_reader():
+        if args.json:
+            text = json.dumps(output.data, indent=2, allow_nan=False)
+            print(text) if args.json == "-" else write_text(args.json, text + "\n")
             files = [*files, args.json]
-    if files and not silent:
-        print("wrote", printable(", ".join(files), sys.stdout))
-    sys.stdout.flush()
+        if files and not silent:
+            print("wrote", printable(", ".join(files), sys.stdout))
+
+
+@contextmanager
+def _for_a_reader() -> Iterator[None]:
+    """A reader that goes away, as in ``kerneton evaluate ... | head -1``, loses the rest of the text; files are still written."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class PathTo(Enum):

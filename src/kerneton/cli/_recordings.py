@@ -98,7 +98,7 @@ def read_recordings(
     for kind in (conversion, *conversion.others):
         if kept is None or kept.stated or kind.stated or args.unit:
             continue
-        if kind.unit not in (None, kept.unit):
+        if kind.unit not in (None, kept.unit or "m"):
             who = f"{kind.count} of {len(sequences)} recordings" if conversion.others else "recordings"
             units = f"{UNIT_WORDS[kind.unit]}, those of training were in {UNIT_WORDS[kept.unit or 'm']}"
             warnings.warn(f"{who} are in {units}; all became metres (override with --unit)", stacklevel=2)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import difflib
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from kerneton.exceptions import ParameterError
@@ -92,3 +93,11 @@ def renamed(pairs: Iterable[str], option: str) -> dict[str, str]:
             raise ParameterError(f"{option} takes OLD=NEW, such as RigthHand=right_hand, got {text!r}")
         names[old.strip()] = new.strip()
     return names
+
+
+def nearest_options(unknown: Sequence[str], actions: Sequence[argparse.Action]) -> str:
+    """The options of a command that are written nearly like the unknown ones."""
+    known = [option for action in actions for option in action.option_strings]
+    wrong = [word.partition("=")[0] for word in unknown if word.startswith("--")]
+    near = [found[0] for word in wrong if (found := difflib.get_close_matches(word, known, n=1))]
+    return f"; did you mean {' and '.join(near)}?" if near else ""

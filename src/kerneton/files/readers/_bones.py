@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.mapping import sub_layout
+from kerneton.files.readers._hands import finger_part, five_chains
 from kerneton.files.readers._names import layout_of_names
-from kerneton.files.readers._people import finger_part, five_chains, two_bodies
+from kerneton.files.readers._people import two_bodies
 
 # From the pelvis up. A joint of the trunk hangs from the next lower one; others are listed with what they hang from.
 _TRUNK = ("hip_center", "spine_lower", "spine", "chest", "upperback", "shoulder_center", "neck", "upperneck")

@@ -88,7 +88,8 @@ def joint_names(
     """
     if not ends and VOCABULARY.issuperset(raw):
         return _unique(raw)
-    from kerneton.files.readers._people import both_hands, lettered_hand, two_bodies, without_prefix
+    from kerneton.files.readers._hands import both_hands, lettered_hand
+    from kerneton.files.readers._people import two_bodies, without_prefix
 
     if (bodies := two_bodies(raw, known=not paired)) is not None:
         return [f"{joint}_{n}" for n, body in enumerate(bodies, 1) for joint in joint_names(body, ends=ends)]
