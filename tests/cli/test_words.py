@@ -31,7 +31,10 @@ def folders(tmp_path_factory):
     made = list(kerneton.make_actions(["bow", "wave"], n_subjects=3, n_takes=1))
     rare = made[0].replace(label="rare", name="rare")
     root = tmp_path_factory.mktemp("words")
-    return put(root / "rare", [*made, rare]), put(root / "nobody", made, subjects=False)
+    kerneton.write(root / "clip.npz", [made[0]])
+    make_recognizer("paper", kernel="sck").fit(made, [s.label for s in made]).save(root / "model.kern")
+    some = put(root / "rare", [*made, rare]), put(root / "nobody", made, subjects=False)
+    return *some, root / "model.kern", root / "clip.npz"
 
 
 @pytest.mark.filterwarnings("default")
@@ -55,13 +58,19 @@ def folders(tmp_path_factory):
         (["fit", "RARE", "--preset", "none"], "--preset must be one of"),
         (["demo", "--takes", "0"], "--takes must be a positive whole number"),
         (["bench", "--only", "nothing"], "--only must be one of"),
+        (["show", "RARE", "--poses", "0"], "error: --poses must be a positive whole number"),
+        (
+            ["explain", "MODEL", "CLIP", "--label", "bow", "--versus", "bow"],
+            ": --versus must be another label",
+        ),
+        (["spot", "MODEL", "CLIP"], "in long recordings: use kerneton fit --spot"),
     ],
 )
 def test_errors_name_options_and_no_arguments(folders, argv, said, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(ENVIRONMENT, raising=False)
-    rare, nobody = map(str, folders)
-    assert main([{"RARE": rare, "NOBODY": nobody}.get(word, word) for word in argv]) == 1
+    names = ("RARE", "NOBODY", "MODEL", "CLIP")
+    assert main([dict(zip(names, map(str, folders), strict=True)).get(word, word) for word in argv]) == 1
     error = capsys.readouterr().err.splitlines()[-1]
     assert said in error
     assert not re.search(r"\w=|n_[a-z]+|\bNone\b|True", error)
@@ -75,7 +84,7 @@ def test_joints_with_names_of_their_own_are_said_in_words(tmp_path, capsys):
 
 
 def test_people_who_are_not_known_are_not_held_out(folders):
-    rare, nobody = (summarize(kerneton.load_folder(folder)) for folder in folders)
+    rare, nobody = (summarize(kerneton.load_folder(folder)) for folder in folders[:2])
     assert (held_out(rare), held_out(nobody)) == ("subjects", "recordings")
 
 

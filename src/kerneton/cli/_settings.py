@@ -58,6 +58,8 @@ def in_options(message: str, options: Collection[str]) -> str:
 
     >>> in_options("view='free' goes with preset=; n_jobs must not be 0, order=7", ["view", "preset", "jobs"])
     '--view free goes with --preset; --jobs must not be 0, order=7'
+    >>> in_options("--poses must be positive", ["poses"])
+    '--poses must be positive'
     """
 
     def told(found: re.Match[str]) -> str:
@@ -65,7 +67,10 @@ def in_options(message: str, options: Collection[str]) -> str:
             return found[0]
         return f"--{found['name'].replace('_', '-')} {found['text'] or found['word'] or ''}".rstrip()
 
-    return re.sub(r"\b(n_)?(?P<name>[a-z_]+)(=('(?P<text>[^']*)'|(?P<word>\w*))|(?= must ))", told, message)
+    message = message.replace("use fit_spotting", "use kerneton fit --spot")
+    return re.sub(
+        r"(?<![\w-])(n_)?(?P<name>[a-z_]+)(=('(?P<text>[^']*)'|(?P<word>\w*))|(?= must ))", told, message
+    )
 
 
 def column_names(text: str | None) -> list[str] | dict[str, str] | None:

@@ -174,7 +174,7 @@ def _direction(svm: Any, label: str, versus: str | None) -> tuple[np.ndarray, fl
         if name not in known:
             raise ParameterError(f"the model has no label {name!r}; its labels are {', '.join(known)}")
     if versus == label:
-        raise ParameterError(f"{label!r} cannot be compared with itself: choose another label for versus")
+        raise ParameterError(f"{label!r} cannot be compared with itself: versus must be another label")
     row = known.index(label)
     # Columns are classes in decision values: the weights of each class are what gives its column.
     coef = per_class(np.asarray(svm.coef_, dtype=np.float64).T).T

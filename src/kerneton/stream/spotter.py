@@ -107,8 +107,7 @@ def spotter_of(recognizer: Any) -> Spotter:
     found = getattr(recognizer, "spotter_", None)
     if found is None:
         raise ParameterError(
-            "this recogniser was not trained to find actions in long recordings: "
-            "use fit_spotting, or kerneton fit --spot"
+            "this recogniser was not trained to find actions in long recordings: use fit_spotting"
         )
     return found
 
