@@ -84,7 +84,7 @@ def test_nothing_is_spent_on_depth_in_2d(preset):
             assert models[1].branches_[name].kernel_.n_axes_ == 3
             assert branch.kernel_.block_sizes_.sum() < models[1].branches_[name].kernel_.block_sizes_.sum()
     if preset is None:
-        assert list(models[0].variant_scores_) == ["free"]  # there is one way to look at a picture
+        assert list(models[0].variant_scores_) == ["not turned"]  # there is one way to look at a picture
         assert "travel" in models[0].branches_
         assert "travel" not in models[1].branches_
 
@@ -145,6 +145,15 @@ def test_what_is_tried_on_two_persons():
     assert set(search.required_gain) == {name for name in search.variants if name.startswith("fixed")}
     _, search = suited(standard_cues(), _search(None, "free", False), SkeletonKind(30, bodies=2))
     assert list(search.variants) == ["free"]
+    hand = SkeletonKind(21, turns=False)
+    _, search = suited(standard_cues(), _search(None, "auto", "auto"), hand)
+    assert search.variants == {
+        "not turned": {"kernel__mirror": False},
+        "not turned, mirrored": {"kernel__mirror": True},
+    }
+    assert (
+        suited(standard_cues(), search, hand)[1].variants == search.variants
+    )  # as a chosen variant comes again
     assert variants("fixed", "bodies") == {"fixed, either order": {"kernel__mirror": "bodies"}}
 
 

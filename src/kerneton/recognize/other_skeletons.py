@@ -63,12 +63,12 @@ def _anywhere(branch: Branch, kind: SkeletonKind) -> Branch:
 
 
 def _unturned(tried: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Variants without the view, once each."""
+    """Variants without the view, once each, and named so."""
     out: dict[str, dict[str, Any]] = {}
     for name, overrides in tried.items():
         rest = {key: value for key, value in overrides.items() if key != "preprocess__facing"}
         if rest not in out.values():
-            out[name] = rest
+            out["".join(["not turned", *name.partition(", ")[1:]])] = rest
     return out
 
 

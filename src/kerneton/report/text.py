@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _VARIANTS = {
     "free": "every body is turned to the front",
     "fixed": "bodies stay as the camera saw them",
+    "not turned": "these recordings show no front and are looked at as they were recorded",
     "mirrored": "an action and its mirror image are the same",
     "either order": "it does not matter who of two is the first",
 }

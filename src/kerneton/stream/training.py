@@ -151,7 +151,8 @@ def _narrowed(recognizer: Any, takes: Sequence[Take], classes: tuple[str, ...]) 
     tried = dict(copy.search.variants or {}) if copy.search is not None else {}
     if len(tried) < 2 or len(classes) < 2 or len({a.subject for a in actions}) < 2:
         return copy
-    best = clone(recognizer).set_params(calibrate=False).fit(actions, labels).variant_
+    fitted = clone(recognizer).set_params(calibrate=False).fit(actions, labels)
+    best, tried = fitted.variant_, fitted.search_.variants  # those that suit the skeleton
     if best in tried:
         copy.search.set_params(variants={best: tried[best]})
     return copy
