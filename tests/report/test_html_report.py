@@ -156,6 +156,16 @@ def with_names(report, data, names):
 # what it says
 
 
+def test_the_note_on_views_is_whole(report, data):
+    names = ["free", "free, mirrored", "free, either order", "fixed"]
+    splits = [
+        dataclasses.replace(s, variant="free", variant_scores=dict.fromkeys(names, 0.9))
+        for s in report.splits
+    ]
+    shown = render(dataclasses.replace(report, splits=tuple(splits)), data)
+    assert "either order: it does not matter who of two is the first." in shown
+
+
 def test_every_part_is_there(page, report):
     reader = Reader(page)
     sections = [a["id"] for a in reader.having("section")]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import escape
+
 from kerneton.data.sequence import SkeletonDataset
 from kerneton.data.validation import many
 from kerneton.report.page import _charts
@@ -62,7 +64,7 @@ def making_facts(report: Report) -> dict[str, Any]:
     return {
         "making": making,
         "variants": variant_rows(report),
-        "variant_note": variant_note(report),
+        "variant_note": escape(variant_note(report)),  # whole, however long
         "versions": [[name, Cell(value, kind="code")] for name, value in report.versions.items()],
         "parameters": [
             [Cell(name, kind="code"), Cell(value if isinstance(value, str) else repr(value), kind="code")]
