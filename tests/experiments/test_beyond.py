@@ -250,6 +250,6 @@ def test_command(data, done, monkeypatch, capsys, tmp_path):
     assert list(result["beyond"]) == ["utkinect"]
     for row in ("default", "tensor", "auto", "free"):
         assert result["beyond"]["utkinect"][row] == done[0]["beyond"]["utkinect"][row]
-    assert capsys.readouterr().out == f"{to_markdown(result)}\n"
+    assert capsys.readouterr().out == f"{to_markdown(result)}\nwrote {tmp_path / 'r.json'}\n"
     assert main(["reproduce", "tables", "--only", "utkinect"]) != 0
     assert "--only goes with beyond" in capsys.readouterr().err

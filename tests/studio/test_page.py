@@ -207,6 +207,7 @@ def test_two_tabs_show_the_same(context, server, folder):
     two.locator(".card .chip", has_text="greet").wait_for()
     two.get_by_role("button", name="Undo").click()
     one.locator(".card .chip", has_text="greet").wait_for(state="detached")
+    one.get_by_role("option", name="s01_wave_t1, wave").wait_for()
     assert (folder / "wave" / "s1" / "s01_wave_t1.npz").exists()
 
 

@@ -226,7 +226,7 @@ def positive(text: str) -> float:
 
 def unit(text: str) -> str:
     """The ``type`` of an option for a unit of length, by its symbol or a word."""
-    from kerneton.data.units import unit_named
+    from kerneton.data.stated import unit_named
 
     if (found := unit_named(text)) is None:
         raise argparse.ArgumentTypeError(

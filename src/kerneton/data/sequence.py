@@ -218,12 +218,8 @@ class Conventions:
     up: str | None = None
     mirrored: bool | None = None  # left-handed axes, or left and right exchanged
     height: float | None = None  # from the feet to the head, in the data's own unit
-    picture: str = dataclasses.field(
-        default="", repr=False
-    )  # what coordinates of a picture count, such as pixels
-    stated: tuple[str, ...] = dataclasses.field(
-        default=(), repr=False
-    )  # which of unit and up a file states, if this is how its reader took it
+    picture: str = dataclasses.field(default="", repr=False)  # what coordinates of a picture count
+    stated: tuple[str, ...] = dataclasses.field(default=(), repr=False)  # which of unit and up a file states
 
 
 @dataclass(frozen=True)

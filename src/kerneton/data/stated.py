@@ -9,6 +9,8 @@ from dataclasses import replace
 from kerneton.data.sequence import Conventions, Conversion, SkeletonSequence
 from kerneton.data.units import UNITS, check_convention, converted, find_conventions
 
+_WORDS = {"metre": "m", "centimetre": "cm", "millimetre": "mm", "inch": "in", "foot": "ft", "feet": "ft"}
+
 
 def restate(
     recordings: Sequence[SkeletonSequence],
@@ -104,3 +106,13 @@ class Recordings(list[SkeletonSequence]):
     def __init__(self, recordings: Sequence[SkeletonSequence], taken: Conventions) -> None:
         super().__init__(recordings)
         self.taken = taken
+
+
+def unit_named(word: str) -> str | None:
+    """The unit of length that a word means; None if it is none.
+
+    >>> unit_named("Feet"), unit_named("mm"), unit_named("mile")
+    ('ft', 'mm', None)
+    """
+    word = word.strip().lower().replace("meter", "metre").replace("inches", "inch")
+    return word if word in UNITS else _WORDS.get(word.removesuffix("s"))

@@ -20,7 +20,6 @@ from kerneton.data.sequence import Conventions, Conversion, SkeletonSequence
 from kerneton.exceptions import ParameterError
 
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
-_WORDS = {"metre": "m", "centimetre": "cm", "millimetre": "mm", "inch": "in", "foot": "ft", "feet": "ft"}
 AXES = ("y", "z", "x", "-y", "-z", "-x")
 # Metres from the feet (or hips) to the head or shoulders: of a person, of one whose inches or feet are recognised, least in cm.
 _TALL = (0.4, 2.6), (1.2, 2.1), 0.82
@@ -113,19 +112,13 @@ def check_convention(unit: str | None, up: str | None) -> str | None:
     """The unit as it is written here; unknown units and axes are refused."""
     if up is not None and up not in AXES:
         raise ParameterError(f"the axis that points up must be one of {', '.join(AXES)}, got {up!r}")
-    if unit is not None and (name := unit_named(unit)) is None:
+    if unit is None:
+        return None
+    from kerneton.data.stated import unit_named
+
+    if (name := unit_named(unit)) is None:
         raise ParameterError(f"unit must be one of {', '.join(UNITS)}, or a word such as feet, got {unit!r}")
-    return None if unit is None else name
-
-
-def unit_named(word: str) -> str | None:
-    """The unit of length that a word means; None if it is none.
-
-    >>> unit_named("Feet"), unit_named("mm"), unit_named("mile")
-    ('ft', 'mm', None)
-    """
-    word = word.strip().lower().replace("meter", "metre").replace("inches", "inch")
-    return word if word in UNITS else _WORDS.get(word.removesuffix("s"))
+    return name
 
 
 def turn_up(points: np.ndarray, up: str) -> np.ndarray:

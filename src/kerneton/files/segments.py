@@ -11,7 +11,7 @@ import itertools
 import os
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -36,7 +36,7 @@ class Interval:
     seconds: bool = False
     recording: str = ""
     where: str = ""  # for errors: "line 3"
-    rows: int = 0  # of a table with a row per frame that does not number them
+    rows: int = field(default=0, repr=False)  # of a table with a row per frame that does not number them
 
 
 def tagged_frames(frames: Mapping[tuple[str, str], Iterable[int]]) -> Iterator[Interval]:

@@ -65,8 +65,7 @@ class Summary:
         ]
         if self.joints:
             lines.insert(3, f"  names     {', '.join(self.joints)}")
-        if self.axes:
-            lines.append(f"  axes      {self.axes}")
+        lines += [f"  axes      {self.axes}"] * bool(self.axes)
         lines += [f"  note      {note}" for note in self.notes]
         if self.labels:
             lines.append(f"  labels    {_counts(self.labels)}")

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from kerneton.data.sequence import Conventions, SkeletonSequence
-from kerneton.data.stated import Recordings
-from kerneton.data.units import UNITS, axis_of, trunks_of, turn_up, unit_named
+from kerneton.data.stated import Recordings, unit_named
+from kerneton.data.units import UNITS, axis_of, trunks_of, turn_up
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._names import joint_names, layout_of_names
 from kerneton.files.readers._text import shorten
