@@ -48,6 +48,7 @@ from kerneton.kernels.compiled.simd import (
     store,
     where,
 )
+from kerneton.kernels.compiled.subnormals import flush, restore
 from kerneton.kernels.compiled.transpose import gather, scatter
 from kerneton.machine.compiled.cache import cached_jit, source_number
 
@@ -194,6 +195,7 @@ def powered(A, n, power, poles, doubles, own, starts):
     if not usual:
         shift, poison = tame(A, n_packed, total, least)
         total = sum_of_squares(A, n_packed)
+    state = flush()
     tridiagonalize(A, n, d, e, p, q, inverse)
     unit_reflections(A, inverse, n, V, cross)
     if poles is not None:  # decided when compiled
@@ -204,11 +206,13 @@ def powered(A, n, power, poles, doubles, own, starts):
     else:
         sweeps = diagonalize(d, e, n, sqrt(total) * EPS, rotations, starts, len(starts))
         if sweeps < 0:
+            restore(state)
             return False
         _start(d, n, 0.5 * power, G, rows, blocks)
         rotate(G, n, rows, blocks, rotations, starts, sweeps)
         reflect(G, n, rows, blocks, V, cross)
         _multiply(G, rows, blocks, F)
+    restore(state)
     if not usual:
         factor = like(
             F, exp2(shift * (0.5 * power))
