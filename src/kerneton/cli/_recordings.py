@@ -134,7 +134,7 @@ def telling_names(files: Sequence[Path], names: Sequence[str]) -> list[str]:
 
 def _file_options(args: argparse.Namespace) -> dict[str, Any]:
     """How each file is read, without unit and axes, which all files decide together."""
-    from kerneton.files.readers._names import named_layout
+    from kerneton.files.readers import named_layout
 
     options = {name: v for name, v in reading_options(args).items() if name not in ("unit", "up", "flip")}
     return options | {"layout": named_layout(options["layout"])}

@@ -91,7 +91,7 @@ def in_new_files(
 def _mapped(recordings: list[SkeletonSequence], args: argparse.Namespace) -> list[SkeletonSequence]:
     """The recordings mapped to one layout; with ``--skip-broken``, those that lack some of its joints are left out."""
     from kerneton.data.mapping import map_layout
-    from kerneton.files.readers._names import named_layout
+    from kerneton.files.readers import named_layout
 
     layout = named_layout(args.map)
     assert layout is not None  # --map was given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 
@@ -61,6 +62,30 @@ def loose_joints(layout: Layout) -> list[int]:
     """
     tied = {joint for bone in layout.bones for joint in bone}
     return [joint for body in layout.bodies if len(body) > 1 for joint in body if joint not in tied]
+
+
+@functools.lru_cache(maxsize=64)
+def facing_lines(layout: Layout) -> list[tuple[int, int]]:
+    """The pairs (left, right) that show where a body faces: hips and shoulders, or else all joints with sides.
+
+    >>> facing_lines(FLORENCE_15), facing_lines(HAND_21)
+    ([(9, 12), (3, 6)], [])
+    """
+    known = set(layout.joints)
+    parts = [part for part in ("hip", "shoulder") if {f"left_{part}", f"right_{part}"} <= known]
+    if parts:
+        return [(layout.index(f"left_{part}"), layout.index(f"right_{part}")) for part in parts]
+    return [(left, int(layout.mirror[left])) for left, side in enumerate(layout.sides) if side < 0]
+
+
+@functools.lru_cache(maxsize=64)
+def can_turn(layout: Layout) -> bool:
+    """Whether recordings of this layout can be turned to face the camera: one body with sides, or two bodies.
+
+    >>> can_turn(COCO_17), can_turn(HAND_21)
+    (True, False)
+    """
+    return len(layout.bodies) == len(layout.roots) == 2 or bool(facing_lines(layout))
 
 
 # The paper prints its DCK joint sets as numbers in the order of Florence3D and describes D and E in words that
@@ -250,6 +275,8 @@ LAYOUTS = {
         *(OPENNI_15, JHMDB_15, HAND_21, HAND_20),
     )
 }
+BY_JOINTS = {layout.joints: layout for layout in LAYOUTS.values()}
+VOCABULARY = {joint for joints in BY_JOINTS for joint in joints}
 
 # Joints that show unit and axes of a body (`kerneton.data.units`).
 HIGH = ("head", "nose", "neck", "left_shoulder", "right_shoulder", "left_fhd", "right_fhd", "c7")

@@ -11,7 +11,7 @@ from typing import Any
 from kerneton.data.sequence import Conventions, SkeletonSequence
 from kerneton.data.units import find_conventions, to_convention
 from kerneton.exceptions import KernetonError
-from kerneton.files.readers import format_facts, read
+from kerneton.files.readers import detect_format, read, reader, stated
 from kerneton.studio.recording_info import RecordingInfo, info_of
 
 _KEPT_OPEN = 8  # files whose joints stay in memory
@@ -51,8 +51,8 @@ class Files:
         for some in by_ending.values():
             for path in some[:: max(1, len(some) // _SAMPLE)]:
                 try:
-                    name, stated = format_facts(self.root / path)
-                    for sequence in [] if stated else read(self.root / path)[:_SAMPLE]:
+                    name, settled = _format_facts(self.root / path)
+                    for sequence in [] if settled else read(self.root / path)[:_SAMPLE]:
                         found[_kind(name, sequence)].append(sequence)
                 except (KernetonError, OSError):
                     continue
@@ -66,9 +66,9 @@ class Files:
 
     def read(self, path: Path) -> list[SkeletonSequence]:
         """The recordings of a file, in the convention."""
-        name, stated = format_facts(path)
+        name, settled = _format_facts(path)
         found = read(path)
-        if stated:
+        if settled:
             return found
         return [to_convention([s], kept=self._axes.get(_kind(name, s)))[0][0] for s in found]
 
@@ -107,6 +107,12 @@ class Files:
         """A file was moved: its content is the same."""
         if before in self._info:
             self._info[after] = self._info.pop(before)
+
+
+def _format_facts(path: Path) -> tuple[str, Conventions | None]:
+    """The name of the format of a file, and the unit and axis that such files state, if they state them."""
+    name = detect_format(path)
+    return name or "", None if name is None else stated(reader(name))
 
 
 def _kind(name: str, sequence: SkeletonSequence) -> tuple[str, Any]:

@@ -35,7 +35,6 @@ from kerneton.data.layouts import Layout
 from kerneton.data.sequence import Conventions, SkeletonSequence
 from kerneton.data.units import to_convention
 from kerneton.exceptions import FormatError, KernetonError, ParameterError
-from kerneton.files.readers._names import Renaming, named_layout
 from kerneton.files.readers._text import decode, is_folder, read_head
 
 
@@ -113,13 +112,8 @@ def detect_format(path: str | os.PathLike[str]) -> str | None:
     return next(maybe, None)
 
 
-def format_facts(path: Path) -> tuple[str, Conventions | None]:
-    """The name of the format of a file, and the unit and axis that such files state, if they state them."""
-    name = detect_format(path)
-    return name or "", None if name is None else _stated(reader(name))
-
-
-def _stated(module: ModuleType) -> Conventions | None:
+def stated(module: ModuleType) -> Conventions | None:
+    """The unit and axis that files of a format state, if they state them."""
     states = getattr(module, "STATES", {})
     return Conventions(**states, stated=tuple(states)) if states else None
 
@@ -180,8 +174,17 @@ def read(
     return restate(sequences, taken, **said, find=False)[0]
 
 
+def named_layout(layout: Layout | str | None) -> Layout | None:
+    """A layout, given as one or by name; see `kerneton.files.readers._names.named_layout`."""
+    if not isinstance(layout, str):
+        return layout
+    from kerneton.files.readers import _names
+
+    return _names.named_layout(layout)
+
+
 def _read(
-    path: Path, *, layout: Any = None, fps: Any = None, columns: Any = None, rename: Any = None
+    path: Path, layout: Any = None, fps: Any = None, columns: Any = None, rename: Any = None, met: Any = None
 ) -> tuple[tuple[str, Conventions | None], list[SkeletonSequence]]:
     """The format of a file, what its reader took for unit and axis, and its recordings, as `read` reads them."""
     if fps is not None and not 0 < float(fps) < 1e6:
@@ -202,11 +205,11 @@ def _read(
         raise ParameterError(f"{path}: column names are only for tables, but this is {name}")
     given = {"layout": layout, "columns": columns}
     sequences = module.read(path, **{key: given[key] for key in takes})
-    taken = getattr(sequences, "taken", None) or _stated(module)
+    taken = getattr(sequences, "taken", None) or stated(module)
     if rename:
         from kerneton.files.readers._renaming import rename_joints
 
-        sequences = [rename_joints(s, rename) for s in sequences]
+        sequences = [rename_joints(s, rename, met) for s in sequences]
     if layout is not None and ("layout" not in takes or rename):
         from kerneton.data.mapping import lay_out
 
@@ -264,23 +267,18 @@ def read_all_here(paths: Sequence[Path], options: Mapping[str, Any]) -> Iterable
 
 def read_content(path: Path, options: Mapping[str, Any]) -> Content:
     """Read one file among others; what cannot be used is told and not raised."""
-    names, content = Renaming(options.get("rename") or {}), Content([])
+    content, met = Content([]), set[str]()
     try:
-        content = Content(*_read_entry(path, {**options, "rename": names}))
+        if options.get("columns") is not None and detect_format(path) != "csv_table":
+            options = {**options, "columns": None}  # these are for the tables, not for the files beside them
+        content = Content(*_read(path, **options, met=met)[::-1])
         if segment_file_of(path) is not None or path.with_name(FOLDER_TABLE).is_file():
             from kerneton.files.segments import beside_segments
 
             content = content._replace(recordings=beside_segments(content.recordings, path))
     except KernetonError as error:
         content = content._replace(error=error)
-    return content._replace(met=frozenset(names.met))
-
-
-def _read_entry(path: Path, options: Mapping[str, Any]) -> Any:
-    """As `_read`, recordings first: columns are for the tables, not for the files beside them."""
-    if options.get("columns") is not None and detect_format(path) != "csv_table":
-        options = {**options, "columns": None}
-    return _read(path, **options)[::-1]
+    return content._replace(met=frozenset(met))
 
 
 def segment_file_of(path: Path) -> Path | None:

@@ -20,7 +20,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from kerneton.data.layouts import LAYOUTS, Layout
+from kerneton.data.layouts import BY_JOINTS, LAYOUTS, VOCABULARY, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
 
@@ -70,7 +70,6 @@ _LETTERED = {  # Plug-in Gait markers and ASF bones, which are known with one le
 _NAMED_AFTER = {"wrist": "elbow", "ankle": "knee"}
 _OF_THE = re.compile(r"(\w+?)[ _]of[ _]the[ _](.+)", re.IGNORECASE)  # tip of the left hand
 _OURS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-VOCABULARY = {joint for layout in LAYOUTS.values() for joint in layout.joints}
 
 
 def joint_names(
@@ -218,7 +217,7 @@ def _unique(names: Iterable[str]) -> list[str]:
     return list(unique)
 
 
-def named_layout(layout: Layout | str | None) -> Layout | None:
+def named_layout(layout: str) -> Layout:
     """A layout by its name, two of them with + between for two bodies, or by its joints with commas between them.
 
     >>> named_layout("florence15").name, named_layout("Head,LeftHand,RightHand").joints
@@ -226,8 +225,6 @@ def named_layout(layout: Layout | str | None) -> Layout | None:
     >>> named_layout("openni15+openni15").roots
     (2, 17)
     """
-    if not isinstance(layout, str):
-        return layout
     if layout in LAYOUTS:
         return LAYOUTS[layout]
     parts = layout.split("+")
@@ -253,22 +250,13 @@ def layout_of_names(name: str, joints: Sequence[str], written: Sequence[str] = (
     >>> layout_of_names("table", ["head", "neck", "clip"]).bones
     ((1, 0),)
     """
-    for layout in LAYOUTS.values():
-        if layout.joints == tuple(joints):
-            return layout
+    if (known := BY_JOINTS.get(tuple(joints))) is not None:
+        return known
     from kerneton.files.readers._bones import other_layout
 
     layout = other_layout(name, joints)
     layout.written.update(zip(joints, written, strict=False))
     return layout
-
-
-class Renaming(dict[str, str]):
-    """New names of joints by old ones, which remembers the old ones that were met."""
-
-    def __init__(self, names: Mapping[str, str]) -> None:
-        super().__init__(names)
-        self.met: set[str] = set()
 
 
 def unique_names(sequences: Sequence[SkeletonSequence]) -> list[str]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
-from kerneton.data.layouts import Layout
+from kerneton.data.layouts import VOCABULARY, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError
-from kerneton.files.readers._names import VOCABULARY, Renaming, joint_names, layout_of_names
+from kerneton.files.readers._names import joint_names, layout_of_names
 
 
-def rename_joints(sequence: SkeletonSequence, names: Mapping[str, str]) -> SkeletonSequence:
-    """A recording with some joints renamed; names that it does not have are passed over.
+def rename_joints(
+    sequence: SkeletonSequence, names: Mapping[str, str], met: set[str] | None = None
+) -> SkeletonSequence:
+    """A recording with some joints renamed; names that it does not have are passed over, others are added to ``met``.
 
     Old and new names may be those of the file or of Kerneton.
 
@@ -35,8 +37,8 @@ def rename_joints(sequence: SkeletonSequence, names: Mapping[str, str]) -> Skele
             joints[i] = new
             if new not in VOCABULARY:  # as if the file had written it
                 joints[i] = joint_names(joints)[i]
-        if found and isinstance(names, Renaming):
-            names.met.add(old)
+        if found and met is not None:
+            met.add(old)
     if joints == list(was.joints):
         return sequence
     if len(set(joints)) < len(joints):

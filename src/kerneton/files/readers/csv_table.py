@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.layouts import Layout
+from kerneton.data.layouts import BY_JOINTS, VOCABULARY, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._csv_header import (
@@ -34,7 +34,6 @@ from kerneton.files.readers._csv_header import (
     rename,
     seconds,
 )
-from kerneton.files.readers._names import VOCABULARY, joint_names, layout_of_names
 from kerneton.files.readers._text import (
     LARGEST,
     MAX_BYTES,
@@ -240,7 +239,9 @@ def _sequence(
         from kerneton.files.readers._people import say
 
         say("17 joints without names: --layout coco17 if these are COCO keypoints")
-    if named and not numbered:
+    if named and not numbered and (known := BY_JOINTS.get(tuple(raw))) is None:
+        from kerneton.files.readers._names import joint_names, layout_of_names
+
         known = layout_of_names("table", joint_names(raw, paired=order is not None), raw)
     if known is not None and len(known.joints) != len(raw):
         known_for = f"layout {known.name!r}, which has {len(known.joints)}"
