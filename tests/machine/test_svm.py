@@ -9,8 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.experiments.bench.linear_svm import fold_decisions
-from kerneton.machine import solver
-from kerneton.machine import spaces as _svm_spaces
+from kerneton.machine import gram_space, primal_space, solver
 from kerneton.machine.arrays import gram
 from kerneton.machine.folds import class_weights, one_vs_rest
 from kerneton.machine.scaling import CenterNormalize
@@ -172,9 +171,9 @@ def test_conjugate_gradients_equal_direct(monkeypatch, loss, space):
 
     direct = solve()
     monkeypatch.setattr(solver, "load", lambda module: None)
-    monkeypatch.setattr(_svm_spaces, "DIRECT_GRAM", 0)
-    monkeypatch.setattr(_svm_spaces, "DIRECT_PRIMAL", 0)
-    monkeypatch.setattr(_svm_spaces, "CHUNK_BYTES", 2000)
+    monkeypatch.setattr(gram_space, "DIRECT_GRAM", 0)
+    monkeypatch.setattr(primal_space, "DIRECT_PRIMAL", 0)
+    monkeypatch.setattr(primal_space, "CHUNK_BYTES", 2000)
     iterated = solve()
     assert iterated.converged.all()
     assert_allclose(iterated.decision, direct.decision, atol=1e-5)
@@ -186,11 +185,11 @@ def test_systems_of_the_bound_examples_equal_those_of_the_free(monkeypatch):
     X, y = problem(60, 200, 6)
     K, Y, Cs = gram(CenterNormalize().fit_transform(X)) + 1, one_vs_rest(y, 6), [0.03, 0.1, 0.3]
     calls = []
-    solve_bound = _svm_spaces._solve_bound
-    monkeypatch.setattr(_svm_spaces, "_solve_bound", lambda *a: calls.append(a) or solve_bound(*a))
+    solve_bound = gram_space._solve_bound
+    monkeypatch.setattr(gram_space, "_solve_bound", lambda *a: calls.append(a) or solve_bound(*a))
     fast = solve_gram(K, Y, Cs)
     assert calls
-    monkeypatch.setattr(_svm_spaces.GramSpace, "_few_bound", lambda *a: False)
+    monkeypatch.setattr(gram_space.GramSpace, "_few_bound", lambda *a: False)
     assert_allclose(fast.coef, solve_gram(K, Y, Cs).coef, atol=1e-12)
 
 
@@ -223,7 +222,7 @@ def test_features_that_say_nothing(loss, shape):
 def test_singular_systems_are_solved_by_least_squares():
     A = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, -1e-30]])
     b = np.array([[2.0], [2.0], [0.0]])
-    assert_allclose(_svm_spaces.solve_positive(A.copy(), b.copy()), [[1.0], [1.0], [0.0]], atol=1e-12)
+    assert_allclose(gram_space.solve_positive(A.copy(), b.copy()), [[1.0], [1.0], [0.0]], atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])

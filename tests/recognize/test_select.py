@@ -23,8 +23,8 @@ from kerneton import (
     make_actions,
 )
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine.arrays import penalised_gram
 from kerneton.machine.folds import subject_folds
+from kerneton.machine.gram_space import penalised_gram
 from kerneton.recognize.encoder import Encoder, LocalTrials, fold_grams
 from kerneton.recognize.search import with_parameters
 

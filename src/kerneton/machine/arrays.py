@@ -1,16 +1,21 @@
-"""Arrays of NumPy or torch, and inner products between feature vectors."""
+"""Arrays of NumPy or torch, inner products between feature vectors, and factorisations.
+
+Factorisations are those of the LAPACK that SciPy brings, without the interpreter's lock: SciPy's own functions hold it while they run,
+so that threads which factorise would wait for each other. These call the same routines and give the same bits. Their
+arrays are float64 in LAPACK's order: columns, as in the transpose of a C array; the lower triangle of symmetric ones is read.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cython_blas, cython_lapack
 
 from kerneton.exceptions import DataError
-from kerneton.machine import lapack
 from kerneton.machine.compiled import load
 from kerneton.machine.threads import in_threads, one_blas_thread
 
@@ -183,66 +188,86 @@ def weighted_sums(weights: np.ndarray, blocks: np.ndarray, n_threads: int = 1) -
     return out.reshape(len(weights), *blocks.shape[1:])
 
 
-def penalised_gram(
-    K: np.ndarray, codes: np.ndarray, strength: float
-) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """Gram matrix (n, n) in which directions in which recordings of one class differ cost more, and the way back.
+def _routine(module: Any, name: str, n_arguments: int) -> Any:
+    """A routine of `scipy.linalg.cython_lapack`; ctypes gives up the lock while it runs. All arguments are pointers."""
+    api, capsule = ctypes.pythonapi, module.__pyx_capi__[name]
+    label = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    address = pointer(("PyCapsule_GetPointer", api))(capsule, label(capsule))
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(address)
 
-    With the scatter within classes ``S = Σ_i (x_i - μ_{y_i})(x_i - μ_{y_i})ᵀ`` of n recordings and ``t = tr S / n``, a
-    linear machine that pays ``wᵀ(I + strength S / t)w`` instead of ``wᵀw`` is an ordinary one with the inner products
-    ``xᵀ(I + strength S / t)⁻¹z``. From ``K`` alone, A taking away class means,
 
-        K' = c (K - K A P A K),   P = (A K A + t / strength I)⁻¹
+_potrf = _routine(cython_lapack, "dpotrf", 5)
+_potrs = _routine(cython_lapack, "dpotrs", 8)
+_posv = _routine(cython_lapack, "dposv", 8)
+_potri = _routine(cython_lapack, "dpotri", 5)
+_trsm = _routine(cython_blas, "dtrsm", 11)
+_LOWER = b"L"
 
-    c ≥ 1 makes the mean of the new diagonal that of the old one, so that C keeps its meaning: what is paid in all is
-    ``wᵀ(I + strength S / t)w / c``. Duals β (k, n) of the new problem
-    are ``c (β - β K A P A)`` in the old one, which the second answer gives: prediction costs nothing more.
 
-    >>> X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])  # the second feature is noise
-    >>> new, duals = penalised_gram(X @ X.T, np.array([0, 0, 1, 1]), 3.0)
-    >>> new.round(1)
-    array([[ 2. ,  1.7, -1.7, -2. ],
-           [ 1.7,  2. , -2. , -1.7],
-           [-1.7, -2. ,  2. ,  1.7],
-           [-2. , -1.7,  1.7,  2. ]])
-    >>> (duals(np.eye(4)) @ X @ X.T).round(1)[0].tolist()
-    [2.0, 1.7, -1.7, -2.0]
+def factorise(A: np.ndarray) -> bool:
+    """Cholesky's L with A = L Lᵀ in place of the lower triangle; False if A is not positive definite.
+
+    >>> A = np.array([[4.0, 2.0], [2.0, 5.0]], order="F")
+    >>> factorise(A), np.tril(A).tolist()
+    (True, [[2.0, 0.0], [1.0, 2.0]])
     """
-    n = len(K)
-    trace = float(np.trace(K))
-    order, starts, sizes = _classes(codes)
-    inside = _less_class_means(K, order, starts, sizes)  # A K
-    scatter = _less_class_means(inside.T, order, starts, sizes)  # A K A
-    size = float(np.trace(scatter)) / n
-    if strength == 0 or size <= 1e-12 * trace / n:  # or no class has two recordings that differ
-        return K, lambda beta: beta
-    scatter.reshape(-1)[:: n + 1] += size / strength
-    with one_blas_thread():
-        # These matrices are symmetric: their transposes are in LAPACK's order, and so is that of A K.
-        factor = scatter.T
-        lapack.factorise(factor)
-        half = lapack.divide_right(inside.T, factor)  # K A P½
-        new = K - half @ half.T  # K - K A P A K
-    scale = trace / float(np.trace(new))
-
-    def duals(beta: np.ndarray) -> np.ndarray:
-        with one_blas_thread():
-            solved = lapack.solve_factorised(factor, inside @ beta.T)
-        return scale * (beta - _less_class_means(solved, order, starts, sizes).T)
-
-    return scale * new, duals
+    n, info = _int(len(A)), ctypes.c_int()
+    _potrf(_LOWER, n, _at(A), n, ctypes.byref(info))
+    return info.value == 0
 
 
-def _classes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions sorted by class, where each class starts among them, and its size."""
-    order = np.argsort(codes, kind="stable")
-    _, starts, sizes = np.unique(codes[order], return_index=True, return_counts=True)
-    return order, starts, sizes
+def solve_factorised(L: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A⁻¹ b (n, k) from the factor of A.
+
+    >>> solve_factorised(np.array([[2.0, 0.0], [1.0, 2.0]], order="F"), np.array([[4.0], [2.0]])).ravel().tolist()
+    [1.0, 0.0]
+    """
+    x, n, info = np.array(b, dtype=np.float64, order="F"), _int(len(L)), ctypes.c_int()
+    _potrs(_LOWER, n, _int(b.shape[1]), _at(L), n, _at(x), n, ctypes.byref(info))
+    return x
 
 
-def _less_class_means(X: np.ndarray, order: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """A X: rows less the mean row of their class."""
-    means = np.add.reduceat(X.take(order, axis=0), starts, axis=0) / sizes[:, None]
-    of_row = np.empty(len(order), dtype=np.int64)
-    of_row[order] = np.repeat(np.arange(len(sizes)), sizes)
-    return X - means.take(of_row, axis=0)
+def solve(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """A⁻¹ b (n, k), A overwritten; None if A is not positive definite.
+
+    >>> solve(np.array([[4.0, 2.0], [2.0, 5.0]], order="F"), np.array([[4.0], [2.0]])).ravel().tolist()
+    [1.0, 0.0]
+    """
+    x, n, info = np.array(b, dtype=np.float64, order="F"), _int(len(A)), ctypes.c_int()
+    _posv(_LOWER, n, _int(b.shape[1]), _at(A), n, _at(x), n, ctypes.byref(info))
+    return x if info.value == 0 else None
+
+
+def invert_factorised(L: np.ndarray) -> None:
+    """The lower triangle of A⁻¹ in place of the factor of A.
+
+    >>> L = np.array([[2.0, 0.0], [1.0, 2.0]], order="F")
+    >>> invert_factorised(L)
+    >>> L.tolist()
+    [[0.3125, 0.0], [-0.125, 0.25]]
+    """
+    n, info = _int(len(L)), ctypes.c_int()
+    _potri(_LOWER, n, _at(L), n, ctypes.byref(info))
+
+
+def divide_right(b: np.ndarray, L: np.ndarray) -> np.ndarray:
+    """b L⁻ᵀ (k, n) for a lower triangular L.
+
+    >>> divide_right(np.array([[2.0, 4.0]]), np.array([[2.0, 0.0], [0.0, 4.0]], order="F")).tolist()
+    [[1.0, 1.0]]
+    """
+    x, (k, n) = np.array(b, dtype=np.float64, order="F"), map(_int, b.shape)
+    one = ctypes.byref(ctypes.c_double(1.0))
+    _trsm(b"R", _LOWER, b"T", b"N", k, n, one, _at(L), n, _at(x), k)
+    return x
+
+
+def _int(value: int) -> Any:
+    return ctypes.byref(ctypes.c_int(value))
+
+
+def _at(x: np.ndarray) -> int:
+    if x.dtype != np.float64 or not x.flags.f_contiguous:
+        raise TypeError(f"expected float64 in columns, got {x.dtype} of strides {x.strides}")
+    return x.ctypes.data

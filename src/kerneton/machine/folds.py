@@ -18,7 +18,8 @@ import numpy as np
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from kerneton.exceptions import DataError, HeldOutError
-from kerneton.machine.arrays import block_grams, filled, gram, index_like, penalised_gram, weighted_sums
+from kerneton.machine.arrays import block_grams, filled, gram, index_like, weighted_sums
+from kerneton.machine.gram_space import penalised_gram
 from kerneton.machine.scaling import center_normalize_gram, fold_weights
 from kerneton.machine.solver import one_vs_rest, per_class, solve_gram
 from kerneton.machine.svm import class_weights
@@ -167,7 +168,7 @@ def machines(
 
     ``codes`` are classes 0..k-1, all of them there; decision values of x are ``k_x · duals + intercept``, k_x its inner
     products with the n recordings of K. ``penalty`` is that of what differs within a class, see
-    `kerneton.machine.arrays.penalised_gram`; ``scaling`` is the square of the intercept's; options go to `solve_gram`.
+    `kerneton.machine.gram_space.penalised_gram`; ``scaling`` is the square of the intercept's; options go to `solve_gram`.
 
     >>> ((duals, intercept),) = machines(np.diag([1.0, 1.0]), np.array([0, 1]), [10.0])
     >>> np.round(duals, 2), bool(abs(intercept[0]) < 1e-12)

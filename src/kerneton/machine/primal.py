@@ -1,6 +1,6 @@
 """The linear machine beyond the reach of Gram matrices: truncated Newton over blocks of features that need not be in memory.
 
-The machine is that of `kerneton.machine.arrays.penalised_gram` and `kerneton.machine.solver.solve_gram`. In the features themselves, with S the scatter
+The machine is that of `kerneton.machine.gram_space.penalised_gram` and `kerneton.machine.solver.solve_gram`. In the features themselves, with S the scatter
 within classes of n recordings, ``t = tr S / n`` and ``α = penalty / t``, each class minimises
 
     ½/c wᵀ(I + α S)w + ½ v² + C Σ_i s_i max(0, 1 - y_i (w·x_i + ρ v))²,   c = Σ_i ‖x_i‖² / Σ_i x_iᵀ(I + α S)⁻¹x_i

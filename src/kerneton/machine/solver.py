@@ -24,7 +24,7 @@ import numpy as np
 from kerneton.data.validation import check_choice, check_positive
 from kerneton.machine.arrays import asarray_like, index_like, is_torch, namespace_of, to_numpy
 from kerneton.machine.compiled import load
-from kerneton.machine.spaces import DIRECT_GRAM, GramSpace, PrimalSpace
+from kerneton.machine.gram_space import DIRECT_GRAM, GramSpace
 from kerneton.machine.threads import one_blas_thread
 
 LOSSES = ("squared_hinge", "hinge")
@@ -89,6 +89,8 @@ def solve_primal(
     >>> solve_primal(X, np.array([[1.0, -1.0, 1.0]]), [0.5], intercept_scaling=0).coef.round(4).tolist()
     [[[0.4444, 0.0]]]
     """
+    from kerneton.machine.primal_space import PrimalSpace
+
     return _solve_path(PrimalSpace(X, intercept_scaling), Y, Cs, loss, weights, tol, max_iter)
 
 

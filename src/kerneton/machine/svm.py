@@ -20,9 +20,9 @@ from kerneton.machine.arrays import (
     combine,
     gram,
     is_torch,
-    penalised_gram,
     to_numpy,
 )
+from kerneton.machine.gram_space import penalised_gram
 from kerneton.machine.scaling import ready
 from kerneton.machine.solver import LOSSES, chosen_codes, one_vs_rest, solve_gram, solve_primal
 from kerneton.machine.threads import one_blas_thread

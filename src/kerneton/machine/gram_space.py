@@ -1,4 +1,4 @@
-"""Where the weights of a linear SVM live: combinations of the examples (a Gram matrix) or the features themselves.
+"""Weights of a linear SVM as combinations of the examples, known by their Gram matrix; `kerneton.machine.primal_space` has features.
 
 Both spaces answer the same five questions of `kerneton.machine.solver`: a start, the squared norms of the examples, decision
 values, inner products and the point a Newton step leads to. Arrays have one row a class.
@@ -6,18 +6,26 @@ values, inner products and the point a Newton step leads to. Arrays have one row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from kerneton.machine import lapack
-from kerneton.machine.arrays import filled, index_like, is_torch, namespace_of, to_numpy
+from kerneton.machine.arrays import (
+    divide_right,
+    factorise,
+    filled,
+    invert_factorised,
+    is_torch,
+    namespace_of,
+    solve,
+    solve_factorised,
+    to_numpy,
+)
+from kerneton.machine.threads import one_blas_thread
 
 DIRECT_GRAM = 3000  # free examples up to which a Cholesky factorisation is used, conjugate gradients above
-DIRECT_PRIMAL = 1000  # the same for features, where one matrix a class is kept
 EPS = 2.0**-52
-CHUNK_BYTES = 2**24  # float64 copies of float32 features are made this much at a time
 BATCH_ENTRIES = 2**27  # entries of one batch of systems on a device
 
 
@@ -137,92 +145,69 @@ def _solve_free_torch(K: Any, rhs: Any, D: Any, free: Any, n_free: np.ndarray) -
     return out
 
 
-class PrimalSpace:
-    """Weights on the features and the constant column: w of length d + 1, ``f = w · (x, scaling)``."""
+def penalised_gram(
+    K: np.ndarray, codes: np.ndarray, strength: float
+) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """Gram matrix (n, n) in which directions in which recordings of one class differ cost more, and the way back.
 
-    def __init__(self, X: Any, scaling: float) -> None:
-        self.X, self.scaling = X, scaling
-        self.drops_examples = False
-        self.like = X[:1].double() if is_torch(X) else X[:1].astype(np.float64)
-        self.inverse: Any = None
-        self.n_features = X.shape[1] + 1
-        self.products: dict[int, tuple[np.ndarray, Any]] = {}
+    With the scatter within classes ``S = Σ_i (x_i - μ_{y_i})(x_i - μ_{y_i})ᵀ`` of n recordings and ``t = tr S / n``, a
+    linear machine that pays ``wᵀ(I + strength S / t)w`` instead of ``wᵀw`` is an ordinary one with the inner products
+    ``xᵀ(I + strength S / t)⁻¹z``. From ``K`` alone, A taking away class means,
 
-    def chunks(self, index: np.ndarray | None = None) -> Iterator[tuple[slice, Any]]:
-        """Rows of the features in float64, a few at a time."""
-        n = len(self.X) if index is None else len(index)
-        size = max(1, CHUNK_BYTES // (8 * self.n_features))
-        for i in range(0, n, size):
-            part = slice(i, min(i + size, n))
-            block = self.X[part] if index is None else self.X[index_like(index[part], self.X)]
-            yield part, block.double() if is_torch(block) else block.astype(np.float64)
+        K' = c (K - K A P A K),   P = (A K A + t / strength I)⁻¹
 
-    def start(self, n_classes: int) -> Any:
-        return filled((n_classes, self.n_features), 0.0, like=self.like)
+    c ≥ 1 makes the mean of the new diagonal that of the old one, so that C keeps its meaning: what is paid in all is
+    ``wᵀ(I + strength S / t)w / c``. Duals β (k, n) of the new problem
+    are ``c (β - β K A P A)`` in the old one, which the second answer gives: prediction costs nothing more.
 
-    def squares(self) -> Any:
-        parts = [(Z * Z).sum(1) for _, Z in self.chunks()]
-        return namespace_of(self.like).concatenate(parts) + self.scaling**2
+    >>> X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])  # the second feature is noise
+    >>> new, duals = penalised_gram(X @ X.T, np.array([0, 0, 1, 1]), 3.0)
+    >>> new.round(1)
+    array([[ 2. ,  1.7, -1.7, -2. ],
+           [ 1.7,  2. , -2. , -1.7],
+           [-1.7, -2. ,  2. ,  1.7],
+           [-2. , -1.7,  1.7,  2. ]])
+    >>> (duals(np.eye(4)) @ X @ X.T).round(1)[0].tolist()
+    [2.0, 1.7, -1.7, -2.0]
+    """
+    n = len(K)
+    trace = float(np.trace(K))
+    order, starts, sizes = _classes(codes)
+    inside = _less_class_means(K, order, starts, sizes)  # A K
+    scatter = _less_class_means(inside.T, order, starts, sizes)  # A K A
+    size = float(np.trace(scatter)) / n
+    if strength == 0 or size <= 1e-12 * trace / n:  # or no class has two recordings that differ
+        return K, lambda beta: beta
+    scatter.reshape(-1)[:: n + 1] += size / strength
+    with one_blas_thread():
+        # These matrices are symmetric: their transposes are in LAPACK's order, and so is that of A K.
+        factor = scatter.T
+        factorise(factor)
+        half = divide_right(inside.T, factor)  # K A P½
+        new = K - half @ half.T  # K - K A P A K
+    scale = trace / float(np.trace(new))
 
-    def decision(self, coef: Any) -> Any:
-        f = filled((len(coef), len(self.X)), 0.0, like=coef)
-        w, b = coef[:, :-1], self.scaling * coef[:, -1:]
-        for part, Z in self.chunks():
-            f[:, part] = w @ Z.T + b
-        return f
+    def duals(beta: np.ndarray) -> np.ndarray:
+        with one_blas_thread():
+            solved = solve_factorised(factor, inside @ beta.T)
+        return scale * (beta - _less_class_means(solved, order, starts, sizes).T)
 
-    def combine(self, beta: Any) -> Any:
-        """Σ_i β_i z_i, the transpose of `decision`."""
-        out = filled((len(beta), self.n_features), 0.0, like=beta)
-        for part, Z in self.chunks():
-            out[:, :-1] += beta[:, part] @ Z
-        out[:, -1] = self.scaling * beta.sum(1)
-        return out
+    return scale * new, duals
 
-    def inner(self, p: Any, q: Any) -> Any:
-        return (p.coef * q.coef).sum(1)
 
-    def noise(self, p: Any) -> Any:
-        return EPS * namespace_of(p.f).amax(abs(p.f), 1)
+def _classes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions sorted by class, where each class starts among them, and its size."""
+    order = np.argsort(codes, kind="stable")
+    _, starts, sizes = np.unique(codes[order], return_index=True, return_counts=True)
+    return order, starts, sizes
 
-    def newton_point(self, rows: np.ndarray, c: Any, loss: Any, a: Any, free: Any) -> tuple[Any, bool]:
-        """``w - H⁻¹ g`` with ``H = I + Σ_F z zᵀ / D`` and ``g = w - Σ_i y_i a_i z_i``."""
-        xp = namespace_of(c)
-        gradient, D = c - self.combine(loss.y * a), loss.D
-        if self.n_features <= DIRECT_PRIMAL:
-            steps = [self._solve(int(r), gradient[i], D[i], free[i]) for i, r in enumerate(rows)]
-            return c - xp.stack(steps), True
-        pull = xp.where(free, 1.0 / D, xp.zeros_like(D))
 
-        def hessian(v: Any) -> Any:
-            return v + self.combine(pull * self.decision(v))
-
-        step = conjugate_gradients(hessian, gradient, xp.zeros_like(c), 1.0, 1e-2)
-        return c - step, False
-
-    def _solve(self, row: int, gradient: Any, D: Any, free: Any) -> Any:
-        """One class's step; Σ_F z zᵀ / inverse is kept and follows the changes of F from step to step and C to C."""
-        inverse = self.inverse[row]
-        now = to_numpy(free)
-        before, product = self.products.get(row, (~now, None))
-        changed = np.flatnonzero(now != before)
-        if product is None or len(changed) >= now.sum():
-            changed = np.flatnonzero(now)
-            product = filled((self.n_features, self.n_features), 0.0, like=gradient)
-        sign = index_like(np.where(now, 1, -1), gradient)
-        for part, Z in self.chunks(changed):
-            i = index_like(changed[part], gradient)
-            Z = self._with_constant(Z)
-            product += Z.T @ (Z * (sign[i] / inverse[i])[:, None])
-        self.products[row] = now, product
-        stiffness = float(D[0] / inverse[0])
-        H = product / stiffness
-        H.reshape(-1)[:: len(H) + 1] += 1.0
-        return solve_positive(H, gradient[:, None])[:, 0]
-
-    def _with_constant(self, Z: Any) -> Any:
-        xp = namespace_of(Z)
-        return xp.concatenate([Z, xp.full_like(Z[:, :1], self.scaling)], 1)
+def _less_class_means(X: np.ndarray, order: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """A X: rows less the mean row of their class."""
+    means = np.add.reduceat(X.take(order, axis=0), starts, axis=0) / sizes[:, None]
+    of_row = np.empty(len(order), dtype=np.int64)
+    of_row[order] = np.repeat(np.arange(len(sizes)), sizes)
+    return X - means.take(of_row, axis=0)
 
 
 def solve_positive(A: Any, b: Any) -> Any:
@@ -236,7 +221,7 @@ def solve_positive(A: Any, b: Any) -> Any:
         factor, info = torch.linalg.cholesky_ex(A)
         return torch.cholesky_solve(b, factor) if int(info) == 0 else torch.linalg.lstsq(A, b).solution
     kept = A.diagonal().copy()
-    x = lapack.solve(A.T, b)  # A.T is in LAPACK's order and A is symmetric
+    x = solve(A.T, b)  # A.T is in LAPACK's order and A is symmetric
     if x is None:
         # Part of a factor has overwritten the lower triangle of A.T, which is the upper one of A.
         A = np.tril(A, -1)
@@ -247,8 +232,8 @@ def solve_positive(A: Any, b: Any) -> Any:
 
 def _invert_positive(A: np.ndarray) -> np.ndarray:
     """The inverse of a symmetric positive definite matrix, which is overwritten."""
-    lapack.factorise(A.T)
-    lapack.invert_factorised(A.T)
+    factorise(A.T)
+    invert_factorised(A.T)
     P = np.tril(A.T)
     return P + np.tril(P, -1).T
 
