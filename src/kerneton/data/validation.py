@@ -220,6 +220,15 @@ def missing_joints(sequence: SkeletonSequence) -> np.ndarray:
     return missing
 
 
+def is_flat(joints: np.ndarray) -> bool:
+    """Whether a recording is 2D: z is zero or unknown throughout.
+
+    >>> is_flat(np.ones((4, 2, 3)) * [1, 1, 0]), is_flat(np.ones((4, 2, 3)))
+    (True, False)
+    """
+    return not np.nan_to_num(joints[..., 2]).any()
+
+
 def check_in(name: str, value: Any, low: float, high: float, *, closed: str = "both") -> None:
     """Check that a number lies in an interval; ``closed`` is "both", "left", "right" or "neither"."""
     ok = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

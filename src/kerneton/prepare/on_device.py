@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.layouts import Layout
+from kerneton.data.layouts import Layout, can_turn, facing_lines
 from kerneton.data.validation import LARGEST_COORDINATE
 from kerneton.machine.arrays import asarray_like, index_like, namespace_of, to_numpy
-from kerneton.prepare.poses import can_turn, facing_lines, origin
-from kerneton.prepare.preprocess import Preprocess
+from kerneton.prepare.preprocess import Preprocess, origin
 
 
 def can_prepare(step: Any) -> bool:

@@ -1,35 +1,26 @@
-"""Poses made comparable, each step a pure function on arrays: gaps, root, bones, sides, facing, frames."""
+"""Poses made comparable, each step a pure function on arrays: root, bones, sides, facing, frames.
+
+Gaps are filled, and the kind of skeleton is found, in `kerneton.prepare.preprocess`; `kerneton.kernels.compiled.poses` computes
+the same of many recordings at a time.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from kerneton.data.layouts import Layout
+from kerneton.data.layouts import can_turn as can_turn
+from kerneton.data.layouts import facing_lines as facing_lines
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import is_flat as is_flat
 from kerneton.data.validation import missing_joints as missing_joints
 from kerneton.exceptions import ParameterError
-
-
-def fill_gaps(joints: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Fill missing joints linearly from their neighbours in time, (T, J, 3); the ends take the nearest.
-
-    A joint that is missing throughout stays as it is.
-
-    >>> track = np.array([0.0, np.nan, 2.0]).reshape(3, 1, 1).repeat(3, axis=2)
-    >>> fill_gaps(track, np.isnan(track).any(axis=2))[:, 0, 0].tolist()
-    [0.0, 1.0, 2.0]
-    """
-    filled = joints.copy()
-    frames = np.arange(len(joints))
-    for joint in np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0)):
-        there = ~missing[:, joint]
-        for axis in range(3):
-            filled[:, joint, axis] = np.interp(frames, frames[there], joints[there, joint, axis])
-    return filled
+from kerneton.prepare.preprocess import SkeletonKind as SkeletonKind
+from kerneton.prepare.preprocess import fill_gaps as fill_gaps
+from kerneton.prepare.preprocess import origin as origin
+from kerneton.prepare.preprocess import skeleton_kind as skeleton_kind
 
 
 def center(joints: np.ndarray, root: int | tuple[int, ...]) -> np.ndarray:
@@ -37,18 +28,6 @@ def center(joints: np.ndarray, root: int | tuple[int, ...]) -> np.ndarray:
     if isinstance(root, tuple):
         return joints - joints[:, root].mean(axis=1, keepdims=True)
     return joints - joints[:, root : root + 1]
-
-
-@functools.lru_cache(maxsize=64)
-def origin(layout: Layout) -> int | tuple[int, ...]:
-    """The joint on which poses are centred; several if only their mean is the same for both sides and bodies.
-
-    >>> from kerneton.data.layouts import FLORENCE_15
-    >>> origin(FLORENCE_15), origin(Layout("arms", ["left_a", "left_b", "right_a"], bones=[(0, 1)]))
-    (2, (0, 2))
-    """
-    joints = sorted({joint for root in layout.roots for joint in (root, int(layout.mirror[root]))})
-    return joints[0] if len(joints) == 1 else tuple(joints or range(len(layout.joints)))
 
 
 def bone_lengths(joints: np.ndarray, layout: Layout) -> np.ndarray:
@@ -130,41 +109,6 @@ def turn(joints: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
     return np.stack([c * x + s * z, joints[..., 1], c * z - s * x], axis=-1)
 
 
-@functools.lru_cache(maxsize=64)
-def facing_lines(layout: Layout) -> list[tuple[int, int]]:
-    """The pairs (left, right) that show where a body faces: hips and shoulders, or else all joints with sides.
-
-    >>> from kerneton.data.layouts import FLORENCE_15, HAND_21
-    >>> facing_lines(FLORENCE_15), facing_lines(HAND_21)
-    ([(9, 12), (3, 6)], [])
-    """
-    known = set(layout.joints)
-    parts = [part for part in ("hip", "shoulder") if {f"left_{part}", f"right_{part}"} <= known]
-    if parts:
-        return [(layout.index(f"left_{part}"), layout.index(f"right_{part}")) for part in parts]
-    return [(left, int(layout.mirror[left])) for left in np.flatnonzero(layout.sides < 0).tolist()]
-
-
-@functools.lru_cache(maxsize=64)
-def can_turn(layout: Layout) -> bool:
-    """Whether recordings of this layout can be turned to face the camera: one body with sides, or two bodies.
-
-    >>> from kerneton.data.layouts import COCO_17, HAND_21
-    >>> can_turn(COCO_17), can_turn(HAND_21)
-    (True, False)
-    """
-    return len(layout.bodies) == len(layout.roots) == 2 or bool(facing_lines(layout))
-
-
-def is_flat(joints: np.ndarray) -> bool:
-    """Whether a recording is 2D: z is zero or unknown throughout.
-
-    >>> is_flat(np.ones((4, 2, 3)) * [1, 1, 0]), is_flat(np.ones((4, 2, 3)))
-    (True, False)
-    """
-    return not np.nan_to_num(joints[..., 2]).any()
-
-
 def facing(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np.ndarray:
     """The yaw of the body, in radians, from the lines through both hips and both shoulders.
 
@@ -235,34 +179,3 @@ def resample(joints: np.ndarray, n_frames: int) -> np.ndarray:
     after = np.minimum(before + 1, len(joints) - 1)
     part = (at - before).astype(joints.dtype)[:, None, None]
     return joints[before] * (1 - part) + joints[after] * part
-
-
-@dataclass(frozen=True)
-class SkeletonKind:
-    """What a recogniser can use in recordings."""
-
-    n_joints: int = 20
-    flat: bool = False  # 2D: z is zero throughout
-    turns: bool = True  # bodies can be turned to face the camera
-    sides: bool = True  # left and right are known: people, in metres
-    bodies: int = 1
-
-    @property
-    def differs(self) -> bool:
-        """Whether this is anything other than one person in 3D."""
-        return self.flat or not (self.turns and self.sides) or self.bodies > 1 or self.n_joints == 1
-
-
-def skeleton_kind(sequences: Sequence[SkeletonSequence]) -> SkeletonKind:
-    """The kind of skeleton in these recordings.
-
-    >>> from kerneton.data.layouts import HAND_21
-    >>> skeleton_kind([SkeletonSequence(np.ones((4, 21, 3)), layout=HAND_21)])
-    SkeletonKind(n_joints=21, flat=False, turns=False, sides=False, bodies=1)
-    """
-    layout = next((s.layout for s in sequences if s.layout is not None), None)
-    flat = all(is_flat(s.joints) for s in sequences)
-    turns = layout is not None and not flat and can_turn(layout)
-    sides = layout is not None and bool(layout.sides.any())
-    bodies = 1 if layout is None else len(layout.bodies)
-    return SkeletonKind(sequences[0].n_joints, flat, turns, sides, bodies)

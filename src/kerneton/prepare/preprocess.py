@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from kerneton.data.layouts import loose_joints, plain_layout
+from kerneton.data.layouts import Layout, can_turn, loose_joints, plain_layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import (
     QuickParameters,
@@ -17,11 +19,11 @@ from kerneton.data.validation import (
     check_positive,
     check_sequences,
     describe,
+    is_flat,
     joint_name,
     missing_joints,
 )
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
-from kerneton.prepare import poses as steps
 
 _MOST_FRAMES = 10**4  # to which a model from a file may resample recordings
 
@@ -118,6 +120,8 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         if self.bones:
             n_bones = len(self.layout_.bones)
             if self.reference is None:
+                from kerneton.prepare import poses as steps
+
                 self.reference_ = np.median([steps.bone_lengths(x, self.layout_) for x in poses], axis=0)
             else:
                 self.reference_ = np.asarray(self.reference)
@@ -158,18 +162,22 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
 
     def _placed(self, joints: np.ndarray) -> np.ndarray:
         """Poses of one size around the origin."""
+        from kerneton.prepare import poses as steps
+
         if self.bones:
             scale = steps.equal_bones if self.bones == "reference" else steps.equal_size
             joints = scale(joints, self.layout_, self.reference_)
         if self.center is True:  # after the bones, which move every joint but the root
-            joints = steps.center(joints, steps.origin(self.layout_))
+            joints = steps.center(joints, origin(self.layout_))
         elif self.center is not False:
             joints = steps.center(joints, self.layout_.index(self.center))
         return joints
 
     def _poses(self, sequence: SkeletonSequence, position: int) -> SkeletonSequence:
+        from kerneton.prepare import poses as steps
+
         joints, fps = self._placed(without_gaps(sequence, self.gaps, position)), sequence.fps
-        if self.facing and steps.can_turn(self.layout_) and not steps.is_flat(joints):
+        if self.facing and can_turn(self.layout_) and not is_flat(joints):
             joints = steps.face_front(joints, self.layout_, per_frame=self.facing == "frame")
         if self.n_frames is not None:
             if fps is not None and len(joints) > 1 and self.n_frames > 1:
@@ -214,4 +222,65 @@ def without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.nda
         raise DataError(f"{who} never contains {names}; leave these joints out or repair the recording")
     if gaps == "drop":
         joints, missing = joints[~lost], missing[~lost]
-    return steps.fill_gaps(joints, missing)
+    return fill_gaps(joints, missing)
+
+
+def fill_gaps(joints: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Fill missing joints linearly from their neighbours in time, (T, J, 3); the ends take the nearest.
+
+    A joint that is missing throughout stays as it is.
+
+    >>> track = np.array([0.0, np.nan, 2.0]).reshape(3, 1, 1).repeat(3, axis=2)
+    >>> fill_gaps(track, np.isnan(track).any(axis=2))[:, 0, 0].tolist()
+    [0.0, 1.0, 2.0]
+    """
+    filled = joints.copy()
+    frames = np.arange(len(joints))
+    for joint in np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0)):
+        there = ~missing[:, joint]
+        for axis in range(3):
+            filled[:, joint, axis] = np.interp(frames, frames[there], joints[there, joint, axis])
+    return filled
+
+
+@functools.lru_cache(maxsize=64)
+def origin(layout: Layout) -> int | tuple[int, ...]:
+    """The joint on which poses are centred; several if only their mean is the same for both sides and bodies.
+
+    >>> from kerneton.data.layouts import FLORENCE_15
+    >>> origin(FLORENCE_15), origin(Layout("arms", ["left_a", "left_b", "right_a"], bones=[(0, 1)]))
+    (2, (0, 2))
+    """
+    joints = sorted({joint for root in layout.roots for joint in (root, int(layout.mirror[root]))})
+    return joints[0] if len(joints) == 1 else tuple(joints or range(len(layout.joints)))
+
+
+@dataclass(frozen=True)
+class SkeletonKind:
+    """What a recogniser can use in recordings."""
+
+    n_joints: int = 20
+    flat: bool = False  # 2D: z is zero throughout
+    turns: bool = True  # bodies can be turned to face the camera
+    sides: bool = True  # left and right are known: people, in metres
+    bodies: int = 1
+
+    @property
+    def differs(self) -> bool:
+        """Whether this is anything other than one person in 3D."""
+        return self.flat or not (self.turns and self.sides) or self.bodies > 1 or self.n_joints == 1
+
+
+def skeleton_kind(sequences: Sequence[SkeletonSequence]) -> SkeletonKind:
+    """The kind of skeleton in these recordings.
+
+    >>> from kerneton.data.layouts import HAND_21
+    >>> skeleton_kind([SkeletonSequence(np.ones((4, 21, 3)), layout=HAND_21)])
+    SkeletonKind(n_joints=21, flat=False, turns=False, sides=False, bodies=1)
+    """
+    layout = next((s.layout for s in sequences if s.layout is not None), None)
+    flat = all(is_flat(s.joints) for s in sequences)
+    turns = layout is not None and not flat and can_turn(layout)
+    sides = layout is not None and bool(layout.sides.any())
+    bodies = 1 if layout is None else len(layout.bodies)
+    return SkeletonKind(sequences[0].n_joints, flat, turns, sides, bodies)

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from kerneton.data.layouts import loose_joints
+from kerneton.data.layouts import can_turn, facing_lines, loose_joints
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.kernels.compiled import poses, sck_order2
 from kerneton.kernels.sck import SCK
 from kerneton.kernels.signals import _TAPS, DIFFERENCES, _band
 from kerneton.machine.threads import count_threads, in_threads
-from kerneton.prepare.poses import can_turn, facing_lines, origin
-from kerneton.prepare.preprocess import Preprocess, without_gaps
+from kerneton.prepare.preprocess import Preprocess, origin, without_gaps
 
 _COLUMNS = {"position": 0, "velocity": 3, "acceleration": 6, "bone": 9}
 

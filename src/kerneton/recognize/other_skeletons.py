@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import clone
 
 from kerneton.machine.scaling import CenterNormalize
-from kerneton.prepare.poses import SkeletonKind
+from kerneton.prepare.preprocess import SkeletonKind
 from kerneton.recognize.branch import Branch
 from kerneton.recognize.search import Search
 

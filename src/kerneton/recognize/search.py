@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, clone
 
 from kerneton.data.validation import check_choice, check_in, check_positive
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.prepare.poses import skeleton_kind
+from kerneton.prepare.preprocess import skeleton_kind
 from kerneton.recognize.branch import Branch, branch_key
 
 if TYPE_CHECKING:
