@@ -66,7 +66,7 @@ def has_code(module: str) -> bool:
 def test_a_fit_walks_through_few_modules():
     """What the default recogniser needs and no more; docs/architecture.md draws the way."""
     found = modules_after(FIT)
-    assert len(found) <= 26, sorted(found)
+    assert len(found) <= 24, sorted(found)
     packages = {name.split(".")[1] for name in found}
     assert packages == {"data", "exceptions", "kernels", "machine", "prepare", "recognize"}
 
@@ -91,7 +91,7 @@ def test_a_command_imports_what_its_files_need(tmp_path):
     assert not {name.split(".")[1] for name in found} & {"stream", "studio", "experiments"}
     packages = {name for name in found if ROOT.joinpath(*name.split(".")[1:]).is_dir()}
     assert packages == {"kerneton.cli", "kerneton.datasets", "kerneton.files.readers"}
-    assert len(found - packages) <= 40, sorted(found)
+    assert len(found) <= 40, sorted(found)  # with these packages
 
 
 # Where objects of any kind come in: what users pass, and what is in files.
