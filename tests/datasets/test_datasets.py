@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.io import savemat
 
+from kerneton import datasets
+from kerneton.cli import main
 from kerneton.data.layouts import FLORENCE_15, KINECT_20, MSR_20, UTD_20
 from kerneton.datasets import (
     LOADERS,
@@ -333,3 +337,13 @@ def test_real_utkinect_corrections_change_seven_recordings():
     changed = [a.name for a, b in both if a.joints.shape != b.joints.shape]
     assert len(changed) == 7
     assert "s03_e01_push" in changed
+
+
+def test_a_data_set_is_named_once(monkeypatch, capsys):
+    """A module and its name in PUBLISHED are all that a data set needs; `kerneton info` lists it."""
+    module = SimpleNamespace(SOURCE=florence_module.SOURCE, load_mine=lambda data_home=None: [data_home])
+    monkeypatch.setitem(sys.modules, "kerneton.datasets.mine", module)
+    monkeypatch.setattr(datasets, "PUBLISHED", (*datasets.PUBLISHED, "mine"))
+    assert datasets.load_mine("home") == ["home"]
+    assert main(["info"]) == 0
+    assert "mine" in capsys.readouterr().out.split()

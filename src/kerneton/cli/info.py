@@ -21,7 +21,6 @@ _EXAMPLES = """\
   kerneton info my-recordings      what is in a folder of recordings
   kerneton info model.kern         what is in a model file
 """
-_PUBLISHED = ("florence3d", "utkinect", "msr_action3d", "utd_mhad", "sbu", "jhmdb", "sfinge3d")
 _SHOWN = 20  # recordings of a file that are listed one by one
 _EXTRAS = {"fast": "numba", "plot": "matplotlib", "frame": "pandas", "studio": "starlette", "torch": "torch"}
 
@@ -66,12 +65,13 @@ def run(args: argparse.Namespace) -> Output:
 
 def describe_installation(data_home: str | None = None) -> Output:
     """Versions, extras and data sets."""
+    from kerneton.datasets import PUBLISHED
     from kerneton.datasets._home import find_home
     from kerneton.report.results import versions
     from kerneton.report.tables import aligned
 
     home = find_home(data_home)
-    published = {name: import_module(f"kerneton.datasets.{name}").SOURCE for name in _PUBLISHED}
+    published = {name: import_module(f"kerneton.datasets.{name}").SOURCE for name in PUBLISHED}
     found = versions()
     extras = {extra: find_spec(module) is not None for extra, module in _EXTRAS.items()}
     datasets = {name: home is not None and (home / s.folder).is_dir() for name, s in published.items()}

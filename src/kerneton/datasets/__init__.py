@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LOADERS",
+    "PUBLISHED",
     "load_dataset",
     "load_florence3d",
     "load_jhmdb",
@@ -35,13 +36,14 @@ __all__ = [
     "make_actions",
 ]
 
-_PUBLISHED = ("florence3d", "utkinect", "msr_action3d", "utd_mhad", "sbu", "jhmdb", "sfinge3d")  # modules
+# Modules of this package, each with a SOURCE and a function load_<name>(data_home).
+PUBLISHED = ("florence3d", "utkinect", "msr_action3d", "utd_mhad", "sbu", "jhmdb", "sfinge3d")
 
 
 def __getattr__(name: str) -> Any:
     """The loaders, each imported when it is first used."""
     module = "synthetic" if name == "make_actions" else name.removeprefix("load_")
-    if name not in __all__ or module == name:
+    if name != "make_actions" and (module == name or module not in PUBLISHED):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
@@ -53,7 +55,7 @@ def _load(name: str, data_home: Any = None, **options: Any) -> SkeletonDataset:
 
 
 LOADERS: dict[str, Callable[..., SkeletonDataset]] = {
-    name: functools.partial(_load, name) for name in (*_PUBLISHED, "synthetic")
+    name: functools.partial(_load, name) for name in (*PUBLISHED, "synthetic")
 }
 
 
@@ -77,7 +79,7 @@ def published_folders(data_home: str | os.PathLike[str]) -> list[str]:
     >>> published_folders("data")[1]
     'data/utkinect/joints'
     """
-    sources = (importlib.import_module(f"{__name__}.{name}").SOURCE for name in _PUBLISHED)
+    sources = (importlib.import_module(f"{__name__}.{name}").SOURCE for name in PUBLISHED)
     return [os.path.join(data_home, source.folder) for source in sources]
 
 
