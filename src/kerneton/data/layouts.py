@@ -36,15 +36,6 @@ def chains(*paths: str) -> list[tuple[str, str]]:
     return bones
 
 
-def layout_words(name: str) -> str:
-    """The name of a layout in a line that begins with "joints"; one that a reader made says where its names come from.
-
-    >>> layout_words("kinect20"), layout_words("table")
-    ('kinect20', 'with the names in the table')
-    """
-    return {"table": "with the names in the table", "named": "with the given names"}.get(name, name)
-
-
 def plain_layout(n_joints: int) -> Layout:
     """A layout for recordings that have none: numbered joints, no bones.
 
@@ -78,7 +69,6 @@ def facing_lines(layout: Layout) -> list[tuple[int, int]]:
     return [(left, int(layout.mirror[left])) for left, side in enumerate(layout.sides) if side < 0]
 
 
-@functools.lru_cache(maxsize=64)
 def can_turn(layout: Layout) -> bool:
     """Whether recordings of this layout can be turned to face the camera: one body with sides, or two bodies.
 

@@ -112,6 +112,15 @@ def joint_name(sequence: SkeletonSequence, joint: int) -> str:
     return sequence.layout.joints[joint] if sequence.layout is not None else f"joint {joint}"
 
 
+def layout_words(name: str) -> str:
+    """The name of a layout in a line that begins with "joints"; one that a reader made says where its names come from.
+
+    >>> layout_words("kinect20"), layout_words("table")
+    ('kinect20', 'with the names in the table')
+    """
+    return {"table": "with the names in the table", "named": "with the given names"}.get(name, name)
+
+
 def common_layout(sequences: Iterable[SkeletonSequence]) -> Layout | None:
     """The layout that most recordings have, compared by joints; None if no recording has one."""
     counts: Counter[tuple[str, ...]] = Counter()
@@ -218,15 +227,6 @@ def missing_joints(sequence: SkeletonSequence) -> np.ndarray:
     if sequence.confidence is not None:
         missing |= ~(sequence.confidence > 0)
     return missing
-
-
-def is_flat(joints: np.ndarray) -> bool:
-    """Whether a recording is 2D: z is zero or unknown throughout.
-
-    >>> is_flat(np.ones((4, 2, 3)) * [1, 1, 0]), is_flat(np.ones((4, 2, 3)))
-    (True, False)
-    """
-    return not np.nan_to_num(joints[..., 2]).any()
 
 
 def check_in(name: str, value: Any, low: float, high: float, *, closed: str = "both") -> None:

@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.layouts import JointsLike, Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import QuickParameters, check_choice, check_sequences, is_flat
+from kerneton.data.validation import QuickParameters, check_choice, check_sequences
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.kernels.mirroring import Mirror, Token
 from kerneton.machine.arrays import block_grams
 from kerneton.machine.scaling import alignment_weights
 from kerneton.machine.threads import count_threads
+from kerneton.prepare.preprocess import is_flat
 
 
 class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):

@@ -14,11 +14,11 @@ from kerneton.data.layouts import Layout
 from kerneton.data.layouts import can_turn as can_turn
 from kerneton.data.layouts import facing_lines as facing_lines
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import is_flat as is_flat
 from kerneton.data.validation import missing_joints as missing_joints
 from kerneton.exceptions import ParameterError
 from kerneton.prepare.preprocess import SkeletonKind as SkeletonKind
 from kerneton.prepare.preprocess import fill_gaps as fill_gaps
+from kerneton.prepare.preprocess import is_flat as is_flat
 from kerneton.prepare.preprocess import origin as origin
 from kerneton.prepare.preprocess import skeleton_kind as skeleton_kind
 

@@ -19,7 +19,6 @@ from kerneton.data.validation import (
     check_positive,
     check_sequences,
     describe,
-    is_flat,
     joint_name,
     missing_joints,
 )
@@ -253,6 +252,15 @@ def origin(layout: Layout) -> int | tuple[int, ...]:
     """
     joints = sorted({joint for root in layout.roots for joint in (root, int(layout.mirror[root]))})
     return joints[0] if len(joints) == 1 else tuple(joints or range(len(layout.joints)))
+
+
+def is_flat(joints: np.ndarray) -> bool:
+    """Whether a recording is 2D: z is zero or unknown throughout.
+
+    >>> is_flat(np.ones((4, 2, 3)) * [1, 1, 0]), is_flat(np.ones((4, 2, 3)))
+    (True, False)
+    """
+    return not np.nan_to_num(joints[..., 2]).any()
 
 
 @dataclass(frozen=True)
