@@ -98,6 +98,11 @@ def page(report, data):
     return render(report, data, command="kerneton evaluate 'my <recordings>'")
 
 
+def test_contents_list_the_sections_in_order(page):
+    sections = [attributes["id"] for attributes in Reader(page).having("section")]
+    assert re.findall(r'<li><a href="#(\w+)">', page)[: len(sections)] == sections
+
+
 def with_probabilities(report):
     """The same report, as if the model gave probabilities."""
     splits = []

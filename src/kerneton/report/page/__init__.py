@@ -1,8 +1,8 @@
 """A report as one self-contained HTML page: charts, players and numbers in a single file.
 
-`page.html` is a Jinja2 template; the modules here compute what it shows. Every text is escaped by the template engine
-(autoescape). The page loads nothing from the network, and its content security policy forbids it; the script in it gets
-only numbers.
+`page.html` is a Jinja2 template, with the list of its sections at the top; the modules here compute what it shows, in dicts whose
+keys are names in the template. Every text is escaped by the template engine (autoescape). The page loads nothing from the
+network, and its content security policy forbids it; the script in it gets only numbers.
 """
 
 from __future__ import annotations
@@ -34,10 +34,6 @@ from kerneton.report.tables import percent
 if TYPE_CHECKING:
     from kerneton.report.results import Report
 
-_CONTENTS = [
-    ("result", "Result"), ("next", "Next"), ("confusion", "Confusion"), ("classes", "Classes"), ("mistakes", "Mistakes"),
-    ("probabilities", "Probabilities"), ("joints", "Joints"), ("data", "Recordings"), ("making", "Making"),
-]  # fmt: skip
 _LONGEST = 300  # letters of one text, so that the page stays small
 # Control characters would break the page, and characters that change the writing direction would mislead its reader.
 _STRANGE = dict.fromkeys(
@@ -68,7 +64,6 @@ def render(
         "page.html",
         report=report,
         name=report.data.get("name") or "Recordings",
-        contents=_CONTENTS,
         tiles=tiles(report),
         command=command,
         has_data=recordings is not None,
