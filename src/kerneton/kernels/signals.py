@@ -1,6 +1,6 @@
 """What SCK and DCK look at: signals of a recording, each a function of its joints.
 
-A new cue is one function here and one line in `SIGNALS`.
+A new signal is one function here and one line in `SIGNALS`.
 """
 
 from __future__ import annotations
