@@ -1,12 +1,12 @@
-"""Poses made comparable, each step a pure function on arrays: root, bones, sides, facing, frames.
+"""Poses made comparable, each step a pure function on arrays: gaps, root, bones, sides, facing, frames.
 
-Gaps are filled, and the kind of skeleton is found, in `kerneton.prepare.preprocess`; `kerneton.kernels.compiled.poses` computes
-the same of many recordings at a time.
+`kerneton.kernels.compiled.poses` computes the same for many recordings at a time.
 """
 
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +16,33 @@ from kerneton.data.layouts import facing_lines as facing_lines
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import missing_joints as missing_joints
 from kerneton.exceptions import ParameterError
-from kerneton.prepare.preprocess import SkeletonKind as SkeletonKind
-from kerneton.prepare.preprocess import fill_gaps as fill_gaps
-from kerneton.prepare.preprocess import is_flat as is_flat
-from kerneton.prepare.preprocess import origin as origin
-from kerneton.prepare.preprocess import skeleton_kind as skeleton_kind
+
+
+def __getattr__(name: str) -> Any:
+    """Names that earlier versions have here."""
+    if name not in ("SkeletonKind", "is_flat", "origin", "skeleton_kind"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kerneton.prepare import preprocess
+
+    return getattr(preprocess, name)
+
+
+def fill_gaps(joints: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Fill missing joints linearly from their neighbours in time, (T, J, 3); the ends take the nearest.
+
+    A joint that is missing throughout stays as it is.
+
+    >>> track = np.array([0.0, np.nan, 2.0]).reshape(3, 1, 1).repeat(3, axis=2)
+    >>> fill_gaps(track, np.isnan(track).any(axis=2))[:, 0, 0].tolist()
+    [0.0, 1.0, 2.0]
+    """
+    filled = joints.copy()
+    frames = np.arange(len(joints))
+    for joint in np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0)):
+        there = ~missing[:, joint]
+        for axis in range(3):
+            filled[:, joint, axis] = np.interp(frames, frames[there], joints[there, joint, axis])
+    return filled
 
 
 def center(joints: np.ndarray, root: int | tuple[int, ...]) -> np.ndarray:

@@ -221,25 +221,9 @@ def without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.nda
         raise DataError(f"{who} never contains {names}; leave these joints out or repair the recording")
     if gaps == "drop":
         joints, missing = joints[~lost], missing[~lost]
+    from kerneton.prepare.poses import fill_gaps
+
     return fill_gaps(joints, missing)
-
-
-def fill_gaps(joints: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Fill missing joints linearly from their neighbours in time, (T, J, 3); the ends take the nearest.
-
-    A joint that is missing throughout stays as it is.
-
-    >>> track = np.array([0.0, np.nan, 2.0]).reshape(3, 1, 1).repeat(3, axis=2)
-    >>> fill_gaps(track, np.isnan(track).any(axis=2))[:, 0, 0].tolist()
-    [0.0, 1.0, 2.0]
-    """
-    filled = joints.copy()
-    frames = np.arange(len(joints))
-    for joint in np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0)):
-        there = ~missing[:, joint]
-        for axis in range(3):
-            filled[:, joint, axis] = np.interp(frames, frames[there], joints[there, joint, axis])
-    return filled
 
 
 @functools.lru_cache(maxsize=64)

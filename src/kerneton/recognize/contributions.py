@@ -23,7 +23,7 @@ from kerneton.data.validation import check_positive, check_sequences, missing_jo
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.kernels.mirroring import Token
 from kerneton.machine.solver import per_class
-from kerneton.prepare.preprocess import fill_gaps
+from kerneton.prepare.poses import fill_gaps
 from kerneton.recognize.answers import from_features
 from kerneton.recognize.branch import block_sizes
 from kerneton.recognize.recognizer import Recognizer

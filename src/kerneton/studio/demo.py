@@ -6,7 +6,7 @@ import numpy as np
 
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.files.readers import write
-from kerneton.prepare.preprocess import fill_gaps
+from kerneton.prepare.poses import fill_gaps
 from kerneton.studio import folders
 from kerneton.studio.library import Library
 
