@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.layouts import Layout
-from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 
 _SHOWN = 5  # kinds of problems in a message
@@ -19,7 +19,6 @@ _EXAMPLES = 3  # names of recordings with the same problem
 _VARIABLE = re.compile(r"'[^']*'|-?\d[\d.]*(?:e[+-]?\d+)?")  # what may differ between problems of one kind
 LARGEST_COORDINATE = 1e9  # beyond this, squares and rates of change overflow in single precision
 NARROWEST = 1e-9  # a width whose square and its inverse are ordinary numbers in single precision
-MOST_FEATURES = 20_000_000  # per recording
 _TOGETHER = 256  # recordings that are checked together
 
 
@@ -59,13 +58,6 @@ def check_sequences(
     if problems:
         raise DataError(f"{len(problems)} of {many(total, 'recording')} cannot be used: {grouped(problems)}")
     return sequences
-
-
-def as_dataset(data: Iterable[Any]) -> SkeletonDataset:
-    """Recordings as a data set; gaps are allowed."""
-    if isinstance(data, SkeletonDataset):
-        return data
-    return SkeletonDataset(check_sequences(data, allow_missing=True))
 
 
 def many(n: int, word: str) -> str:
@@ -229,6 +221,24 @@ def missing_joints(sequence: SkeletonSequence) -> np.ndarray:
     return missing
 
 
+def fill_gaps(joints: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Fill missing joints linearly from their neighbours in time, (T, J, 3); the ends take the nearest.
+
+    A joint that is missing throughout stays as it is.
+
+    >>> track = np.array([0.0, np.nan, 2.0]).reshape(3, 1, 1).repeat(3, axis=2)
+    >>> fill_gaps(track, np.isnan(track).any(axis=2))[:, 0, 0].tolist()
+    [0.0, 1.0, 2.0]
+    """
+    filled = joints.copy()
+    frames = np.arange(len(joints))
+    for joint in np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0)):
+        there = ~missing[:, joint]
+        for axis in range(3):
+            filled[:, joint, axis] = np.interp(frames, frames[there], joints[there, joint, axis])
+    return filled
+
+
 def check_in(name: str, value: Any, low: float, high: float, *, closed: str = "both") -> None:
     """Check that a number lies in an interval; ``closed`` is "both", "left", "right" or "neither"."""
     ok = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
@@ -251,15 +261,6 @@ def check_width(name: str, value: Any) -> None:
     """Check that the square of a kernel width, or of another scale, neither overflows nor vanishes."""
     check_positive(name, value)
     check_in(name, value, NARROWEST, LARGEST_COORDINATE)
-
-
-def check_feature_count(count: int, because: str) -> None:
-    """Refuse too many features per recording, before they are allocated."""
-    if count > MOST_FEATURES:
-        raise ParameterError(
-            f"{because} make {count:.3g} features per recording, at most {MOST_FEATURES:.0e} are possible: "
-            "use fewer pivots or joints"
-        )
 
 
 def absent(values: Iterable[Any]) -> list[int]:

@@ -20,6 +20,8 @@ from kerneton.machine.scaling import alignment_weights
 from kerneton.machine.threads import count_threads
 from kerneton.prepare.preprocess import is_flat
 
+_MOST_FEATURES = 20_000_000  # per recording
+
 
 class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
     """Recordings to features in blocks; a kernel says how to prepare, take signals and encode.
@@ -259,3 +261,12 @@ def _as_tuple(joints: int | Iterable[str | int]) -> tuple[str | int, ...]:
     if not chosen:
         raise ParameterError("joints is empty; leave it None for all joints")
     return chosen
+
+
+def check_feature_count(count: int, because: str) -> None:
+    """Refuse too many features per recording, before they are allocated."""
+    if count > _MOST_FEATURES:
+        raise ParameterError(
+            f"{because} make {count:.3g} features per recording, at most {_MOST_FEATURES:.0e} are possible: "
+            "use fewer pivots or joints"
+        )

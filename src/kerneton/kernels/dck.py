@@ -9,9 +9,9 @@ import numpy as np
 
 from kerneton.data.layouts import JointsLike
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_choice, check_feature_count, check_in, check_positive, check_width
+from kerneton.data.validation import check_choice, check_in, check_positive, check_width
 from kerneton.exceptions import ModelFileError, ParameterError
-from kerneton.kernels.blocks import BlockKernel, resolve_joints
+from kerneton.kernels.blocks import BlockKernel, check_feature_count, resolve_joints
 from kerneton.kernels.displacement import (
     banded_sums,
     centred,

@@ -10,9 +10,9 @@ import numpy as np
 
 from kerneton.data.layouts import JointsLike
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_choice, check_feature_count, check_in
+from kerneton.data.validation import check_choice, check_in
 from kerneton.exceptions import ModelFileError, ParameterError
-from kerneton.kernels.blocks import BlockKernel, resolve_joints
+from kerneton.kernels.blocks import BlockKernel, check_feature_count, resolve_joints
 from kerneton.kernels.mirroring import Mirror, image_joints, mirror_blocks, permuted_entries, reversed_pivots
 from kerneton.kernels.signals import learn_scale, pair_signal, signal_of, warn_of_far_joints
 from kerneton.kernels.tensors import (

@@ -1,4 +1,4 @@
-"""Poses made comparable, each step a pure function on arrays: gaps, root, bones, sides, facing, frames.
+"""Poses made comparable, each step a pure function on arrays: root, bones, sides, facing, frames.
 
 `kerneton.kernels.compiled.poses` computes the same for many recordings at a time.
 """
@@ -14,6 +14,7 @@ from kerneton.data.layouts import Layout
 from kerneton.data.layouts import can_turn as can_turn
 from kerneton.data.layouts import facing_lines as facing_lines
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.validation import fill_gaps as fill_gaps
 from kerneton.data.validation import missing_joints as missing_joints
 from kerneton.exceptions import ParameterError
 
@@ -25,24 +26,6 @@ def __getattr__(name: str) -> Any:
     from kerneton.prepare import preprocess
 
     return getattr(preprocess, name)
-
-
-def fill_gaps(joints: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Fill missing joints linearly from their neighbours in time, (T, J, 3); the ends take the nearest.
-
-    A joint that is missing throughout stays as it is.
-
-    >>> track = np.array([0.0, np.nan, 2.0]).reshape(3, 1, 1).repeat(3, axis=2)
-    >>> fill_gaps(track, np.isnan(track).any(axis=2))[:, 0, 0].tolist()
-    [0.0, 1.0, 2.0]
-    """
-    filled = joints.copy()
-    frames = np.arange(len(joints))
-    for joint in np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0)):
-        there = ~missing[:, joint]
-        for axis in range(3):
-            filled[:, joint, axis] = np.interp(frames, frames[there], joints[there, joint, axis])
-    return filled
 
 
 def center(joints: np.ndarray, root: int | tuple[int, ...]) -> np.ndarray:

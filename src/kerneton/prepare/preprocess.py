@@ -19,6 +19,7 @@ from kerneton.data.validation import (
     check_positive,
     check_sequences,
     describe,
+    fill_gaps,
     joint_name,
     missing_joints,
 )
@@ -221,8 +222,6 @@ def without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.nda
         raise DataError(f"{who} never contains {names}; leave these joints out or repair the recording")
     if gaps == "drop":
         joints, missing = joints[~lost], missing[~lost]
-    from kerneton.prepare.poses import fill_gaps
-
     return fill_gaps(joints, missing)
 
 
