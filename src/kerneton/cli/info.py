@@ -154,7 +154,8 @@ def describe_segment(part: Segment, fps: float | None) -> str:
 
 def describe_model(path: str) -> Output:
     """What a model file contains."""
-    from kerneton.data.validation import layout_words, many
+    from kerneton.data.layouts import layout_words
+    from kerneton.data.validation import many
     from kerneton.recognize.model_archive import model_info
     from kerneton.report.tables import aligned
 

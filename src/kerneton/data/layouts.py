@@ -36,6 +36,11 @@ def chains(*paths: str) -> list[tuple[str, str]]:
     return bones
 
 
+def layout_words(name: str) -> str:
+    """The name of a layout in a line that begins with "joints"; one that a reader made says where its names come from."""
+    return {"table": "with the names in the table", "named": "with the given names"}.get(name, name)
+
+
 def plain_layout(n_joints: int) -> Layout:
     """A layout for recordings that have none: numbered joints, no bones.
 

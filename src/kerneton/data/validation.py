@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.layouts import Layout
-from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 
 _SHOWN = 5  # kinds of problems in a message
@@ -60,6 +60,13 @@ def check_sequences(
     return sequences
 
 
+def as_dataset(data: Iterable[Any]) -> SkeletonDataset:
+    """Recordings as a data set; gaps are allowed."""
+    if isinstance(data, SkeletonDataset):
+        return data
+    return SkeletonDataset(check_sequences(data, allow_missing=True))
+
+
 def many(n: int, word: str) -> str:
     """A number of things.
 
@@ -102,15 +109,6 @@ def describe(sequence: SkeletonSequence, position: int) -> str:
 def joint_name(sequence: SkeletonSequence, joint: int) -> str:
     """The name of a joint if the layout is known, else its position."""
     return sequence.layout.joints[joint] if sequence.layout is not None else f"joint {joint}"
-
-
-def layout_words(name: str) -> str:
-    """The name of a layout in a line that begins with "joints"; one that a reader made says where its names come from.
-
-    >>> layout_words("kinect20"), layout_words("table")
-    ('kinect20', 'with the names in the table')
-    """
-    return {"table": "with the names in the table", "named": "with the given names"}.get(name, name)
 
 
 def common_layout(sequences: Iterable[SkeletonSequence]) -> Layout | None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kerneton.data.layouts import Layout
+from kerneton.data.layouts import Layout, layout_words
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.units import find_conventions
-from kerneton.data.validation import common_layout, describe, grouped, layout_words, many, missing_joints
+from kerneton.data.validation import common_layout, describe, grouped, many, missing_joints
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress

@@ -19,13 +19,13 @@ from sklearn.utils.validation import has_fit_parameter
 
 from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.validation import describe, many
+from kerneton.data.validation import as_dataset, describe, many
 from kerneton.datasets.protocols import get_protocol
 from kerneton.exceptions import DataError, HeldOutError, KernetonError, ParameterError
 from kerneton.files.summary import summarize
 from kerneton.machine.solver import per_class
 from kerneton.report.explanation import ClassImportance
-from kerneton.report.results import Report, Split, as_dataset, versions
+from kerneton.report.results import Report, Split, versions
 
 Indices = tuple[np.ndarray, np.ndarray]  # positions to train on, positions to test on
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.validation import check_choice, check_sequences
+from kerneton.data.validation import check_choice
 from kerneton.exceptions import import_extra
 from kerneton.files.output import write_text
 from kerneton.report import measures
@@ -22,16 +21,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
+    from kerneton.data.sequence import SkeletonSequence
     from kerneton.report.explanation import ClassImportance
 
 _PACKAGES = ("kerneton", "numpy", "scipy", "scikit-learn")
-
-
-def as_dataset(data: Iterable[Any]) -> SkeletonDataset:
-    """Recordings as a data set; gaps are allowed."""
-    if isinstance(data, SkeletonDataset):
-        return data
-    return SkeletonDataset(check_sequences(data, allow_missing=True))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.validation import many
+from kerneton.data.validation import as_dataset, many
 from kerneton.exceptions import DataError
 from kerneton.report.page._cells import per_cent
 from kerneton.report.page._facts import data_facts, making_facts, tiles
@@ -28,7 +28,6 @@ from kerneton.report.page._joints import joint_cards, pooled
 from kerneton.report.page._mistakes import mistake_cards, mistake_list
 from kerneton.report.page._predictions import all_predictions, anchor, best_examples, choose
 from kerneton.report.page._results import calibration_facts, class_rows, confusion_facts, result_facts
-from kerneton.report.results import as_dataset
 from kerneton.report.scene import with_bones
 from kerneton.report.tables import percent
 
