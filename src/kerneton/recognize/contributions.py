@@ -19,10 +19,11 @@ import numpy as np
 
 from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_positive, check_sequences, fill_gaps, missing_joints
+from kerneton.data.validation import check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.kernels.mirroring import Token
 from kerneton.machine.solver import per_class
+from kerneton.prepare.poses import fill_gaps, missing_joints
 from kerneton.recognize.answers import from_features
 from kerneton.recognize.branch import block_sizes
 from kerneton.recognize.recognizer import Recognizer

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_positive, check_sequences, fill_gaps
+from kerneton.data.validation import check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError, import_extra
 from kerneton.files.output import replacing
+from kerneton.prepare.poses import fill_gaps
 from kerneton.report.body import COLOURS, Body
 from kerneton.report.scene import camera, seen, with_bones
 

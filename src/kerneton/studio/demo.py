@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import fill_gaps
 from kerneton.files.readers import write
+from kerneton.prepare.poses import fill_gaps
 from kerneton.studio import folders
 from kerneton.studio.library import Library
 

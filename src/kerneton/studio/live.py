@@ -16,8 +16,8 @@ import numpy as np
 
 from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import missing_joints
 from kerneton.exceptions import ParameterError
+from kerneton.prepare.poses import missing_joints
 from kerneton.stream.frames import raw_joints
 from kerneton.stream.repetitions import count_repetitions
 from kerneton.studio.recognizing import answers, contributions

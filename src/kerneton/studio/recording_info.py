@@ -11,7 +11,7 @@ import numpy as np
 
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import missing_joints
+from kerneton.prepare.poses import missing_joints
 from kerneton.report.scene import ELEVATION, YAW, facing, view
 
 THUMB_FRAMES = 16

@@ -13,13 +13,13 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.validation import fill_gaps, missing_joints
 from kerneton.experiments.paper._choice import CS, Task, one_against_rest
 from kerneton.experiments.paper._cues import Family
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.exact_features import ExactDCK, ExactSCK
 from kerneton.kernels.sck import SCK
 from kerneton.kernels.tensors import VectorMap, gaussian, gaussian_features
+from kerneton.prepare.poses import fill_gaps, missing_joints
 
 FOCAL_LENGTH = 285.63  # pixels of the depth camera at 320 x 240
 SPLINE_FRAMES = {"florence3d": 35, "utkinect": 74, "msr_action3d": 76}  # as the CVPR 2014 package resamples
