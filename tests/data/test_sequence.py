@@ -84,6 +84,14 @@ def test_dataset(toy):
         toy[36]
 
 
+@pytest.mark.parametrize("nothing", [None, float("nan"), np.float32("nan"), np.datetime64("NaT")])
+def test_nothing_in_a_column_of_a_table_is_no_label_and_no_subject(nothing):
+    """Were it taken as text, a person named "nan" would have done all these recordings."""
+    sequence = SkeletonSequence(walk(3), label=nothing, subject=nothing)
+    assert sequence.label is sequence.subject is None
+    assert SkeletonSequence(walk(3), subject="nan").subject == "nan"  # a name that somebody gave
+
+
 @pytest.mark.parametrize("field", ["label", "subject"])
 def test_missing_label_or_subject_is_named(field):
     full = {"label": "bow", "subject": "1"}

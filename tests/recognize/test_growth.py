@@ -25,7 +25,7 @@ from kerneton import (
 )
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine import room
-from kerneton.recognize import final_machine, growth, packed, storage, training
+from kerneton.recognize import answers, final_machine, growth, packed, storage, training
 from kerneton.recognize.sample import sample_rows
 
 
@@ -175,6 +175,31 @@ def test_labels_and_subjects_that_many_recordings_must_have(large, data):
     some = [s.replace(subject=None) if i in (4, 9) else s for i, s in enumerate(data)]
     with pytest.raises(DataError, match="2 of 36 recordings have no subject, the first is number 4"):
         recognizer().fit(some, data.labels)
+
+
+def test_recordings_that_cannot_be_used_are_found_before_the_work(large, data):
+    """And named by their places among all, not within a block."""
+    large.setattr(growth, "SAMPLE", 18)
+    fitted = recognizer().fit(data, data.labels)
+    some = [s.replace(name="") for s in data]
+    left = np.setdiff1d(
+        np.arange(36), sample_rows(np.unique(data.labels, return_inverse=True)[1], data.subjects, 18)
+    )
+    for i, change in zip(left[-2:], ((slice(None), 0), (slice(None), slice(None))), strict=True):
+        joints = some[i].joints.copy()
+        joints[change] = np.nan
+        some[i] = some[i].replace(joints=joints)
+    told = rf"2 of 36 recordings cannot be used: recording #{left[-2]} never contains .*; recording #{left[-1]} contains no pose"
+    large.setattr(answers, "_BLOCK", 7)
+    with pytest.raises(DataError, match=told):
+        fitted.predict(some)
+    large.setattr(growth, "_choose", None)  # not asked
+    with pytest.raises(DataError, match=told):
+        recognizer().fit(some, data.labels)
+    with pytest.raises(
+        ParameterError, match=r"client must be a dask\.distributed\.Client, got 'tcp://host:8786'"
+    ):
+        recognizer().fit(data, data.labels, client="tcp://host:8786")
 
 
 def test_the_sample_covers_classes_and_subjects():

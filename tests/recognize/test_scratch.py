@@ -74,6 +74,19 @@ def test_blocks_that_are_exchanged_are_found(tmp_path):
             packed.read_packed(a)
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, OSError(errno.EIO, "Input/output error")])
+def test_a_block_that_is_interrupted_leaves_nothing(tmp_path, monkeypatch, error):
+    """Neither half a block nor its temporary file."""
+
+    def stopped(*_):
+        raise error
+
+    monkeypatch.setattr(packed, "_checksum", stopped)
+    with pytest.raises(error if isinstance(error, type) else OSError):
+        packed.write_packed(tmp_path / "000000.block", packed.pack(a_block()))
+    assert not list(tmp_path.iterdir())
+
+
 # which features belong to which fit
 
 

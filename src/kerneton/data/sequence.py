@@ -16,6 +16,7 @@ from kerneton.exceptions import DataError
 if TYPE_CHECKING:
     from kerneton.data.segments import Segment
 
+NOTHING = {"None", "nan", "NaT", "<NA>"}  # how None, NaN and what pandas has for them are written
 UNIT_WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "in": "inches", "ft": "feet"}
 
 
@@ -69,7 +70,8 @@ class SkeletonSequence:
             object.__setattr__(self, "confidence", confidence)
         for field in ("label", "subject", "name"):
             if (value := getattr(self, field)) is not None:
-                object.__setattr__(self, field, plain_text(value))
+                gone = not isinstance(value, str) and str(value) in NOTHING
+                object.__setattr__(self, field, None if gone else plain_text(value))
         if self.segments != ():
             from kerneton.data.segments import as_segments
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.layouts import Layout
-from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+from kerneton.data.sequence import NOTHING, SkeletonDataset, SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 
 _SHOWN = 5  # kinds of problems in a message
@@ -267,7 +267,7 @@ def absent(values: Iterable[Any]) -> list[int]:
     >>> absent(["ann", None, float("nan"), 3])
     [1, 2]
     """
-    return [i for i, v in enumerate(values) if str(v) in {"None", "nan", "NaT", "<NA>"} - {v}]
+    return [i for i, v in enumerate(values) if str(v) in NOTHING - {v}]
 
 
 def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:

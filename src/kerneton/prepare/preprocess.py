@@ -20,7 +20,9 @@ from kerneton.data.validation import (
     check_sequences,
     describe,
     fill_gaps,
+    grouped,
     joint_name,
+    many,
     missing_joints,
 )
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
@@ -212,15 +214,10 @@ def without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.nda
     joints = sequence.joints
     if not missing.any():
         return joints
-    who = describe(sequence, position)
-    lost = missing.all(axis=1)
-    if lost.all():
-        raise DataError(f"{who} contains no pose: all {sequence.n_frames} frames are missing or zero")
-    never = missing.all(axis=0)
-    if never.any():
-        names = ", ".join(joint_name(sequence, int(j)) for j in np.flatnonzero(never))
-        raise DataError(f"{who} never contains {names}; leave these joints out or repair the recording")
+    if problem := _never_there(sequence, missing):
+        raise DataError(f"{describe(sequence, position)} {problem}")
     if gaps == "drop":
+        lost = missing.all(axis=1)
         joints, missing = joints[~lost], missing[~lost]
     return fill_gaps(joints, missing)
 
@@ -275,3 +272,26 @@ def skeleton_kind(sequences: Sequence[SkeletonSequence]) -> SkeletonKind:
     sides = layout is not None and bool(layout.sides.any())
     bodies = 1 if layout is None else len(layout.bodies)
     return SkeletonKind(sequences[0].n_joints, flat, turns, sides, bodies)
+
+
+def check_gaps(sequences: Sequence[SkeletonSequence]) -> None:
+    """Refuse recordings whose gaps cannot be filled: all of them in one error, which knows their places.
+
+    >>> check_gaps([SkeletonSequence(np.ones((3, 2, 3)))])
+    """
+    found = ((describe(s, i), _never_there(s, missing_joints(s))) for i, s in enumerate(sequences))
+    if problems := [pair for pair in found if pair[1]]:
+        raise DataError(
+            f"{len(problems)} of {many(len(sequences), 'recording')} cannot be used: {grouped(problems)}"
+        )
+
+
+def _never_there(sequence: SkeletonSequence, missing: np.ndarray) -> str:
+    """What no frame of a recording contains, in words; nothing where each joint is there in some."""
+    if not missing.any():
+        return ""
+    if missing.all():
+        return f"contains no pose: all {sequence.n_frames} frames are missing or zero"
+    never = [joint_name(sequence, int(j)) for j in np.flatnonzero(missing.all(axis=0))]
+    names = ", ".join(never)
+    return f"never contains {names}; leave these joints out or repair the recording" if never else ""

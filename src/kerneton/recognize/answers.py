@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.progress import silent
 from kerneton.data.validation import check_sequences
+from kerneton.exceptions import DataError
 from kerneton.machine.solver import per_class
+from kerneton.prepare.preprocess import check_gaps
 
 Item = TypeVar("Item")
 
@@ -99,7 +101,11 @@ def _in_blocks(model: Any, X: Iterable[Any], answer: Callable[[Iterable[Any]], I
     sequences = check_sequences(X, allow_missing=True, values=model.device is None)
     parts = [sequences[i : i + size] for i in range(0, len(sequences), size)]
     shown = (model.progress or silent)(parts, total=len(parts), desc="predicting")
-    return [answer(part) for part in shown]
+    try:
+        return [answer(part) for part in shown]
+    except DataError:
+        check_gaps(sequences)  # which knows the place of each
+        raise
 
 
 def from_features(model: Any, features: np.ndarray) -> Results:

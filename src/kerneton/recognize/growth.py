@@ -23,6 +23,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import check_sequences
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.threads import count_threads
+from kerneton.prepare.preprocess import check_gaps
 from kerneton.recognize import storage, training
 from kerneton.recognize.branch import side_by_side
 from kerneton.recognize.encoder import Encoder
@@ -84,12 +85,16 @@ def fit_large(
     folder for features on this machine, with which a later fit on the same recordings goes on.
     """
     check_large(sequences, y, groups)
+    if any(hasattr(branch.preprocess, "gaps") for _, branch in model.branches):
+        check_gaps(sequences)  # not after an hour of encoding
+    client = client or active_client()
+    if client is not None and not hasattr(client, "submit"):
+        raise ParameterError(f"client must be a dask.distributed.Client, got {client!r}")
     rows = sample_rows(codes, groups, SAMPLE)
     timing = model.timing_ = {}
     start = time.perf_counter()
     with ExitStack() as until:
         folder = None if scratch is None else _kept_folder(model, sequences, y, groups, scratch, until)
-        client = client or active_client()
         features = _choose(model, [sequences[i] for i in rows], y, rows, groups, folder, client)
         timing["selection_s"] = time.perf_counter() - start
         start = time.perf_counter()

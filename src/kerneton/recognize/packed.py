@@ -68,13 +68,14 @@ def write_packed(path: Path, block: Packed) -> None:
                 file.write(content)
         os.replace(part, path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise FullDiskError(
                 f"{path.parent}: the disk is full; make room and fit again with the same scratch folder, "
                 "whose blocks are kept, or name a folder on a larger disk"
             ) from error
         raise
+    finally:  # also after Ctrl-C
+        part.unlink(missing_ok=True)
 
 
 def read_packed(path: Path) -> Packed:
