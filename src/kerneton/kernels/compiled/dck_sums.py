@@ -105,34 +105,19 @@ def _exp_of(x):
 
 @functools.lru_cache(maxsize=4096)  # recordings of one length share it
 def _reach(times, n, dtype, window, tol):
-    return _farthest(np.frombuffer(times, dtype).reshape(n, -1), np.frombuffer(window), tol)
-
-
-@jit
-def _farthest(times, window, tol):
     """The most distant frames that count: beyond, Σ G_σ4(s-t) z_p(s) z_q(t) is less than a fiftieth of tol of all of it.
 
     The power that follows lifts what is small, so that much is left of the tolerance.
 
     Not only the window decides: where p and q lie far apart, so do most frames that z_p and z_q both see.
     """
-    T, P = times.shape
-    n_lags = min(T, len(window))
-    sums = np.zeros((n_lags, P, P))
-    for lag in range(1, n_lags):
-        for s in range(T - lag):
-            for p in range(P):
-                weight = times[s, p] * window[lag]
-                for q in range(P):
-                    sums[lag, p, q] += weight * times[s + lag, q]
-    total = sums.sum(0)
-    total = (total + total.T) * (0.02 * tol)
-    tail = np.zeros((P, P))
-    for lag in range(n_lags - 1, 0, -1):
-        tail += sums[lag] + sums[lag].T
-        if (tail > total).any():
-            return lag
-    return 0
+    times, window = np.frombuffer(times, dtype).reshape(n, -1).astype(float), np.frombuffer(window)
+    sums = np.zeros((min(n, len(window)), times.shape[1], times.shape[1]))
+    for lag in range(1, len(sums)):
+        product = window[lag] * (times[:-lag].T @ times[lag:])
+        sums[lag] = product + product.T
+    tails = np.cumsum(sums[:0:-1], axis=0)  # of the most distant frames first; they only grow
+    return int((tails > 0.02 * tol * sums.sum(0)).any(axis=(1, 2)).sum())
 
 
 @jit

@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
-from numba import njit
+from numba.extending import register_jitable
 
 from kerneton.kernels.compiled.epn import own_room, powered
 from kerneton.kernels.compiled.frames import CHUNK, map_frame, place_rows, plan, read_frame
@@ -152,7 +152,7 @@ def _deal(U, unique, first, n_rows, d, n_packed, A):
             A[n * LANES + lane] = A[n * LANES]
 
 
-@njit(nogil=True, error_model="numpy", fastmath={"contract", "nsz"})  # rounds as vectors do
+@register_jitable(nogil=True, error_model="numpy", fastmath={"contract", "nsz"})  # rounds as vectors do
 def _collect(F, moves, weights, begins, first, n_rows, d, E):
     """Features of the first rows from the slices that `_deal` dealt."""
     kind = E.dtype.type

@@ -14,9 +14,9 @@ import operator
 
 import numpy as np
 from llvmlite import binding, ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
+from numba.extending import intrinsic, lower_builtin, models, register_jitable, register_model, type_callable
 
 # Twice the width of a register in float64: two chains of dependent operations hide each other's latency.
 LANES = 16 if binding.get_host_cpu_features().get("avx512f") else 8
@@ -27,7 +27,8 @@ _CACHE_LINE = 64  # bytes
 _F64, _F32, _I64, _I32 = ir.DoubleType(), ir.FloatType(), ir.IntType(64), ir.IntType(32)
 _FLAGS = ("contract", "nsz")  # a·b + c may be fused; NaN and infinity keep their meaning
 
-jit = njit(nogil=True, error_model="numpy")
+# For parts of kernels, which have no machine code of their own; called from Python, they run as Python.
+jit = register_jitable(nogil=True, error_model="numpy")
 
 
 class Vec(types.Type):

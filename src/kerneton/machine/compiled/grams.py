@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numba import njit
+from numba.extending import register_jitable
 
 from kerneton.machine.compiled.cache import cached_jit, source_number
 
 _TILE = 512  # entries of a sum that stay in the first cache
-_jit = njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+_jit = register_jitable(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
 @_jit

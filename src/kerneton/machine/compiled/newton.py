@@ -9,12 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numba import njit
+from numba.extending import register_jitable
 
 from kerneton.machine.compiled.cache import cached_jit, source_number
 
 FEW = 160  # unknowns of a system up to which these steps are the faster ones
-_jit = njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+_jit = register_jitable(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
 @_jit
