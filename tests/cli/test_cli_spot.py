@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 
@@ -10,10 +11,11 @@ import pytest
 from samples import write_segments
 
 from kerneton import load, make_actions
-from kerneton.cli import main
+from kerneton.cli import main, watch
 from kerneton.files.readers import write
 from kerneton.files.segments import read_segments
 from kerneton.stream.frames import raw_joints
+from kerneton.stream.live import Event
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +108,10 @@ def test_mistakes(home, capsys, arguments, message):
     places = {"MODEL": str(home / "model.kern"), "TRAIN": str(home / "train")}
     assert main([places.get(a, a) for a in arguments]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_the_name_of_a_body_cannot_end_a_command_per_action(capsys):
+    """Names come from the network; none can be given to a program with a NUL in it."""
+    event = Event("segment", "a\0\x1b[2J", 4.0, label="wave", start=1.0, stop=3.0)
+    watch._tell(event, argparse.Namespace(lines=False, quiet=True, command="true {body}"))
+    assert capsys.readouterr().err == "kerneton: warning: true: embedded null byte\n"

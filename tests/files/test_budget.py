@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import tracemalloc
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from kerneton import load_folder
 from kerneton.exceptions import FormatError, KernetonError, MissingDataError
 from kerneton.files import readers
 from kerneton.files.readers._values import FACTOR, FLOOR
+from kerneton.files.segments import read_segments
 
 
 def repeated_annotation() -> bytes:
@@ -41,7 +43,35 @@ def packed_zeros() -> bytes:
     return out.getvalue()
 
 
+def packed(**arrays) -> bytes:
+    out = io.BytesIO()
+    np.savez_compressed(out, **arrays)
+    return out.getvalue()
+
+
+def small_numbers() -> bytes:
+    """Bytes that become floats, in annotations that share one array."""
+    keypoint, score = np.ones((1, 20_000, 17, 2), np.int8), np.ones((1, 20_000, 17), np.int8)
+    return pickle.dumps(
+        {"annotations": [{"frame_dir": "a", "keypoint": keypoint, "keypoint_score": score}] * 40}
+    )
+
+
+def rare_body() -> bytes:
+    """A body in the first frame and in the last."""
+    body = "1\n7 0 1 1 1 1 0 0.02 0.1 2\n25\n" + ("0.1 0.5 3.2 " + "0 " * 8 + "2\n") * 25
+    return ("50002\n" + body + "0\n" * 50_000 + body).encode()
+
+
 HOSTILE = {
+    "shared.pkl": small_numbers,
+    "rare.skeleton": rare_body,
+    "bytes.npz": lambda: packed(joints=np.zeros((300_000, 17, 2), np.int8)),
+    "confidence.npz": lambda: packed(
+        joints=np.zeros((100_000, 17, 2), np.int8), confidence=np.zeros((100_000, 17), np.int8)
+    ),
+    "recordings.npz": lambda: packed(joints=np.zeros((100_000, 1, 1, 3), np.int8)),
+    "recordings.csv": lambda: b"recording,head_x,head_y\n" + b"".join(b"%d,1,2\n" % i for i in range(24_000)),
     "repeated.pkl": repeated_annotation,
     "sparse.csv": sparse_table,
     "idle.bvh": idle_skeleton,
@@ -143,6 +173,57 @@ def test_honest_files_are_within_the_budget(tmp_path):
     path = tmp_path / "still.npz"
     path.write_bytes(npz_bytes(joints=np.ones((100_000, 20, 3), np.float32)))
     assert readers.read(path)[0].n_frames == 100_000
+
+
+NESTED = {
+    "tags.segments.xml": lambda: (
+        "<annotations>"
+        + "<image id='1'>" * 60
+        + "<tag label='a'/>" * 20_000
+        + "</image>" * 60
+        + "</annotations>"
+    ),
+    "tiers.eaf": lambda: (
+        "<ANNOTATION_DOCUMENT><TIME_SLOT TIME_SLOT_ID='a' TIME_VALUE='1'/><TIME_SLOT TIME_SLOT_ID='b' TIME_VALUE='9'/>"
+        + "<TIER>" * 60
+        + "<ALIGNABLE_ANNOTATION TIME_SLOT_REF1='a' TIME_SLOT_REF2='b'/>" * 9000
+        + "</TIER>" * 60
+        + "</ANNOTATION_DOCUMENT>"
+    ),
+    "quote.TextGrid": lambda: f'File type = "ooTextFile"\nObject class = "TextGrid"\n"{"a" * 1_000_000}',
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_segments_cost_no_more_than_their_file(tmp_path, name):
+    """What is nested is not read once for each level, and a label of any length is one token."""
+    path = tmp_path / name
+    path.write_text(NESTED[name]())
+    tracemalloc.start()
+    try:
+        with suppress(FormatError):
+            read_segments(path, fps=30)
+        assert tracemalloc.get_traced_memory()[1] <= FLOOR + 10 * path.stat().st_size
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
+def test_brackets_that_are_never_closed_cost_no_minutes(tmp_path):
+    path = tmp_path / "brackets.TextGrid"
+    path.write_text('File type = "ooTextFile"\nObject class = "TextGrid"\n' + "[" * 300_000)
+    program = f"""
+import resource
+from kerneton.exceptions import FormatError
+from kerneton.files.segments import read_segments
+resource.setrlimit(resource.RLIMIT_CPU, (20, 20))  # seconds of computing until the process is killed
+try:
+    read_segments({str(path)!r}, fps=30)
+except FormatError:
+    print("refused")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "refused\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")

@@ -22,7 +22,9 @@ def test_two_recordings_of_one_name_stay_two(tmp_path, ending):
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "npz", "pkl"])
-@pytest.mark.parametrize("label", ["two\nlines", "a\r\n\r\nb", 'say "hi"\n, now', "tab\there", "#1", "ünï"])
+@pytest.mark.parametrize(
+    "label", ["two\nlines", "a\r\n\r\nb", 'say "hi"\n, now', "tab\there", "#1", "ünï", "a\rb", "end\r"]
+)
 def test_any_label_comes_back(tmp_path, ending, label):
     path = tmp_path / f"odd.{ending}"
     readers.write(path, [sequence(label=label, subject=label, name="a"), sequence(name="b")])
@@ -37,6 +39,20 @@ def test_names_that_look_like_comments_come_back(tmp_path, ending):
     assert [s.name for s in readers.read(path)] == ["#1", "# two"]
     readers.write(path, [sequence(label="#1")])
     assert [s.label for s in readers.read(path)] == ["#1"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_names_that_are_comments_after_a_blank_lose_no_recording(tmp_path, ending):
+    path = tmp_path / f"odd.{ending}"
+    readers.write(path, [sequence(name=" # one"), sequence(name="two")])
+    assert [s.name for s in readers.read(path)] == ["# one", "two"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz", "pkl"])
+def test_labels_hold_no_nul_which_arrays_of_text_would_lose(tmp_path, ending):
+    path = tmp_path / f"odd.{ending}"
+    readers.write(path, [sequence(label="a\0"), sequence(label="a")])
+    assert [s.label for s in readers.read(path)] == ["a\\x00", "a"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "npz", "pkl"])

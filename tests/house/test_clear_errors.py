@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from walks import walks
 
-from kerneton import DCK, SCK, Branch, LinearSVM, Preprocess, Recognizer, dck_kernel, sck_kernel
+from kerneton import (
+    DCK,
+    SCK,
+    Branch,
+    LinearSVM,
+    Preprocess,
+    Recognizer,
+    SkeletonSequence,
+    dck_kernel,
+    sck_kernel,
+)
 from kerneton.exceptions import DataError, ParameterError
 
 X = walks((9, 12, 7, 8), 5)
@@ -82,6 +92,41 @@ def test_features_and_labels_that_are_none():
 def test_branches_without_a_kernel(branch):
     with pytest.raises(ParameterError, match="no kernel in sck"):
         Recognizer([("sck", branch)]).fit(X, LABELS)
+
+
+PLAIN = Branch(None, SCK())
+
+
+@pytest.mark.parametrize("branches", [None, [], "abc", 3, [("a",)], [(1, PLAIN)], {"a": PLAIN}])
+def test_branches_that_are_no_pairs(branches):
+    with pytest.raises(ParameterError, match=r"at least one branch: expected a list of pairs .*, got"):
+        Recognizer(branches).fit(X, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("branches", "said"),
+    [
+        ([("a", PLAIN), ("a", PLAIN)], "not unique"),
+        ([("a__b", PLAIN)], "must not contain __"),
+        ([("a", Branch(None, SCK))], "no kernel in a"),
+    ],
+)
+def test_branches_with_broken_names_or_kernels(branches, said):
+    with pytest.raises(ParameterError, match=said):
+        Recognizer(branches).fit(X, LABELS)
+
+
+@pytest.mark.parametrize("fps", [0, -1, np.nan, np.inf, "fast", 1j, [30]])
+def test_frame_rates_that_are_none(fps):
+    with pytest.raises(
+        DataError, match="sequence 'wave': expected a positive number of frames per second, got"
+    ):
+        SkeletonSequence(np.ones((2, 3, 3)), name="wave", fps=fps)
+
+
+def test_labels_of_different_lengths():
+    with pytest.raises(DataError, match="labels must be text or whole numbers"):
+        Recognizer([("a", PLAIN)]).fit(X, [(), (), (1,), (1,)])
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,20 @@ def test_steps_that_share_one_array(model, tmp_path):
     assert largest < 8, f"{largest:.1f} times the size of the file"
 
 
+def test_how_training_files_were_read_is_text(model, actions, tmp_path, capsys):
+    def change(header):
+        header["training"]["conventions"] = {"reading": {"columns": "x\x1b[2J,y"}}
+
+    attempt(changed(model, tmp_path / "odd.kern", change), list(actions), capsys)
+
+
+def test_labels_without_nul(model, tmp_path):
+    new = {"labels": ["a\0b", "b", "c"], "dtype": "<U3"}
+    path = changed(model, tmp_path / "nul.kern", lambda header: placed(header["model"], "classes", new))
+    with pytest.raises(ModelFileError, match="labels that are not text"):
+        kerneton.load(path)
+
+
 def repeated(value, copies):
     """Repeat the items of the first list whose items name arrays; whether there was one."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

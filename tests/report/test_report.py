@@ -196,7 +196,7 @@ def test_markdown(report, tmp_path):
 
 
 def test_labels_stay_text_in_markdown(report):
-    name = "<img src=x> [a](b)"
+    name = "<img src=x> [a](b)" + r" \[c](d) https://e.org www.e.org"
     bad = dataclasses.replace(
         report,
         splits=(dataclasses.replace(report.splits[0], predicted=np.array([name] * 10)),),
@@ -207,6 +207,9 @@ def test_labels_stay_text_in_markdown(report):
     text = bad.to_markdown()
     assert "<img" not in text
     assert " [a]" not in text
+    assert r" \\\[c]" in text  # a backslash and a bracket, each as itself
+    assert "https://" not in text
+    assert "www." not in text
     assert text.count("&lt;img") >= 5
 
 

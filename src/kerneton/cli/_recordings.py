@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kerneton.cli import printable
 from kerneton.cli._options import add_reading, hinting, progress_of, reading_options, tell_conversion
 from kerneton.exceptions import DataError, KernetonError, ModelFileError, ParameterError
 
@@ -91,7 +92,8 @@ def read_recordings(
                 raise DataError(message)
         warnings.warn(message, stacklevel=2)
     if with_model and not args.quiet:
-        print(f"kerneton: note: read with {_spelt(remembered, args)}, as in training", file=sys.stderr)
+        told = printable(_spelt(remembered, args), sys.stderr)  # text of the model file
+        print(f"kerneton: note: read with {told}, as in training", file=sys.stderr)
     kept = kept_conventions(model_facts(model))
     sequences, conversion = settle([(*facts, s) for _, facts, s in found], **axes, kept=kept)
     tell_conversion(conversion, args)

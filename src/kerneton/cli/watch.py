@@ -132,8 +132,12 @@ def _tell(event: Any, args: argparse.Namespace) -> None:
         words = [_filled(word, values) for word in shlex.split(args.command)]
         try:
             subprocess.run(words, check=False, timeout=60)  # no shell: labels are never code
-        except (OSError, subprocess.TimeoutExpired) as error:
-            print(f"kerneton: warning: {words[0]}: {error}", file=sys.stderr)
+        except (
+            OSError,
+            ValueError,
+            subprocess.TimeoutExpired,
+        ) as error:  # ValueError: a NUL in the name of a body
+            print(f"kerneton: warning: {_plain(words[0])}: {_plain(error)}", file=sys.stderr)
 
 
 def _filled(word: str, values: dict[str, str]) -> str:

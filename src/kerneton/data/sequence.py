@@ -62,6 +62,9 @@ class SkeletonSequence:
         if self.layout is not None and n_joints != len(self.layout.joints):
             stated = f"layout {self.layout.name!r} has {len(self.layout.joints)} joints"
             raise DataError(f"{where}: {stated}, the recording has {n_joints}")
+        rate = self.fps
+        if rate is not None and not (isinstance(rate, (int, float, np.number)) and 0 < rate < np.inf):
+            raise DataError(f"{where}: expected a positive number of frames per second, got {rate!r}")
         object.__setattr__(self, "joints", joints)
         if self.confidence is not None:
             confidence = np.asarray(self.confidence, dtype=joints.dtype)
@@ -237,9 +240,7 @@ class Conversion:
     count: int = 0  # recordings
     stated: bool = False  # whether files of this kind state unit or axes, or their reader takes them to
     told: tuple[str, ...] = ()  # which of unit and up the files state, if that was followed
-    votes: tuple[int, int] | None = (
-        None  # recordings that show a flip, of those that show the side of the left
-    )
+    votes: tuple[int, int] | None = None  # recordings that show a flip, of those that show a left side
     others: tuple[Conversion, ...] = ()  # of recordings of other kinds in the same set
     kinds: tuple[tuple[int, ...], ...] = ()  # positions of the recordings that were converted together
 
@@ -287,12 +288,12 @@ class Conversion:
 
 
 def plain_text(value: Any) -> str:
-    r"""A label or name that can be written: bytes of file names that are not UTF-8 are read as Western Windows.
+    r"""A label or name that can be written: bytes of file names that are not UTF-8 are read as Western Windows; no NUL.
 
-    >>> plain_text("caf\udce9"), plain_text("half \ud800"), plain_text(7)
-    ('café', 'half \\ud800', '7')
+    >>> plain_text("caf\udce9"), plain_text("half \ud800"), plain_text("end\0"), plain_text(7)
+    ('café', 'half \\ud800', 'end\\x00', '7')
     """
-    text = str(value)
+    text = str(value).replace("\0", "\\x00")  # arrays of text lose it at their ends
     try:
         data = text.encode("utf-8", "surrogateescape")
         return text if data == text.encode("utf-8", "replace") else data.decode("cp1252")

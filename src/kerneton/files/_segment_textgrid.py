@@ -11,7 +11,7 @@ from kerneton.files.segments import MAX_INTERVALS, Interval, check_tier
 
 # The long form is the short one with names before the values and item numbers in brackets, which are skipped.
 _TOKEN = re.compile(
-    r'"((?:[^"]|"")*)"|\[[^\]\n]*\]|(?<![\w.])(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?![\w.])|<(\w+)>'
+    r'"([^"]*(?:""[^"]*)*)"|\[\s*\d{0,9}\s*\]|(?<![\w.])(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?![\w.])|<(\w+)>'
 )
 
 

@@ -55,10 +55,11 @@ def parse_xml(data: bytes, path: Path) -> ElementTree.Element:
 def eaf_intervals(root: ElementTree.Element, path: Path, tier: str | None) -> Iterator[Interval]:
     """Aligned annotations of ELAN's tiers; an annotation that refers to another has the same time."""
     slots = {s.get("TIME_SLOT_ID"): s.get("TIME_VALUE") for s in root.iter("TIME_SLOT")}
-    check_tier(tier, [t.get("TIER_ID") or "" for t in root.iter("TIER")], path)
+    tiers = root.findall("TIER")  # not below others: what is nested would be read again and again
+    check_tier(tier, [t.get("TIER_ID") or "" for t in tiers], path)
     times: dict[str | None, tuple[float, float]] = {}
-    for element in root.iter("TIER"):
-        for item in element.iter():
+    for element in tiers:
+        for item in element.iterfind("ANNOTATION/*"):
             if item.tag == "ALIGNABLE_ANNOTATION":
                 bounds = [slots.get(item.get(f"TIME_SLOT_REF{i}")) for i in (1, 2)]
                 if any(b is None for b in bounds):
@@ -77,7 +78,7 @@ def eaf_intervals(root: ElementTree.Element, path: Path, tier: str | None) -> It
 
 def cvat_intervals(root: ElementTree.Element, path: Path) -> Iterator[Interval]:
     """Tracks of CVAT's video form from their first frame to where they go outside, and runs of tagged frames."""
-    for track in root.iter("track"):
+    for track in root.findall("track"):
         label = (track.get("label") or "").strip()
         shapes = [s for s in track if s.get("frame") is not None]
         frames = sorted((int(_number(s.get("frame"), path)), s.get("outside") == "1") for s in shapes)
@@ -90,7 +91,7 @@ def cvat_intervals(root: ElementTree.Element, path: Path) -> Iterator[Interval]:
                 start = frame
         if start is not None:  # it lasts to its last shape
             yield Interval(label, start, frames[-1][0] + 1)
-    found = [(image.get("id"), tag) for image in root.iter("image") for tag in image.iter("tag")]
+    found = [(image.get("id"), tag) for image in root.findall("image") for tag in image.findall("tag")]
     found += [(tag.get("frame"), tag) for tag in root.findall("tag")]  # of whole frames, in the video form
     tags: dict[tuple[str, str], list[int]] = {}
     for number, tag in found:

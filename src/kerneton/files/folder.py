@@ -18,7 +18,7 @@ from kerneton.data.validation import grouped, many
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
 from kerneton.files.readers import ReadAll, is_segment_file, read_all_here
-from kerneton.files.readers._text import is_folder, rows
+from kerneton.files.readers._text import is_file, is_folder, rows
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
@@ -245,8 +245,8 @@ def _may_be_recording(path: Path) -> bool:
 
 def _indexed(root: Path, index: Path) -> Iterator[Entry]:
     """The rows of an index; a relative path starts at the folder, or else at the working directory."""
-    index = root / index if (root / index).is_file() else index
-    if not index.is_file():
+    index = root / index if is_file(root / index) else index
+    if not is_file(index):
         raise MissingDataError(f"{index}: no such index file")
     table = rows(index)
     _, header = next(table, (0, []))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.data.validation import QuickParameters, check_sequences
-from kerneton.exceptions import ModelFileError
+from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.kernels.signals import keeping_signals
 from kerneton.machine.compiled import load
 from kerneton.machine.scaling import CenterNormalize, ready
@@ -199,3 +199,26 @@ def _frozen(value: Any) -> Any:
     except TypeError:
         return joblib.hash(value)
     return type(value).__name__, value
+
+
+def check_branches(branches: Any) -> None:
+    """Refuse anything but a list of pairs (name, Branch) with a kernel each.
+
+    >>> check_branches([("sck", Branch(None, None))])
+    Traceback (most recent call last):
+    kerneton.exceptions.ParameterError: no kernel in sck: a branch is Branch(preprocess, kernel, scale)
+    """
+    pairs = branches if isinstance(branches, (list, tuple)) else ()
+    if not pairs or not all(
+        isinstance(p, (list, tuple)) and len(p) == 2 and isinstance(p[0], str) for p in pairs
+    ):
+        raise ParameterError(
+            f"a recogniser needs at least one branch: expected a list of pairs (name, Branch), got {branches!r}"[
+                :200
+            ]
+        )
+    kernels = {name: getattr(branch, "kernel", None) for name, branch in pairs}
+    if without := [name for name, kernel in kernels.items() if kernel is None or isinstance(kernel, type)]:
+        raise ParameterError(
+            f"no kernel in {', '.join(without)}: a branch is Branch(preprocess, kernel, scale)"
+        )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.layouts import LAYOUTS, Layout
+from kerneton.data.sequence import plain_text
 from kerneton.exceptions import ModelFileError
 from kerneton.kernels.blocks import still_recording
 from kerneton.kernels.dck import DCK
@@ -148,6 +149,8 @@ class Reader:
             all(type(label) is wanted for label in labels),
             f"{where} has labels that are not {wanted.__name__}",
         )
+        sound = not words or all(plain_text(label) == label for label in labels)
+        _expect(sound, f"{where} has labels that are not text")
         _expect(not words or int(kind[2:]) <= 64 + 4 * max(map(len, labels)), f"{where}: labels of {kind}")
         # An array gives every label the room of the longest one, so that one long label can ask for any amount of memory.
         self.label_room -= len(labels) * np.dtype(kind).itemsize

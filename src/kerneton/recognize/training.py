@@ -19,6 +19,7 @@ from kerneton.machine.arrays import combine
 from kerneton.machine.folds import BlockGrams, Folds, machines
 from kerneton.machine.svm import class_weights
 from kerneton.machine.threads import in_threads
+from kerneton.recognize.branch import check_branches
 from kerneton.recognize.encoder import FAILURES, plain_kernel
 from kerneton.recognize.search import Mixture, Search, Trial
 
@@ -79,7 +80,10 @@ def check_training(
     sequences = check_sequences(X, allow_missing=True)
     if y is None:
         raise DataError("a recogniser learns from labels: pass y, such as data.labels")
-    y = np.asarray(y)
+    try:
+        y = np.asarray(y)
+    except ValueError as error:  # lists of different lengths
+        raise DataError("labels must be text or whole numbers, one for each recording") from error
     if y.shape != (len(sequences),):
         raise DataError(f"{len(sequences)} recordings but labels of shape {y.shape}")
     try:
@@ -112,13 +116,11 @@ def known_subjects(sequences: Sequence[SkeletonSequence], groups: Any = None) ->
 
 def check_recognizer(model: Any) -> None:
     """Parameters that do not depend on recordings."""
-    if not len(model.branches):
-        raise ParameterError("a recogniser needs at least one branch")
-    model._validate_names([name for name, _ in model.branches])
-    if without := [name for name, branch in model.branches if getattr(branch, "kernel", None) is None]:
-        raise ParameterError(
-            f"no kernel in {', '.join(without)}: a branch is Branch(preprocess, kernel, scale)"
-        )
+    check_branches(model.branches)
+    try:
+        model._validate_names([name for name, _ in model.branches])
+    except ValueError as error:
+        raise ParameterError(str(error)) from error
     check_in("false_alarm", model.false_alarm, 0, 1, closed="left")
     linear = model.machine is None or "within_class_penalty" in model.machine.get_params(deep=False)
     if not linear and (model.search is not None or model.calibrate):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -73,7 +74,10 @@ def inline(text: str) -> str:
     text = " ".join(text.split("\n")).replace("\r", " ")
     if len(text) > 1 and text[0] == text[-1] == "`":
         return "`" + text[1:-1].replace("`", "'") + "`"
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace("[", "\\[").replace("`", "\\`")
+    text = text.replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(
+        r"(?i)(?=[\\`\[]|(?<=:)//|(?<=www)\.)", r"\\", text
+    )  # also of bare addresses, which become links
 
 
 def _is_number(cell: str) -> bool:

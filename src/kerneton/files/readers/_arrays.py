@@ -13,6 +13,7 @@ import numpy as np
 from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.exceptions import FormatError, KernetonError
 from kerneton.files.readers._text import LARGEST, MAX_BYTES, MAX_JOINTS, shorten
+from kerneton.files.readers._values import Budget
 
 MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 1 << 16
@@ -23,10 +24,10 @@ _MAX_DIMENSIONS = 8
 _BLOCK = 1 << 20
 
 
-def coordinates(array: np.ndarray, where: str) -> np.ndarray:
+def coordinates(array: np.ndarray, where: str, budget: Budget) -> np.ndarray:
     """Joints as (..., T, J, 3) floats: whole numbers become float64, float16 float32, two coordinates three.
 
-    >>> coordinates(np.ones((4, 2, 2), np.float16), "wave.npy").shape
+    >>> coordinates(np.ones((4, 2, 2), np.float16), "wave.npy", Budget(128, "wave.npy")).shape
     (4, 2, 3)
     """
     if array.dtype.kind not in "fiu" or array.ndim not in (3, 4) or array.shape[-1] not in (2, 3):
@@ -36,8 +37,10 @@ def coordinates(array: np.ndarray, where: str) -> np.ndarray:
     if array.size == 0 or array.shape[-2] > MAX_JOINTS:
         raise FormatError(f"{where}: expected frames and 1 to {MAX_JOINTS} joints, got shape {array.shape}")
     dtype = np.float32 if array.dtype in (np.float16, np.float32) else np.float64
-    if array.size // array.shape[-1] * 3 * np.dtype(dtype).itemsize > MAX_BYTES:
+    needed = array.size // array.shape[-1] * 3 * np.dtype(dtype).itemsize
+    if needed > MAX_BYTES:
         raise FormatError(f"{where}: shape {array.shape} needs more than {MAX_BYTES >> 20} MiB")
+    budget.take(2 * max(needed - array.nbytes, 0))  # once more where recordings are taken apart
     with np.errstate(all="ignore"):  # what overflows is refused just below
         if array.shape[-1] == 2:
             joints = np.zeros((*array.shape[:-1], 3), dtype)
@@ -54,10 +57,10 @@ def coordinates(array: np.ndarray, where: str) -> np.ndarray:
     return joints
 
 
-def trust(array: np.ndarray, shape: tuple[int, ...], where: str) -> np.ndarray:
+def trust(array: np.ndarray, shape: tuple[int, ...], where: str, budget: Budget) -> np.ndarray:
     """Confidences as floats in [0, 1] of the joints' shape; NaN is no confidence.
 
-    >>> trust(np.array([[0.5, 2, np.nan]]), (1, 3), "wave.npy")
+    >>> trust(np.array([[0.5, 2, np.nan]]), (1, 3), "wave.npy", Budget(128, "wave.npy"))
     array([[0.5, 1. , 0. ]])
     """
     if array.shape == (*shape, 1):
@@ -66,8 +69,10 @@ def trust(array: np.ndarray, shape: tuple[int, ...], where: str) -> np.ndarray:
         got = f"{array.dtype} of shape {array.shape}"
         raise FormatError(f"{where}: expected confidences of shape {shape}, got {got}")
     dtype = np.float32 if array.dtype in (np.float16, np.float32) else np.float64
-    if array.size * np.dtype(dtype).itemsize > MAX_BYTES:
+    needed = array.size * np.dtype(dtype).itemsize
+    if needed > MAX_BYTES:
         raise FormatError(f"{where}: confidences need more than {MAX_BYTES >> 20} MiB")
+    budget.take(2 * max(needed - array.nbytes, 0))
     with np.errstate(all="ignore"):
         return np.nan_to_num(np.clip(array.astype(dtype), 0, 1))
 

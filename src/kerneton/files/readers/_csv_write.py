@@ -67,8 +67,9 @@ def write_table(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
                 if labels is not None:
                     fixed[len(several)] = labels[frame]
                 cells = fixed + [frame, *time] + ["" if v != v else v for v in row.tolist()]
-                # A row that begins with # would be read as a comment.
-                (quoted if str(cells[0]).startswith("#") else out).writerow(cells)
+                # A row that begins with # would be read as a comment, a return as the end of a row.
+                odd = str(cells[0]).lstrip().startswith("#") or any("\r" in str(cell) for cell in fixed)
+                (quoted if odd else out).writerow(cells)
 
 
 def _joints(sequence: SkeletonSequence) -> tuple[str, ...]:

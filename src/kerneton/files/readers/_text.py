@@ -51,6 +51,14 @@ def is_folder(path: Path) -> bool:
         return False
 
 
+def is_file(path: Path) -> bool:
+    """Whether a path is a plain file; False for impossible paths."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def read_head(path: Path, size: int) -> bytes:
     """The first bytes of a plain file."""
     check_regular(path)

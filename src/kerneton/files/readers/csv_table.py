@@ -45,6 +45,7 @@ from kerneton.files.readers._text import (
     rows,
     shorten,
 )
+from kerneton.files.readers._values import RECORDING, file_budget
 
 WRITES = (".csv", ".tsv")
 NAMES_JOINTS, TAKES = True, ("layout", "columns")
@@ -116,10 +117,10 @@ def read(
             "--layout openni15 (openni15+openni15 for two bodies), or all names with --columns"
         )
     recordings: dict[tuple[str, str], _Recording] = {}  # by name and body
-    used = 0
+    budget = file_budget(path)
     for line, cells in itertools.chain([start] if bare else [], table):
-        used += 8 * _take(cells, meaning, recordings, path, line)
-        if used > MAX_BYTES:
+        budget.take(8 * _take(cells, meaning, recordings, path, line))
+        if budget.total - budget.room > MAX_BYTES:
             raise FormatError(f"{path}, line {line}: more than {MAX_BYTES >> 20} MiB of numbers")
     if not recordings:
         raise FormatError(f"{path}: a header and no rows")
@@ -156,7 +157,7 @@ def _take(
     used = 16  # memory of a row in addition to its numbers
     if recording is None:
         recording = recordings[key] = _Recording()
-        used = 128
+        used = RECORDING // 8
     if "subject" in roles:
         value = cells[roles["subject"]].strip(" \t")
         recording.subject = value if recording.subject is None else recording.subject

@@ -35,7 +35,7 @@ from kerneton.files.readers._arrays import (
     trust,
 )
 from kerneton.files.readers._text import MAX_BYTES, check_regular, shorten
-from kerneton.files.readers._values import file_budget
+from kerneton.files.readers._values import RECORDING, Budget, file_budget
 
 WRITES = (".npz",)
 _JOINTS = ("joints", "keypoints", "keypoint", "skeleton", "skeletons", "poses", "pose", "data", "x", "arr")
@@ -63,7 +63,9 @@ def read(path: Path) -> list[SkeletonSequence]:
     [SkeletonSequence(9 frames, 17 joints, coco17, label='walk', name='walk')]
     """
     groups: dict[int | None, Fields] = {}
-    for key, value in _arrays(path):
+    check_regular(path)
+    budget = file_budget(path)
+    for key, value in _arrays(path, budget):
         numbered = _NUMBERED.fullmatch(key)
         if numbered and numbered[1] in _FIELDS:
             groups.setdefault(int(numbered[2]), {})[numbered[1]] = value
@@ -71,10 +73,11 @@ def read(path: Path) -> list[SkeletonSequence]:
             groups.setdefault(None, {})[key] = value
     numbers = sorted(n for n in groups if n is not None)
     if None in groups and not any(_find(groups[n], _JOINTS) is not None for n in numbers):
-        return _recordings(groups[None], path, path.stem)
+        return _recordings(groups[None], path, path.stem, budget)
     recordings = []
     for n in numbers:
-        recordings += _recordings(groups[n], path, path.stem if len(numbers) == 1 else f"{path.stem}_{n}")
+        stem = path.stem if len(numbers) == 1 else f"{path.stem}_{n}"
+        recordings += _recordings(groups[n], path, stem, budget)
     return recordings
 
 
@@ -103,9 +106,8 @@ def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
         np.savez_compressed(temporary, **fields)
 
 
-def _arrays(path: Path) -> Iterator[tuple[str, np.ndarray]]:
+def _arrays(path: Path, budget: Budget) -> Iterator[tuple[str, np.ndarray]]:
     """Names and arrays of an archive, or the one array of an ``.npy`` as ``joints``."""
-    check_regular(path)
     try:
         with path.open("rb") as file:
             is_array = file.read(6) == MAGIC
@@ -113,12 +115,12 @@ def _arrays(path: Path) -> Iterator[tuple[str, np.ndarray]]:
             if is_array:
                 yield "joints", read_array(file, path.stat().st_size, str(path))
             else:
-                yield from _members(file, path)
+                yield from _members(file, path, budget)
     except OSError as error:
         raise MissingDataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _members(file: IO[bytes], path: Path) -> Iterator[tuple[str, np.ndarray]]:
+def _members(file: IO[bytes], path: Path, budget: Budget) -> Iterator[tuple[str, np.ndarray]]:
     try:
         with zipfile.ZipFile(file) as archive:
             infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
@@ -129,7 +131,7 @@ def _members(file: IO[bytes], path: Path) -> Iterator[tuple[str, np.ndarray]]:
             size = sum(info.file_size for info in chosen.values())
             if size > MAX_BYTES:
                 raise FormatError(f"{path}: unpacks to {size >> 20} MiB; at most {MAX_BYTES >> 20} are read")
-            file_budget(path).take(2 * size)
+            budget.take(2 * size)
             for key, info in chosen.items():
                 where = f"{path}, {shorten(info.filename)}"
                 with archive.open(info) as member:
@@ -152,7 +154,7 @@ def _find(fields: Fields, keys: Sequence[str]) -> np.ndarray | None:
     return next((fields[key] for key in keys if key in fields), None)
 
 
-def _recordings(fields: Fields, path: Path, stem: str) -> list[SkeletonSequence]:
+def _recordings(fields: Fields, path: Path, stem: str, budget: Budget) -> list[SkeletonSequence]:
     joints = _find(fields, _JOINTS)
     if joints is None:
         floats = [value for value in fields.values() if value.dtype.kind == "f"]
@@ -161,11 +163,12 @@ def _recordings(fields: Fields, path: Path, stem: str) -> list[SkeletonSequence]
             found = shorten(", ".join(fields) or "none", 200)
             raise FormatError(f"{path}: expected an array 'joints', found {found}")
         joints = likely[0]
-    joints = coordinates(joints, str(path))
+    joints = coordinates(joints, str(path), budget)
     confidence = _find(fields, _CONFIDENCE)
     if confidence is not None:
-        confidence = trust(confidence, joints.shape[:-1], str(path))
+        confidence = trust(confidence, joints.shape[:-1], str(path), budget)
     n = len(joints) if joints.ndim == 4 else 1
+    budget.take(RECORDING * n)
     text = _one_each(fields, ("layout",), 1, path)[0]
     layout = None if text is None else layout_from_text(text, str(path))
     labels, subjects = (_one_each(fields, keys, n, path) for keys in (_LABEL, _SUBJECT))

@@ -21,7 +21,8 @@ from kerneton.data.bodies import pair
 from kerneton.data.layouts import KINECT_25, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, ParameterError
-from kerneton.files.readers._text import MAX_BYTES, are_numbers, first_rows, lines, numbers, shorten
+from kerneton.files.readers._text import are_numbers, first_rows, lines, numbers, shorten
+from kerneton.files.readers._values import check_room
 
 STATES, TAKES = {"unit": "m", "up": "y"}, ("layout",)
 FPS = 30.0
@@ -106,9 +107,8 @@ def _bodies(path: Path) -> dict[str, _Body]:
         raise FormatError(f"{path}, line {extra[0]}: the file continues after its {n_frames} frames")
     if not bodies:
         raise FormatError(f"{path}: no body in any of {n_frames} frames")
-    size = sum(8 * 4 * _N_JOINTS * (body.frames[-1] - body.frames[0] + 1) for body in bodies.values())
-    if size > MAX_BYTES:
-        raise FormatError(f"{path}: {len(bodies)} bodies need {size >> 20} MiB; at most {MAX_BYTES >> 20}")
+    spans = sum(body.frames[-1] - body.frames[0] + 1 for body in bodies.values())
+    check_room(path, spans, _N_JOINTS, 4)  # frames without the body cost a line each
     return bodies
 
 

@@ -27,13 +27,12 @@ from kerneton.files.readers._arrays import coordinates, layout_from_text, layout
 from kerneton.files.readers._names import unique_names
 from kerneton.files.readers._pickle_data import load
 from kerneton.files.readers._text import shorten
-from kerneton.files.readers._values import file_budget, valid_rate
+from kerneton.files.readers._values import RECORDING, Budget, file_budget, valid_rate
 from kerneton.files.readers.ntu import subject_and_label
 
 WRITES = (".pkl", ".pickle")
 STATES = {"up": None}
 _LAYOUTS = {(25, 3): KINECT_25, (17, 2): COCO_17, (25, 2): OPENPOSE_25}  # by joints and coordinates
-_PERSON = 4096  # bytes that an annotation needs in addition to its arrays
 _STARTS = (b"(dp", b"(lp", b"}q", b"]q", b"}(", b"](", b"(d", b"(l")
 
 
@@ -72,8 +71,8 @@ def read(path: Path) -> list[SkeletonSequence]:
         where = f"{path}, annotation {i}"
         if not isinstance(annotation, dict) or not isinstance(annotation.get("keypoint"), np.ndarray):
             raise FormatError(f"{where}: expected a dict with an array 'keypoint'")
-        budget.take(_PERSON + 6 * annotation["keypoint"].nbytes)
-        sequences.extend(_persons(annotation, label_names, where, default=f"{path.stem}_{i}"))
+        budget.take(RECORDING + 6 * annotation["keypoint"].nbytes)
+        sequences.extend(_persons(annotation, label_names, where, budget, default=f"{path.stem}_{i}"))
     if not sequences:
         raise FormatError(f"{path}: no annotations")
     flat = not any(s.joints[..., 2].any() for s in sequences)
@@ -118,14 +117,14 @@ class _Pickler(pickle.Pickler):
 
 
 def _persons(
-    annotation: dict[Any, Any], label_names: list[str], where: str, default: str
+    annotation: dict[Any, Any], label_names: list[str], where: str, budget: Budget, default: str
 ) -> list[SkeletonSequence]:
     keypoint = annotation["keypoint"]
-    joints = coordinates(keypoint if keypoint.ndim == 4 else keypoint[None], where)  # (M, T, V, 3)
+    joints = coordinates(keypoint if keypoint.ndim == 4 else keypoint[None], where, budget)  # (M, T, V, 3)
     score = annotation.get("keypoint_score")
     confidence = None
     if isinstance(score, np.ndarray):
-        confidence = trust(score if keypoint.ndim == 4 else score[None], joints.shape[:-1], where)
+        confidence = trust(score if keypoint.ndim == 4 else score[None], joints.shape[:-1], where, budget)
     if keypoint.shape[-1] == 2:
         joints[..., :2] = 0.0 - joints[..., :2]
     name = annotation.get("frame_dir")
