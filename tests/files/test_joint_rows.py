@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 from samples import motion
 
-from kerneton.data.layouts import LAYOUTS
+from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.exceptions import FormatError
 from kerneton.files import readers
-from kerneton.files.readers.joint_rows import frame_size
+from kerneton.files.readers._frame_size import frame_size
 
 NAMES = ["HEAD", "NECK", "TORSO", *(f"{s}_{p}" for s in ("LEFT", "RIGHT") for p in ("ELBOW", "HAND"))]
 
@@ -57,6 +57,19 @@ def test_layouts_whose_bones_keep_their_lengths_come_first(tmp_path):
     )
     with pytest.raises(FormatError, match=said):
         readers.read(path)
+
+
+def test_a_layout_that_the_motion_contradicts_is_refused(tmp_path):
+    """40 frames of 15 joints are as many rows as 30 of 20: nothing else shows the wrong layout."""
+    path = tmp_path / "take.txt"
+    path.write_text(text(motion(40, 15)))
+    told = r"take.txt: not the 20 joints of layout 'kinect20': 600 rows of x y z, .*apparently 15 joints in a frame; state which: .*openni15"
+    with pytest.raises(FormatError, match=told):
+        readers.read(path, layout="kinect20")
+    path.write_text(text(motion(40, 15)[:, [*range(15), *range(15)]]))  # two bodies in one place
+    assert readers.read(path, layout="openni15+openni15")[0].n_frames == 40
+    path.write_text(text(motion(40, 1)))
+    assert readers.read(path, layout=Layout("tip", ["hand"]))[0].n_frames == 40
 
 
 def test_rows_of_msr_need_no_layout(tmp_path):
@@ -137,10 +150,13 @@ def test_a_missing_row_is_located(tmp_path):
     with pytest.raises(FormatError, match=told):
         readers.read(path, layout="openni15")
     path.write_text("\n".join(rows[:-1]))  # the last: nothing is shifted
-    with pytest.raises(
-        FormatError, match=r"599 rows are not a multiple of the 15 joints of layout 'openni15'$"
-    ):
+    with pytest.raises(FormatError, match=r"of the 15 joints of layout 'openni15'; the last frame has 14$"):
         readers.read(path, layout="openni15")
+    path.write_text("\n".join(["1 2 3"] * 599))  # nothing moves
+    with pytest.raises(
+        FormatError, match=r"599 rows are not a multiple of the 25 joints of layout 'kinect25'$"
+    ):
+        readers.read(path, layout="kinect25")
     lines = text(motion(40, 15), frame="{t}").splitlines()
     path.write_text("\n".join(lines[:40] + lines[41:]))
     with pytest.raises(FormatError, match=r"; the frame in lines 34 to 47 has 14$"):

@@ -2,12 +2,12 @@
 
 In rows with names (``HEAD 0.1 0.2 0.3``), a frame begins where a name comes again. In rows without names, a frame has as many
 rows as there are joints, so the joints must be known: give a layout (``--layout kinect20``, or the name of every joint in order,
-``--layout NAME,NAME,...``). Without a layout, rows of four numbers are MSR-Action3D's twenty joints in metres, if the motion
-between the frames, the lines between them or the name of the file say so. Numbers are separated by spaces, commas, semicolons or
-tabs; blank lines, a header (``x y z``) and lines between the frames with one or two whole numbers, with one number, or with words such
-as ``frame 3`` are ignored, and so are numbers of frames before the coordinates. A frame of zeros is a lost frame and gets zero
-confidence. In rows without confidence, a joint that is at the origin in some but not all frames gets zero confidence there. A joint with
--9999 or the like in all coordinates is missing.
+``--layout NAME,NAME,...``). A layout that the motion contradicts is refused. Without a layout, rows of four numbers are
+MSR-Action3D's twenty joints in metres, if the motion between the frames, the lines between them or the name of the file say so.
+Numbers are separated by spaces, commas, semicolons or tabs; blank lines, a header (``x y z``) and lines between the frames with one
+or two whole numbers, with one number, or with words such as ``frame 3`` are ignored, and so are numbers of frames before the
+coordinates. A frame of zeros is a lost frame and gets zero confidence. In rows without confidence, a joint that is at the origin in
+some but not all frames gets zero confidence there. A joint with -9999 or the like in all coordinates is missing.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from kerneton.data.layouts import LAYOUTS, MSR_20, Layout
 from kerneton.data.mapping import map_layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
+from kerneton.files.readers._frame_size import frame_size, is_frame_size, other_size, slip
 from kerneton.files.readers._names import joint_names, layout_of_names
 from kerneton.files.readers._text import (
     MAX_JOINTS,
@@ -44,9 +45,7 @@ _ROWS = 5  # rows of which the first of a file decide
 _MARK = re.compile(r"[#\[]*(frame|time|timestamp|skeleton|pose)s?(no|number|id)?[-_#:=\d\].]*", re.IGNORECASE)
 _HEADER = re.compile(r"((frame|joint|name|joint_name) )?x y z( (c|conf|confidence|score|w))?", re.IGNORECASE)
 _MSR_NAME = re.compile(r"a\d+_s\d+_e\d+")
-_MOST, _SEEN = 128, 6000  # joints of a frame, and rows, that are tried to find the number of joints
 _NEARLY = 1.25  # times the least change of lengths: layouts that fit about as well
-_CLEAR = 2.0  # times nearer must rows be to those a frame later than to others
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
@@ -205,47 +204,13 @@ def _usual(runs: np.ndarray) -> int | None:
     return size if len(runs) > 1 and size > 1 and 2 * count > len(runs) else None
 
 
-def frame_size(points: np.ndarray) -> int | None:
-    """The number of joints of a frame, as the motion of points (N, 3) shows it; None where it is not clear.
-
-    The distance of rows that are J rows apart is small if they are the same joint: motion in one frame. d(J) is its median;
-    J is clear if all other d, but for multiples of J, are at least twice d(J).
-
-    >>> pose = np.random.default_rng(0).normal(size=(15, 3))
-    >>> frame_size(np.concatenate([pose + 0.01 * t for t in range(8)])), frame_size(np.ones((60, 3)))
-    (15, None)
-    """
-    there = np.isfinite(points).all(axis=1) & (points != 0).any(axis=1)
-    start = int(np.argmax(there))
-    points, there = points[start : start + _SEEN], there[start : start + _SEEN]
-    apart = np.full(_MOST + 1, np.inf)
-    for lag in range(2, min(_MOST, len(points) // 2) + 1):
-        both = there[lag:] & there[:-lag]
-        if both.any():
-            apart[lag] = np.median(np.linalg.norm(points[lag:] - points[:-lag], axis=1)[both])
-    if not np.isfinite(apart).any():
-        return None
-    size = int(np.flatnonzero(apart <= 1.01 * apart.min())[0])
-    others = np.delete(apart, np.r_[0, 1, size : _MOST + 1 : size])
-    clear = 0 < others.min() < np.inf and others.min() >= _CLEAR * apart[size]
-    return size if clear else None
-
-
-def _slip(points: np.ndarray, size: int) -> int | None:
-    """The row near which a row is missing or added: there the rows of a whole frame differ from those a frame before."""
-    apart = np.nan_to_num(np.linalg.norm(points[size:] - points[:-size], axis=1), nan=0.0)
-    if len(apart) <= size:
-        return None
-    total = np.concatenate(([0.0], np.cumsum(apart)))
-    window = total[size:] - total[:-size]
-    place = int(np.argmax(window))
-    return place + size if window[place] > 2 * _CLEAR * np.median(window) else None
-
-
 def _check_frames(path: Path, rows: np.ndarray, runs: np.ndarray, at: np.ndarray, layout: Layout) -> None:
     """Refuse rows that are not whole frames, with the place where a row is missing, as well as it can be told."""
-    size, usual, ends = len(layout.joints), _usual(runs), np.cumsum(runs)
+    size, usual, ends, points = len(layout.joints), _usual(runs), np.cumsum(runs), rows[:, :3]
     of_layout = f"the {size} joints of layout {layout.name!r}"
+    fits = is_frame_size(size, points)
+    if usual is None and not fits and (seen := other_size(size, points)):
+        raise FormatError(f"{path}: not {of_layout}: {_ask(rows, seen)}")
     if usual is not None and usual % size:
         raise FormatError(f"{path}: the frames have {usual} rows each, which are not {of_layout}")
     odd = np.flatnonzero(ends % size) if usual is not None else np.empty(0, np.int64)
@@ -255,8 +220,10 @@ def _check_frames(path: Path, rows: np.ndarray, runs: np.ndarray, at: np.ndarray
     if len(odd):
         first, last = at[ends[odd[0]] - runs[odd[0]]], at[ends[odd[0]] - 1]
         place = f"; the frame in lines {first} to {last} has {runs[odd[0]]}"
-    elif (row := _slip(rows[:, :3], size)) is not None:
+    elif (row := slip(points, size)) is not None:
         place = f"; a row seems to be missing, or one too many, near line {at[row]}"
+    elif fits:
+        place = f"; the last frame has {len(rows) % size}"
     raise FormatError(f"{path}: {len(rows)} rows are not a multiple of {of_layout}{place}")
 
 
@@ -289,6 +256,6 @@ def _fitting(points: np.ndarray, size: int) -> tuple[list[str], list[str]]:
             change[name] = (
                 float((lengths.std(axis=0) / (lengths.mean(axis=0) + 1e-9)).mean()) if len(poses) else 0.0
             )
-    names = sorted(change, key=lambda name: change[name])
-    n = sum(change[name] <= _NEARLY * change[names[0]] for name in names)
-    return names[:n], names[n:]
+    least = min(change.values(), default=0.0)
+    first = [name for name in change if change[name] <= _NEARLY * least]
+    return first, [name for name in change if name not in first]

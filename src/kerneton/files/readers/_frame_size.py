@@ -1,0 +1,66 @@
+"""How many joints a frame has in rows of one joint each, and where a row is missing, as the motion of the rows shows it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_MOST, _SEEN = 128, 6000  # joints of a frame, and rows, that are tried to find the number of joints
+_CLEAR = 2.0  # times nearer must rows be to those a frame later than to others
+
+
+def frame_size(points: np.ndarray) -> int | None:
+    """The number of joints of a frame, as the motion of points (N, 3) shows it; None where it is not clear.
+
+    The distance of rows that are J rows apart is small if they are the same joint: motion in one frame. d(J) is its median;
+    J is clear if all other d, but for multiples of J, are at least twice d(J).
+
+    >>> pose = np.random.default_rng(0).normal(size=(15, 3))
+    >>> frame_size(np.concatenate([pose + 0.01 * t for t in range(8)])), frame_size(np.ones((60, 3)))
+    (15, None)
+    """
+    points = _moving(points)
+    apart = np.full(_MOST + 1, np.inf)
+    for lag in range(2, min(_MOST, len(points) // 2) + 1):
+        apart[lag] = _apart(points, lag)
+    if not np.isfinite(apart).any():
+        return None
+    size = int(np.flatnonzero(apart <= 1.01 * apart.min())[0])
+    others = np.delete(apart, np.r_[0, 1, size : _MOST + 1 : size])
+    clear = 0 < others.min() < np.inf and others.min() >= _CLEAR * apart[size]
+    return size if clear else None
+
+
+def is_frame_size(size: int, points: np.ndarray) -> bool:
+    """Whether the motion of points (N, 3) agrees with frames of ``size`` rows: d(size) is clearly less than its neighbours."""
+    points = _moving(points)
+    return _CLEAR * _apart(points, size) < min(_apart(points, size + 1), _apart(points, max(size - 1, 1)))
+
+
+def other_size(size: int, points: np.ndarray) -> int | None:
+    """The number of joints of a frame where ten frames or more show that it is neither ``size``, nor a part nor a multiple of it."""
+    seen = frame_size(points) if len(points) >= 10 * size else None
+    return seen if seen and len(points) >= 10 * seen and size % seen and seen % size else None
+
+
+def _moving(points: np.ndarray) -> np.ndarray:
+    """The first rows that are not at the origin, where those at the origin are NaN."""
+    points = np.where((points != 0).any(axis=1, keepdims=True), points, np.nan)
+    start = int(np.argmax(np.isfinite(points).all(axis=1)))
+    return points[start : start + _SEEN]
+
+
+def _apart(points: np.ndarray, lag: int) -> float:
+    apart = np.linalg.norm(points[lag:] - points[:-lag], axis=1)
+    apart = apart[np.isfinite(apart)]
+    return float(np.median(apart)) if len(apart) else np.inf
+
+
+def slip(points: np.ndarray, size: int) -> int | None:
+    """The row near which a row is missing or added: there the rows of a whole frame differ from those a frame before."""
+    apart = np.nan_to_num(np.linalg.norm(points[size:] - points[:-size], axis=1), nan=0.0)
+    if len(apart) <= size:
+        return None
+    total = np.concatenate(([0.0], np.cumsum(apart)))
+    window = total[size:] - total[:-size]
+    place = int(np.argmax(window))
+    return place + size if window[place] > 2 * _CLEAR * np.median(window) else None
