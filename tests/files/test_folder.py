@@ -79,6 +79,18 @@ def test_pattern_with_stars_and_paths(tmp_path):
     assert plain(data) == [("wave/p7-take1", "wave", "7")]
 
 
+def test_takes_that_a_pattern_counts_as_people_are_told(tmp_path, recwarn):
+    """s01_t1 and s01_t2 as two people: every person would be trained on and tested."""
+    for name in ("a01_s01_t1", "a01_s01_t2", "a02_s01_t1", "a02_s02_t1"):
+        save(tmp_path / name)
+    for pattern in ("a{label}_s{subject}_t{take}", "a{label}_s{subject}_*", "{take}_s{subject}_*"):
+        load_folder(tmp_path, pattern=pattern)
+    assert not recwarn
+    told = r"pattern '\{label\}_s\{subject\}': 01_t1, 01_t2, 02_t1; if that is a person and a take, name the take"
+    with pytest.warns(UserWarning, match=told):
+        assert load_folder(tmp_path, pattern="{label}_s{subject}").subjects[0] == "01_t1"
+
+
 def test_names_that_do_not_fit_are_listed_together(tmp_path):
     save(tmp_path / "wave_ann")
     save(tmp_path / "odd")

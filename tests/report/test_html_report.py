@@ -318,6 +318,28 @@ def test_no_mistakes_one_split_no_subjects(report, data):
     assert "±" not in text
 
 
+def test_one_of_several_worst_is_called_so(report, data):
+    split = report.splits[0]
+    first, second, *_ = report.classes
+    for said, told in (
+        ({first: second, second: first}, ("One of the most frequent mistakes", "One of the labels with")),
+        ({first: second}, ("The most frequent mistake is", "The label with")),
+    ):
+        predicted = np.array([said.get(label, label) for label in split.true])
+        sure = np.where(predicted[:, None] == np.array(report.classes), 0.998, 0.001)
+        one = dataclasses.replace(split, predicted=predicted, probabilities=sure)
+        text = Reader(render(dataclasses.replace(report, splits=(one,)), data)).text
+        assert [part for part in told if part not in text] == []
+        assert "On average, the probabilities agree" not in text
+    perfect = dataclasses.replace(split, predicted=split.true, probabilities=None)
+    sure = np.where(split.true[:, None] == np.array(report.classes), 0.998, 0.001)
+    perfect = dataclasses.replace(perfect, probabilities=sure)
+    assert (
+        "On average, the probabilities agree"
+        in Reader(render(dataclasses.replace(report, splits=(perfect,)), data)).text
+    )
+
+
 def test_warnings_of_the_data_are_shown(report, data):
     told = dataclasses.replace(report, data={**report.data, "warnings": ["the same recording 2 times: a, b"]})
     text = Reader(render(told, data)).text

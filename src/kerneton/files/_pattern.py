@@ -4,10 +4,44 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
-from kerneton.exceptions import ParameterError
+from kerneton.data.validation import few
+from kerneton.exceptions import DataError, ParameterError
 
 _FIELDS = ("label", "subject", "take")
+
+
+class Pattern:
+    """A pattern of file names without extension or, with a ``/``, of paths below a folder."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._fits = text, compile_pattern(text)
+
+    def fields(self, path: Path, root: Path) -> dict[str, str]:
+        """What the name of a file says.
+
+        >>> Pattern("{subject}/{label}_*").fields(Path("all/ann/wave_2.csv"), Path("all"))
+        {'subject': 'ann', 'label': 'wave'}
+        """
+        name = path.relative_to(root).with_suffix("").as_posix() if "/" in self._text else path.stem
+        if (found := self._fits.fullmatch(name)) is None:
+            raise DataError(f"{path}: {name!r} does not fit the pattern {self._text!r}")
+        return found.groupdict()
+
+    def doubts(self, subjects: Iterable[str | None]) -> list[str]:
+        """What to say where {subject} also took what follows it: then takes would count as people.
+
+        >>> Pattern("{label}_{subject}").doubts(["ann", "ann_2"])[0].split(":")[1]
+        ' ann_2; if that is a person and a take, name the take in the pattern'
+        """
+        between = set(re.sub(r"\{\w+\}", "", self._text)) & set("_-. ")
+        odd = sorted({s for s in subjects if s and "{subject}" in self._text and between & set(s)})
+        told = f"subjects contain what separates the parts of the pattern {self._text!r}: {few(odd)}"
+        return [
+            f"{told}; if that is a person and a take, name the take in the pattern: {{take}} or *"
+        ] * bool(odd)
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:

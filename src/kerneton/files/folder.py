@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -113,9 +112,9 @@ def load_folder(
         raise ParameterError("give a pattern or an index, not both")
     fits = None
     if pattern is not None:
-        from kerneton.files._pattern import compile_pattern
+        from kerneton.files._pattern import Pattern
 
-        fits = compile_pattern(pattern)
+        fits = Pattern(pattern)
     layout = readers.named_layout(layout)
     if is_folder(root):
         by_place = find_entries if pattern is not None else listed_entries
@@ -134,7 +133,9 @@ def load_folder(
         met |= content.met
         try:
             if fits is not None:
-                entry = _matched(entry, root, fits, pattern or "")
+                named = fits.fields(entry.path, root)
+                label, subject = (named.get(field, getattr(entry, field)) for field in ("label", "subject"))
+                entry = Entry(entry.path, label, subject, stated=True)
             if content.error is not None:
                 raise content.error
             found += [(content.facts, s) for s in _named(content.recordings, entry, root)]
@@ -145,7 +146,7 @@ def load_folder(
     told = [f"{len(broken)} of {many(len(entries), 'file')} cannot be used: {grouped(broken)}"] * bool(broken)
     if told and (not skip_broken or not found):
         raise DataError(told[0])
-    for message in told:
+    for message in told + (fits.doubts(s.subject for _, s in found) if fits is not None else []):
         warnings.warn(message, stacklevel=2)
     _check_renamed([old for old in rename or {} if old not in met], [s for _, s in found])
     sequences, conversion = settle([(*facts, s) for facts, s in found], unit=unit, up=up, flip=flip)
@@ -266,18 +267,6 @@ def _indexed(root: Path, index: Path) -> Iterator[Entry]:
     if missing:
         count = "1 file does" if len(missing) == 1 else f"{len(missing)} files do"
         raise MissingDataError(f"{index}: {count} not exist:\n  " + "\n  ".join(missing))
-
-
-def _matched(entry: Entry, root: Path, fits: re.Pattern[str], pattern: str) -> Entry:
-    below = entry.path.relative_to(root)
-    text = below.with_suffix("").as_posix() if "/" in pattern else entry.path.stem
-    found = fits.fullmatch(text)
-    if found is None:
-        raise DataError(f"{entry.path}: {text!r} does not fit the pattern {pattern!r}")
-    named = found.groupdict()
-    return Entry(
-        entry.path, named.get("label", entry.label), named.get("subject", entry.subject), stated=True
-    )
 
 
 def _named(sequences: list[SkeletonSequence], entry: Entry, root: Path) -> Iterator[SkeletonSequence]:

@@ -22,8 +22,9 @@ _ROWS = 200  # of a table; more are counted, not listed
 def result_facts(report: Report) -> dict[str, Any]:
     """Accuracy with its spread and interval, in numbers, in words and as a chart."""
     matrix, interval, n = report.confusion, report.interval(), len(report.splits)
-    pairs, rows = report.confused_pairs(1), report.class_table()
+    pairs, rows = report.confused_pairs(2), report.class_table()
     names = [_split_name(split.name) for split in report.splits]
+    recalls = sorted(r["recall"] for r in rows if r["recall"] is not None)
     ends = (interval.low, interval.high)
     return {
         "interval": interval,
@@ -32,6 +33,7 @@ def result_facts(report: Report) -> dict[str, Any]:
         "chance": float(matrix.sum(axis=1).max() / matrix.sum()),
         "spread": _charts.spread(report.accuracies.tolist(), names, report.accuracy, ends) if n > 1 else None,
         "worst_pair": pairs[0] if pairs else None,
+        "tied": (len(pairs) > 1 and pairs[1]["count"] == pairs[0]["count"], recalls[:1] == recalls[1:2]),
         "worst_class": min((r for r in rows if r["recall"] is not None), key=lambda r: r["recall"]),
         "splits": {
             "title": f"Every split ({n})" if n <= _ROWS else f"The first {_ROWS} of {n} splits",
