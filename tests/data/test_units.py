@@ -285,7 +285,7 @@ def test_the_height_is_that_of_the_head(people):
     joints = ["head", "neck", "left_shoulder", "right_shoulder", "left_ankle"]
     whole = SkeletonSequence(standing, layout=Layout("own", joints))
     assert find_conventions([whole]).height == pytest.approx(1.5, abs=1e-4)
-    assert describe_axes([whole]) == "y up; 1.5 m from the feet to the head"
+    assert describe_axes([whole]) == "y up, left and right not checked; 1.5 m from the feet to the head"
     without = SkeletonSequence(standing[:, 1:], layout=Layout("own", joints[1:]))
     assert describe_axes([without]).endswith("1.23 m from the feet to about the neck")
     assert differences({"height": 1.35}, [whole]) == []  # as models of older versions have it

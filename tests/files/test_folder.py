@@ -314,7 +314,8 @@ def test_few_examples_lone_subjects_and_lone_labels():
 
 
 def test_labels_that_are_not_there():
-    assert "no recording has a label" in summarize(recordings([(None, None)] * 3)).warnings
+    told = "no recording has a label: folders, a pattern of file names or an index give them"
+    assert told in summarize(recordings([(None, None)] * 3)).warnings
     some = summarize(recordings([("bow", "a")] * 3 + [(None, "b")])).warnings
     assert "1 recording without label: r3" in some
 

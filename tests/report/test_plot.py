@@ -17,7 +17,7 @@ from kerneton.exceptions import DataError, MissingExtraError, ParameterError
 from kerneton.prepare.poses import turn
 from kerneton.report.animation import Canvas
 from kerneton.report.body import COLOURS
-from kerneton.report.explanation import Explanation, Moment
+from kerneton.report.explanation import Explanation, Moment, Part
 from kerneton.report.page._motion import Motion
 from kerneton.report.pictures import _arrange, on_the_spot, plot_confusion, plot_skeleton, plot_sweep
 from kerneton.report.scene import Scene, camera, ground, with_bones
@@ -214,6 +214,26 @@ def test_pairs_do_not_run_into_each_other(apart):
     first, second = ([t.xy[0] for t in poses.texts if t.get_text() == number] for number in "12")
     apart = abs(second[-1] - first[-1])  # within a pair
     assert all(step > 1.2 * apart for step in np.diff(first))
+
+
+def test_words_of_an_explanation_are_not_crossed_by_its_line():
+    one = toy_sequence("wave", 1, 0)
+    a, b, c = one.layout.joints[:3]
+    parts = (Part("cue", "pair", ((a, b),), 0.2), Part("cue", "pair", ((b, c),), -0.1))
+    why = Explanation(
+        one, "wave", None, 1.0, -0.5, parts, dict.fromkeys(one.layout.joints, 0.1), (Moment(0, 9, 0.1),)
+    )
+    figure = why.plot()
+    figure.canvas.draw()
+    (words,) = [t for ax in figure.axes for t in ax.texts if t.get_text().startswith("strongest pairs")]
+    line = words.axes.lines[0]
+    left, right = words.get_window_extent().intervalx
+    assert left < line.get_transform().transform((0, 0))[0] < right, (
+        "the line must pass the words to test this"
+    )
+    assert words.get_zorder() > line.get_zorder()
+    assert words.get_bbox_patch().get_facecolor()[:3] == (1, 1, 1)
+    assert any("▲" in ax.get_title(loc="left") for ax in figure.axes)
 
 
 def test_sides_are_told_in_a_legend():

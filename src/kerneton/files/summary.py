@@ -157,7 +157,7 @@ def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int
             "for folders SUBJECT/LABEL/FILE the pattern is {subject}/{label}/*; if you gave a pattern, exchange {label} and {subject}"
         )
     if no_label and len(no_label) == len(sequences):
-        warnings.append("no recording has a label")
+        warnings.append("no recording has a label: folders, a pattern of file names or an index give them")
     for fact, without in (("label", no_label), ("subject", no_subject)):
         if 0 < len(without) < len(sequences):
             warnings.append(f"{many(len(without), 'recording')} without {fact}: {_some(without)}")
@@ -234,8 +234,10 @@ def describe_axes(sequences: Sequence[SkeletonSequence]) -> str:
     'y up, right-handed; 1.64 m from the feet to the head'
     """
     found = find_conventions(sequences)
-    sides = {True: "left and right seem to be exchanged (left-handed axes?)", False: "right-handed", None: ""}
-    axes = ", ".join(filter(None, [f"{found.up} up" if found.up else "", sides[found.mirrored]]))
+    unseen = "left and right not checked" if found.up and found.height is not None else ""
+    exchanged = "left and right seem to be exchanged (left-handed axes?)"
+    side = unseen if found.mirrored is None else exchanged if found.mirrored else "right-handed"
+    axes = ", ".join(filter(None, [f"{found.up} up" if found.up else "", side]))
     if found.height is None:
         return ", ".join(filter(None, [axes, f"{found.picture}, not metres" if found.picture else ""]))
     heads = any(s.layout is not None and {"head", "head_1"} & {*s.layout.joints} for s in sequences)
@@ -258,10 +260,8 @@ def _duplicate_warnings(repeated: list[list[SkeletonSequence]]) -> list[str]:
 
 
 def _quality_warnings(sequences: list[SkeletonSequence], missing: list[int]) -> list[str]:
-    warnings = []
     short = [f"{_name(s)} ({s.n_frames})" for s in sequences if s.n_frames <= _SHORT]
-    if short:
-        warnings.append(f"recordings of {_SHORT} frames or fewer: {_some(short)}")
+    warnings = [f"recordings of {_SHORT} frames or fewer: {_some(short)}"] * bool(short)
     gaps = [
         f"{_name(s)} ({n / (s.n_frames * s.n_joints):.0%})"
         for s, n in zip(sequences, missing, strict=True)

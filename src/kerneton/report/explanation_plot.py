@@ -96,9 +96,9 @@ def _draw_body(ax: Axes, why: Explanation, strongest: float) -> int:
     ax.set_aspect("equal", adjustable="datalim")
     ax.margins(0.1)
     ax.set_axis_off()
-    _caption(ax, f"joints ({frame_time(why.sequence, numbers[at])})")
+    _caption(ax, f"joints ({frame_time(why.sequence, numbers[at])}{', ▲ below' if why.moments else ''})")
     bar = ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.7, aspect=30, pad=0.01)
-    bar.set_ticks([-strongest, 0, strongest], labels=[f"{v:+.3f}" for v in (-strongest, 0, strongest)])
+    bar.set_ticks([-strongest, 0, strongest], labels=[f"−{strongest:.3f}", "0", f"+{strongest:.3f}"])
     bar.set_label("against  ·  contribution to the decision value  ·  for", fontsize=8)
     bar.ax.tick_params(labelsize=7)
     return int(numbers[at])
@@ -126,7 +126,10 @@ def _draw_bars(ax: Axes, why: Explanation) -> None:
         told = "strongest pairs; the joints above contain them"
         over = float(places[~is_pair][-1]) + 1.25
         where = ax.get_yaxis_transform()
-        ax.text(1, over, told, transform=where, ha="right", va="center", fontsize=8, color=_QUIET)
+        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}  # not crossed by the line at zero
+        ax.text(
+            1, over, told, transform=where, ha="right", va="center", fontsize=8, color=_QUIET, bbox=behind
+        )
     ax.invert_yaxis()
     ax.tick_params(axis="y", length=0)
     ax.tick_params(axis="x", labelsize=8)
