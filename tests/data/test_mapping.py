@@ -152,5 +152,10 @@ def test_a_missing_joint_is_said_once_and_in_few_names():
         map_layout(recording, wanted)
     with pytest.raises(DataError, match=r"recording 'a' lacks tail; it has Head, Nose, ElbwoR and 2 more$"):
         map_layout(recording, Layout("table", ["head", "tail"]))
+    arms = Layout("table", ["left_wrist", "rigth_hand"])  # beside a forearm, LeftHand is the wrist
+    arms.written.update(left_wrist="LeftHand", rigth_hand="RigthHand")
+    told = "has a joint 'RigthHand' where 'RightHand' is expected: misspelt? --rename RigthHand=RightHand corrects"
+    with pytest.raises(DataError, match=re.escape(told)):
+        map_layout(SkeletonSequence(np.ones((2, 2, 3)), layout=arms), Layout("table", ["right_wrist"]))
     with pytest.raises(DataError, match="with layout 'table' lacks right_knee of layout 'legs'; it has"):
         map_layout(recording, Layout("legs", ["left_knee", "right_knee"]))

@@ -238,9 +238,29 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new"), [("RightHand", "RigthHnad"), ("Neck", "Nekc"), ("Tail", "Taill")])
-def test_messages_name_joints_as_the_file_does_and_renaming_takes_both_spellings(tmp_path, old, new):
-    header = [f"{joint}{axis}" for joint in WORDS for axis in "XYZ"]
+_ARM_AND_LEG = ("Shoulder", "Arm", "ForeArm", "Hand", "UpLeg", "Leg", "Foot", "ToeBase")
+ENGINE = [
+    "Hips",
+    "Spine",
+    "Neck",
+    "Head",
+    *(side + part for side in ("Left", "Right") for part in _ARM_AND_LEG),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "old", "new"),
+    [
+        (WORDS, "RightHand", "RigthHnad"),
+        (WORDS, "Neck", "Nekc"),
+        (WORDS, "Tail", "Taill"),
+        (ENGINE, "RightHand", "RigthHand"),  # the wrist, beside RightForeArm
+        (ENGINE, "LeftArm", "LeftAmr"),  # without it, LeftShoulder is the shoulder
+        (ENGINE, "Hips", "Hisp"),
+    ],
+)
+def test_messages_name_joints_as_the_file_does_and_renaming_takes_both_spellings(tmp_path, words, old, new):
+    header = [f"{joint}{axis}" for joint in words for axis in "XYZ"]
     data = people(tmp_path, header, {f"{old}{axis}": f"{new}{axis}" for axis in "XYZ"})
     found = load_folder(data)
     expected = found[0].layout
@@ -248,7 +268,7 @@ def test_messages_name_joints_as_the_file_does_and_renaming_takes_both_spellings
     assert said == f"has a joint {new!r} where {old!r} is expected: misspelt?"
     ours = next(joint for joint in expected.joints if expected.written[joint] == old)
     for before in (new, *(joint for joint in found[3].layout.joints if joint not in expected.joints)):
-        for after in (old, ours):
+        for after in (old,) if ours in found[3].layout.joints else (old, ours):
             assert load_folder(data, rename={before: after})[3].layout.joints == expected.joints
     with pytest.raises(
         ParameterError, match=rf"no joint .* a joint '{new}x' .*; did you mean '{new}'|'{new}'\?"

@@ -178,10 +178,10 @@ def test_ntu_without_bodies_and_with_one_twice(tmp_path):
         ntu.read(put(tmp_path, ntu_text(((1, 1),))))
 
 
-def test_ntu_bodies_far_apart_do_not_fill_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(ntu, "MAX_BYTES", 100_000)
-    text = ntu_text(((1, 2), *[()] * 200, (1, 2)))
-    with pytest.raises(FormatError, match="2 bodies need"):
+def test_ntu_bodies_far_apart_do_not_fill_the_memory(tmp_path):
+    many = tuple(range(1, 41))  # seen in the first and the last frame: 40 bodies of 20,000 frames each
+    text = ntu_text((many, *[()] * 20_000, many))
+    with pytest.raises(FormatError, match=r"800080 frames of 25 joints need 457 MiB; at most"):
         ntu.read(put(tmp_path, text))
 
 

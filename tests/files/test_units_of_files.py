@@ -162,7 +162,7 @@ def test_a_misspelt_joint_can_be_renamed(tmp_path, people):
     odd = tmp_path / "wave" / people[0].subject / "take.csv"
     odd.write_text(odd.read_text().replace("right_wrist", "rigth_wrist"))
     warnings = "\n".join(summarize(load_folder(tmp_path)).warnings)
-    assert "1 of 4 recordings have different joints" in warnings
+    assert "1 of 4 recordings has different joints" in warnings
     assert "has a joint 'rigth_wrist' where 'right_wrist' is expected: misspelt?" in warnings
     data = load_folder(tmp_path, rename={"rigth_wrist": "right_wrist"})
     assert len({s.layout for s in data}) == 1

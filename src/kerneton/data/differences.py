@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable, Mapping
 
 from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.validation import few
@@ -29,15 +30,45 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
         names = f"layout {found.name!r}, expected {expected.name!r}"
         return f"has the same {len(found.joints)} joints in another order ({names})"
     here, there = ({j: known.written.get(j, j) for j in known.joints} for known in (found, expected))
+    # A misspelt LeftArm makes LeftShoulder beside it the shoulder: what differs in the files is only the one.
+    in_files = [[j for j in a if a[j] not in b.values()] for a, b in ((here, there), (there, here))]
+    if 0 < sum(map(len, in_files)) <= len(extra) + len(missing):
+        extra, missing = in_files
     for joint in extra:
-        near = difflib.get_close_matches(joint, missing, n=1, cutoff=0.75)
+        near = near_name((joint, here[joint]), {name: j for j in missing for name in (j, there[j])})
         if near and len(extra) == len(missing) <= 3:
             others = "" if len(extra) == 1 else f" (and {len(extra) - 1} more)"
-            return f"has a joint {here[joint]!r} where {there[near[0]]!r} is expected: misspelt?{others}"
+            return f"has a joint {here[joint]!r} where {there[near]!r} is expected: misspelt?{others}"
     differences = [f"lacks {few([there[joint] for joint in missing])}"] * bool(missing)
     differences += [f"has {few([here[joint] for joint in extra])} in addition"] * bool(extra)
     layouts = f", with layout {found.name!r} where {expected.name!r} was expected"
     return " and ".join(differences) + (layouts if found.name != expected.name else "")
+
+
+def near_name(names: Iterable[str], known: Mapping[str, str]) -> str | None:
+    """What is known by the name that is most like one of these; None if no name is alike.
+
+    >>> near_name(("rigth_hand", "RigthHand"), {"right_wrist": "a", "RightHand": "b"})
+    'b'
+    """
+    near = (difflib.get_close_matches(name, known, n=1, cutoff=0.75) for name in names)
+    return next((known[found[0]] for found in near if found), None)
+
+
+def as_partner(joint: str, layout: Layout) -> str:
+    """A joint as the file of a layout would name it: like its partner on the other side.
+
+    >>> layout = Layout("table", ["left_wrist"])
+    >>> layout.written.update(left_wrist="LeftHand")
+    >>> as_partner("right_wrist", layout), as_partner("head", layout)
+    ('RightHand', 'head')
+    """
+    for side, other in (("left", "right"), ("right", "left")):
+        name = layout.written.get(joint.replace(side, other, 1), "") if joint.startswith(side) else ""
+        for word in (str.lower, str.title, str.upper):
+            if word(other) in name:
+                return name.replace(word(other), word(side))
+    return joint
 
 
 def misspelt_side(layout: Layout) -> str | None:

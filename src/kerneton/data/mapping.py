@@ -91,22 +91,22 @@ def map_layout(
 
 def _lacking(found: Layout, wanted: Layout, missing: list[str]) -> str:
     """What a recording has in place of missing joints, named as its file names them."""
-    import difflib
-
+    from kerneton.data.differences import as_partner, near_name
     from kerneton.data.layouts import LAYOUTS
     from kerneton.data.validation import few
 
     known = {joint for layout in LAYOUTS.values() for joint in layout.joints}  # these are no misspellings
+    here = {joint: found.written.get(joint, joint) for joint in found.joints}
     extra = [joint for joint in found.joints if joint not in wanted.joints and joint not in known]
+    named = {joint: as_partner(joint, found) for joint in missing}
     for joint in missing if len(missing) <= 3 else ():
-        if near := difflib.get_close_matches(joint, extra, n=1, cutoff=0.75):
-            name = found.written.get(near[0], near[0])
+        if near := near_name((joint, named[joint]), {name: j for j in extra for name in (j, here[j])}):
+            name, right = here[near], named[joint]
             others = f" (and {len(missing) - 1} more missing)" * (len(missing) > 1)
-            return f"has a joint {name!r} where {joint!r} is expected: misspelt?{others} --rename {name}={joint} corrects it"
+            return f"has a joint {name!r} where {right!r} is expected: misspelt?{others} --rename {name}={right} corrects it"
     names = (f" with layout {found.name!r}", f" of layout {wanted.name!r}") * (found.name != wanted.name)
-    here, there = names or ("", "")
-    has = few([found.written.get(joint, joint) for joint in found.joints])
-    return f"{here} lacks {few(missing)}{there}; it has {has}".strip()
+    own, other = names or ("", "")
+    return f"{own} lacks {few(list(named.values()))}{other}; it has {few(list(here.values()))}".strip()
 
 
 def source_joints(source: Layout, target: Layout, *, aliases: bool = True) -> list[list[int]]:

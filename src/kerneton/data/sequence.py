@@ -138,10 +138,10 @@ class SkeletonSequence:
         return pieces
 
     def __repr__(self) -> str:
-        layout = f", {self.layout.name}" if self.layout is not None else ""
-        known = "".join(f", {k}={v!r}" for k in ("label", "subject", "name") if (v := getattr(self, k)))
+        known = f", {self.layout.name}" if self.layout is not None else ""
+        known += "".join(f", {k}={v!r}" for k in ("label", "subject", "name") if (v := getattr(self, k)))
         cuts = f", {len(self.segments)} segments" if self.segments else ""
-        return f"SkeletonSequence({self.n_frames} frames, {self.n_joints} joints{layout}{known}{cuts})"
+        return f"SkeletonSequence({self.n_frames} frames, {self.n_joints} joints{known}{cuts})"
 
 
 class SkeletonDataset(Sequence[SkeletonSequence]):
@@ -203,15 +203,14 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
         return SkeletonDataset(chosen, name=self.name, conversion=self.conversion, left_out=self.left_out)
 
     def __repr__(self) -> str:
-        labels = Counter(s.label for s in self._sequences)
-        subjects = {s.subject for s in self._sequences}
+        labels, subjects = ({getattr(s, field) for s in self._sequences} for field in ("label", "subject"))
         counts = f"{len(self)} recordings, {len(labels)} labels, {len(subjects)} subjects"
         return f"SkeletonDataset({self.name or 'unnamed'}: {counts})"
 
     def _field(self, field: str) -> np.ndarray:
         if missing := [s.name or f"#{i}" for i, s in enumerate(self._sequences) if getattr(s, field) is None]:
-            told = f"{len(missing)} of {len(self)} recordings have no {field}, first {missing[0]}"
-            raise DataError(f"{told}: give them one where the others have theirs, or leave them out")
+            lack = f"{len(missing)} of {len(self)} recordings have no {field}, first {missing[0]}"
+            raise DataError(f"{lack}: give them one where the others have theirs, or leave them out")
         return np.asarray([getattr(s, field) for s in self._sequences], dtype=str)
 
 

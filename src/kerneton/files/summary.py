@@ -106,7 +106,6 @@ def summarize(data: Iterable[SkeletonSequence], progress: Progress | None = None
         missing.append(int(missing_joints(s).sum()))
         content = np.ascontiguousarray(np.nan_to_num(s.joints, nan=1e9), np.float64)
         alike[hashlib.sha256(repr(content.shape).encode() + content.tobytes()).digest()].append(s)
-    total = sum(s.n_frames * s.n_joints for s in sequences)
     subjects = _tally(s.subject for s in sequences)
     layouts = _tally(layout_words(s.layout.name) if s.layout else f"{s.n_joints}, unnamed" for s in sequences)
     layout = common_layout(sequences)
@@ -122,7 +121,7 @@ def summarize(data: Iterable[SkeletonSequence], progress: Progress | None = None
         n_frames=(min(lengths), float(np.median(lengths)), max(lengths)),
         layouts=layouts,
         fps=fps,
-        missing=sum(missing) / total if total else 0.0,
+        missing=sum(missing) / max(sum(s.n_frames * s.n_joints for s in sequences), 1),
         joints=[] if layout is None else list(layout.joints),
         axes=describe_axes(sequences),
         notes=[] if conversion is None else conversion.notes + conversion.statements,
@@ -216,7 +215,8 @@ def _mixture_warnings(
         if difference is not None:
             odd.append((describe(sequence, i), difference))
     if odd:
-        warnings.append(f"{len(odd)} of {len(sequences)} recordings have different joints: {grouped(odd)}")
+        have = f"{len(odd)} of {len(sequences)} recordings {'has' if len(odd) == 1 else 'have'}"
+        warnings.append(f"{have} different joints: {grouped(odd)}; --rename OLD=NEW corrects a name")
     counts = {many(n, "joint"): k for n, k in Counter(s.n_joints for s in sequences).items()}
     if layout is None and len(counts) > 1:
         warnings.append(f"mixed numbers of joints: {_counts(counts)}")

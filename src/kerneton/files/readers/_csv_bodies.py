@@ -18,18 +18,30 @@ from kerneton.files.readers._text import parse, shorten
 if TYPE_CHECKING:
     from kerneton.files.readers.csv_table import _Recording
 
+Key = tuple[str, str]  # of a recording and of a body in it
 Body = tuple[SkeletonSequence, list[str]]  # and the frame of each row, as the file writes it
 
 
-def joined_bodies(bodies: dict[str, Body], column: str, path: Path) -> Iterator[SkeletonSequence]:
-    """The recordings of some bodies: a pair of the two seen longest if they share half of the frames, else one per body.
+def joined_bodies(
+    sequences: dict[Key, SkeletonSequence], frames: dict[Key, list[str]], column: str, path: Path
+) -> Iterator[SkeletonSequence]:
+    """Each recording as a pair of the two bodies seen longest if they share half of the frames, else as one per body.
 
-    ``bodies`` are named as in ``column``; a body that is a person without subject is its own.
+    Bodies are named as in ``column``, ``frames`` as the file writes them; a body that is a person without subject is its own.
 
     >>> ann = SkeletonSequence(np.ones((3, 1, 3)), name="nod")
-    >>> list(joined_bodies({"ann": (ann, ["0", "1", "2"]), "bob": (ann, ["1", "2", "3"])}, "person", Path("nod.csv")))
+    >>> frames = {("", "ann"): ["0", "1", "2"], ("", "bob"): ["1", "2", "3"]}
+    >>> list(joined_bodies(dict.fromkeys(frames, ann), frames, "person", Path("nod.csv")))
     [SkeletonSequence(4 frames, 2 joints, 1 joints+1 joints, subject='ann+bob', name='nod')]
     """
+    recordings: dict[str, dict[str, Body]] = {}
+    for name, body in sequences:
+        recordings.setdefault(name, {})[body] = sequences[name, body], frames[name, body]
+    for bodies in recordings.values():
+        yield from _joined(bodies, column, path)
+
+
+def _joined(bodies: dict[str, Body], column: str, path: Path) -> Iterator[SkeletonSequence]:
     if column.strip().lower() == "person":
         bodies = {
             name: (s.replace(subject=s.subject or name or None), at) for name, (s, at) in bodies.items()

@@ -26,25 +26,29 @@ def rename_joints(
     if sequence.layout is None:
         return sequence
     was = sequence.layout
-    joints = list(was.joints)
+    written = [was.written.get(joint, joint) for joint in was.joints]
+    whole = joint_names(written) == list(was.joints)  # if so, all names follow from those of the file again
+    base, given, changed = list(written if whole else was.joints), dict[int, str](), set[int]()
     for old, new in names.items():
-        found = [
-            i
-            for i, joint in enumerate(was.joints)
-            if joint in spellings(old) or was.written.get(joint) == old
-        ]
-        for i in found:
-            joints[i] = new
-            if new not in VOCABULARY:  # as if the file had written it
-                joints[i] = joint_names(joints)[i]
+        found = {i for i, j in enumerate(was.joints) if j in spellings(old) or was.written.get(j) == old}
+        if new in VOCABULARY:
+            given.update(dict.fromkeys(found, new))
+        else:  # as if the file had written it
+            changed |= found
+            base = [new if i in found else joint for i, joint in enumerate(base)]
         if found and met is not None:
             met.add(old)
+    named = joint_names(base) if changed else []
+    joints = [
+        given.get(i) or (named[i] if i in changed or (changed and whole) else joint)
+        for i, joint in enumerate(was.joints)
+    ]
     if joints == list(was.joints):
         return sequence
     if len(set(joints)) < len(joints):
         twice = next(joint for joint in joints if joints.count(joint) > 1)
         raise DataError(f"recording {sequence.name!r}: after renaming, two joints are named {twice!r}")
-    layout = layout_of_names(was.name, joints, [was.written.get(joint, joint) for joint in was.joints])
+    layout = layout_of_names(was.name, joints, written)
     if not layout.bones and was.bones:
         layout = Layout(was.name, joints, was.bones, was.root)
     return sequence.replace(layout=layout)

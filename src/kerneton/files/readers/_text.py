@@ -20,6 +20,7 @@ from kerneton.exceptions import FormatError, MissingDataError
 MAX_BYTES = 1 << 29  # that a reader may allocate because a header says so
 LARGEST = 1e30  # coordinates beyond this overflow when squared in float32
 MAX_LINE = 1 << 20  # characters; more than a hundred thousand numbers
+RECORDING = 4096  # bytes that a recording needs in addition to its arrays
 MAX_JOINTS = 1000  # a body with face and fingers has a few hundred
 _HEAD = 1 << 16  # bytes that show the encoding
 _MISSING = {"", "nan", "na", "n/a", "null", "none", "nil", "-", "--", "?", "missing", "-nan"}

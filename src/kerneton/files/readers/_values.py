@@ -14,7 +14,6 @@ from kerneton.files.readers._text import MAX_BYTES, check_regular, read_head, sh
 
 FLOOR = 1 << 26  # bytes of memory that any file may need
 FACTOR = 100  # and so many times its own size in addition
-RECORDING = 4096  # bytes that a recording needs in addition to its arrays
 _LARGEST = 1e9  # of a value in a recording
 
 

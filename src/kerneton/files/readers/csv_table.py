@@ -38,6 +38,7 @@ from kerneton.files.readers._text import (
     LARGEST,
     MAX_BYTES,
     MAX_JOINTS,
+    RECORDING,
     at_origin,
     first_row,
     number,
@@ -45,7 +46,6 @@ from kerneton.files.readers._text import (
     rows,
     shorten,
 )
-from kerneton.files.readers._values import RECORDING, file_budget
 
 WRITES = (".csv", ".tsv")
 NAMES_JOINTS, TAKES = True, ("layout", "columns")
@@ -117,10 +117,17 @@ def read(
             "--layout openni15 (openni15+openni15 for two bodies), or all names with --columns"
         )
     recordings: dict[tuple[str, str], _Recording] = {}  # by name and body
-    budget = file_budget(path)
+    used, budget = 0, None
+    # many recordings may need far more memory than their text
+    if not meaning.roles.keys().isdisjoint(("recording", "body")):
+        from kerneton.files.readers._values import file_budget
+
+        budget = file_budget(path)
     for line, cells in itertools.chain([start] if bare else [], table):
-        budget.take(8 * _take(cells, meaning, recordings, path, line))
-        if budget.total - budget.room > MAX_BYTES:
+        used += (needed := 8 * _take(cells, meaning, recordings, path, line))
+        if budget is not None:
+            budget.take(needed)
+        if used > MAX_BYTES:
             raise FormatError(f"{path}, line {line}: more than {MAX_BYTES >> 20} MiB of numbers")
     if not recordings:
         raise FormatError(f"{path}: a header and no rows")
@@ -132,14 +139,8 @@ def read(
         return list(made.values())
     from kerneton.files.readers._csv_bodies import frames_of, joined_bodies
 
-    column = meaning.cells[meaning.roles["body"]].strip("\"' ")
-    found: dict[str, dict[str, Any]] = {}
-    for (name, body), sequence in made.items():
-        found.setdefault(name, {})[body] = (
-            sequence,
-            frames_of(recordings[name, body], sort=bool(meaning.point)),
-        )
-    return [sequence for bodies in found.values() for sequence in joined_bodies(bodies, column, path)]
+    frames = {key: frames_of(recording, sort=bool(meaning.point)) for key, recording in recordings.items()}
+    return list(joined_bodies(made, frames, meaning.cells[meaning.roles["body"]].strip("\"' "), path))
 
 
 def _take(
@@ -245,14 +246,13 @@ def _sequence(
 
         known = layout_of_names("table", joint_names(raw, paired=order is not None), raw)
     if known is not None and len(known.joints) != len(raw):
-        known_for = f"layout {known.name!r}, which has {len(known.joints)}"
-        raise FormatError(f"{path}: {len(raw)} joints do not fit {known_for}")
+        problem = f"{len(raw)} joints do not fit layout {known.name!r}, which has {len(known.joints)}"
+        raise FormatError(f"{path}: {problem}")
     segments: Any = ()
     if len(recording.labels) > 1:  # a label per frame
         from kerneton.data.segments import segments_from_frames
 
-        names = list(recording.labels)
-        segments = segments_from_frames([names[i] for i in label_at])
+        segments = segments_from_frames(np.array(list(recording.labels), dtype=object)[label_at].tolist())
     sequence = SkeletonSequence(
         joints,
         confidence,

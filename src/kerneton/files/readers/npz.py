@@ -34,8 +34,8 @@ from kerneton.files.readers._arrays import (
     read_array,
     trust,
 )
-from kerneton.files.readers._text import MAX_BYTES, check_regular, shorten
-from kerneton.files.readers._values import RECORDING, Budget, file_budget
+from kerneton.files.readers._text import MAX_BYTES, RECORDING, check_regular, shorten
+from kerneton.files.readers._values import Budget, file_budget
 
 WRITES = (".npz",)
 _JOINTS = ("joints", "keypoints", "keypoint", "skeleton", "skeletons", "poses", "pose", "data", "x", "arr")

@@ -26,8 +26,8 @@ from kerneton.files.output import replacing
 from kerneton.files.readers._arrays import coordinates, layout_from_text, layout_text, trust
 from kerneton.files.readers._names import unique_names
 from kerneton.files.readers._pickle_data import load
-from kerneton.files.readers._text import shorten
-from kerneton.files.readers._values import RECORDING, Budget, file_budget, valid_rate
+from kerneton.files.readers._text import RECORDING, shorten
+from kerneton.files.readers._values import Budget, file_budget, valid_rate
 from kerneton.files.readers.ntu import subject_and_label
 
 WRITES = (".pkl", ".pickle")
