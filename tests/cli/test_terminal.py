@@ -134,7 +134,7 @@ def test_html_in_labels_does_not_reach_markdown(label):
 
 
 def test_links_and_code_in_labels_do_not_reach_markdown():
-    assert markdown([["label"], ["![x](http://y) `z`"]]).splitlines()[-1] == r"| !\[x](http://y) \`z\` |"
+    assert markdown([["label"], ["![x](http://y) `z`"]]).splitlines()[-1] == r"| !\[x](http:\//y) \`z\` |"
     assert markdown([["label"], ["`a`<b>`c`"]]).splitlines()[-1] == "| `a'<b>'c` |"
 
 

@@ -36,7 +36,10 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
         extra, missing = in_files
     for joint in extra:
         near = near_name((joint, here[joint]), {name: j for j in missing for name in (j, there[j])})
-        if near and len(extra) == len(missing) <= 3:
+        renamed = (
+            near is not None and here[joint] == there[near]
+        )  # the file has the name, the user gave another
+        if near and not renamed and len(extra) == len(missing) <= 3:
             others = "" if len(extra) == 1 else f" (and {len(extra) - 1} more)"
             return f"has a joint {here[joint]!r} where {there[near]!r} is expected: misspelt?{others}"
     differences = [f"lacks {few([there[joint] for joint in missing])}"] * bool(missing)
