@@ -1,4 +1,4 @@
-"""Recordings of unequal length in batches: grouped by length, padded, spread over cores or sent to a device, any answer unchanged."""
+"""Batches of recordings of similar length: padded, and computed on several cores or on a device, with the same results."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kerneton.exceptions import DataError, MissingExtraError, ParameterError
 from kerneton.machine.arrays import index_like, to_numpy
 from kerneton.machine.threads import count_threads, in_threads
 
-# Padded signals (B, T, ...), lengths (B,), threads of its own → features (B, n_features).
+# (padded signals (B, T, ...), lengths (B,), threads that it may use) → features (B, n_features)
 Encode = Callable[[Any, Any, int], Any]
 
-_PINNED_BYTES = 2**28  # of page-locked memory a stream, which bounds its batches
-_STREAMS = 3  # one computes while the others are copied in, out and into the result
+_PINNED_BYTES = 2**28  # of page-locked memory per stream; limits the size of its batches
+_STREAMS = 3  # one computes while the others copy data
 
 
 def map_batches(
@@ -33,13 +33,12 @@ def map_batches(
     lengths: Sequence[int] | None = None,
     dtype: Any = None,
 ) -> np.ndarray:
-    """Features of every recording, (n_sequences, n_features), written into ``out`` where it is given.
+    """Features of every recording, (n_sequences, n_features), written into ``out`` if given.
 
-    Each signal is (T, ...), T free. At most ``batch_size`` recordings of similar length are padded to a common
-    one and encoded together, so that memory beside the result does not grow with the number of recordings. With
-    ``lengths`` and ``dtype`` a signal is asked for only when its turn comes. Where there are fewer batches than threads,
-    ``encode`` may use several itself. On a ``device``, signals (T, J, 3) that look wrong make it call ``check``, which
-    says what is wrong with them, if anything is.
+    Each signal is (T, ...) with any T. At most ``batch_size`` recordings of similar length are padded to the same length and encoded
+    together, so the memory needed besides the result does not grow with the number of recordings. With ``lengths`` and ``dtype``, signals
+    are computed only when they are needed. If there are fewer batches than threads, ``encode`` may use several threads itself. On a
+    ``device``, ``check`` is called for signals (T, J, 3) with suspicious values; it raises an error if they are wrong.
 
     >>> total = lambda x, n, n_threads: x.sum((1, 2))[:, None]
     >>> map_batches(total, [np.ones((4, 2)), np.ones((7, 2))], 1, batch_size=2).tolist()
@@ -110,7 +109,7 @@ def pad(
 
 
 def _checked(encode: Encode, check: Callable[[], None]) -> Encode:
-    """Encode and look at the signals on their device; what is wrong with them explains what else goes wrong."""
+    """Encode the signals and check them on their device; wrong signals are reported rather than the errors that they cause."""
 
     def encode_and_look(x: Any, lengths: Any, n_threads: int) -> Any:
         squares = (x * x).sum((2, 3))  # (B, T); NaN and infinity stay what they are
@@ -131,14 +130,12 @@ def _checked(encode: Encode, check: Callable[[], None]) -> Encode:
 def _gpu_work(
     encode: Encode, signals: Sequence[np.ndarray], out: np.ndarray, dtype: Any, device: str
 ) -> Callable[[np.ndarray], None]:
-    """Encode some rows on a stream of the thread's own, through page-locked memory: only such copies overlap.
+    """Encode some rows on the thread's own stream, through page-locked memory: only copies from and to it overlap with computing.
 
-    A result in page-locked memory, ``torch.empty(shape, pin_memory=True).numpy()``, is written without a detour.
+    A result in page-locked memory, ``torch.empty(shape, pin_memory=True).numpy()``, is written directly.
     """
     torch = torch_for(device)
-    torch.linalg.eigh(
-        torch.eye(2, device=device)
-    )  # torch loads its solvers in a way that threads must not share
+    torch.linalg.eigh(torch.eye(2, device=device))  # torch does not load its solvers in a thread-safe way
     own = threading.local()
     plain = type(out) is np.ndarray and out.flags.c_contiguous and out.flags.writeable
     pinned = plain and out.dtype == dtype and torch.from_numpy(out).is_pinned()
@@ -179,7 +176,7 @@ def _on_device(
     torch = torch_for(device)
     where = torch.device(device)
     try:
-        # Without waiting: a copy from ordinary memory waits by itself.
+        # Asynchronous only from page-locked memory; a copy from ordinary memory waits.
         x = torch.from_numpy(padded).to(where, non_blocking=True)
         return encode(x, torch.as_tensor(lengths, device=where), 1)
     except torch.cuda.OutOfMemoryError:
@@ -188,7 +185,7 @@ def _on_device(
             raise DataError(
                 f"one recording of {padded.shape[1]} frames does not fit into the GPU's memory"
             ) from None
-    half = len(padded) // 2  # a batch too large for the device gives the same answer in two halves
+    half = len(padded) // 2  # too large for the device: two halves give the same result
     return torch.cat(
         [
             _on_device(encode, padded[part, : lengths[part].max()], lengths[part], device)
@@ -198,7 +195,7 @@ def _on_device(
 
 
 def torch_for(device: str) -> Any:
-    """torch, once it is clear that it is installed and has the device.
+    """The module torch, or an error if it is not installed or lacks the device.
 
     >>> torch_for("abacus")
     Traceback (most recent call last):

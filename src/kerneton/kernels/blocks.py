@@ -24,24 +24,24 @@ _MOST_FEATURES = 20_000_000  # per recording
 
 
 class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
-    """Recordings to features in blocks; a kernel says how to prepare, take signals and encode.
+    """Recordings to features in blocks; subclasses define the preparation, the signals and the encoding.
 
     A subclass has the parameters ``mirror``, ``weighting``, ``batch_size``, ``n_jobs`` and ``device``, and defines
     ``_prepare(sequences)`` (check the parameters, learn scales), ``_signal(sequence)``, ``_encode(signals, n_frames,
-    n_threads)`` (features without mirroring), ``_tokens()`` (the joint or pair of each block), ``_sizes()`` (features
-    per block) and ``_moved(block, flipped)`` (where a mirrored block's features come from).
+    n_threads)`` (features without mirroring), ``_tokens()`` (the joint or pair of each block), ``_sizes()`` (features per block) and
+    ``_moved(block, flipped)`` (the positions from which a mirrored block takes its features).
     """
 
     block_sizes_: np.ndarray
     n_joints_in_: int
-    n_axes_: int = 3  # 2 where z is zero throughout the training recordings
+    n_axes_: int = 3  # 2 if z is zero throughout the training recordings
     layout_: Layout | None
     weights_: np.ndarray
     device: str | None = None
     _mirror: Mirror | None
 
     def fit(self, X: Iterable[Any], y: Any = None) -> Any:
-        """Check the parameters and learn from the training recordings; with ``weighting`` from labels too."""
+        """Check the parameters and learn from the training recordings, with ``weighting`` also from their labels."""
         if self.weighting is None:
             self._fit(X)
         else:
@@ -62,7 +62,7 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         return features
 
     def transform(self, X: Iterable[Any], out: np.ndarray | None = None) -> np.ndarray:
-        """Features, (n_sequences, sum of block_sizes_), into ``out`` (a memory map, say) where it is given."""
+        """Features, (n_sequences, sum of block_sizes_), written into ``out`` (such as a memory map) if given."""
         check_is_fitted(self, "block_sizes_")
         fitted: dict[str, Any] = {"n_joints": self.n_joints_in_, "layout": self.layout_}
         sequences = check_sequences(X, values=self.device is None, **fitted)
@@ -70,7 +70,7 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         def check() -> None:
             check_sequences(sequences, **fitted)
 
-        # What goes to a device as it is can be looked at there, in no time.
+        # Recordings that are copied to a device unchanged are checked there, which is faster.
         first, sure = sequences[0], all(s.confidence is None for s in sequences)
         if self.device is not None and sure and self._signal(first) is first.joints:
             features = self._features(sequences, out, check)
@@ -81,12 +81,12 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         return features if self.weighting is None else self.weigh(features, self.weights_)
 
     def encode(self, sequences: list[SkeletonSequence]) -> np.ndarray:
-        """`transform` of recordings that were checked already, as several kernels behind one preprocessing may share a check."""
+        """`transform` of recordings that were already checked: kernels that share a preprocessing share the check."""
         features = self._features(sequences)
         return features if self.weighting is None else self.weigh(features, self.weights_)
 
     def weigh(self, features: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Take over block weights (n_blocks,) and apply them to features, in place."""
+        """Store block weights (n_blocks,) and apply them to features, in place."""
         self.weights_ = weights
         factors = np.repeat(np.sqrt(weights), self.block_sizes_).astype(features.dtype)
         for row in features:  # a row at a time: features may be a memory map larger than memory
@@ -94,7 +94,7 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         return features
 
     def mirrored(self, features: np.ndarray, mirror: bool | str = True) -> tuple[Any, np.ndarray] | None:
-        """This fitted kernel with ``mirror`` and its features, from those without; None where that cannot be.
+        """This fitted kernel with ``mirror``, and its features computed from the unmirrored ones; None if that is impossible.
 
         >>> from kerneton import SCK
         >>> from kerneton.data.layouts import FLORENCE_15
@@ -112,7 +112,7 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         return twin, twin._mirror.average(features, count_threads(self.n_jobs))
 
     def block_joints(self) -> list[tuple[Token, ...]]:
-        """What each block stands for: one joint or pair, by position, or it and its mirror image.
+        """The joint or pair of each block, by position, with its mirror image if they share the block.
 
         >>> from kerneton import SCK
         >>> SCK(joints=[4, 2], order=2).fit([np.ones((3, 5, 3))]).block_joints()
@@ -126,7 +126,7 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         return [(tokens[i],) if i == twin else (tokens[i], tokens[twin]) for i, twin in pairs]
 
     def get_state(self) -> dict[str, Any]:
-        """What was learnt, for a file; the rest follows from it and from the parameters."""
+        """The learned values, for a file; all else is computed from these and the parameters."""
         weights = self.weights_ if self.weighting is not None else None
         return {
             "n_joints": self.n_joints_in_,
@@ -136,7 +136,7 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Become the kernel that ``get_state`` described; what does not fit is refused."""
+        """Restore what ``get_state`` returned; values that do not fit are refused."""
         self.n_joints_in_, self.layout_ = state["n_joints"], state["layout"]
         self.n_axes_ = state["n_axes"]
         if self.n_axes_ not in (2, 3):
@@ -174,7 +174,7 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         self.block_sizes_ = sizes if self._mirror is None else sizes[self._mirror.kept]
 
     def _mirrors_features(self) -> bool:
-        """Whether mirrored features follow from those that are not."""
+        """Whether mirrored features can be computed from unmirrored ones."""
         return True
 
     def _encode_mirrored(self, signals: Any, n_frames: Any, n_threads: int = 1) -> Any:
@@ -207,7 +207,7 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
 
 
 def still_recording(layout: Layout | None, n_joints: int) -> SkeletonSequence:
-    """A recording of no particular movement, the same every time, with a metre between its ends.
+    """A fixed recording without meaning, always the same, one metre from end to end.
 
     >>> still_recording(None, 3)
     SkeletonSequence(4 frames, 3 joints)
@@ -217,7 +217,7 @@ def still_recording(layout: Layout | None, n_joints: int) -> SkeletonSequence:
 
 
 class _Signals(Sequence[np.ndarray]):
-    """Signals of recordings, computed when they are asked for."""
+    """Signals of recordings, computed when they are needed."""
 
     def __init__(
         self, sequences: list[SkeletonSequence], signal: Callable[[SkeletonSequence], np.ndarray]

@@ -26,7 +26,7 @@ from kerneton.kernels.signals import SCALED, SIGNALS, learn_scale
 from kerneton.kernels.tensors import gaussian_features
 from kerneton.machine.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of
 
-_LIFTING = 0.75  # a power under which sums in single precision would be seen in the features
+_LIFTING = 0.75  # below this power, single precision of the sums would be visible in the features
 
 
 class DCK(BlockKernel):
@@ -44,7 +44,7 @@ class DCK(BlockKernel):
     joints : joint set's name, joints' names or positions, optional
         The joints to pair, by default all; the paper's sets are "A" to "I".
     signal : str
-        What displacements are taken of, see `kerneton.kernels.signals.SIGNALS`; the paper uses "position".
+        The signal whose displacements are used, see `kerneton.kernels.signals.SIGNALS`; the paper uses "position".
     sigma_joint, n_pivots_joint, sigma_time, n_pivots_time : float, int, float, int
         σ₂', Z₂', σ₃', Z₃'.
     pivot_margin : float, how many σ the pivots reach beyond [-1, 1] and [0, 1], see `SCK`
@@ -52,18 +52,18 @@ class DCK(BlockKernel):
         σ₄' in frames: how far apart two frames may be; None for any distance.
     power, entry_power : float in (0, 1], γ of the core tensor and γ* of the entries; 1 for none
     same_joint : bool
-        Also pair a joint with itself at two times, which the paper's sizes count and its sum leaves out.
+        Also pair a joint with itself at two times. The paper's sizes include these pairs, its sum does not.
     mirror : {False, True, "bodies"}
         Average the features of a recording and of its mirror image, or over the two orders of two persons.
     weighting : {"alignment", None}
-        Weight each pair by how well it tells the training labels apart, see `alignment_weights`.
+        Weight each pair by how well it separates the training labels, see `alignment_weights`.
     method : {"harmonics", "direct"}
         Time linear or quadratic in the frames; equal within ``tol``.
     tol : float
-        Largest error of the harmonics, relative to the sum with every φ at its peak. Powers turn an error ε into
-        ε^power, so that the sums are found to tol^(1/power), as far as the precision goes.
+        Largest error of the harmonics, relative to the sum with every φ at its peak. Powers turn an error ε into ε^power, so the sums are
+        computed to tol^(1/power), or as exactly as the precision allows.
     batch_size, n_jobs, device
-        Recordings encoded at a time; threads; "cuda" for the GPU. None of them changes an answer.
+        Recordings encoded at a time; threads; "cuda" for the GPU. None of them changes the results.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class DCK(BlockKernel):
         return np.where(self._same(), z2 * z3 * (z3 - 1) // 2, z2 * z3**2)
 
     def _same(self) -> np.ndarray:
-        """Which pairs are a joint with itself."""
+        """Which pairs are of a joint with itself."""
         return self._local_pairs[:, 0] == self._local_pairs[:, 1]
 
     def _make_mirror(self, sizes: np.ndarray) -> Mirror:
@@ -174,14 +174,14 @@ class DCK(BlockKernel):
         if tensors is None:
             x = centred(x, n_frames)
             tensors = self._sums(x, self._times(x, n_frames), n_frames)
-        if self.n_axes_ < 3:  # z is zero throughout
+        if self.n_axes_ < 3:  # z is always zero
             tensors = tensors[:, :, : self.n_axes_ * self.n_pivots_joint]
         tensors = hosvd_power(tensors, self.power, self.entry_power)
         flat = tensors.reshape(len(tensors), -1)
         return flat[:, index_like(self._entries, flat)] * 2**0.5
 
     def _fused_sums(self, x: Any, n_frames: Any) -> Any | None:
-        """The sums in one kernel, where there is a GPU; else None."""
+        """The sums in one kernel on a GPU; None elsewhere."""
         if self.method == "direct" or not is_torch(x) or not x.is_cuda:
             return None
         from kerneton.kernels.cuda import launch
@@ -221,12 +221,12 @@ class DCK(BlockKernel):
             sums = direct_sums(x, z, self._local_pairs, **same)
         else:
             sums = self._harmonics(x, z, same)
-        # One frame has no pair of frames: zero, and not what rounding leaves, which a power would enlarge.
+        # One frame has no pair of frames: exactly zero, since the power would enlarge rounding errors.
         share = as_dtype_of(n_frames > 1, x) / (n_joints * as_dtype_of(n_frames, x))
         return sums * share[:, None, None, None, None]
 
     def _harmonics(self, x: Any, z: Any, same: dict[str, Any]) -> Any:
-        """Sums by harmonics, each recording's plan its own whatever it shares a batch with."""
+        """Sums by harmonics; the plan of a recording does not depend on its batch."""
         tol, extents = self._tolerance(x), extents_of(x)
         for extent in np.unique(extents):
             plan_harmonics(float(extent), self.sigma_joint, tol, self._reach())  # or says that it is too wide
@@ -244,7 +244,7 @@ class DCK(BlockKernel):
         return namespace_of(x).concatenate(parts, 0)[index_like(back, x)]
 
     def _tolerance(self, x: Any) -> float:
-        """What the sums must keep to, so that the features keep to ``tol``; at most what the precision can."""
+        """The tolerance of the sums that gives features within ``tol``, limited by the precision."""
         eps = float(namespace_of(x).finfo(x.dtype).eps)
         if self.tol < 32 * eps:
             raise ParameterError(
@@ -259,7 +259,7 @@ class DCK(BlockKernel):
         return np.broadcast_to(np.triu(np.ones((z3, z3), dtype=bool), 1 if same else -z3), (z2, z3, z3))
 
     def _entry_table(self) -> np.ndarray:
-        """Flat positions of the kept entries of all pairs; each entry stands for two and weighs √2."""
+        """Flat positions of the kept entries of all pairs, and their weights: √2 for an entry that represents two."""
         return np.flatnonzero(np.stack([self._entry_mask(bool(same)) for same in self._same()]))
 
     def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
@@ -276,13 +276,13 @@ class DCK(BlockKernel):
         self.scale_ = float(state["scale"])
 
     def size_bound(self, sequence: SkeletonSequence) -> int:
-        """How many numbers features of recordings like this one may take, before anything of that size is made."""
+        """An upper bound of the number of features of recordings like this one, without allocating anything of that size."""
         self._check_parameters()
         n = len(resolve_joints(self.joints, sequence))
         return n * (n + 1) // 2 * 3 * self.n_pivots_joint * self.n_pivots_time**2
 
     def _reach(self) -> float:
-        """Where the outermost pivots of displacements sit."""
+        """The position of the outermost pivots of displacements."""
         return 1.0 + self.pivot_margin * self.sigma_joint
 
     def _check_parameters(self) -> None:

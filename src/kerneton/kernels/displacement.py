@@ -1,11 +1,11 @@
-"""Sums over pairs of frames of mapped displacements: DCK's hot mathematics, direct and by harmonics.
+"""Sums over pairs of frames of mapped displacements, the main cost of DCK: direct and by harmonics.
 
 Both compute, for pairs of joints (i, i'),
 
     X[z,p,q] = Σ_{s≠s'} G_σ4(s-s') φ_z(x_is - x_i's') z_p(s/T) z_q(s'/T)
 
-the direct sum in O(T²), the harmonics in O(T). With Numba installed, sums of NumPy arrays in a short window take a compiled
-path over the frames that the window reaches, O(T) as well, and exact but for the window's tail.
+the direct sum in O(T²), the harmonics in O(T). With Numba, sums of NumPy arrays in a short window use a compiled loop over the frames in
+the window, also O(T), and exact except for the tail of the window.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from kerneton.machine.arrays import as_dtype_of, asarray_like, index_like, is_to
 from kerneton.machine.compiled import load
 
 MAX_HARMONICS = 256
-_DENSE_WINDOW = 160  # frames up to which a dense window matrix beats the Fourier transform
+_DENSE_WINDOW = 160  # frames up to which a dense window matrix is faster than the Fourier transform
 _FEW_FRAMES = 8
-_LONG_SPAN = 32.0  # frames of σ₄ from which harmonics beat the compiled sum over the window
+_LONG_SPAN = 32.0  # frames of σ₄ from which harmonics are faster than the compiled sum over the window
 
 
 def direct_sums(
@@ -36,7 +36,7 @@ def direct_sums(
     sigma_span: float | None,
     reach: float = 1.0,
 ) -> Any:
-    """The sum as it is written: x (B, T, J, 3), z (B, T, Z₃) zero where padded → (B, n_pairs, 3Z, Z₃, Z₃).
+    """The sum as in the formula: x (B, T, J, 3), z (B, T, Z₃) zero where padded → (B, n_pairs, 3Z, Z₃, Z₃).
 
     >>> x, z = np.random.default_rng(0).normal(size=(1, 9, 4, 3)), np.ones((1, 9, 2))
     >>> direct_sums(x, z, np.array([[0, 1]]), sigma=0.6, n_pivots=5, sigma_span=None).shape
@@ -74,11 +74,11 @@ def harmonic_sums(
 
         exp(-(d-ζ)²/σ²) = Σ_k g_k e^{iωk(d-ζ)},   ω = 2π/P,   g_k = σ√π/P exp(-(ωkσ)²/4)
 
-    and e^{iωk(a-b)} splits into a factor a frame, so that all pivots share the moments
+    and e^{iωk(a-b)} splits into one factor per frame, so that all pivots share the moments
 
         M_k[(i,p),(i',q)] = Σ_ss' B_ss' (e^{iωk x_is} z_p(s)) conj(e^{iωk x_i's'} z_q(s')),   B = G_σ4 - I
 
-    Without a window M_k is the product of two sums over frames, less the terms s = s', which need no harmonics.
+    Without a window, M_k is the product of two sums over frames minus the terms s = s', which need no harmonics.
     ``extent`` bounds every displacement; pivots lie on [-reach, reach].
 
     >>> x, z = np.random.default_rng(0).uniform(size=(1, 9, 4, 3)), np.ones((1, 9, 2))
@@ -110,15 +110,15 @@ def harmonic_sums(
         if x.shape[1] > _FEW_FRAMES:
             return sums(x, z)
         one = namespace_of(x).ones(1, dtype=namespace_of(x).float64)
-        # The terms s = s' outweigh the others: what is left of them must be exact.
+        # The terms s = s' are larger than the others and must cancel exactly.
         return as_dtype_of(sums(as_dtype_of(x, one), as_dtype_of(z, one)), x)
 
     if is_torch(x):
         result = exact(x, z)
-    else:  # one recording at a time, without padding: it stays in the processor's cache, whatever it shares a batch with
+    else:  # one recording at a time, without padding: it fits into the cache, and results do not depend on the batch
         ends = x.shape[1] - np.argmax(z.any(axis=2)[:, ::-1], axis=1)
         result = np.concatenate([exact(x[i : i + 1, :n], z[i : i + 1, :n]) for i, n in enumerate(ends)])
-    # One frame makes no pair: zero, and not what rounding leaves, which a power would enlarge.
+    # One frame has no pair: exactly zero, since the power would enlarge rounding errors.
     return result * (x.shape[1] > 1)
 
 
@@ -133,7 +133,7 @@ def banded_sums(
     reach: float = 1.0,
     tol: float = 1e-5,
 ) -> Any | None:
-    """The same sum over the frames that a short window reaches, compiled; None without a window or Numba, and on torch.
+    """The same sum over the frames in a short window, compiled; None without a window, without Numba, and for torch.
 
     >>> x, z = np.random.default_rng(0).uniform(size=(1, 9, 4, 3)), np.ones((1, 9, 2))
     >>> banded_sums(x, z, np.array([[0, 1]]), sigma=0.6, n_pivots=5, sigma_span=None) is None
@@ -152,7 +152,7 @@ def banded_sums(
 def _pivot_weights(
     omegas: np.ndarray, period: float, sigma: float, n_pivots: int, reach: float
 ) -> np.ndarray:
-    """√c g_k e^{-iωkζ}, (Z, K), twice that for k > 0, since only those are summed."""
+    """√c g_k e^{-iωkζ}, (Z, K), doubled for k > 0, since negative k are not summed."""
     g = sigma * math.sqrt(math.pi) / period * np.exp(-((omegas * sigma) ** 2) / 4)
     g[1:] *= 2
     phases = np.exp(-1j * np.outer(pivots(n_pivots, -reach, reach), omegas))
@@ -160,7 +160,7 @@ def _pivot_weights(
 
 
 def _all_sums(x: Any, z: Any, omegas: np.ndarray, weights: np.ndarray) -> Any:
-    """Over all pairs of frames, s = s' among them: Re Σ_k w_k S_ip conj(S_i'q); (B, 3Z, J, Z₃, J, Z₃)."""
+    """Over all pairs of frames, s = s' included: Re Σ_k w_k S_ip conj(S_i'q); (B, 3Z, J, Z₃, J, Z₃)."""
     xp = namespace_of(x)
     B, T, J, _ = x.shape
     K, N = len(omegas), J * z.shape[2]
@@ -216,7 +216,7 @@ def _windowed(F: Any, sigma_span: float) -> Any:
 
 
 def span_window(n_frames: int, sigma_span: float | None) -> np.ndarray:
-    """B = G_σ4(s-s') without its diagonal, (T, T); all ones where there is no window.
+    """B = G_σ4(s-s') without its diagonal, (T, T); ones without a window.
 
     >>> span_window(2, None).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
@@ -228,7 +228,7 @@ def span_window(n_frames: int, sigma_span: float | None) -> np.ndarray:
 
 
 def plan_harmonics(extent: float, sigma: float, tol: float, reach: float = 1.0) -> tuple[float, int]:
-    """Period and number of harmonics that keep both the wrapped and the cut-off tail under the tolerance.
+    """Period and number of harmonics that keep both the wrapped and the cut-off tail below the tolerance.
 
     >>> plan_harmonics(1.5, 0.6, 1e-5)[1]
     9
@@ -245,21 +245,21 @@ def plan_harmonics(extent: float, sigma: float, tol: float, reach: float = 1.0) 
 
 
 def centred(x: Any, n_frames: Any) -> Any:
-    """Recordings around the origin, padding at it; (B, T, J, 3).
+    """Recordings centred on the origin, padding at the origin; (B, T, J, 3).
 
-    Displacements do not see where the body stands. Around the origin angles stay small, and padding lies within the
-    extent of every recording.
+    Displacements do not depend on the position of the body. Around the origin angles stay small, and padding is within the extent of every
+    recording.
     """
     xp = namespace_of(x)
     held = (index_like(np.arange(x.shape[1]), x) < n_frames[:, None])[:, :, None, None]
-    # Frames, then joints: six times as fast as both at once, whose inner loop has three steps.
+    # Frames, then joints: six times as fast as both at once.
     low = xp.amin(xp.amin(xp.where(held, x, xp.full_like(x, np.inf)), 1), 1)
     high = xp.amax(xp.amax(xp.where(held, x, xp.full_like(x, -np.inf)), 1), 1)
     return xp.where(held, x - (low / 2 + high / 2)[:, None, None], xp.zeros_like(x))
 
 
 def extents_of(x: Any) -> np.ndarray:
-    """A bound on every displacement of recordings around the origin, rounded up to a quarter; (B, T, J, 3) → (B,)."""
+    """An upper bound of the displacements in recordings around the origin, rounded up to a multiple of 1/4; (B, T, J, 3) → (B,)."""
     xp = namespace_of(x)
     spans = 2 * to_numpy(xp.amax(xp.abs(x), (1, 2, 3))).astype(float)
     return np.ceil(spans * 4 + 1e-9) / 4

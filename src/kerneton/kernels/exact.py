@@ -1,4 +1,4 @@
-"""The exact kernels, slow and obvious: the reference that everything faster is tested against."""
+"""The exact kernels, slow and simple: the reference with which all faster versions are compared in tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def sck_kernel(
 
     G_σ2 of a vector is the sum of three one-dimensional Gaussians, as the paper computes it, or the isotropic
     Gaussian. ``sigma_joint`` is σ₂, ``sigma_time`` σ₃, ``joint_weight`` β₁ = 1 - β₂, ``order`` r, and
-    ``sigma_index`` σ₁: joints confused with their neighbours in the list; 0 compares each joint with itself.
+    ``sigma_index`` is σ₁, with which a joint is also compared with its neighbours in the list; 0 compares each joint only with itself.
 
     >>> A = np.random.default_rng(0).uniform(-1, 1, size=(6, 4, 3))
     >>> sck_kernel([A, A[:3]]).shape
@@ -108,8 +108,8 @@ def dck_kernel(
                     G_σ2((x_is - x_i's') - (y_jt - y_j't')) G_σ3(s/M - t/N) G_σ3(s'/M - t'/N)
                     G_σ4(s-s') G_σ4(t-t')
 
-    ``sigma_span`` is σ₄ in frames, None for no window; ``sigma_index`` σ₁, 0 comparing each pair of joints with
-    itself; ``same_joint`` adds the pairs i = i'. The cost is O(J² M² N²): for short recordings and few joints.
+    ``sigma_span`` is σ₄ in frames, None for no window; ``sigma_index`` is σ₁, 0 compares each pair of joints only with itself;
+    ``same_joint`` adds the pairs i = i'. The cost is O(J² M² N²): for short recordings and few joints.
 
     >>> A = np.random.default_rng(0).uniform(-1, 1, size=(5, 3, 3))
     >>> dck_kernel([A, A[:4]], sigma_span=3.0).shape

@@ -27,7 +27,7 @@ _MOST_DENSE = 2 * 10**5  # numbers of dense features per pair of joints
 _CACHED = 2**16  # pairs of frames at a time
 _CHUNK = 2**25  # numbers of dense features at a time
 _LEAST = 1e-6  # singular value, as a share of the largest
-_SPACING, _MARGIN = 0.6, 2.5  # of dense pivots, in σ: the sum over them is the Gaussian to 1e-5
+_SPACING, _MARGIN = 0.6, 2.5  # of dense pivots, in σ: the error of the sum is 1e-5
 
 
 class ExactKernel(TransformerMixin, BaseEstimator):
@@ -38,10 +38,10 @@ class ExactKernel(TransformerMixin, BaseEstimator):
         K = U diag(λ) Uᵀ        f(x) = [k_x U λ^(-1/2); √(k(x, x) - ‖k_x U λ^(-1/2)‖²)]
 
     K (n, n) holds the values between the n training recordings, k_x (n,) those of x with them, r is the rank of K. The
-    last feature is zero for training recordings; it gives any other recording its true length, so that centring
-    and unit norm (`CenterNormalize`) and a linear machine do what they would do with the Gram matrix. The training recordings
-    are kept. Time and memory grow with their square: more than MOST_RECORDINGS, or MOST_COMPARISONS of their frames, are
-    refused. A subclass has ``_prepare(sequence)``, which checks the parameters, ``_kernel(A, B)`` and ``_squares(A)``.
+    last feature is zero for training recordings; it gives any other recording its true length, so that centring, unit norm
+    (`CenterNormalize`) and a linear classifier give the same results as with the Gram matrix. The training recordings are stored. Time and
+    memory grow with the square of their number: more than MOST_RECORDINGS, or MOST_COMPARISONS of their frames, are refused. A subclass has
+    ``_prepare(sequence)``, which checks the parameters, ``_kernel(A, B)`` and ``_squares(A)``.
     """
 
     joints: JointsLike
@@ -83,7 +83,7 @@ class ExactKernel(TransformerMixin, BaseEstimator):
         return np.column_stack([known, np.sqrt(rest)]).astype(sequences[0].joints.dtype)
 
     def get_state(self) -> dict[str, Any]:
-        """The training recordings and what was computed of them, for a file."""
+        """The training recordings and what was computed from them, for a file."""
         return {
             "n_joints": self.n_joints_in_,
             "layout": self.layout_,
@@ -93,7 +93,7 @@ class ExactKernel(TransformerMixin, BaseEstimator):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Become the kernel that ``get_state`` described; what does not fit is refused."""
+        """Restore what ``get_state`` returned; values that do not fit are refused."""
         self.n_joints_in_, self.layout_ = state["n_joints"], state["layout"]
         self._prepare(still_recording(self.layout_, self.n_joints_in_))
         frames, lengths, basis = np.asarray(state["frames"]), state["lengths"], np.asarray(state["basis"])
@@ -186,7 +186,7 @@ class ExactSCK(ExactKernel):
         return K
 
     def _row(self, a: np.ndarray, frames: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Kernel values of one recording (M, J, 3) with others, whose frames (F, J, 3) lie one after the other."""
+        """Kernel values of one recording (M, J, 3) with others, whose frames (F, J, 3) are concatenated."""
         times = np.concatenate([np.arange(1, n + 1) / n for n in lengths])
         sums = np.zeros(len(frames))
         size = max(1, _CACHED // len(a))
@@ -204,10 +204,10 @@ class ExactSCK(ExactKernel):
 
 
 class ExactDCK(ExactKernel):
-    """DCK without power normalisation, its Gaussians to 1e-4, see `dck_kernel` for the formula and `ExactKernel`.
+    """DCK without power normalisation, with Gaussians accurate to 1e-4; see `dck_kernel` for the formula and `ExactKernel`.
 
-    The sum over pairs of frames of both recordings costs T⁴ as it is written. Here each Gaussian is a sum over pivots so dense
-    that nothing is left of the approximation, and only products of tensors remain.
+    Computed directly, the sum over pairs of frames of both recordings takes T⁴ steps. Here each Gaussian is a sum over pivots so dense that
+    the approximation error is negligible, and only products of tensors remain.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ class ExactDCK(ExactKernel):
                 f"{_MOST_DENSE}): are the coordinates in millimetres? ExactDCK expects metres"
             )
         times: Any = {"sigma": self.sigma_time, "n_pivots": n_times, "low": -early, "high": 1 + early}
-        # Fewer coordinates hold what dense pivots tell of a time: inner products stay, to the tolerance.
+        # Dense pivots of time are projected on fewer coordinates; inner products stay the same up to the tolerance.
         grid = gaussian_features(np.linspace(0, 1, 500), **times)
         _, values, turn = np.linalg.svd(grid, full_matrices=False)
         turn = turn[values > _LEAST * values[0]].T
@@ -295,6 +295,6 @@ class ExactDCK(ExactKernel):
                 if sums is None:
                     sums = harmonic_sums(x, z, pairs, extent=extent, reach=reach, tol=1e-9, **same)
                 rows.append(sums / (len(self.joints_) * T))
-            features = np.concatenate(rows)  # each pair of two joints stands for two
+            features = np.concatenate(rows)  # each pair of two joints counts for two
             features *= np.sqrt(2.0 - (pairs[:, 0] == pairs[:, 1]))[:, None, None, None]
             yield features.reshape(len(features), -1)

@@ -1,5 +1,4 @@
-"""An action and its mirror image, or with its persons exchanged, as the same action: features averaged over both, exactly
-and without copies."""
+"""Features averaged over an action and its mirror image, or its exchanged persons: exactly, and without copies of recordings."""
 
 from __future__ import annotations
 
@@ -21,16 +20,16 @@ Token = tuple[int, ...]  # a joint, or a pair of joints, by position
 
 @dataclass(frozen=True)
 class Mirror:
-    """Which blocks stay, the blocks of their mirror images, and where every feature comes from.
+    """The blocks that are kept, the blocks of their mirror images, and the source of every feature.
 
-    Of a joint (or pair) and its mirror image one block is kept, √2-fold, so that dot products count both.
+    Of a joint (or pair) and its mirror image one block is kept, multiplied by √2, so that dot products count both.
     """
 
     kept: np.ndarray  # (n_kept,) positions among the unmirrored blocks
     image: np.ndarray  # (n_kept,) of their mirror images
     columns: np.ndarray  # (n_features,) of the kept blocks
     source: np.ndarray  # (n_features,) of their mirror images
-    factors: np.ndarray  # (n_features,) 1/2, or √2/2 where two blocks become one
+    factors: np.ndarray  # (n_features,) 1/2, or √2/2 if two blocks become one
 
     def average(self, features: Any, n_threads: int = 1) -> Any:
         """Mean of each recording's features and those of its mirror image; (n, all) → (n, kept), NumPy or torch."""
@@ -43,7 +42,7 @@ class Mirror:
             compiled.average(features, self.columns, self.source, factors, out, n_threads)
             return out
         image = np.empty(len(self.columns), features.dtype)
-        for row, mean in zip(features, out, strict=True):  # a recording's features stay in the second cache
+        for row, mean in zip(features, out, strict=True):  # a recording's features fit into the L2 cache
             np.take(row, self.columns, out=mean, mode="clip")
             np.take(row, self.source, out=image, mode="clip")
             mean += image
@@ -54,8 +53,8 @@ class Mirror:
 def image_joints(layout: Layout | None, mirror: bool | str) -> tuple[np.ndarray, tuple[int, ...]]:
     """The joint that each joint becomes, (J,), and the axes that change sign.
 
-    In a mirror left and right joints change places, and x its sign. Two bodies that are exchanged change places by half a
-    turn about the vertical between them: x and z change their signs.
+    Mirroring exchanges left and right joints and changes the sign of x. Two bodies are exchanged by half a turn about the vertical between
+    them: x and z change their signs.
 
     >>> from kerneton.data.layouts import Layout
     >>> image_joints(Layout("wrists", ["left_wrist", "right_wrist"]), True)
@@ -82,10 +81,10 @@ def mirror_blocks(
     sizes: np.ndarray,
     moved: Callable[[int, bool], np.ndarray],
 ) -> Mirror:
-    """The mirror of blocks that stand for joints or pairs; ``image_of`` as `image_joints` gives it.
+    """The `Mirror` of blocks that belong to joints or pairs; ``image_of`` is the result of `image_joints`.
 
-    ``sizes`` (n_blocks,) are the blocks' numbers of features; ``moved(block, flipped)`` says from where in its image's
-    block each feature of a block comes; flipped is a pair whose image comes in the other order, x_j - x_i for x_i - x_j.
+    ``sizes`` (n_blocks,) are the blocks' numbers of features; ``moved(block, flipped)`` returns the position in the image's block from
+    which each feature of a block comes; a pair is flipped if its image is in the other order, x_j - x_i for x_i - x_j.
 
     >>> from kerneton.data.layouts import FLORENCE_15
     >>> wrists = [(5,), (8,)]
@@ -117,7 +116,7 @@ def mirror_blocks(
 def reversed_pivots(
     counts: Sequence[int], flipped: bool, axes: tuple[int, ...] = (0,), n_axes: int = 3
 ) -> np.ndarray:
-    """Where pivots go when ``axes`` change sign, or all others for a flipped pair; (n_axes Σ counts,).
+    """The new positions of pivots if ``axes`` change sign, or all other axes for a flipped pair; (n_axes Σ counts,).
 
     >>> reversed_pivots([2], flipped=False).tolist()
     [1, 0, 2, 3, 4, 5]
@@ -134,9 +133,9 @@ def reversed_pivots(
 def moved_entries(
     mask: np.ndarray, flipped: bool, axes: tuple[int, ...] = (0,), n_axes: int = 3
 ) -> np.ndarray:
-    """Where the kept entries of a pair's tensor (n_axes Z, T, T) come from in its mirror image; ``mask`` says which are kept.
+    """The positions in the mirror image from which the kept entries (``mask``) of a pair's tensor (n_axes Z, T, T) come.
 
-    A pair in the other order changes the sign of all axes besides, and its two times change places.
+    For a pair in the other order, all axes also change sign, and the two times are exchanged.
 
     >>> moved_entries(np.ones((3, 1, 2), dtype=bool), flipped=False).tolist()
     [0, 1, 2, 3, 4, 5]
@@ -152,7 +151,7 @@ def moved_entries(
 def permuted_entries(permutation: np.ndarray, order: int, entries: str = "simplex") -> np.ndarray:
     """Where each kept entry comes from when the tensor's indices are permuted; (d,) → (n_entries,).
 
-    ``entries`` is as in `unique_entries`, but for "upper", which does not keep all it would need, or "all": d**order.
+    ``entries`` is as in `unique_entries`, except "upper", which does not keep all that is needed, or "all": d**order.
 
     >>> from kerneton.kernels.tensors import unique_entries
     >>> A = np.array([[1.0, 2.0], [2.0, 5.0]])

@@ -1,16 +1,16 @@
 """Eigenvalue power normalisation (EPN): powers of symmetric matrices, tensor slices and tensor cores.
 
-Raising a spectrum to a power 0 < γ ≤ 1 evens out how often a pattern occurs and keeps that it occurs. Every
-function takes NumPy arrays or torch tensors, one or a batch (leading axes), and returns the same kind and
-precision. The arithmetic is float64 also for float32 data: x^γ turns an error ε in an eigenvalue near zero
+Raising a spectrum to a power 0 < γ ≤ 1 reduces the effect of how often a pattern occurs, but keeps whether it occurs. Every function takes
+NumPy arrays or torch tensors, one or a batch (leading axes), and returns the same type and precision. The arithmetic is float64 also for
+float32 data: x^γ turns an error ε in an eigenvalue near zero
 into ε^γ, so that float32 rounding (6e-8) would cost 2e-3 at γ = 0.36.
 
-Numerical rank: an eigenvalue below 2√n·eps·max|λ| (eps of float64) is rounding error of the decomposition, which
-reaches about half of that, and counts as exactly zero. Without that convention no two methods agree on a singular
-matrix. Eigenvalues above are known to a few eps·max|λ| by any method, so that results agree to (eps/λ)·λ^γ only.
+Numerical rank: an eigenvalue below 2√n·eps·max|λ| (eps of float64) counts as zero, since rounding errors of the decomposition reach about
+half of that. Without this convention, no two methods would agree on a singular matrix. Larger eigenvalues have errors of a few eps·max|λ|
+in any method, so results agree only to (eps/λ)·λ^γ.
 
-With Numba installed, NumPy arrays take a compiled path, many matrices side by side; without it LAPACK does the work,
-ten times slower, with the same answers. Torch tensors on a GPU take kernels of our own, see ``_jacobi.cu``.
+With Numba, NumPy arrays are computed by compiled code, many matrices at a time; without it by LAPACK, ten times slower, with the same
+results. Torch tensors on a GPU are computed by our own kernels, see ``_jacobi.cu``.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def psd_power(A: Any, power: float, *, out: Any = None) -> Any:
     Parameters
     ----------
     A : array of shape (..., n, n)
-        Symmetric; the lower triangle is read. Negative eigenvalues are taken for rounding errors.
+        Symmetric; only the lower triangle is read. Negative eigenvalues count as rounding errors.
     power : float in (0, 1]
         γ of the paper; 1 returns ``A`` itself.
     out : array like A, optional
-        Where to write the result; ``A`` itself is allowed, and spares a large batch a tenth of the time.
+        Where to write the result; may be ``A`` itself, which saves a tenth of the time for large batches.
 
     Returns
     -------
     array of shape (..., n, n)
-        Kind and precision of ``A``; a matrix that contains NaN or infinity gives NaN, the others are unharmed.
+        Type and precision of ``A``; a matrix that contains NaN or infinity gives NaN and does not affect the others.
 
     Examples
     --------
@@ -105,8 +105,8 @@ def hosvd_power(X: Any, power: float, entry_power: float = 1.0) -> Any:
 
     ``X = E ×₁A₁ ×₂A₂ ×₃A₃`` becomes ``V = sgn(E)|E|^power ×₁A₁ ×₂A₂ ×₃A₃`` and then
     ``sgn(V)|V|^entry_power``. The signs of singular vectors cancel because sgn(x)|x|^γ is odd. Core entries
-    below max(a, b, c)·eps·max|E| count as zero. Small entries are many and the power lifts them: an error of
-    1e-7 in a DCK tensor, float32 rounding, moves the result by some 5e-3, and one of 1e-5 by 0.1.
+    below max(a, b, c)·eps·max|E| count as zero. There are many small entries, and the power enlarges them: an error of 1e-7 in a DCK tensor
+    (float32 rounding) changes the result by about 5e-3, and one of 1e-5 by 0.1.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def hosvd_power(X: Any, power: float, entry_power: float = 1.0) -> Any:
 
 
 def _power(xp: Any, A: Any, power: float, out: Any = None) -> Any:
-    """Batch (B, n, n), compiled where that is possible and then into ``out``, else through the namespace's own eigh."""
+    """Power of a batch (B, n, n), by compiled code into ``out`` if possible, otherwise by the library's eigh."""
     compiled = load("kerneton.kernels.compiled.epn") if xp is np else None
     if compiled is not None and compiled.MIN_ORDER <= A.shape[-1] <= compiled.MAX_ORDER:
         out = np.empty(A.shape, A.dtype) if out is None else out
@@ -158,7 +158,7 @@ def _eigh_power(xp: Any, A: Any, power: float) -> Any:
 
 
 def _hosvd(xp: Any, X: Any, power: float, entry_power: float) -> Any:
-    """Batch (B, a, b, c), compiled where that is possible, else through the namespace's own svd."""
+    """EPN of a batch (B, a, b, c), by compiled code if possible, otherwise by the library's svd."""
     compiled = load("kerneton.kernels.compiled.hosvd") if xp is np else None
     if compiled is not None and compiled.MIN_SIZE <= X[0].size <= compiled.MAX_SIZE:
         result, failed = compiled.hosvd_power(X, power, entry_power)
@@ -191,7 +191,7 @@ def _svd_power(xp: Any, X: Any, power: float, entry_power: float) -> Any:
 def _left_vectors(xp: Any, M: Any, *, single: bool) -> Any:
     """Left singular vectors of a batch (B, m, k) in float64, as columns.
 
-    On a GPU those of data in single precision are eigenvectors of M Mᵀ, where the power does not lift what squares lose.
+    On a GPU and in single precision they are eigenvectors of M Mᵀ, if the power does not enlarge what squaring loses.
     """
     if single and xp is not np and M.is_cuda:
         vectors = _cuda.psd_power(M @ xp.swapaxes(M, 1, 2), 1.0, vectors=True)
@@ -199,7 +199,7 @@ def _left_vectors(xp: Any, M: Any, *, single: bool) -> Any:
             return vectors
     if (
         xp is not np and M.is_cuda and M.shape[1] < M.shape[2]
-    ):  # cuSOLVER has batches of small square ones only
+    ):  # cuSOLVER only has batches of small square matrices
         M = xp.swapaxes(xp.linalg.qr(xp.swapaxes(M, 1, 2), mode="r")[1], 1, 2)
     return xp.linalg.svd(M, full_matrices=False)[0]
 
@@ -212,7 +212,7 @@ def _multilinear(xp: Any, X: Any, A1: Any, A2: Any, A3: Any) -> Any:
 
 
 def _written(result: Any, out: Any) -> Any:
-    """The result, in ``out`` where there is one."""
+    """The result, written into ``out`` if given."""
     if out is None:
         return result
     out[...] = result

@@ -1,4 +1,4 @@
-"""The sequence compatibility kernel, linearised: one third-order tensor per joint."""
+"""The sequence compatibility kernel, linearised: one tensor per joint."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kerneton.kernels.tensors import (
 from kerneton.machine.arrays import as_dtype_of, is_torch, namespace_of
 from kerneton.machine.compiled import load
 
-_LONGEST_VECTOR = 256  # d of a model from a file, whose third power is taken
+_LONGEST_VECTOR = 256  # largest d of a model file; tensors have d³ entries
 
 
 class SCK(BlockKernel):
@@ -42,40 +42,39 @@ class SCK(BlockKernel):
     Parameters
     ----------
     signals : str or tuple of str
-        What to look at, see `kerneton.kernels.signals.SIGNALS`; the paper uses "position". Several signals share one
-        vector v, and the three parameters below may then be tuples.
+        What is compared, see `kerneton.kernels.signals.SIGNALS`; the paper uses "position". Several signals share one vector v; the three
+        parameters below may then be tuples.
     sigma_joint, n_pivots_joint, joint_weight : float, int, float or tuples
-        σ₂, Z₂ and β₁ of the signals; time has the weight that β₁ leaves of one.
+        σ₂, Z₂ and β₁ of the signals; the weight of time is 1 - β₁.
     sigma_time, n_pivots_time : float, int
         σ₃ and Z₃.
     pivot_margin : float
-        How many σ the pivots reach beyond [-1, 1] and [0, 1]. The paper's 0 cuts the kernels' tails; with 2 or so
-        kernel values converge to the exact ones as pivots grow.
+        How many σ the pivots reach beyond [-1, 1] and [0, 1]. The paper's 0 cuts off the tails; with about 2, kernel values converge to the
+        exact ones with the number of pivots.
     joints : joint set's name, joints' names or positions, optional; all by default
     pairs : bool
-        Use all pairs of ``joints`` as pseudo-joints, x_i - x_j in place of x_i.
+        Use all pairs of ``joints`` as pseudo-joints, x_i - x_j instead of x_i.
     order : {1, 2, 3}, r
     power, entry_power : float in (0, 1]
         γ of EPN, 1 for none; γ* of the entries, for ``epn="hosvd"`` only.
     epn : {"slices", "hosvd"}
         Powers of the slices, as the paper does for SCK, or of the core tensor of the HOSVD.
     entries : {"simplex", "upper", "slices"}
-        Slice-wise EPN makes slices differ. Entries of the tensor's symmetric part; as many (the paper's sizes)
-        from its upper simplex as it stands, i ≤ j ≤ slice; or all of every slice.
+        After slice-wise EPN the tensor is no longer symmetric. "simplex": unique entries of its symmetric part; "upper": as many (the
+        paper's sizes), from its upper simplex i ≤ j ≤ slice; "slices": all of every slice.
     mirror : {False, True, "bodies"}
-        True averages the features of a recording and of its mirror image: left- and right-handed actions become one.
-        "bodies" averages over the two orders of two persons: who does it and to whom becomes one. Exact and without
-        copies, since both permute joints and pivots.
+        True averages the features of a recording and of its mirror image: left- and right-handed actions count as the same. "bodies"
+        averages over the two orders of two persons. Both are exact and need no mirrored copies, since they permute joints and pivots.
     weighting : {"alignment", None}
-        Weight each joint by how well it tells the training labels apart, see `alignment_weights`.
+        Weight each joint by how well it separates the training labels, see `alignment_weights`.
     batch_size, n_jobs, device
-        Recordings encoded at a time; threads; "cuda" for the GPU. None of them changes an answer.
+        Recordings encoded at a time; threads; "cuda" for the GPU. None of them changes the results.
 
     Attributes
     ----------
     joints_ : tuple of int
-    pairs_ : ndarray of shape (n_pairs, 2), where ``pairs``
-    scales_ : dict of str to float, learnt size of the signals that have no natural one
+    pairs_ : ndarray of shape (n_pairs, 2), with ``pairs``
+    scales_ : dict of str to float, learned size of the signals that have no natural one
     block_sizes_ : ndarray of shape (n_blocks,), features per joint or pair
     weights_ : ndarray of shape (n_blocks,), where ``weighting``
     n_joints_in_ : int
@@ -172,7 +171,7 @@ class SCK(BlockKernel):
         return np.full(len(self._tokens()), n_entries(self._map.size, self.order, self.entries))
 
     def _make_mirror(self, sizes: np.ndarray) -> Mirror:
-        """Of the features, or of whole tensors where features do not keep all that mirroring needs."""
+        """The `Mirror` of the features, or of whole tensors if the features lack what mirroring needs."""
         entries = self.entries
         if not self._mirrors_features():
             entries, sizes = "all", np.full(len(sizes), self._map.size**3)
@@ -207,14 +206,14 @@ class SCK(BlockKernel):
 
     def _tensors(self, signals: Any, n_frames: Any) -> Any:
         """Sums over frames after power normalisation; (B, J, d, d, d)."""
-        if self.power < 1:  # in float64: the power would turn rounding of 1e-7 into 1e-2
+        if self.power < 1:  # in float64: the power would turn rounding errors of 1e-7 into 1e-2
             xp = namespace_of(signals)
             signals = as_dtype_of(signals, xp.ones(1, dtype=xp.float64))
         v = self._map.vectors(signals, n_frames, self.order)  # (B, J, T, d)
         return self._power(outer_power_sum(v, self.order))
 
     def _fused(self, signals: Any, n_frames: Any, n_threads: int) -> Any | None:
-        """Features (B, J, n_entries) in one kernel, where there is one and the steps are the paper's; else None."""
+        """Features (B, J, n_entries) in one kernel, if there is one and the steps are the paper's; otherwise None."""
         if self.order == 2 and self.power < 1:
             return self._order2(signals, n_frames, n_threads)
         if self.order != 3 or self.epn != "slices" or self.power == 1:
@@ -233,7 +232,7 @@ class SCK(BlockKernel):
         return features if converged else None
 
     def _order2(self, signals: Any, n_frames: Any, n_threads: int) -> Any:
-        """Features of order 2, in float64 up to the last step."""
+        """Features of order 2; all steps but the last are in float64."""
         xp, table = namespace_of(signals), self._map.table()
         compiled = load("kerneton.kernels.compiled.sck_order2") if xp is np else None
         if compiled is not None and compiled.MIN_SIDE <= table.shape[1] <= compiled.MAX_SIDE:
@@ -241,7 +240,7 @@ class SCK(BlockKernel):
             if not failed.any():
                 return features
         rows = [(signals, n_frames)]
-        if xp is np:  # one recording at a time, without its padding: no sum depends on the batch
+        if xp is np:  # one recording at a time, without padding: sums do not depend on the batch
             rows = [(signals[b : b + 1, :n], n_frames[b : b + 1]) for b, n in enumerate(n_frames)]
         made = [unique_entries(self._tensors(x, n), 2) for x, n in rows]
         return as_dtype_of(xp.concatenate(made), signals)
@@ -286,7 +285,7 @@ class SCK(BlockKernel):
         self.scales_ = {name: float(scales[name]) for name in self.scales_}
 
     def size_bound(self, sequence: SkeletonSequence) -> int:
-        """How many numbers features of recordings like this one may take, before anything of that size is made."""
+        """An upper bound of the number of features of recordings like this one, without allocating anything of that size."""
         vectors = self._vector_map()
         n = len(resolve_joints(self.joints, sequence))
         if vectors.size > _LONGEST_VECTOR:

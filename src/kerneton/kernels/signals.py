@@ -1,4 +1,4 @@
-"""What SCK and DCK look at: signals of a recording, each a function of its joints.
+"""The inputs of SCK and DCK: signals of a recording, each a function of its joints.
 
 A new signal is one function here and one line in `SIGNALS`.
 """
@@ -18,21 +18,21 @@ from kerneton.exceptions import DataError
 from kerneton.machine.threads import one_blas_thread
 
 log = logging.getLogger(__name__)
-_FAR = 0.9  # of the coordinates beyond the pivots: the kernel would see little but time
+_FAR = 0.9  # of the coordinates beyond the pivots: the kernel would depend on little but time
 
-_TAPS = 4  # frames to either side that a derivative looks at
-_FRAMES = 64  # derived by one matrix product
+_TAPS = 4  # frames on either side that a derivative uses
+_FRAMES = 64  # differentiated by one matrix product
 
 
 def position(sequence: SkeletonSequence) -> np.ndarray:
-    """The joints as they are, (T, J, 3)."""
+    """Positions of the joints, (T, J, 3)."""
     return sequence.joints
 
 
 def velocity(sequence: SkeletonSequence) -> np.ndarray:
-    """Change a second, or a frame where the rate is unknown, (T, J, 3).
+    """Change per second, or per frame if the rate is unknown, (T, J, 3).
 
-    The derivative of a Gaussian one frame wide: differences of single frames mostly show a sensor's jitter.
+    By the derivative of a Gaussian one frame wide: differences of single frames mostly show the jitter of the sensor.
     """
     return _derivative(sequence, 1)
 
@@ -45,7 +45,7 @@ def acceleration(sequence: SkeletonSequence) -> np.ndarray:
 def _derivative(sequence: SkeletonSequence, order: int) -> np.ndarray:
     if sequence.n_frames == 1:
         return np.zeros_like(sequence.joints)
-    # From the first pose on: the filter's weights, cut at four frames, do not quite sum to zero.
+    # Relative to the first pose: the filter is cut off at four frames, so its weights do not exactly sum to zero.
     moved = sequence.joints - sequence.joints[:1]
     return _filtered(moved, order) * moved.dtype.type((sequence.fps or 1.0) ** order)
 
@@ -86,7 +86,7 @@ def _ends(bones: tuple[tuple[int, int], ...]) -> np.ndarray:
 
 
 def _units(vectors: np.ndarray) -> np.ndarray:
-    """Vectors (T, J, 3) at unit length; zero stays zero."""
+    """Vectors (T, J, 3) scaled to unit length; zero stays zero."""
     norm = np.sqrt(np.einsum("tjk,tjk->tj", vectors, vectors))[:, :, None]
     return np.divide(vectors, norm, out=np.zeros_like(vectors), where=norm > 0)
 
@@ -94,8 +94,8 @@ def _units(vectors: np.ndarray) -> np.ndarray:
 def direction(sequence: SkeletonSequence) -> np.ndarray:
     """Unit vector from the origin to each joint, or from one joint of a pair to the other, (T, J, 3).
 
-    Distance is dropped. Between joints that are close to each other a few centimetres change it much: a hand at the mouth
-    and one at the ear.
+    It does not depend on the distance. Between joints close to each other it is sensitive to a few centimetres: a hand at the mouth or at
+    the ear.
     """
     return _units(sequence.joints)
 
@@ -111,7 +111,7 @@ def from_mean(sequence: SkeletonSequence) -> np.ndarray:
 
 
 def travel(sequence: SkeletonSequence) -> np.ndarray:
-    """Where joints go in space, about the middle of the whole recording, (T, J, 3); for poses that are not centred."""
+    """Positions in space relative to the mean of the whole recording, (T, J, 3); for poses that are not centred."""
     return sequence.joints - sequence.joints.mean(axis=(0, 1), keepdims=True)
 
 
@@ -126,17 +126,17 @@ SIGNALS: dict[str, Callable[[SkeletonSequence], np.ndarray]] = {
     "travel": travel,
 }
 
-# Metres and unit vectors fit the pivots' interval as they are; the size of a velocity depends on the frame rate
-# and the action, and how far things travel on what they are, so their scale is learnt from the training recordings.
+# Metres and unit vectors fit the pivots' interval. The size of velocities depends on the frame rate and the
+# action, and that of paths on what moves, so their scale is learned from the training recordings.
 SCALED = frozenset({"velocity", "acceleration", "travel"})
-FAST = 0.9  # of the frames are slower than what is scaled to one
+FAST = 0.9  # of the values are below the one that is scaled to 1
 
-# Signals of x_i - x_j that are the signal of x_i less that of x_j, and so computed once a joint instead of once a pair.
+# Linear signals: that of x_i - x_j is the difference of those of x_i and x_j, so they are computed per joint, not per pair.
 DIFFERENCES = frozenset({"position", "velocity", "acceleration", "from_first", "from_mean", "bone"})
 
 
 def signal_of(name: str, sequence: SkeletonSequence) -> np.ndarray:
-    """A signal of a recording, (T, J, 3), from its memory where it has one (`keeping_signals`)."""
+    """A signal of a recording, (T, J, 3); stored signals are used if there are any (`keeping_signals`)."""
     kept = sequence.__dict__.get("_signals")
     if kept is None:
         return SIGNALS[name](sequence)
@@ -146,7 +146,7 @@ def signal_of(name: str, sequence: SkeletonSequence) -> np.ndarray:
 
 
 def keeping_signals(sequence: SkeletonSequence) -> SkeletonSequence:
-    """A recording that remembers its signals, for several kernels that look at the same poses; nobody may change these.
+    """A recording that stores its signals for several kernels that use the same poses; they must not be modified.
 
     >>> walk = keeping_signals(SkeletonSequence(np.ones((4, 2, 3))))
     >>> signal_of("velocity", walk) is signal_of("velocity", walk)
@@ -158,7 +158,7 @@ def keeping_signals(sequence: SkeletonSequence) -> SkeletonSequence:
 
 
 def learn_scale(name: str, sequences: Sequence[SkeletonSequence], joints: Sequence[int]) -> float:
-    """1, or for signals without a natural size what brings the fast tenth of the training motion to ±1.
+    """1, or for signals without a natural size the factor that scales the 90 % quantile of the training values to 1.
 
     >>> walk = SkeletonSequence(np.arange(300.0).reshape(100, 1, 3))
     >>> learn_scale("position", [walk], [0]), round(learn_scale("velocity", [walk], [0]), 3)
@@ -198,7 +198,7 @@ def _apart(x: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def layout_with_bones(sequence: SkeletonSequence) -> Layout:
-    """The recording's layout, or an error where it has no bones."""
+    """The recording's layout; an error if it has no bones."""
     if sequence.layout is None or not sequence.layout.bones:
         name = sequence.layout.name if sequence.layout is not None else "none"
         raise DataError(f"bone directions need a layout with bones; this recording's layout is {name}")
@@ -206,7 +206,7 @@ def layout_with_bones(sequence: SkeletonSequence) -> Layout:
 
 
 def warn_of_far_joints(sequences: Sequence[SkeletonSequence], joints: Sequence[int], reach: float) -> None:
-    """Warn where nearly all coordinates lie beyond the pivots, as those in millimetres do."""
+    """Warn if nearly all coordinates lie beyond the pivots, as those in millimetres do."""
     chosen = [s.joints[:, joints] for s in sequences]
     far = sum(int((np.abs(x) > reach).sum()) for x in chosen) / sum(x.size for x in chosen)
     if far > _FAR:

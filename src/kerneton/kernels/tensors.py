@@ -1,7 +1,7 @@
 """From signals to tensors.
 
-The vector v of a joint in a frame holds Gaussian features (pivots) of its signals and of time, side by side; tensors are sums of
-its outer products over frames, of which the unique entries are kept.
+The vector v of a joint in a frame holds Gaussian features (pivots) of its signals and of time, side by side; tensors are sums of its outer
+products over frames; only unique entries are kept.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Part(NamedTuple):
 
 
 class VectorMap(NamedTuple):
-    """How v is made: the signals' parts, time's σ₃ and Z₃, and how many σ pivots reach beyond their interval."""
+    """The definition of v: one `Part` per signal, σ₃ and Z₃ of time, and how many σ pivots reach beyond their interval."""
 
     parts: tuple[Part, ...]
     sigma_time: float
     n_pivots_time: int
     margin: float
-    n_axes: int = 3  # 2 where z is zero throughout
+    n_axes: int = 3  # 2 if z is zero throughout
 
     @property
     def size(self) -> int:
@@ -46,11 +46,11 @@ class VectorMap(NamedTuple):
 
     @property
     def time_weight(self) -> float:
-        """β₂, what the signals leave of one."""
+        """β₂, one minus the weights of the signals."""
         return max(1 - sum(part.weight for part in self.parts), 0.0)
 
     def reach(self, part: Part) -> float:
-        """Where the outermost pivots of a signal sit."""
+        """The position of the outermost pivots of a signal."""
         return 1.0 + self.margin * part.sigma
 
     def times(self, frames: Any, n_frames: Any) -> Any:
@@ -60,7 +60,7 @@ class VectorMap(NamedTuple):
     def vectors(self, signals: Any, n_frames: Any, order: int) -> Any:
         """v_is = [√β₁ φ(x_is); √β₂ z(s/T)], scaled so that ``order`` outer products carry 1/(T√J); (B, J, T, d).
 
-        ``signals`` (B, T, J, n_axes n_signals) are padded with any numbers beyond ``n_frames`` (B,).
+        ``signals`` (B, T, J, n_axes n_signals) may contain any numbers beyond ``n_frames`` (B,).
         """
         xp = namespace_of(signals)
         B, T, J, _ = signals.shape
@@ -80,12 +80,12 @@ class VectorMap(NamedTuple):
         tail = (z * self.time_weight**0.5)[:, :, None, :]
         columns.append(xp.broadcast_to(tail, (B, T, J, self.n_pivots_time)))
         v = xp.concatenate(columns, -1).swapaxes(1, 2)
-        share = (frames < lengths[:, None] + 0.5) / (lengths[:, None] * J**0.5)  # padded frames have no share
+        share = (frames < lengths[:, None] + 0.5) / (lengths[:, None] * J**0.5)  # 0 for padding
         return v * (share ** (1 / order))[:, None, :, None]
 
     @functools.lru_cache(maxsize=64)  # noqa: B019 (of a tuple, which holds nothing alive)
     def table(self) -> np.ndarray:
-        """How each entry of v is made: place among the signals (-1 for time), pivot, 1/σ², amplitude; (4, d)."""
+        """The definition of each entry of v: position among the signals (-1 for time), pivot, 1/σ², amplitude; (4, d)."""
         rows = []
         for i, part in enumerate(self.parts):
             reach = self.reach(part)
@@ -234,7 +234,7 @@ def entry_table(d: int, order: int, entries: str) -> tuple[np.ndarray, np.ndarra
 
 
 def unique_entries(tensors: Any, order: int, entries: str = "simplex") -> Any:
-    """The entries that symmetry leaves, weighted by √multiplicity; (..., d, d, d) → (..., n_entries).
+    """The unique entries of a symmetric tensor, weighted by √multiplicity; (..., d, d, d) → (..., n_entries).
 
     >>> a, b = np.random.default_rng(0).normal(size=(2, 5))
     >>> A, B = (np.einsum("i,j,k->ijk", v, v, v) for v in (a, b))
@@ -267,7 +267,7 @@ def outer_power_sum(v: Any, order: int) -> Any:
     if is_torch(v):
         squares = (v[..., :, None] * v[..., None, :]).reshape(*lead, n_frames, d * d)
         return (transposed @ squares).reshape(*lead, d, d, d)
-    # One recording at a time: its products stay in the processor's cache.
+    # One recording at a time: its products fit into the processor's cache.
     xp = namespace_of(v)
     out = xp.empty((*lead, d, d * d), dtype=v.dtype)
     for recording, row in zip(v, out, strict=True):

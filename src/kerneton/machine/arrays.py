@@ -1,8 +1,8 @@
 """Arrays of NumPy or torch, inner products between feature vectors, and factorisations.
 
-Factorisations are those of the LAPACK that SciPy brings, without the interpreter's lock: SciPy's own functions hold it while they run,
-so that threads which factorise would wait for each other. These call the same routines and give the same bits. Their
-arrays are float64 in LAPACK's order: columns, as in the transpose of a C array; the lower triangle of symmetric ones is read.
+Factorisations call SciPy's LAPACK without holding the interpreter's lock. SciPy's own functions hold it, so threads would wait for each
+other; the results are the same to the bit. Arrays are float64 in column order, as LAPACK expects (the transpose of a C array); only the
+lower triangle of symmetric matrices is read.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ def to_numpy(x: Any) -> np.ndarray:
 
 
 def check_tensor(X: Any, least: int = 0) -> None:
-    """Refuse a torch tensor that is no table of finite features (n, d) in float32 or float64, n ≥ ``least``."""
+    """Refuse a torch tensor that is not a finite float32 or float64 table (n, d) with n ≥ ``least``."""
     torch = namespace_of(X)
     if X.ndim != 2 or len(X) < least or X.dtype not in (torch.float32, torch.float64):
         raise DataError(
             f"expected a float32 or float64 tensor of shape (n, d), got {X.dtype} of {tuple(X.shape)}"
         )
-    # The sum is finite or a single pass tells why it is not.
+    # The sum is finite in nearly all cases; the second pass is rarely needed.
     if not bool(torch.isfinite(X.sum())) and not bool(torch.isfinite(X).all()):
         raise DataError("features contain NaN or infinity")
 
@@ -124,7 +124,7 @@ def add_gram(out: Any, X: Any, Y: Any = None) -> None:
 
 
 def combine(beta: Any, X: Any) -> Any:
-    """Weighted sums ``β X`` of feature vectors, taken in float64 and returned in the precision of X.
+    """Weighted sums ``β X`` of feature vectors, computed in float64 and returned in the precision of X.
 
     >>> combine(np.array([[1.0, -1.0]]), np.array([[1.0, 2.0], [3.0, 5.0]]))
     array([[-2., -3.]])
@@ -142,9 +142,9 @@ def combine(beta: Any, X: Any) -> Any:
 
 
 def block_grams(features: Any, block_sizes: np.ndarray, n_threads: int = 1) -> np.ndarray:
-    """Inner products of each block of features, (n_blocks, n, n); blocks are shared between threads.
+    """Inner products of each block of features, (n_blocks, n, n), on several threads.
 
-    In the precision of the features, or in float64 where a block is so wide that float32 would lose digits.
+    In the precision of the features, or in float64 if a block is so wide that float32 would lose digits.
 
     >>> block_grams(np.array([[1.0, 2.0, 3.0]]), np.array([1, 2])).tolist()
     [[[1.0]], [[13.0]]]
@@ -206,7 +206,7 @@ _LOWER = b"L"
 
 
 def factorise(A: np.ndarray) -> bool:
-    """Cholesky's L with A = L Lᵀ in place of the lower triangle; False if A is not positive definite.
+    """Overwrite the lower triangle of A with its Cholesky factor L, A = L Lᵀ; False if A is not positive definite.
 
     >>> A = np.array([[4.0, 2.0], [2.0, 5.0]], order="F")
     >>> factorise(A), np.tril(A).tolist()
@@ -240,7 +240,7 @@ def solve(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 
 
 def invert_factorised(L: np.ndarray) -> None:
-    """The lower triangle of A⁻¹ in place of the factor of A.
+    """Overwrite the factor of A with the lower triangle of A⁻¹.
 
     >>> L = np.array([[2.0, 0.0], [1.0, 2.0]], order="F")
     >>> invert_factorised(L)

@@ -1,7 +1,7 @@
 """Features in blocks that need not be in memory: one pass over all of them maps and sums.
 
-`Blocks` is all that the solver of `kerneton.machine.primal` knows. A block comes from memory, from disk or is computed anew, as its ``load`` says;
-on a cluster another class answers the same call.
+The solver of `kerneton.machine.primal` only uses `Blocks`. ``load`` takes a block from memory or from disk, or computes it again; on a
+cluster another class has the same method.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from kerneton.machine.arrays import as_dtype_of, namespace_of
 from kerneton.machine.threads import in_threads
 
-# A block (m, d), columns (…, m) of its rows and what all blocks share → columns (…, m) of the answer or None, and a term of the sum.
+# (block (m, d), columns (…, m) of its rows, arrays that all blocks share) → columns (…, m) of the result or None, and a term of the sum.
 Work = Callable[..., tuple[np.ndarray | None, np.ndarray]]
-_GROUPS = 8  # of blocks, each summed in order: sums do not depend on the number of threads
+_GROUPS = 8  # of blocks, each summed in order, so that sums do not depend on the number of threads
 
 
 class Blocks(Protocol):
-    """Features (n, d) in blocks of rows; ``like`` is an array of the library and the device on which passes are summed."""
+    """Features (n, d) in blocks of rows; sums are arrays of the same library and device as ``like``."""
 
     like: Any
 
@@ -70,7 +70,7 @@ class LocalBlocks:
 
 
 class DeviceBlocks:
-    """Blocks of torch on one device; those in page-locked memory of the host come on a stream of their own, one block ahead.
+    """Blocks as torch tensors on one device; those in page-locked host memory are copied on a separate stream, one block ahead.
 
     >>> import torch
     >>> blocks = DeviceBlocks([torch.eye(2), torch.ones(1, 2)], "cpu")
@@ -123,7 +123,7 @@ def in_memory(arrays: Sequence[np.ndarray], n_threads: int = 1) -> LocalBlocks:
 
 
 def inner_and_sum(X: Any, *columns: Any, shared: Any = None) -> tuple[Any, Any]:
-    """``Σ_i constants_i x_i``; with shared rows W first ``f = W Xᵀ``, which is answered too, and ``Σ_i (factors f + constants)_i x_i``.
+    """``Σ_i constants_i x_i``; with shared rows W, ``f = W Xᵀ`` and ``Σ_i (factors f + constants)_i x_i``.
 
     >>> inner_and_sum(np.eye(2), np.ones((1, 2)), np.zeros((1, 2)), shared=np.array([[3.0, 4.0]]))
     (array([[3., 4.]]), array([[3., 4.]]))
@@ -146,7 +146,7 @@ def sum_and_squares(X: Any, *columns: Any, shared: Any = None) -> tuple[Any, Any
 
 
 def hinge_gradient(X: Any, signs: Any, C: Any, bias: Any, share: Any, *, shared: Any) -> tuple[Any, Any]:
-    """``f = W Xᵀ + bias``, and ``Σ_i (share (f - bias) - 2 C y max(0, 1 - y f))_i x_i``: a gradient at weights that are new.
+    """``f = W Xᵀ + bias``, and ``Σ_i (share (f - bias) - 2 C y max(0, 1 - y f))_i x_i``: the gradient at new weights.
 
     >>> one = np.ones((1, 1))
     >>> hinge_gradient(np.array([[1.0, 2.0]]), one, one, 0 * one, 0 * one, shared=np.array([[0.1, 0.2]]))

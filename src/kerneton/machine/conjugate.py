@@ -1,4 +1,4 @@
-"""Conjugate gradients for many systems at a time, whose products come from one pass over the recordings."""
+"""Conjugate gradients for many systems at a time, so that one pass over the recordings serves all of them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def conjugate_gradients(
     most: int = 500,
     precondition: Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Any]:
-    """Solve one system ``A x = b`` per row, those that are not done in one product; answers x and ``bᵀx`` per row.
+    """Solve one system ``A x = b`` per row, all unfinished ones with one product; returns x and ``bᵀx`` per row.
 
-    ``system(V, rows)`` multiplies some rows, ``moved(rows, lengths)`` is told how far what was last given to ``system`` was
-    gone. A row ends when its residual is ``rtol`` of what it was, all after ``most`` products. ``precondition`` multiplies
-    residuals with what is nearly the inverse of A, in whose norm they are then measured.
+    ``system(V, rows)`` multiplies some rows, ``moved(rows, lengths)`` is called with the step lengths along the last directions given to
+    ``system``. A row ends when its residual is ``rtol`` times the first one, all end after ``most`` products. ``precondition`` multiplies
+    residuals with an approximate inverse of A; residuals are then measured in its norm.
 
     >>> x, gain = conjugate_gradients(lambda V, rows: 2 * V, np.array([[2.0, 4.0]]), 1e-6)
     >>> x.tolist(), gain.tolist()

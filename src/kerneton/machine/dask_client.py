@@ -1,4 +1,4 @@
-"""Asking a Dask cluster: every wait ends, with an answer or with one error that says what is wrong there."""
+"""Requests to a Dask cluster: every wait ends with a result or with one clear error."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ import kerneton
 from kerneton.exceptions import KernetonError, ParameterError
 
 PATIENCE = 10  # seconds in which a scheduler must respond
-WORKERLESS = 60  # seconds that a cluster may have no workers, where distributed's settings say nothing
-_LOOK = 1.0  # seconds between two looks at the workers
+WORKERLESS = 60  # seconds that a cluster may have no workers if distributed's settings do not say
+_LOOK = 1.0  # seconds between two checks of the workers
 _END = object()
 
 log = logging.getLogger(__name__)
 
 
 def check_workers(client: Any) -> None:
-    """Every worker must have this version of kerneton; the first one is waited for."""
+    """Check that every worker has this version of kerneton; waits for the first worker."""
     if not _has_workers(client):
-        with translated():  # a cluster that adapts itself starts workers for tasks alone
+        with translated():  # an adaptive cluster starts workers only for tasks
             probe = client.submit(int, pure=False)
         asked(client, probe.result, [probe])
-    # Nothing of ours is sent: a worker that lacks it could not even read the question.
+    # The function must not need kerneton: a worker without it could not even unpickle it.
     question = "__import__('kerneton').__version__"
     found = asked(client, lambda: client.run(eval, question, on_error="return"))
     wrong = [f"{worker} {_has(it)}" for worker, it in found.items() if it != kerneton.__version__]
@@ -45,12 +45,12 @@ def _has(found: Any) -> str:
 
 
 def asked(client: Any, ask: Callable[[], Any], tasks: Sequence[Any] | None = ()) -> Any:
-    """What the cluster answers; an error where it has gone, or has had no workers for too long.
+    """The result from the cluster; an error if the cluster has gone, or has had no workers for too long.
 
-    An error of one of the ``tasks`` that are asked for is told as it is; None where these are not known.
+    An error of one of the ``tasks`` is raised unchanged; None if the tasks are not known.
     """
     answer: Future[Any] = Future()
-    # A thread of its own, which nobody waits for at the end: what has gone may never answer.
+    # In a daemon thread: a cluster that has gone may never answer.
     Thread(target=_answer, args=(answer, ask), daemon=True).start()
     seen, told = time.monotonic(), False
     while not wait([answer], _LOOK).done:
@@ -69,13 +69,13 @@ def asked(client: Any, ask: Callable[[], Any], tasks: Sequence[Any] | None = ())
 
 
 def in_turn(client: Any, results: Iterator[Any]) -> Iterator[Any]:
-    """What an iterator gives, each waited for as `asked` waits."""
+    """The items of an iterator; each is waited for as in `asked`."""
     while (found := asked(client, partial(next, results, _END), None)) is not _END:
         yield found
 
 
 def ended(client: Any, tasks: Sequence[Any]) -> Iterator[Any]:
-    """The tasks as they end; one that failed is its error."""
+    """The tasks in the order in which they end; a failed task raises its error."""
     from distributed import as_completed
 
     ready = as_completed(tasks)
@@ -88,7 +88,7 @@ def ended(client: Any, tasks: Sequence[Any]) -> Iterator[Any]:
 
 @contextmanager
 def translated(tasks: Sequence[Any] | None = ()) -> Iterator[None]:
-    """Errors that mean that the cluster has gone in one sentence; those of ``tasks`` (None: any) as they are."""
+    """Turn errors that mean that the cluster has gone into one sentence; those of ``tasks`` (None: any task) stay unchanged."""
     try:
         yield
     except KernetonError:
@@ -104,7 +104,7 @@ def translated(tasks: Sequence[Any] | None = ()) -> Iterator[None]:
                 f"the Dask cluster stopped or lost its workers{why}; features in its memory are lost, files are kept. "
                 "Start the cluster and begin again"
             ) from error
-        if isinstance(error, OSError):  # a file that is missing there, or a full disk
+        if isinstance(error, OSError):  # a missing file or a full disk on the worker
             where = "on a worker of the Dask cluster"
             if error.errno is None:
                 raise OSError(f"{error} ({where})") from error
@@ -113,7 +113,7 @@ def translated(tasks: Sequence[Any] | None = ()) -> Iterator[None]:
 
 
 def patience() -> float:
-    """Seconds that a cluster may have no workers: distributed's own setting, where it has one."""
+    """Seconds that a cluster may have no workers: distributed's own setting, if there is one."""
     import dask
 
     given = dask.config.get("distributed.scheduler.no-workers-timeout", None)
@@ -121,7 +121,7 @@ def patience() -> float:
 
 
 def _has_workers(client: Any) -> bool:
-    with suppress(Exception):  # a scheduler that does not respond has none
+    with suppress(Exception):  # a scheduler that does not respond has no settings
         return bool(client.sync(client.scheduler.ncores, callback_timeout=PATIENCE))
     return False
 

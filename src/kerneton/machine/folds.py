@@ -1,8 +1,7 @@
-"""The engine of everything that is held out: folds of subjects, Gram matrices of folds, decision values of folds.
+"""Held-out evaluation: folds of subjects, Gram matrices of folds, decision values of held-out recordings.
 
-Features are computed once. Every fold centres and normalises them on its own training side, learns block weights there
-and solves its own machine, all from inner products. Selection of kernels, calibration, the comparison of presets and
-the paper's tables use these functions and no others.
+Features are computed once. Every fold centres and normalises them on its own training side, learns block weights there and solves its own
+classifier, all from inner products. Selection, calibration, the comparison of presets and the paper's tables use only these functions.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ log = logging.getLogger(__name__)
 
 Folds = list[tuple[np.ndarray, np.ndarray]]  # positions to train on, positions to hold out
 _MAX_FOLDS = 10
-_SUM_ENTRIES = 2**23  # of sums of blocks that are made together
+_SUM_ENTRIES = 2**23  # of sums of blocks that are computed together
 
 
 def subject_folds(codes: np.ndarray, groups: Any) -> Folds:
@@ -55,16 +54,16 @@ def subject_folds(codes: np.ndarray, groups: Any) -> Folds:
     n_folds = max(2, min(5, int(counts.min())))
     log.warning("%s: folds hold out recordings, not people", "one subject" if n_subjects else "no subjects")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a class smaller than the folds is in some of them only
+        warnings.simplefilter("ignore", UserWarning)  # small classes are missing in some folds
         return list(StratifiedKFold(n_folds, shuffle=True, random_state=0).split(codes, codes))
 
 
 @dataclass(frozen=True)
 class BlockGrams:
-    """Inner products of the features of one branch, block by block: of all recordings with the first n of them.
+    """Inner products of the features of one branch, block by block: of all recordings with the first n.
 
-    Before weighting, centring and normalising, which each fold does on its own training side. ``squares`` are products of
-    recordings with themselves, for those beyond the first n; ``factor`` multiplies everything.
+    Each fold weights, centres and normalises them on its own training side. ``squares`` are products of recordings with themselves, needed
+    for those after the first n; ``factor`` multiplies everything.
     """
 
     blocks: np.ndarray  # (n_blocks, n_all, n)
@@ -86,7 +85,7 @@ class BlockGrams:
         n_threads: int = 1,
         **options: Any,
     ) -> BlockGrams:
-        """From features (n, d) whose blocks have ``sizes``, and from those of ``others``, which never train.
+        """From features (n, d) whose blocks have ``sizes``, and features of ``others``, which are never trained on.
 
         >>> grams = BlockGrams.of(np.eye(3)[:, :2], np.array([1, 1]), weighted=False)
         >>> grams.fold(np.array([0, 1, 0]), np.array([0, 1]), np.array([2]))[1].round(3).tolist()
@@ -118,16 +117,15 @@ class BlockGrams:
     def fold(
         self, codes: np.ndarray, train: np.ndarray, *tests: np.ndarray, weights: np.ndarray | None = None
     ) -> tuple[np.ndarray, ...]:
-        """Gram matrices (train, train) and (test, train) of features as a branch fitted on ``train`` gives them.
+        """Gram matrices (train, train) and (test, train) of the features of a branch fitted on ``train``.
 
-        ``codes`` are the classes of the first n recordings, among which ``train`` lies; ``weights`` those of the blocks,
-        where they are known already.
+        ``codes`` are the classes of the first n recordings, which include ``train``; ``weights`` are the block weights if already known.
         """
         weights = self.weights(codes, [train])[0] if weights is None else weights
         return self._fold(weighted_sums(weights[None], self.blocks)[0], weights, train, *tests)
 
     def folds(self, folds: Folds, weights: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-        """`fold` of several folds with weights (n_folds, n_blocks), blocks read once for as many as fit beside them."""
+        """`fold` of several folds with weights (n_folds, n_blocks); blocks are read once for as many folds as fit into memory."""
         n_all, n = self.blocks.shape[1:]
         at_once = max(1, _SUM_ENTRIES // (n_all * n))
         for i in range(0, len(folds), at_once):
@@ -139,9 +137,7 @@ class BlockGrams:
         self, K: np.ndarray, weights: np.ndarray, train: np.ndarray, *tests: np.ndarray
     ) -> tuple[np.ndarray, ...]:
         n_all, n = K.shape
-        if (
-            n_all > n
-        ):  # between two recordings that never train no product is needed, of one with itself it is
+        if n_all > n:  # products between two such recordings are not needed, except of each with itself
             whole = np.zeros((n_all, n_all))
             whole[:, :n] = K
             np.fill_diagonal(whole, weights @ self.squares)
@@ -164,11 +160,11 @@ def machines(
     scaling: float = 1.0,
     **options: Any,
 ) -> list[tuple[Any, Any]]:
-    """Duals (n_rows, n) and intercepts (n_rows,) for every C, of machines on a Gram matrix (n, n).
+    """Duals (n_rows, n) and intercepts (n_rows,) for every C, of linear classifiers on a Gram matrix (n, n).
 
-    ``codes`` are classes 0..k-1, all of them there; decision values of x are ``k_x · duals + intercept``, k_x its inner
-    products with the n recordings of K. ``penalty`` is that of what differs within a class, see
-    `kerneton.machine.gram_space.penalised_gram`; ``scaling`` is the square of the intercept's; options go to `solve_gram`.
+    ``codes`` are classes 0..k-1, all of which occur; decision values of x are ``k_x · duals + intercept`` with k_x its inner products with
+    the n recordings of K. ``penalty`` is the within-class penalty, see `kerneton.machine.gram_space.penalised_gram`; ``scaling`` is the
+    square of the intercept's; options go to `solve_gram`.
 
     >>> ((duals, intercept),) = machines(np.diag([1.0, 1.0]), np.array([0, 1]), [10.0])
     >>> np.round(duals, 2), bool(abs(intercept[0]) < 1e-12)
@@ -194,7 +190,7 @@ def held_out_scores(
     tol: float = 1e-4,
     **options: Any,
 ) -> Any:
-    """Decision values (n_C, n_test, n_classes) of recordings that took no part, from Gram matrices of a fold.
+    """Decision values (n_C, n_test, n_classes) of held-out recordings, from Gram matrices of a fold.
 
     ``codes`` are the classes of the training side; a class that is absent there gets -inf. ``class_weight`` is as in
     `class_weights`; options go to `machines`.

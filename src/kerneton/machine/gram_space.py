@@ -1,7 +1,7 @@
-"""Weights of a linear SVM as combinations of the examples, known by their Gram matrix; `kerneton.machine.primal_space` has features.
+"""Weights of a linear SVM as combinations of the examples, given by their Gram matrix; `kerneton.machine.primal_space` uses features.
 
-Both spaces answer the same five questions of `kerneton.machine.solver`: a start, the squared norms of the examples, decision
-values, inner products and the point a Newton step leads to. Arrays have one row a class.
+Both spaces give `kerneton.machine.solver` the same five things: a start, the squared norms of the examples, decision values, inner products
+and the end of a Newton step. Arrays have one row per class.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ BATCH_ENTRIES = 2**27  # entries of one batch of systems on a device
 
 
 class GramSpace:
-    """Weights as combinations of the examples, ``w = Σ_j β_j z_j``: known by β alone, ``f = βK``."""
+    """Weights as combinations of the examples, ``w = Σ_j β_j z_j``; only β is needed, ``f = βK``."""
 
     def __init__(self, K: Any) -> None:
         self.K = self.like = K
         self.inverse: Any = None
-        self.drops_examples = not is_torch(K)  # one factorisation a class: smaller systems are what counts
+        self.drops_examples = not is_torch(K)  # one factorisation per class, so small systems matter
         self._kept: tuple[float, np.ndarray] | None = None
 
     def start(self, n_classes: int) -> Any:
@@ -51,7 +51,7 @@ class GramSpace:
         return (p.coef * q.f).sum(1)
 
     def noise(self, p: Any) -> Any:
-        """Bound of what rounding leaves in the decision values."""
+        """An upper bound of rounding errors in the decision values."""
         norms = self.K.diagonal() ** 0.5
         return EPS * (abs(p.coef) * norms).sum(1) * float(norms.max())
 
@@ -79,7 +79,7 @@ class GramSpace:
         return _solve_free(self.K, rhs, D, free) + fixed, True
 
     def _few_bound(self, D: np.ndarray, n_free: np.ndarray) -> bool:
-        """Whether the systems of the examples at their bounds are much the smaller ones, and safe to use."""
+        """Whether the systems of the examples at their bounds are much smaller, and safe to use."""
         n_bound = len(self.K) - n_free
         if not 0 < 1.5 * n_bound.mean() < n_free.mean() or len(n_free) < 4:
             return False
@@ -95,9 +95,9 @@ class GramSpace:
 
 
 def _solve_bound(P: np.ndarray, rhs: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """The same from ``P = (K + D)⁻¹`` and the other set: ``β = P (rhs + μ)``, μ on B such that β_B = 0.
+    """The same from ``P = (K + D)⁻¹`` and the examples at their bounds, B: ``β = P (rhs + μ)``, μ on B such that β_B = 0.
 
-    ``P_BB μ_B = -(P rhs)_B``: where few examples are at a bound, as for small C, these systems are the small ones.
+    ``P_BB μ_B = -(P rhs)_B``: with few examples at a bound, as for small C, these systems are smaller.
     """
     start = rhs @ P
     mu = np.zeros_like(rhs)
@@ -108,7 +108,7 @@ def _solve_bound(P: np.ndarray, rhs: np.ndarray, free: np.ndarray) -> np.ndarray
 
 
 def _solve_free(K: np.ndarray, rhs: np.ndarray, D: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Solve each class's system; where all have the same free set, as at first, they share a factorisation."""
+    """Solve each class's system; if all have the same free set, as in the first step, they share a factorisation."""
     out = np.zeros_like(rhs)
     together = bool((free == free[0]).all() and (D[0] == D).all())
     for rows in [slice(None)] if together else [slice(row, row + 1) for row in range(len(rhs))]:
@@ -121,7 +121,7 @@ def _solve_free(K: np.ndarray, rhs: np.ndarray, D: np.ndarray, free: np.ndarray)
 
 
 def _solve_free_torch(K: Any, rhs: Any, D: Any, free: Any, n_free: np.ndarray) -> Any:
-    """The same in batches: each class's free examples first, the rest of its system the identity."""
+    """The same in batches: each class's free examples come first, the rest of its system is the identity."""
     torch = namespace_of(K)
     out = torch.zeros_like(rhs)
     m = int(n_free.max())
@@ -148,17 +148,17 @@ def _solve_free_torch(K: Any, rhs: Any, D: Any, free: Any, n_free: np.ndarray) -
 def penalised_gram(
     K: np.ndarray, codes: np.ndarray, strength: float
 ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """Gram matrix (n, n) in which directions in which recordings of one class differ cost more, and the way back.
+    """Gram matrix (n, n) with a penalty on directions in which recordings of one class differ, and a function for the duals.
 
-    With the scatter within classes ``S = Σ_i (x_i - μ_{y_i})(x_i - μ_{y_i})ᵀ`` of n recordings and ``t = tr S / n``, a
-    linear machine that pays ``wᵀ(I + strength S / t)w`` instead of ``wᵀw`` is an ordinary one with the inner products
-    ``xᵀ(I + strength S / t)⁻¹z``. From ``K`` alone, A taking away class means,
+    With the scatter within classes ``S = Σ_i (x_i - μ_{y_i})(x_i - μ_{y_i})ᵀ`` of n recordings and ``t = tr S / n``, a linear classifier
+    with the regulariser ``wᵀ(I + strength S / t)w`` instead of ``wᵀw`` is an ordinary one with the inner products ``xᵀ(I + strength S /
+    t)⁻¹z``. From ``K`` alone, with A subtracting class means,
 
         K' = c (K - K A P A K),   P = (A K A + t / strength I)⁻¹
 
-    c ≥ 1 makes the mean of the new diagonal that of the old one, so that C keeps its meaning: what is paid in all is
-    ``wᵀ(I + strength S / t)w / c``. Duals β (k, n) of the new problem
-    are ``c (β - β K A P A)`` in the old one, which the second answer gives: prediction costs nothing more.
+    c ≥ 1 makes the mean of the new diagonal equal to that of the old one, so that C keeps its meaning; the regulariser is ``wᵀ(I + strength
+    S / t)w / c``. Duals β (k, n) of the new problem are ``c (β - β K A P A)`` in the old one; the second result computes them. Prediction
+    costs nothing more.
 
     >>> X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])  # the second feature is noise
     >>> new, duals = penalised_gram(X @ X.T, np.array([0, 0, 1, 1]), 3.0)
@@ -180,7 +180,7 @@ def penalised_gram(
         return K, lambda beta: beta
     scatter.reshape(-1)[:: n + 1] += size / strength
     with one_blas_thread():
-        # These matrices are symmetric: their transposes are in LAPACK's order, and so is that of A K.
+        # The matrices are symmetric, so their transposes, and that of A K, are in LAPACK's order.
         factor = scatter.T
         factorise(factor)
         half = divide_right(inside.T, factor)  # K A P½
@@ -203,7 +203,7 @@ def _classes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _less_class_means(X: np.ndarray, order: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """A X: rows less the mean row of their class."""
+    """A X: rows minus the mean row of their class."""
     means = np.add.reduceat(X.take(order, axis=0), starts, axis=0) / sizes[:, None]
     of_row = np.empty(len(order), dtype=np.int64)
     of_row[order] = np.repeat(np.arange(len(sizes)), sizes)
@@ -211,7 +211,7 @@ def _less_class_means(X: np.ndarray, order: np.ndarray, starts: np.ndarray, size
 
 
 def solve_positive(A: Any, b: Any) -> Any:
-    """Solve a symmetric positive definite system; A may be overwritten. Least squares where it is singular.
+    """Solve a symmetric positive definite system, by least squares if it is singular; A may be overwritten.
 
     >>> solve_positive(np.array([[2.0, 0.0], [0.0, 4.0]]), np.ones((2, 1))).ravel()
     array([0.5 , 0.25])
@@ -241,7 +241,7 @@ def _invert_positive(A: np.ndarray) -> np.ndarray:
 def conjugate_gradients(
     system: Callable[[Any], Any], rhs: Any, start: Any, diagonal: Any, rtol: float, max_iter: int = 500
 ) -> Any:
-    """Solve one system a row, all rows in one product, with the diagonal as preconditioner.
+    """Solve one system per row, all with one product, with the diagonal as preconditioner.
 
     >>> conjugate_gradients(lambda v: 2.0 * v, np.ones((1, 3)), np.zeros((1, 3)), 2.0, 1e-8)
     array([[0.5, 0.5, 0.5]])

@@ -1,6 +1,7 @@
-"""What a sample of the recordings tells of a Hessian: a preconditioner that needs no pass over the others.
+"""A preconditioner from a sample of the recordings, without a pass over the others.
 
-Features of actions vary in few directions strongly and in very many weakly: without it, conjugate gradients take hundreds of passes.
+Features of actions vary strongly in a few directions and weakly in very many: without a preconditioner, conjugate gradients need hundreds
+of passes.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Sample:
             add_gram(self.K, X[:, k : k + BLOCK_FEATURES])
         self.X = asarray_like(X, like) if is_torch(like) else X
         members = np.equal.outer(np.unique(codes), codes).astype(float)
-        # Squared distance of a recording from the span of others, by how many of those left out share a direction.
+        # Squared distance of a recording from the span of the others, times the recordings outside the sample per direction.
         m, apart = len(X), float(np.mean(1 / np.diag(inv(self.K + 1e-6 * np.eye(len(X))))))
         self.outside = apart * (n - m) / max(min(n, X.shape[1]) - m, 1)
         self.less_means = np.eye(len(X)) - members.T @ (members / members.sum(1, keepdims=True))
@@ -49,12 +50,12 @@ class Sample:
     ) -> Callable[[Any], Any]:
         """Products of the rows of V (r, d + 1), the last column that of the intercept, with M⁻¹.
 
-        With x̃ = (x, ρ), A taking away class means, n/m the recordings for which one of the sample stands, and the curvature D (m,) of the loss,
+        With x̃ = (x, ρ), A subtracting class means, n/m recordings per recording of the sample, and the curvature D (m,) of the loss,
 
             M = diag(1/c', …, 1/c', 1) + X̃ᵀ T X̃,   T = n/m (share A + diag D),   1/c' = 1/c + (share + mean D) outside
 
-        is inverted by Woodbury's formula, with G = (I + T (c' X Xᵀ + ρ²))⁻¹ T. Beyond 1/c there is in 1/c' what recordings that are
-        not in the sample add, on average, in directions that it does not show.
+        is inverted by Woodbury's formula, with G = (I + T (c' X Xᵀ + ρ²))⁻¹ T. The second term of 1/c' is what recordings outside the
+        sample add, on average, in directions outside its span.
         """
         c = 1 / (1 / c + self.outside * (share + float(np.mean(curvature))))
         T = self.factor * (share * self.less_means + np.diag(np.broadcast_to(curvature, len(self.K))))

@@ -1,12 +1,14 @@
-"""The linear machine beyond the reach of Gram matrices: truncated Newton over blocks of features that need not be in memory.
+"""The linear classifier of more recordings than a Gram matrix can hold: truncated Newton over blocks of features that need not be in
+memory.
 
-The machine is that of `kerneton.machine.gram_space.penalised_gram` and `kerneton.machine.solver.solve_gram`. In the features themselves, with S the scatter
+The problem is that of `kerneton.machine.gram_space.penalised_gram` and `kerneton.machine.solver.solve_gram`. In the features themselves,
+with S the scatter
 within classes of n recordings, ``t = tr S / n`` and ``α = penalty / t``, each class minimises
 
     ½/c wᵀ(I + α S)w + ½ v² + C Σ_i s_i max(0, 1 - y_i (w·x_i + ρ v))²,   c = Σ_i ‖x_i‖² / Σ_i x_iᵀ(I + α S)⁻¹x_i
 
-Everything that looks at recordings is a sum over blocks (`kerneton.machine.blocks`), one pass each: gradients, products with the Hessian,
-class means. Only arrays of the size of the weights come out of a pass, and scores.
+Gradients, products with the Hessian and class means are sums over blocks (`kerneton.machine.blocks`), one pass each. The results of a pass
+are scores and arrays of the size of the weights.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from kerneton.machine.solver import one_vs_rest
 from kerneton.machine.threads import one_blas_thread, ticks
 
 _PROBES = 16  # random sums of recordings from which c is estimated
-_EXACT = 512  # recordings up to which each is a probe of its own, so that c is exact
+_EXACT = 512  # recordings up to which each one is a probe, so that c is exact
 _SEARCH_STEPS = 60
-_AT_ONCE = 4  # products with the Hessian for one Newton step where scores need only settle
-_FOR_SCALE = 3  # products for c there
+_AT_ONCE = 4  # products with the Hessian per Newton step if only scores need to converge
+_FOR_SCALE = 3  # products for c in that case
 
 
 class PrimalMachine(NamedTuple):
@@ -60,15 +62,15 @@ def solve_blocks(
     sample: tuple[np.ndarray, np.ndarray] | None = None,
     progress: Progress | None = None,
 ) -> PrimalMachine:
-    """One-against-rest machines with squared hinge loss on features that come block by block.
+    """One-against-rest classifiers with squared hinge loss on features in blocks.
 
     ``codes`` (n,) are classes 0..k-1 in the order of the blocks' rows; two classes have one row, that of class 1. ``scaling`` is ρ², as in
-    `kerneton.machine.folds.machines`, to whose answer this one is equal; ``weights`` (n_rows, n) are factors s of C. ``scale`` is c where it is known; otherwise it
-    is exact for up to 512 recordings and estimated from 16 seeded sums of recordings beyond. A class is done
-    when its gradient is ``tol`` of what it was at zero. With ``settled`` it is done, too, when a Newton step, solved for by at most four
-    products, has changed its scores by less (root mean square over recordings; a margin is 1): scores have long settled when weights
-    still move in directions that recordings hardly show. ``start`` are weights and intercepts to begin with, ``sample`` the
-    positions of some recordings and their features, from which `kerneton.machine.precondition` makes a preconditioner.
+    `kerneton.machine.folds.machines`, which has the same result; ``weights`` (n_rows, n) are factors s of C. ``scale`` is c if it is known;
+    otherwise c is exact for up to 512 recordings, and estimated from 16 seeded sums of recordings for more. A class is done when its
+    gradient is ``tol`` times that at zero. With ``settled`` it is also done when a Newton step (of at most four products) changes its
+    scores by less than ``settled`` (root mean square over recordings; a margin is 1): scores converge long before weights do in directions
+    in which recordings hardly differ. ``start`` are initial weights and intercepts, ``sample`` the positions of some recordings and their
+    features, for the preconditioner of `kerneton.machine.precondition`.
 
     >>> from kerneton.machine.blocks import in_memory
     >>> X = np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 0.5]])
@@ -93,7 +95,7 @@ def solve_blocks(
 
 
 class _Problem:
-    """What all passes share; arrays have one row per class and are NumPy's, or torch's on the device of the blocks."""
+    """Data that all passes share; arrays have one row per class, and are NumPy's or torch's on the device of the blocks."""
 
     def __init__(
         self,
@@ -167,11 +169,11 @@ class _Problem:
         return float(conjugate_gradients(system, rhs, 1e-6, most=most, precondition=nearly)[1].sum())
 
     def _between(self, V: Any) -> Any:
-        """Σ_c n_c μ_c μ_cᵀ of every row of V: what the scatter within classes is less than all of it."""
+        """Products of Σ_c n_c μ_c μ_cᵀ with every row of V: the total scatter minus that within classes."""
         return ((V @ self.means.T) * self.counts) @ self.means
 
     def _regulariser(self, V: Any) -> Any:
-        """Those terms of ``Q V`` that need no pass, Q the regulariser; V (r, d + 1)."""
+        """The terms of ``Q V`` that need no pass; Q is the regulariser, V (r, d + 1)."""
         out = V + 0.0
         out[:, :-1] /= self.scale
         if self.alpha:
@@ -218,7 +220,7 @@ class _Problem:
         else:
             W[:, :-1], W[:, -1] = self._array(start[0]), self._array(start[1]) / self.rho
             f, gradient = self._begin(W)
-            # That at nothing, where C is the same for all recordings of a class.
+            # The loss at zero weights, if C is the same for all recordings of a class.
             some = np.unique(self.codes, return_index=True)[1]
             first = _norms((2 * self.C * self.signs)[:, some] @ self.sums)
         first = np.maximum(first, 1e-300)
@@ -253,21 +255,21 @@ class _Problem:
         def moved(some: np.ndarray, lengths: Any) -> None:
             along[some] += lengths * scores[some]
 
-        # The nearer to the end, the more exactly a step is solved for: convergence is then faster than linear.
+        # Steps are solved more exactly near the end, which makes convergence faster than linear.
         forcing = self._array(np.minimum(0.1, norms**0.5))
         most = _AT_ONCE if self.settled else 500
         step, _ = conjugate_gradients(system, -gradient, forcing, moved, most, self._preconditioner(weights))
         return step, along
 
     def _preconditioner(self, weights: Any) -> Any:
-        """The Hessian of the sample, the same for all classes: with the mean of their curvatures."""
+        """The preconditioner from the sample, one for all classes, with the mean of their curvatures."""
         if self.sample is None:
             return None
         c, curvature = self.scale, to_numpy(weights[:, self.sample.rows]).mean(0)
         return self.sample.inverse(c=c, share=self.alpha / c, curvature=curvature, rho=self.rho)
 
     def _length(self, rows: np.ndarray, W: Any, f: Any, step: Any, along: Any) -> Any:
-        """How far to go, (r,): the root of the slope along the step, which grows, between nothing and twice the step."""
+        """Step lengths (r,): the root of the slope along the step, which increases, between 0 and 2."""
         signs, C, quiet, xp = self.signs[rows], self.C[rows], self._regulariser(step), self.xp
         share = self.alpha / self.scale
         inner, across = along - self.rho * step[:, -1:], f - self.rho * W[:, -1:]

@@ -1,4 +1,4 @@
-"""Weights of a linear SVM on the features themselves; `kerneton.machine.gram_space` has combinations of the examples."""
+"""Weights of a linear SVM on the features themselves; `kerneton.machine.gram_space` uses combinations of the examples."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from kerneton.machine.arrays import filled, index_like, is_torch, namespace_of, to_numpy
 from kerneton.machine.gram_space import EPS, conjugate_gradients, solve_positive
 
-DIRECT_PRIMAL = 1000  # features up to which a Cholesky factorisation is used, one matrix a class kept
-CHUNK_BYTES = 2**24  # float64 copies of float32 features are made this much at a time
+DIRECT_PRIMAL = 1000  # features up to which a Cholesky factorisation is used; one matrix per class is stored
+CHUNK_BYTES = 2**24  # size of a float64 copy of float32 features
 
 
 class PrimalSpace:
@@ -78,7 +78,7 @@ class PrimalSpace:
         return c - step, False
 
     def _solve(self, row: int, gradient: Any, D: Any, free: Any) -> Any:
-        """One class's step; Σ_F z zᵀ / inverse is kept and follows the changes of F from step to step and C to C."""
+        """One class's step; Σ_F z zᵀ is stored and updated with the changes of F."""
         inverse = self.inverse[row]
         now = to_numpy(free)
         before, product = self.products.get(row, (~now, None))

@@ -1,4 +1,4 @@
-"""Memory, foreseen: what cannot be done is refused before the work."""
+"""Memory is checked before the work: what needs more than there is is refused."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from kerneton.exceptions import DataError
 
 
 def free_memory() -> int | None:
-    """Bytes that this process can still take without moving others out; None where the system does not say.
+    """Bytes that this process can still allocate without swapping; None if the system does not say.
 
-    What the machine has left, or less where a container or `ulimit -v` allows less.
+    The free memory of the machine, or less if a container or `ulimit -v` allows less.
 
     >>> free = free_memory()
     >>> free is None or free > 0
@@ -34,7 +34,7 @@ def _of_machine() -> int | None:
 
 
 def _of_container(root: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """What a control group leaves, files in its cache not counted."""
+    """Free memory of a control group; its file cache counts as free."""
     for most, used, cache in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
@@ -51,7 +51,7 @@ def _of_container(root: Path = Path("/sys/fs/cgroup")) -> int | None:
 
 
 def _of_limit() -> int | None:
-    """What the limit of this process' address space leaves."""
+    """Free address space under the limit of this process."""
     try:
         import resource
 

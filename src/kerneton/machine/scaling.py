@@ -24,10 +24,10 @@ from kerneton.machine.arrays import (
 from kerneton.machine.compiled import load
 from kerneton.machine.threads import in_threads
 
-_ROUNDING = 1e-13  # of a sum of squares: what is left of less is no variation
-_QUIET = 0.01  # blocks that vary less than this part of the liveliest one (a centred root, say) say nothing
+_ROUNDING = 1e-13  # of a sum of squares: a smaller remainder is rounding, not variation
+_QUIET = 0.01  # blocks that vary less than this share of the most varying one (such as a centred root) get weight zero
 
-_CHUNK_BYTES = 2**22  # temporaries stay within this, whatever the width of the features
+_CHUNK_BYTES = 2**22  # limit of temporary arrays, whatever the width of the features
 
 
 def unit_rows(X: Any, floor: float = 0.0) -> Any:
@@ -51,7 +51,7 @@ def unit_rows(X: Any, floor: float = 0.0) -> Any:
 
 
 def ready(estimator: Any, X: Any) -> bool:
-    """Whether X is a plain table of features as a fitted estimator wants it, seen at a glance: no other check is needed then."""
+    """A quick test whether X is an array that a fitted estimator can use without further checks."""
     plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64) and len(X) > 0
     if not plain or hasattr(estimator, "feature_names_in_") or X.shape[1] != estimator.n_features_in_:
         return False
@@ -61,9 +61,9 @@ def ready(estimator: Any, X: Any) -> bool:
 class CenterNormalize(QuickParameters, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Subtract the training mean, then scale each row to unit L2 norm.
 
-    ``x ← (x - μ) / ‖x - μ‖``. Features of SCK and DCK are positive and nearly parallel; what tells actions apart is
-    how they leave their mean. A row equal to the mean (up to rounding) becomes zero. Arrays (n, d) in float32 stay
-    float32; torch tensors are answered with torch tensors on the same device.
+    ``x ← (x - μ) / ‖x - μ‖``. Features of SCK and DCK are positive and nearly parallel; actions differ in their deviations from the mean. A
+    row equal to the mean (up to rounding) becomes zero. Arrays (n, d) in float32 stay float32; torch tensors give torch tensors on the same
+    device.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class CenterNormalize(QuickParameters, OneToOneFeatureMixin, TransformerMixin, B
         return self.apply(self._check(X, reset=False))
 
     def apply(self, X: Any, *, copy: bool = True) -> Any:
-        """`transform` of features that were checked already; without ``copy`` these are overwritten."""
+        """`transform` of features that were already checked; without ``copy`` they are overwritten."""
         floor = 0.0
         if self.mean_ is None:
             if copy:
@@ -118,18 +118,18 @@ class CenterNormalize(QuickParameters, OneToOneFeatureMixin, TransformerMixin, B
                 X = X - mean
             else:
                 X -= mean
-            # The mean carries a rounding error of this size: what is shorter has no direction.
+            # The mean has a rounding error of this size: shorter vectors have no direction.
             eps = namespace_of(X).finfo(X.dtype).eps
             floor = 4 * float(eps) * float(namespace_of(X).linalg.norm(mean))
         return unit_rows(X, floor) if self.norm else X
 
     def get_state(self) -> dict[str, Any]:
-        """What was learnt, for a file."""
+        """The learned values, for a file."""
         mean = None if self.mean_ is None else to_numpy(self.mean_)
         return {"mean": mean, "n_features": self.n_features_in_}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Become the step that ``get_state`` described; what does not fit is refused."""
+        """Restore what ``get_state`` returned; values that do not fit are refused."""
         self.n_features_in_, self.mean_ = state["n_features"], state["mean"]
         if self.center != (self.mean_ is not None) or not self.n_features_in_ > 0:
             raise ModelFileError("the mean is missing or unexpected")
@@ -160,8 +160,8 @@ def center_normalize_gram(
     """Gram blocks (train, train) and (test, train) of features centred on the training mean and scaled to unit norm.
 
     With ``r_i = mean_{t ∈ train} K_it`` and ``g = mean_{t ∈ train} r_t``, the centred entry is
-    ``K_ij - r_i - r_j + g``; the norms are the square roots of the centred diagonal. Features that are the mean
-    itself stay zero. The same as `kerneton.CenterNormalize` and then `gram`, without touching a feature.
+    ``K_ij - r_i - r_j + g``; the norms are the square roots of the centred diagonal. Features equal to the mean stay zero. The same as
+    `kerneton.CenterNormalize` and then `gram`, without using the features.
 
     >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [3.0, 1.0]])
     >>> center_normalize_gram(X @ X.T, train=[0, 1], test=[2])
@@ -185,7 +185,7 @@ def center_normalize_gram(
         squares = [s - 2 * m + grand for s, m in zip(raw, means, strict=True)]
     scales = [xp.ones_like(s) for s in squares]
     if norm:
-        # Below this a centred square is what rounding left of K and g, not a length.
+        # Smaller squares are rounding errors of K and g.
         noise = [1e-13 * (abs(r) + abs(grand)) for r in raw]
         scales = [
             xp.where(s > e, 1.0 / xp.sqrt(xp.where(s > e, s, xp.ones_like(s))), xp.zeros_like(s))
@@ -212,7 +212,7 @@ def alignment_weights(grams: np.ndarray, y: np.ndarray) -> np.ndarray:
 
         a_b = <H K_b H, H Y H> / (‖H K_b H‖ ‖H Y H‖),   w_b ∝ max(0, a_b)²,   Y_ij = [y_i = y_j],   H = I - 11ᵀ/n
 
-    One pass, no optimiser.
+    It is computed in one pass, without an optimiser.
 
     >>> useful, noise = np.kron(np.eye(2), np.ones((2, 2))), np.eye(4)
     >>> alignment_weights(np.stack([useful, noise]), np.array(["a", "a", "b", "b"])).round(2).tolist()
@@ -226,12 +226,12 @@ def fold_weights(
 ) -> np.ndarray:
     """The same for several training sides at once, (n_folds, n_blocks); ``trains`` are positions among the first n.
 
-    Grams are (n_blocks, ≥ n, n), n the length of y. No fold's block is cut out: with m its training side as zeros and
-    ones, ``n_f = Σ m``, ``r = K m`` and ``Σ`` over i and j of that side,
+    Grams are (n_blocks, ≥ n, n), n the length of y. No block is copied per fold: with m the training side as zeros and ones, ``n_f = Σ m``,
+    ``r = K m`` and ``Σ`` over i and j of that side,
 
         ‖H K H‖² = Σ K_ij² - 2/n_f Σ r_i² + (Σ r_i)²/n_f²,   <H K H, H Y H> = Σ K_ij Y_ij - 2/n_f Σ r_i c_i + Σ r_i Σ c_i/n_f²
 
-    where c_i is how many of that side have i's label.
+    where c_i is the number of recordings on that side with the label of i.
 
     >>> K = np.kron(np.eye(2), np.ones((2, 2)))
     >>> fold_weights(np.stack([K, np.eye(4)]), np.array([0, 0, 1, 1]), [np.arange(4), np.arange(1, 4)]).round(2).tolist()
@@ -270,7 +270,7 @@ def fold_weights(
 
 def _alignment_sums(block: np.ndarray, same: np.ndarray, sides: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Σ r_i, Σ r_i², Σ r_i c_i, Σ K_ij², Σ K_ij Y_ij and Σ K_ii of each training side, (n_sides, 6)."""
-    # A constant changes nothing, and what is left without it has no digits to lose.
+    # Subtracting a constant does not change the result, and saves digits.
     K = block[: len(same)].astype(np.float64)
     K -= K.mean()
     rows = sides * (sides @ K.T)

@@ -1,17 +1,16 @@
-"""One-against-rest linear SVMs: a semismooth Newton method on a Gram matrix or on the features; the rule for two classes.
+"""One-against-rest linear SVMs: a semismooth Newton method on a Gram matrix or on the features; the sign convention for two classes.
 
-Every problem here is ``min_w ½‖w‖² + Σ_i h_i(y_i f_i)`` with ``f = Zw``, where Z is the features beside a constant
-column (the intercept, regularised like any weight, as liblinear has it). The losses enter through their dual alone:
+Every problem here is ``min_w ½‖w‖² + Σ_i h_i(y_i f_i)`` with ``f = Zw``, where Z contains the features and a constant column (the
+intercept, regularised like any weight, as in liblinear). Losses are given by their dual:
 ``h_i(m) = max_{0 ≤ a ≤ U_i} a (s_i - m) - ½ D_i a²``, attained at ``a = clip((s_i - m) / D_i, 0, U_i)``.
 
 * squared hinge ``C max(0, 1-m)²``: ``s = 1, D = 1/(2C), U = ∞``;
 * hinge ``C max(0, 1-m)``: ``U = C`` and a proximal term, see `kerneton.machine.hinge`.
 
-A Newton step fixes the set of examples strictly inside their bounds and solves one linear system in it, so that the
-method ends after finitely many steps with the exact answer. Arrays have one row per class throughout.
+A Newton step fixes the set of examples strictly inside their bounds and solves one linear system for them, so the method ends after
+finitely many steps with the exact solution. Arrays have one row per class throughout.
 
-Two classes share one machine. Its decision value speaks for the second class where it is positive, and its negative is
-the decision value of the first.
+Two classes share one problem. A positive decision value means the second class; its negative is the decision value of the first.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from kerneton.machine.gram_space import DIRECT_GRAM, GramSpace
 from kerneton.machine.threads import one_blas_thread
 
 LOSSES = ("squared_hinge", "hinge")
-# Of the examples that pay, the shares that the second and third step from nothing look at, those that pay most: after the
-# first, which counts everybody, many pay a little that will pay nothing in the end.
+# Shares of the examples with a loss, those with the largest, that the second and third step from zero use: after the
+# first step, which uses all, many have a small loss that will be zero in the end.
 _SHARES = {2: 0.45, 3: 0.8}
 
 
 class SVMPath(NamedTuple):
-    """Solutions for several values of C, in the order they were asked for.
+    """Solutions for several values of C, in the given order.
 
     ``coef`` is (n_C, n_classes, n_examples) from a Gram matrix (signed dual variables) and
     (n_C, n_classes, n_features + 1) from features (weights, then the weight of the constant column);
@@ -59,7 +58,7 @@ def solve_gram(
 ) -> SVMPath:
     """All classes and all C from one Gram matrix (NumPy, or torch on any device).
 
-    ``f = βK`` with ``β = y ∘ a``; K (n, n) already holds the constant column's ``intercept_scaling²``. ``Y`` (k, n)
+    ``f = βK`` with ``β = y ∘ a``; K (n, n) already includes the ``intercept_scaling²`` of the constant column. ``Y`` (k, n)
     are signs, ``weights`` (k, n) multiply C.
 
     >>> K = np.eye(2) * 4.0
@@ -112,11 +111,11 @@ def _solve_path(
     xp = namespace_of(like)
     Y = asarray_like(Y, like)
     S = xp.ones_like(Y) if weights is None else asarray_like(weights, like)
-    # An example without weight has the bounds 0 and 0; its D never matters and must not be infinite.
+    # An example without weight has the bounds 0 and 0; its D does not matter but must be finite.
     if loss == "squared_hinge":
         space.inverse = 1.0 / xp.where(S > 0, S, xp.ones_like(S))
     else:
-        # Smoothing in proportion to each example's square keeps long and short examples equally well posed.
+        # Smoothing in proportion to the squared norm conditions long and short examples equally well.
         squares = space.squares()
         space.inverse = xp.ones_like(S) * xp.where(squares > 0, squares, xp.ones_like(squares))
     U = xp.where(S > 0, xp.full_like(S, np.inf), xp.zeros_like(S))
@@ -151,7 +150,7 @@ class Loss(NamedTuple):
         return Loss(*(part[rows] for part in self))
 
     def dual(self, f: Any) -> Any:
-        """Where the maximum is attained: clip((s - y f) / D, 0, U)."""
+        """The maximiser: clip((s - y f) / D, 0, U)."""
         return namespace_of(f).minimum(((self.s - self.y * f) / self.D).clip(0), self.U)
 
     def value(self, a: Any, f: Any) -> Any:
@@ -159,7 +158,7 @@ class Loss(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Weights, in whatever form their space keeps them, and the decision values they give."""
+    """Weights, in the form that their space uses, and their decision values."""
 
     coef: Any
     f: Any
@@ -171,8 +170,8 @@ class Point(NamedTuple):
 def newton(space: Any, loss: Loss, start: Point, tol: float, max_iter: int) -> tuple[Point, int, bool]:
     """Minimise every class's smooth objective; classes that are done leave the batch.
 
-    A class is done when a full step changes none of its sets, which makes the step's end the exact minimiser, or
-    when its decision values have come to rest.
+    A class is done when a full step changes none of its sets (its end is then the exact minimiser), or when its decision values no longer
+    change.
     """
     xp = namespace_of(start.f)
     coef, F = start.coef + 0.0, start.f + 0.0
@@ -200,7 +199,7 @@ def newton(space: Any, loss: Loss, start: Point, tol: float, max_iter: int) -> t
             there = here.toward(there, xp.where(worse, t, xp.ones_like(t)))
         rest = xp.amax(abs(there.f - here.f), 1) <= space.noise(there) + (1e-3 * tol if exact else tol)
         settled = same.all(1) & ~worse
-        # A step that looked at a part alone may lead nowhere and be at rest for that reason.
+        # A step that used only a part of the examples may not change anything for that reason.
         done = settled if n_iter in shares else rest | settled if exact else rest
         coef[rows], F[rows] = there
         open_rows = open_rows[~to_numpy(done)]
@@ -210,14 +209,14 @@ def newton(space: Any, loss: Loss, start: Point, tol: float, max_iter: int) -> t
 def _compiled_newton(
     space: Any, loss: Loss, start: Point, tol: float, max_iter: int
 ) -> tuple[Point, int, bool] | None:
-    """The same for the squared hinge on a Gram matrix, all steps but the first from nothing compiled; None where it cannot be."""
+    """The same for the squared hinge on a Gram matrix, with all steps but the first compiled; None if that is impossible."""
     if not space.drops_examples or len(space.K) > DIRECT_GRAM:
         return None
     module = load("kerneton.machine.compiled.newton")
     if module is None or not (np.inf == loss.U).all():
         return None
     n_iter, shares = 0, np.ones(max(_SHARES) + 1)
-    if not (start.coef != 0).any():  # everybody pays, and all classes share a factorisation
+    if not (start.coef != 0).any():  # all examples have a loss, and all classes share a factorisation
         start, n_iter, done = newton(space, loss, start, tol, 1)
         if done or max_iter == 1:
             return start, n_iter, done
@@ -229,7 +228,7 @@ def _compiled_newton(
     steps, converged = np.empty(len(F), np.int64), np.empty(len(F), np.bool_)
     arrays = (np.ascontiguousarray(part) for part in (space.K, loss.y, loss.D))
     module.newton(*arrays, coef, F, tol, n_iter, max_iter, shares, steps, converged)
-    # A singular system is for the plain steps, which take least squares there.
+    # Singular systems are left to the plain steps, which use least squares.
     return (Point(coef, F), int(steps.max()), True) if converged.all() else None
 
 
@@ -262,7 +261,7 @@ def _line_search(space: Any, loss: Loss, here: Point, there: Point) -> Any:
 
 
 def one_vs_rest(codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Signs of shape (n_classes, n), one row per class; a single row, that of class 1, for two classes.
+    """Signs (n_classes, n), one row per class; for two classes a single row, that of class 1.
 
     >>> one_vs_rest(np.array([0, 2, 1]), 3)
     array([[ 1., -1., -1.],
@@ -274,7 +273,7 @@ def one_vs_rest(codes: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def per_class(scores: Any) -> Any:
-    """Decision values with a column per class, (n, k), from those of a machine: (n, k), or (n,) or (n, 1) for two.
+    """Decision values with a column per class, (n, k), from those of a classifier: (n, k), or (n,) or (n, 1) for two classes.
 
     >>> per_class(np.array([0.5, -2.0])).tolist()
     [[-0.5, 0.5], [2.0, -2.0]]
@@ -286,7 +285,7 @@ def per_class(scores: Any) -> Any:
 
 
 def chosen_codes(scores: Any) -> np.ndarray:
-    """The class of the largest decision value, (n,), from what `per_class` takes; ties go to the first.
+    """The class of the largest decision value, (n,), from the same input as `per_class`; the first of equals.
 
     >>> chosen_codes(np.array([0.5, 0.0])).tolist()
     [1, 0]

@@ -1,4 +1,4 @@
-"""A linear support vector machine, one class against the rest, for few examples with very many features."""
+"""A linear support vector machine, one class against the rest, for few examples with many features."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     Each class minimises ``½‖w‖² + ½v² + C Σ_i s_i max(0, 1 - y_i (w·x_i + ρv))^p``, p = 2 for the squared hinge and
     1 for the hinge, ρ the ``intercept_scaling``; the intercept is ρv. With fewer examples than features the problem
-    is solved on one Gram matrix, otherwise on the features; either way by a Newton method that ends with the exact
-    answer. Features (n, d) stay in their precision and are never copied whole. Torch tensors are solved where they
-    live; labels are NumPy arrays in any case.
+    is solved on one Gram matrix, otherwise on the features; in both cases by a Newton method that ends with the exact solution. Features
+    (n, d) keep their precision and are never copied as a whole. Torch tensors are solved on their device; labels are always NumPy arrays.
 
     Parameters
     ----------
@@ -43,9 +42,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     loss : "squared_hinge" or "hinge".
     fit_intercept, intercept_scaling : as in ``LinearSVC``; the intercept is regularised, less so the larger the scaling.
     class_weight : None, "balanced" or a dict from label to a factor of C.
-    within_class_penalty : how strongly directions in which examples of one class differ count against a machine,
-        relative to their mean spread: ``wᵀ(I + penalty S / t)w`` takes the place of ``‖w‖²``, S the scatter within classes,
-        t its share of an example. What differs between performances of one action is mostly the person.
+    within_class_penalty : penalty on directions in which examples of one class differ, relative to their mean spread:
+        ``wᵀ(I + penalty S / t)w`` instead of ``‖w‖²``, with S the within-class scatter and t its trace per example. Such
+        differences are mostly those between people.
     tol : largest error of a margin, whose scale is 1.
     max_iter : limit of Newton steps for one value of C.
 
@@ -96,7 +95,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return self
 
     def fit_path(self, X: Any, y: Any, Cs: Sequence[float], sample_weight: Any = None) -> list[LinearSVM]:
-        """One fitted machine for each value of C, all from one Gram matrix; this one stays as it is."""
+        """One fitted classifier for each value of C, all from one Gram matrix; this one is not changed."""
         models = [clone(self).set_params(C=C) for C in Cs]
         if models:
             models[0]._fit(models, X, y, sample_weight)
@@ -120,7 +119,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     @one_blas_thread()
     def _fit(self, models: list[LinearSVM], X: Any, y: Any, sample_weight: Any) -> None:
-        """Fit several machines that differ in C alone; the first checks the input for all."""
+        """Fit several classifiers that differ only in C; the first one checks the input."""
         self._check_parameters([m.C for m in models])
         X, y = self._check_training(X, y)
         classes, codes = _classes(y)
@@ -163,12 +162,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
             )
 
     def get_state(self) -> dict[str, Any]:
-        """What was learnt, for a file."""
+        """The learned values, for a file."""
         coef, intercept = to_numpy(self.coef_), to_numpy(self.intercept_)
         return {"classes": self.classes_, "coef": coef, "intercept": intercept, "n_iter": self.n_iter_}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Become the machine that ``get_state`` described; what does not fit is refused."""
+        """Restore what ``get_state`` returned; values that do not fit are refused."""
         self._check_parameters([self.C])
         self.classes_, self.coef_, self.intercept_ = state["classes"], state["coef"], state["intercept"]
         k = len(self.classes_)
@@ -222,7 +221,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
 
 def _validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
-    """scikit-learn's checks of a table of features, as errors of ours."""
+    """scikit-learn's checks of a table of features, as `DataError`."""
     if isinstance(X, Iterator):
         raise DataError(f"expected features of shape (n, d), got a {type(X).__name__}; make an array of it")
     try:
@@ -232,7 +231,7 @@ def _validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any
 
 
 def _classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The labels, sorted, and the position of each row's among them."""
+    """The labels, sorted, and the position of each row's label among them."""
     try:
         check_classification_targets(y)
         return np.unique(y, return_inverse=True)
@@ -267,7 +266,7 @@ def _cast(values: Any, like: Any) -> Any:
 def class_weights(
     codes: np.ndarray, n_classes: int, class_weight: Any = None, sample_weight: np.ndarray | None = None
 ) -> np.ndarray | None:
-    """Factors of C, one row per one-against-rest problem, or None where all are 1.
+    """Factors of C, one row per one-against-rest problem, or None if all are 1.
 
     ``class_weight`` is None, "balanced" (``n / (n_classes n_c)``) or one number per class. As in liblinear, a class's
     weight counts for its own examples in its own problem; two classes share one problem and both weights count.

@@ -1,8 +1,8 @@
-"""Threads: BLAS runs on one, and our own threads, as many as ``n_jobs`` says, share the work.
+"""Threads: BLAS runs on one thread, and ``n_jobs`` of our own threads share the work.
 
-A thread of BLAS that waits for the next product keeps a core busy. The products here are many and small, and both NumPy and SciPy
-bring a BLAS of their own: left alone, their threads fight for the cores and a fit takes five times as long. One BLAS thread
-also makes sums independent of the number of cores.
+A BLAS thread that waits for the next product keeps a core busy. Products here are many and small, and NumPy and SciPy each have their own
+BLAS: without a limit their threads compete for the cores, and a fit takes five times as long. One BLAS thread also makes sums independent
+of the number of cores.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Result = TypeVar("Result")
 
 
 class _Hold:
-    """BLAS on one thread: a limit of the process, set by the first who enters and taken off by the last who leaves.
+    """BLAS on one thread: a limit of the process, set by the first thread that enters and removed by the last that leaves.
 
-    An OpenBLAS that is built on OpenMP has a limit per thread instead: there every thread sets and takes off its own.
+    An OpenBLAS that uses OpenMP has a limit per thread instead: every thread sets and removes its own.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class _Hold:
                 _restore(self._before)
 
     def _libraries(self) -> list[Any]:
-        """Every loaded BLAS; looking for them takes milliseconds, so only again once torch has brought more."""
+        """Every loaded BLAS. Finding them takes milliseconds, so it is repeated only after torch was imported."""
         torch = "torch" in sys.modules
         if self._known is None or self._known[1] != torch:
             self._known = ThreadpoolController().select(user_api="blas").lib_controllers, torch
@@ -77,7 +77,7 @@ def _per_thread(library: Any) -> bool:
 
 
 def _limit(libraries: list[Any]) -> list[tuple[Any, int]]:
-    """Set each to one thread; returns what they had."""
+    """Set each to one thread; returns the previous numbers."""
     before = [(library, library.get_num_threads()) for library in libraries]
     _restore([(library, 1) for library in libraries])
     return before
@@ -85,7 +85,7 @@ def _limit(libraries: list[Any]) -> list[tuple[Any, int]]:
 
 def _restore(counts: list[tuple[Any, int]]) -> None:
     for library, count in counts:
-        # threadpoolctl 3.8 listens to the first thread that set a limit alone, until that thread gives this up.
+        # threadpoolctl 3.8 accepts only limits of the first thread that set one, until that thread releases it.
         give_up = getattr(library, "clear_controlling_thread", None)
         if give_up is not None:
             give_up(force=True)
@@ -99,7 +99,7 @@ _hold = _Hold()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread in this process; may be nested, and entered by several threads, at some microseconds each.
+    """Limit BLAS to one thread in this process; may be nested and entered by several threads, and takes microseconds.
 
     >>> import numpy as np
     >>> with one_blas_thread():
@@ -115,7 +115,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """How many threads ``n_jobs`` means: None is one (or what ``joblib.parallel_config`` says), -1 one per core.
+    """The number of threads that ``n_jobs`` means: None is one (or what ``joblib.parallel_config`` says), -1 one per core.
 
     >>> count_threads(None), count_threads(3)
     (1, 3)
@@ -135,9 +135,9 @@ def in_threads(
     progress: Progress | None = None,
     desc: str = "",
 ) -> list[Result]:
-    """``[work(item) for item in items]`` on so many threads, this one among them; BLAS has one thread meanwhile.
+    """``[work(item) for item in items]`` on several threads, including this one; BLAS has one thread meanwhile.
 
-    The first error stops what has not begun, and is raised.
+    The first error is raised, and work that has not begun is skipped.
 
     >>> in_threads(abs, [-1, 2, -3], 2)
     [1, 2, 3]
@@ -171,7 +171,7 @@ def in_threads(
                 stop.set()
                 raise
 
-    # This thread works too: a system that starts a new one on a busy processor leaves it waiting there.
+    # This thread works too: on a busy processor, a new thread may have to wait.
     with one_blas_thread(), ThreadPoolExecutor(n_threads - 1) as pool:
         try:
             others = [pool.submit(run) for _ in range(n_threads - 1)]
@@ -185,7 +185,7 @@ def in_threads(
 
 @contextmanager
 def ticks(progress: Progress | None, total: int | None, desc: str) -> Iterator[Callable[[], None]]:
-    """A function to call as each piece of work begins, from any thread, where there is nothing to iterate over.
+    """A function to call when each piece of work begins, from any thread; for progress without an iterable.
 
     >>> with ticks(None, 2, "passes") as tick:
     ...     tick()
@@ -200,5 +200,5 @@ def ticks(progress: Progress | None, total: int | None, desc: str) -> Iterator[C
     try:
         yield tick
     finally:
-        if hasattr(shown, "close"):  # wipes a bar that is not full
+        if hasattr(shown, "close"):  # removes a bar that is not full
             shown.close()

@@ -1,4 +1,4 @@
-"""What a recogniser says: of recordings, and of how it was chosen."""
+"""Results of a recogniser for recordings, and the text about its search."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from kerneton.prepare.preprocess import check_gaps
 
 Item = TypeVar("Item")
 
-_BLOCK, _DEVICE_BLOCK = 256, 20_000  # recordings that are answered together
+_BLOCK, _DEVICE_BLOCK = 256, 20_000  # recordings in one block
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a calibrated recogniser says of one recording."""
+    """The prediction of a calibrated recogniser for one recording."""
 
     label: str
     probability: float
-    unknown: bool  # nothing like it was seen: the label is the best of bad ones
+    unknown: bool  # whether it is unlike all training recordings; the label is then only the nearest
     unknown_score: float
-    probabilities: dict[str, float]  # of every label, the likeliest first
+    probabilities: dict[str, float]  # of every label, the most likely first
 
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that a recogniser says of some recordings, their features computed once."""
+    """All results for some recordings; features are computed once."""
 
     labels: np.ndarray  # (n,)
     scores: np.ndarray | None = None  # (n, n_classes) decision values
-    probabilities: np.ndarray | None = None  # (n, n_classes), where it is calibrated
-    unknown: np.ndarray | None = None  # (n,) scores, where it is calibrated
+    probabilities: np.ndarray | None = None  # (n, n_classes), if calibrated
+    unknown: np.ndarray | None = None  # (n,) scores, if calibrated
 
     def predictions(self, classes: np.ndarray, threshold: float) -> list[Prediction]:
-        """Recording by recording, of a calibrated recogniser with these classes and this threshold of the unknown.
+        """A prediction per recording, for these classes and this threshold of unknown recordings; needs calibration.
 
         >>> found = Results(np.array(["bow"]), None, np.array([[0.8, 0.2]]), np.array([0.1]))
         >>> found.predictions(np.array(["bow", "wave"]), 0.5)[0].probabilities
@@ -59,7 +59,7 @@ class Results:
 
 
 def described_choice(variant: str | None, scores: Mapping[str, float], mixtures: Sequence[Any]) -> str:
-    """What a search chose, as text: the variant (None without a search), accuracies of all, and the machines in use."""
+    """The result of a search as text: the variant (None without a search), accuracies of all variants, and the classifiers in use."""
     lines = []
     if variant is not None:
         pooled = ", ".join(f"{name or 'as given'} {score:.1%}" for name, score in scores.items())
@@ -71,7 +71,7 @@ def described_choice(variant: str | None, scores: Mapping[str, float], mixtures:
 
 
 def results(model: Any, X: Iterable[Any]) -> Results:
-    """What a recogniser answers to recordings, block by block; with a device, their features stay there."""
+    """Results for recordings, computed in blocks; with a device, features stay there."""
 
     def answer(X: Iterable[Any]) -> Results:
         X, found = _on_device(model, X)
@@ -83,7 +83,7 @@ def results(model: Any, X: Iterable[Any]) -> Results:
 
 
 def decisions(model: Any, X: Iterable[Any]) -> np.ndarray:
-    """Decision values of recordings, as its machine gives them."""
+    """Decision values of recordings."""
 
     def answer(X: Iterable[Any]) -> np.ndarray:
         X, found = _on_device(model, X)
@@ -93,7 +93,7 @@ def decisions(model: Any, X: Iterable[Any]) -> np.ndarray:
 
 
 def _in_blocks(model: Any, X: Iterable[Any], answer: Callable[[Iterable[Any]], Item]) -> list[Item]:
-    """Answers to blocks of recordings: features of all need not be there at once, and progress moves."""
+    """Results of blocks of recordings, so that features of all need not be in memory and progress is shown."""
     check_is_fitted(model)
     size = _BLOCK if model.device is None else _DEVICE_BLOCK
     if isinstance(X, Sized) and len(X) <= size:
@@ -104,31 +104,31 @@ def _in_blocks(model: Any, X: Iterable[Any], answer: Callable[[Iterable[Any]], I
     try:
         return [answer(part) for part in shown]
     except DataError:
-        check_gaps(sequences)  # which knows the place of each
+        check_gaps(sequences)  # whose error knows all positions
         raise
 
 
 def from_features(model: Any, features: np.ndarray) -> Results:
-    """What a recogniser answers to features (n, n_features)."""
+    """Results for features (n, n_features)."""
     machine, calibration = model.machine_, model.calibration_
     if not hasattr(machine, "decision_function"):
         return Results(machine.predict(features), None, None, None)
     alike = None if calibration is None else calibration.likeness(features)
-    linear = hasattr(machine, "labels_of")  # labels follow from the decision values: no second product
+    linear = hasattr(machine, "labels_of")  # labels from the decision values, without a second product
     return _answer(
         model, machine.decision_function(features), alike, None if linear else machine.predict(features)
     )
 
 
 def _on_device(model: Any, X: Iterable[Any]) -> tuple[Iterable[Any], Any]:
-    """The recordings; and decision values and likeness to the classes, computed where the features are, if that is a device."""
+    """The recordings; with a device also decision values and likeness to the classes, computed there."""
     check_is_fitted(model)
     if model.device is None or not hasattr(model.machine_, "labels_of"):
         return X, None
     from kerneton.recognize.on_device import decide_on
 
     known = {"n_joints": model.n_joints_in_, "layout": model.layout_}
-    sequences = check_sequences(X, allow_missing=True, values=False, **known)  # values are seen on the device
+    sequences = check_sequences(X, allow_missing=True, values=False, **known)  # values: on the device
     return sequences, decide_on(model, sequences)
 
 

@@ -18,7 +18,7 @@ from kerneton.machine.compiled import load
 from kerneton.machine.scaling import CenterNormalize, ready
 from kerneton.machine.threads import count_threads, in_threads
 
-RUNTIME_PARAMETERS = ("batch_size", "n_jobs", "device")  # where a kernel runs, which changes no answer
+RUNTIME_PARAMETERS = ("batch_size", "n_jobs", "device")  # do not change results
 
 
 class Branch(QuickParameters, TransformerMixin, BaseEstimator):
@@ -32,11 +32,11 @@ class Branch(QuickParameters, TransformerMixin, BaseEstimator):
     scale : CenterNormalize, optional
         None leaves the features as the kernel gives them.
     weight : float
-        Factor of the features beside those of other branches.
+        Factor of the features relative to those of other branches.
 
     Attributes
     ----------
-    preprocess_, kernel_, scale_ : the fitted steps; None for those that are left out
+    preprocess_, kernel_, scale_ : the fitted steps; None for missing ones
 
     Examples
     --------
@@ -74,19 +74,19 @@ class Branch(QuickParameters, TransformerMixin, BaseEstimator):
         return self._scaled(np.asarray(self.kernel_.transform(poses)))
 
     def encode(self, poses: Iterable[Any]) -> np.ndarray:
-        """Features of recordings that are preprocessed and checked already, (n, n_features)."""
+        """Features of recordings that are already preprocessed and checked, (n, n_features)."""
         encode = getattr(self.kernel_, "encode", None) or self.kernel_.transform
         return self._scaled(np.asarray(encode(poses)))
 
     def finish(self, features: np.ndarray) -> np.ndarray:
-        """Mirroring, weights of blocks and scale, of the kernel's features before all of these; in place where it can."""
+        """Apply mirroring, block weights and scale to the kernel's plain features, in place if possible."""
         kernel = self.kernel_
         if kernel._mirror is not None:
             features = kernel._mirror.average(features)
         return self._scaled(features if kernel.weighting is None else kernel.weigh(features, kernel.weights_))
 
     def take(self, preprocess: Any, kernel: Any, features: np.ndarray) -> np.ndarray:
-        """Take over fitted steps and the kernel's features of the training recordings; returns them scaled, in place where it can."""
+        """Store fitted steps, and scale the kernel's features of the training recordings, in place if possible."""
         self.preprocess_, self.kernel_ = preprocess, kernel
         self.scale_ = None if self.scale is None else clone(self.scale).fit(features)
         return self._scaled(features)
@@ -105,7 +105,7 @@ class Branch(QuickParameters, TransformerMixin, BaseEstimator):
         return {"preprocess": self.preprocess_, "kernel": self.kernel_, "scale": self.scale_}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Become the branch that ``get_state`` described."""
+        """Restore what ``get_state`` returned."""
         self.preprocess_, self.kernel_, self.scale_ = (state[k] for k in ("preprocess", "kernel", "scale"))
         if self.kernel_ is None or (self.scale_ is None) != (self.scale is None):
             raise ModelFileError("a branch without its steps")
@@ -113,7 +113,7 @@ class Branch(QuickParameters, TransformerMixin, BaseEstimator):
     def _scaled(self, features: np.ndarray) -> np.ndarray:
         if self.scale_ is not None:
             same = type(self.scale_) is CenterNormalize and ready(self.scale_, features)
-            copy = not hasattr(self.kernel_, "encode")  # a kernel of others may want its features back
+            copy = not hasattr(self.kernel_, "encode")  # a kernel of your own may still use its features
             features = self.scale_.apply(features, copy=copy) if same else self.scale_.transform(features)
         return features if self.weight == 1 else features * features.dtype.type(self.weight)
 
@@ -122,7 +122,7 @@ class Branch(QuickParameters, TransformerMixin, BaseEstimator):
 
 
 def block_sizes(kernel: Any, features: np.ndarray | None = None) -> np.ndarray:
-    """Features per block of a fitted kernel; a kernel that knows no blocks has one."""
+    """Features per block of a fitted kernel; a kernel without blocks has one."""
     found = getattr(kernel, "block_sizes_", None)
     if found is None:
         assert features is not None
@@ -159,7 +159,7 @@ def encode_together(branches: Iterable[Branch], sequences: list[SkeletonSequence
 
 
 def share_preprocessing(branches: Iterable[Branch]) -> None:
-    """Let fitted branches whose preprocessing is the same have one step, as branches that were fitted together do."""
+    """Let fitted branches with equal preprocessing share one step, like branches that were fitted together."""
     known: dict[str, Any] = {}
     for branch in branches:
         step = branch.preprocess_
@@ -178,12 +178,12 @@ def side_by_side(features: list[np.ndarray]) -> np.ndarray:
 
 
 def branch_key(branch: Branch) -> Any:
-    """The same for branches that give the same features on the same recordings."""
+    """A key that is equal for branches with equal features."""
     return step_key(branch.preprocess), step_key(branch.kernel), step_key(branch.scale), branch.weight
 
 
 def step_key(step: Any) -> Any:
-    """What a step is and its parameters, as the key of a dictionary."""
+    """Class and parameters of a step, as a key of a dictionary."""
     if step is None:
         return None
     named = sorted((k, _frozen(v)) for k, v in step.get_params().items() if k not in RUNTIME_PARAMETERS)
@@ -191,7 +191,7 @@ def step_key(step: Any) -> Any:
 
 
 def _frozen(value: Any) -> Any:
-    """A parameter that can be part of a key: lists as tuples, and what cannot be hashed by its contents."""
+    """A parameter as part of a key: lists become tuples, unhashable objects their contents."""
     if isinstance(value, (list, tuple)):
         return tuple(_frozen(v) for v in value)
     try:

@@ -1,8 +1,8 @@
-"""Probabilities that can be believed, and "none of these" for recordings unlike anything seen.
+"""Calibrated probabilities, and "none of these" for recordings unlike all training recordings.
 
-Both are learnt from decision values of people held out: the machine is refitted without them, fold by fold, from Gram
-matrices. Two things are shared with the recordings held out, neither of which sees a label: the reference skeleton of
-the preprocessing, and the scale of velocities. What a search chose is not chosen anew.
+Both are learned from decision values of held-out people: the classifier is fitted again without them, fold by fold, from Gram matrices.
+Only the reference skeleton and the scale of velocities, which do not depend on labels, also use the held-out recordings. The choices of a
+search are kept.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from kerneton.report.intervals import expected_calibration_error, interval
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
 
-_SHARPEST = 50.0  # factor of decision values; what is this certain needs no more digits
+_SHARPEST = 50.0  # limits of the factor of decision values
 
 
 class Calibration(BaseEstimator):
-    """What a calibrated recogniser knows beside its machine.
+    """The calibration of a recogniser.
 
     ::
 
         probability of class c = exp(s f_c) / Σ_k exp(s f_k),      f the decision values
         odds of none of these  = exp(a · [f_1st - f_2nd, x·m_1st - u_1st] + b),      m the means of the classes
 
-    One factor s for all classes: probabilities never contradict the label.
+    One factor s for all classes, so that the most probable label is the predicted one.
 
     Attributes
     ----------
@@ -54,17 +54,16 @@ class Calibration(BaseEstimator):
     class_means_ : ndarray of shape (n_classes, n_features)
         m, of unit length.
     usual_likeness_ : ndarray of shape (n_classes,)
-        u, how alike recordings of people not seen before are to the mean of their class.
+        u, the usual likeness of recordings of new people to the mean of their class.
     unknown_weights_ : ndarray of shape (3,)
         a and b.
     threshold_ : float
-        The score of unknown recordings above which a recording is taken for none of the classes.
+        The score above which a recording counts as none of the classes.
     held_out_ : dict of str to float
-        What was found with the training subjects held out: "accuracy", what remains of it when choices are made without the
-        subjects who are tested ("accuracy_nested"), with its interval over subjects ("accuracy_low",
-        "accuracy_high"); "calibration_error" (on the very recordings that it was learnt from), "unknown_auc" (area
-        under the ROC curve, classes left out), "false_alarm" with its interval over subjects (what a threshold from the
-        other subjects refuses of each), "n_folds".
+        Results on held-out training subjects: "accuracy"; "accuracy_nested", where choices are made without the tested subjects, with its
+        interval over subjects ("accuracy_low", "accuracy_high"); "calibration_error" (on the recordings from which it was learned),
+        "unknown_auc" (area under the ROC curve, with classes left out), "false_alarm" with its interval over subjects (the share of each
+        subject that a threshold from the others refuses), "n_folds".
     """
 
     sharpness_: float
@@ -75,7 +74,7 @@ class Calibration(BaseEstimator):
     held_out_: dict[str, float]
 
     def probabilities(self, decisions: np.ndarray) -> np.ndarray:
-        """(n, n_classes), rows sum to one, of decision values as a machine gives them."""
+        """(n, n_classes) from decision values; rows sum to one."""
         return softmax(self.sharpness_ * per_class(decisions).astype(np.float64), axis=1)
 
     def likeness(self, features: np.ndarray) -> np.ndarray:
@@ -88,11 +87,11 @@ class Calibration(BaseEstimator):
         return expit(found @ self.unknown_weights_[:2] + self.unknown_weights_[2])
 
     def get_state(self) -> dict[str, Any]:
-        """What was learnt, for a file."""
+        """The learned values, for a file."""
         return {name.rstrip("_"): getattr(self, name) for name in _LEARNT}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Become what ``get_state`` described; what does not fit is refused."""
+        """Restore what ``get_state`` returned; values that do not fit are refused."""
         for name in _LEARNT:
             setattr(self, name, state[name.rstrip("_")])
         shapes = [np.shape(self.class_means_)[:1], np.shape(self.usual_likeness_)]
@@ -112,7 +111,7 @@ _LEARNT = (
 
 @dataclass(frozen=True)
 class Machines:
-    """How to get from Gram matrices of branches to decision values: shares, C and penalty of what is averaged."""
+    """The averaged classifiers, which turn Gram matrices of branches into decision values."""
 
     mixtures: Sequence[tuple[np.ndarray, float, float]]  # shares (n_branches,), C, penalty
     options: dict[str, Any]  # of `held_out_scores`
@@ -136,7 +135,7 @@ class Machines:
 
 @dataclass(frozen=True)
 class Held:
-    """Training recordings as folds see them: Gram matrices per branch, classes, people, and the machines."""
+    """The training recordings of folds: Gram matrices per branch, classes, people, and the classifiers."""
 
     grams: Sequence[BlockGrams]
     machines: Machines
@@ -144,7 +143,7 @@ class Held:
     people: np.ndarray
 
     def out(self, train: np.ndarray, valid: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Decision values (n_valid, n_classes) and novelty features (n_valid, 2) of recordings that took no part."""
+        """Decision values (n_valid, n_classes) and novelty features (n_valid, 2) of held-out recordings."""
         codes, n_classes = self.codes[train], int(self.codes.max()) + 1
         if not len(valid) or len(np.unique(codes)) < 2:
             return None
@@ -159,7 +158,7 @@ class Held:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What folds found: of n recordings whose people were held out, and of m whose class was left out as well."""
+    """Held-out results: of n recordings whose people were held out, and of m whose class was also left out."""
 
     decisions: np.ndarray  # (n, n_classes)
     truth: np.ndarray  # (n,) classes
@@ -169,7 +168,7 @@ class HeldOut:
 
 
 def hold_out(held: Held, folds: Folds, n_classes: int, progress: Progress | None = None) -> HeldOut:
-    """Hold out the people of each fold in turn, and groups of classes besides."""
+    """Hold out the people of each fold in turn, and also groups of classes."""
     codes = held.codes
     unseen_classes = []
     for fold, group in rounds(len(folds), class_groups(n_classes)):
@@ -179,7 +178,7 @@ def hold_out(held: Held, folds: Folds, n_classes: int, progress: Progress | None
     answers = [held.out(*job) for job in (progress(jobs, desc="calibration") if progress else jobs)]
     decided, known, true, people = [], [], [], []
     for (train, valid), found in zip(folds, answers, strict=False):
-        if found is not None:  # of a class that nobody else does, nothing can be learnt
+        if found is not None:  # a class that nobody else performs cannot be learned
             there = np.isin(codes[valid], codes[train])
             decided.append(found[0][there])
             known.append(found[1][there])
@@ -199,11 +198,11 @@ def calibrate(
     optimism: Sequence[float] = (),
     progress: Progress | None = None,
 ) -> Calibration:
-    """Learn sharpness, weights and threshold from held-out recordings.
+    """Learn the factor s, weights and threshold from held-out recordings.
 
-    ``means`` (n_classes, n_features) are the classes' mean features; ``false_alarm`` of the recordings of known classes,
-    by people held out, will be taken for unknown ones; ``optimism`` is the accuracy of each fold that the choice of the
-    machines owes to having been made on the same people.
+    ``means`` (n_classes, n_features) are the mean features of the classes; ``false_alarm`` is the share of recordings of known classes by
+    new people that may count as unknown; ``optimism`` is the part of the accuracy of each fold that is due to choosing the classifiers on
+    the same people.
     """
     codes, n_classes = held.codes, len(means)
     found = hold_out(held, folds, n_classes, progress)
@@ -215,7 +214,7 @@ def calibrate(
         x @ out.unknown_weights_[:2] + out.unknown_weights_[2] for x in (found.known, found.unknown)
     )
     out.threshold_ = float(expit(learn_threshold(doubt, who, false_alarm)))
-    refused = np.zeros(len(doubt), dtype=bool)  # by a threshold from the other people
+    refused = np.zeros(len(doubt), dtype=bool)  # with a threshold from the other people
     for person in np.unique(who) if len(np.unique(who)) < len(who) else ():
         mine = who == person
         if not mine.all():
@@ -229,7 +228,7 @@ def calibrate(
     means = np.divide(means, length, out=np.zeros_like(means), where=length > 0)
     out.class_means_ = means.astype(np.float16).astype(
         means.dtype
-    )  # fine enough; files hold it in half precision
+    )  # precise enough, and stored in half precision
     proba = softmax(out.sharpness_ * found.decisions, axis=1)
     right = found.decisions.argmax(axis=1) == truth
     honest = right.astype(float)
@@ -255,8 +254,7 @@ def calibrate(
 def learn_sharpness(decisions: np.ndarray, codes: np.ndarray) -> float:
     """The factor s that makes ``softmax(s f)`` most likely, (n, n_classes) decision values of held-out recordings.
 
-    As in Platt's method the truth is softened, to a probability of (n+1)/(n+2): few recordings, even when all are
-    right, make nobody sure.
+    As in Platt's method, targets are (n+1)/(n+2) instead of 1: a few correct recordings do not make predictions certain.
 
     >>> f = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0]])
     >>> round(learn_sharpness(f, np.array([0, 1, 1])), 2), round(learn_sharpness(f, np.array([0, 1, 0])), 2)
@@ -277,7 +275,7 @@ def learn_sharpness(decisions: np.ndarray, codes: np.ndarray) -> float:
 
 
 def _area(known: np.ndarray, unknown: np.ndarray) -> float:
-    """The chance that an unknown recording scores higher than a known one; 0.5 without unknown ones."""
+    """The probability that an unknown recording has a higher score than a known one; 0.5 without unknown ones."""
     if not len(unknown):
         return 0.5
     order = np.sort(known)

@@ -1,7 +1,7 @@
-"""Blocks of features on a Dask cluster: encoded where they stay; only weights, scores and sums travel.
+"""Blocks of features on the workers of a Dask cluster; only weights, scores and sums are sent.
 
-A block is a task that reads or gets its recordings and encodes them. It is computed again where a worker dies: recordings belong to the
-task and not to a worker. Sums are taken in a tree, eight at a time.
+A block is a task that reads or receives its recordings and encodes them. If a worker dies, the block is computed again on another one,
+since the recordings belong to the task. Sums are computed in a tree, eight at a time.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _LOGGERS = (
     "tornado.application",
     "asyncio",
 )
-_TOGETHER = 8  # blocks of one task; all of them must be in the worker's memory
+_TOGETHER = 8  # blocks of one task, which must all fit into the worker's memory
 
 
 def active() -> Any:
-    """The active Dask client, or None; a fit that is a task itself would wait for workers that wait for it."""
+    """The active Dask client, or None; also None inside a task, where workers would wait for each other."""
     from distributed import get_client, get_worker
 
     with suppress(ValueError):
@@ -50,8 +50,8 @@ def active() -> Any:
 
 
 def connect(address: str, *, quiet: bool = False) -> Any:
-    """A client of the scheduler at an address; ``quiet`` leaves to our errors what distributed would log, also when the process ends."""
-    distributed = import_extra("distributed", extra="dask", purpose="A cluster")  # sets up its loggers
+    """A client of the scheduler at an address; ``quiet`` switches off distributed's log, since our errors say what happened."""
+    distributed = import_extra("distributed", extra="dask", purpose="A cluster")  # so that its loggers exist
     for name in _LOGGERS if quiet else ():
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
@@ -61,7 +61,7 @@ def connect(address: str, *, quiet: bool = False) -> Any:
 
 
 class ClusterBlocks:
-    """Blocks that are tasks on a cluster; the call of `kerneton.machine.blocks.Blocks`."""
+    """Blocks that are tasks on a cluster; a subclass of `kerneton.machine.blocks.Blocks`."""
 
     like = np.zeros(0)
 
@@ -72,13 +72,13 @@ class ClusterBlocks:
         self.shape = int(self.ends[-1]), n_features
 
     def wait(self, progress: Progress) -> None:
-        """Until all blocks are encoded; the first that cannot be is an error."""
+        """Wait until all blocks are encoded; raises the first error."""
         for _ in progress(ended(self.client, self.blocks), total=len(self.blocks), desc="encoding blocks"):
             pass
 
     def reduce(self, work: Work, *columns: np.ndarray, shared: Any = None) -> tuple[Any, np.ndarray]:
         starts = [0, *self.ends[:-1]]
-        # As a task and not scattered: what is scattered is lost with its worker.
+        # As a task: scattered data is lost if its worker dies.
         common = None if shared is None else submitted(self.client, _same, shared.astype(self.dtype))
         groups = self._groups()
         pairs = [
@@ -112,7 +112,7 @@ class ClusterBlocks:
         return np.concatenate([placed[i] for i in range(len(placed))], axis=-1), total
 
     def _groups(self) -> list[list[int]]:
-        """Blocks that lie on one worker, at most eight of them: one task each, whose terms are added where they are."""
+        """Groups of at most eight blocks on one worker; each group is one task that adds their terms there."""
         places = asked(self.client, lambda: self.client.who_has(self.blocks))
         by_worker: dict[str, list[int]] = {}
         for i, block in enumerate(self.blocks):
@@ -126,7 +126,7 @@ class ClusterBlocks:
 def encoded_on(
     client: Any, model: Any, sequences: Sequence[Any], size: int, n_features: int
 ) -> ClusterBlocks:
-    """Features of recordings, which workers encode and keep; `ClusterBlocks.wait` waits for them."""
+    """Features of recordings, encoded and kept by workers; `ClusterBlocks.wait` waits for them."""
     parts = [list(sequences[i : i + size]) for i in range(0, len(sequences), size)]
     fitted = submitted(client, _same, _bare(model))
     blocks = [submitted(client, _encoded, fitted, part) for part in parts]
@@ -135,7 +135,7 @@ def encoded_on(
 
 
 def reader(client: Any) -> ReadAll:
-    """Reads files on the workers, which must see them at the same place: ``load_folder(path, read_all=reader(client))``."""
+    """Read files on the workers, where they must have the same paths: ``load_folder(path, read_all=reader(client))``."""
     check_workers(client)
 
     def read_all(paths: Sequence[Path], options: Mapping[str, Any]) -> Iterator[Content]:
@@ -163,7 +163,7 @@ def mapped(
     progress: Progress | None = None,
     size: int = 256,
 ) -> list[Any]:
-    """``work(model, recordings)`` of a block of recordings after the other, on the workers."""
+    """``work(model, recordings)`` of each block of recordings, in order, on the workers."""
     check_workers(client)
     fitted = submitted(client, _same, _bare(model))
     parts = [list(sequences[i : i + size]) for i in range(0, len(sequences), size)]
@@ -173,7 +173,7 @@ def mapped(
 
 
 def _bare(model: Any) -> Any:
-    """A copy of a fitted recogniser without what only this process needs."""
+    """A copy of a fitted recogniser without data that only this process needs."""
     import copy
 
     bare = copy.copy(model)
@@ -182,9 +182,9 @@ def _bare(model: Any) -> Any:
 
 
 def submitted(client: Any, work: Callable[..., Any], *arguments: Any, workers: Any = None) -> Any:
-    """A task; recordings that travel with it belong to it, so that it can run again where a worker dies.
+    """Submit a task with its recordings, so that it can run again if a worker dies.
 
-    It runs on one of ``workers`` if these are there.
+    It runs on one of ``workers`` if any are given.
     """
     where = {"workers": list(workers), "allow_other_workers": True} if workers else {}
     with warnings.catch_warnings():
@@ -196,12 +196,12 @@ def submitted(client: Any, work: Callable[..., Any], *arguments: Any, workers: A
 def _read(
     named: list[tuple[str, str]], options: dict[str, Any]
 ) -> tuple[list[Content], str, list[tuple[str, str]]]:
-    """What files hold, this worker's address, and the files that it does not see."""
+    """The contents of files, this worker's address, and the files that it cannot find."""
     from distributed import get_worker
 
     unseen = [pair for pair in named if not os.path.exists(pair[1])]
     contents = [read_content(Path(place), options) for _, place in named]
-    for i, (name, place) in enumerate(named):  # errors name files as they were given
+    for i, (name, place) in enumerate(named):  # so that errors name files as the user gave them
         if (error := contents[i].error) is not None:
             told = type(error)(str(error).replace(place, name))
             contents[i] = contents[i]._replace(error=told)

@@ -1,4 +1,4 @@
-"""A search on a Dask cluster: Gram matrices of folds are computed and stay on the workers; accuracies come back."""
+"""A search on a Dask cluster: Gram matrices of folds are computed and kept on the workers; only accuracies are returned."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class ClusterEncoder(Encoder):
-    """Encodes in this process what was chosen; candidates are tried on the cluster."""
+    """An encoder that tries candidates on the cluster and encodes the chosen branches in this process."""
 
     def __init__(self, client: Any, sequences: Sequence[SkeletonSequence], n_threads: int = 1) -> None:
         super().__init__(sequences, n_threads)
         self.client = client
-        # Tasks on one worker are given the same object: what branches have in common is computed there once.
+        # Tasks on one worker share this object, so steps that branches have in common are computed once there.
         self.there = submitted(client, Encoder, self.sequences)
-        self.tried: dict[Any, Any] = {}  # the task of each kernel: where it ran, its features are known
+        self.tried: dict[Any, Any] = {}  # the task of each kernel; its worker has the features
         self._inner: dict[str, np.ndarray] = {}
 
     def trials(self, codes: np.ndarray, folds: Folds, progress: Progress | None = None) -> Trials:
@@ -42,7 +42,7 @@ class ClusterEncoder(Encoder):
             submitted(self.client, _fitted, self.there, branch, y, workers=self._places(branch))
             for branch in branches.values()
         ]
-        self.tried.clear()  # and with them Gram matrices on the workers
+        self.tried.clear()  # also frees the Gram matrices on the workers
         found: dict[str, np.ndarray] = {}
         named = list(zip(branches.items(), tasks, strict=True))
         for (name, branch), task in progress(named, total=len(named), desc="kernels") if progress else named:
@@ -55,7 +55,7 @@ class ClusterEncoder(Encoder):
         return found
 
     def _places(self, branch: Branch) -> Any:
-        """The workers that tried a branch, and so encoded it."""
+        """The workers that tried a branch and therefore have its features."""
         task = self.tried.get(_without_mirror(branch))
         return None if task is None else asked(self.client, lambda: self.client.who_has([task])).get(task.key)
 
@@ -69,7 +69,7 @@ class ClusterEncoder(Encoder):
 
 
 class ClusterTrials:
-    """A task per branch, whose Gram matrices stay where it ran, and a task per sum of them."""
+    """A task per branch, whose Gram matrices stay on its worker, and a task per sum of them."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class ClusterTrials:
         self.tried = tried
 
     def fold_grams(self, branches: Sequence[Branch]) -> list[tuple[Any, str]]:
-        groups: dict[Any, list[int]] = {}  # mirrored features come from those without mirroring: one task
+        groups: dict[Any, list[int]] = {}  # one task: mirrored features need the unmirrored ones
         for i, branch in enumerate(branches):
             groups.setdefault(_without_mirror(branch), []).append(i)
         tasks = [
@@ -146,7 +146,7 @@ def _grams(found: list[tuple[FoldGrams, str]], place: int) -> FoldGrams:
 
 @one_blas_thread()
 def _fitted(encoder: Encoder, branch: Branch, y: np.ndarray) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
-    """What a branch learns from the recordings, their features, and the inner products of these."""
+    """The fitted steps of a branch, its features of the recordings, and their inner products."""
     features = encoder.fit(branch, y)
     return branch.get_state(), features, encoder.inner({"": branch}, y)[""]
 

@@ -1,6 +1,6 @@
-"""Recordings end to end: poses, signals and features of many at a time in compiled passes, for the branches that these know.
+"""Poses, signals and features of many concatenated recordings in compiled passes, for branches whose steps are supported.
 
-Equal to preprocessing and kernel recording by recording within 1e-4 of a feature vector's length: here poses are placed in float64.
+Equal to preprocessing and kernel one by one within 1e-4 of a feature vector's length: here poses are computed in float64.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COLUMNS = {"position": 0, "velocity": 3, "acceleration": 6, "bone": 9}
 
 
 class Frames:
-    """Recordings end to end, gaps filled, (N, J, 3), and for each preprocessing what kernels look at."""
+    """Concatenated recordings without gaps, (N, J, 3), and the inputs of kernels for each preprocessing."""
 
     def __init__(self, sequences: Sequence[SkeletonSequence], n_threads: int = 1) -> None:
         assert sequences[0].layout is not None
@@ -41,14 +41,14 @@ class Frames:
         )
 
     def fit(self, preprocess: Preprocess) -> Preprocess:
-        """A fitted copy of the preprocessing: its reference is the median of these recordings' bones."""
+        """A fitted copy of the preprocessing; its reference is the median of these recordings' bones."""
         step = clone(preprocess)
         reference = np.median(self.sizes, axis=0) if step.reference is None else step.reference
         step.set_params(reference=reference).fit([SkeletonSequence(self.raw[:1], layout=self.layout)])
         return step.set_params(reference=preprocess.reference)
 
     def prepare(self, step: Preprocess) -> SkeletonSequence:
-        """Poses of a fitted step as one long recording that knows its signals."""
+        """Poses of a fitted step as one long recording with its signals."""
         layout, size = step.layout_, self.sizes.sum(axis=1)
         factors = np.divide(step.reference_.sum(), size, out=np.ones_like(size), where=size > 0)
         root = origin(layout)
@@ -68,11 +68,11 @@ class Frames:
         return long
 
     def encode(self, kernel: SCK, long: SkeletonSequence) -> np.ndarray | None:
-        """Features of a fitted kernel without mirroring and weights, (B, n_features); None where a power did not converge."""
+        """Features of a fitted kernel without mirroring and weights, (B, n_features); None if a power does not converge."""
         if kernel.n_axes_ < 3:
             return None
         names = [part.name for part in kernel._map.parts]
-        # A direction from joint to joint is that of a difference of positions; so is a direction from the origin.
+        # Directions are computed from differences of positions.
         unit = sum(1 << i for i, name in enumerate(names) if name == "direction")
         columns = [
             _COLUMNS[name if name in DIFFERENCES else "position"] + c for name in names for c in range(3)
@@ -86,14 +86,14 @@ class Frames:
         return None if failed.any() else features
 
     def _each(self, work: Any) -> None:
-        """``work(first, last)`` for all recordings, shared between threads."""
+        """``work(first, last)`` for all recordings, on several threads."""
         n = min(self.n_threads, len(self.lengths))
         ends = np.searchsorted(self.starts, np.linspace(0, self.starts[-1], n + 1)).tolist()
         in_threads(lambda part: work(*part), itertools.pairwise(ends), n)
 
 
 def knows(preprocess: Any, kernel: Any, layout: Any) -> bool:
-    """Whether the steps of a branch, fitted or not, are among those of this module, for recordings of a layout."""
+    """Whether this module supports the steps of a branch, fitted or not, for recordings of a layout."""
     if type(preprocess) is not Preprocess or type(kernel) is not SCK or not _whole(layout):
         return False
     if (preprocess.gaps, preprocess.bones, preprocess.center, preprocess.dtype) != (
@@ -116,7 +116,7 @@ def _whole(layout: Any) -> bool:
 
 
 def frames_of(sequences: Sequence[SkeletonSequence], n_threads: int = 1) -> Frames | None:
-    """Recordings, checked already, end to end, where all are of one layout with bones and one precision; else None."""
+    """Checked recordings concatenated, if all have the same layout with bones and the same precision; otherwise None."""
     layout, dtype = sequences[0].layout, sequences[0].joints.dtype
     alike = all(s.layout is layout and s.joints.dtype == dtype for s in sequences)
     return Frames(sequences, n_threads) if alike and _whole(layout) else None
@@ -125,7 +125,7 @@ def frames_of(sequences: Sequence[SkeletonSequence], n_threads: int = 1) -> Fram
 def encode_together(
     branches: Sequence[Any], sequences: Sequence[SkeletonSequence]
 ) -> list[np.ndarray] | None:
-    """Features of fitted branches that `knows` told to be known, before mirroring, weights and scale; None where it cannot be."""
+    """Features of fitted branches that `knows` supports, before mirroring, weights and scale; None if that is impossible."""
     frames = frames_of(sequences, count_threads(branches[0].kernel_.n_jobs))
     if frames is None:
         return None

@@ -1,12 +1,12 @@
-"""Which joints, pairs and moments spoke for a class and against it.
+"""Contributions of joints, pairs and moments to the decision for a class.
 
 A recogniser is linear in its features, and its features come in blocks, one per joint or pair of joints. With
 features ``f``, training mean ``μ`` and the classifier's weights ``w`` and intercept ``b``,
 
     decision value = b + Σ_blocks w_block · (f_block - μ_block) / ‖f - μ‖
 
-so that the parts of joints and pairs are exact: with the intercept they sum to the decision value. Moments are
-another matter, since every frame enters every feature: their part is measured, by occlusion.
+so the contributions of joints and pairs are exact: with the intercept they sum to the decision value. Every frame affects every feature, so
+contributions of moments are measured by occlusion.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ def explain(
     moments: bool = True,
     window: int | None = None,
 ) -> Explanation:
-    """Say how much each joint, pair of joints and moment of a recording spoke for a class and against it.
+    """The contribution of each joint, pair of joints and moment of a recording to the decision for a class.
 
     Parameters
     ----------
     model : Recognizer
-        Fitted, with a linear machine.
+        Fitted, with a linear classifier.
     sequence : SkeletonSequence or array of shape (T, J, 3)
     label : str or Segment, optional
-        The class to explain; by default the one that the model says. With a segment of a long recording, such as
-        `Recognizer.spot` finds, these frames and their label, as they were judged.
+        The class to explain; by default the predicted one. For a segment of a long recording, such as a result of `Recognizer.spot`, its
+        frames and its label are explained.
     versus : str, optional
-        Explain why ``label`` and not this class: parts are those of the difference of the two decision values.
+        Explain why ``label`` and not this class: contributions to the difference of the two decision values.
     moments : bool, default=True
-        Whether to measure moments, which takes as long as some fifteen predictions.
+        Whether to measure moments, which takes as long as about fifteen predictions.
     window : int, optional
         Frames of a moment; by default a sixth of the recording. Moments overlap by half.
 
@@ -105,10 +105,10 @@ def explain(
 def class_importance(
     model: Recognizer, X: Iterable[Any], y: Any = None, *, absolute: bool = False
 ) -> ClassImportance:
-    """How much each joint speaks for each class, the mean over the recordings of that class.
+    """The mean contribution of each joint to each class, over the recordings of that class.
 
-    ``y`` are the labels, by default the recordings' own; recordings of the test subjects tell more than those the
-    model was trained on. ``absolute`` averages sizes in place of signed parts.
+    ``y`` are the labels, by default the recordings' own; recordings of test subjects are more informative than training recordings.
+    ``absolute`` averages absolute contributions.
 
     >>> from kerneton import make_actions, make_recognizer
     >>> data = make_actions(["wave", "bow"], n_subjects=3, n_takes=1)
@@ -138,7 +138,7 @@ def class_importance(
 
 @dataclass(frozen=True)
 class Block:
-    """Features that belong together: of a joint or of a pair, and of its mirror image where the two are one."""
+    """The features of a joint or pair, together with its mirror image if they share them."""
 
     cue: str
     tokens: tuple[Token, ...]
@@ -150,7 +150,7 @@ class Block:
 
 
 def blocks(model: Recognizer) -> list[Block]:
-    """Every block of the feature vector, in order, and the joints that it stands for."""
+    """The blocks of the feature vector, in order, with their joints."""
     check_fitted(model)
     if not hasattr(model.machine_, "coef_"):
         raise ParameterError(f"only a linear machine can be explained, not {type(model.machine_).__name__}")
@@ -168,7 +168,7 @@ def blocks(model: Recognizer) -> list[Block]:
 
 
 def _direction(svm: Any, label: str, versus: str | None) -> tuple[np.ndarray, float]:
-    """Weights (n_features,) and intercept of a class's decision value, or of the difference of two."""
+    """Weights (n_features,) and intercept of the decision value of a class, or of the difference of two."""
     known = [str(c) for c in svm.classes_]
     for name in (label,) if versus is None else (label, versus):
         if name not in known:
@@ -176,7 +176,7 @@ def _direction(svm: Any, label: str, versus: str | None) -> tuple[np.ndarray, fl
     if versus == label:
         raise ParameterError(f"{label!r} cannot be compared with itself: versus must be another label")
     row = known.index(label)
-    # Columns are classes in decision values: the weights of each class are what gives its column.
+    # Weights are converted like decision values: each column is a class.
     coef = per_class(np.asarray(svm.coef_, dtype=np.float64).T).T
     intercept = per_class(np.asarray(svm.intercept_, dtype=np.float64)[None])[0]
     if versus is None:
@@ -191,7 +191,7 @@ def _block_sums(products: np.ndarray, stands_for: list[Block]) -> np.ndarray:
 
 
 def _shares(stands_for: list[Block], n_joints: int) -> np.ndarray:
-    """Which part of each block belongs to which joint, (n_blocks, n_joints); rows sum to one."""
+    """The share of each block that belongs to each joint, (n_blocks, n_joints); rows sum to one."""
     shares = np.zeros((len(stands_for), n_joints))
     for row, block in zip(shares, stands_for, strict=True):
         for token in block.tokens:
@@ -212,7 +212,7 @@ def _moments(
     if window is None:
         window = max(1, round(sequence.n_frames / 6))
     check_positive("window", window, integer=True)
-    if window >= sequence.n_frames:  # nothing would be left
+    if window >= sequence.n_frames:  # no frame would be left
         return ()
     step = max(1, window // 2)
     starts = [*range(0, sequence.n_frames - window, step), sequence.n_frames - window]
@@ -225,10 +225,10 @@ def _moments(
 
 
 def occlude(sequence: SkeletonSequence, start: int, stop: int) -> SkeletonSequence:
-    """The recording as if the body had been out of sight from frame ``start`` up to ``stop``.
+    """The recording as if the body had been hidden from frame ``start`` up to ``stop``.
 
-    The gap is filled as `Preprocess` fills gaps: straight between the poses before and after, and with the nearest
-    pose at the ends. Joints and frames that were missing before are left as they are.
+    The gap is filled as in `Preprocess`: linearly between the poses before and after, at the ends with the nearest pose. Joints and frames
+    that were already missing stay missing.
 
     >>> track = np.array([0.0, 5.0, 5.0, 3.0]).reshape(4, 1, 1).repeat(3, axis=2)
     >>> occlude(SkeletonSequence(track), 1, 3).joints[:, 0, 0].tolist()
@@ -237,9 +237,7 @@ def occlude(sequence: SkeletonSequence, start: int, stop: int) -> SkeletonSequen
     missing = missing_joints(sequence)
     gone = missing.copy()
     gone[start:stop] = True
-    hidden = (
-        gone & ~missing & ~gone.all(axis=0)
-    )  # a joint seen in the window alone has nothing to be filled from
+    hidden = gone & ~missing & ~gone.all(axis=0)  # a joint seen only in the window cannot be filled
     joints = np.where(hidden[..., None], fill_gaps(sequence.joints, gone), sequence.joints)
     return sequence.replace(joints=joints)
 

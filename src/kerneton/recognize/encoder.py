@@ -1,4 +1,4 @@
-"""The training recordings of a fit: every branch is encoded once, its inner products are computed once, and candidates are tried on them."""
+"""Encoding of the training recordings of a fit: features and inner products of every branch are computed once."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from kerneton.recognize.branch import Branch, block_sizes, branch_key, step_key
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
 
-_KEPT = 2**30  # bytes of inner products that a fit keeps; others are computed again when needed
+_KEPT = 2**30  # bytes of inner products that are kept; others are computed again
 
 FoldGrams = list[tuple[np.ndarray, np.ndarray]]  # (train, train) and (held out, train), one pair per fold
-Scores = dict[tuple[float, float], tuple[float, float, tuple[int, ...]]]  # as `score_sum` gives them
-FAILURES = (DataError, ParameterError, np.linalg.LinAlgError)  # of a branch that recordings do not allow
+Scores = dict[tuple[float, float], tuple[float, float, tuple[int, ...]]]  # results of `score_sum`
+FAILURES = (DataError, ParameterError, np.linalg.LinAlgError)  # of an impossible branch
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class Encoded:
 
 
 class Encoder:
-    """Encodes the training recordings for branches; what branches have in common is computed once.
+    """Encodes the training recordings; steps that branches have in common are computed once.
 
-    Branches that share their preprocessing share poses; those that differ in ``kernel__weighting`` or ``scale`` share
-    features; mirrored features come from those without mirroring where the kernel can tell them.
+    Branches with equal preprocessing share poses; those that differ only in ``kernel__weighting`` or ``scale`` share features; mirrored
+    features are computed from unmirrored ones if the kernel supports it.
 
     >>> from kerneton import SCK, Preprocess, make_actions
     >>> encoder = Encoder(make_actions(["wave"], n_subjects=1, n_takes=2))
@@ -53,21 +53,21 @@ class Encoder:
 
     def __init__(self, sequences: Sequence[SkeletonSequence], n_threads: int = 1) -> None:
         self.sequences, self.n_threads = list(sequences), n_threads
-        self.n_encoded = 0  # times that recordings went through a kernel
-        self.fitted: dict[str, np.ndarray] | None = None  # what `fit_all` gives, where it is wanted again
+        self.n_encoded = 0  # number of times that recordings were encoded
+        self.fitted: dict[str, np.ndarray] | None = None  # results of `fit_all`
         self._steps: dict[Any, Any] = {}  # fitted preprocessing
         self._poses: dict[Any, Any] = {}
         self._encoded: dict[Any, Encoded] = {}
         self._grams: dict[Any, BlockGrams] = {}
-        self._frames: Any = None  # recordings end to end; False where they cannot be
+        self._frames: Any = None  # concatenated recordings; False if they cannot be concatenated
         self._long: dict[Any, SkeletonSequence] = {}
 
     def __reduce__(self) -> Any:
-        """A copy for another process takes the recordings along, and nothing that was computed from them."""
+        """A copy for another process contains the recordings, but nothing computed from them."""
         return Encoder, (self.sequences, self.n_threads)
 
     def encoded(self, branch: Branch) -> Encoded:
-        """Features of the training recordings as the branch's kernel gives them without weighting."""
+        """Features of the training recordings from the branch's kernel, without weighting."""
         kernel = plain_kernel(branch.kernel)
         key = step_key(branch.preprocess), step_key(kernel)
         if key not in self._encoded:
@@ -75,7 +75,7 @@ class Encoder:
         return self._encoded[key]
 
     def grams(self, branch: Branch) -> BlockGrams:
-        """Inner products of a branch's features, block by block, as folds want them."""
+        """Inner products of a branch's features, block by block, for folds."""
         key = branch_key(branch)
         if key in self._grams:
             return self._grams[key]
@@ -88,7 +88,7 @@ class Encoder:
         return found
 
     def trials(self, codes: np.ndarray, folds: Folds, progress: Progress | None = None) -> Trials:
-        """Where a search tries its candidates on these recordings."""
+        """The `Trials` with which a search tries candidates on these recordings."""
         return LocalTrials(self.grams, codes, folds, progress, self.n_threads)
 
     def fit(self, branch: Branch, y: np.ndarray) -> np.ndarray:
@@ -105,7 +105,7 @@ class Encoder:
     def fit_all(
         self, branches: Mapping[str, Branch], y: np.ndarray, progress: Progress | None = None
     ) -> dict[str, np.ndarray]:
-        """`fit` of every branch, encoded one after the other and then weighted and scaled side by side."""
+        """`fit` of every branch; they are encoded one after the other, then weighted and scaled in parallel."""
         every = list(branches.values())
         for branch in progress(every, total=len(every), desc="kernels") if progress else every:
             self.encoded(branch)
@@ -119,14 +119,14 @@ class Encoder:
     def inner(
         self, branches: Mapping[str, Branch], y: np.ndarray, progress: Progress | None = None
     ) -> dict[str, np.ndarray]:
-        """Inner products (n, n) of the features that `fit_all` gives, by branch."""
+        """Inner products (n, n) of the features from `fit_all`, by branch."""
         every = np.arange(len(y))
         items = branches.items()
         shown = progress(items, total=len(items), desc="inner products") if progress else items
         return {name: self.grams(branch).fold(y, every, every)[0] for name, branch in shown}
 
     def extended(self, sequences: list[SkeletonSequence], progress: Progress | None = None) -> Encoder:
-        """The same with more training recordings, which are encoded by the steps that are fitted already."""
+        """The same encoder with more training recordings, which are encoded with the steps that are already fitted."""
         out, poses = Encoder([*self.sequences, *sequences], self.n_threads), dict[int, Any]()
         items = self._encoded.items()
         for key, old in progress(items, total=len(items), desc="kernels") if progress else items:
@@ -153,7 +153,7 @@ class Encoder:
         return Encoded(preprocess, kernel, np.asarray(kernel.fit_transform(poses)))
 
     def _encode_compiled(self, preprocess: Any, kernel: Any) -> Encoded | None:
-        """In compiled passes over all recordings, where these know the branch's steps."""
+        """Encode in compiled passes over all recordings, if they support the branch's steps."""
         fast = load("kerneton.recognize.compiled")
         if fast is None or not fast.knows(preprocess, kernel, self.sequences[0].layout):
             return None
@@ -181,7 +181,7 @@ class Encoder:
 
 
 def fold_options(branch: Branch) -> dict[str, Any]:
-    """How folds treat the inner products of a branch's features."""
+    """Options for the inner products of a branch's features in folds."""
     if branch.scale is None:
         return {"center": False, "norm": False, "factor": branch.weight**2}
     return {"center": branch.scale.center, "norm": branch.scale.norm, "factor": branch.weight**2}
@@ -193,25 +193,25 @@ def is_weighted(kernel: Any) -> bool:
 
 
 def plain_kernel(kernel: Any) -> Any:
-    """A fresh copy of a kernel that does not weight its blocks by labels."""
+    """A fresh copy of a kernel without weighting by labels."""
     return clone(kernel).set_params(weighting=None) if is_weighted(kernel) else clone(kernel)
 
 
 class Trials(Protocol):
-    """Where candidates are tried. ``Any`` stands for Gram matrices of folds, which on a cluster stay on its workers."""
+    """How a search tries candidates. ``Any`` stands for Gram matrices of folds, which may be on the workers of a cluster."""
 
     def fold_grams(self, branches: Sequence[Branch]) -> list[tuple[Any, str]]:
-        """Gram matrices of each branch, or None and the reason."""
+        """Gram matrices of each branch, or None and the reason why there are none."""
 
     def scores(
         self, sums: Sequence[list[tuple[Any, float]]], Cs: Sequence[float], penalties: Sequence[float]
     ) -> list[Scores]:
-        """`score_sum` of each."""
+        """The results of `score_sum` for each sum of branches."""
 
 
 @dataclass(frozen=True)
 class LocalTrials:
-    """In this process; ``grams`` gives the inner products of a branch's features on the training recordings."""
+    """Trials in this process; ``grams`` returns the inner products of a branch's features."""
 
     grams: Callable[[Branch], BlockGrams]
     codes: np.ndarray
@@ -236,7 +236,7 @@ class LocalTrials:
 
 
 def fold_grams(grams: BlockGrams, codes: np.ndarray, folds: Folds) -> FoldGrams:
-    """Gram matrices of every fold in single precision, which is enough to rank candidates and half the memory."""
+    """Gram matrices of every fold in single precision, which is enough to rank candidates and needs half the memory."""
     weights = grams.weights(codes, [train for train, _ in folds])
     return [(a.astype(np.float32), b.astype(np.float32)) for a, b in grams.folds(folds, weights)]
 
@@ -248,7 +248,7 @@ def score_sum(
     Cs: Sequence[float],
     penalties: Sequence[float] = (0.0,),
 ) -> Scores:
-    """Accuracy on held-out recordings, its standard error over folds and how many of each are right, by (penalty, C)."""
+    """Accuracy on held-out recordings, its standard error over folds, and the number of correct ones per fold, by (penalty, C)."""
     total, right = sum(weight for _, weight in parts), np.zeros((len(penalties), len(Cs), len(folds)))
     for f, (train, valid) in enumerate(folds):
         inside: Any = sum(part[f][0].astype(np.float64) * (weight / total) for part, weight in parts)

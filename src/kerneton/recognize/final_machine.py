@@ -1,4 +1,4 @@
-"""The machine of all recordings, after a sample of them has chosen everything else."""
+"""The final classifier of many recordings, after all choices were made on a sample."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from kerneton.machine.threads import count_threads, in_threads
 from kerneton.recognize.branch import encode_together
 from kerneton.recognize.training import average_machines, machine_options
 
-SETTLED = (
-    0.1  # change of the training recordings' scores in a Newton step after which none follows; a margin is 1
-)
+SETTLED = 0.1  # change of the training scores in the last Newton step; a margin is 1
 STEPS = 3  # Newton steps at most
 TOL = 1e-5  # of the gradient, relative to that at zero
 
@@ -26,7 +24,7 @@ Widths = dict[str, int]
 
 
 def machine_from_features(model: Any, X: np.ndarray, codes: np.ndarray, widths: Widths) -> Any:
-    """From features (n, d) of all recordings, solved on their Gram matrices; ``widths`` as `widths_of` gives them."""
+    """From features (n, d) of all recordings, solved on their Gram matrices; ``widths`` from `widths_of`."""
     ends = np.cumsum(list(widths.values()))
     features = dict(zip(model.branches_, np.split(X, ends[:-1], axis=1), strict=True))
     threads = count_threads(model.n_jobs)
@@ -40,7 +38,7 @@ def machine_from_features(model: Any, X: np.ndarray, codes: np.ndarray, widths: 
 def machine_from_blocks(
     model: Any, blocks: Blocks, codes: np.ndarray, rows: np.ndarray, features: np.ndarray, widths: Widths
 ) -> Any:
-    """From blocks of features, by passes over them; ``rows`` are the positions of the sample, ``features`` its own."""
+    """From blocks of features, by passes over them; ``rows`` are the positions of the sample, ``features`` those of the sample."""
     machine, classes = model.machine_, model.classes_
     options = machine_options(machine, classes)
     weights = class_weights(codes, len(classes), options["class_weight"])
@@ -75,13 +73,13 @@ def machine_from_blocks(
 
 
 def widths_of(model: Any, sequences: Sequence[SkeletonSequence]) -> Widths:
-    """Features of each branch, seen on a recording: kernels of others need not say it."""
+    """The number of features of each branch, from one recording, since your own kernels need not state it."""
     features = encode_together(model.branches_.values(), list(sequences[:1]))
     return {name: X.shape[1] for name, X in zip(model.branches_, features, strict=True)}
 
 
 class Weighted:
-    """Blocks whose features are multiplied by factors (d,), without touching them.
+    """Blocks whose features are multiplied by factors (d,), without changing the stored features.
 
     >>> from kerneton.machine.blocks import in_memory, inner_and_sum
     >>> blocks = Weighted(in_memory([np.ones((1, 2))]), np.array([1.0, 2.0]))

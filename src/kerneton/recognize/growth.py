@@ -1,10 +1,9 @@
-"""Fits of many recordings: choices on a sample of them, the machine on all.
+"""Fits of many recordings: choices are made on a sample, the final classifier uses all.
 
-Up to 1,000 recordings all of them take part in everything. Beyond, a sample of `SAMPLE` recordings, spread over classes and
-subjects with a fixed seed, decides what is decided once: view, mirroring, sums, C, penalty, weights of joints, the mean on which
-features are centred, and the calibration. The final machine sees every recording: up to 3,000 it is solved on their Gram
-matrices; beyond, features are computed in blocks of `BLOCK` recordings, kept in memory, on disk or on a cluster, and
-`kerneton.machine.primal` passes over them.
+Up to 1,000 recordings, everything uses all of them. With more, a sample of `SAMPLE` recordings, spread over classes and subjects with a
+fixed seed, determines view, mirroring, sums, C, penalty, weights of joints, the mean for centring, and the calibration. The final
+classifier uses every recording: up to 3,000 it is solved on their Gram matrix; with more, features are computed in blocks of `BLOCK`
+recordings, kept in memory, on disk or on a cluster, and `kerneton.machine.primal` passes over them.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ BLOCK = 256  # recordings per block
 
 
 def add(model: Any, X: Any, y: Any, groups: Any = None) -> Any:
-    """Fit a recogniser again, on the recordings of ``fit(..., keep=True)`` and on these, of which only these are encoded.
+    """Fit a recogniser again on the recordings of ``fit(..., keep=True)`` and on new ones; only the new ones are encoded.
 
-    Everything is chosen and learnt again, but for the reference skeleton, which stays that of the first fit.
+    Everything is chosen and learned again, except the reference skeleton, which stays that of the first fit.
 
     >>> from kerneton import make_actions, make_recognizer
     >>> data = make_actions(["wave", "bow"], n_subjects=4, n_takes=1)
@@ -60,7 +59,7 @@ def add(model: Any, X: Any, y: Any, groups: Any = None) -> Any:
         raise DataError("either all recordings of the fit and the added ones need subjects, or none")
     both = None if people is None else [*people, *groups]
     every = [*encoder.sequences, *sequences]
-    # Beyond Gram matrices all are encoded by what a new sample chooses: features that were kept are of no use.
+    # For so many, all are encoded again with the choices of a new sample.
     larger = (
         None if training.is_large(model, len(every), True) else encoder.extended(sequences, model.progress)
     )
@@ -82,11 +81,11 @@ def fit_large(
     """Fit a recogniser on many recordings and return it.
 
     ``client`` is a Dask client whose workers encode and keep the features, by default the active one if there is one; ``scratch`` is a
-    folder for features on this machine, with which a later fit on the same recordings goes on.
+    folder on this machine in which features are kept, so that a later fit on the same recordings can resume.
     """
     check_large(sequences, y, groups)
     if any(hasattr(branch.preprocess, "gaps") for _, branch in model.branches):
-        check_gaps(sequences)  # not after an hour of encoding
+        check_gaps(sequences)  # before an hour of encoding
     client = client or active_client()
     if client is not None and not hasattr(client, "submit"):
         raise ParameterError(f"client must be a dask.distributed.Client, got {client!r}")
@@ -116,7 +115,7 @@ def fit_large(
 def _kept_folder(
     model: Any, sequences: Sequence[SkeletonSequence], y: Any, groups: Any, scratch: Any, until: ExitStack
 ) -> Path:
-    """The folder of a fit in the one that the user names, for this fit alone until its end."""
+    """The folder of a fit inside the user's folder, locked until the fit ends."""
     key = storage.fit_key(model, sequences, y, groups, BLOCK, model.progress or silent)
     folder = Path(scratch) / key
     folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +132,7 @@ def _choose(
     folder: Path | None,
     client: Any,
 ) -> np.ndarray:
-    """Fit on the sample, or take over what an interrupted fit kept; features (m, d) of the sample."""
+    """Fit on the sample, or load what an interrupted fit stored; returns the features (m, d) of the sample."""
     if folder is not None and (kept := storage.kept_choice(model, sample, y, folder)) is not None:
         return kept
     encoder = Encoder(sample, count_threads(model.n_jobs))
@@ -146,7 +145,7 @@ def _choose(
     encoder.fitted = {}
     model._fit(sample, y[rows], None if groups is None else np.asarray(groups)[rows], encoder=encoder)
     fitted = encoder.fitted
-    del encoder  # what candidates were tried with is not needed beside a copy of the features
+    del encoder  # frees the memory of the search
     features = side_by_side([*fitted.values()])
     if folder is not None:
         storage.keep_choice(model, features, folder)
@@ -161,7 +160,7 @@ def _blocks(
     n_features: int,
     until: ExitStack,
 ) -> Any:
-    """Features of all recordings on a cluster, on the device of the model, or on this machine."""
+    """Blocks of features of all recordings on a cluster, on the device of the model, or on this machine."""
     if client is not None:
         from kerneton.recognize.cluster import encoded_on
 
@@ -184,7 +183,7 @@ def active_client() -> Any:
 def _all_features(
     model: Any, sequences: Sequence[SkeletonSequence], rows: np.ndarray, features: np.ndarray
 ) -> np.ndarray:
-    """Features (n, d) of all recordings, where those of some rows are known."""
+    """Features (n, d) of all recordings; those of some rows are already known."""
     X = np.empty((len(sequences), features.shape[1]), features.dtype)
     X[rows] = features
     others = np.setdiff1d(np.arange(len(sequences)), rows)
@@ -195,7 +194,7 @@ def _all_features(
 
 
 def _on_device(model: Any, sequences: Sequence[SkeletonSequence]) -> Any:
-    """Blocks where the model computes; None where the host must encode."""
+    """Blocks on the device of the model; None if the host must encode."""
     from kerneton.recognize.on_device import blocks_on
 
     branches = [branch.run_on(**model._where()) for branch in model.branches_.values()]

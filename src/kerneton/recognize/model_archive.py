@@ -1,7 +1,6 @@
-"""Archives of models, which nobody vouches for, read: JSON and arrays in an uncompressed zip file, with checksums.
+"""Reading archives of models from untrusted sources: JSON and arrays in an uncompressed zip file, with checksums.
 
-Everything in an archive is checked: sizes before memory is allocated, names, types, checksums, and that every number
-is finite.
+Everything is checked: sizes before memory is allocated, names, types, checksums, and that all numbers are finite.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def read_archive(
     return header, [_array(path, name, data) for name, data in members.items()]
 
 
-# What Python's zipfile is known to raise on files made to confuse it.
+# Errors that Python's zipfile is known to raise on malicious files.
 _BROKEN_ZIP = (
     *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, OSError, struct.error),
     *(NotImplementedError, RuntimeError, ValueError, IndexError, KeyError, OverflowError, UnicodeError),
@@ -68,12 +67,12 @@ _BROKEN_ZIP = (
 
 
 def refuse(path: Path, why: str) -> NoReturn:
-    """Raise the one error that a bad file gives."""
+    """Raise the error of a bad file."""
     raise ModelFileError(f"{path}: {why}")
 
 
 def _members(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
-    """The members of the archive by name, checksums last; read only if all of them are harmless."""
+    """The members of the archive by name, checksums last; they are read only if all are harmless."""
     infos = archive.infolist()
     names = [info.filename for info in infos]
     expected = [DESCRIPTION, *(array_name(i) for i in range(len(infos) - 2)), SUMS]
@@ -148,7 +147,7 @@ def _array(path: Path, name: str, data: bytes) -> np.ndarray:
 
 
 def model_info(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a model file says about itself, without the model: labels, layout, training recordings, versions.
+    """The description in a model file, without loading the model: labels, layout, training recordings, versions.
 
     >>> import tempfile
     >>> from kerneton import make_actions, make_recognizer, save
@@ -180,7 +179,7 @@ def model_info(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def check_facts(path: Path, header: dict[str, Any]) -> None:
-    """What a file tells of its making is shown to people: it must be what `save` writes, and text that can be printed."""
+    """Facts about the training are shown to people, so they must have the form that `save` writes, with printable text."""
 
     def table(value: Any, kind: Any) -> bool:
         return isinstance(value, dict) and all(type(v) in kind for v in value.values())

@@ -1,11 +1,11 @@
-"""Recognisers written to files: JSON and arrays, that cannot run code. `kerneton.recognize.model_reader` reads them.
+"""Writing recognisers to files of JSON and arrays, which cannot run code. `kerneton.recognize.model_reader` reads them.
 
-A file holds what a recogniser needs to predict, to be explained and to be fitted again to the bit: every parameter, what
-was learnt, skeleton layout, labels, and a summary of the training recordings. What follows from these is computed anew.
-Where it runs (``batch_size``, ``n_jobs``, ``device``) is not part of a model.
+A file contains all that is needed to predict, to explain and to fit again with the same result to the bit: parameters, learned values,
+skeleton layout, labels, and a summary of the training recordings. Everything else is computed from these. Runtime parameters
+(``batch_size``, ``n_jobs``, ``device``) are not stored.
 
-An object is ``{"class": name, "parameters": {...}, "state": {...}}``, the state what its ``get_state`` gives. Arrays are
-``{"array": number, "dtype": name}``. There is no way to name anything else: a class that is not listed does not exist for a file.
+An object is ``{"class": name, "parameters": {...}, "state": {...}}``, the state is the result of its ``get_state``. Arrays are
+``{"array": number, "dtype": name}``. A file can name nothing else: only listed classes can be created.
 The file is an uncompressed zip archive::
 
     model.json         what the model is made of
@@ -44,7 +44,7 @@ from kerneton.recognize.training import check_fitted
 
 FORMAT, VERSION = "kerneton model", 2
 DESCRIPTION, SUMS = "model.json", "SHA256SUMS"
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # archives know no earlier time; a real one would make every file differ
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in an archive; a real one would make every file differ
 DTYPES = (np.dtype("<f2"), np.dtype("<f4"), np.dtype("<f8"))
 
 _NOT_KEPT = (*RUNTIME_PARAMETERS, "progress")
@@ -104,7 +104,7 @@ def save(
 
 
 def training_summary(data: Iterable[SkeletonSequence]) -> dict[str, Any]:
-    """Numbers of recordings by label and by subject, lengths, and today's date.
+    """Number of recordings per label and per subject, lengths, and today's date.
 
     >>> from kerneton import make_actions
     >>> training_summary(make_actions(["wave"], n_subjects=2, n_takes=3))["labels"]
@@ -143,7 +143,7 @@ class Writer:
         self.layouts: list[dict[str, Any]] = []
 
     def object(self, step: Any, *, learnt: bool) -> dict[str, Any]:
-        """An estimator with its parameters and, where asked for, what it learnt."""
+        """An estimator with its parameters and, if wanted, its learned values."""
         if learnt and not hasattr(step, "get_state"):
             raise ParameterError(
                 f"{type(step).__name__} cannot be saved in a model file: it has no get_state and set_state"
@@ -156,7 +156,7 @@ class Writer:
         return {"class": type(step).__name__, "parameters": parameters, "state": state}
 
     def value(self, value: Any, *, learnt: bool = False) -> Any:
-        """A parameter or learnt value as JSON has it."""
+        """A parameter or learned value in the form of JSON."""
         if isinstance(value, np.generic):
             value = value.item()
         if value is None or isinstance(value, (bool, int, str)):
@@ -226,7 +226,7 @@ def write_archive(path: str | os.PathLike[str], header: Mapping[str, Any], array
 
 
 def _npy(array: np.ndarray) -> bytes:
-    """An array in NumPy's format 1.0. Written here, since NumPy's padding of the header depends on its version."""
+    """An array in NumPy's format 1.0; written here because the padding of the header depends on NumPy's version."""
     array = _narrowed(np.ascontiguousarray(array))
     described = f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': {array.shape}, }}"
     padded = described + " " * (-(len(described) + 11) % 64) + "\n"
@@ -234,7 +234,7 @@ def _npy(array: np.ndarray) -> bytes:
 
 
 def _narrowed(array: np.ndarray) -> np.ndarray:
-    """The same numbers in the narrowest type that holds them all, little-endian."""
+    """The same numbers in the narrowest type that represents them exactly, little-endian."""
     with np.errstate(all="ignore"):
         for dtype in DTYPES[:-1]:
             if np.array_equal(array.astype(dtype), array):
@@ -243,5 +243,5 @@ def _narrowed(array: np.ndarray) -> np.ndarray:
 
 
 def array_name(number: int) -> str:
-    """The member of an archive that is the array of this number."""
+    """The name of an array's member in the archive."""
     return f"arrays/{number:04d}.npy"

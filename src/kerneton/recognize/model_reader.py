@@ -1,7 +1,7 @@
-"""Plain data that nobody vouches for turned into a recogniser, or refused.
+"""Turn plain data from untrusted files into a recogniser, or refuse it.
 
-Every size is checked before anything of that size is made, every field for its type; what an object learnt is checked by
-its own ``set_state``, and one made-up recording is sent through the whole model.
+Sizes are checked before memory is allocated, fields for their types; learned values are checked by ``set_state`` of their object, and the
+whole model is tried on one generated recording.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KNOWN: tuple[Any, ...] = (
     *(Recognizer, Branch, Search, Calibration, Spotter),
     *(Preprocess, SCK, DCK, CenterNormalize, LinearSVM),
 )
-_DEEPEST = 12  # values within values
+_DEEPEST = 12  # depth of nested values
 _LARGEST_WHOLE = 10**6
 _MOST_VALUES = 10**5
 _MOST_JOINTS = 1000
@@ -41,7 +41,7 @@ _LABEL_ROOM = 1 << 24  # bytes of all labels
 
 
 class Reader:
-    """Turns plain data that nobody vouches for into objects, or says what is wrong with it."""
+    """Turns plain data from untrusted files into objects, or says what is wrong with it."""
 
     def __init__(self, layouts: Any, arrays: list[np.ndarray], classes: Sequence[type] = ()) -> None:
         self.arrays = arrays
@@ -50,13 +50,13 @@ class Reader:
         from kerneton.kernels.exact_features import ExactDCK, ExactSCK
 
         self.classes = {kind.__name__: kind for kind in (*KNOWN, ExactSCK, ExactDCK, *classes)}
-        # Features cannot be more than the numbers of the largest array: what would be larger is not worth beginning.
+        # There cannot be more features than numbers in the largest array.
         self.most_features = max((array.size for array in arrays), default=0)
         _expect(isinstance(layouts, list) and len(layouts) <= 100, "layouts must be a list of a few")
         self.layouts = [_read_layout(layout) for layout in layouts]
 
     def object(self, node: Any, where: str, depth: int = 0) -> Any:
-        """An estimator, with what it learnt where the file has that; ``where`` tells errors apart."""
+        """An estimator, with its learned values if the file has them; ``where`` is for error messages."""
         _expect(depth < _DEEPEST, f"{where} is nested too deeply")
         name = _field(node, "class", str, where)
         _expect(
@@ -87,7 +87,7 @@ class Reader:
         return step
 
     def value(self, value: Any, where: str, depth: int = 0) -> Any:
-        """A value as Python has it; lists become tuples."""
+        """A Python value; lists become tuples."""
         _expect(depth < _DEEPEST, f"{where} has a parameter nested too deeply")
         if value is None or isinstance(value, (bool, str)):
             return value
@@ -118,7 +118,7 @@ class Reader:
         return {key: self.value(item, f"{where}.{key}"[:200], depth + 1) for key, item in items}
 
     def check_all_used(self) -> None:
-        """An array that nothing asks for is not ours."""
+        """Refuse files with unused arrays, which `save` does not write."""
         _expect(len(self.used) == len(self.arrays), "it contains arrays that are not used")
 
     def _table(self, table: dict[str, Any], where: str, depth: int) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class Reader:
         number, dtype = _field(value, "array", int, where), _field(value, "dtype", str, where)
         _expect(0 <= number < len(self.arrays), f"{where} names array {number}, which does not exist")
         _expect(dtype in ("float32", "float64"), f"{where} has numbers of type {dtype[:20]!r}")
-        # Shared arrays would be copied once per use: a small file could ask for any amount of memory.
+        # Shared arrays would be copied for each use, so a small file could need any amount of memory.
         _expect(number not in self.used, f"{where} names array {number}, which is used already")
         self.used.add(number)
         array = self.arrays[number].astype(dtype)
@@ -152,7 +152,7 @@ class Reader:
         sound = not words or all(plain_text(label) == label for label in labels)
         _expect(sound, f"{where} has labels that are not text")
         _expect(not words or int(kind[2:]) <= 64 + 4 * max(map(len, labels)), f"{where}: labels of {kind}")
-        # An array gives every label the room of the longest one, so that one long label can ask for any amount of memory.
+        # In an array every label takes as much memory as the longest one.
         self.label_room -= len(labels) * np.dtype(kind).itemsize
         _expect(
             self.label_room >= 0, f"{where}: {len(labels)} labels of up to {kind[2:]} characters are too many"
@@ -162,7 +162,7 @@ class Reader:
         return found
 
     def _check_size(self, step: Any, state: dict[str, Any], where: str) -> None:
-        """Whether a step's parameters fit the numbers in the file, before anything of that size is made."""
+        """Check that a step's parameters fit the numbers in the file, before allocating memory."""
         if "n_joints" in state:
             n_joints, layout = state["n_joints"], state.get("layout")
             _expect(
@@ -173,13 +173,13 @@ class Reader:
             if hasattr(step, "size_bound"):
                 bound = step.size_bound(still_recording(layout, n_joints))
                 _expect(
-                    bound <= 4 * self.most_features,  # the bound of DCK counts pairs and entries twice
+                    bound <= 4 * self.most_features,  # DCK's bound counts pairs and entries twice
                     f"{where} asks for more features than the file has numbers",
                 )
 
 
 def try_out(model: Any) -> None:
-    """One made-up recording through the whole model: what is broken shall be so here and not at the first use."""
+    """Try the whole model on a generated recording, so that a broken model fails here and not at its first use."""
     _expect(isinstance(model, Recognizer) and hasattr(model, "machine_"), "it contains no fitted recogniser")
     recording = still_recording(model.layout_, model.n_joints_in_)
     with np.errstate(all="ignore"):
@@ -228,11 +228,11 @@ def _read_layout(found: Any) -> Layout:
 def load(
     path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, classes: Sequence[type] = ()
 ) -> Recognizer:
-    """Read a recogniser from a file; predictions are those of the one that was saved, to the bit.
+    """Read a recogniser from a file; predictions are the same to the bit as before saving.
 
     ``classes`` are kernels and classifiers of your own that the file may hold. The file's summary of the training
-    recordings becomes the attribute ``training_``. Anything but a sound model file of at most ``max_bytes`` is refused
-    with a `ModelFileError`; see `save` for an example.
+    recordings becomes the attribute ``training_``. Anything but a valid model file of at most ``max_bytes`` is refused with a
+    `ModelFileError`; see `save` for an example.
 
     >>> load("no-such.kern")
     Traceback (most recent call last):
@@ -249,7 +249,7 @@ def load(
         try_out(model)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
-    except Exception as error:  # whatever parts that do not fit together may stumble over
+    except Exception as error:  # inconsistent parts can raise anything
         raise ModelFileError(f"{path}: its parts are inconsistent: {error}") from error
     if header.get("training") is not None:
         model.training_ = header["training"]

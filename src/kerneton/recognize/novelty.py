@@ -1,8 +1,8 @@
-"""None of these: how a recording that belongs to no known class gives itself away, learnt by leaving classes out.
+""" "None of these": detecting recordings of unknown classes, learned by leaving classes out.
 
-Two features are looked at: the margin between the best and the second decision value, and how alike the recording is to
-the mean of the class it is taken for, compared with what is usual in that class for people not yet seen. Neither is
-enough: a new action may lie beside one class alone (large margin), or amid others (ordinary likeness).
+Two features are used: the margin between the best and the second decision value, and the likeness of the recording to the mean of the
+predicted class, compared with the usual likeness of new people in that class. Both are needed: a new action may be near a single class
+(large margin), or between several classes (ordinary likeness).
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-_PEOPLE, _OF_ONE = 3, 5  # fewer people, or fewer recordings of one, say nothing about how people differ
-_LARGEST, _TAIL = (
-    2,
-    0.3,
-)  # scores of a person that are averaged; deviations within people by which scores fall off by a factor e
-_MARGIN = 0.4  # of the rate that is asked for, since a new person may be less like those who were held out
-_NO_ALARM, _IN_THE_TAIL = 1e-9, 0.05  # rates below which none is meant, and above which quantiles are known
-_SHRINK = 3.0  # recordings' worth of trust in the mean over classes
+_PEOPLE, _OF_ONE = 3, 5  # people, and recordings of each, needed to know how people differ
+_LARGEST, _TAIL = 2, 0.3  # scores of a person that are averaged; decay length of the tail, in deviations
+_MARGIN = 0.4  # share of the requested rate, since new people may differ more than held-out ones
+_NO_ALARM, _IN_THE_TAIL = 1e-9, 0.05  # smallest rate, and rate above which quantiles are used
+_SHRINK = 3.0  # weight of the mean over classes, in recordings
 
 
 def likeness(across: np.ndarray, inside: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
@@ -40,9 +37,9 @@ def likeness(across: np.ndarray, inside: np.ndarray, codes: np.ndarray, n_classe
 
 
 def usual_likeness(inside: np.ndarray, codes: np.ndarray, subjects: np.ndarray, n_classes: int) -> np.ndarray:
-    """How alike a class's recordings are to its mean over the *other* people, (n_classes,), shrunk to the mean of all.
+    """Likeness of a class's recordings to its mean over the *other* people, (n_classes,), shrunk towards the mean of all classes.
 
-    Where a class has one person only, its other recordings take their place.
+    If a class has only one person, its other recordings are used instead.
 
     >>> K = np.array([[1.0, 0.5], [0.5, 1.0]])
     >>> usual_likeness(K, np.array([0, 0]), np.array(["ann", "bob"]), 1).tolist()
@@ -65,7 +62,7 @@ def usual_likeness(inside: np.ndarray, codes: np.ndarray, subjects: np.ndarray, 
 
 
 def novelty_features(decisions: np.ndarray, alike: np.ndarray, usual: np.ndarray) -> np.ndarray:
-    """Margin and relative likeness of each recording, (n, 2), both larger for what is known.
+    """Margin and relative likeness of each recording, (n, 2), both larger for known classes.
 
     >>> novelty_features(np.array([[0.9, -0.6]]), np.array([[0.7, 0.1]]), np.array([0.5, 0.5])).round(2).tolist()
     [[1.5, 0.2]]
@@ -79,9 +76,9 @@ def novelty_features(decisions: np.ndarray, alike: np.ndarray, usual: np.ndarray
 def learn_weights(known: np.ndarray, unknown: np.ndarray) -> np.ndarray:
     """Weights of the two features and an offset, (3,): the log-odds that a recording belongs to no class.
 
-    ``known`` and ``unknown`` are novelty features (n, 2) of held-out recordings whose class was in the training and was not;
-    both count the same, whatever their numbers. Without any unknown (two classes: there is none to leave out), both
-    features weigh the same and the odds are even two standard deviations below the mean of the known.
+    ``known`` and ``unknown`` are novelty features (n, 2) of held-out recordings whose class was or was not in the training; both sets have
+    the same total weight. Without unknown ones (with two classes none can be left out), both features have the same weight, and the odds
+    are even two standard deviations below the mean of the known.
 
     >>> learn_weights(np.array([[2.0, 0.1], [1.0, 0.3]]), np.array([[0.1, -0.2], [0.2, 0.0]])).shape
     (3,)
@@ -100,17 +97,17 @@ def learn_weights(known: np.ndarray, unknown: np.ndarray) -> np.ndarray:
 
 
 def learn_threshold(scores: np.ndarray, people: np.ndarray, false_alarm: float) -> float:
-    """The score that known actions of people not yet seen seldom pass, from scores (n,) of people held out.
+    """The score that known actions of new people seldom exceed, from scores (n,) of held-out people.
 
-    People differ, and what differs most is how far the largest scores of each reach. With x_p the mean of the two largest of n_p
-    scores of a person, s the standard deviation within people and a the rate, it is the mean over people of
+    People differ mostly in their largest scores. With x_p the mean of the two largest of the n_p scores of a person, s the standard
+    deviation within people and a the rate, the threshold is the mean over people of
 
         t_p = x_p - 0.3 s ln(0.4 a n_p)
 
-    With an exponential tail one of n scores passes x_p; the second term goes from there to the rate a. Few people are held out, and
-    the next one may be less like them: therefore 0.4. Both constants were chosen on other draws of people (docs/accuracy.md).
-    Rates above 5 % are no longer in the tail: beyond it the quantiles of each person are followed. Where fewer than three people
-    have five recordings, the quantile of all is all there is.
+    If the tail is exponential, one of n_p scores exceeds x_p; the second term extrapolates to the rate a. The factor 0.4 is a margin, since
+    few people are held out and a new person may differ more. Both constants were chosen on other draws of people (docs/accuracy.md). Rates
+    above 5 % are not in the tail, so the quantiles of each person are used there. If fewer than three people have five recordings, the
+    quantile of all scores is used.
 
     >>> calm, odd = np.linspace(-2, 0, 20), np.linspace(-1, 1, 20)
     >>> round(learn_threshold(np.concatenate([calm, calm, odd]), np.repeat(["ann", "bob", "cid"], 20), 0.05), 2)
@@ -129,7 +126,7 @@ def learn_threshold(scores: np.ndarray, people: np.ndarray, false_alarm: float) 
 
 
 def class_groups(n_classes: int, n_groups: int = 6) -> list[np.ndarray]:
-    """Classes to leave out together, each class in one group, leaving two classes at least; none of two classes.
+    """Groups of classes to leave out together, each class in one group, so that at least two remain; no groups for two classes.
 
     >>> [group.tolist() for group in class_groups(3)]
     [[0], [1], [2]]
@@ -141,7 +138,7 @@ def class_groups(n_classes: int, n_groups: int = 6) -> list[np.ndarray]:
 
 
 def rounds(n_folds: int, groups: Sequence[np.ndarray], most: int = 4) -> list[tuple[int, np.ndarray]]:
-    """Which fold holds out its people while which classes are left out: every group in up to ``most`` folds.
+    """Pairs of a fold, whose people are held out, and a group of classes to leave out: every group in up to ``most`` folds.
 
     >>> [(fold, group.tolist()) for fold, group in rounds(2, class_groups(3), most=1)]
     [(0, [0]), (1, [1]), (0, [2])]

@@ -1,4 +1,4 @@
-"""The branches of a recogniser on a GPU: recordings go there once, features come back, or stay where the machine is."""
+"""The branches of a recogniser on a GPU: recordings are copied there once, features come back or stay for the classifier."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from kerneton.prepare.preprocess import without_gaps
 from kerneton.recognize.branch import Branch
 
 _KNOWN = {"position", "velocity", "acceleration", "bone", "direction"}
-_STREAMS = 3  # one computes while the others copy
+_STREAMS = 3  # one computes while the others copy data
 _FEWEST, _MOST = 256, 8192  # recordings of a block that stays on the device
-_FREE = 4  # blocks for which room is left there
+_FREE = 4  # blocks for which memory is left free there
 
 
 def can_encode(branches: Sequence[Branch], sequences: Sequence[SkeletonSequence]) -> bool:
@@ -57,9 +57,9 @@ def encode_on(
     use: Callable[[np.ndarray, Any], None],
     batch_bytes: int = 2**29,
 ) -> None:
-    """Call ``use(positions, features)`` with features (B, n_features) on the device, batch after batch; gaps are filled on the host.
+    """Call ``use(positions, features)`` for every batch, with features (B, n_features) on the device; gaps are filled on the host.
 
-    Three threads, each with a stream and page-locked memory of its own, take turns: one pads and copies while another computes.
+    Three threads, each with its own stream and page-locked memory: one pads and copies while another computes.
     """
     torch = torch_for(device)
     on_gpu = torch.device(device).type == "cuda"
@@ -105,11 +105,11 @@ def _fill(
     sequences: Sequence[SkeletonSequence],
     lost: str,
 ) -> None:
-    """Some recordings of a padded batch without their gaps; values that cannot be poses are an error."""
+    """Fill gaps in some recordings of a padded batch; impossible values are an error."""
     try:
         check_sequences([sequences[i] for i in rows[torn]], allow_missing=True)
     except DataError:
-        check_sequences(sequences, allow_missing=True)  # which knows the place of each
+        check_sequences(sequences, allow_missing=True)  # whose error knows all positions
         raise
     for b in torn:
         joints = without_gaps(sequences[rows[b]], lost, int(rows[b]))
@@ -121,7 +121,7 @@ def _fill(
 def features_on(
     branches: Sequence[Branch], sequences: Sequence[SkeletonSequence], device: str, out: Any = None
 ) -> Any:
-    """Features (n, n_features) on the host, computed on a device; None where the host must encode. ``out`` may be page-locked."""
+    """Features (n, n_features) on the host, computed on a device; None if the host must encode. ``out`` may be page-locked."""
     torch = torch_for(device)
     if not can_encode(branches, sequences):
         return None
@@ -142,7 +142,7 @@ def features_on(
 def decide_on(
     model: Any, sequences: Sequence[SkeletonSequence]
 ) -> tuple[np.ndarray, np.ndarray | None] | None:
-    """Decision values and, where calibrated, likeness to the classes: two numbers per class leave the device, features do not.
+    """Decision values and, if calibrated, likeness to the classes; features stay on the device.
 
     None where the host must encode.
     """
@@ -167,9 +167,9 @@ def decide_on(
 def blocks_on(
     branches: Sequence[Branch], sequences: Sequence[SkeletonSequence], device: str, progress: Progress
 ) -> DeviceBlocks | None:
-    """Features that stay on the device, or in page-locked memory of the host where it is full; None where the host must encode.
+    """Features that stay on the device, or in page-locked host memory if it is full; None if the host must encode.
 
-    A sixteenth of the device's memory at most is one block; four blocks are left free to work with.
+    A block takes at most a sixteenth of the device's memory; four blocks are left free for computing.
     """
     torch = torch_for(device)
     if not can_encode(branches, sequences):
@@ -202,7 +202,7 @@ def _put(block: Any, rows: np.ndarray, found: Any) -> None:
 
 
 def encode_batch(branches: Sequence[Branch], x: Any, lengths: Any, fps: Sequence[float]) -> Any:
-    """Features (B, n_features), branch after branch, of padded recordings (B, T, J, 3) without gaps.
+    """Features (B, n_features) of all branches, of padded recordings (B, T, J, 3) without gaps.
 
     Equal to `Recognizer.features` within 1e-3 of a feature vector's length, in single precision.
     """
@@ -220,11 +220,11 @@ def encode_batch(branches: Sequence[Branch], x: Any, lengths: Any, fps: Sequence
 
 
 def _branch(branch: Branch, known: dict[str, Any], lengths: Any, rate: Any) -> Any:
-    """Features of one branch from signals of joints, which ``known`` collects."""
+    """Features of one branch from signals of joints, which are stored in ``known``."""
     kernel = branch.kernel_
     xp = namespace_of(lengths)
     scales = _scales(kernel)
-    # A direction from joint to joint is that of a difference of positions.
+    # Directions are computed from differences of positions.
     apart = type(kernel) is SCK and kernel.pairs
     unit = sum(1 << i for i, name in enumerate(scales) if apart and name not in DIFFERENCES)
     columns = []
@@ -278,7 +278,7 @@ def _units(x: Any) -> Any:
 
 
 def _spread(signals: Any, rows: np.ndarray, unit: int) -> Any:
-    """Signals of rows, (B, T, n_rows, C), where no kernel subtracts pairs itself."""
+    """Signals of rows, (B, T, n_rows, C), if no kernel subtracts pairs itself."""
     xp = namespace_of(signals)
     first, second = index_like(rows.T, signals)
     x = signals[:, :, first]

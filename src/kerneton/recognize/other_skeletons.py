@@ -1,4 +1,4 @@
-"""Cues and search as hands, 2D, two persons or a skeleton without left and right need them."""
+"""Cues and search for hands, 2D, two persons and skeletons without left and right."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kerneton.prepare.preprocess import SkeletonKind
 from kerneton.recognize.branch import Branch
 from kerneton.recognize.search import Search
 
-REACH = 0.9  # of poses that are no bodies in metres: what a grown body reaches from its hips
+REACH = 0.9  # for poses that are not bodies in metres: reach of an adult from the hips
 
 
 def suited(
     branches: Mapping[str, Branch], search: Search | None, kind: SkeletonKind
 ) -> tuple[dict[str, Branch], Search | None]:
-    """Branches and search of a preset as these recordings allow them; for one body in space they stay as they are.
+    """Branches and search of a preset, changed for these recordings; unchanged for one body in space.
 
-    Hands, things, bodies whose left and right are unknown, and 2D: units are chosen so that poses reach as far as a body
-    does, nothing is turned to the front, and beside the poses one cue looks at where they go in space, which centring
-    takes away. One joint has nothing but that. Two bodies: where mirroring is tried, so is exchanging them.
+    Hands, objects, bodies whose left and right are unknown, and 2D: poses are scaled to the reach of a body, nothing is turned to the
+    front, and one more cue uses the path in space, which centring removes. A single joint only has this cue. Two bodies: where mirroring is
+    tried, exchanging them is tried too.
 
     >>> from kerneton import standard_cues
     >>> names, _ = suited(standard_cues(), None, SkeletonKind(n_joints=21, turns=False, sides=False))
@@ -32,7 +32,7 @@ def suited(
     out = dict(branches)
     if kind.flat or not kind.sides:
         out = {name: _anywhere(branch, kind) for name, branch in branches.items()}
-    if not kind.turns and "joints" in out:  # the default's; the paper's kernels stay what they are
+    if not kind.turns and "joints" in out:  # only the default's signals; the paper's kernels do not change
         kernel = clone(out["joints"].kernel).set_params(signals=("travel", "velocity"))
         poses = clone(out["joints"].preprocess).set_params(center=False, reach=None)
         travel = {"travel": Branch(poses, kernel, CenterNormalize())}
@@ -52,9 +52,9 @@ def suited(
 
 
 def _anywhere(branch: Branch, kind: SkeletonKind) -> Branch:
-    """A branch whose poses are scaled to a body's reach, and turned only where there is a front."""
+    """A branch whose poses are scaled to a body's reach, and turned only if there is a front."""
     branch = clone(branch)
-    if kind.n_joints == 1:  # it has no size, and is its own root
+    if kind.n_joints == 1:  # a single joint has no size, and is its own root
         signal = "signals" if hasattr(branch.kernel, "signals") else "signal"
         return branch.set_params(preprocess__center=False, **{f"kernel__{signal}": "travel"})
     facing = branch.preprocess.facing if kind.turns else None
@@ -63,7 +63,7 @@ def _anywhere(branch: Branch, kind: SkeletonKind) -> Branch:
 
 
 def _unturned(tried: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Variants without the view, once each, and named so."""
+    """The variants without a choice of view, each once, with suitable names."""
     out: dict[str, dict[str, Any]] = {}
     for name, overrides in tried.items():
         rest = {key: value for key, value in overrides.items() if key != "preprocess__facing"}
@@ -73,7 +73,7 @@ def _unturned(tried: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _exchanged(tried: dict[str, dict[str, Any]]) -> dict[str, tuple[str, dict[str, Any]]]:
-    """For each view in which mirroring is tried, that variant's name, and the same with the two persons exchanged."""
+    """For each view in which mirroring is tried: that variant, and a variant with the two persons exchanged."""
     out = {}
     for name, overrides in tried.items():
         plain = {**overrides, "kernel__mirror": False}

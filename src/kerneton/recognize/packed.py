@@ -1,4 +1,4 @@
-"""Blocks of features in files that are whole or not there, that tell when they were changed, and may be rounded to 16 bits."""
+"""Files of blocks of features: complete or absent, protected by a checksum, and optionally rounded to 16 bits."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 from kerneton.exceptions import DataError
 
 _LARGEST = 32767
-_LANES = 1021  # words of eight bytes; no multiple of them is a page of memory or a sector of a disk
+_LANES = 1021  # words of eight bytes; a prime, so that no multiple is a page of memory or a sector of a disk
 _DIGEST = 16  # bytes
 _LONGEST = 100  # bytes of the first line: types of numbers and factors, rows, columns
 _KINDS = {kind.encode(): np.dtype(kind) for kind in ("<i2", "<f4", "<f8")}
 
 
 class Packed(NamedTuple):
-    """Numbers (m, d), whole ones of 16 bits or features as they are, and the factor of each row (m, 1)."""
+    """Numbers (m, d), 16-bit integers or the features themselves, and the factor of each row (m, 1)."""
 
     numbers: np.ndarray
     factors: np.ndarray
@@ -35,7 +35,7 @@ class Packed(NamedTuple):
 
 
 def pack(features: np.ndarray, *, halved: bool = True) -> Packed:
-    """Features (m, d); ``halved`` rounds them to 16 bits, an error of 1/65,534 of the row's largest at most.
+    """Features (m, d); ``halved`` rounds them to 16 bits, with an error of at most 1/65,534 of the row's largest value.
 
     >>> pack(np.array([[1.0, -0.5], [0.0, 0.0]], dtype=np.float32)).features().round(4).tolist()
     [[1.0, -0.5], [0.0, 0.0]]
@@ -50,15 +50,15 @@ def pack(features: np.ndarray, *, halved: bool = True) -> Packed:
 
 
 class DamagedBlockError(DataError):
-    """A block that is not what was written under its name."""
+    """A block that was changed or belongs elsewhere."""
 
 
 class FullDiskError(DataError):
-    """A block for which there is no room."""
+    """The disk has no space for a block."""
 
 
 def write_packed(path: Path, block: Packed) -> None:
-    """Write a block whole or not at all."""
+    """Write a block completely or not at all."""
     part = path.with_suffix(".part")
     arrays: list[Any] = [np.ascontiguousarray(array) for array in block]
     head = f"{block.numbers.dtype.str} {block.factors.dtype.str} {len(arrays[0])} {arrays[0].shape[1]}\n".encode()
@@ -79,7 +79,7 @@ def write_packed(path: Path, block: Packed) -> None:
 
 
 def read_packed(path: Path) -> Packed:
-    """A block as it was written under this name; one that was changed since, or belongs elsewhere, is refused."""
+    """Read the block with this name; a block that was changed or belongs elsewhere is refused."""
     try:
         with open(path, "rb") as file:
             head = file.readline(_LONGEST)
@@ -102,7 +102,7 @@ def read_packed(path: Path) -> Packed:
 
 
 def _checksum(path: Path, head: bytes, block: Packed) -> bytes:
-    """Of a block under its name and in its folder. Nearly as fast as memory: numbers that lie `_LANES` apart are combined by XOR."""
+    """The checksum of a block, its name and its folder. Nearly as fast as memory: numbers that are `_LANES` apart are combined by XOR."""
     data = np.ascontiguousarray(block.numbers).reshape(-1).view(np.uint8)
     whole = len(data) // (8 * _LANES) * (8 * _LANES)
     lanes = np.bitwise_xor.reduce(data[:whole].view(np.uint64).reshape(-1, _LANES), axis=0, initial=0)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kerneton.data.progress import Progress
 
 PRESETS = ("tensor", "auto", "paper", "exact")
-_FIXED_VIEW_MUST_GAIN = 0.02  # accuracy on held-out subjects that gives up freedom of view
+_FIXED_VIEW_MUST_GAIN = 0.02  # gain on held-out subjects that is required to use the fixed view
 
 
 # (σ, pivots, share of the kernel) of each signal, with two signals beside time and with three.
@@ -31,8 +31,8 @@ _THREE: dict[str, Any] = {
 _MOVE: tuple[str, ...] = ("position", "velocity")
 _PAIRS: dict[str, Any] = {"pairs": True, "joints": "key"}
 
-# The machine of the default recogniser: C and the within-class penalty. Accuracy changes little from a third of either
-# to three times it.
+# C and within-class penalty of the default recogniser. Accuracy changes little between a third of either
+# and three times either.
 STANDARD_C = 10.0
 STANDARD_PENALTY = 3.0
 
@@ -40,9 +40,8 @@ STANDARD_PENALTY = 3.0
 def standard_cues(*, order: int = 2) -> dict[str, Branch]:
     """The five cues of the default recogniser, by name; order 3 for third-order tensors.
 
-    Joints and pairs of joints, where they are and how they move, pairs also with acceleration; directions of bones and
-    from joint to joint, the body turned to the front. Every joint is weighted by its alignment with the training
-    labels.
+    Positions and velocities of joints and of pairs of joints, for pairs also accelerations; directions of bones and between joints of the
+    body turned to the front. Joints are weighted by their alignment with the training labels.
 
     >>> list(standard_cues())
     ['joints', 'pairs', 'pairs_force', 'bones_front', 'directions_front']
@@ -70,8 +69,8 @@ def standard_cues(*, order: int = 2) -> dict[str, Branch]:
 
 
 VIEWS: dict[str, dict[str, Any]] = {
-    "free": {"preprocess__facing": "sequence"},  # every recording turned to the front
-    "fixed": {},  # as the camera saw it
+    "free": {"preprocess__facing": "sequence"},  # turn every recording to the front
+    "fixed": {},  # keep the camera's view
 }
 
 
@@ -93,21 +92,20 @@ def make_recognizer(
     Parameters
     ----------
     preset : {None, "tensor", "auto", "paper", "exact"}
-        None is the default recogniser: one sum of five joint-weighted kernels with matrices. "tensor" is the same sum
-        with third-order tensors, as the paper has them, about ten times larger and slower. "auto", with matrices again,
-        also selects which kernels to combine: it tries sums that leave one of the five out and weaker and stronger
-        within-class penalties, and averages the ten best. These three choose mirroring, view and sums on held-out
-        training subjects. "paper", which ``kernel`` implies, is the method of Koniusz, Cherian and Porikli (2016). "exact" has
-        their kernels as they are written, neither linearised nor power normalised, from the Gram matrix of all training
-        recordings: for few recordings (`kerneton.kernels.exact_features.ExactKernel` says how many), and less accurate.
+        None is the default recogniser: a sum of five kernels with weighted joints and matrices. "tensor" is the same with third-order
+        tensors, as in the paper, about ten times larger and slower. "auto", again with matrices, also selects which kernels to combine: it
+        tries sums without one of the five, and smaller and larger within-class penalties, and averages the ten best. These three choose
+        mirroring, view and sums on held-out training subjects. "paper", which ``kernel`` implies, is the method of Koniusz, Cherian and
+        Porikli (2016). "exact" uses their kernels without linearisation and power normalisation, from the Gram matrix of all training
+        recordings: for few recordings (see `kerneton.kernels.exact_features.ExactKernel`), and less accurate.
     kernel : {"sck", "dck", "sck+dck"}, optional
         Which of the paper's kernels to use, for ``preset="paper"`` and ``"exact"``; both by default.
     view : {"auto", "free", "fixed"}
         "free" turns every recording to the front, so that people may stand anywhere; "fixed" uses the camera's frame.
         "auto" is "free" unless the training subjects show that this costs more than two points.
     mirror : {"auto", True, False, "bodies"}
-        Whether an action and its mirror image count as the same action; "auto" decides by the training subjects. Of two
-        persons (`pair`), "bodies" says that it does not matter who is the first; "auto" tries that too.
+        Whether an action and its mirror image count as the same action; "auto" decides on the training subjects. For two persons (`pair`),
+        "bodies" means that their order does not matter; "auto" tries that too.
     calibrate, false_alarm, reject, n_jobs, device, progress
         As in `Recognizer`: probabilities and "none of these"; threads; "cuda" for the GPU; a progress bar.
 
@@ -176,7 +174,7 @@ def _search(preset: str | None, view: str, mirror: str | bool) -> Search:
         variants=chosen,
         required_gain=dict.fromkeys(fixed, _FIXED_VIEW_MUST_GAIN),
         scout={"kernel__order": 2},
-        Cs=(STANDARD_C,),  # C from 1 to 100 moves accuracy less than the noise of a choice on few subjects
+        Cs=(STANDARD_C,),  # between 1 and 100, C changes accuracy less than a choice on few subjects would
         penalties=[STANDARD_PENALTY * factor for factor in factors],
         average=10 if preset == "auto" else 1,
     )
@@ -196,14 +194,14 @@ def _paper_dck() -> Branch:
 
 
 def _exact_sck() -> Branch:
-    """SCK as it is written, the parameters of `_paper_sck`."""
+    """SCK without linearisation, with the parameters of `_paper_sck`."""
     from kerneton.kernels.exact_features import ExactSCK
 
     return Branch(Preprocess(), ExactSCK(joint_weight=0.3), CenterNormalize())
 
 
 def _exact_dck() -> Branch:
-    """DCK as it is written, the parameters of `_paper_dck`."""
+    """DCK without linearisation, with the parameters of `_paper_dck`."""
     from kerneton.kernels.exact_features import ExactDCK
 
     kernel = ExactDCK(joints="E", sigma_joint=0.3, sigma_time=0.25, sigma_span=3.0)

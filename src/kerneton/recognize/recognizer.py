@@ -1,4 +1,4 @@
-"""The one fitted thing: recordings in, labels out, with probabilities, reasons and a file."""
+"""The recogniser: predicts labels and probabilities of recordings, explains them, and can be saved to a file."""
 
 from __future__ import annotations
 
@@ -33,39 +33,40 @@ if TYPE_CHECKING:
 
 
 class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
-    """Branches of features and one linear machine; every preset, search and model file is one.
+    """Branches of features and one linear classifier; every preset, search and model file is a `Recognizer`.
 
     Parameters
     ----------
     branches : list of (str, Branch)
-        Each from recordings to features: preprocessing, kernel, centring, weight.
+        Each computes features of recordings: preprocessing, kernel, centring, weight.
     machine : classifier, optional
-        A `LinearSVM` by default. Another classifier with ``fit``, ``predict`` and ``decision_function`` will do, without
-        search, calibration and explanation.
+        A `LinearSVM` by default. Other classifiers with ``fit``, ``predict`` and ``decision_function`` work too, without search,
+        calibration and explanation.
     search : Search, optional
-        Choose mirroring, view, sums of branches, C and penalty inside the training subjects. Without it all branches are
-        used as they are, side by side.
+        Choose mirroring, view, sums of branches, C and penalty inside the training subjects. Without it, the features of all branches are
+        concatenated.
     any_skeleton : bool
-        Change branches and search as the recordings need it where these are hands, 2D, of two persons, or of a skeleton
-        without left and right, see `kerneton.recognize.other_skeletons.suited`; the ready-made recognisers do.
+        Adapt branches and search to recordings of hands, in 2D, of two persons, or of a skeleton without left and right, see
+        `kerneton.recognize.other_skeletons.suited`; True in all presets.
     calibrate : bool
-        Also learn probabilities and "none of these": the training subjects are held out in turn, classes besides.
+        Also learn probabilities and "none of these", on held-out training subjects and classes.
     false_alarm, reject : float in [0, 1), bool
-        The share of recordings of known classes that may be taken for unknown, and whether `predict` answers
-        ``unknown_label`` for recordings that are taken for unknown.
+        The share of recordings of known classes that may count as unknown, and whether `predict` returns ``unknown_label`` for unknown
+        recordings.
     n_jobs, device, progress : int, str, callable, optional
-        Threads and "cuda" for the kernels (None leaves each kernel's own; neither changes an answer); called like ``tqdm.tqdm``.
+        Threads, and "cuda" for the GPU (None keeps each kernel's own; neither changes the results); ``progress`` is called like
+        ``tqdm.tqdm``.
 
     Attributes
     ----------
     branches_ : dict of str to Branch
-        Those in use, fitted.
+        The fitted branches in use.
     machine_ : LinearSVM
-        With its true C and within-class penalty (those of the best candidate where several are averaged).
+        With the C and within-class penalty that were used (those of the best candidate if several are averaged).
     mixtures_ : list of Mixture
-        The machines whose decision values are averaged: the share of each branch, C and penalty.
+        The classifiers whose decision values are averaged: weights of branches, C and penalty of each.
     classes_ : ndarray
-    variant_, variant_scores_, trials_, chosen_ : what the search chose, and everything that it tried; see `Search`
+    variant_, variant_scores_, trials_, chosen_ : the result of the search and all candidates; see `Search`
     calibration_ : Calibration or None
 
     Examples
@@ -84,7 +85,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
     classes_: np.ndarray
     calibration_: Calibration | None
     training_: dict[str, Any]
-    timed_: bool | None  # whether all training recordings have a frame rate, or none; None for some
+    timed_: bool | None  # whether all or none of the training recordings have a frame rate; None for some
 
     def __init__(
         self,
@@ -120,7 +121,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         return self
 
     def add(self, X: Iterable[Any], y: Any, groups: Any = None) -> Recognizer:
-        """Fit again with more recordings, of which only these are encoded; see `kerneton.recognize.growth.add`."""
+        """Fit again with more recordings; only the new ones are encoded, see `kerneton.recognize.growth.add`."""
         from kerneton.recognize.growth import add
 
         with one_blas_thread(), training.told_of_memory():
@@ -166,7 +167,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         return self
 
     def features(self, X: Iterable[Any]) -> np.ndarray:
-        """(n, n_features), branch after branch: what the machine sees."""
+        """(n, n_features), the input of the classifier: features of all branches, concatenated."""
         check_is_fitted(self)
         sequences = check_sequences(X, allow_missing=True)
         with one_blas_thread():
@@ -179,7 +180,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
             return side_by_side(encode_together(branches, sequences))
 
     def predict(self, X: Iterable[Any]) -> np.ndarray:
-        """Labels; with ``reject``, ``unknown_label`` for what is like none of them."""
+        """Labels; with ``reject``, ``unknown_label`` for recordings unlike all classes."""
         return self.results(X).labels
 
     def decision_function(self, X: Iterable[Any]) -> np.ndarray:
@@ -190,57 +191,57 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
 
     @available_if(lambda self: self.calibrate)
     def predict_proba(self, X: Iterable[Any]) -> np.ndarray:
-        """(n, n_classes) in the order of ``classes_``; rows sum to one: they say which, given that it is one of them."""
+        """(n, n_classes) in the order of ``classes_``; rows sum to one, given that the recording belongs to one of the classes."""
         return np.asarray(self.results(X).probabilities)
 
     @available_if(lambda self: self.calibrate)
     def unknown_score(self, X: Iterable[Any]) -> np.ndarray:
-        """(n,) in [0, 1], larger for recordings less like any class that was trained on."""
+        """(n,) in [0, 1], larger for recordings less like the training classes."""
         return np.asarray(self.results(X).unknown)
 
     @available_if(lambda self: self.calibrate)
     def is_unknown(self, X: Iterable[Any]) -> np.ndarray:
-        """(n,) bool: whether the score of each recording is above the threshold."""
+        """(n,) bool: whether the score of being unknown is above the threshold."""
         return self.unknown_score(X) > self.calibration_.threshold_  # type: ignore[union-attr]
 
     @available_if(lambda self: self.calibrate)
     def predictions(self, X: Iterable[Any]) -> list[Prediction]:
-        """Label, probability and doubt of each recording, its features computed once."""
+        """Label, probability and score of being unknown of each recording; features are computed once."""
         assert self.calibration_ is not None
         return self.results(X).predictions(self.classes_, self.calibration_.threshold_)
 
     def results(self, X: Iterable[Any]) -> Results:
-        """Labels, decision values and, where calibrated, probabilities, from features computed once."""
+        """Labels, decision values and, if calibrated, probabilities; features are computed once."""
         from kerneton.recognize.answers import results
 
         return results(self, X)
 
     def explain(self, sequence: Any, label: str | Segment | None = None, **options: Any) -> Explanation:
-        """How much each joint, pair and moment of a recording speaks for a class; see `kerneton.explain`."""
+        """The contribution of each joint, pair and moment of a recording to a class; see `kerneton.explain`."""
         from kerneton.recognize.contributions import explain
 
         return explain(self, sequence, label, **options)
 
     def class_importance(self, X: Iterable[Any], y: Any = None) -> ClassImportance:
-        """How much each joint speaks for each class, the mean over its recordings."""
+        """The mean contribution of each joint to each class, over its recordings."""
         from kerneton.recognize.contributions import class_importance
 
         return class_importance(self, X, y)
 
     def save(self, path: str | os.PathLike[str], *, data: Iterable[SkeletonSequence] | None = None) -> Path:
-        """Write the recogniser to a file, whole or not at all; ``data`` is what it was trained on, for a summary."""
+        """Write the recogniser to a file, completely or not at all; ``data`` are the training recordings, for a summary."""
         from kerneton.recognize.model_file import save
 
         return save(self, path, data=data)
 
     def adapt(self, X: Iterable[SkeletonSequence]) -> list[SkeletonSequence]:
-        """Recordings as this recogniser wants them: joints, precision and, where unknown, frame rate."""
+        """Recordings with the joints, the precision and, if unknown, the frame rate that this recogniser needs."""
         from kerneton.recognize.sensors import adapt
 
         return adapt(self, X)
 
     def summary(self) -> str:
-        """What the search chose, as text."""
+        """The result of the search, as text."""
         from kerneton.recognize.answers import described_choice
 
         check_is_fitted(self)
@@ -249,16 +250,16 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
 
     @property
     def layout_(self) -> Layout | None:
-        """The skeleton layout that it was fitted on."""
+        """The skeleton layout of the training recordings."""
         return next(iter(self.branches_.values())).kernel_.layout_
 
     @property
     def n_joints_in_(self) -> int:
-        """How many joints recordings have."""
+        """The number of joints of a recording."""
         return next(iter(self.branches_.values())).kernel_.n_joints_in_
 
     def get_state(self) -> dict[str, Any]:
-        """What was learnt, for a file."""
+        """The learned values, for a file."""
         names = ("classes", "branches", "machine", "calibration", "spotter")
         state = {name: getattr(self, f"{name}_") for name in names}
         state["mixtures"] = [[m.shares, m.C, m.penalty] for m in self.mixtures_]
@@ -268,7 +269,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         return state
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Become the recogniser that ``get_state`` described; what does not fit is refused."""
+        """Restore what ``get_state`` returned; values that do not fit are refused."""
         self.classes_, self.branches_, self.machine_ = (state[k] for k in ("classes", "branches", "machine"))
         share_preprocessing(self.branches_.values())
         self.mixtures_ = [Mixture(dict(shares), float(C), float(p)) for shares, C, p in state["mixtures"]]

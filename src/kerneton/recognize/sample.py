@@ -1,4 +1,4 @@
-"""Which of many recordings stand for all of them, and what many recordings must have."""
+"""The sample of many recordings, and what many recordings must have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kerneton.exceptions import DataError
 
 
 def sample_rows(codes: np.ndarray, groups: Any, size: int, seed: int = 0) -> np.ndarray:
-    """Positions of about ``size`` recordings: every class, and as many subjects as there is room for, one recording of each in turn.
+    """Positions of about ``size`` recordings: every class and as many subjects as possible, one recording of each in turn.
 
     >>> rows = sample_rows(np.repeat([0, 1], 50), ["ann", "bob"] * 50, 8)
     >>> np.bincount(np.repeat([0, 1], 50)[rows]).tolist()
@@ -21,7 +21,7 @@ def sample_rows(codes: np.ndarray, groups: Any, size: int, seed: int = 0) -> np.
     people = np.zeros(len(codes), int) if groups is None else np.unique(groups, return_inverse=True)[1]
     cells = (codes * (people.max() + 1) + people)[order]
     turn = _turns(cells)  # 0 for the first of its class and subject, 1 for the next
-    # Within a turn each class in turn, so that all classes grow alike.
+    # Within a turn, classes alternate, so that all classes grow equally.
     first = np.argsort(turn, kind="stable")
     within = np.empty(len(codes), int)
     within[first] = _turns(codes[order][first])
@@ -32,7 +32,7 @@ def sample_rows(codes: np.ndarray, groups: Any, size: int, seed: int = 0) -> np.
 
 
 def _turns(keys: np.ndarray) -> np.ndarray:
-    """How many equal keys came before each.
+    """The number of equal keys before each.
 
     >>> _turns(np.array([5, 3, 5, 5])).tolist()
     [0, 0, 1, 2]
@@ -45,7 +45,7 @@ def _turns(keys: np.ndarray) -> np.ndarray:
 
 
 def check_large(sequences: Sequence[Any], y: np.ndarray, groups: Any) -> None:
-    """What few recordings may be and many may not: a class of one recording, subjects for some."""
+    """Refuse what is only allowed for few recordings: a class with one recording, subjects for some recordings."""
     classes, counts = np.unique(y, return_counts=True)
     problems = []
     if alone := classes[counts == 1].tolist():

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Failures = dict[tuple[str, str], list[str]]  # variants that a branch could not do, by branch and reason
+Failures = dict[tuple[str, str], list[str]]  # impossible variants, by branch and reason
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate as it was tried, and its accuracy on the held-out subjects."""
+    """One candidate and its accuracy on held-out subjects."""
 
     variant: str
     cues: tuple[str, ...]
@@ -37,12 +37,12 @@ class Trial:
     spread: float  # standard error over folds
     weights: tuple[float, ...] = ()  # one per cue
     penalty: float = 0.0
-    right: tuple[int, ...] = ()  # recordings of each fold that were recognised
+    right: tuple[int, ...] = ()  # correctly recognised recordings of each fold
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """One of the machines that are averaged: the share of each branch, together one, C and the within-class penalty."""
+    """One of the averaged classifiers: the weight of each branch (the sum is one), C and the within-class penalty."""
 
     shares: dict[str, float]
     C: float
@@ -51,42 +51,40 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a search found."""
+    """The result of a search."""
 
     variant: str
     variant_scores: dict[str, float]  # accuracy of each variant, pooled over candidates
-    trials: list[Trial]  # everything that was tried, in this order: of equals, the first is chosen
+    trials: list[Trial]  # all candidates in the order of trying; of equals, the first is chosen
     chosen: list[Trial]
-    mixtures: list[Mixture]  # the chosen ones, by branch
-    branches: dict[str, Branch]  # those in use, as the variant changes them
+    mixtures: list[Mixture]  # the chosen variant, by branch
+    branches: dict[str, Branch]  # the branches in use, with the parameters of the variant
 
 
 class Search(BaseEstimator):
-    """How a `Recognizer` chooses by holding out training subjects; the parameters of its search.
+    """The search of a `Recognizer`, which makes choices on held-out training subjects.
 
-    A candidate is a sum of branches (cues), each centred and normalised on the training side of a fold, with a C and a
-    within-class penalty. Candidates are scored on held-out subjects from Gram matrices that are computed once per branch.
-    The variant (mirroring, view) is chosen by the accuracy pooled over all candidates, which is steadier than a choice
-    candidate by candidate; then the decision values of the ``average`` best candidates are averaged, which guards against
-    picking noise.
+    A candidate is a sum of branches (cues), each centred and normalised on the training side of a fold, with a C and a within-class
+    penalty. Their accuracy on held-out subjects is computed from Gram matrices, one per branch. The variant (mirroring, view) is chosen by
+    the accuracy pooled over all candidates, which is more stable than choosing a single candidate; then the decision values of the
+    ``average`` best candidates are averaged, which reduces the effect of chance.
 
     Parameters
     ----------
     sums : sequence of mappings of str to float, "all" or "leave-out", optional
-        Branches and their weights in each candidate; by default each branch alone. "all" is one sum of every branch
-        that these recordings allow, "leave-out" that sum and those with one branch fewer; with both, each branch alone is
-        tried too, and counts for the choice of the variant only.
+        Branches and their weights in each candidate; by default each branch alone. "all" is the sum of all branches that are possible with
+        these recordings, "leave-out" also the sums without one of them; with both, each branch alone is also tried, only for the choice of
+        the variant.
     variants : mapping of str to mapping, optional
         Parameters to set on every branch that has them, such as ``{"mirrored": {"kernel__mirror": True}}``.
     required_gain : mapping of str to float, optional
-        Accuracy by which a variant must be ahead of the others to be chosen.
+        The gain in accuracy that is required to choose a variant.
     scout : mapping, optional
-        Parameters set on every branch while searching only, such as ``{"kernel__order": 2}``: the choice is made with
-        something cheaper than what is then fitted.
+        Parameters set on every branch only during the search, such as ``{"kernel__order": 2}``, to choose with cheaper kernels.
     Cs, penalties : sequences of float
-        Of the linear machine, see `LinearSVM`.
+        Of the linear classifier, see `LinearSVM`.
     average : int
-        Number of top candidates that are averaged; ties with the last are included. 1 is the first of the best alone.
+        Number of top candidates that are averaged; ties with the last are included. 1 means only the first of the best.
 
     Examples
     --------
@@ -145,16 +143,16 @@ class Search(BaseEstimator):
         branches: Mapping[str, Branch],
         trials: Trials,
     ) -> Outcome:
-        """Choose; ``trials`` tries candidates on the training recordings, here or on a cluster."""
+        """Search; ``trials`` tries candidates on the training recordings, in this process or on a cluster."""
         self.check(list(branches))
         variants = dict(self.variants or {"": {}})
         found, failures = self._fold_grams(branches, trials)
-        for (name, reason), where in failures.items():  # a line for each branch and reason
+        for (name, reason), where in failures.items():  # one line for each branch and reason
             which = "" if len(where) == len(variants) > 1 else f" ({'; '.join(where)})"
             log.warning("cue %s%s is left out: %s", name, which, reason)
         there = {v: names for v in variants if (names := [name for name in branches if (v, name) in found])}
         candidates = [(v, c) for v, names in there.items() for c in self._candidates(names)]
-        # Branches that two variants leave alike are scored once.
+        # Branches that are equal in two variants are scored once.
         sums = [tuple((id(found[variant, n]), w) for n, w in c.items()) for variant, c in candidates]
         made = [[(found[variant, n], w) for n, w in c.items()] for variant, c in candidates]
         parts = dict(zip(sums, made, strict=True))
@@ -171,7 +169,7 @@ class Search(BaseEstimator):
     def _fold_grams(
         self, branches: Mapping[str, Branch], trials: Trials
     ) -> tuple[dict[tuple[str, str], Any], Failures]:
-        """Gram matrices of every branch in every variant, and what could not be computed."""
+        """Gram matrices of every branch in every variant, and the impossible ones."""
         variants = dict(self.variants or {"": {}})
         named = set(branches)
         if self.sums is not None and not isinstance(self.sums, str):
@@ -198,7 +196,7 @@ class Search(BaseEstimator):
         return found, failures
 
     def _candidates(self, available: Sequence[str]) -> list[dict[str, float]]:
-        """The sums that these branches allow."""
+        """The sums of branches to try."""
         if self.sums is None:
             return [{name: 1.0} for name in available]
         if not isinstance(self.sums, str):
@@ -214,18 +212,18 @@ class Search(BaseEstimator):
     def best(self, trials: list[Trial]) -> tuple[str, dict[str, float], list[Trial]]:
         """The variant, the accuracy of each variant pooled over candidates, and the candidates that are averaged."""
         names = list(dict.fromkeys(t.variant for t in trials))
-        # Only what every variant could compute: a variant must not win because its hard candidates failed.
+        # Only candidates that every variant could compute: a variant must not win because its hard candidates failed.
         counts = Counter((t.cues, t.weights, t.C, t.penalty) for t in trials)
         common = [t for t in trials if counts[t.cues, t.weights, t.C, t.penalty] == len(names)] or trials
         pooled = {name: float(np.mean([t.accuracy for t in common if t.variant == name])) for name in names}
         variant = max(names, key=lambda name: pooled[name] - (self.required_gain or {}).get(name, 0.0))
         own = [t for t in trials if t.variant == variant]
-        if isinstance(self.sums, str):  # branches alone count for the choice of the variant only
+        if isinstance(self.sums, str):  # single branches only count for the choice of the variant
             most = max(len(t.cues) for t in own)
             own = [t for t in own if len(t.cues) >= min(2, most)]
         ranked = sorted(
             own, key=lambda t: -t.accuracy
-        )  # of equals the first comes first; few recordings make many
+        )  # stable for equal accuracies, which are frequent with few recordings
         last = ranked[: self.average][-1].accuracy
         return variant, pooled, [t for t in ranked if t.accuracy >= last] if self.average > 1 else ranked[:1]
 
@@ -233,7 +231,7 @@ class Search(BaseEstimator):
         variant, pooled, chosen = self.best(trials)
         overrides = (self.variants or {"": {}})[variant]
         changed = {name: with_parameters(branch, overrides) for name, branch in branches.items()}
-        # Branches that the variant makes the same (all turned to the front) are one, the first of them.
+        # Branches that the variant makes equal (all turned to the front) are merged into the first.
         keys = {name: branch_key(branch) for name, branch in changed.items()}
         first = {key: name for name, key in reversed(keys.items())}
         mixtures = [_mixture(t, {name: first[key] for name, key in keys.items()}) for t in chosen]
@@ -242,7 +240,7 @@ class Search(BaseEstimator):
 
 
 def fitting(model: Any, sequences: Sequence[SkeletonSequence]) -> tuple[dict[str, Branch], Search | None]:
-    """Fresh branches of a recogniser and its search, changed where the recordings need it and it may."""
+    """Fresh branches and search of a recogniser, adapted to the recordings if ``any_skeleton``."""
     named = {name: clone(branch) for name, branch in model.branches}
     if model.any_skeleton and (kind := skeleton_kind(sequences)).differs:
         from kerneton.recognize.other_skeletons import suited
@@ -259,7 +257,7 @@ def _mixture(trial: Trial, branch_of: Mapping[str, str]) -> Mixture:
 
 
 def with_parameters(branch: Branch, overrides: Mapping[str, Any]) -> Branch:
-    """A fresh copy of a branch with those of the parameters set that it has.
+    """A fresh copy of a branch with those parameters set that it has.
 
     >>> from kerneton import SCK
     >>> with_parameters(Branch(None, SCK()), {"kernel__mirror": True, "absent__x": 1}).kernel.mirror

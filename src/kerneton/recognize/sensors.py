@@ -1,4 +1,4 @@
-"""Recordings beside those of the training: other units, axes and frame rates, and features centred on another sensor's recordings."""
+"""Recordings that differ from the training: other units, axes and frame rates, and features centred on another sensor's recordings."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from kerneton.machine.threads import one_blas_thread
 if TYPE_CHECKING:
     from kerneton.recognize.recognizer import Recognizer
 
-_MANY = 0.4  # of a kind's bodies; fewer lie because the person does
+_MANY = 0.4  # of the bodies of a kind; fewer may be lying people
 
 
 def adapt(model: Recognizer, X: Iterable[SkeletonSequence]) -> list[SkeletonSequence]:
-    """Recordings with the joints of a recogniser's layout (`map_layout`), in its precision, and `paced`."""
+    """Recordings with the joints of a recogniser's layout (`map_layout`) and its precision, and `paced`."""
     check_is_fitted(model)
     dtype = getattr(getattr(model.machine_, "coef_", None), "dtype", np.dtype(np.float64))
     return [paced(model, adapted(s, model.layout_, model.n_joints_in_, dtype)) for s in X]
 
 
 def paced(model: Recognizer, sequence: SkeletonSequence) -> SkeletonSequence:
-    """The recording with a rate at which it is as fast as the training recordings, where rates cannot be compared.
+    """The recording with a frame rate at which it moves as fast as the training recordings, if rates cannot be compared.
 
-    That is where the training recordings have a frame rate and this one has none, or the other way round: velocities are
-    then metres a second on one side and metres a frame on the other. Each recording is looked at alone.
+    This is needed if the training recordings have a frame rate and this one has none, or the reverse: velocities are then in metres per
+    second on one side and in metres per frame on the other. Each recording is treated separately.
     """
     if model.timed_ is None or model.timed_ == (sequence.fps is not None):
         return sequence
@@ -51,10 +51,10 @@ def paced(model: Recognizer, sequence: SkeletonSequence) -> SkeletonSequence:
 
 
 def centred_on(model: Recognizer, X: Iterable[Any]) -> Recognizer:
-    """A copy of a recogniser for recordings of another sensor: features are centred on these, which need no labels.
+    """A copy of a recogniser for another sensor: features are centred on these recordings, which need no labels.
 
-    What sensors differ in is much alike for all actions, and centring takes it away. Give adapted recordings
-    (`Recognizer.adapt`) that show the actions about as often as the training recordings do.
+    The difference between sensors is similar for all actions, and centring removes it. Pass adapted recordings (`Recognizer.adapt`) in
+    which the actions are about as frequent as in the training recordings.
 
     >>> from kerneton import make_actions, make_recognizer
     >>> data = make_actions(["wave", "clap"], n_subjects=3, n_takes=1)
@@ -91,7 +91,7 @@ def kept_conventions(facts: Mapping[str, Any]) -> Conventions | None:
     unit, up, flip = (done.get(name) for name in ("unit", "up", "flip"))
     if done.get(
         "stated"
-    ):  # of such files what was stated against them is kept, and the axis if they do not state it
+    ):  # for such files, keep what the user stated, and the axis if the files do not state it
         said, told = (names if isinstance(names := done.get(key), list) else [] for key in ("said", "told"))
         unit, flip = (value if name in said else None for name, value in (("unit", unit), ("flip", flip)))
         up = None if "up" in told else up
@@ -109,7 +109,7 @@ def kept_conventions(facts: Mapping[str, Any]) -> Conventions | None:
 def differences(
     facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence], done: Conversion | None = None
 ) -> list[str]:
-    """How recordings differ from the training recordings of a model, as a model file stores these; one sentence each.
+    """Differences between recordings and the training recordings that a model file describes, one sentence each.
 
     ``done`` is how the recordings were converted.
 
@@ -149,7 +149,7 @@ def differences(
 def _other_axes(
     facts: Mapping[str, Any], shown: Sequence[Conventions], done: Conversion, total: int
 ) -> list[str]:
-    """Whether bodies of one kind of recordings lie where those of training stand, or have left and right exchanged."""
+    """Whether bodies in one kind of recordings lie although those in training stand, or have left and right exchanged."""
     lying = Counter(c.up for c in shown if c.up not in (None, "y")).most_common(1)
     up, count = lying[0] if lying else (None, 0)
     if up is not None and facts.get("up") == "y" and count >= _MANY * sum(c.up is not None for c in shown):
@@ -180,13 +180,13 @@ def _other_axes(
 
 
 def _agreed(votes: Iterable[bool | None]) -> bool:
-    """Whether nine in ten recordings that show the side of the left have it on the right."""
+    """Whether nine in ten recordings that show left and right have them exchanged."""
     clear = [vote for vote in votes if vote is not None]
     return bool(clear) and sum(clear) >= 0.9 * len(clear)
 
 
 def axis_before(axis: str, up: str) -> str:
-    """Which axis became this one when `turn_up` turned the axis ``up``.
+    """The axis that `turn_up` with the axis ``up`` turned into this one.
 
     >>> axis_before("y", "z"), axis_before("-z", "z")
     ('z', 'y')

@@ -1,4 +1,4 @@
-"""Where one machine keeps the features of many recordings: in memory, on disk, or nowhere; and how a later fit goes on from disk."""
+"""Storage for features of many recordings on one machine: in memory, on disk or not at all; and resuming fits from disk."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def fit_key(
     size: int,
     progress: Progress,
 ) -> str:
-    """The name of a fit: of all that decides choices and features of blocks of ``size``, and not of where and how loudly it runs."""
+    """The name of a fit: a hash of everything that affects its choices and its blocks of ``size``, but not of runtime parameters."""
     people = None if groups is None else [str(who) for who in groups]
     labels = [str(label) for label in y.tolist()]
     try:
@@ -69,7 +69,7 @@ def fit_key(
 
 
 def _settings(model: Any) -> list[Any]:
-    """Parameters of a recogniser and of all that is in it; of an object its class, its own parameters have names of their own."""
+    """Parameters of a recogniser and its parts; an object is represented by its class, since its parameters are listed separately."""
     passing = {*RUNTIME_PARAMETERS, "progress", "branches"}
     named = {k: v for k, v in model.get_params().items() if k.rpartition("__")[2] not in passing}
     plain = {k: type(v).__qualname__ if hasattr(v, "get_params") else v for k, v in named.items()}
@@ -77,19 +77,19 @@ def _settings(model: Any) -> list[Any]:
 
 
 def keep_choice(model: Any, features: np.ndarray, folder: Path) -> None:
-    """Write what a fit on a sample chose and learnt, and the features (m, d) of the sample."""
+    """Write the choices and learned values of a fit on a sample, and the features (m, d) of the sample."""
     write_packed(folder / _SAMPLE, pack(features, halved=False))
     trials = getattr(model, "trials_", [])
     chosen = [trials.index(trial) for trial in getattr(model, "chosen_", [])]
     write_text(
         folder / _TRIALS, json.dumps({"trials": [asdict(t) for t in trials], "chosen": chosen}, default=float)
     )
-    with suppress(ParameterError):  # what cannot be in a model file is chosen again
+    with suppress(ParameterError):  # a model that cannot be saved is chosen again
         model.save(folder / _CHOICE)
 
 
 def kept_choice(model: Any, sample: Sequence[SkeletonSequence], y: np.ndarray, folder: Path) -> Any:
-    """Features (m, d) of the sample, the recogniser as its fit on that left it; None where this must be done, or done again."""
+    """Features (m, d) of the sample; restores the recogniser fitted on it. None if it must be fitted (again)."""
     from kerneton.recognize.model_reader import load
 
     own = [type(v) for v in model.get_params().values() if hasattr(v, "get_params")]
@@ -118,8 +118,8 @@ def _trial(fields: dict[str, Any]) -> Trial:
 
 @contextmanager
 def locked(folder: Path, *, trusted: bool = True) -> Iterator[None]:
-    """A folder that no other fit uses meanwhile; ``trusted`` file systems may know no locks."""
-    if os.name == "nt":  # folders cannot be locked
+    """Lock a folder against other fits; ``trusted`` file systems may not support locks."""
+    if os.name == "nt":  # a system on which folders cannot be locked
         if not trusted:
             raise DataError(f"{folder}: nobody knows whether it is used")
         yield
@@ -137,7 +137,7 @@ def locked(folder: Path, *, trusted: bool = True) -> Iterator[None]:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder that is removed in the end; those of fits that were killed are removed before."""
+    """A folder that is removed at the end; leftovers of killed fits are removed first."""
     for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError, DataError), locked(left, trusted=False):
             shutil.rmtree(left, ignore_errors=True)
@@ -153,8 +153,8 @@ def temporary_folder() -> Iterator[Path]:
 def local_blocks(
     model: Any, sequences: Sequence[SkeletonSequence], scratch: Path | None, size: int, until: ExitStack
 ) -> Blocks:
-    """Blocks of ``size`` recordings in memory, or on disk if they are many; computed again in every pass where that is faster or the
-    disk is too small. ``scratch`` is a folder that keeps them; without it they are in one that is removed at the end of ``until``.
+    """Blocks of ``size`` recordings in memory, or on disk if there are many; computed again in every pass if that is faster or the disk is
+    too small. They are kept in the folder ``scratch``, or in a temporary folder until the end of ``until``.
     """
     parts = [sequences[i : i + size] for i in range(0, len(sequences), size)]
     progress, first = model.progress or silent, model.features(sequences[:1])
@@ -169,20 +169,20 @@ def local_blocks(
         return made(lambda i: arrays[i])
     disk = _Disk(lambda i: pack(model.features(parts[i]), halved=halved), len(parts))
     disk.fill(scratch, 2 * whole // first.itemsize if halved else whole, progress, until)
-    # Blocks that are computed in every pass take all threads each, one after the other.
+    # Blocks that are computed in every pass use all threads, one block after the other.
     return made(disk.load) if len(disk.files) == len(parts) else made(disk.load, 1)
 
 
 class _Disk:
-    """Blocks in files, as far as it is worth it and there is room; ``made(i)`` computes the others in every pass, with the same result."""
+    """Blocks in files, as long as it is faster and there is space; ``made(i)`` computes the others in every pass, with the same result."""
 
     def __init__(self, made: Callable[[int], Any], n_blocks: int) -> None:
         self.made, self.n_blocks = made, n_blocks
-        self.files: dict[int, Path] = {}  # of blocks that are there
-        self.old: set[int] = set()  # those of an earlier fit that were not read yet
+        self.files: dict[int, Path] = {}  # of existing blocks
+        self.old: set[int] = set()  # blocks of an earlier fit that were not read yet
 
     def fill(self, scratch: Path | None, whole: int, progress: Progress, until: ExitStack) -> None:
-        """Write the blocks that are missing, ``whole`` bytes were all of them."""
+        """Write the missing blocks; ``whole`` is the size of all blocks in bytes."""
         place = Path(tempfile.gettempdir()) if scratch is None else scratch
         files = [] if scratch is None else self._files(scratch)
         self.old = {i for i, file in enumerate(files) if file.exists()}
@@ -219,7 +219,7 @@ class _Disk:
         try:
             return read_packed(self.files[i]).features()
         except DamagedBlockError:
-            if i not in self.old:  # it was sound in this fit: another program, or a disk that breaks
+            if i not in self.old:  # valid earlier in this fit: changed by another program, or a failing disk
                 raise
             log.warning("%s: the block was changed after it was written; it is computed again", self.files[i])
             write_packed(self.files[i], self.made(i))
@@ -232,7 +232,7 @@ class _Disk:
 
 
 def seconds_to_read(file: Path, whole: int) -> float:
-    """Seconds to read a block, from the disk itself where memory has no room for ``whole`` bytes of them."""
+    """Seconds to read a block, from the disk itself if memory cannot cache ``whole`` bytes."""
     if whole > (free_memory() or 0) / 2 and hasattr(os, "posix_fadvise"):
         with open(file, "rb") as stream:
             os.fsync(stream.fileno())

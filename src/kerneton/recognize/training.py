@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class SpottingMixin:
-    """What a recogniser does with long recordings and streams, see `kerneton.stream`."""
+    """The methods of a recogniser for long recordings and streams, see `kerneton.stream`."""
 
     spotter_: Spotter | None = None
 
@@ -46,19 +46,20 @@ class SpottingMixin:
     def spot(
         self, recording: SkeletonSequence, *, in_order: bool = False, progress: Progress | None = None
     ) -> list[Detection]:
-        """The actions of a long recording, none overlapping another; ``in_order`` expects them in the order of training."""
+        """The actions of a long recording, without overlaps; ``in_order`` expects them in the order of the training recordings."""
         from kerneton.stream.spotter import spot
 
         return spot(self, recording, in_order=in_order, progress=progress)
 
     def stream(self, *, fps: float | None = None, delay: float | None = None, **options: Any) -> LiveStream:
-        """A live stream of frames; final segments come ``delay`` seconds after their end, None for when they are sure."""
+        """A live stream of frames; final segments are reported ``delay`` seconds after their end, with None when nothing can change any
+        more."""
         from kerneton.stream.live import LiveStream
 
         return LiveStream(cast("Any", self), fps=fps, delay=delay, **options)
 
     def take_spotter(self, spotter: Spotter | None) -> None:
-        """Take over a spotter from a file; one of other actions or joints is refused."""
+        """Store a spotter from a file; a spotter of other actions or joints is refused."""
         if spotter is not None:
             spotter.check_fits(self)
         self.spotter_ = spotter
@@ -76,7 +77,7 @@ def check_fitted(model: Any) -> None:
 def check_training(
     X: Iterable[Any], y: Any, groups: Any = None
 ) -> tuple[list[SkeletonSequence], np.ndarray, np.ndarray, np.ndarray]:
-    """Recordings, labels, the labels that there are, and each recording's place among them."""
+    """Recordings, labels, classes, and each recording's class."""
     sequences = check_sequences(X, allow_missing=True)
     if y is None:
         raise DataError("a recogniser learns from labels: pass y, such as data.labels")
@@ -99,7 +100,7 @@ def check_training(
 
 
 def known_subjects(sequences: Sequence[SkeletonSequence], groups: Any = None) -> Any:
-    """``groups``, of which none may be missing, or else the recordings' own subjects where all have one.
+    """``groups``, none of which may be missing, or the recordings' own subjects if all have one.
 
     >>> known_subjects([SkeletonSequence(np.ones((1, 1, 3)), subject="ann")])
     ['ann']
@@ -115,7 +116,7 @@ def known_subjects(sequences: Sequence[SkeletonSequence], groups: Any = None) ->
 
 
 def check_recognizer(model: Any) -> None:
-    """Parameters that do not depend on recordings."""
+    """Check parameters that do not depend on recordings."""
     check_branches(model.branches)
     try:
         model._validate_names([name for name, _ in model.branches])
@@ -128,7 +129,7 @@ def check_recognizer(model: Any) -> None:
 
 
 def check_room(branches: Mapping[str, Branch], sequences: Sequence[SkeletonSequence]) -> None:
-    """Refuse a fit whose features, held twice while they are weighted, and Gram matrices of joints need more memory than there is."""
+    """Refuse a fit whose features (twice, for weighting) and Gram matrices of joints need more memory than there is."""
     if len(sequences) < _MANY:
         return
     from kerneton.machine.room import check_memory
@@ -136,7 +137,7 @@ def check_room(branches: Mapping[str, Branch], sequences: Sequence[SkeletonSeque
     n_features, n_weighted, size = 0, 0, 0
     for branch in branches.values():
         if not hasattr(branch.kernel, "block_joints"):
-            continue  # a kernel of others, which says what it needs when it is used
+            continue  # a kernel of your own, whose size is not known
         try:
             step, kernel = branch.preprocess, plain_kernel(branch.kernel)
             poses = [*clone(step).fit_transform(sequences[:1])] if step else sequences[:1]
@@ -144,7 +145,7 @@ def check_room(branches: Mapping[str, Branch], sequences: Sequence[SkeletonSeque
             n_features, size = n_features + int(blocks.sum()), poses[0].joints.itemsize
             n_weighted += len(blocks) if branch.kernel.weighting else 0
         except FAILURES:
-            continue  # the fit says it
+            continue  # the fit reports it
     check_memory(
         2.0 * len(sequences) * (size * n_features + 4 * n_weighted * len(sequences)),
         f"a fit of {len(sequences):,} recordings with {n_features:,} features each",
@@ -154,7 +155,7 @@ def check_room(branches: Mapping[str, Branch], sequences: Sequence[SkeletonSeque
 
 @contextmanager
 def told_of_memory() -> Iterator[None]:
-    """Where memory ends although it was foreseen to be enough, one clear error."""
+    """Turn a `MemoryError` into one clear error."""
     try:
         yield
     except MemoryError as error:
@@ -165,21 +166,21 @@ def told_of_memory() -> Iterator[None]:
 
 @contextmanager
 def taken_when_done(model: Any) -> Iterator[Any]:
-    """A copy that has learnt nothing; what it learns is the model's when the block ends well, and nothing of it otherwise."""
+    """An unfitted copy; what it learns is moved to the model only if the block ends without an error."""
     fresh = copy.copy(model)
     for name in [name for name in vars(fresh) if name.endswith("_")]:
         delattr(fresh, name)
     yield fresh
-    model.__dict__ = fresh.__dict__  # at once: an interrupt comes before or after
+    model.__dict__ = fresh.__dict__  # a single step, so that an interrupt comes before or after it
 
 
-_MANY = 100  # recordings below which memory is not looked at
-CHOICE_LIMIT = 1000  # recordings up to which all of them take part in a search
-GRAM_LIMIT = 3000  # recordings up to which the final machine is solved on Gram matrices
+_MANY = 100  # recordings below which memory is not checked
+CHOICE_LIMIT = 1000  # recordings up to which a search uses all of them
+GRAM_LIMIT = 3000  # recordings up to which the final classifier is solved on Gram matrices
 
 
 def is_large(model: Any, n: int, keep: bool = False) -> bool:
-    """Whether a recogniser fits so many recordings by `kerneton.recognize.growth`; one that keeps their features chooses on all."""
+    """Whether so many recordings are fitted by `kerneton.recognize.growth`; with kept features, choices use all up to 3,000."""
     linear = model.machine is None or getattr(model.machine, "loss", None) == "squared_hinge"
     return linear and n > (GRAM_LIMIT if model.search is None or keep else CHOICE_LIMIT)
 
@@ -205,7 +206,7 @@ def fit_large(*arguments: Any, **options: Any) -> Any:
 
 
 def machine_options(machine: Any, classes: np.ndarray) -> dict[str, Any]:
-    """What a `LinearSVM` asks of the machines that are solved from Gram matrices."""
+    """Parameters of a `LinearSVM` as options for solving from Gram matrices."""
     factors = machine.class_weight
     if isinstance(factors, dict):
         factors = [factors.get(label, 1.0) for label in classes.tolist()]
@@ -228,9 +229,9 @@ def average_machines(
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> Any:
-    """A fitted `LinearSVM` whose decision values are the mean of those of the mixtures' machines, from features and their inner products.
+    """A fitted `LinearSVM` whose decision values are the mean of those of the mixtures, from features and their inner products.
 
-    A mean of linear machines is linear: weights are averaged. The parameters are those of the first mixture.
+    Weights are averaged, since a mean of linear classifiers is linear. The parameters are those of the first mixture.
     """
     machine = clone(machine).set_params(C=mixtures[0].C, within_class_penalty=mixtures[0].penalty)
     options = machine_options(machine, classes)
@@ -262,7 +263,7 @@ def calibrate_held_out(
     folds: Folds,
     tried: list[Trial],
 ) -> Any:
-    """The calibration of a recogniser that has its branches, mixtures and machine."""
+    """The calibration of a recogniser with fitted branches, mixtures and classifier."""
     from kerneton.recognize.calibration import Held, Machines, calibrate
 
     if model.reject and model.unknown_label in model.machine_.classes_.astype(str).tolist():
@@ -281,11 +282,10 @@ def calibrate_held_out(
 
 
 def optimism(search: Search, trials: list[Trial], sizes: Sequence[int]) -> list[float]:
-    """The accuracy of each fold that a choice owes to being made on the very people who were held out.
+    """The part of each fold's accuracy that is due to choosing on the same held-out people.
 
-    With p_f the share of fold f that what is chosen on all folds gets right, and q_f that of what is chosen on the other
-    folds, these are p_f - q_f; ``sizes`` are the recordings of the folds. ``trials`` are in the order of trying, since the first of
-    equals is chosen.
+    With p_f the accuracy on fold f of the candidate chosen on all folds, and q_f of the one chosen on the other folds, these are p_f - q_f;
+    ``sizes`` are the recordings of the folds. ``trials`` are in the order of trying, since the first of equals is chosen.
 
     >>> tried = [Trial("", ("a",), 1.0, 0.75, 0.0, right=(2, 1)), Trial("", ("b",), 1.0, 0.5, 0.0, right=(0, 2))]
     >>> optimism(Search(), tried, [2, 2])  # without the first fold the other would be chosen, and fail there

@@ -2,9 +2,9 @@
 
     X[z,p,q] = Σ_{s≠s'} G_σ4(s-s') φ_z(x_is - x_i's') z_p(s) z_q(s')
 
-over frames up to where the window has fallen below the tolerance. Pivots are evenly spaced, so that one exponential, that of
-the middle one, serves them all: φ_{k+1}(u) = φ_k(u) · e^{2uΔ/σ²} · const, where e^{2uΔ/σ²} splits into a factor a frame. For
-float32 data these are float32 too, where the coordinates of a recording are so near to each other that none vanishes.
+over the frames in which the window is above the tolerance. Pivots are evenly spaced, so that one exponential, that of the middle pivot, is
+enough for all: φ_{k+1}(u) = φ_k(u) · e^{2uΔ/σ²} · const, where e^{2uΔ/σ²} splits into one factor per frame. For float32 data these factors
+are float32 if no coordinates are so far apart that a factor would become zero.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kerneton.machine.compiled.cache import cached_jit, source_number
 
 _LOG2E = math.log2(math.e)
 _MAX_EXPONENT = (
-    600.0  # beyond it factors of Gaussians leave the range of float64, and each pivot has an exponential
+    600.0  # beyond it the factors leave the range of float64, and every pivot needs its own exponential
 )
 _MAX_SINGLE = 80.0  # the same for float32, beyond which they are float64
 
@@ -41,8 +41,8 @@ _MAX_SINGLE = 80.0  # the same for float32, beyond which they are float64
 def window_sums(x, z, pairs, *, sigma, n_pivots, reach, sigma_span, tol):
     """x (B, T, J, 3) and z (B, T, P), zero where padded → (B, n_pairs, 3Z, P, P) in the precision of x.
 
-    φ is summed in the precision of x. The window is cut where what lies beyond is less than ``tol`` of
-    the sum with every φ at its largest, for every p and q.
+    φ is summed in the precision of x. The window is cut off where the rest is less than ``tol`` of the sum with every φ at its maximum, for
+    every p and q.
     """
     (B, T), P, n_pairs = x.shape[:2], z.shape[2], len(pairs)
     padded = -(-P // 3) * 3
@@ -56,7 +56,7 @@ def window_sums(x, z, pairs, *, sigma, n_pivots, reach, sigma_span, tol):
     spacing = 2 * reach / max(n_pivots - 1, 1)
     middle = n_pivots // 2
     rate = 2 * spacing / sigma**2
-    # From the middle pivot to those above it, and to those below: what is left of e^{∓(ζ_k² - ζ_{k+1}²)/σ²} but the rate.
+    # Constants from the middle pivot to those above and below it: e^{∓(ζ_k² - ζ_{k+1}²)/σ²} without the rate.
     steps = np.exp(np.minimum(-np.diff(zeta**2) / sigma**2, _MAX_EXPONENT))  # larger ones are not used
     steps[:middle] = np.exp(np.minimum(np.diff(zeta**2)[:middle] / sigma**2, _MAX_EXPONENT))
     extents = (np.float64(x.max(1).max(1)) - x.min(1).min(1)).max(axis=1)  # of any one coordinate
@@ -83,7 +83,7 @@ def window_sums(x, z, pairs, *, sigma, n_pivots, reach, sigma_span, tol):
 
 
 def _exp(x):
-    """e^x for x ≤ 0, to some 1e-15, or 1e-7 in float32; as many as would be smaller than any number are nearly zero."""
+    """e^x for x ≤ 0 with an error of about 1e-15, or 1e-7 in float32; results below the smallest number are nearly zero."""
 
 
 @overload(_exp, jit_options={"nogil": True, "error_model": "numpy"})
@@ -103,26 +103,26 @@ def _exp_of(x):
     return single
 
 
-@functools.lru_cache(maxsize=4096)  # recordings of one length share it
+@functools.lru_cache(maxsize=4096)  # shared by recordings of the same length
 def _reach(times, n, dtype, window, tol):
-    """The most distant frames that count: beyond, Σ G_σ4(s-t) z_p(s) z_q(t) is less than a fiftieth of tol of all of it.
+    """The largest distance of frames that counts: beyond it, Σ G_σ4(s-t) z_p(s) z_q(t) is less than tol/50 of the whole sum.
 
-    The power that follows lifts what is small, so that much is left of the tolerance.
+    The power that follows enlarges small values; tol/50 leaves room for that.
 
-    Not only the window decides: where p and q lie far apart, so do most frames that z_p and z_q both see.
+    This depends on more than the window: if p and q are far apart, so are the frames in which both z_p and z_q are large.
     """
     times, window = np.frombuffer(times, dtype).reshape(n, -1).astype(float), np.frombuffer(window)
     sums = np.zeros((min(n, len(window)), times.shape[1], times.shape[1]))
     for lag in range(1, len(sums)):
         product = window[lag] * (times[:-lag].T @ times[lag:])
         sums[lag] = product + product.T
-    tails = np.cumsum(sums[:0:-1], axis=0)  # of the most distant frames first; they only grow
+    tails = np.cumsum(sums[:0:-1], axis=0)  # from the largest distance on; they only grow
     return int((tails > 0.02 * tol * sums.sum(0)).any(axis=(1, 2)).sum())
 
 
 @jit
 def _hold(x, factors, pairs, group, held):
-    """What the lanes of a group hold at every frame: x_i, x_i', and their factors of e^{2uΔ/σ²} and of its inverse.
+    """Values of the lanes of a group at every frame: x_i, x_i', and their factors of e^{2uΔ/σ²} and of its inverse.
 
     Problem n is coordinate n // n_pairs of pair n % n_pairs; lanes beyond the last repeat it.
     """
@@ -193,7 +193,7 @@ def _add(phi, room, n_pivots, times, s, low, high, sums, totals):
 def _compile(sources):
     @cached_jit
     def kernel(x, factors, times, pairs, band, window, steps, middle, shape, wide, held, own, out):
-        """One recording; ``shape`` holds the middle pivot, their spacing, 1/σ² and their scale."""
+        """One recording; ``shape`` contains the middle pivot, the spacing of pivots, 1/σ² and the scale."""
         if not sources:
             return
         first, spacing, inverse, scale = shape

@@ -1,9 +1,9 @@
-"""Symmetric eigenproblems, `LANES` of them side by side: Householder, implicit QL, and their way back.
+"""Symmetric eigenproblems, `LANES` at a time: Householder reduction, implicit QL, and the transformation back.
 
 Matrices are packed lower triangles: row i starts at vector i(i+1)/2. ``A = Q T Qᵀ`` with T tridiagonal, and
 ``T = R diag(λ) Rᵀ``. Neither Q nor R is formed: Q stays as reflections, R as plane rotations, and both are applied
 to a matrix G that is cut into column blocks, G[i, j] at vector (j // w · rows + i) · w + j % w for blocks of w
-columns. The columns stand at the end of the last block; the first may begin with zeros.
+columns. The columns fill the last block to its end; the first block may begin with zeros.
 """
 
 from __future__ import annotations
@@ -129,9 +129,8 @@ def diagonalize(d, e, n, tolerance, rotations, starts, limit):
     """Implicit QL with Wilkinson's shift: d becomes λ. Returns the number of sweeps, or -1 without convergence.
 
     Sweep k rotates the planes (i, i+1) for i = n-2 down to starts[k]; their cosines and sines alternate in
-    ``rotations``. An off-diagonal element within the tolerance cuts the matrix, in each lane by itself: its plane is
-    left alone and the chase starts anew above it, so that every sweep serves every lane's first eigenvalue
-    still missing.
+    ``rotations``. An off-diagonal element within the tolerance cuts the matrix, separately in each lane: its plane is not rotated and the
+    bulge chase starts again above it, so every sweep works on the first eigenvalue that is still missing in each lane.
     """
     zero, one = full(0.0), full(1.0)
     start = sweeps = used = 0
@@ -196,7 +195,7 @@ def _shift(d, e, n, start, tolerance):
 def rotate(G, n, rows, blocks, rotations, starts, sweeps):
     """G ← R G for a lower triangular G, column block by column block, last sweep first.
 
-    Column j has nothing above row j until a sweep that starts above meets it, so it skips all later sweeps.
+    Column j is zero above row j until a sweep starts above that row, so the sweeps after that one skip it.
     """
     w = columns(G)
     end = 0
@@ -242,8 +241,8 @@ def unit_reflections(A, inverse, n, V, cross):
 def reflect(G, n, rows, blocks, V, cross):
     """G ← Q G, column block by column block, two reflections at a time.
 
-    The dot products y, z with the next two reflections are gathered while the last two are applied. For odd n the
-    first of all is the reflection 1, which does nothing.
+    The dot products y, z with the next two reflections are computed while the last two are applied. For odd n, the first reflection is the
+    identity.
     """
     w = columns(G)
     first = 2 - n % 2

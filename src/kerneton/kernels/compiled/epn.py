@@ -1,15 +1,13 @@
-"""Powers of small symmetric matrices, `LANES` of them side by side, compiled by Numba.
+"""Powers of small symmetric matrices, `LANES` at a time, compiled by Numba.
 
 ``A = Q T Qᵀ`` with T tridiagonal (Householder), ``T = R diag(λ) Rᵀ`` by implicit QL, ``A^γ = Z Zᵀ`` with
-``Z = Q R diag(λ^γ/2)``. What makes it fast, beside the lanes:
+``Z = Q R diag(λ^γ/2)``. Besides the lanes, these make it fast:
 
-- no lane waits for another: each iterates on its own eigenvalue within a common sweep;
-- the rotations are kept and applied backwards, starting from the diagonal, so that those of the last sweeps meet
-  only a corner of the matrix;
-- for float32 data T and λ are found in float64, and R and Q are applied in float32: it is the eigenvalues that need
-  the precision.
+- no lane waits for another: in a common sweep, each lane iterates on its own eigenvalue;
+- the rotations are stored and applied backwards from the diagonal, so that the last sweeps only change a corner of the matrix;
+- for float32 data, T and λ are computed in float64, but R and Q are applied in float32: only the eigenvalues need the precision.
 
-Where sums are positive semi-definite up to the rounding of float64 and the result is float32, T^γ needs no λ, see `rational`.
+If sums are positive semi-definite up to rounding in float64 and the result is float32, T^γ is computed without λ, see `rational`.
 """
 
 from __future__ import annotations
@@ -52,14 +50,14 @@ from kerneton.kernels.compiled.subnormals import flush, restore
 from kerneton.kernels.compiled.transpose import gather, scatter
 from kerneton.machine.compiled.cache import cached_jit, source_number
 
-MIN_ORDER, MAX_ORDER = 4, 128  # outside of these LAPACK does no worse
+MIN_ORDER, MAX_ORDER = 4, 128  # outside of this range LAPACK is as fast
 
 
 def psd_power(A, power, out, rotations=2.0):
     """Power of a batch (B, n, n) in float32 or float64 into ``out``, contiguous and perhaps ``A`` itself.
 
-    Returns which matrices did not converge, in practice none; they are left alone. ``rotations`` is the room for
-    plane rotations in units of n²; QL takes 0.6 to 0.9.
+    Returns which matrices did not converge, in practice none; they are not changed. ``rotations`` is the space for plane rotations in units
+    of n²; QL needs 0.6 to 0.9.
     """
     n_batch, n, _ = A.shape
     A = np.ascontiguousarray(A).reshape(n_batch, n * n)
@@ -74,7 +72,7 @@ def psd_power(A, power, out, rotations=2.0):
 
 
 def _workspace(n, dtype, limit):
-    """Room in float64, room in the precision of the data, starts of sweeps, positions of packed entries."""
+    """Buffers in float64 and in the precision of the data, starts of sweeps, positions of packed entries."""
     doubles = aligned(_packed(n) + LANES + 5 * n, np.float64)
     own = aligned(own_room(n, dtype, limit), dtype)
     return doubles, own, np.empty(limit, np.int64), _packed_positions(n)
@@ -87,14 +85,14 @@ def _packed(n):
 
 @functools.lru_cache(maxsize=64)
 def _packed_positions(n):
-    """Where each entry of a full symmetric matrix stands in its packed lower triangle, (n²,)."""
+    """The position of each entry of a full symmetric matrix in its packed lower triangle, (n²,)."""
     i, j = np.indices((n, n), dtype=np.int64)
     return (np.maximum(i, j) * (np.maximum(i, j) + 1) // 2 + np.minimum(i, j)).reshape(-1)
 
 
 @jit
 def _read(source, offset, n, A):
-    """Lower triangles of a group; what is read beyond a row the next row overwrites."""
+    """Read the lower triangles of a group; values read beyond the end of a row are overwritten by the next row."""
     for i in range(n):
         for j in range(0, i + 1, LANES):
             gather(source, offset + i * n + j, n * n, A, i * (i + 1) // 2 + j)
@@ -169,7 +167,8 @@ def _normalize(d, e, n, power):
 def powered(A, n, power, poles, doubles, own, starts):
     """Packed matrices A of a group to the power, into the packed F at the start of ``own``; whether all converged.
 
-    By resolvents where ``poles`` is not None, see `rational`. ``doubles`` and ``own`` are room for 5n and `own_room` vectors. A is used up.
+    By resolvents if ``poles`` is not None, see `rational`. ``doubles`` and ``own`` are buffers of 5n and `own_room` vectors. A is
+    overwritten.
     """
     n_packed = _packed(n)
     rows, blocks = (n + 2) // 3 * 3, (n + columns(own) - 1) // columns(own)
@@ -216,7 +215,7 @@ def powered(A, n, power, poles, doubles, own, starts):
     if not usual:
         factor = like(
             F, exp2(shift * (0.5 * power))
-        )  # by halves, which never vanish: what is tiny is rounded once
+        )  # in two halves, neither of which underflows: tiny results are rounded only once
         for k in range(n_packed):
             store(F, k, load(F, k) * factor * factor + like(F, poison))
     return True

@@ -1,8 +1,8 @@
-"""Vectors v of frames of recordings, `LANES` rows side by side: what SCK of order 2 and of order 3 begin with.
+"""Vectors v of frames of recordings, `LANES` rows at a time: the first step of SCK of order 2 and 3.
 
     v_s = [√β₁ φ(x_s); √β₂ z(s/T)] / (T√J)^{1/r}
 
-In float64 also for float32 data. Pivots are evenly spaced: φ_{k+1}(x) = φ_k(x) · e^{2xΔ/σ²} · const, two exponentials a coordinate.
+In float64 also for float32 data. Pivots are evenly spaced: φ_{k+1}(x) = φ_k(x) · e^{2xΔ/σ²} · const, two exponentials per coordinate.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from kerneton.kernels.compiled.lanes import exp2
 from kerneton.kernels.compiled.simd import LANES, absolute, copysign, full, jit, load, sqrt, store, where
 
 CHUNK = 8  # frames whose vectors stay in the first cache
-_FAR = 700.0  # exponents beyond it are zero; products of factors within it stay in the range of float64
+_FAR = 700.0  # larger exponents give zero; products of factors within it stay in the range of float64
 _LOG2E = math.log2(math.e)
 
 
 def plan(starts, n_frames, table):
-    """Where recordings begin, their lengths, where their times begin, and their numbers, (B, 4), the shortest first; then `_times` and `_runs`."""
+    """Start, length, start of the times, and number of each recording, (B, 4), the shortest first; then the results of `_times` and
+    `_runs`."""
     runs, factors, n_signal = _runs(table.tobytes(), table.shape[1])
-    order = np.argsort(n_frames, kind="stable")  # neighbours of about one length share a group
+    order = np.argsort(n_frames, kind="stable")  # recordings of similar length share a group
     lengths = np.asarray(n_frames, np.int64)[order]
     times, at = _times(lengths.tobytes(), table[:, n_signal:].tobytes())
     places = np.stack([np.asarray(starts, np.int64)[order], lengths, at, order], axis=1)
@@ -33,10 +34,11 @@ def plan(starts, n_frames, table):
 
 @functools.lru_cache(maxsize=32)
 def _runs(table, d):
-    """Entries of v that share a coordinate: its place, how many, whether they need an exponential each, and numbers for them.
+    """Runs of entries of v that share a coordinate: its position, how many entries, whether each needs its own exponential, and their
+    constants.
 
-    Returns (n_runs, 3) whole numbers; (n_runs, 4 + longest) of first pivot, spacing, 1/σ², amplitude and the constant factors
-    from each pivot to the next; and how many entries are not of time.
+    Returns (n_runs, 3) whole numbers; (n_runs, 4 + longest) of first pivot, spacing, 1/σ², amplitude and the constant factors from each
+    pivot to the next; and the number of entries that are not of time.
     """
     place, pivot, inverse, amplitude = np.frombuffer(table).reshape(4, d)
     n_signal = int((place >= 0).sum())
@@ -44,7 +46,7 @@ def _runs(table, d):
     runs, factors = [], np.zeros((len(starts) - 1, 4 + d))
     for r, (a, b) in enumerate(itertools.pairwise(starts)):
         spacing = pivot[a + 1] - pivot[a] if b - a > 1 else 0.0
-        # Farther out than this φ is zero, and there the factor from pivot to pivot must still be finite.
+        # Farther out φ is zero; up to there the factor from pivot to pivot must be finite.
         farthest = np.abs(pivot[a:b]).max() + math.sqrt(_FAR / inverse[a])
         direct = 2 * farthest * spacing * inverse[a] > _FAR / max(b - a, 1)
         runs.append((int(place[a]), b - a, int(direct)))
@@ -54,7 +56,7 @@ def _runs(table, d):
     return np.asarray(runs, np.int64).reshape(-1, 3), factors, n_signal
 
 
-@functools.lru_cache(maxsize=16)  # cues share recordings and time
+@functools.lru_cache(maxsize=16)  # the same for all cues
 def _times(lengths, table):
     """z(s/T) of every frame of recordings of some lengths, end to end, (N, Z₃), and where each recording starts, (B,)."""
     lengths = np.frombuffer(lengths, np.int64)
@@ -66,9 +68,10 @@ def _times(lengths, table):
 
 @jit
 def place_rows(first, n_rows, order, places, rows, n_entries, lanes, share, offsets):
-    """What the lanes hold: start, length, time, joints i and j; 1/(T√J)^(1/order); where features go. Lanes beyond ``n_rows`` repeat the last.
+    """Values of the lanes: start, length, time, joints i and j; 1/(T√J)^(1/order); where features go. Lanes beyond ``n_rows`` repeat the
+    last row.
 
-    Row r is row r % P of recording r // P. Returns the frames of the longest.
+    Row r is row r % P of recording r // P. Returns the number of frames of the longest recording.
     """
     P, longest = len(rows), 0
     for lane in range(LANES):
@@ -84,13 +87,13 @@ def place_rows(first, n_rows, order, places, rows, n_entries, lanes, share, offs
 
 @jit
 def _exp(x):
-    """e^x for -`_FAR` ≤ x ≤ `_FAR`; smaller ones are taken for -`_FAR`, and NaN stays."""
+    """e^x for -`_FAR` ≤ x ≤ `_FAR`; smaller x count as -`_FAR`, and NaN stays NaN."""
     return exp2(where(x < -_FAR, full(-_FAR), x) * _LOG2E)
 
 
 @jit
 def read_frame(frames, lanes, share, columns, scales, unit, times, s, X, V, d):
-    """Coordinates of a frame into X, then its share, zero beyond the last; its z into the last of the d entries of V."""
+    """Read the coordinates of a frame and its weight (zero after the last frame) into X, and its z into the last of the d entries of V."""
     W, n_times = len(columns), times.shape[1]
     for lane in range(LANES):
         start, n, at, i, j = lanes[lane]
@@ -135,7 +138,7 @@ def map_frame(X, n_columns, runs, factors, V):
                 store(V, at + k, _exp(rest * rest * (-inverse)) * scale)
         elif n > 1:
             grow = x * (2.0 * spacing * inverse)
-            limit = _FAR / n  # where it is reached, every φ is zero
+            limit = _FAR / n  # at this limit every φ is zero
             grow = where(absolute(grow) < limit, grow, copysign(full(limit), grow))
             step = _exp(grow)
             for k in range(1, n):

@@ -1,4 +1,4 @@
-"""Power normalisation of tensor cores, `LANES` tensors side by side, compiled by Numba.
+"""Power normalisation of tensor cores, `LANES` tensors at a time, compiled by Numba.
 
 The factors are the left singular vectors of the three unfoldings, see `singular`.
 """
@@ -37,7 +37,7 @@ from kerneton.kernels.compiled.transpose import gather, scatter
 from kerneton.machine.compiled.cache import cached_jit, source_number
 
 MIN_SIZE, MAX_SIZE = 16, 16384  # of a tensor; larger ones leave the caches
-_GRAM = 0.75  # a power from which on what squares lose, 1e-8 of the largest, is not seen in float32
+_GRAM = 0.75  # for larger powers, the loss of squaring (1e-8 of the largest) does not show in float32
 
 
 def hosvd_power(X, power, entry_power, max_sweeps=40):
@@ -78,7 +78,7 @@ def _unfold(X, outer, m, inner, M):
 def _contract(X, outer, k, inner, U, across, along, n_out, Y):
     """Y[o, q, i] = Σ_r U[q·across + r·along] X[o, r, i]: a tensor times a matrix in its middle mode.
 
-    Two positions by three results at a time; at an end the last one again.
+    Two positions by three results at a time; at the end the last ones are computed again.
     """
     last = outer * inner - 1
     for q in range(0, n_out, 3):
@@ -135,7 +135,7 @@ def _compile(sources):
         inverses = part(doubles, first + 2 * side * side, side)
         factors = part(doubles, first + 2 * side * side + side, 3 * side * side)
         room = doubles[(first + 5 * side * side + side) * LANES :]
-        modes = ((1, a, b * c), (a, b, c), (a * b, c, 1))  # what stands before, in and after each mode
+        modes = ((1, a, b * c), (a, b, c), (a * b, c, 1))  # sizes before, in and after each mode
         ranks = np.empty(3, np.int64)
         for group in range(n_groups):
             offset = group * LANES * size
@@ -160,7 +160,7 @@ def _compile(sources):
                 failed[group] = True
                 continue
             now, then, inner = X, Y, 1
-            for mode in range(2, -1, -1):  # the core: M, Y and M take turns
+            for mode in range(2, -1, -1):  # the core: M and Y are used alternately
                 outer, m, _ = modes[mode]
                 U = part(factors, mode * side * side, side * side)
                 _contract(now, outer, m, inner, U, m, 1, ranks[mode], then)

@@ -16,7 +16,7 @@ _EXP = tuple(math.log(2) ** k / math.factorial(k) for k in range(13, -1, -1))  #
 
 @jit
 def exp2(x):
-    """2^x within the range of float64, to some 1e-15."""
+    """2^x within the range of float64, with an error of about 1e-15."""
     whole = rint(x)
     rest = x - whole
     series = full(_EXP[0])
@@ -27,7 +27,7 @@ def exp2(x):
 
 @jit
 def exp2_single(x, zero):
-    """2^x of float32 vectors for -126 ≤ x ≤ 127, to some 1e-7; ``zero`` is such a vector of zeros."""
+    """2^x of float32 vectors for -126 ≤ x ≤ 127, with an error of about 1e-7; ``zero`` is a float32 vector of zeros."""
     whole = rint(x)
     rest = x - whole
     series = zero + _EXP[6]
@@ -38,7 +38,7 @@ def exp2_single(x, zero):
 
 @jit
 def positive_power(x, power):
-    """x^power of positive normal numbers, to some 1e-15."""
+    """x^power of positive normal numbers, with an error of about 1e-15."""
     m, e = mantissa(x), exponent(x)
     upper = m > 1.4142135623730951
     m = where(upper, m * 0.5, m)
@@ -63,22 +63,22 @@ def sum_of_squares(S, n_vectors):
 
 @jit
 def least_square(own):
-    """The sum of squares from which on products in the precision of a buffer keep all their digits."""
+    """The smallest sum of squares for which products in the precision of a buffer keep all digits."""
     return 1e-200 if own.itemsize == 8 else 1e-50
 
 
 @jit
 def is_tame(total, least):
-    """Whether no lane with this sum of squares can overflow or vanish when squared; nor is it zero or NaN."""
+    """Whether no lane with this sum of squares can overflow or underflow when squared, is zero or is NaN."""
     return not any_lane(~((total > least) & (total < 1e200)))
 
 
 @jit
 def tame(S, n_vectors, total, least):
-    """Scale the lanes that need it, see `is_tame`, by 2^-shift to entries about 1; those with NaN or infinity become zero.
+    """Scale the lanes that are not `is_tame` by 2^-shift to entries near 1; lanes with NaN or infinity become zero.
 
-    Lanes that do not need it stay as they are: no result depends on what stands beside it. Returns the shift and a poison
-    that is NaN for lanes with NaN or infinity and else zero.
+    Other lanes do not change, so that no result depends on neighbouring lanes. Returns the shift, and a vector that is NaN for lanes with
+    NaN or infinity and zero otherwise.
     """
     top, poison = full(0.0), full(0.0)
     for k in range(n_vectors):
@@ -98,12 +98,12 @@ def tame(S, n_vectors, total, least):
 
 @jit
 def part(buffer, first, count):
-    """So many vectors of a buffer."""
+    """The vectors of a buffer from a position on."""
     return buffer[first * LANES : (first + count) * LANES]
 
 
 def groups_of(A):
-    """A batch cut for the kernels: how many whole groups of `LANES` to read in place, and a copy of the rest.
+    """A batch in groups of `LANES` for the kernels: the number of whole groups, read in place, and a copy of the rest.
 
     The last group is always copied, since kernels read past the end of what they need. (B, size) → int, flat copy.
     """

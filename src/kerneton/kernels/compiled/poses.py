@@ -1,6 +1,6 @@
-"""Recordings end to end to poses and their signals, one pass per recording, compiled by Numba.
+"""Poses and signals of concatenated recordings, in one pass per recording, compiled by Numba.
 
-What `kerneton.prepare.Preprocess` does to recordings without gaps (one size, the root in the origin, turned to the front) and
+What `kerneton.prepare.Preprocess` does to recordings without gaps (equal size, root at the origin, turned to the front) and
 the signals of `kerneton.kernels.signals`, in the frames that `kerneton.kernels.compiled.sck_order2` reads.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from kerneton.kernels.compiled.simd import jit
 from kerneton.machine.compiled.cache import cached_jit, source_number
 
-_ROUNDS = 20  # of Weiszfeld's iteration, as `kerneton.prepare.poses` has it
+_ROUNDS = 20  # of Weiszfeld's iteration, as in `kerneton.prepare.poses`
 
 
 @jit
@@ -83,7 +83,7 @@ def _place(raw, factor, roots, lines, out):
 
 @jit
 def _derive(out, taps, rate, column):
-    """A filter of the poses from the first on, the ends repeated, into three columns from ``column`` on."""
+    """Filter the poses relative to the first one, with repeated ends, into three columns from ``column`` on."""
     T, J = out.shape[:2]
     reach = len(taps) // 2
     for s in range(T):

@@ -1,9 +1,9 @@
-"""Powers of tridiagonal matrices by a sum of resolvents, `LANES` of them side by side, and their way back.
+"""Powers of tridiagonal matrices by a sum of resolvents, `LANES` at a time, and the transformation back.
 
     T^γ ≈ Σ_k w_k T (T + s_k)⁻¹ = Σ_k w_k - Σ_k w_k s_k (T + s_k)⁻¹
 
-No eigenvalue is computed: an entry of an inverse follows from its neighbour by one product. All w_k and s_k are positive, and the
-smallest s_k lies above the rounding errors of T, which the sum therefore takes to zero as `power_norm` does.
+No eigenvalues are computed: each entry of an inverse is its neighbour times a factor. All w_k and s_k are positive, and the smallest s_k is
+above the rounding errors of T, so these become zero, as in `power_norm`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from kerneton.kernels.compiled.simd import ROW, fold, full, jit, like, load, loa
 from kerneton.machine.threads import one_blas_thread
 
 _SMALLEST = 2e-15  # of the matrix's norm: a pole above rounding errors
-# Powers: under the first rounding errors of eigenvalues would show, over the second those of the sum.
+# Powers: below the first, rounding errors of eigenvalues would be visible, above the second those of the sum.
 _LOWEST, _HIGHEST = 0.35, 0.5
 
 
 @functools.lru_cache(maxsize=16)
 @one_blas_thread()  # the same numbers on any number of cores
 def poles_of(power, dtype):
-    """s_k and w_k s_k, (n, 2), for matrices of norm 1; None where they would not do, as for float64.
+    """s_k and w_k s_k, (n, 2), for matrices of norm 1; None if they would not be accurate enough, as for float64.
 
-    Best approximations of x^γ on [0, 1] have poles at -1/sinh²(v/2) with v some 2π²/(L - γv) apart, where L makes them ``ROW`` many.
-    Steps of Gauss and Newton bring them to those of least squares, which meet x^γ to 3e-6.
+    Best approximations of x^γ on [0, 1] have poles at -1/sinh²(v/2) with v about 2π²/(L - γv) apart; L is chosen so that there are ``ROW``
+    poles.
+    Gauss-Newton steps move them to the least-squares solution, whose error is 3e-6.
     """
     if dtype != np.float32 or not _LOWEST <= power <= _HIGHEST:
         return None
@@ -36,7 +37,7 @@ def poles_of(power, dtype):
     v *= min(1, 2 * np.arcsinh(_SMALLEST**-0.5) / v[-1])
     s = 1 / np.sinh(v / 2) ** 2
     x = np.geomspace(1.5 * _SMALLEST, 1, 400)[:, None]
-    weight, target = np.where(x > 0.3, 3, 1), x[:, 0] ** power  # the largest eigenvalue lies there
+    weight, target = np.where(x > 0.3, 3, 1), x[:, 0] ** power  # where the largest eigenvalue is
     for _ in range(4):
         shares = x / (x + s)
         w = np.linalg.lstsq(shares * weight, target * weight[:, 0], rcond=None)[0]
@@ -49,7 +50,7 @@ def poles_of(power, dtype):
 
 @jit
 def tridiagonal_power(d, e, n, poles, scale, F, R, X):
-    """Diagonal d and off-diagonal e of T, whose norm is 1, to packed F = T^γ times each lane's scale; R, X have room for n rows.
+    """Packed F = T^γ times each lane's scale, from the diagonal d and off-diagonal e of T with norm 1; R and X are buffers of n rows.
 
     An entry of an inverse is its right neighbour times a ratio: X[j, i] = r_i X[j, i+1], and X[j, j] = 1/D_j + r_j² X[j+1, j+1].
     """
@@ -74,9 +75,9 @@ def tridiagonal_power(d, e, n, poles, scale, F, R, X):
 
 @jit
 def _factorize(d, e, n, poles, scale, R, X, k):
-    """``T + s = L D Lᵀ`` for four s: R holds -L's lower diagonal and X -scale w s / D, from column k on.
+    """``T + s = L D Lᵀ`` for four s: R gets the negative lower diagonal of L and X gets -scale w s / D, from column k on.
 
-    Pivots of a positive semi-definite T are at least s, whatever rounding makes of them. One division serves four.
+    Pivots of a positive semi-definite T are at least s, whatever the rounding. One division is enough for four.
     """
     s0, s1, s2, s3 = poles[0, 0], poles[1, 0], poles[2, 0], poles[3, 0]
     c0, c1, c2, c3 = -poles[0, 1], -poles[1, 1], -poles[2, 1], -poles[3, 1]
@@ -108,7 +109,7 @@ def _factorize(d, e, n, poles, scale, R, X, k):
 def reflect_both(F, n, V, p, q):
     """Packed F ← Q F Qᵀ for the reflections of `unit_reflections`, the shortest first.
 
-    As in `tridiagonalize`, the update by one and the product with the next share a pass.
+    As in `tridiagonalize`, the update by one reflection and the product with the next share a pass.
     """
     zero = like(F, full(0.0))
     for r in range(n):

@@ -1,9 +1,9 @@
-"""SCK from signals to features, `LANES` joints side by side, compiled by Numba.
+"""SCK of order 3 from signals to features, `LANES` joints at a time, compiled by Numba.
 
-    T_i = Σ_s v_is ⊗ v_is ⊗ v_is → slices to the power γ → the entries that symmetry leaves
+    T_i = Σ_s v_is ⊗ v_is ⊗ v_is → slices to the power γ → unique entries
 
 Only signals are read and only features are written: the tensor's d(d+1)(d+2)/6 different entries, summed in float64 also for
-float32 data, stay in the cache. A slice is powered as `epn` does it, without being turned into lanes and back.
+float32 data, stay in the cache. The power of a slice is computed as in `epn`, without moving the slices into lanes and back.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from kerneton.machine.compiled.cache import cached_jit, source_number
 from kerneton.machine.threads import in_threads
 
 MIN_SIDE, MAX_SIDE = 6, 48
-_FEWEST_ROWS = 4  # for which a thread is worth its while
+_FEWEST_ROWS = 4  # for which another thread is worth it
 
 
 def features(signals, n_frames, table, power, positions, weights, n_threads=1):
-    """Signals (B, T, J, W), padded beyond ``n_frames`` (B,), to (B, J, n_entries), and whether all converged, as in practice they do.
+    """Signals (B, T, J, W), padded beyond ``n_frames`` (B,), to (B, J, n_entries), and whether all converged, as they do in practice.
 
-    ``table`` (4, d) says how each entry of v is made: place among the W signals (-1 for time, these last), pivot, 1/σ², amplitude.
-    ``positions`` (m, n_entries) are places in the (d, d, d) tensor to be summed with ``weights`` (n_entries,).
+    ``table`` (4, d) defines the entries of v: position among the W signals (-1 for time, which comes last), pivot, 1/σ², amplitude.
+    ``positions`` (m, n_entries) are positions in the (d, d, d) tensor to be summed with ``weights`` (n_entries,).
     """
     (B, T, J, W), d = signals.shape, table.shape[1]
     frames = np.ascontiguousarray(signals).reshape(B * T, J, W)
@@ -59,7 +59,7 @@ def features(signals, n_frames, table, power, positions, weights, n_threads=1):
     return out, all(in_threads(work, itertools.pairwise(bounds), n_threads))
 
 
-@functools.lru_cache(maxsize=16)  # fresh memory costs more than the work on a single recording
+@functools.lru_cache(maxsize=16)  # allocating it would take longer than one recording
 def _workspace(d, n_columns, n_entries, dtype, _thread):
     """A thread's room in float64 and in the precision of the data, starts of sweeps."""
     limit = 2 * d * d
@@ -72,8 +72,8 @@ def _workspace(d, n_columns, n_entries, dtype, _thread):
 
 @functools.lru_cache(maxsize=16)
 def _tables(d, positions, shape, weights):
-    """Where the packed entries of every slice stand among the different ones; which entries of a slice go into which
-    features with what weight, slice after slice, and where each slice's begin."""
+    """Positions of the packed entries of every slice among the unique ones; which entries of a slice go into which features with which
+    weight, slice after slice; and where each slice begins in these lists."""
     place = {triple: n for n, triple in enumerate(_triples(d))}
     pairs = [(i, j) for i in range(d) for j in range(i + 1)]
     unique = np.array([[place[tuple(sorted((i, j, k), reverse=True))] for i, j in pairs] for k in range(d)])
@@ -134,27 +134,27 @@ def _cubes(V, P, count, d, U):
 
 @jit
 def _share(first, k, n_rows):
-    """Lanes from, lanes to, and the row of the first, that slice k has when slices of ``n_rows`` rows share vectors."""
+    """First and last lane of slice k, and the row of the first, if slices of ``n_rows`` rows share vectors."""
     start = k * n_rows - first
     return max(start, 0), min(start + n_rows, LANES), max(-start, 0)
 
 
 @jit
 def _deal(U, unique, first, n_rows, d, n_packed, A):
-    """Slices of the first rows side by side: lane q has slice k of row r, ``first + q = k n_rows + r``."""
+    """Put the slices of the first rows into lanes: lane q has slice k of row r, ``first + q = k n_rows + r``."""
     for k in range(first // n_rows, min((first + LANES - 1) // n_rows + 1, d)):
         lane, end, row = _share(first, k, n_rows)
         for n in range(n_packed):
             for q in range(end - lane):
                 A[n * LANES + lane + q] = U[unique[k, n] * LANES + row + q]
-    for lane in range(n_rows * d - first, LANES):  # nobody reads these, but they must converge
+    for lane in range(n_rows * d - first, LANES):  # not read, but they must converge
         for n in range(n_packed):
             A[n * LANES + lane] = A[n * LANES]
 
 
 @register_jitable(nogil=True, error_model="numpy", fastmath={"contract", "nsz"})  # rounds as vectors do
 def _collect(F, moves, weights, begins, first, n_rows, d, E):
-    """Features of the first rows from the slices that `_deal` dealt."""
+    """Features of the first rows from the slices that `_deal` put into lanes."""
     kind = E.dtype.type
     for k in range(first // n_rows, min((first + LANES - 1) // n_rows + 1, d)):
         lane, end, row = _share(first, k, n_rows)
@@ -189,7 +189,7 @@ def _compile(sources):
     ):
         """Rows, joint after joint and recording after recording, to rows of ``out``; whether all converged.
 
-        Where fewer than `LANES` are left, their slices share the lanes.
+        If fewer than `LANES` rows are left, their slices share the lanes.
         """
         if not sources:
             return False
@@ -237,7 +237,7 @@ def _compile(sources):
                     _collect(work, moves, weights, begins, slot, n_rows, d, E)
             for k in range(n_entries):
                 for lane in range(n_rows, LANES):
-                    E[k * LANES + lane] = E[k * LANES + n_rows - 1]  # as the rows that they repeat
+                    E[k * LANES + lane] = E[k * LANES + n_rows - 1]  # the same as the rows that they repeat
             for k in range(0, n_entries - LANES + 1, LANES):
                 scatter_rows(E, order, k, out, offsets)
             scatter_rows(E, order, n_entries - LANES, out, offsets)

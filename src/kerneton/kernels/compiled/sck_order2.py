@@ -1,10 +1,10 @@
-"""SCK of order 2 from signals to features, `LANES` joints side by side, compiled by Numba.
+"""SCK of order 2 from signals to features, `LANES` joints at a time, compiled by Numba.
 
-    v_s = [√β₁ φ(x_s); √β₂ z(s/T)]        A = 1/(T√J) Σ_s v_s v_sᵀ  →  A^γ  →  the entries that symmetry leaves
+    v_s = [√β₁ φ(x_s); √β₂ z(s/T)]        A = 1/(T√J) Σ_s v_s v_sᵀ  →  A^γ  →  unique entries
 
-Only signals are read and only features are written. Vectors and sums are float64 also for float32 data: a power of 0.3 turns
-rounding of 1e-7 into 8e-3. Every lane does the same operations in the same order whatever stands beside it, so that features do
-not depend on batches or threads. Pivots are evenly spaced: φ_{k+1}(x) = φ_k(x) · e^{2xΔ/σ²} · const, two exponentials a coordinate.
+Only signals are read and only features are written. Vectors and sums are float64 also for float32 data: a power of 0.3 turns rounding
+errors of 1e-7 into 8e-3. Every lane does the same operations in the same order whatever is in the other lanes, so features do not depend on
+batches or threads. Pivots are evenly spaced: φ_{k+1}(x) = φ_k(x) · e^{2xΔ/σ²} · const, two exponentials per coordinate.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from kerneton.machine.compiled.cache import cached_jit, source_number
 from kerneton.machine.threads import in_threads
 
 MIN_SIDE, MAX_SIDE = 6, 96
-_TILE = 4  # rows and columns of a block of A that is summed together; two rows at a time stay in registers
+_TILE = 4  # rows and columns of a block of A that is summed at once; two rows at a time fit into registers
 
 
 def features(signals, n_frames, table, power, n_threads=1):
     """Signals (B, T, J, W), padded beyond ``n_frames`` (B,), to (B, J, d(d+1)/2), and which rows (B, J) did not converge.
 
-    ``table`` (4, d) says how each entry of v is made: place among the W signals (-1 for time, these last), pivot, 1/σ², amplitude.
+    ``table`` (4, d) defines the entries of v: position among the W signals (-1 for time, which comes last), pivot, 1/σ², amplitude.
     """
     B, T, J, W = signals.shape
     rows = np.stack([np.arange(J), np.full(J, -1)], axis=1)
@@ -47,11 +47,11 @@ def features(signals, n_frames, table, power, n_threads=1):
 def frame_features(
     frames, starts, n_frames, rows, columns, scales, unit, table, power, n_threads=1, out=None
 ):
-    """Frames of recordings end to end, (N, joints, C), to (B, n_rows · d(d+1)/2), and which rows (B, n_rows) did not converge.
+    """Frames of concatenated recordings, (N, joints, C), to (B, n_rows · d(d+1)/2), and which rows (B, n_rows) did not converge.
 
-    Recording b has ``n_frames[b]`` frames from ``starts[b]`` on. A row (i, j) is joint i less joint j, or joint i alone where
-    j < 0. Its W coordinates are ``columns`` of the frames, times ``scales``; of the signals whose bit is set in ``unit``, three
-    coordinates each, only the direction is taken. ``table`` is as in `features`.
+    Recording b has ``n_frames[b]`` frames from ``starts[b]`` on. A row (i, j) is joint i minus joint j, or joint i alone if j < 0. Its W
+    coordinates are ``columns`` of the frames, times ``scales``; signals (three coordinates each) whose bit is set in ``unit`` are scaled to
+    unit length. ``table`` is as in `features`.
     """
     B, P, d = len(starts), len(rows), table.shape[1]
     n_entries = d * (d + 1) // 2
@@ -77,7 +77,7 @@ def frame_features(
     return out, wrong
 
 
-@functools.lru_cache(maxsize=16)  # fresh memory costs more than the work on a single recording
+@functools.lru_cache(maxsize=16)  # allocating it would take longer than one recording
 def _workspace(d, dtype, _thread):
     """A thread's room in float64 and in the precision of the data, starts of sweeps, places of entries among packed ones."""
     wide, limit = _padded(d), 2 * d * d
@@ -95,7 +95,7 @@ def _padded(d):
 
 @functools.lru_cache(maxsize=32)
 def _entries(d):
-    """Where entry (i, j), i ≤ j, stands in a packed lower triangle."""
+    """The position of entry (i, j), i ≤ j, in a packed lower triangle."""
     i, j = np.triu_indices(d)
     return j * (j + 1) // 2 + i
 
@@ -137,7 +137,7 @@ def _pack(U, d, wide, A):
 
 @jit
 def _weigh(F, d):
-    """√2 off the diagonal: the dot product of the entries that symmetry leaves is that of the matrices."""
+    """Multiply by √2 off the diagonal, so that the dot product of unique entries is that of the matrices."""
     at = 0
     for i in range(d):
         for _ in range(i):
@@ -190,7 +190,7 @@ def _compile(sources):
         V, X = part(doubles, at, CHUNK * wide), part(doubles, at + CHUNK * wide, W + 1)
         lanes, share, offsets = np.empty((LANES, 5), np.int64), np.empty(LANES), np.empty(LANES, np.int64)
         for k in range(CHUNK * wide):
-            store(V, k, full(0.0))  # and what pads a vector stays zero
+            store(V, k, full(0.0))  # padding of a vector stays zero
         for group in range(first_group, last_group):
             first = group * LANES
             n_here = min(LANES, n_rows - first)

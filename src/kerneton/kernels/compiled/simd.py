@@ -1,10 +1,9 @@
-"""Vectors of the processor as Numba values: the same scalar code runs on `LANES` problems side by side.
+"""SIMD vectors as Numba values: the same scalar code runs on `LANES` problems at a time.
 
-Numba vectorises loops when it recognises them; the small eigensolvers need it always, and need values that stay
-in registers from one step to the next. So a vector is a type here, with arithmetic, comparison, choice by a
+Numba vectorises only loops that it recognises; the small eigensolvers always need vectors, and values that stay in registers from one step
+to the next. So a vector is a type here, with arithmetic, comparison, choice by a
 mask, and loads and stores on flat aligned buffers, where position i means the i-th vector. A *block* is a few
-neighbouring vectors handled as one value, to keep the arithmetic units busy. LLVM cuts both to the registers
-that the processor has.
+neighbouring vectors handled as one value, to keep the arithmetic units busy. LLVM splits both into the registers of the processor.
 """
 
 # ruff: noqa: ARG001, ARG005 (Numba prescribes the arguments)
@@ -18,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, models, register_jitable, register_model, type_callable
 
-# Twice the width of a register in float64: two chains of dependent operations hide each other's latency.
+# Twice the width of a register in float64, so that two chains of dependent operations hide each other's latency.
 LANES = 16 if binding.get_host_cpu_features().get("avx512f") else 8
 COLUMNS = {"float32": 4, "float64": 2}  # vectors in a block
 ROW = 16  # vectors in a row
@@ -32,7 +31,7 @@ jit = register_jitable(nogil=True, error_model="numpy")
 
 
 class Vec(types.Type):
-    """A vector as Numba's type system sees it."""
+    """Numba's type of a vector."""
 
     def __init__(self, name, element, lanes):
         super().__init__(name=f"Vec({name} x {lanes})")
@@ -55,7 +54,7 @@ _ROWS = {k: Vec(f"row of {k}", v.element, LANES * ROW) for k, v in _VECTORS.item
 
 
 def aligned(n_vectors, dtype):
-    """A flat uninitialised buffer of so many vectors that starts on a cache line."""
+    """A flat uninitialised buffer of some vectors that starts on a cache line."""
     itemsize = np.dtype(dtype).itemsize
     raw = np.empty(n_vectors * LANES + _CACHE_LINE // itemsize, dtype)
     start = -raw.ctypes.data % _CACHE_LINE // itemsize
@@ -71,7 +70,7 @@ def _is_vector(kind):
 
 
 def _repeat(builder, x, times):
-    """A vector as many times as asked for, end to end."""
+    """A vector repeated, end to end."""
     lanes = x.type.count
     order = ir.Constant(ir.VectorType(_I32, lanes * times), [k % lanes for k in range(lanes * times)])
     return builder.shuffle_vector(x, x, order)
@@ -271,6 +270,6 @@ def fold(typingctx, x):
 
 @intrinsic
 def columns(typingctx, buffer):
-    """How many vectors a block has: a constant to the compiler."""
+    """The number of vectors in a block, a constant for the compiler."""
     count = ir.Constant(_I64, COLUMNS[buffer.dtype.name])
     return types.int64(buffer), lambda context, builder, sig, args: count

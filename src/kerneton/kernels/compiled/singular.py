@@ -1,7 +1,7 @@
-"""Left singular vectors, `LANES` matrices side by side: ``M = L Q`` (Householder) and one-sided Jacobi on the columns of L.
+"""Left singular vectors, `LANES` matrices at a time: ``M = L Q`` (Householder) and one-sided Jacobi on the columns of L.
 
-These become ``uᵢ σᵢ``. The eigenvectors of ``M Mᵀ`` are cheaper, but know nothing of singular values under 1e-8 of the largest.
-After a power of 0.36 their core entries still count: DCK's tensors came out wrong by 1e-3. After one of 0.75 by 2e-6.
+These become ``uᵢ σᵢ``. The eigenvectors of ``M Mᵀ`` are cheaper, but lose singular values below 1e-8 of the largest. After a power of 0.36
+their core entries still matter: errors of DCK's tensors were 1e-3 (2e-6 after a power of 0.75).
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _TINY = 1e-280  # a squared length that counts as zero; tensors come scaled to n
 
 @jit
 def left_vectors(M, m, k, total, U, T, S, inverses, max_sweeps):
-    """Left singular vectors of M (m, k) as columns of U, end to end; M is lost.
+    """Left singular vectors of M (m, k) as columns of U, one after the other; M is overwritten.
 
-    Returns their number, negative without convergence. ``M = L Q``, ``L = Q₂ R``, ``R = L₃ Q₃``, ``U = Q₂ U₃``: the
-    second and third step bring L nearer to a diagonal for a third of the price of the sweeps of Jacobi that they save.
+    Returns their number, negative without convergence. ``M = L Q``, ``L = Q₂ R``, ``R = L₃ Q₃``, ``U = Q₂ U₃``: the second and third step
+    make L more diagonal and cost a third of the Jacobi sweeps that they save.
     """
     n = _triangularize(
         M, m, k, T, inverses
     )  # columns of L are rows of its transpose, which the next step takes
     _triangularize(T, n, m, S, inverses)
     for i in range(n):
-        store(U, i, load(inverses, i))  # of the reflections that make up Q₂, and stay in T
+        store(U, i, load(inverses, i))  # of the reflections of Q₂, which stay in T
     _triangularize(S, n, n, M, inverses)
     converged = _orthogonalize(M, n, total, inverses, max_sweeps)
     for i in range(n):
@@ -57,7 +57,7 @@ def left_vectors(M, m, k, total, U, T, S, inverses, max_sweeps):
 
 @jit
 def gram_vectors(M, m, k, U, room, starts):
-    """The same as eigenvectors of ``M Mᵀ``, for m > 3; ``room`` has `gram_room` vectors, ``starts`` 2m²."""
+    """The same as eigenvectors of ``M Mᵀ``, for m > 3; ``room`` is a buffer of `gram_room` vectors, ``starts`` of 2m²."""
     n_packed, w = m * (m + 1) // 2, columns(U)
     blocks = (m + w - 1) // w
     A, V, G = (
@@ -109,7 +109,7 @@ def gram_room(m):
 
 @jit
 def _triangularize(M, m, k, L, inverses):
-    """``M = L Q``: columns of L, each of length m and end to end; row i of M becomes reflection vᵢ.
+    """``M = L Q``: columns of L, each of length m, one after the other; row i of M becomes reflection vᵢ.
 
     ``Q = Hₙ₋₁ ... H₀`` with ``Hᵢ = I - vᵢ vᵢᵀ · inverses[i]``. Returns n, the number of columns.
     """
@@ -155,7 +155,7 @@ def _triangularize(M, m, k, L, inverses):
 
 @jit
 def _orthogonalize(L, n, total, squares, max_sweeps):
-    """One-sided Jacobi on n columns of length n, then unit length; what is only noise becomes zero.
+    """One-sided Jacobi on n columns of length n, then scaling to unit length; columns of noise become zero.
 
     Returns whether it converged.
     """
@@ -180,9 +180,9 @@ def _orthogonalize(L, n, total, squares, max_sweeps):
 
 @jit
 def _rotate(L, n, i, j, noise, squares):
-    """Make columns i and j orthogonal where they are not; whether they were very nearly so in every lane.
+    """Make columns i and j orthogonal; returns whether they already were, very nearly, in every lane.
 
-    Convergence is quadratic: after a sweep whose largest cosine was 1e-12 there is nothing left to do.
+    Convergence is quadratic: after a sweep whose largest cosine is 1e-12, all columns are orthogonal.
     """
     dot = full(0.0)
     for r in range(n):

@@ -1,7 +1,7 @@
-"""Results below the smallest normal number as zero: on Intel's processors each of them costs some hundred steps.
+"""Treat results below the smallest normal number as zero: on Intel processors each of them takes about a hundred cycles.
 
-Decaying products, of rotations and of resolvents, end in such numbers by the thousand, and say nothing there. Other
-processors than x86 compute with them as fast as with others; for these both functions do nothing.
+Products of rotations and of resolvents decay to thousands of such numbers, which do not affect results. Other processors than x86 have no
+such penalty; for them both functions do nothing.
 """
 
 # ruff: noqa: ARG001 (Numba prescribes the arguments)
@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 _IS_X86 = binding.get_process_triple().startswith("x86_64")
-_FLUSH_TO_ZERO = 1 << 15  # of the register MXCSR
+_FLUSH_TO_ZERO = 1 << 15  # bits of the register MXCSR
 _I32 = ir.IntType(32)
 
 
@@ -42,7 +42,7 @@ def flush(typingctx):
 
 @intrinsic
 def restore(typingctx, state):
-    """As it was before `flush`."""
+    """Restore the state from before `flush`."""
 
     def emit(context, builder, sig, args):
         if _IS_X86:

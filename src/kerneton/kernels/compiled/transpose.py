@@ -1,4 +1,4 @@
-"""Square blocks of numbers turned while they are read and written: rows of memory to lanes of vectors and back."""
+"""Transpose square blocks while reading and writing: rows of memory to lanes of vectors and back."""
 
 # ruff: noqa: ARG001 (Numba prescribes the arguments)
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kerneton.kernels.compiled.simd import (
 
 
 def _transposed(builder, rows):
-    """Square of vectors to its transpose: log2(LANES) rounds of interleaving a row with the one half-way on."""
+    """Transpose a square of vectors in log2(LANES) rounds; each interleaves a row with the row half the size further on."""
     n = len(rows)
     kind = ir.VectorType(_I32, n)
     low = ir.Constant(kind, [k // 2 + k % 2 * n for k in range(n)])

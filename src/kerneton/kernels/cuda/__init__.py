@@ -1,1 +1,1 @@
-"""Optional second forms of the kernels for a GPU, compiled by NVRTC; equal to the plain ones."""
+"""Optional GPU versions of the kernels, compiled by NVRTC; results equal those of the plain versions up to rounding."""

@@ -1,7 +1,7 @@
 """SCK, DCK and power normalisation on a GPU: our kernels, ``*.cu`` beside this file, compiled when first used.
 
-Every function answers None where its kernel cannot run (no NVRTC, an order it is not made for, not enough shared
-memory) or did not converge, which has not been seen; the callers then take ``torch.linalg``.
+Every function returns None if its kernel cannot run (no NVRTC, an order that is not supported, not enough shared memory) or does not
+converge, which has never been observed; the caller then uses ``torch.linalg``.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def psd_power(A: Any, power: float, *, vectors: bool = False) -> Any | None:
 
 
 def sck_features(signals: Any, lengths: Any, table: np.ndarray, power: float, entries: str) -> Any | None:
-    """All of SCK, from signals (B, T, J, C) to features (B, J, n_entries); the tensors never leave the chip.
+    """SCK of order 3 from signals (B, T, J, C) to features (B, J, n_entries); the tensors stay in shared memory.
 
-    ``table`` (4, d) makes the vectors: for each entry its place among the signals (-1 for time), pivot, 1/σ² and
-    amplitude. Sums of their products are taken in double precision, so that float32 costs no eigenvalue.
+    ``table`` (4, d) defines the vectors: for each entry its position among the signals (-1 for time), pivot, 1/σ² and amplitude. Their
+    products are summed in double precision, so that no small eigenvalue is lost with float32.
     """
     (B, T, J, C), d = signals.shape, table.shape[1]
     pairs, triples = d * (d + 1) // 2, d * (d + 1) * (d + 2) // 6
@@ -70,10 +70,10 @@ def sck_matrices(
     unit: int = 0,
     axes: int = 3,
 ) -> Any | None:
-    """All of SCK of order 2, from signals of joints (B, T, J, C) to features (B, n_rows, d(d+1)/2).
+    """SCK of order 2 from signals of joints (B, T, J, C) to features (B, n_rows, d(d+1)/2).
 
-    ``rows`` (n_rows, 2) are joints, or pairs of joints whose signals are subtracted; -1 in second place for none. ``unit`` says by
-    bits which signals, of ``axes`` numbers each, are then scaled to unit length; ``table`` as in `sck_features`.
+    ``rows`` (n_rows, 2) are joints, or pairs of joints whose signals are subtracted; -1 in second place for none. The bits of ``unit`` name
+    the signals, of ``axes`` numbers each, that are scaled to unit length; ``table`` as in `sck_features`.
     """
     (B, T, J, C), d = signals.shape, table.shape[1]
     matrices = _THREADS // 32 * _groups(d)
@@ -103,12 +103,12 @@ def dck_sums(
     reach_time: float,
     tol: float,
 ) -> Any | None:
-    """DCK's sums over pairs of frames, share of J T included; (B, T, J, 3) → (B, n_pairs, 3Z, Z₃, Z₃), float32.
+    """DCK's sums over pairs of frames, divided by J T; (B, T, J, 3) → (B, n_pairs, 3Z, Z₃, Z₃), float32.
 
-    As `kerneton.kernels.displacement.harmonic_sums`, for windows that are short or none; each recording has its own plan.
+    As `kerneton.kernels.displacement.harmonic_sums`, for short windows or none; each recording has its own plan.
     """
     B, T, J, _ = x.shape
-    # As far as the kernel looks, to both sides.
+    # Frames on either side that the kernel uses.
     wide = sigma_span is not None and min(T, 2 * math.sqrt(6 * math.log(1 / tol)) * sigma_span) > _MAX_BAND
     if str(x.dtype) != "torch.float32" or wide or n_times > _MAX_TIMES:
         return None
@@ -131,7 +131,7 @@ def dck_sums(
 def hosvd_power(X: Any, power: float, entry_power: float) -> Any | None:
     """EPN of a batch of small tensors (B, a, b, c) in float32 by higher-order singular value decomposition.
 
-    Its singular vectors come from squares, which lose what lies 1e-8 below the largest: for powers of 0.5 and more.
+    Singular vectors are computed from Gram matrices, which lose values below 1e-8 of the largest: for powers of 0.5 and more.
     """
     if str(X.dtype) != "torch.float32" or power < 0.5:
         return None
@@ -151,7 +151,7 @@ def hosvd_power(X: Any, power: float, entry_power: float) -> Any | None:
 
 
 def _groups(n: int) -> int:
-    """Matrices a warp."""
+    """Matrices per warp."""
     return 32 // ((n + 1) // 2)
 
 
@@ -167,7 +167,7 @@ def _flag(x: Any) -> Any:
 
 
 def _on(x: Any, values: np.ndarray) -> Any:
-    """An array beside a tensor."""
+    """An array on the device of a tensor."""
     import torch
 
     return torch.as_tensor(np.array(values), device=x.device)
@@ -176,7 +176,7 @@ def _on(x: Any, values: np.ndarray) -> Any:
 def _kernel(
     x: Any, sources: tuple[str, ...], name: str, orders: tuple[int, ...], shared: int
 ) -> Callable[..., None] | None:
-    """The kernel for some orders and the tensor's precision, where it lives."""
+    """The kernel for some orders and the tensor's precision, on its device."""
     if not x.is_cuda or any(n not in _ORDERS for n in orders):
         return None
     real = {"torch.float32": "float", "torch.float64": "double"}[str(x.dtype)]

@@ -1,7 +1,7 @@
-"""CUDA source compiled while the program runs, with what PyTorch brings along: NVRTC and the driver.
+"""CUDA source compiled at run time with the libraries that PyTorch installs: NVRTC and the driver.
 
-PyTorch has no public way to do this. It does ship NVRTC, and its context is the driver's current one, so a few calls
-through ctypes are enough: no CUDA toolkit, no compiler, no build step.
+PyTorch has no public function for this. But it installs NVRTC, and its context is the driver's current one, so a few calls through ctypes
+are enough, without CUDA toolkit, compiler or build step.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _log(rtc: Any, program: Any) -> str:
 
 @functools.cache
 def _nvrtc() -> Any:
-    """The library of the CUDA version that torch was built for, wherever its wheels or the system have it."""
+    """NVRTC of the CUDA version that torch was built for, from torch's wheels or the system."""
     import torch
 
     if torch.version.cuda is None:

@@ -1,4 +1,4 @@
-"""Optional second forms of steps of the linear machine, compiled by Numba; see `load`."""
+"""Optional versions of steps of the linear classifier, compiled by Numba; see `load`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes over Gram matrices of blocks, compiled by Numba: each entry is read once and nothing as large as a block is made beside it."""
+"""Passes over Gram matrices of blocks, compiled by Numba: each entry is read once, and no temporary array is as large as a block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numba.extending import register_jitable
 
 from kerneton.machine.compiled.cache import cached_jit, source_number
 
-_TILE = 512  # entries of a sum that stay in the first cache
+_TILE = 512  # entries of a sum that fit into the L1 cache
 _jit = register_jitable(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
@@ -26,7 +26,7 @@ def _mean(block, n):
 
 @_jit
 def _inside(x, alike, side):
-    """Σ x, Σ x² and Σ of those alike, over one training side."""
+    """Σ x, Σ x² and Σ alike over one training side."""
     total = square = inner = 0.0
     for j in range(len(x)):
         here = x[j] * side[j]
@@ -47,7 +47,7 @@ def _mean_of(row, columns):
 def _compile(sources):
     @cached_jit
     def alignment_sums(block, codes, sides, counts, out):
-        """What `kerneton.machine.scaling.fold_weights` needs to know of a block (≥ n, n), by training side, into ``out`` (n_sides, 6).
+        """Sums that `kerneton.machine.scaling.fold_weights` needs of a block (≥ n, n), per training side, into ``out`` (n_sides, 6).
 
         Σ r_i, Σ r_i², Σ r_i c_i, Σ K_ij², Σ K_ij Y_ij and Σ K_ii, K less its mean; ``sides`` and ``counts`` are (n_sides, n).
         """
@@ -99,7 +99,7 @@ def _compile(sources):
 
     @cached_jit
     def centred(K, rows, train, means, scales, row_means, row_scales, out):
-        """(K_ij - r_i - r_j) s_i s_j of some rows and the columns of the training side; g belongs to either mean."""
+        """(K_ij - r_i - r_j) s_i s_j of some rows and the columns of the training side; g is included in one of the r."""
         if not sources:
             return
         for i in range(len(rows)):

@@ -1,7 +1,7 @@
 """Newton's method of `kerneton.machine.solver` for the squared hinge on a Gram matrix, class after class, compiled by Numba.
 
-Systems of the examples that pay have some dozens of unknowns: in Python the calls around them take longer than they do. Nothing
-here holds the interpreter's lock, so that folds and candidates run on as many threads as there are.
+Each step solves a system with some dozens of unknowns (the examples with a loss); in Python the calls would take longer than the systems.
+The interpreter's lock is released, so that folds and candidates run on all threads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numba.extending import register_jitable
 
 from kerneton.machine.compiled.cache import cached_jit, source_number
 
-FEW = 160  # unknowns of a system up to which these steps are the faster ones
+FEW = 160  # unknowns up to which this is faster than LAPACK
 _jit = register_jitable(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
@@ -27,7 +27,7 @@ def _dot(x, y):
 
 @_jit
 def _kept(a, share, free):
-    """Mark the examples that pay, or the given share of them that pay most; how many these are."""
+    """Mark the examples with a loss, or the given share of them with the largest losses; returns their number."""
     n_free = 0
     for i in range(len(a)):
         n_free += a[i] > 0
@@ -44,7 +44,7 @@ def _kept(a, share, free):
 
 @_jit
 def _factor(A):
-    """The upper factor R of A = RᵀR in place, from the upper triangle, four rows at a time; whether there is one."""
+    """Overwrite the upper triangle of A = RᵀR with R, four rows at a time; returns whether A is positive definite."""
     m = len(A)
     for p in range(0, m, 4):
         last = min(p + 4, m)
@@ -102,7 +102,7 @@ def _solve_free(K, y, D, free, m, room, b):
 
 @_jit
 def _decide(K, b, f):
-    """f = b K, from the rows that count."""
+    """f = b K, from the rows with b ≠ 0."""
     f[:] = 0.0
     for i in range(len(b)):
         if b[i] != 0:
@@ -157,7 +157,7 @@ def _line_search(b, f, new_b, new_f, y, D):
 
 @_jit
 def _one_class(K, y, D, norms, b, f, tol, n_iter, max_iter, shares, room):
-    """Steps of one class from b and f = b K, in place; how many in all, and whether it came to rest.
+    """Steps of one class from b and f = b K, in place; returns their number, and whether they converged.
 
     A system that is not positive definite ends it.
     """
@@ -195,7 +195,7 @@ def _one_class(K, y, D, norms, b, f, tol, n_iter, max_iter, shares, room):
 def _compile(sources):
     @cached_jit
     def newton(K, Y, D, coef, F, tol, n_iter, max_iter, shares, steps, converged):
-        """Every class from the rows of ``coef`` and ``F = coef K``, which the answer overwrites."""
+        """Every class, from the rows of ``coef`` and ``F = coef K``, which are overwritten with the result."""
         if not sources:
             return
         norms, room = np.sqrt(np.diag(K)), np.empty(K.size)
