@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from kerneton.data.differences import layout_difference
+from kerneton.data.differences import layout_difference, misspelt_side
 from kerneton.data.layouts import HAND_21, LAYOUTS, Layout
 from kerneton.datasets.synthetic import make_actions
 from kerneton.exceptions import DataError, FormatError, ParameterError
@@ -276,8 +278,26 @@ def test_messages_name_joints_as_the_file_does_and_renaming_takes_both_spellings
         load_folder(data, rename={f"{new}x": old})
 
 
+def test_a_misspelling_is_found_where_the_file_has_the_words_of_a_joint_in_another_order(tmp_path):
+    joints = [
+        re.sub("^(Left|Right)(.*)", r"\2\1", joint.title().replace("_", ""))
+        for joint in LAYOUTS["kinect20"].joints
+    ]
+    header = [f"{joint}_{axis}" for joint in joints for axis in "XYZ"]
+    found = load_folder(
+        people(tmp_path, header, {f"HandRight_{axis}": f"HandRigth_{axis}" for axis in "XYZ"})
+    )
+    told = "has a joint 'HandRigth' where 'right_hand' is expected: misspelt?"
+    assert layout_difference(found[3].layout, found[0].layout) == told
+    assert misspelt_side(found[3].layout) == (
+        "'HandLeft' has no partner on the other side: is 'HandRigth' misspelt?"
+    )
+
+
 def test_layouts_of_one_name_are_not_told_apart_by_it():
     one, other = (Layout("table", ["head", tail]) for tail in ("tail", "paw"))
+    assert layout_difference(one, other) == "lacks paw and has tail in addition"
+    other = Layout("other", other.joints)
     assert layout_difference(one, other) == "lacks paw and has tail in addition"
 
 

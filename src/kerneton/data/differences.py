@@ -45,17 +45,30 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
     differences = [f"lacks {few([there[joint] for joint in missing])}"] * bool(missing)
     differences += [f"has {few([here[joint] for joint in extra])} in addition"] * bool(extra)
     layouts = f", with layout {found.name!r} where {expected.name!r} was expected"
-    return " and ".join(differences) + (layouts if found.name != expected.name else "")
+    known = found.name != expected.name and {found.name, expected.name} <= LAYOUTS.keys()
+    return " and ".join(differences) + (layouts if known else "")
 
 
 def near_name(names: Iterable[str], known: Mapping[str, str]) -> str | None:
-    """What is known by the name that is most like one of these; None if no name is alike.
+    """What is known by the name that is most like one of these, or has nearly the same words in another order; None if no name is alike.
 
     >>> near_name(("rigth_hand", "RigthHand"), {"right_wrist": "a", "RightHand": "b"})
     'b'
+    >>> near_name(["HandRigth"], {"right_hand": "a", "left_hand": "b"})
+    'a'
     """
-    near = (difflib.get_close_matches(name, known, n=1, cutoff=0.75) for name in names)
-    return next((known[found[0]] for found in near if found), None)
+    names = list(names)
+    ordered = {_ordered(name): one for name, one in known.items()}
+    for words, there in ((names, known), (map(_ordered, names), ordered)):
+        near = (difflib.get_close_matches(name, there, n=1, cutoff=0.75) for name in words)
+        if (one := next((there[found[0]] for found in near if found), None)) is not None:
+            return one
+    return None
+
+
+def _ordered(name: str) -> str:
+    """The words of a name in one order: those of HandRight and of right_hand are the same."""
+    return "_".join(sorted(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name), key=str.lower)).lower()
 
 
 def as_partner(joint: str, layout: Layout) -> str:
@@ -94,9 +107,14 @@ def misspelt_side(layout: Layout) -> str | None:
     strange = [
         j for j in layout.joints if (j in alone or j not in twins) and re.sub(r"_[12]$", "", j) not in known
     ]
+    written = {_ordered(layout.written.get(j, j)): j for j in strange}
     for joint in alone:
         twin = twins[joint]
-        for near in difflib.get_close_matches(twin, strange, n=3, cutoff=0.85):
+        near_ones = difflib.get_close_matches(twin, strange, n=3, cutoff=0.85)
+        near_ones += [
+            written[j] for j in difflib.get_close_matches(_ordered(twin), written, n=3, cutoff=0.85)
+        ]
+        for near in near_ones:
             if _bare(near) != _bare(twin) and near != joint:
                 here, there = (layout.written.get(j, j) for j in (joint, near))
                 return f"{here!r} has no partner on the other side: is {there!r} misspelt?"
