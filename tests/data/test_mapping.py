@@ -93,8 +93,13 @@ def test_a_recording_without_layout_cannot_be_mapped():
 )
 @pytest.mark.parametrize("target", [FLORENCE_15, KINECT_20], ids=["florence15", "kinect20"])
 def test_every_sensor_can_feed_the_paper_layouts(source, target):
-    mapped = map_layout(recording(source), target)
+    sequence = recording(source)
+    mapped = map_layout(sequence, target)
     assert np.isfinite(mapped.joints).all()
+    for joint in set(source.joints) & set(target.joints):
+        assert_allclose(
+            mapped.joints[:, target.index(joint)], sequence.joints[:, source.index(joint)], rtol=0
+        )
 
 
 def test_smpl_from_kinect_needs_only_stand_ins():

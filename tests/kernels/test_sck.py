@@ -425,7 +425,9 @@ def test_what_does_not_converge_takes_the_plain_path(monkeypatch):
 
 
 @pytest.mark.parametrize("n_pivots", [1, 16])
-def test_sides_that_are_not_compiled(n_pivots):
+def test_sides_that_are_not_compiled(n_pivots, monkeypatch):
     X = walks((9, 12), 2)
     kernel = SCK(n_pivots_joint=n_pivots, n_pivots_time=2).fit(X)
-    assert np.isfinite(kernel.transform(X)).all()
+    answer = kernel.transform(X)
+    monkeypatch.setattr(sck, "load", lambda name: None)
+    assert_allclose(answer, kernel.transform(X), rtol=0, atol=0)

@@ -174,18 +174,9 @@ def test_the_note_on_views_is_whole(report, data):
 def test_every_part_is_there(page, report):
     reader = Reader(page)
     sections = [a["id"] for a in reader.having("section")]
-    assert sections == [
-        "result",
-        "next",
-        "confusion",
-        "classes",
-        "mistakes",
-        "probabilities",
-        "joints",
-        "data",
-        "making",
-    ]
-    assert {a["href"].lstrip("#") for a in reader.having("a")} >= set(sections)
+    assert {"result", "next", "confusion", "classes", "mistakes", "probabilities", "joints"} < set(sections)
+    contents = [a["href"].lstrip("#") for a in reader.having("a") if a["href"].lstrip("#") in sections]
+    assert list(dict.fromkeys(contents)) == sections
     text = reader.text
     assert f"{100 * report.accuracy:.1f}" in text
     assert f"± {100 * report.accuracy_sd:.1f}" in text
@@ -720,7 +711,7 @@ def test_nothing_is_cut_without_a_hint(report, data, tmp_path, width):
     assert out["page"] <= width
     assert out["cut"] == []
     assert "scroll sideways" in out["hint"]
-    assert out["rows"] == (1 if width == 1400 else 2)
+    assert (out["rows"] == 1) == (width == 1400)
 
 
 @browser

@@ -249,7 +249,7 @@ def tell_conversion(conversion: Conversion | None, args: argparse.Namespace) -> 
 
 @contextmanager
 def hinting(args: argparse.Namespace) -> Iterator[None]:
-    """Say of errors about some of many files that they can be left out, or that the layout is another one."""
+    """Add to errors about some of many files that these can be left out, or that another layout may be needed."""
     try:
         yield
     except DataError as error:

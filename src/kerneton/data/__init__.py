@@ -1,1 +1,1 @@
-"""What a recording is: sequences, skeleton layouts, mapping between layouts, and the one gate that checks input."""
+"""What a recording is: sequences, skeleton layouts, mapping between layouts, and the validation of all input."""

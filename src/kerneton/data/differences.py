@@ -30,7 +30,7 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
         names = f"layout {found.name!r}, expected {expected.name!r}"
         return f"has the same {len(found.joints)} joints in another order ({names})"
     here, there = ({j: known.written.get(j, j) for j in known.joints} for known in (found, expected))
-    # A misspelt LeftArm makes LeftShoulder beside it the shoulder: what differs in the files is only the one.
+    # If LeftArm is misspelt, LeftShoulder is read as the shoulder: two joints differ, but only one in the file.
     in_files = [[j for j in a if a[j] not in b.values()] for a, b in ((here, there), (there, here))]
     if 0 < sum(map(len, in_files)) <= len(extra) + len(missing):
         extra, missing = in_files
@@ -50,7 +50,7 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
 
 
 def near_name(names: Iterable[str], known: Mapping[str, str]) -> str | None:
-    """What is known by the name that is most like one of these, or has nearly the same words in another order; None if no name is alike.
+    """The value of the known name that is most similar to one of these, or has nearly the same words in another order; None if none is.
 
     >>> near_name(("rigth_hand", "RigthHand"), {"right_wrist": "a", "RightHand": "b"})
     'b'
@@ -72,7 +72,7 @@ def _ordered(name: str) -> str:
 
 
 def as_partner(joint: str, layout: Layout) -> str:
-    """A joint as the file of a layout would name it: like its partner on the other side.
+    """A joint's name in the style of a layout's file: like its partner on the other side.
 
     >>> layout = Layout("table", ["left_wrist"])
     >>> layout.written.update(left_wrist="LeftHand")
@@ -88,7 +88,7 @@ def as_partner(joint: str, layout: Layout) -> str:
 
 
 def misspelt_side(layout: Layout) -> str | None:
-    """A joint of one side without its partner, where a similar name on the other side may be that, misspelt; None if there is none.
+    """A joint without a partner, if a similar name may be the misspelt partner; None if there is none.
 
     Names of Kerneton's own layouts are not misspelt, nor are those that differ in a number: toe_1, toe_2.
 
@@ -122,5 +122,5 @@ def misspelt_side(layout: Layout) -> str | None:
 
 
 def _bare(joint: str) -> str:
-    """A name without what counts: toe_1 and toe_2, marker_a and marker_b."""
+    """A name without its number or letter: toe_1 and toe_2, marker_a and marker_b."""
     return re.sub(r"\d+|_[a-z]$", "", joint)

@@ -90,7 +90,7 @@ def map_layout(
 
 
 def _lacking(found: Layout, wanted: Layout, missing: list[str]) -> str:
-    """What a recording has in place of missing joints, named as its file names them."""
+    """The joints of a recording that are not in the layout, named as in its file, for an error about missing joints."""
     from kerneton.data.differences import as_partner, near_name
     from kerneton.data.layouts import LAYOUTS
     from kerneton.data.validation import few

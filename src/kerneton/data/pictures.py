@@ -26,7 +26,7 @@ def drawn_up(recordings: Sequence[SkeletonSequence]) -> str | None:
 
 
 def picture_unit(recordings: Sequence[SkeletonSequence]) -> str:
-    """What coordinates of a picture count, in words; empty for coordinates in space, and if the data do not show it.
+    """The unit of coordinates in a picture, in words; empty for coordinates in space, and if the data do not show it.
 
     In a picture, x and y begin at a corner: all have one sign, and the head is nearer to the corner than the feet.
 

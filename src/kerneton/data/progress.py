@@ -1,4 +1,4 @@
-"""The type of ``progress`` in library functions, and none of it."""
+"""The type of ``progress`` in library functions, and a function that shows no progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Progress(Protocol):
 
 
 def silent(iterable: Iterable[Item], *, total: int | None = None, desc: str = "") -> Iterable[Item]:  # noqa: ARG001
-    """No progress at all.
+    """Show no progress.
 
     >>> list(silent([1, 2], desc="splits"))
     [1, 2]

@@ -222,7 +222,7 @@ class Conventions:
     up: str | None = None
     mirrored: bool | None = None  # left-handed axes, or left and right exchanged
     height: float | None = None  # from the feet to the head, in the data's own unit
-    picture: str = dataclasses.field(default="", repr=False)  # what coordinates of a picture count
+    picture: str = dataclasses.field(default="", repr=False)  # unit of coordinates in a picture
     stated: tuple[str, ...] = dataclasses.field(default=(), repr=False)  # which of unit and up a file states
 
 
@@ -240,7 +240,7 @@ class Conversion:
     stated: bool = False  # whether files of this kind state unit or axes, or their reader takes them to
     told: tuple[str, ...] = ()  # which of unit and up the files state, if that was followed
     votes: tuple[int, int] | None = None  # recordings that show a flip, of those that show a left side
-    others: tuple[Conversion, ...] = ()  # of recordings of other kinds in the same set
+    others: tuple[Conversion, ...] = ()  # conversions of other kinds of recordings in the same set
     kinds: tuple[tuple[int, ...], ...] = ()  # positions of the recordings that were converted together
 
     def to_dict(self) -> dict[str, Any]:

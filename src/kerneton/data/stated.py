@@ -1,4 +1,4 @@
-"""Recordings whose reader has put them into metres with y up already: other units and axes, by the user's word or by the data."""
+"""Units and axes of recordings that a reader already converted, if the user states others or the data show others."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def restate(
     kept: Conventions | None = None,
     find: bool = True,
 ) -> tuple[list[SkeletonSequence], Conversion]:
-    """Recordings in metres, y up and right-handed, whose reader took their coordinates as in ``taken``, and what was done.
+    """Recordings in metres, y up and right-handed, whose reader assumed the conventions ``taken``, and the conversion.
 
-    What the user states comes first; then what was stated when a model was trained (``kept.stated``), what the file states
-    (``taken.stated``), the axis that training recordings showed (``kept``), what the data show, and what the reader took.
+    In this order: what the user states, what was stated in the training of a model (``kept.stated``), what the file states
+    (``taken.stated``), the axis of the training recordings (``kept``), what the data show, what the reader assumed.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> wave = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
@@ -72,7 +72,7 @@ def restate(
 def alike(
     recordings: Sequence[SkeletonSequence], taken: Sequence[Conventions]
 ) -> tuple[list[SkeletonSequence], Conventions]:
-    """Recordings of files of one kind as if their readers had all taken the axis for the vertical one that most of them took.
+    """Recordings of files of one kind, with the vertical axis that most of their readers assumed.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> wave = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
@@ -90,18 +90,18 @@ def alike(
 
 
 def _as_written(recording: SkeletonSequence, taken: Conventions) -> SkeletonSequence:
-    """A recording with the numbers of its file."""
+    """A recording with the coordinates of its file."""
     return converted(recording, 1 / UNITS[taken.unit] if taken.unit else 1.0, _back(taken), False)
 
 
 def _back(taken: Conventions) -> str:
-    """The axis that points up in the file, as it is called once it was turned; turning it up again gives the axes of the file."""
+    """The axis that points up in the file, named in converted coordinates; turning it up again restores the axes of the file."""
     up = taken.up or "y"
     return up if up in ("y", "-y") else up.removeprefix("-") if up.startswith("-") else f"-{up}"
 
 
 class Recordings(list[SkeletonSequence]):
-    """The recordings of a file, in metres with y up, and what their reader took for the file's unit and vertical axis."""
+    """The recordings of a file, in metres with y up, and the unit and vertical axis that their reader assumed."""
 
     def __init__(self, recordings: Sequence[SkeletonSequence], taken: Conventions) -> None:
         super().__init__(recordings)

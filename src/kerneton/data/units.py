@@ -24,7 +24,7 @@ AXES = ("y", "z", "x", "-y", "-z", "-x")
 # Metres from the feet (or hips) to the head or shoulders: of a person, of one whose inches or feet are recognised, least in cm.
 _TALL = (0.4, 2.6), (1.2, 2.1), 0.82
 _TORSO = (0.2, 1.2), (0.45, 0.8), 0.32
-_CLEAR, _SHARE = 0.3, 0.9  # least clarity of a recording's vote on handedness, and least share of equal votes
+_CLEAR, _SHARE = 0.3, 0.9  # smallest cosine of a vote on handedness, smallest share of equal votes
 
 
 def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
@@ -35,7 +35,7 @@ def find_conventions(recordings: Iterable[SkeletonSequence]) -> Conventions:
     Conventions(unit='m', up='y', mirrored=False, height=1.64...)
     """
     recordings = list(recordings)
-    if len(recordings) > 1000:  # what most of them show is seen in some, drawn with a fixed seed
+    if len(recordings) > 1000:  # a sample, drawn with a fixed seed, is enough
         recordings = [recordings[i] for i in np.random.default_rng(0).permutation(len(recordings))[:1000]]
     for low in (LOW, HIPS):  # without feet, the upper body
         solid = [
@@ -91,13 +91,13 @@ def to_convention(
     found = find_conventions(recordings) if find else Conventions()
     kept = kept or Conventions()
     up = up or kept.up or found.up
-    if up != (kept.up or up):  # the user says that the axes are others
+    if up != (kept.up or up):  # the user states other axes
         kept = dataclasses.replace(kept, mirrored=None)
     flip = kept.mirrored if flip is None else flip
     taken = tuple(n for n, v in (("up", kept.up), ("flip", kept.mirrored)) if v is not None and n not in said)
     taken += ("unit",) if kept.unit and not unit and not found.unit and not found.picture else ()
     unit = unit or found.unit or (None if found.picture else kept.unit)
-    if flip is None and find and up is not None and found.up in (None, up):  # bodies that lie do not show it
+    if flip is None and find and up is not None and found.up in (None, up):  # lying bodies do not show it
         flip = found.mirrored if up == found.up else _mirrored(list(recordings), up)
     factor = UNITS[unit or "m"]
     height = None if found.height is None else found.height * factor
@@ -252,7 +252,7 @@ def settle(
 ) -> tuple[list[SkeletonSequence], Conversion]:
     """Recordings of files in metres, y up and right-handed, and what was done.
 
-    ``found`` are the format, what its reader took for unit and axis (None if it left the numbers as they are), and the recording.
+    ``found`` are the format, the unit and axis that its reader assumed (None if it did not convert), and the recording.
     Recordings of one format, joints and size are converted together: a lying person must not be judged alone, and metres must not
     be scaled because there are millimetres in the same folder. ``kept`` is as in `to_convention`.
     """
@@ -283,7 +283,7 @@ def _kinds(found: Sequence[tuple[str, Conventions | None, SkeletonSequence]]) ->
     groups: dict[Any, list[int]] = {}
     for i, (name, taken, sequence) in enumerate(found):
         joints = None if sequence.layout is None else sequence.layout.joints
-        if taken is not None and "up" not in taken.stated:  # what one file shows is no more than a vote
+        if taken is not None and "up" not in taken.stated:  # what one file shows is only a vote
             taken = dataclasses.replace(taken, up=None)
         groups.setdefault((name, taken, joints), []).append(i)
     kinds: list[tuple[list[int], Any]] = [(members, key[1]) for key, members in groups.items() if key[1]]

@@ -1,4 +1,4 @@
-"""Where published recordings are stored, and what to say when they are missing."""
+"""The folders of published data sets, and the error when files are missing."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def beyond(
     names = list(TASKS) if only is None else list(only)
     for name in names:
         check_choice("data set", name, TASKS)
-    if output is not None:  # before minutes of work, not after them
+    if output is not None:  # before minutes of work
         import_extra("matplotlib", extra="plot", purpose="Drawing confusion matrices")
     data = {name: load_dataset(TASKS[name][0], data_home) for name in names}
     result: dict[str, Any] = {"beyond": {}}
@@ -147,7 +147,7 @@ class Task:
                     self.predictions.setdefault(_TURNED[row], []).append(predicted["turned"])
                 mirror = "mirrored" in found.variant
                 yield row, found
-            # Mirroring as the last row chose it, which is in order 2 as the ablation is.
+            # Mirroring as chosen by the last row, which is of order 2 like the ablation.
             yield "ablation", ablation(split, mirror, self.data.labels[test], n_jobs=self.n_jobs)
 
     def report(self, row: str) -> Report:

@@ -1,7 +1,8 @@
 """Spotting in UTKinect's uncut takes, ten half splits: ``kerneton reproduce spotting``.
 
-Everything is chosen on training people: the threshold on those who are held out in turn. People do the ten actions in nearly
-one order, which is learnt from the training takes and expected of the others; ``utkinect_any_order`` does without. Times are stated at 15 frames per second, about what the takes have.
+Everything is chosen on training people, the threshold on those held out in turn. All people perform the ten actions in nearly the same
+order, which is learned from the training takes and expected in the test takes; ``utkinect_any_order`` does not use it. Times are stated at
+15 frames per second, about what the takes have.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Everything that touches the disk: a reader per format, folders, summaries, output that appears whole, model archives."""
+"""Everything that touches the disk: a reader per format, folders, summaries, and output that is written completely or not at all."""

@@ -20,7 +20,7 @@ from kerneton.exceptions import ParameterError
 
 
 def __getattr__(name: str) -> Any:
-    """Names that earlier versions have here."""
+    """Names that were here in earlier versions."""
     if name not in ("SkeletonKind", "is_flat", "origin", "skeleton_kind"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kerneton.prepare import preprocess

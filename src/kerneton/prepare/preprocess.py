@@ -275,7 +275,7 @@ def skeleton_kind(sequences: Sequence[SkeletonSequence]) -> SkeletonKind:
 
 
 def check_gaps(sequences: Sequence[SkeletonSequence]) -> None:
-    """Refuse recordings whose gaps cannot be filled: all of them in one error, which knows their places.
+    """Refuse recordings whose gaps cannot be filled, all in one error with their positions.
 
     >>> check_gaps([SkeletonSequence(np.ones((3, 2, 3)))])
     """
@@ -287,7 +287,7 @@ def check_gaps(sequences: Sequence[SkeletonSequence]) -> None:
 
 
 def _never_there(sequence: SkeletonSequence, missing: np.ndarray) -> str:
-    """What no frame of a recording contains, in words; nothing where each joint is there in some."""
+    """The joints that no frame of a recording contains, in words; empty if there are none."""
     if not missing.any():
         return ""
     if missing.all():

@@ -13,10 +13,10 @@ from kerneton.stream.frames import Cleaner, raw_joints
 
 
 def compose_takes(recordings: Sequence[SkeletonSequence], *, seed: int = 0) -> list[SkeletonSequence]:
-    """Two long recordings per person from their cut recordings, each action once, the rest background.
+    """Two long recordings per person from their cut recordings; each action occurs once, the rest is background.
 
-    Between actions come a blend from the last pose to the next, often a pause in which the pose hardly moves, and often
-    a part of some action: its beginning, its middle or its end, a quarter to two fifths of it.
+    Between actions there is a transition from the last pose to the next, often a pause in which the body hardly moves, and often a part of
+    some action (a quarter to two fifths of it): its beginning, middle or end.
 
     >>> from kerneton import make_actions
     >>> data = make_actions(["wave", "clap"], n_subjects=2, n_takes=2)
@@ -81,7 +81,7 @@ def _compose(
 
 
 def _filled(recording: SkeletonSequence) -> np.ndarray:
-    """Frames without gaps, around the place of the first pose: takes of one person join without a leap of the body."""
+    """Frames without gaps, relative to the position of the first pose, so that takes of one person join without a jump."""
     layout, joints = recording.layout, raw_joints(recording)
     root = 0 if layout is None or layout.root is None else layout.root
     seen = np.nan_to_num(np.nanmean(np.where(np.isfinite(joints), joints, np.nan), axis=0))
@@ -97,7 +97,7 @@ def _part(joints: np.ndarray, chance: np.random.Generator) -> np.ndarray:
 
 
 def _pause(pose: np.ndarray, n: int, chance: np.random.Generator) -> np.ndarray:
-    """The pose held, with a slow sway of a centimetre or so relative to a body of this size."""
+    """The pose held still, with a slow sway of about a centimetre for an adult."""
     size = np.linalg.norm(pose - pose.mean(axis=0), axis=1).mean()
     phase = np.linspace(0, 1, n)[:, None, None] * np.pi
     sway = np.sin(phase * chance.uniform(0.5, 2, (1, *pose.shape))) * chance.normal(

@@ -1,4 +1,4 @@
-"""What a spotter reports: a segment with its score, its probability and when it was known."""
+"""A detection of a spotter: a segment with its score, its probability and the time of its report."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Detection(Segment):
     """
 
     score: float = 0.0  # log odds that an action with this label is here
-    probability: float | None = None  # that an action with this label is here
-    decided: int | None = None  # frames that had been seen when it was reported
-    decision: float | None = None  # the recogniser's decision value, which its explanation sums to
+    probability: float | None = None  # probability of the same
+    decided: int | None = None  # frames that had been received when it was reported
+    decision: float | None = None  # the recogniser's decision value, the sum in its explanation
 
     @property
     def delay(self) -> int | None:

@@ -1,6 +1,6 @@
-"""One body's frames in, segments out: the same machine for recordings and for streams.
+"""From the frames of one body to segments, in the same way for recordings and for streams.
 
-A recording and a stream of its frames have the same candidates. What differs is when a segment is reported.
+A recording and a stream of its frames have the same candidates; only the time at which a segment is reported differs.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from kerneton.stream.selection import Order, Paths
 from kerneton.stream.verify import Candidates
 
 SOONEST = AHEAD + BLOCK  # frames from the end of an action to the earliest report
-_BATCH = 64  # candidates that are encoded together where nobody waits for them
-_GOES_ON = 0.3  # of the margin over the background that a longer window may lose where its action goes on
-_USUAL = 0.25  # spreads above the mean of log lengths up to which an action that goes on is waited for
-_STRICTER = 0.25  # log odds that who cannot wait asks for beyond the threshold
-_START = 0.3  # of its length by which the start of a segment may move when it is reported
-_MOST_OPEN = 200  # candidates between which a stream with a bound on the delay may be undecided
+_BATCH = 64  # candidates that are encoded together if no report is due
+_GOES_ON = 0.3  # share of the margin over the background that a longer window may lose if the action goes on
+_USUAL = 0.25  # standard deviations above the mean log length up to which the end of an action is waited for
+_STRICTER = 0.25  # log odds above the threshold that are required if the delay is limited
+_START = 0.3  # share of its length by which the start of a segment may move when it is reported
+_MOST_OPEN = 200  # open candidates that a stream with a limited delay keeps
 
 
 class Engine:
     """Segments of one body, found by a recogniser with a spotter; ``delay`` in frames, None for as long as it takes.
 
-    With an ``order`` the actions are expected in it. With a ``delay`` the reading of all that was seen may still change;
-    what is reported when it is due may not.
+    With an ``order`` the actions are expected in this order. With a ``delay``, segments are reported when they are due, and reported
+    segments do not change, although the best sequence of all segments may.
     """
 
     def __init__(self, recognizer: Any, delay: int | None = None, order: Order | None = None) -> None:
@@ -45,16 +45,18 @@ class Engine:
         self._longest = int(s.scorer_.lengths[-1])
         keep = 0 if delay is None else delay + self._longest // 2
         self._windows = Proposer(s.features_, s.scorer_, s.floor_, ahead, keep)
-        self._judged = 0  # windows that stop here or earlier are verified
+        self._judged = 0  # windows that end here or earlier are verified
         self._waiting: list[Proposal] = []
         self._active: list[Detection] = []
-        self._last: Detection | None = None  # the last that is settled: none may start before it ends
-        self._told, self._label = 0, ""  # where the last that was reported stops, and what it is
-        self._due = -1  # what stops here or earlier was due
-        self._peaks: dict[tuple[int, str], float] = {}  # the best margin of each action that was waited for
+        self._last: Detection | None = None  # the last final segment: none may start before its end
+        self._told, self._label = 0, ""  # end and label of the last reported segment
+        self._due = -1  # segments that end here or earlier were due
+        self._peaks: dict[
+            tuple[int, str], float
+        ] = {}  # the best margin of each action whose end is waited for
         self._going: tuple[int, Detection | None] = 0, None
         self._order, self._threshold, self._slack = order, s.threshold_, 0.0
-        if order is not None:  # it may make up for low odds
+        if order is not None:  # which may make up for low odds
             self._threshold, self._slack = order.threshold, max(0.0, float(order.table.max()))
         if delay is not None:
             self._threshold += _STRICTER
@@ -64,7 +66,7 @@ class Engine:
         return self._windows.n_frames
 
     def push(self, joints: np.ndarray) -> list[Detection]:
-        """(n, J, 3) the next frames, NaN where a joint is missing; what is settled by now."""
+        """(n, J, 3) the next frames, NaN where a joint is missing; returns the segments that have become final."""
         found: list[Detection] = []
         if len(joints):
             self._windows.push(joints)
@@ -73,7 +75,7 @@ class Engine:
         return found
 
     def close(self) -> list[Detection]:
-        """The end of the stream: everything that is still open is settled."""
+        """End the stream: all open segments become final."""
         found: list[Detection] = []
         while (proposed := self._windows.next(final=True)) is not None:
             found += self._take(proposed)
@@ -81,8 +83,8 @@ class Engine:
         return found + self._settle(final=True)
 
     def provisional(self) -> Detection | None:
-        """What seems to go on now: the last segment of the best reading so far, if it reaches close to now."""
-        if self._going[0] != self._windows.done:  # once per block
+        """The action that seems to go on: the last segment of the best sequence so far, if it ends close to now."""
+        if self._going[0] != self._windows.done:  # once per block of frames
             last = self._chosen(self._paths())[-1:]
             now = [d for d in last if d.stop >= self._windows.scored - max(BLOCK, d.n_frames // 2)]
             self._going = self._windows.done, now[0] if now else None
@@ -95,7 +97,7 @@ class Engine:
         return self._settle(final=False)
 
     def _judge(self) -> None:
-        """Verify the candidates that wait, all in one call of the recogniser."""
+        """Verify the waiting candidates, all in one call of the recogniser."""
         waiting, self._waiting = self._waiting, []
         self._judged = self._windows.scored
         if not waiting:
@@ -124,7 +126,7 @@ class Engine:
         return Paths(self._active, gains, self._order, self._last)
 
     def _chosen(self, paths: Paths, way: list[int] | None = None) -> list[Detection]:
-        """A way, by default the best, as it is reported: with what each segment gains from the one before it."""
+        """The segments of a path, by default the best one, with what each gains from the one before it."""
         chosen = []
         for i in paths.best() if way is None else way:
             d = self._active[paths.at[i]]
@@ -134,7 +136,7 @@ class Engine:
         return chosen
 
     def _settle(self, *, final: bool) -> list[Detection]:
-        """Take what can no longer change, or has waited for as long as it may."""
+        """Return segments that can no longer change, or that have waited for the whole delay."""
         if not self._active:
             return []
         if self.delay is not None:
@@ -146,7 +148,7 @@ class Engine:
         return found
 
     def _prune(self, paths: Paths, horizon: int) -> list[Detection]:
-        """Settle what no window can change that starts at this frame or later; forget what cannot matter any more."""
+        """Make segments final that no window from this frame on can change; forget candidates that no longer matter."""
         way, matter = paths.sure(horizon)
         found = self._chosen(paths, way)
         self._active = [self._active[paths.at[i]] for i in sorted(matter - set(way))]
@@ -154,7 +156,7 @@ class Engine:
         return found
 
     def _report(self, final: bool) -> list[Detection]:
-        """Of the best reading, what has waited for as long as it may; what it left out when due does not come back."""
+        """Segments of the best sequence that have waited for the whole delay; segments not in it when they were due are dropped."""
         assert self.delay is not None
         due = self._windows.done + AHEAD - self.delay
         while True:
@@ -172,18 +174,18 @@ class Engine:
             self._last = next((d for d in reversed(chosen) if d.stop <= due), self._last)
             begin = due if self._last is None else self._last.stop
             self._active = [d for d in self._active if d.start >= begin]
-        else:  # Windows to come start at this frame or later, and stop after all that are known.
+        else:  # Future windows start at this frame or later, and end after all known ones.
             self._prune(paths, min(self._judged + 1 - self._longest, due))
         self._peaks = {key: peak for key, peak in self._peaks.items() if key[0] >= self._told}
         return found
 
     def _follows(self, d: Detection) -> bool:
-        """Whether a segment comes after the last that was reported; another action may begin a little before its end."""
+        """Whether a segment comes after the last reported one; another action may begin a little before its end."""
         early = self._told - d.start
         return early <= 0 or (d.label != self._label and early <= _START * d.n_frames)
 
     def _wait(self, d: Detection, due: int) -> bool:
-        """Whether an action that is due goes on by the scores of longer windows; a longer one takes its place then."""
+        """Whether an action that is due goes on, by the scores of longer windows; a longer window then replaces it."""
         s, scored = self._spotter, self._windows.scored
         label = s.classes_.index(d.label)
         mean, spread = s.verifier_.durations[label]
@@ -200,7 +202,7 @@ class Engine:
         return True
 
     def _with_best_start(self, d: Detection) -> Detection:
-        """A segment from the start near its own that scores best, not before the last that was reported ends."""
+        """The segment with the best-scoring start near its own, but not before the end of the last reported one."""
         label, reach = self._spotter.classes_.index(d.label), int(_START * d.n_frames)
         starts = np.arange(max(self._told, d.start - reach), d.start + reach + 1)
         start = int(starts[self._windows.margins(starts, d.stop, label).argmax()])

@@ -1,4 +1,4 @@
-"""How well a spotter does on people it has not seen: every figure that is customary, per class, and timelines."""
+"""Accuracy of a spotter on new people: all customary figures, per class, and timelines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from kerneton.stream.spotter import adapted, order_of
 
 @dataclass
 class SpottingReport:
-    """Truth and detections of test recordings, and what follows from them."""
+    """Truth and detections of test recordings, and the figures computed from them."""
 
     names: list[str]
     truth: list[tuple[Segment, ...]]
@@ -44,11 +44,11 @@ class SpottingReport:
     fps: float | None
     n_splits: int = 1
     notes: list[str] = field(default_factory=list)
-    recordings: list[SkeletonSequence] = field(default_factory=list, repr=False)  # that were tested
+    recordings: list[SkeletonSequence] = field(default_factory=list, repr=False)  # the tested recordings
     models: list[Any] = field(default_factory=list, repr=False)  # the fitted recogniser of each split
 
     def figures(self) -> dict[str, float | None]:
-        """Segments, points, frames, false alarms and latency; None where the frame rate is needed and unknown."""
+        """Segments, points, frames, false alarms and latency; None if the frame rate is needed and unknown."""
         out: dict[str, float | None] = {}
         for t in THRESHOLDS:
             counts = segment_counts(self.truth, self.found, t)
@@ -147,19 +147,19 @@ def evaluate_spotting(
     Parameters
     ----------
     model : Recognizer
-        A copy is trained by `fit_spotting` for each split; without ``protocol`` it is trained already and used as it is.
-        A list holds one that is trained already per split, such as another report's ``models``.
+        A copy is trained by `fit_spotting` for each split; without ``protocol``, the model must already be trained. A list contains one
+        trained model per split, such as another report's ``models``.
     recordings : long recordings with segments
     protocol : splitter, optional
         As in scikit-learn: ``split(X, y, groups)``; subjects are the recordings' own.
     training : callable, optional
-        From the training recordings of a split to what is fitted on; `lambda takes: cut recordings`, say.
+        A function from the training recordings of a split to the recordings that are fitted, such as their cut actions.
     delay : int, optional
-        Frames; by default segments are settled when nothing can change any more.
+        Frames; by default segments are final when nothing can change any more.
     in_order : bool
         Expect the actions in the order of the training recordings.
     fps : float, optional
-        Where recordings do not know it.
+        For recordings without a frame rate.
     options : of `fit_spotting`, such as ``false_alarms``
 
     Examples
@@ -188,7 +188,7 @@ def evaluate_spotting(
         for i in test:
             engine = Engine(fitted, delay, order_of(fitted, in_order))
             joints = raw_joints(adapted(fitted, takes[i]))
-            # One frame at a time, as a camera gives them: so that it is known when each segment was settled.
+            # One frame at a time, like a camera, so that the time of each report is known.
             found = [d for t in range(len(joints)) for d in engine.push(joints[t : t + 1])] + engine.close()
             report.recordings.append(takes[i])
             report.names.append(takes[i].name)

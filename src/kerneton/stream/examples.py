@@ -14,14 +14,14 @@ from kerneton.stream.proposals import overlaps
 from kerneton.stream.spotter import BACKGROUND
 from kerneton.stream.verify import Candidates
 
-_NEAR, _FAR = 0.7, 0.3  # overlap with an action that makes a candidate an example of it, or of background
-_MOST_NEAR = 3  # candidates that are examples of one action, beside its true frames
+_NEAR, _FAR = 0.7, 0.3  # overlap of examples of an action (at least) and of background (at most)
+_MOST_NEAR = 3  # candidates that are examples of one action, in addition to its true frames
 _BACKGROUND_SHARE = 4.0  # examples of background per example of an action, at most
 
 
 @dataclass
 class Take:
-    """A training recording with what is derived from it."""
+    """A training recording with data derived from it."""
 
     joints: np.ndarray  # (T, J, 3) cleaned
     features: np.ndarray  # (T, D)
@@ -31,7 +31,7 @@ class Take:
     recording: SkeletonSequence
 
     def cut(self, windows: np.ndarray) -> list[SkeletonSequence]:
-        """Recordings of these frames, as the engine cuts them."""
+        """Recordings of these frames, cut as in the engine."""
         subject, layout = self.person, self.recording.layout
         return [SkeletonSequence(self.joints[a:b], layout=layout, subject=subject) for a, b in windows]
 
@@ -39,7 +39,7 @@ class Take:
 def make_take(
     recording: SkeletonSequence, features: FrameFeatures, classes: tuple[str, ...], number: int
 ) -> Take:
-    """A recording as training wants it; without a subject it is a person of its own."""
+    """A recording prepared for training; without a subject it counts as a separate person."""
     joints, sizes = features.cleaner().clean(raw_joints(recording))
     inside = [s for s in recording.segments if s.start < recording.n_frames]
     return Take(
@@ -55,7 +55,7 @@ def make_take(
 def cut_examples(
     takes: Sequence[Take], candidates: Sequence[Candidates], classes: tuple[str, ...]
 ) -> tuple[list[SkeletonSequence], list[str], list[int]]:
-    """True segments, good candidates of each, and candidates of background, those most like an action first."""
+    """True segments, good candidates of each, and background candidates, those most like an action first."""
     recordings: list[SkeletonSequence] = []
     labels: list[str] = []
     of_take: list[int] = []

@@ -1,4 +1,4 @@
-"""From frames as they come to features per frame: gaps held, size and facing followed, nothing from the far future."""
+"""From incoming frames to features per frame: gaps are held, size and facing are tracked, with a few frames of look-ahead."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ModelFileError
 from kerneton.prepare.poses import missing_joints
 
-AHEAD = 3  # frames after a frame that its features look at
+AHEAD = 3  # frames after a frame that its features use
 _SPAN = 2  # half of the frames over which velocity is taken
 _SIZE_FRAMES = 150  # over which a body's size is averaged
-_MOST_PAIRED = 12  # joints whose pairs are looked at where a layout names none
+_MOST_PAIRED = 12  # joints whose pairs are used if a layout has no joint sets
 _PIVOTS = {"position": 5, "velocity": 5, "root": 5, "pairs": 3}  # of each signal's coordinates
 
 
 class Cleaner:
-    """Frames of one body, in order, without gaps: a missing joint stays where it was last seen.
+    """Removes gaps from the frames of one body, in order: a missing joint stays where it was last seen.
 
-    A joint that was never seen is put where the mean pose has it. Sizes are running means of the bones' mean length, so
-    that the answer for a frame never depends on frames after it, nor on how frames are grouped.
+    A joint that was never seen gets its position in the mean pose. Sizes are running means of the mean bone length, so the result for a
+    frame depends neither on later frames nor on how frames are grouped.
 
     >>> pose = Cleaner(np.zeros((2, 3)), bones=((0, 1),))
     >>> joints, _ = pose.clean(np.array([[[0, 0, 0], [0, 1, 0]], [[0, 0, 0], [np.nan] * 3]]))
@@ -40,7 +40,7 @@ class Cleaner:
         self._size, self._count = 0.0, 0
 
     def clean(self, joints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(n, J, 3) with NaN for what is missing → (n, J, 3) without, and sizes (n,)."""
+        """(n, J, 3) with NaN for missing joints → (n, J, 3) without gaps, and sizes (n,)."""
         out = np.array(joints, dtype=float)
         seen = np.isfinite(out).all(axis=2)
         if not seen.all():
@@ -73,10 +73,10 @@ def raw_joints(sequence: SkeletonSequence) -> np.ndarray:
 
 
 class FrameFeatures:
-    """Features per frame: where joints and pairs of joints are and how they move, as smooth histograms.
+    """Features per frame: positions and velocities of joints and pairs of joints, as smooth histograms.
 
     Coordinates x of the body, centred, turned to the front and in units of its size, become exp(-(x - ζ)²/2σ²) for a few
-    pivots ζ; means over frames of such features are what windows are scored by.
+    pivots ζ; windows are scored by the means of such features over their frames.
     """
 
     def __init__(self, layout: Layout | None, n_joints: int) -> None:
@@ -87,7 +87,7 @@ class FrameFeatures:
         twins = np.arange(n_joints) if layout is None else layout.mirror
         self._right = np.flatnonzero(sides > 0)
         self._left = twins[self._right].astype(int)
-        some = range(0, n_joints, 1 + n_joints // _MOST_PAIRED)  # of skeletons that are not known
+        some = range(0, n_joints, 1 + n_joints // _MOST_PAIRED)  # for skeletons without a known layout
         key = some if layout is None else layout.sets.get("key", some)
         chosen = np.asarray(list(key), dtype=int)
         self._pairs = np.array([(a, b) for i, a in enumerate(chosen) for b in chosen[:i]]).reshape(-1, 2)
@@ -95,11 +95,11 @@ class FrameFeatures:
         self.stats: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def cleaner(self) -> Cleaner:
-        """A fresh one, for the start of a stream."""
+        """A fresh `Cleaner`, for the start of a stream."""
         return Cleaner(self.mean_pose, self.bones, self.root)
 
     def fit(self, takes: Sequence[SkeletonSequence]) -> FrameFeatures:
-        """Learn the mean pose, and centre and spread of every signal, from recordings without regard to labels."""
+        """Learn the mean pose, and centre and spread of every signal, from recordings, without using labels."""
         poses = [raw_joints(take) for take in takes]
         centred = np.concatenate([p - p[:, [self.root]] for p in poses])
         seen = np.isfinite(centred).any(axis=0)
@@ -177,7 +177,7 @@ class FrameFeatures:
         return state
 
     def set_state(self, state: dict[str, Any]) -> FrameFeatures:
-        """Restore what `get_state` gave; what does not fit is refused."""
+        """Restore what `get_state` returned; values that do not fit are refused."""
         self.mean_pose = state["mean_pose"]
         for name, size in self._sizes().items():
             both = (state[f"middle_{name}"], state[f"spread_{name}"]) if size else (np.zeros(0), np.zeros(0))

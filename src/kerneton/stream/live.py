@@ -1,4 +1,4 @@
-"""Live streams: frames in as they come, events out; what cannot be used is counted and said, and the stream goes on."""
+"""Live streams: from frames to events; unusable frames are counted and reported, and the stream continues."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from kerneton.stream.spotter import order_of, spotter_of
 if TYPE_CHECKING:
     from kerneton.recognize.recognizer import Recognizer
 
-_GAP = 1.0  # seconds without frames after which a body is taken for gone
-_NEAR = 0.8  # metres that a body's root may move between frames to be the same body, in bodies without id
+_GAP = 1.0  # seconds without frames after which a body counts as gone
+_NEAR = 0.8  # metres that the root of a body without id may move between frames
 _MAX_BODIES = 64
 _FILL = 0.5  # seconds of missing frames that are bridged by interpolation
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a stream says.
+    """An event of a stream.
 
-    ``kind`` is "segment" (final), "provisional" (what seems to go on), "body" (one appears or leaves) or "dropped" (input
-    that could not be used, with the reason; said once per reason until something else arrives).
+    ``kind`` is "segment" (final), "provisional" (what seems to go on), "body" (one appears or leaves) or "dropped" (unusable input, with
+    the reason; reported once per reason until other input arrives).
     """
 
     kind: str
@@ -45,7 +45,7 @@ class Event:
     repetitions: Repetitions | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; what is None is left out.
+        """Plain values for JSON, without those that are None.
 
         >>> Event("dropped", "0", 1.5, reason="time runs backwards").to_dict()
         {'event': 'dropped', 'body': '0', 'time': 1.5, 'reason': 'time runs backwards'}
@@ -60,14 +60,14 @@ class Event:
 
 
 class LiveStream:
-    """Frames of one or several bodies in, events out.
+    """Turns frames of one or several bodies into events.
 
     Parameters
     ----------
     recognizer : Recognizer
         Trained by `Recognizer.fit_spotting`.
     fps : float, optional
-        Frames per second of the source, where frames come without times. Times are brought to the rate of training.
+        Frames per second of the source, for frames without times. Frames are resampled to the rate of training.
     delay : float, optional
         Seconds from the end of an action to its final event, at most; None waits until nothing can change any more, as
         `Recognizer.spot` does.
@@ -105,7 +105,7 @@ class LiveStream:
         self.counters: Counter[str] = Counter()
 
     def push(self, frame: Any, time: float | None = None, body: str | int | None = None) -> list[Event]:
-        """One frame (J, 3), or several bodies' (N, J, 3) told apart by nearness; its time in seconds; a body's id."""
+        """Add a frame (J, 3), or one of several bodies (N, J, 3), which are tracked by distance; its time in seconds; a body's id."""
         if time is not None and not _is_number(time):
             return self._drop("", "the time is not a number")
         now = self._time + 1 / self._fps if time is None else float(time)
@@ -130,18 +130,18 @@ class LiveStream:
         return events
 
     def drop(self, reason: str, count: int = 1) -> list[Event]:
-        """Count input that never became a frame: a line that is no JSON, a packet that is too large."""
+        """Count input that is not a frame: a line that is not JSON, a packet that is too large."""
         return self._drop("", reason, count)
 
     def close(self) -> list[Event]:
-        """End all bodies' streams; what is still open is settled."""
+        """End the streams of all bodies; open segments become final."""
         events = []
         for name in list(self._bodies):
             events += self._say(self._bodies.pop(name).close())
         return events
 
     def summary(self) -> dict[str, int]:
-        """Counters: frames, segments, and what was dropped for which reason."""
+        """Counters: frames, segments, and dropped input by reason."""
         return dict(sorted(self.counters.items()))
 
     def _say(self, events: list[Event]) -> list[Event]:
@@ -167,7 +167,7 @@ class LiveStream:
         return events
 
     def _track(self, joints: np.ndarray, now: float) -> list[str]:
-        """The known body nearest to each skeleton, each taken once; new names for those near none."""
+        """The nearest known body for each skeleton, each used once; new names for skeletons that are near none."""
         free = {name: b.place for name, b in self._bodies.items() if b.last < now}
         names = []
         for pose in joints:
@@ -189,7 +189,7 @@ class LiveStream:
 
 
 class _Body:
-    """One body's frames on the grid of training times, and its engine."""
+    """The frames of one body, resampled to the rate of training, and its engine."""
 
     def __init__(self, name: str, engine: Engine, rate: float, repetitions: bool, now: float) -> None:
         self.name, self.last, self.place = name, now, np.zeros(3)
@@ -198,7 +198,7 @@ class _Body:
         self._previous: tuple[float, np.ndarray] | None = None
         self._shown: str | None = None
         self._history: list[np.ndarray] | None = [] if repetitions else None
-        self._dropped = 0  # frames of history that are gone
+        self._dropped = 0  # frames of history that were removed
 
     def push(self, pose: np.ndarray, now: float) -> list[Event]:
         seen = np.isfinite(pose).all(axis=1)
@@ -274,7 +274,7 @@ class _Body:
 
 
 def _as_frame(frame: Any, n_joints: int) -> np.ndarray | str:
-    """(N, J, 3) float64 with NaN for what is missing, or why it is no frame."""
+    """(N, J, 3) float64 with NaN for missing joints, or the reason why it is not a frame."""
     try:
         joints = np.asarray(frame, dtype=float)
     except (TypeError, ValueError, OverflowError):

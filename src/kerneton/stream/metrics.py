@@ -1,4 +1,4 @@
-"""How well segments are found: F1 and average precision by overlap, action points, frames, false alarms, latency.
+"""Metrics of spotting: F1 and average precision by overlap, action points, frames, false alarms, latency.
 
 Truth and detections are given per recording: two lists of equal length, whose items are the segments of one recording.
 """
@@ -16,13 +16,13 @@ from kerneton.stream.detection import Detection
 
 Truth = Sequence[Sequence[Segment]]
 Found = Sequence[Sequence[Detection]]
-THRESHOLDS = (0.3, 0.5, 0.7)  # of intersection over union, at which results are customarily stated
+THRESHOLDS = (0.3, 0.5, 0.7)  # usual thresholds of intersection over union
 ACTION_POINT_SECONDS = 1 / 3  # tolerance of action points: ten frames at 30 Hz
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Right detections, all detections, all true segments; and the ratios that follow.
+    """Numbers of right detections, of all detections and of true segments, and the ratios computed from them.
 
     >>> Counts(right=8, found=10, true=16).f1
     0.6153846153846154
@@ -53,8 +53,8 @@ def match_segments(
 ) -> list[int | None]:
     """For each detection the true segment that it finds, or None.
 
-    Detections are taken by falling score. Each takes, of the true segments of its label that are not taken yet, the one
-    with the largest intersection over union, if that is at least ``iou``.
+    Detections are matched in the order of falling score, each with the unmatched true segment of its label that has the largest
+    intersection over union, if this is at least ``iou``.
 
     >>> match_segments([Segment("wave", 0, 10)], [Detection("wave", 1, 10), Detection("clap", 0, 10)])
     [0, None]
@@ -134,8 +134,8 @@ def action_points(
 ) -> dict[str, Counts]:
     """Counts per label where the truth is one moment per action (MSRC-12).
 
-    Both hold (label, seconds). A firing within ``tolerance`` of an action point of its label that is not matched yet is
-    right; firings are taken in order of time, each takes the nearest. All others are false.
+    Both hold (label, seconds). In order of time, a detection is right if an unmatched action point of its label is within ``tolerance``,
+    and it is matched with the nearest. All others are false.
 
     >>> action_points([[("kick", 1.0)]], [[("kick", 1.3), ("kick", 1.1), ("kick", 2.0)]])["kick"]
     Counts(right=1, found=3, true=1)
@@ -151,7 +151,7 @@ def action_points(
             n_true, right = len(free), 0
             for time in mine:
                 nearest = min(free, key=lambda point: abs(point - time), default=None)
-                # Frame times are fractions: a firing ten frames away is within ten frames.
+                # Frame times are fractions; allow for rounding.
                 if nearest is not None and abs(nearest - time) <= tolerance + 1e-9:
                     free.remove(nearest)
                     right += 1

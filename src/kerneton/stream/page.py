@@ -34,9 +34,9 @@ def write_page(
     recordings: Sequence[SkeletonSequence] = (),
     reasons: Sequence[Sequence[str]] = (),
 ) -> Path:
-    """Write one page that loads nothing: per recording (name, truth, found) a timeline and a table, figures where given.
+    """Write one page that loads nothing: a timeline and a table per recording (name, truth, found), and figures if given.
 
-    With the ``recordings``, one per row, mistakes can be played; where there is no truth, what was found. ``reasons`` has a
+    With ``recordings``, one per row, mistakes can be played, or the detections if there is no truth. ``reasons`` has a
     text for each detection of each row.
     """
     from kerneton.report.page import fill
@@ -98,7 +98,7 @@ def write_page(
 def _to_play(
     rows: Sequence[Row], recordings: Sequence[SkeletonSequence], has_truth: bool
 ) -> list[tuple[str, Segment, SkeletonSequence]]:
-    """What is worth a look: missed and false segments by turns, false ones by falling score; or all that was found."""
+    """Segments to play: missed and false ones alternately, false ones by falling score; without truth, all detections."""
     missed, false = [], []
     for (_, truth, found), recording in zip(rows, recordings, strict=bool(recordings)):
         matches = match_segments(truth, found)

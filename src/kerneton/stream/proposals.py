@@ -1,9 +1,8 @@
-"""A linear model that scores every window of a recording at almost no cost, to propose where actions may be.
+"""A fast linear model that scores every window of a recording, to propose candidates.
 
-A window is four cells of equal length and one cell before and after it. Its features are the means of the frames'
-features in the cells. The score is linear in these, so frames are projected first, and a window costs six differences
-of running sums whatever its length. (Sharaf et al. and Meshry et al. score windows in a similar way.)
-"""
+A window has four cells of equal length, and one cell before and one after it. Its features are the mean frame features in each cell. The
+score is linear, so frames are projected first, and a window of any length needs six differences of running sums. (Sharaf et al. and Meshry
+et al. score windows in a similar way.)"""
 
 from __future__ import annotations
 
@@ -17,23 +16,20 @@ CELLS = 4
 CONTEXT = 8  # frames before and after a window, at most; a third of its length where that is less
 _RATIO = 1.13  # between neighbouring lengths
 _LAMBDA = 3e-3
-_NEAR, _FAR = (
-    0.75,
-    0.4,
-)  # windows this close to an action are examples of it; this far from all, of background
+_NEAR, _FAR = 0.75, 0.4  # overlap of examples of an action (at least) and of background (at most)
 _ACTION_WEIGHT = 3.0
 
 
 @dataclass
 class WindowScorer:
-    """Scores of all classes, the background last, for windows; learnt by ridge regression with near misses."""
+    """Scores of all classes, the background last, for windows; learned by ridge regression, with near misses as examples."""
 
     coef: np.ndarray  # (n_classes + 1, CELLS + 2, D)
     intercept: np.ndarray  # (n_classes + 1,)
     lengths: np.ndarray  # of windows, in frames
 
     def project(self, features: np.ndarray) -> np.ndarray:
-        """(n, D) → (n, (n_classes + 1) (CELLS + 2)), what each frame adds to a window in each of its cells."""
+        """(n, D) → (n, (n_classes + 1) (CELLS + 2)), the contribution of each frame to each cell of a window."""
         k, c, d = self.coef.shape
         return features @ self.coef.reshape(k * c, d).T
 
@@ -45,7 +41,7 @@ class WindowScorer:
         widths = np.diff(edges, axis=1)
         share = np.where(
             widths > 0.25, 1 / np.maximum(widths, 0.25), 0.0
-        )  # a cell cut off at an end says nothing
+        )  # a cell beyond an end has no frames
         low = np.minimum(edges.astype(int), len(sums) - 2)
         part = edges - low
         out = np.tile(self.intercept, (len(windows), 1))
@@ -59,12 +55,12 @@ class WindowScorer:
         return out
 
     def get_state(self) -> dict[str, Any]:
-        """Arrays from which it can be made again."""
+        """The learned arrays, for a file."""
         return {"coef": self.coef, "intercept": self.intercept, "lengths": self.lengths.tolist()}
 
 
 def cell_edges(windows: np.ndarray) -> np.ndarray:
-    """(n, CELLS + 3) where the cells of windows begin and end, the first and last beyond the window.
+    """(n, CELLS + 3) bounds of the cells of windows, including the cells before and after the window.
 
     >>> cell_edges(np.array([[40, 60]])).tolist()
     [[33.333333333333336, 40.0, 45.0, 50.0, 55.0, 60.0, 66.66666666666667]]
@@ -123,10 +119,10 @@ def fit_scorer(
     rounds: int = 3,
     seed: int = 0,
 ) -> WindowScorer:
-    """Learn from recordings: features (T, D), true windows (n, 2) and their classes; near misses are added each round.
+    """Learn from recordings: features (T, D), true windows (n, 2) and their classes; near misses are added in each round.
 
-    Regression of ±1 per class on the windows' features, an action weighing three times a window of background. After
-    each round, the windows of background that look most like an action are added as examples.
+    Regression of ±1 per class on the windows' features, with three times the weight for actions. After each round, the background windows
+    that are most like an action are added as examples.
     """
     chance = np.random.default_rng(seed)
     sums = [running_sums(f) for f in features]
@@ -157,7 +153,7 @@ def fit_scorer(
 
 
 def _near_misses(scorer: WindowScorer, sums: np.ndarray, windows: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Background windows that look most like actions, at most one per 4 frames and three lengths."""
+    """Background windows that are most like actions, at most one per 4 frames and three lengths."""
     far = np.flatnonzero(near < _FAR)
     if not len(far):
         return windows[:0]

@@ -1,7 +1,7 @@
-"""Windows that may be actions, from one body's frames as they come.
+"""Candidate windows from the incoming frames of one body.
 
-Frames are worked on in blocks of four, counted from the first frame, however they arrive: a recording and a stream of
-its frames give the same candidates.
+Frames are processed in blocks of four, counted from the first frame, however they arrive, so a recording and a stream of its frames give
+the same candidates.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from kerneton.stream.frames import AHEAD, FrameFeatures
 from kerneton.stream.proposals import CONTEXT, WindowScorer, overlaps
 
 BLOCK = 4
-_SAME = 0.5  # overlap at which the better of two candidates stands for both
+_SAME = 0.5  # overlap from which only the better of two candidates is kept
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A window that may be an action, the scores of the window scorer, and its frames."""
+    """A candidate window, its scores by the window scorer, and its frames."""
 
     start: int
     stop: int
@@ -29,7 +29,7 @@ class Proposal:
 
 
 class Proposer:
-    """Frames of one body in, windows that may be actions out; keeps as many frames as the longest window needs.
+    """Turns frames of one body into candidate windows; keeps as many frames as the longest window needs.
 
     ``floor`` is the margin over the background below which a window is not proposed, ``ahead`` the frames after a window
     that are waited for, at most `CONTEXT`, ``keep`` the frames that are kept beyond those of the longest window.
@@ -49,14 +49,14 @@ class Proposer:
         self._cleaner = features.cleaner()
         self._joints = np.zeros((0, features.n_joints, 3))
         self._sizes = np.zeros(0)
-        self._base = 0  # frame number of the first frame that is kept
+        self._base = 0  # number of the first frame that is kept
         self._sums = np.zeros(
             (1, scorer.coef.shape[0] * scorer.coef.shape[1])
         )  # of projections, from there on
         self._recent: list[tuple[int, int, float]] = []
         self.n_frames = 0
         self.done = 0  # frames whose features are known
-        self.scored = 0  # windows that stop here or earlier have been looked at
+        self.scored = 0  # windows that end here or earlier have been scored
 
     def push(self, joints: np.ndarray) -> None:
         """(n, J, 3) the next frames, NaN where a joint is missing."""
@@ -66,7 +66,7 @@ class Proposer:
         self.n_frames += len(joints)
 
     def next(self, *, final: bool = False) -> list[Proposal] | None:
-        """Windows that stop in the next block; None until enough frames are there, or when the end is reached."""
+        """Candidates that end in the next block; None until enough frames have arrived, and after the end."""
         if self.done == self.n_frames or (not final and self.done + BLOCK + AHEAD > self.n_frames):
             return None
         stop = min(self.done + BLOCK, self.n_frames)
@@ -80,7 +80,7 @@ class Proposer:
         return found
 
     def _look(self, reach: int) -> list[Proposal]:
-        """Score the windows that stop in (scored, reach] and propose the best of them."""
+        """Score the windows that end in (scored, reach] and propose the best of them."""
         lengths = self._scorer.lengths
         stops = np.arange(self.scored + 1, reach + 1)
         self.scored = reach
@@ -109,7 +109,7 @@ class Proposer:
         return found
 
     def margins(self, starts: Any, stops: Any, label: int) -> np.ndarray:
-        """(n,) scores of a label over the background, of windows from starts to stops, with what is known by now."""
+        """(n,) scores of a label minus those of the background, of windows from starts to stops, with the frames received so far."""
         windows = np.stack(np.broadcast_arrays(starts, stops), axis=-1) - self._base
         scores = self._scorer.score(self._sums, windows)
         return scores[:, label] - scores[:, -1]
@@ -119,7 +119,7 @@ class Proposer:
         return self._joints[start - self._base : stop - self._base]
 
     def _forget(self) -> None:
-        """Drop frames that no window to come can hold."""
+        """Drop frames that no future window can contain."""
         keep = max(0, self.scored - self._longest - CONTEXT - 2 * AHEAD - BLOCK - self._keep)
         cut = keep - self._base
         if cut >= 256:  # seldom, so that little is copied

@@ -1,4 +1,4 @@
-"""How often a movement is repeated, and how regularly: what a physiotherapist asks."""
+"""How often a movement is repeated, and how regularly, for exercises and physiotherapy."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Repetitions:
 def count_repetitions(joints: np.ndarray, fps: float) -> Repetitions:
     """Count repetitions in the frames (T, J, 3) of one action.
 
-    The body, centred, is projected on the direction in which it moves most; a repetition is a peak of that curve, smoothed
-    over a tenth of a second, that stands out by more than a third of the swing.
+    The body, centred, is projected on the direction in which it moves most; a repetition is a peak of that curve, smoothed over a tenth of
+    a second, whose prominence is more than a third of the range.
 
     >>> t = np.arange(120) / 30
     >>> joints = np.zeros((120, 4, 3)); joints[:, 3, 1] = np.sin(2 * np.pi * t)
@@ -51,14 +51,14 @@ def count_repetitions(joints: np.ndarray, fps: float) -> Repetitions:
     if len(x) < 4 or not np.abs(flat).max() > 0:
         return Repetitions(0, None, None)
     with one_blas_thread():
-        _, directions = np.linalg.eigh(flat.T @ flat)  # a tenth of the time of singular values
+        _, directions = np.linalg.eigh(flat.T @ flat)  # ten times faster than singular values
     curve = gaussian_filter1d(flat @ directions[:, -1], max(fps / 20, 0.5), mode="nearest")
     swing = float(curve.max() - curve.min())
     best = np.zeros(0, dtype=int)
     for sign in (
         1.0,
         -1.0,
-    ):  # which end of the movement counts is unknown: the one that is reached more often
+    ):  # count the end of the movement that is reached more often
         peaks, _ = find_peaks(sign * curve, prominence=0.35 * swing, distance=max(1, round(0.2 * fps)))
         if len(peaks) > len(best):
             best = peaks

@@ -1,4 +1,4 @@
-"""Which of overlapping candidates stay: the non-overlapping segments with the largest total gain."""
+"""Choosing among overlapping candidates: the non-overlapping segments with the largest total gain."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from kerneton.data.segments import Segment
 
-_SKIPPED = 0.3  # what an action counts that follows after another one in between: any may be missed
-_UNSEEN = 0.1  # pairs of actions that are counted as seen, so that none is impossible
+_SKIPPED = 0.3  # weight of a pair with another action in between, which might be missed
+_UNSEEN = 0.1  # pseudo-count of pairs, so that no pair is impossible
 
 
 @dataclass(frozen=True)
@@ -21,27 +21,27 @@ class Order:
 
     labels: tuple[str, ...]
     table: np.ndarray  # (n_labels + 1, n_labels), the last row for the first action
-    reach: int  # frames between two actions beyond which nothing is known
-    threshold: float = 0.0  # log odds, this order considered, below which nothing is reported
+    reach: int  # frames between two actions beyond which the order is not used
+    threshold: float = 0.0  # log odds, including the order, below which nothing is reported
 
     def gains(self, before: Segment | None) -> np.ndarray:
-        """(n_labels,) what every label gains if it comes next."""
+        """(n_labels,) the gain of every label if it comes next."""
         row = len(self.labels) if before is None else self.labels.index(before.label)
         return self.table[row]
 
     def gain(self, before: Segment | None, segment: Segment) -> float:
-        """What a segment gains from the one before it."""
+        """The gain of a segment from the one before it."""
         if segment.start - (0 if before is None else before.stop) > self.reach:
             return 0.0
         return float(self.gains(before)[self.labels.index(segment.label)])
 
     def get_state(self) -> dict[str, Any]:
-        """What it can be made again from, with the labels."""
+        """The learned values with the labels, for a file."""
         return {"table": self.table, "reach": self.reach, "threshold": self.threshold}
 
 
 def learn_order(recordings: Sequence[Sequence[Segment]], labels: tuple[str, ...]) -> Order:
-    """From the segments of recordings; a pair with others in between counts a little, a pair never seen a trace.
+    """Learn from the segments of recordings; a pair with others in between has a small weight, an unseen pair a very small one.
 
     >>> order = learn_order([[Segment("a", 0, 5), Segment("b", 9, 12)]] * 3, ("a", "b"))
     >>> order.table.round(1).tolist(), order.reach
@@ -64,10 +64,10 @@ def learn_order(recordings: Sequence[Sequence[Segment]], labels: tuple[str, ...]
 
 
 class Paths:
-    """The best way to every candidate, by dynamic programming over candidates sorted by their stop.
+    """The best path to every candidate, by dynamic programming over candidates sorted by their end.
 
-    best(i) = gain_i + max(from the start, max over j that stop before i starts of best(j) + order(j, i)). Gains ≤ 0 are never
-    taken where no ``order`` can make up for them. ``last`` is the segment that came before all candidates.
+    best(i) = gain_i + max(from the start, max over j that stop before i starts of best(j) + order(j, i)). Candidates with gains ≤ 0 are
+    only used if an ``order`` can make up for them. ``last`` is the segment before all candidates.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Paths:
             self.values[i], self.extra[i] = value + gains[self.at[i]], extra
 
     def way(self, end: int) -> list[int]:
-        """Positions, in ``segments``, of the best way that ends here; -1 is the empty one."""
+        """Positions in ``segments`` of the best path that ends here; -1 is the empty path."""
         way = []
         while end >= 0:
             way.append(end)
@@ -115,14 +115,14 @@ class Paths:
         return way[::-1]
 
     def best(self) -> list[int]:
-        """The best way of all."""
+        """The best path of all."""
         end = int(np.argmax(self.values)) if len(self.values) else -1
         return self.way(end) if end >= 0 and self.values[end] > 0 else []
 
     def sure(self, horizon: int) -> tuple[list[int], set[int]]:
-        """The segments that stay, whatever comes from frame ``horizon`` on; and all that can still matter.
+        """The segments that are final whatever comes from frame ``horizon`` on, and all candidates that can still matter.
 
-        A way to A makes a way to B superfluous if everything that may follow B may follow A, and gains more there.
+        A path to A makes a path to B superfluous if everything that may follow B may also follow A, with a larger gain.
         """
         n = len(self.values)
         ends = [-1, *range(n)]
@@ -135,7 +135,7 @@ class Paths:
         alive = np.ones(n + 1, dtype=bool)
         for a in np.argsort(-value, kind="stable"):
             if alive[a]:
-                worst = (high - low[a]).max(axis=1)  # what B may gain more than A
+                worst = (high - low[a]).max(axis=1)  # what B may gain in addition
                 alive &= ~((value[a] >= value + worst) & (stop >= stop[a])) | (np.arange(n + 1) == a)
         ways = [self.way(ends[i]) for i in np.flatnonzero(alive)]
         shared = []

@@ -20,7 +20,7 @@ class ShrecScores:
     detection_rate: float
     false_positives: float
     jaccard: float
-    delay: float  # of right detections: last frame used - detected start; NaN where no report says when
+    delay: float  # of right detections: last frame used - detected start; NaN if reports do not state it
 
 
 def shrec_scores(truth: Sequence[Sequence[Segment]], found: Sequence[Sequence[Detection]]) -> ShrecScores:
@@ -69,7 +69,7 @@ def _is_right(d: Detection, s: Segment) -> bool:
 def read_shrec(path: Path) -> dict[int, list[Detection]]:
     """Gestures by sequence number, from lines ``number;LABEL;first;last[;last frame used];...``.
 
-    The contest's truth has two numbers per gesture, submissions have three; which it is follows from the line.
+    The contest's truth has two numbers per gesture, submissions have three; this is detected from the line.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "truth.txt"

@@ -1,7 +1,7 @@
-"""Where live frames come from: lines of JSON on the standard input, UDP packets, a WebSocket, a file replayed.
+"""Sources of live frames: lines of JSON on the standard input, UDP packets, a WebSocket, a replayed file.
 
 A message is JSON: ``{"joints": [[x, y, z], ...], "time": 1.25, "body": "ann"}``, time and body optional; or the bare
-array of joints. Nothing that a client sends ends the stream: what cannot be used is counted and the next message read.
+array of joints. Nothing that a client sends ends the stream: unusable messages are counted, and the next one is read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OVERFLOWS = 40  # SO_RXQ_OVFL of Linux: how many packets of a socket were lost 
 
 @dataclass(frozen=True)
 class Message:
-    """One frame, or why there is none."""
+    """One frame, or the reason why there is none."""
 
     joints: Any = None
     time: float | None = None
@@ -38,7 +38,7 @@ class Message:
 
 
 def parse_message(data: bytes) -> Message:
-    """A message from its bytes; faults are named, never raised.
+    """A message from its bytes; faults are stored in it, never raised.
 
     >>> parse_message(b'{"joints": [[0, 1, 2]], "body": 3}')
     Message(joints=[[0, 1, 2]], time=None, body='3', fault=None, count=1)
@@ -67,7 +67,7 @@ def parse_message(data: bytes) -> Message:
 
 
 def _seen(joint: Any) -> Any:
-    """JSON knows no NaN: null stands for a joint, or a coordinate, that was not seen."""
+    """Replace null by NaN, which JSON lacks: a joint or a coordinate that was not seen."""
     if joint is None:
         return [math.nan] * 3
     return [math.nan if c is None else c for c in joint] if isinstance(joint, list) else joint
@@ -85,7 +85,7 @@ def from_lines(stream: IO[bytes]) -> Iterator[Message]:
 
 
 def buffered(messages: Iterator[Message], size: int = 1000) -> Iterator[Message]:
-    """Messages of a source that does not wait, read beside the work: what comes while ``size`` others wait is dropped and counted.
+    """Messages of a source that does not wait, read in a thread: while ``size`` messages are waiting, others are dropped and counted.
 
     >>> [m.body for m in buffered(iter([Message(body="a"), Message(body="b")]))]
     ['a', 'b']
@@ -111,7 +111,7 @@ def buffered(messages: Iterator[Message], size: int = 1000) -> Iterator[Message]
     while True:
         with state:
             while not (waiting or dropped or ended):
-                state.wait(0.5)  # so that the user can end it
+                state.wait(0.5)  # so that the user can interrupt it
             some, lost = list(waiting), dropped
             waiting.clear()
             dropped = 0
@@ -134,7 +134,7 @@ def from_recording(recording: SkeletonSequence, *, real_time: bool = True) -> It
 
 
 def address(text: str) -> tuple[str, int]:
-    """Host and port; without a host, this machine alone can connect.
+    """Host and port; without a host, only this machine can connect.
 
     >>> address("9000"), address("0.0.0.0:9000")
     (('127.0.0.1', 9000), ('0.0.0.0', 9000))
@@ -165,9 +165,8 @@ def bind(kind: str, text: str) -> socket.socket:
 
 
 def from_udp(sock: socket.socket) -> Iterator[Message]:
-    """A message per packet, for as long as the socket is open; an empty packet ends it.
-
-    Packets that the system had no room for are counted with the next one that arrives, on Linux.
+    """A message per packet, as long as the socket is open; an empty packet ends it. On Linux, packets that the system dropped are counted
+    with the next one that arrives.
     """
     lost = 0
     while True:

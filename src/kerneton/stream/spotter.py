@@ -1,4 +1,4 @@
-"""What a recogniser learns beside its machine to find actions in long recordings, and how it finds them."""
+"""The spotter of a recogniser, which finds actions in long recordings."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from kerneton.stream.selection import Order
 from kerneton.stream.verify import Verifier
 
 BACKGROUND = "background"
-_CHUNK = 1024  # frames that are handed over at a time
-_LONGEST = 100_000  # frames of a window that a file may ask for
+_CHUNK = 1024  # frames that are passed at a time
+_LONGEST = 100_000  # longest window in a file, in frames
 
 
 class Spotter(BaseEstimator):
-    """What `Recognizer.fit_spotting` learns: where to look, what to believe, and from when on to tell.
+    """What `Recognizer.fit_spotting` learns: candidate windows, their verification, and the threshold of a report.
 
     Attributes
     ----------
     classes_ : tuple of str
-        The actions; the recogniser knows one class more, the background.
+        The actions; the recogniser has one more class, the background.
     features_, scorer_ : FrameFeatures, WindowScorer
         Propose windows.
     verifier_ : Verifier
         From the scores of window and recogniser to log odds.
     floor_, threshold_ : float
-        The margin below which a window is not looked at, and the log odds below which nothing is reported.
+        The margin below which a window is no candidate, and the log odds below which nothing is reported.
     order_ : Order or None
-        Which action follows which in the training recordings; None where these were cut.
+        Which action follows which in the training recordings; None if these were cut recordings.
     fps_ : float or None
         Frames per second of the training recordings.
     held_out_ : dict of str to float
@@ -57,7 +57,7 @@ class Spotter(BaseEstimator):
     held_out_: dict[str, float]
 
     def get_state(self) -> dict[str, Any]:
-        """What was learnt, for a file."""
+        """The learned values, for a file."""
         return {
             "classes": list(self.classes_),
             "layout": self.features_.layout,
@@ -73,7 +73,7 @@ class Spotter(BaseEstimator):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Become what ``get_state`` described; what does not fit is refused."""
+        """Restore what ``get_state`` returned; values that do not fit are refused."""
         self.classes_ = tuple(str(c) for c in state["classes"])
         self.features_ = FrameFeatures(state["layout"], state["n_joints"]).set_state(state["features"])
         self.scorer_, self.verifier_ = WindowScorer(**state["scorer"]), Verifier(**state["verifier"])
@@ -103,7 +103,7 @@ class Spotter(BaseEstimator):
 
 
 def spotter_of(recognizer: Any) -> Spotter:
-    """The spotter of a recogniser that has one."""
+    """The spotter of a recogniser; an error if it has none."""
     found = getattr(recognizer, "spotter_", None)
     if found is None:
         raise ParameterError(
@@ -113,7 +113,7 @@ def spotter_of(recognizer: Any) -> Spotter:
 
 
 def order_of(recognizer: Any, wanted: bool = True) -> Order | None:
-    """The order of actions that was learnt, if it is wanted."""
+    """The learned order of actions, if it is wanted."""
     if not wanted:
         return None
     order = spotter_of(recognizer).order_
@@ -129,7 +129,7 @@ def spot(
     in_order: bool = False,
     progress: Progress | None = None,
 ) -> list[Detection]:
-    """The actions of a recording, in order of time, none overlapping another; see `Recognizer.spot`.
+    """The actions of a recording, in order of time and without overlaps; see `Recognizer.spot`.
 
     >>> from kerneton import make_actions, make_recognizer
     >>> takes = make_actions(["wave", "clap", "kick"], n_subjects=3, n_takes=1, uncut=True)
@@ -147,7 +147,7 @@ def spot(
 
 
 def judged_frames(recognizer: Any, recording: SkeletonSequence, found: Segment) -> SkeletonSequence:
-    """The frames of a detection as the recogniser saw them, gaps held: what its decision value is of."""
+    """The frames of a detection as the recogniser used them for its decision value, with gaps held."""
     features = spotter_of(recognizer).features_
     joints, _ = features.cleaner().clean(raw_joints(adapted(recognizer, recording))[: found.stop])
     return SkeletonSequence(joints[found.start : found.stop], layout=features.layout, name=recording.name)

@@ -1,4 +1,4 @@
-"""From when on to tell: thresholds from training people who are held out."""
+"""Thresholds of reports, from held-out training people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def held_out_segments(
     orders: Sequence[Order | None],
     threshold: float,
 ) -> list[list[Detection]]:
-    """What the training recordings would report at a threshold, each judged without its own person."""
+    """Segments that would be reported in the training recordings at a threshold, each without its own person in training."""
     out = []
     for c, order in zip(candidates, orders, strict=True):
         slack = 0.0 if order is None else max(0.0, float(order.table.max()))
@@ -49,7 +49,7 @@ def choose_threshold(
     fps: float | None,
     orders: Sequence[Order] | None = None,
 ) -> tuple[float, dict[str, float]]:
-    """The threshold, and what it gives on the held-out people."""
+    """The threshold, and its results on held-out people."""
     if false_alarms is not None and fps is None:
         raise DataError("false alarms per hour need recordings that know their frame rate (fps, --fps)")
     truth = [t.recording.segments for t in takes]
@@ -60,11 +60,11 @@ def choose_threshold(
 
     if false_alarms is None:
         f1 = np.array([segment_counts(truth, at(float(z)), RIGHT).f1 for z in _TRIED])
-        near = np.convolve(np.pad(f1, 1, "edge"), np.ones(3) / 3, "valid")  # not a peak that is chance
+        near = np.convolve(np.pad(f1, 1, "edge"), np.ones(3) / 3, "valid")  # not a peak by chance
         threshold = float(np.median(_TRIED[near >= near.max() - 1e-9]))
     else:
         threshold = 0.0
-        for _ in range(4):  # the threshold also shapes what competes: a few rounds settle both
+        for _ in range(4):  # the threshold also affects which candidates compete, so repeat
             found = at(threshold - 2)
             pairs = [match_segments(t, f, RIGHT) for t, f in zip(truth, found, strict=True)]
             false = [
@@ -86,7 +86,7 @@ def choose_threshold(
 def threshold_for_alarms(false: np.ndarray, hours: float, rate: float) -> float:
     """The threshold above which false alarms come at ``rate`` per hour, from the scores of those in ``hours``.
 
-    Where the recordings are too short to show so rare an event, the tail is taken as exponential:
+    If the recordings are too short for such a low rate, the tail is extrapolated as exponential:
     N(z > θ) = n exp(-(θ - u) / s), with u and s from the upper half of the scores.
 
     >>> threshold_for_alarms(np.linspace(0, 1, 101), hours=1.0, rate=10.0).__round__(2)

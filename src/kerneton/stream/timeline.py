@@ -66,7 +66,7 @@ def draw_timeline(
 def timeline_svg(
     truth: Sequence[Segment], found: Sequence[Detection], n_frames: int, shade: dict[str, str]
 ) -> str:
-    """One recording's timeline as SVG, without a lane of truth where there is none; labels are escaped."""
+    """One recording's timeline as SVG, without a row of truth if there is none; labels are escaped."""
     lanes = [("truth", truth), ("found", found)] if truth else [("found", found)]
     height = 24 * len(lanes) - 2
     size = f'viewBox="0 0 1000 {height}" width="100%" height="{height}"'
@@ -88,7 +88,7 @@ def timeline_svg(
 
 
 def time_ticks(n_frames: int, fps: float | None) -> list[tuple[float, str]]:
-    """At most six places of a timeline, in percent of its length, with the time or the frame there.
+    """At most six positions on a timeline, in per cent of its length, with the time or frame.
 
     >>> time_ticks(300, 30.0)
     [(0.0, '0 s'), (20.0, '2 s'), (40.0, '4 s'), (60.0, '6 s'), (80.0, '8 s'), (100.0, '10 s')]

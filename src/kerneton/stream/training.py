@@ -1,4 +1,4 @@
-"""How a recogniser learns to spot: windows proposed for people held out, near misses as background, thresholds from them."""
+"""Training a spotter: candidate windows of held-out people, near misses as background, and thresholds from these."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kerneton.stream.verify import (
 )
 
 _MAX_FOLDS = 5
-_CANDIDATES_PER_FRAME = 0.2  # on average over held-out training recordings
+_CANDIDATES_PER_FRAME = 0.2  # on average, in held-out training recordings
 
 Folds = list[tuple[list[int], list[int]]]
 
@@ -43,17 +43,17 @@ def fit_spotting(
     unlabelled: Iterable[SkeletonSequence] = (),
     false_alarms: float | None = None,
 ) -> Spotter:
-    """Fit a recogniser on actions and background, and learn what it takes to find actions in long recordings.
+    """Fit a recogniser on actions and background, and learn to find actions in long recordings.
 
     Parameters
     ----------
     recognizer : Recognizer
-        With a `LinearSVM`; it is fitted, with one class more: background, learnt from what lies between the actions.
+        With a `LinearSVM`; it is fitted with one more class, the background, learned from frames between the actions.
     takes : recordings
-        Long ones with ``segments``. Or cut ones with labels alone, of which long ones are composed: actions in a row with
-        pauses, parts of actions and transitions between them.
+        Long recordings with ``segments``. Or cut recordings with labels only, from which long ones are composed: actions with pauses, parts
+        of actions and transitions between them.
     unlabelled : recordings, optional
-        Long ones in which none of the actions happens.
+        Long recordings in which none of the actions happens.
     false_alarms : float, optional
         Per hour, on training people who are held out in turn; by default the threshold has the best F1 there.
     """
@@ -100,7 +100,7 @@ def _learn(
     floor = _floor(candidates, sum(len(t.joints) for t in takes))
     candidates = [_above(c, floor) for c in candidates]
     examples, labels, of_take = cut_examples(takes, candidates, classes)
-    people = [s.subject or "" for s in examples]  # those of unknown people are held out together
+    people = [s.subject or "" for s in examples]  # recordings of unknown people are held out together
     fitted = _narrowed(recognizer, takes, classes).fit(examples, np.asarray(labels), people)
     vars(recognizer).update({k: v for k, v in vars(fitted).items() if k.endswith("_")})
     codes = np.array([[*classes, BACKGROUND].index(label) for label in labels])
@@ -118,7 +118,7 @@ def _learn(
         others = {i: [segments[j] for j in inside] for inside, outside in folds for i in outside}
         orders = [
             learn_order(others[i], classes) for i in range(len(takes))
-        ]  # nobody's own is expected of them
+        ]  # without a person's own recordings
         threshold, _ = choose_threshold(*options, orders)
         out.order_ = replace(learn_order(segments, classes), threshold=threshold)
     out.scorer_ = _scorer(takes, len(classes), lengths)
@@ -132,7 +132,7 @@ def _scorer(takes: Sequence[Take], n_classes: int, lengths: np.ndarray) -> Windo
 
 
 def _propose(features: FrameFeatures, scorer: WindowScorer, take: Take) -> Candidates:
-    """Candidates of a recording, not yet judged."""
+    """Candidates of a recording, before verification."""
     proposer = Proposer(features, scorer, -np.inf)
     proposer.push(raw_joints(take.recording))
     found = []
@@ -144,7 +144,7 @@ def _propose(features: FrameFeatures, scorer: WindowScorer, take: Take) -> Candi
 
 
 def _narrowed(recognizer: Any, takes: Sequence[Take], classes: tuple[str, ...]) -> Any:
-    """A copy whose view and mirroring are chosen, on the actions alone: background would decide by its number."""
+    """A copy with view and mirroring already chosen on the actions only, since there are many more background examples."""
     actions = [a for t in takes for a in t.cut(t.windows)]
     labels = np.asarray([classes[k] for t in takes for k in t.codes])
     copy = clone(recognizer)
@@ -152,7 +152,7 @@ def _narrowed(recognizer: Any, takes: Sequence[Take], classes: tuple[str, ...]) 
     if len(tried) < 2 or len(classes) < 2 or len({a.subject for a in actions}) < 2:
         return copy
     fitted = clone(recognizer).set_params(calibrate=False).fit(actions, labels)
-    best, tried = fitted.variant_, fitted.search_.variants  # those that suit the skeleton
+    best, tried = fitted.variant_, fitted.search_.variants  # for this skeleton
     if best in tried:
         copy.search.set_params(variants={best: tried[best]})
     return copy
@@ -167,10 +167,10 @@ def _score_held_out(
     candidates: Sequence[Candidates],
     folds: Folds,
 ) -> None:
-    """Put decision values of people who were held out into ``candidates``.
+    """Put decision values of held-out people into ``candidates``.
 
-    Features are computed once, by the recogniser of all training people; the linear machine is solved again for each
-    fold. Joint weights and centring have therefore seen the people who are held out, the machine has not.
+    Features are computed once, by the recogniser of all training people; the linear classifier is solved again for each fold. So joint
+    weights and centring depend on the held-out people, the classifier does not.
     """
     judged = [w for t, c in zip(takes, candidates, strict=True) for w in t.cut(c.windows)]
     where = np.repeat(np.arange(len(takes)), [len(c.windows) for c in candidates])
@@ -185,7 +185,7 @@ def _score_held_out(
             K = sum(share * grams[name] for name, share in m.shares.items())
             fold = K[np.ix_(rows, rows)], K[np.ix_(n + held, rows)], codes[rows]
             (scores,) = held_out_scores(*fold, deep.shape[1], [m.C], penalty=m.penalty, tol=1e-3)
-            scores[~np.isfinite(scores)] = -1.0  # of a class that nobody else showed
+            scores[~np.isfinite(scores)] = -1.0  # of a class that nobody else performs
             deep[held] += scores / len(recognizer.mixtures_)
     ends = np.cumsum([len(c.windows) for c in candidates])
     for c, part in zip(candidates, np.split(deep, ends[:-1]), strict=True):
@@ -210,7 +210,7 @@ def _folds(people: Sequence[str]) -> Folds:
 
 
 def _floor(proposed: Sequence[Candidates], n_frames: int) -> float:
-    """The margin at which candidates come as often as they may."""
+    """The margin at which candidates have the allowed frequency."""
     margins = np.sort(np.concatenate([c.light[:, :-1].max(axis=1) - c.light[:, -1] for c in proposed]))[::-1]
     most = int(_CANDIDATES_PER_FRAME * n_frames)
     return float(margins[most]) if len(margins) > most else -np.inf

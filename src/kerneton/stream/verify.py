@@ -1,4 +1,4 @@
-"""From the scores of a candidate to the probability that it is right: logistic regression on held-out people."""
+"""The probability that a candidate is right: logistic regression on scores of held-out people."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-_STRENGTH = 0.1  # C of the regression: few held-out people, many coefficients
-_SPREAD = 0.15  # added to the spread of log durations: few examples make it look too narrow
+_STRENGTH = 0.1  # C of the regression: strong, since there are few held-out people and many coefficients
+_SPREAD = 0.15  # added to the spread of log durations, which is too small for few examples
 
 
 @dataclass
@@ -41,11 +41,11 @@ class Verifier:
         return ((evidence - self.mean) / self.scale) @ self.coef + self.intercept
 
     def get_state(self) -> dict[str, Any]:
-        """What it can be made again from."""
+        """The learned values, for a file."""
         return {name: getattr(self, name) for name in Verifier.__dataclass_fields__}
 
     def fits(self, n_classes: int) -> bool:
-        """Whether it is one for so many actions."""
+        """Whether it was learned for this number of actions."""
         n = _PLAIN + 2 * n_classes
         shapes = [np.shape(v) for v in (self.durations, self.mean, self.scale, self.coef, self.intercept)]
         return shapes == [(n_classes, 2), (n,), (n,), (n,), ()] and bool((self.durations[:, 1] > 0).all())
@@ -70,8 +70,8 @@ def fit_verifier(
     X = np.concatenate([_evidence(c, durations) for c in candidates])
     y = np.concatenate(right)
     mean, scale = X.mean(axis=0), X.std(axis=0) + 1e-6
-    scale[_PLAIN:] = 1.0  # of indicators: a rare class must not look strong
-    if len(np.unique(y)) < 2:  # nothing to learn from: the margins alone decide
+    scale[_PLAIN:] = 1.0  # of indicators, so that a rare class does not dominate
+    if len(np.unique(y)) < 2:  # nothing to learn from: use only the margins
         coef = np.zeros(X.shape[1])
         coef[[0, 3]], coef[[1, 4]] = 1.0, -1.0
         return Verifier(durations, np.zeros_like(mean), np.ones_like(scale), coef, 0.0)
@@ -79,7 +79,7 @@ def fit_verifier(
     return Verifier(durations, mean, scale, machine.coef_[0], float(machine.intercept_[0]))
 
 
-_PLAIN = 7  # entries of evidence before those of single classes
+_PLAIN = 7  # entries of evidence before those per class
 
 
 def _evidence(c: Candidates, durations: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A WebSocket server of the least that receives messages (RFC 6455): handshake, text and binary frames, ping, close."""
+"""A minimal WebSocket server that receives messages (RFC 6455): handshake, text and binary frames, ping, close."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_CLIENTS = 64
 
 
 def from_websocket(sock: socket.socket, *, once: bool = False) -> Iterator[Message]:
-    """Messages of WebSocket clients, several at a time; ``once`` ends when the last of them has left."""
+    """Messages of several WebSocket clients; with ``once`` it ends when the last client has left."""
     clients: dict[socket.socket, _Client] = {}
     served = False
     while True:
@@ -105,7 +105,7 @@ class _Client:
             if len(b) < at:
                 return None
             (length,) = struct.unpack(form, b[2:at])
-        if length > MAX_MESSAGE:  # nobody waits for it: the connection has to go
+        if length > MAX_MESSAGE:  # the connection must be closed
             return _TOO_LARGE, True, b""
         at += 4 * masked
         if len(b) < at + length:

@@ -17,7 +17,7 @@ from kerneton.data.progress import Progress, silent
 from kerneton.exceptions import DataError
 from kerneton.experiments.timing import timed
 
-SOURCE = Path(__file__).resolve().parents[3]  # the folder with this package
+SOURCE = Path(__file__).resolve().parents[3]  # the folder that contains this package
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 

@@ -1,7 +1,7 @@
 """Fits of many generated recordings: how time and memory grow beyond Gram matrices.
 
-Every fit runs in a process of its own, BLAS on one thread. Memory is that above the recordings themselves; time is told for choices
-on the sample, for encoding and for the solver.
+Every fit runs in a process of its own, BLAS on one thread. Memory is measured without the recordings themselves; times are those of the
+choices on the sample, of encoding and of the solver.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def fit(n: int, kind: str) -> dict[str, Any]:
     shape: dict[str, Any] = {}
     if kind == "large":
         shape = {"classes": 60, "people": 40, "layout": KINECT_25, "longest": 120}
-    if n <= training.GRAM_LIMIT:  # to see that all works
+    if n <= training.GRAM_LIMIT:  # a check that the model works
         training.CHOICE_LIMIT = training.GRAM_LIMIT = growth.SAMPLE = n // 2
     data = labelled(n, **shape)
     before = peak_mb()

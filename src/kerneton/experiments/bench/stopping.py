@@ -1,4 +1,4 @@
-"""What it costs to stop the solver early: accuracy on people who were held out, beside the exact machine of the same features.
+"""The cost of stopping the solver early: accuracy on held-out people, compared with the exact classifier on the same features.
 
 Fits are forced to go block by block, with a third of the recordings in the sample. Of published sets only the training subjects of
 their protocol take part, each held out in turn.
@@ -55,7 +55,8 @@ def _summary(rows: np.ndarray) -> dict[str, float]:
 
 
 def _compare(recordings: list[SkeletonSequence], out: Sequence[str]) -> np.ndarray:
-    """Of each recording of the people left out: right by the exact machine, by the early one, the same label, squared difference."""
+    """For each recording of held-out people: whether the exact and the early classifier are right, whether they agree, and the squared
+    difference."""
     train = [s for s in recordings if s.subject not in out]
     test = [s for s in recordings if s.subject in out]
     before = training.CHOICE_LIMIT, training.GRAM_LIMIT, growth.SAMPLE
@@ -77,7 +78,7 @@ def _compare(recordings: list[SkeletonSequence], out: Sequence[str]) -> np.ndarr
 
 
 def alike_actions(n: int, seed: int = 0, *, classes: int = 20, people: int = 40) -> SkeletonDataset:
-    """Recordings as `labelled` makes them, but hard: classes have most of their swing in common, and people a way of their own.
+    """Recordings like those of `labelled`, but hard: classes share most of their motion, and each person moves differently.
 
     >>> data = alike_actions(40)
     >>> len(data), len(set(data.labels)), len(set(data.subjects))

@@ -1,9 +1,9 @@
-"""Live streams: how many bodies one core keeps up with, that neither time nor memory grows, and false alarms.
+"""Live streams: number of bodies per core, growth of time and memory, and false alarms.
 
 A spotter of ten generated actions with the default recogniser. Frames are those of a long generated recording, over and
-over. For memory a day passes, 2.6 million frames: the recording once an hour, and a person who crouches and keeps still for the
-rest of it, which is looked at frame by frame and seldom judged, so that a day takes a quarter of an hour. False alarms are
-counted in an hour of rests and unknown motions of people who were not seen in training, one per hour being asked for.
+over. For memory a day passes, 2.6 million frames: the recording once an hour, and a person who crouches without moving for the rest, which
+is processed frame by frame but gives few candidates, so that a day takes a quarter of an hour. False alarms are counted in an hour of rests
+and unknown motions of people who were not seen in training, one per hour being asked for.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _memory(spotter: Recognizer, joints: np.ndarray, seconds: int) -> float:
     _seconds(stream, hour, n // 20)
     before = _resident()
     _seconds(stream, hour, n - n // 20, n // 20)
-    return max(0.004, _resident() - before)  # a page is the least that can be seen
+    return max(0.004, _resident() - before)  # memory is counted in pages
 
 
 def _false_alarms(spotter: Recognizer, seconds: int) -> int:

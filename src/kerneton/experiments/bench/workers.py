@@ -13,8 +13,8 @@ N, QUICK = 8_000, 60
 def measure(settings: Settings) -> dict[str, Any]:
     """Seconds of both, by phase, and processor seconds of the client and of the workers.
 
-    Cores that others use make two workers look slower than they are: ``by_processor_time`` is the ratio that the processor
-    times allow, those of the client and of the busiest worker one after the other.
+    On cores that are also used by others, two workers seem slower than they are: ``by_processor_time`` is the ratio from processor times of
+    the client plus the busiest worker.
     """
     n = QUICK if settings.quick else N
     found = medians(settings, {"one worker": (n, 1), "two workers": (n, 2)})

@@ -2,9 +2,9 @@
 
 Folds, normalisation and classifier are those of `kerneton.Recognizer`. Two things differ. Features are computed once for
 all splits of a protocol unless they learn from training recordings. A setting is chosen one open point after another, by
-the accuracy pooled over all points still open, and a default is left only for a gain of more than one standard error: with
-a hundred recordings of five people the accuracy of one setting is known to about three points, and the best of many such
-figures is mostly luck. In splits of ten people into halves it is worse: what happens to suit one half suits the other less.
+the accuracy pooled over all points still open, and a default is left only for a gain of more than one standard error: with a hundred
+recordings of five people, the accuracy of one setting is known to about three points, so the best of many such figures is mostly chance. In
+splits of ten people into halves it is worse, because a setting that by chance suits one half suits the other less.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the printed method can give: every setting of the tables' grids on the test subjects. None of it is a result.
+"""The best that the printed method can reach: every setting of the tables' grids on the test subjects. This is not a result.
 
 For each cell the printed accuracy, ours (chosen inside the training subjects), and over all settings the median, the best
 single setting kept for all splits, and the best of each split. The last three are looked up among accuracies on test subjects.
@@ -27,9 +27,7 @@ from kerneton.experiments.paper._tables import SHARE, _family
 from kerneton.files.output import write_text
 
 DATA = ("florence3d", "utkinect", "msr_action3d")
-N_SUMS = (
-    100  # pairs of settings and shares of the sum that a reading takes, of all; the tables' settings take all
-)
+N_SUMS = 100  # pairs of settings and weights of the sum that a reading uses; the tables' settings use all
 
 
 def oracle(
@@ -41,10 +39,10 @@ def oracle(
     readings: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Every setting of the tables on the test subjects, a strip per cell; what is seen on test subjects is no result.
+    """Every setting of the tables on the test subjects, a strip per cell; values chosen on test subjects are not results.
 
     ``only`` names data sets, ``readings`` some of `READINGS` ("printed" by default, "all" for all, "done" for those that ``cache`` holds). ``cache`` is a folder that
-    keeps what is done, a file per data set and reading: a run that was stopped goes on there. ``output`` receives ``oracle.md``,
+    stores finished parts, a file per data set and reading, so that a stopped run can resume. ``output`` receives ``oracle.md``,
     ``oracle.png`` and, with several readings, ``readings.png``. Accuracies are fractions.
 
     >>> found = oracle(data_home="/data", only=["utkinect"], cache="done")  # doctest: +SKIP
@@ -63,7 +61,7 @@ def oracle(
     cells: list[dict[str, Any]] = []
     for name in names:
         task: Task | None = None
-        known: dict[Any, Strip] = {}  # strips that differ in the choice of C alone
+        known: dict[Any, Strip] = {}  # strips that differ only in the choice of C
         for key in chosen:
             if name not in READINGS[key].data:
                 continue
@@ -134,15 +132,15 @@ class Strip:
     test: np.ndarray  # (n_settings, n_C, n_splits)
     validation: np.ndarray  # the same
     chosen: list[tuple[Setting, int, float]]  # setting, position of C and test accuracy of each split
-    n_all: int  # settings, of which some may have been taken
+    n_all: int  # number of settings, of which only some may be used
 
     def rechosen(self, task: Task, choice: str) -> Strip:
-        """The same accuracies, C chosen in another way."""
+        """The same accuracies with another choice of C."""
         chosen = _choose(self.settings, self.factors, self.validation, self.test, task, choice)
         return replace(self, chosen=chosen)
 
     def cell(self, part: slice, Cs: Sequence[float]) -> dict[str, Any]:
-        """Our accuracy and those that are seen on test subjects, over some of the splits."""
+        """Our accuracy, and those chosen on test subjects, over some of the splits."""
         test = self.test[:, :, part].reshape(-1, len(range(self.test.shape[2])[part]))
         means = test.mean(axis=1)
         s, c = divmod(int(means.argmax()), self.test.shape[1])
@@ -176,7 +174,7 @@ def _alone(kernel: str, task: Task, reading: Reading, progress: Progress, title:
 
 
 def _sums(strips: Sequence[Strip], task: Task, reading: Reading, progress: Progress, title: str) -> Strip:
-    """Sums of two kernels: chosen as in the tables, and on test subjects any setting with any other."""
+    """Sums of two kernels: chosen as in the tables, and all pairs of settings on test subjects."""
     sck, dck = strips
     assert sck.grams is not None
     assert dck.grams is not None
@@ -214,7 +212,7 @@ def _choose(
     found = []
     n_C = len(task.Cs)
     common = np.arange(n_C)
-    if choice == "cell":  # C that suits the training subjects of all splits together
+    if choice == "cell":  # one C for the training subjects of all splits together
         common = np.array([int(validation.mean(axis=(0, 2)).argmax())])
     for p, (train, _) in enumerate(task.splits):
         accuracy: Mapping[Setting, np.ndarray] = {

@@ -1,4 +1,4 @@
-"""Readings of the paper: what its words may mean where they leave a choice, each as a change of the tables' way."""
+"""Readings of the paper: possible meanings of its text where it is ambiguous, as changes of the tables' method."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPLINE_FRAMES = {"florence3d": 35, "utkinect": 74, "msr_action3d": 76}  # as the
 
 @dataclass(frozen=True)
 class Reading:
-    """A change of the tables' way; kernels that it does not name stay as they are.
+    """A change of the tables' method; kernels that it does not name do not change.
 
     ``recordings`` changes the data, ``encoder`` the steps from recordings to features, ``levels`` the levels of open points;
     ``choice`` is how C is chosen: as in the tables, freely in every split, or once for all splits of a cell.
@@ -84,7 +84,7 @@ class _SCKEnds(SCK):
         return _EndTimes(*super()._vector_map())
 
     def _fused(self, signals: Any, n_frames: Any, n_threads: int) -> None:
-        """The compiled kernels take time as s/T."""
+        """None: the compiled kernels use the time s/T."""
 
 
 class _DCKEnds(DCK):
@@ -129,7 +129,7 @@ class _DCKLaterOrSame(_DCKLater):
 
 
 class _DCKAnyFrames(_DCKLater):
-    """All frames with all, s = s' too."""
+    """All pairs of frames, including s = s'."""
 
     def _sums(self, x: Any, z: Any, n_frames: Any) -> Any:
         same = self._at_lag(x, z, 0) / (len(self.joints_) * n_frames[:, None, None, None, None])
@@ -153,7 +153,7 @@ class _DCKPerJoints(_DCKPerRoot):
 
 
 def _with(kinds: Mapping[str, Any], pipeline: Pipeline, **changes: Any) -> Pipeline:
-    """Another kernel class in the place of SCK or DCK, with the parameters that it has."""
+    """Another kernel class instead of SCK or DCK, with the same parameters."""
     kernel = pipeline["kernel"]
     kind = kinds.get(type(kernel).__name__.lower(), type(kernel))
     given = {k: v for k, v in kernel.get_params().items() if k in kind._get_param_names()}
@@ -211,7 +211,7 @@ def on_screen(data: SkeletonDataset) -> SkeletonDataset:
     return SkeletonDataset(found, name=data.name)
 
 
-_ONE_POWER: dict[str, tuple[Any, ...]] = {  # fewer levels where every frame meets every frame
+_ONE_POWER: dict[str, tuple[Any, ...]] = {  # fewer levels, since all pairs of frames are computed
     **{"root": (1.0,), "bones": (None,), "view": ("as recorded",), "sigma_span": (3.0,)}
 }
 _MANY_CS = tuple(float(C) for C in np.logspace(-2, 4, 13))

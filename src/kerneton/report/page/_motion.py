@@ -24,7 +24,7 @@ class Motion:
     frames: np.ndarray  # (n, J, 3) whole numbers; NaN where missing
     body: Body
     seconds: float
-    timed: bool  # whether the seconds are known, or one per frame
+    timed: bool  # whether the times are in seconds, or frame numbers
     still: int  # the most characteristic frame
     radius: float  # of the floor
     ground: int  # vertical position of the floor's centre in the picture
