@@ -152,6 +152,12 @@ def test_a_missing_row_is_located(tmp_path):
     path.write_text("\n".join(rows[:-1]))  # the last: nothing is shifted
     with pytest.raises(FormatError, match=r"of the 15 joints of layout 'openni15'; the last frame has 14$"):
         readers.read(path, layout="openni15")
+    fast = motion(40, 15)
+    fast[20:] += 0.5  # a fast movement
+    fast[25, ::2] = 0  # and lost joints shift nothing either
+    path.write_text("\n".join(text(fast).splitlines()[:-1]))
+    with pytest.raises(FormatError, match=r"of the 15 joints of layout 'openni15'; the last frame has 14$"):
+        readers.read(path, layout="openni15")
     path.write_text("\n".join(["1 2 3"] * 599))  # nothing moves
     with pytest.raises(
         FormatError, match=r"599 rows are not a multiple of the 25 joints of layout 'kinect25'$"

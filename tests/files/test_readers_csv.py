@@ -226,6 +226,20 @@ def test_columns_renamed(tmp_path):
     assert (take.subject, take.layout.joints) == ("ann", ("head",))
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_last_row_that_is_cut_off_is_left_out(tmp_path, encoding):
+    whole = "time;head_x;head_y;head_z\r\n0;1,5;2;3\r\n0,1;4;5;6\r\n"
+    path = tmp_path / "take.csv"
+    path.write_text(whole + "0,2;7", encoding, newline="")
+    with pytest.warns(UserWarning, match=r"take.csv, line 4: the file ends inside this row: it is left out"):
+        (take,) = readers.read(path)
+    path.write_text(whole, encoding, newline="")
+    assert_array_equal(take.joints, readers.read(path)[0].joints)
+    path.write_text(whole + "0,2;7\r\n", encoding, newline="")
+    with pytest.raises(FormatError, match=r"line 4: expected 4 columns, got 2"):
+        readers.read(path)
+
+
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [

@@ -31,6 +31,7 @@ def test_whole_samples_are_recognised_and_read(format, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:.* s are missing after")  # damaged times
+@pytest.mark.filterwarnings("ignore:.* the file ends inside this row")  # damaged ends
 @pytest.mark.parametrize("format", SAMPLES)
 def test_damaged_samples_are_read_or_refused(format, tmp_path):
     needs(format)
@@ -51,6 +52,7 @@ def test_every_format_has_samples():
 
 
 @pytest.mark.filterwarnings("ignore:.* s are missing after")
+@pytest.mark.filterwarnings("ignore:.* the file ends inside this row")
 def test_what_the_fuzzer_kept_is_read_or_refused(tmp_path):
     """Files that led the coverage-guided fuzzer to new lines of readers and of model files."""
     trial = Trial(tmp_path)

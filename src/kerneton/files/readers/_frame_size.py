@@ -56,11 +56,24 @@ def _apart(points: np.ndarray, lag: int) -> float:
 
 
 def slip(points: np.ndarray, size: int) -> int | None:
-    """The row near which a row is missing or added: there the rows of a whole frame differ from those a frame before."""
-    apart = np.nan_to_num(np.linalg.norm(points[size:] - points[:-size], axis=1), nan=0.0)
-    if len(apart) <= size:
+    """The row near which rows are missing or added; None if there is no such place.
+
+    Where a row is missing, the rows of a whole frame are much more like those ``size - 1`` rows before than like those ``size``
+    rows before. Of a fast movement they are like neither.
+    """
+    points = np.where((points != 0).any(axis=1, keepdims=True), points, np.nan)
+    if len(points) < 3 * size:
         return None
-    total = np.concatenate(([0.0], np.cumsum(apart)))
-    window = total[size:] - total[:-size]
-    place = int(np.argmax(window))
-    return place + size if window[place] > 2 * _CLEAR * np.median(window) else None
+    usual, rest = _changes(points, size, size, 0.0), len(points) % size
+    lags = {size - 1, size + 1, rest, size + rest} - {0, size}
+    least = np.min([_changes(points, lag, size, np.inf) for lag in lags], axis=0)
+    row = int(np.argmax(usual - least))
+    clear = usual[row] > _CLEAR * max(least[row], 2 * np.median(usual))
+    return row if clear else None
+
+
+def _changes(points: np.ndarray, lag: int, size: int, before: float) -> np.ndarray:
+    """For each row, the distance of ``size`` rows from it on to those ``lag`` rows before, or ``before`` where none are, as a sum."""
+    apart = np.nan_to_num(np.linalg.norm(points[lag:] - points[:-lag], axis=1), nan=0.0)
+    apart = np.concatenate((np.full(lag, before), apart))
+    return np.lib.stride_tricks.sliding_window_view(apart, size).sum(axis=1)

@@ -63,3 +63,13 @@ def without_fills(points: np.ndarray, path: Path) -> np.ndarray:
     who = "a joint is" if count == 1 else "joints are"
     warnings.warn(f"{path}: {who} at {fills} in all coordinates {times} as missing there", stacklevel=2)
     return np.where(gone[..., None], np.nan, points)
+
+
+def is_cut_off(path: Path, line: int) -> bool:
+    """Whether the last line has no end, as where a program stopped while it wrote; warns that its row is left out."""
+    with path.open("rb") as file:
+        file.seek(-2, 2)
+        cut = not file.read().rstrip(b"\0").endswith((b"\n", b"\r"))
+    if cut:
+        warnings.warn(f"{path}, line {line}: the file ends inside this row: it is left out", stacklevel=2)
+    return cut

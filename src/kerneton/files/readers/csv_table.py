@@ -7,7 +7,7 @@ a recording, it becomes a long recording with segments; frames with an empty lab
 become a pair (`kerneton.pair`): the same joints after or before two other words (``head_1_x``, ``P2_head_x``, ``anna.head.x``; at least five joints where no name is known), and
 so do rows of two bodies in the same frames, told apart by a column ``person``, ``body``, ``skeleton`` or ``track_id``; columns of more bodies are refused. Without z, z = 0. Empty
 cells are missing joints, and so are joints with -9999 or the like in all coordinates, and joints at the origin in some but not all frames if there are no confidences; rotations and velocities of joints (``hip_rot_x``) are left out. Times may be dates and clock times; where they skip a
-quarter of a second or more, frames of missing joints are put in, with a warning. Names of
+quarter of a second or more, frames of missing joints are put in, with a warning. A last row that is cut off is left out, with a warning. Names of
 joints and x, y, z may stand in two rows, as pandas and DeepLabCut write them. A table without header needs a layout, or names for its columns.
 """
 
@@ -118,12 +118,16 @@ def read(
         )
     recordings: dict[tuple[str, str], _Recording] = {}  # by name and body
     used, budget = 0, None
-    # many recordings may need far more memory than their text
-    if not meaning.roles.keys().isdisjoint(("recording", "body")):
+    if not meaning.roles.keys().isdisjoint(("recording", "body")):  # may need far more memory than its text
         from kerneton.files.readers._values import file_budget
 
         budget = file_budget(path)
     for line, cells in itertools.chain([start] if bare else [], table):
+        if recordings and len(cells) < meaning.width and next(table, None) is None:
+            from kerneton.files.readers._gaps import is_cut_off
+
+            if is_cut_off(path, line):
+                break
         used += (needed := 8 * _take(cells, meaning, recordings, path, line))
         if budget is not None:
             budget.take(needed)
