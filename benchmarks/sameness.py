@@ -1,10 +1,10 @@
-"""Largest differences between answers that should be one.
+"""Largest differences between results that should be equal.
 
     python benchmarks/sameness.py [--frames 60] [--before CHECKOUT] [--json FILE]
 
 Each kernel encodes the same recordings twice, as the row says, and a column holds the largest difference of two features as a part
-of the largest feature. Beside it stands the bar that a row has to keep to, a wider one for power 0.3; the program ends with 1 where one does not. Powers lift
-rounding errors ε to ε^power, so that bars for float32 are far above its rounding. ``--before`` names a checkout of the version before:
+of the largest feature. The last column is the limit of a row, a wider one for power 0.3; the program ends with 1 if a limit is exceeded. Powers turn
+rounding errors ε into ε^power, so limits for float32 are far above its rounding. ``--before`` names a checkout of another version:
 models that it fits and saves are loaded here, and decision values are compared.
 """
 
@@ -152,7 +152,7 @@ def main() -> int:
         fit_models(args.models, recordings(args.frames, np.float64))
         return 0
     rows = table(args.frames, args.before)
-    shown = [["largest difference between", *KERNELS, "bar", ""]]
+    shown = [["largest difference between", *KERNELS, "limit", ""]]
     for row in rows:
         cells = [f"{row['differences'][k]:.0e}" if k in row["differences"] else "-" for k in KERNELS]
         shown.append(
