@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     SystemExit: 0
     """
     argv = sys.argv[1:] if argv is None else list(argv)
-    # Streams may be closed, as by >&- or in a service; then nobody reads them.
+    # Streams may be closed, as by >&- or in a service.
     sys.stdout, sys.stderr = (s or open(os.devnull, "w") for s in (sys.stdout, sys.stderr))  # noqa: SIM115
     # Only the command that runs is imported; anything else, such as --help, is handled by the parser of all commands.
     parser = build_parser(argv[:1] if argv[:1] and argv[0] in COMMANDS else COMMANDS)
@@ -191,7 +191,7 @@ def deliver(output: Output, args: argparse.Namespace) -> None:
 
 @contextmanager
 def _for_a_reader() -> Iterator[None]:
-    """A reader that goes away, as in ``kerneton evaluate ... | head -1``, loses the rest of the text; files are still written."""
+    """If the reader of a pipe ends, as in ``kerneton evaluate ... | head -1``, the rest of the text is lost; files are still written."""
     try:
         yield
         sys.stdout.flush()

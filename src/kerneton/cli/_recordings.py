@@ -26,7 +26,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
 
 
 def load_model(path: str, args: argparse.Namespace) -> Recognizer:
-    """A model; where a recording is named in its place, the error says so."""
+    """Load a model; the error says so if the file is a recording."""
     from kerneton.files.readers import detect_format
     from kerneton.recognize.model_reader import load
 

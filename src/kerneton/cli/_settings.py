@@ -54,7 +54,7 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
 
 
 def in_options(message: str, options: Collection[str]) -> str:
-    """A message of the library in words of the command line: arguments that are options of the command are called so.
+    """A message of the library with names of options instead of arguments of Python.
 
     >>> in_options("view='free' goes with preset=; n_jobs must not be 0, order=7", ["view", "preset", "jobs"])
     '--view free goes with --preset; --jobs must not be 0, order=7'

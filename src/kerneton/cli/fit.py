@@ -139,7 +139,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def held_out(summary: Summary) -> str:
-    """What training holds out: people, where there are several."""
+    """The word for what training holds out: people, if there are several."""
     return "subjects" if len(summary.subjects) > 1 else "recordings"
 
 
@@ -154,7 +154,7 @@ def training_facts(data: SkeletonDataset, args: argparse.Namespace) -> dict[str,
 
 
 def write_model(model: Recognizer, args: argparse.Namespace, facts: dict[str, Any]) -> None:
-    """Write a model after its figures are printed, and say so; ``facts`` get its size."""
+    """Write a model after its figures were printed, and report it; ``facts`` get its size."""
     try:
         model.save(args.output)
     except OSError as error:
@@ -170,14 +170,14 @@ def write_model(model: Recognizer, args: argparse.Namespace, facts: dict[str, An
 
 
 def _save_elsewhere(model: Recognizer, name: str) -> Path | None:
-    """A disk that fills up during the training must not cost the model: the temporary folder or the home may have room."""
+    """Save the model in the temporary folder or the home if the disk became full during the training."""
     for parent in (tempfile.gettempdir(), os.path.expanduser("~")):
         with suppress(OSError):
             folder = Path(tempfile.mkdtemp(prefix="saved-model-", dir=parent))
             try:
                 return model.save(folder / name)
             except OSError:
-                folder.rmdir()  # nothing half written is in it
+                folder.rmdir()  # there is no incomplete file
     return None
 
 

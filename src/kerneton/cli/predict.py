@@ -1,4 +1,4 @@
-"""kerneton predict: what do these recordings show?"""
+"""kerneton predict: the action in recordings, with its probability."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> Output:
 
 
 def _write(rows: list[dict[str, Any]], args: argparse.Namespace) -> list[str]:
-    """Say what the remark means, and write the table, if it is wanted."""
+    """Explain the remark, and write the table if it is wanted."""
     from kerneton.files.output import write_text
 
     if any(row["unknown"] for row in rows) and not args.quiet and args.json != "-":
@@ -114,7 +114,7 @@ def _write(rows: list[dict[str, Any]], args: argparse.Namespace) -> list[str]:
 def _all_predictions(
     model: Recognizer, recordings: list[SkeletonSequence], client: Any, progress: Progress | None
 ) -> list[dict[str, Any]]:
-    """A row per recording, block by block, so that the progress moves."""
+    """A row per recording, computed in blocks to show progress."""
     if client is not None:
         from kerneton.recognize.cluster import mapped
 

@@ -1,4 +1,4 @@
-"""kerneton watch: what happens now, from a live source of frames."""
+"""kerneton watch: recognise actions in a live stream of frames."""
 
 from __future__ import annotations
 

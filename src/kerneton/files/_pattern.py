@@ -20,7 +20,7 @@ class Pattern:
         self._text, self._fits = text, compile_pattern(text)
 
     def fields(self, path: Path, root: Path) -> dict[str, str]:
-        """What the name of a file says.
+        """The fields in the name of a file.
 
         >>> Pattern("{subject}/{label}_*").fields(Path("all/ann/wave_2.csv"), Path("all"))
         {'subject': 'ann', 'label': 'wave'}
@@ -31,7 +31,7 @@ class Pattern:
         return found.groupdict()
 
     def doubts(self, subjects: Iterable[str | None]) -> list[str]:
-        """What to say where {subject} also took what follows it: then takes would count as people.
+        """A warning if {subject} also matches a number of the take, because takes would then count as people.
 
         >>> Pattern("{label}_{subject}").doubts(["ann", "ann_2"])[0].split(":")[1]
         ' ann_2; if that is a person and a take, name the take in the pattern'

@@ -20,7 +20,7 @@ _FRAME = ("frame", "frame_number", "index")
 _TIME = ("time", "time_s", "time_sec", "time_seconds", "time_ms", "timestamp", "seconds")
 _STARTS = ("start", "begin", "onset", "from", "first")
 _STOPS = ("stop", "end", "offset", "to", "last", "duration")
-# What stands beside such a word in the name of a column: seconds per count, 0 for frames.
+# Units next to such a word in the name of a column: seconds per count, 0 for frames.
 _UNITS = {
     **dict.fromkeys(("frame", "frames", "frame_number"), 0.0),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds", "time", "time_s", "time_sec"), 1.0),
@@ -81,7 +81,7 @@ def _plain(title: str) -> str:
 
 
 def _bound(column: int, name: str) -> _Bound | None:
-    """What a column name says of starts and stops, in either order: ``start_frame`` and ``frame_start``.
+    """The meaning of a column name for starts and stops, in either order: ``start_frame`` and ``frame_start``.
 
     >>> _bound(0, "end_ms"), _bound(0, "frame_start"), _bound(0, "start"), _bound(0, "startle")
     (_Bound(column=0, word='end', unit=0.001), _Bound(column=0, word='start', unit=0.0), _Bound(column=0, word='start', unit=None), None)

@@ -1,4 +1,4 @@
-"""What is read where a recording or a folder is named, so that no output replaces or joins it."""
+"""The files that are read for a recording or folder, so that no output replaces them or is added to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kerneton.files.readers._text import is_folder
 
 
 def spoils(path: str, read: Iterable[str]) -> str | None:
-    """Which input a file would replace, or be taken for a part of."""
+    """The input that a file would replace or become a part of."""
     for source in read:
         if lies_in(path, source) and may_be_read(os.path.realpath(path)):
             return f"would be read as a recording of {source}; write outside of it"
@@ -37,9 +37,9 @@ def may_be_read(path: str) -> bool:
 
 
 def files_read(path: str) -> Iterator[Path]:
-    """The files that are read where a recording (with segments and skeletons beside it) or a folder is named."""
+    """The files that are read for a recording (with its segments and skeleton) or a folder."""
     if is_folder(source := Path(path)):
-        with suppress(KernetonError):  # of an index; reading tells it
+        with suppress(KernetonError):  # of an index; reported when it is read
             yield from (entry.path for entry in listed_entries(source))
         return
     yield source

@@ -1,4 +1,4 @@
-"""Outputs are checked before the work; files appear whole or not at all; devices, pipes and links are preserved."""
+"""Outputs are checked before the work; files are written completely or not at all; devices, pipes and links are preserved."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _blocked(path: str) -> str | None:
         usage = shutil.disk_usage(place)
         if usage.total and usage.free < _LEAST:  # what is no disk has no size
             return f"no space left in {place}"
-        with tempfile.TemporaryFile(dir=place):  # rights alone do not tell of every disk
+        with tempfile.TemporaryFile(dir=place):  # permissions are not enough, as on a read-only disk
             pass
         longest = os.pathconf(place, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255
     except OSError as error:
@@ -119,7 +119,7 @@ def _blocked(path: str) -> str | None:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path with the suffix of ``path`` whose content takes its place when the block ends well.
+    """A temporary path with the suffix of ``path``, which replaces it if the block ends without an error.
 
     The folder is made where it is missing. The content is on the disk before the file appears; after an error nothing
     is left and an older file stays as it was. A symbolic link stays, and the file it leads to is replaced. Devices,
@@ -175,7 +175,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 @contextmanager
 def _naming(path: str | os.PathLike[str]) -> Iterator[list[Path]]:
-    """Errors of the system name the user's file in place of no file or a temporary one."""
+    """Make errors of the system name the user's file instead of a temporary file or none."""
     temporaries: list[Path] = []
     if "\0" in os.fspath(path):
         raise OSError(errno.EINVAL, "no possible name", os.fspath(path))
@@ -211,7 +211,7 @@ def _is_stream(target: Path) -> bool:
 
 
 def _open_stream(target: Path) -> BinaryIO:
-    """A device or pipe, or a copy of one of our own descriptors, which go on where they are."""
+    """Open a device or pipe, or copy one of our own descriptors, which keeps its position."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(ValueError, AttributeError):  # closed, or None
             stream.flush()
@@ -244,7 +244,7 @@ def _create_beside(target: Path) -> tuple[int, Path]:
             continue
         except OSError as error:
             raise type(error)(error.errno, error.strerror) from error  # the user's file is named further up
-        # Between the two calls another run may have taken the file for a leftover.
+        # Between the two calls another run may have removed the file as a leftover.
         if lock(descriptor) and os.fstat(descriptor).st_nlink:
             return descriptor, temporary
         os.close(descriptor)
@@ -267,7 +267,7 @@ def lock(descriptor: int, *, trusted: bool = True) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _remove_leftovers(folder: str) -> None:
-    """Remove temporary files of runs that ended without removing them: nobody holds their lock. Once a process and folder."""
+    """Remove temporary files of killed runs, which are not locked; once per process and folder."""
     if fcntl is None:
         return
     with suppress(OSError), os.scandir(folder) as found:

@@ -185,7 +185,7 @@ def with_segments(
     if set(found) == {""} and len(recordings) > 1:
         raise DataError(f"{path}: no column names the recording, but there are {len(recordings)} of them")
     if unknown and len(unknown) == len(found) == len(recordings) == 1:
-        unknown, found = [], {names[0]: found[unknown[0]]}  # one of each: they belong together
+        unknown, found = [], {names[0]: found[unknown[0]]}  # one recording and one file belong together
     if unknown:
         raise DataError(f"{path}: segments of {', '.join(unknown[:5])}, which are not among the recordings")
     own = found.get("", ()) if len(recordings) == 1 else ()
@@ -208,7 +208,7 @@ def segments_beside(path: str | os.PathLike[str]) -> Path | None:
 def beside_segments(
     recordings: Sequence[SkeletonSequence], path: str | os.PathLike[str]
 ) -> list[SkeletonSequence]:
-    """The recordings of a file, with the segments of the file beside it if they have none themselves.
+    """The recordings of a file; those without segments get the segments of the file beside it.
 
     Segments belong to the first recording of the file: annotation tools have one timeline.
     """
@@ -222,7 +222,7 @@ def beside_segments(
 
 
 def read_all_but_segments(paths: Sequence[Path], options: Mapping[str, Any]) -> Iterator[Content]:
-    """As `read_all_here`; a recording beside which segments cannot be read has none, with a warning."""
+    """As `read_all_here`, but a recording whose file of segments cannot be read has none, with a warning."""
     told = set()
     for content in read_all_here(paths, options):
         if content.recordings and content.error is not None:

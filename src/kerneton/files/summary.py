@@ -1,4 +1,4 @@
-"""What a set of recordings contains, and what in it may mislead a model."""
+"""The contents of a set of recordings, and warnings about problems for training."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Summary:
     missing: float  # share of joints in all frames
     warnings: list[str] = field(default_factory=list)
     joints: list[str] = field(default_factory=list)  # of most recordings, in order
-    axes: str = ""  # what the bodies show of unit and axes
-    notes: list[str] = field(default_factory=list)  # what was done to unit and axes
+    axes: str = ""  # unit and axes that the bodies show
+    notes: list[str] = field(default_factory=list)  # conversions of unit and axes
     segments: dict[str, int] = field(default_factory=dict)  # of long recordings, by label
     annotated: float = 0.0  # share of the frames of recordings with segments that belong to one
-    left_out: list[str] = field(default_factory=list)  # which files or recordings could not be used, and why
+    left_out: list[str] = field(default_factory=list)  # files or recordings that could not be used, and why
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, for JSON."""
@@ -78,7 +78,7 @@ class Summary:
 
 
 def summarize(data: Iterable[SkeletonSequence], progress: Progress | None = None) -> Summary:
-    """Count what is in a set of recordings and warn of what may mislead a model.
+    """Count the contents of a set of recordings, and warn of problems for training.
 
     Warnings: labels with few recordings or one subject, subjects with one label, repeated recordings, different
     joints or frame rates, recordings without label, with few frames or mostly missing, segments that overlap or lie
@@ -227,7 +227,7 @@ def _mixture_warnings(
 
 
 def describe_axes(sequences: Sequence[SkeletonSequence]) -> str:
-    """What the bodies in recordings show of unit, vertical axis and handedness; empty if they show nothing.
+    """Unit, vertical axis and handedness that the bodies in recordings show; empty if they show nothing.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> describe_axes(make_actions(["wave"], n_subjects=1, n_takes=1))

@@ -39,7 +39,7 @@ from kerneton.files.readers._text import decode, is_folder, read_head
 
 
 class Format(NamedTuple):
-    """What is known of a format before its module is imported."""
+    """Facts about a format that are needed before its module is imported."""
 
     suffixes: tuple[str, ...]  # usual extensions, by which recordings in a folder are recognised
     mark: bytes = b""  # a regular expression that matches the first bytes of every such file, in lower case
@@ -186,7 +186,7 @@ def named_layout(layout: Layout | str | None) -> Layout | None:
 def _read(
     path: Path, layout: Any = None, fps: Any = None, columns: Any = None, rename: Any = None, met: Any = None
 ) -> tuple[tuple[str, Conventions | None], list[SkeletonSequence]]:
-    """The format of a file, what its reader took for unit and axis, and its recordings, as `read` reads them."""
+    """The format of a file, the unit and axis that its reader assumed, and its recordings, as in `read`."""
     if fps is not None and not 0 < float(fps) < 1e6:
         raise ParameterError(f"frames per second must be a positive number, got {fps!r}")
     layout = named_layout(layout)
@@ -249,7 +249,7 @@ _SEGMENTS = (
 
 
 class Content(NamedTuple):
-    """The recordings of a file; its format and what its reader took for unit and axis; the old names of joints that were met."""
+    """The recordings of a file; its format and the unit and axis that its reader assumed; the old names of joints that were found."""
 
     recordings: list[SkeletonSequence]
     facts: tuple[str, Conventions | None] = ("", None)
@@ -266,11 +266,11 @@ def read_all_here(paths: Sequence[Path], options: Mapping[str, Any]) -> Iterable
 
 
 def read_content(path: Path, options: Mapping[str, Any]) -> Content:
-    """Read one file among others; what cannot be used is told and not raised."""
+    """Read one of several files; errors are returned, not raised."""
     content, met = Content([]), set[str]()
     try:
         if options.get("columns") is not None and detect_format(path) != "csv_table":
-            options = {**options, "columns": None}  # these are for the tables, not for the files beside them
+            options = {**options, "columns": None}  # only for the tables in a folder, not for other files
         content = Content(*_read(path, **options, met=met)[::-1])
         if segment_file_of(path) is not None or path.with_name(FOLDER_TABLE).is_file():
             from kerneton.files.segments import beside_segments

@@ -41,7 +41,7 @@ def coordinates(array: np.ndarray, where: str, budget: Budget) -> np.ndarray:
     if needed > MAX_BYTES:
         raise FormatError(f"{where}: shape {array.shape} needs more than {MAX_BYTES >> 20} MiB")
     budget.take(2 * max(needed - array.nbytes, 0))  # once more where recordings are taken apart
-    with np.errstate(all="ignore"):  # what overflows is refused just below
+    with np.errstate(all="ignore"):  # infinite values are refused below
         if array.shape[-1] == 2:
             joints = np.zeros((*array.shape[:-1], 3), dtype)
             joints[..., :2] = array

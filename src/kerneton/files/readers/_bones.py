@@ -1,4 +1,4 @@
-"""Bones from the names of joints: each joint hangs from the nearest one above it that the recording has."""
+"""Bones from the names of joints: each joint is connected to its nearest ancestor in the recording."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kerneton.files.readers._hands import finger_part, five_chains
 from kerneton.files.readers._names import layout_of_names
 from kerneton.files.readers._people import two_bodies
 
-# From the pelvis up. A joint of the trunk hangs from the next lower one; others are listed with what they hang from.
+# From the pelvis up. A joint of the trunk is connected to the next lower one; others are listed with their parents.
 _TRUNK = ("hip_center", "spine_lower", "spine", "chest", "upperback", "shoulder_center", "neck", "upperneck")
 _DOWN = _TRUNK[::-1]
-_BACK = ("c7", "t10")  # markers on the spine, where the joints of the trunk are not there
+_BACK = ("c7", "t10")  # markers on the spine, if the joints of the trunk are missing
 _ARM = ("wrist", "forearm", "elbow", "shoulder")
 _LEG = ("ankle", "knee", "hip")
 _PARENTS: dict[str, tuple[str, ...]] = {
@@ -103,7 +103,9 @@ def named_bones(name: str, joints: Sequence[str]) -> Layout:
         rays = [bone for finger in fingers.values() for bone in itertools.pairwise([base, *finger])]
         return Layout(name, joints, bones=rays, root=base)
     rows = _rows(joints)
-    last = {row[0]: row[-1] for row in rows.values()}  # what hangs from a chest hangs from the last one
+    last = {
+        row[0]: row[-1] for row in rows.values()
+    }  # joints connected to a chest are connected to the last one
     before = {b: a for row in rows.values() for a, b in itertools.pairwise(row)}
     bones = []
     for joint in joints:
@@ -115,7 +117,7 @@ def named_bones(name: str, joints: Sequence[str]) -> Layout:
 
 
 def _above(joint: str) -> Iterator[str]:
-    """What a joint may hang from, the nearest first: on its own side, or on neither."""
+    """Possible parents of a joint, the nearest first: on its own side, or on neither."""
     side, part = _SIDE.fullmatch(joint).groups()  # type: ignore[union-attr]
     counted, finger = _COUNTED.fullmatch(part), finger_part(part)
     parents = _PARENTS.get(counted[1] if counted else part, ())

@@ -114,7 +114,7 @@ def _points(content: bytes, order: str, parameters: dict[str, Parameter], path: 
     words = np.frombuffer(content, ">u2" if order == ">" else "<u2", 10)
     n_points = int(_number(parameters, "POINT:USED", order) or words[1])
     promised = int(words[4]) - int(words[3]) + 1
-    if words[4] == _FULL:  # longer than the header can count
+    if words[4] == _FULL:  # more frames than the header can state
         promised = _long_count(parameters, order) or promised
     if promised < 1 or n_points < 1:
         raise FormatError(f"{path}: {n_points} points in {max(promised, 0)} frames; needs one of each")

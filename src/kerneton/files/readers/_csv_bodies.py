@@ -1,4 +1,4 @@
-"""Tables whose rows are joints, or bodies: a column says whose they are."""
+"""Tables whose rows are joints or bodies, identified by a column."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def joined_bodies(
 ) -> Iterator[SkeletonSequence]:
     """Each recording as a pair of the two bodies seen longest if they share half of the frames, else as one per body.
 
-    Bodies are named as in ``column``, ``frames`` as the file writes them; a body that is a person without subject is its own.
+    Bodies are named as in ``column``, ``frames`` as in the file; a body from a column ``person`` without a subject is its own subject.
 
     >>> ann = SkeletonSequence(np.ones((3, 1, 3)), name="nod")
     >>> frames = {("", "ann"): ["0", "1", "2"], ("", "bob"): ["1", "2", "3"]}

@@ -1,18 +1,18 @@
-"""How many joints a frame has in rows of one joint each, and where a row is missing, as the motion of the rows shows it."""
+"""The number of joints per frame in files with one joint per row, and the place of a missing row, from the motion."""
 
 from __future__ import annotations
 
 import numpy as np
 
-_MOST, _SEEN = 128, 6000  # joints of a frame, and rows, that are tried to find the number of joints
-_CLEAR = 2.0  # times nearer must rows be to those a frame later than to others
+_MOST, _SEEN = 128, 6000  # largest number of joints, and number of rows, that are tried
+_CLEAR = 2.0  # ratio by which rows must be nearer to those one frame later than to others
 
 
 def frame_size(points: np.ndarray) -> int | None:
-    """The number of joints of a frame, as the motion of points (N, 3) shows it; None where it is not clear.
+    """The number of joints of a frame, from the motion of points (N, 3); None if it is not clear.
 
-    The distance of rows that are J rows apart is small if they are the same joint: motion in one frame. d(J) is its median;
-    J is clear if all other d, but for multiples of J, are at least twice d(J).
+    Rows that are J rows apart are close to each other if they are the same joint. d(J) is the median of this distance; J is clear if all
+    other d, except of multiples of J, are at least twice d(J).
 
     >>> pose = np.random.default_rng(0).normal(size=(15, 3))
     >>> frame_size(np.concatenate([pose + 0.01 * t for t in range(8)])), frame_size(np.ones((60, 3)))

@@ -1,4 +1,4 @@
-"""What is missing in a recording: frames, as its times show, and joints with -9999 in place of coordinates."""
+"""Missing parts of a recording: frames, found from its times, and joints with -9999 instead of coordinates."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def gap_rows(times: np.ndarray, fps: float, path: Path) -> np.ndarray | None:
 
 
 def without_fills(points: np.ndarray, path: Path) -> np.ndarray:
-    """Points (..., 3), NaN where all coordinates are one number that stands for a missing value; a warning says how many.
+    """Points (..., 3), NaN where all coordinates are a number that marks missing values; a warning says how many.
 
     Drawings have z = 0 there.
 

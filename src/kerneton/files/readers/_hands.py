@@ -69,7 +69,7 @@ def hand_names(cores: Sequence[str]) -> list[str] | None:
 
 
 def five_chains(names: Sequence[str]) -> tuple[int, dict[str, list[int]]] | None:
-    """Of five words that are counted, as the joints of fingers are, and one more joint: its place, and those of each word.
+    """The positions of one joint and of the joints of five fingers, whose names are five words with numbers.
 
     >>> five_chains(["hand", *(f"{word}{n}" for word in "TIMRP" for n in (1, 2, 3))])[1]["i"]
     [4, 5, 6]

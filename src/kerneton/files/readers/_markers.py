@@ -31,7 +31,7 @@ def named_unit(unit: str, where: str) -> str:
 
 
 def marker_axis(bodies: Sequence[tuple[Sequence[str], np.ndarray]]) -> str | None:
-    """The vertical axis that the first body shows whose labels tell it."""
+    """The vertical axis, from the first body whose labels show it."""
     axes = (
         vertical_axis(np.where(_missing(points)[..., None], np.nan, points), joint_names(labels))
         for labels, points in bodies
@@ -53,7 +53,7 @@ def vertical_axis(points: np.ndarray, names: Sequence[str]) -> str | None:
     """
     trunk = trunks_of(points, names)
     axis = None if trunk is None else axis_of(np.median(trunk, axis=0))
-    return axis if axis in ("y", "z") else None  # otherwise the body lies
+    return axis if axis in ("y", "z") else None  # otherwise the body is lying
 
 
 def marker_sequence(

@@ -1,4 +1,4 @@
-"""Joint names of files put into the package's vocabulary, and layouts from names: a known one, or a new one with its bones.
+"""Translation of joint names to the package's vocabulary, and layouts from names: a known one, or a new one with its bones.
 
 Capture suites name a joint after itself (``LeftElbow``), after the bone that starts there (``LeftForeArm``),
 or, in ASF files, after the bone that ends there (``lhumerus``). The tables below list, for each of our names,
@@ -25,7 +25,7 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
 
 Spellings = Mapping[str, tuple[str, ...]]
-# Each row: our name, then its spellings elsewhere, the most telling first.
+# Each row: our name, then its spellings in other programs, the most specific first.
 SIDED = {
     "shoulder": (
         "arm",
@@ -56,7 +56,7 @@ CENTRAL = {
     "neck": ("neck", "lowerneck", "neck1", "upperneck", "neckneck", "necknose"),
     "head": ("head", "headtop"),
 }
-# Joints of the trunk from the pelvis up; how many there are decides which of ours they are.
+# Joints of the trunk from the pelvis up; their number decides which of ours they are.
 TRUNK = ("lowerback", "abdomen", "torso", "spine", "spine1", "spine2", "spine3")
 
 _LOWER = r"(?:[a-z]|[^\W\d_\x00-\x7f])"  # letters of other alphabets count as lower case

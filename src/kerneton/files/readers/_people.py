@@ -1,4 +1,4 @@
-"""Joint names of two bodies, of a prefix that all share, and of a hand, as other programs write them."""
+"""Joint names of two bodies, with a common prefix, or of a hand, as other programs write them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NUMBERED = re.compile(
 _BREAK = re.compile(r"[_ .:/-]+")
 _GLUED = re.compile(r"(?<=[^\W\d_])(?=\d$)")  # head1, head2
 _CENTRES = {"head", "neck", "torso", "spine", "hips", "pelvis", "root", "hip_center", "palm", "wrist", "nose"}
-# What stands before or after the names of joints and distinguishes no persons: axes, places, cameras, kinds of values.
+# Words before or after joint names that do not distinguish persons: axes, places, cameras, kinds of values.
 _NO_PERSONS = {
     *("x", "y", "z", "l", "r", "left", "right", "front", "back", "top", "bottom", "upper", "lower", "up", "down"),
     *("inner", "outer", "medial", "lateral", "in", "out", "start", "end", "base", "tip", "proximal", "distal"),
@@ -131,8 +131,8 @@ def two_bodies(names: Sequence[str], *, known: bool = True) -> list[list[str]] |
 def together(names: Sequence[str], points: np.ndarray, path: Path) -> list[int] | None:
     """The order of columns in which those of the first body come before those of the second; None for one body.
 
-    Joints (T, J, 3) with other names than those of bodies are two bodies unless they are fixed to each other. What the names
-    were taken for is logged, unless they are Kerneton's own: head_1, head_2. More than two bodies are refused.
+    Joints (T, J, 3) with unknown names are two bodies unless they are fixed to each other. The interpretation of the names is logged,
+    except for Kerneton's own: head_1, head_2. More than two bodies are refused.
     """
     found = _bodies(names)
     if found is None and (found := body_columns(names, known=False)) is not None:
@@ -154,7 +154,7 @@ def together(names: Sequence[str], points: np.ndarray, path: Path) -> list[int] 
 
 @functools.lru_cache(maxsize=256)  # once is enough
 def say(message: str) -> None:
-    """Log what was made of a file, once for all files."""
+    """Log how a file was interpreted, once for all files."""
     _LOG.warning(message)
 
 
@@ -179,7 +179,7 @@ def without_prefix(names: Sequence[str], known: Collection[str]) -> list[str]:
 
 
 def stated_joints(text: str, known: Collection[str]) -> list[str]:
-    """Joints that a user names with commas between them; a name that is nearly one of ``known`` is told.
+    """Joints from a list with commas; a name that is nearly one of ``known`` is reported.
 
     >>> stated_joints("Head, LeftElbow", {"head", "left_elbow"})
     ['head', 'left_elbow']

@@ -1,4 +1,4 @@
-"""Joints with other names than the file gives them."""
+"""Renaming of joints."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def rename_joints(
         return sequence
     was = sequence.layout
     written = [was.written.get(joint, joint) for joint in was.joints]
-    whole = joint_names(written) == list(was.joints)  # if so, all names follow from those of the file again
+    whole = joint_names(written) == list(was.joints)  # then all names are translated again
     base, given, changed = list(written if whole else was.joints), dict[int, str](), set[int]()
     for old, new in names.items():
         found = {i for i, j in enumerate(was.joints) if j in spellings(old) or was.written.get(j) == old}
         if new in VOCABULARY:
             given.update(dict.fromkeys(found, new))
-        else:  # as if the file had written it
+        else:  # as if it were in the file
             changed |= found
             base = [new if i in found else joint for i, joint in enumerate(base)]
         if found and met is not None:
@@ -68,7 +68,7 @@ def nearest_joint(name: str, layouts: Iterable[Layout | None]) -> str | None:
 
 
 def spellings(joint: str) -> tuple[str, ...]:
-    """How a joint that a user names may stand in a recording: as given, and as Kerneton spells it.
+    """Possible names of a user's joint in a recording: as given, and as Kerneton spells it.
 
     >>> spellings("RigthHand")
     ('RigthHand', 'rigth_hand')

@@ -1,4 +1,4 @@
-"""What to say about a file that no reader knows."""
+"""The error about a file that no reader knows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KNOWN = (  # first bytes, or endings of names where content differs, and what t
 
 
 def describe_unknown(path: Path, formats: Iterable[str]) -> str:
-    """What a file is that no reader knows, and what to do with it.
+    """A description of a file that no reader knows, and what to do with it.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "poses.xlsx"

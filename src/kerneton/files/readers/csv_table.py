@@ -1,14 +1,14 @@
 """Tables with columns separated by commas, semicolons, tabs or spaces, with or without a header.
 
-Wide tables have one row per frame and columns such as ``left_wrist_x``, ``left_wrist.y``, ``LeftWristZ``, ``head_pos_x``, ``head_px``; long tables have one
-row per joint and columns ``frame, joint, x, y, z``. Both may have columns for confidences, ``time`` (from which the frame rate is
-computed), ``label``, ``subject`` and ``recording``, which distinguishes the recordings of one file. If the label changes within
-a recording, it becomes a long recording with segments; frames with an empty label belong to no segment. Columns of two bodies
-become a pair (`kerneton.pair`): the same joints after or before two other words (``head_1_x``, ``P2_head_x``, ``anna.head.x``; at least five joints where no name is known), and
-so do rows of two bodies in the same frames, told apart by a column ``person``, ``body``, ``skeleton`` or ``track_id``; columns of more bodies are refused. Without z, z = 0. Empty
-cells are missing joints, and so are joints with -9999 or the like in all coordinates, and joints at the origin in some but not all frames if there are no confidences; rotations and velocities of joints (``hip_rot_x``) are left out. Times may be dates and clock times; where they skip a
-quarter of a second or more, frames of missing joints are put in, with a warning. A last row that is cut off is left out, with a warning. Names of
-joints and x, y, z may stand in two rows, as pandas and DeepLabCut write them. A table without header needs a layout, or names for its columns.
+Wide tables have one row per frame and columns such as ``left_wrist_x``, ``left_wrist.y``, ``LeftWristZ``, ``head_pos_x``, ``head_px``; long tables have one row per
+joint and columns ``frame, joint, x, y, z``. Both may have columns for confidences, ``time`` (from which the frame rate is computed), ``label``, ``subject`` and
+``recording``, which distinguishes the recordings of one file. If the label changes within a recording, it becomes a long recording with segments; frames with an
+empty label belong to no segment. Two bodies become a pair (`kerneton.pair`): columns with the same joints and two different words (``head_1_x``, ``P2_head_x``,
+``anna.head.x``; at least five joints if no name is known), or rows of the same frames with two values in a column ``person``, ``body``, ``skeleton`` or
+``track_id``. More bodies in columns are refused. Without z, z = 0. Empty cells are missing joints, and so are joints with -9999 or similar in all coordinates, and
+joints at the origin in some but not all frames if there are no confidences. Rotations and velocities of joints (``hip_rot_x``) are left out. Times may be dates and
+clock times; if they skip a quarter of a second or more, frames of missing joints are inserted, with a warning. A last row that is cut off is left out, with a
+warning. Names of joints and x, y, z may be in two rows, as in files of pandas and DeepLabCut. A table without header needs a layout, or names for its columns.
 """
 
 from __future__ import annotations

@@ -39,17 +39,17 @@ from kerneton.files.readers._text import (
 from kerneton.files.readers._values import check_room
 
 NAMES_JOINTS, TAKES = False, ("layout",)
-# The tracker marks inferred joints with 0, which here would mean missing; they get the least trust above it.
+# The tracker marks inferred joints with 0, which would mean missing here; they get the smallest other confidence.
 INFERRED = 0.01
-_ROWS = 5  # rows of which the first of a file decide
+_ROWS = 5  # number of rows at the start of a file that are used to recognise it
 _MARK = re.compile(r"[#\[]*(frame|time|timestamp|skeleton|pose)s?(no|number|id)?[-_#:=\d\].]*", re.IGNORECASE)
 _HEADER = re.compile(r"((frame|joint|name|joint_name) )?x y z( (c|conf|confidence|score|w))?", re.IGNORECASE)
 _MSR_NAME = re.compile(r"a\d+_s\d+_e\d+")
-_NEARLY = 1.25  # times the least change of lengths: layouts that fit about as well
+_NEARLY = 1.25  # times the smallest change of lengths: layouts that fit about as well
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
-    """Whether the first rows are three numbers each, or four each, perhaps with a name, but for rows between frames."""
+    """Whether the first rows are three numbers each, or four each, perhaps with a name, except rows between frames."""
     rows: list[tuple[str, list[str]]] = []
     for line in decode(head).splitlines()[:80]:
         words = _words(line)
@@ -205,7 +205,7 @@ def _usual(runs: np.ndarray) -> int | None:
 
 
 def _check_frames(path: Path, rows: np.ndarray, runs: np.ndarray, at: np.ndarray, layout: Layout) -> None:
-    """Refuse rows that are not whole frames, with the place where a row is missing, as well as it can be told."""
+    """Refuse rows that are not whole frames; the error says where a row is missing, if this is known."""
     size, usual, ends, points = len(layout.joints), _usual(runs), np.cumsum(runs), rows[:, :3]
     of_layout = f"the {size} joints of layout {layout.name!r}"
     fits = is_frame_size(size, points)
@@ -228,7 +228,7 @@ def _check_frames(path: Path, rows: np.ndarray, runs: np.ndarray, at: np.ndarray
 
 
 def _ask(rows: np.ndarray, size: int | None) -> str:
-    """What to say about rows whose joints are not known."""
+    """The error about rows whose joints are not known."""
     what = f"{len(rows)} rows of {'x y z' if rows.shape[1] == 3 else 'x y z confidence'}, one joint per row"
     if size is None:
         what += "; state the joints of a frame: --layout openni15"

@@ -41,7 +41,7 @@ _LAYOUTS = {25: OPENPOSE_25, 18: OPENPOSE_18}
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
-    """Whether a JSON file contains people; folders are recognised before their readers are asked."""
+    """Whether a JSON file contains people; folders are recognised before."""
     return is_json(head) and b'"people"' in head
 
 
