@@ -89,9 +89,7 @@ def test_no_pose_or_a_joint_never_seen():
         DataError, match="recording 'lost' contains no pose: all 5 frames are missing or zero"
     ):
         fitted.transform([lost])
-    with pytest.raises(
-        DataError, match="recording #1 never contains left_elbow, left_hip; leave these joints"
-    ):
+    with pytest.raises(DataError, match="recording #1 never contains left_elbow, left_hip"):
         fitted.transform([*people((5,)), armless])
     with pytest.raises(DataError, match="recording 'lost' contains no pose"):
         Preprocess().fit([lost])

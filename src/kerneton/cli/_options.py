@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -40,6 +39,11 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     )
     add_data_home(parser)
     add_folder_options(parser)
+    parser.add_argument(
+        "--without",
+        metavar="NAMES",
+        help="joints that are not used, separated by commas, such as ears in side views",
+    )
 
 
 def load_data(args: argparse.Namespace, **options: Any) -> SkeletonDataset:
@@ -47,7 +51,8 @@ def load_data(args: argparse.Namespace, **options: Any) -> SkeletonDataset:
     from kerneton.datasets import LOADERS, is_dataset, load_dataset
 
     if is_dataset(args.data, args.data_home):
-        return load_dataset(args.data, args.data_home)
+        published = load_dataset(args.data, args.data_home)
+        return one_skeleton(published, args) if args.without else published
     if not Path(args.data).exists():
         raise MissingDataError(
             f"{args.data!r} is neither a folder nor a data set ({', '.join(LOADERS)}), nor a file of recordings"
@@ -275,26 +280,15 @@ def check_labels(data: SkeletonDataset, args: argparse.Namespace) -> None:
 
 
 def one_skeleton(data: SkeletonDataset, args: argparse.Namespace) -> SkeletonDataset:
-    """The recordings with the joints that most of them have; the others are an error, or left out by ``--skip-broken``."""
-    from kerneton.data.validation import common_layout, describe, grouped, many
+    """The recordings with the joints that most of them have and contain; see `kerneton.cli._joints`."""
+    from kerneton.data.validation import common_layout, missing_joints
 
     layout = common_layout(data)
-    if layout is None or all(s.layout is None or s.layout.joints == layout.joints for s in data):
+    alike = layout is None or all(s.layout is None or s.layout.joints == layout.joints for s in data)
+    if layout is None or (
+        alike and not args.without and not any(missing_joints(s).all(0).any() for s in data)
+    ):
         return data
-    from kerneton.data.differences import layout_difference
+    from kerneton.cli._joints import fitting
 
-    odd = {
-        i: difference
-        for i, s in enumerate(data)
-        if s.layout and (difference := layout_difference(s.layout, layout)) is not None
-    }
-    told = grouped([(describe(data[i], i), difference) for i, difference in odd.items()])
-    message = f"{len(odd)} of {many(len(data), 'recording')} cannot be used: {told}"
-    if not args.skip_broken:
-        raise DataError(
-            f"{message}; --rename OLD=NEW corrects a name, --layout NAME chooses joints that all have, --skip-broken leaves these out"
-        )
-    warnings.warn(message, stacklevel=1)
-    kept = data.select([i for i in range(len(data)) if i not in odd])
-    kept.left_out += (message,)
-    return kept
+    return fitting(data, layout, args)

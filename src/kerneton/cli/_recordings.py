@@ -216,13 +216,21 @@ def usable(
 ) -> list[tuple[str, SkeletonSequence]]:
     """Recordings adapted to a model; with ``--skip-broken``, those that lack one of its joints are left out."""
     from kerneton.data.validation import grouped, many
+    from kerneton.prepare.preprocess import check_gaps
 
     if not args.skip_broken:
-        return [(file, s) for (file, _), s in zip(found, adapt([s for _, s in found]), strict=True)]
+        adapted = adapt([s for _, s in found])
+        try:
+            check_gaps(adapted)
+        except DataError as error:
+            way = "; --skip-broken leaves these out" if len(found) > 1 else ""
+            raise DataError(f"{error}{way}") from error
+        return [(file, s) for (file, _), s in zip(found, adapted, strict=True)]
     kept, broken = [], []
     for file, sequence in found:
         try:
-            kept += [(file, s) for s in adapt([sequence])]
+            check_gaps(fits := adapt([sequence]))
+            kept += [(file, s) for s in fits]
         except KernetonError as error:
             broken.append((f"{file}:", str(error)))
     if broken:

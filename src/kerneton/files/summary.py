@@ -262,13 +262,13 @@ def _duplicate_warnings(repeated: list[list[SkeletonSequence]]) -> list[str]:
 def _quality_warnings(sequences: list[SkeletonSequence], missing: list[int]) -> list[str]:
     short = [f"{_name(s)} ({s.n_frames})" for s in sequences if s.n_frames <= _SHORT]
     warnings = [f"recordings of {_SHORT} frames or fewer: {_some(short)}"] * bool(short)
-    gaps = [
-        f"{_name(s)} ({n / (s.n_frames * s.n_joints):.0%})"
-        for s, n in zip(sequences, missing, strict=True)
-        if 2 * n > s.n_frames * s.n_joints
-    ]
-    if gaps:
-        warnings.append(f"recordings with more than half of their joints missing: {_some(gaps)}")
+    known = [(s, n, s.n_frames * s.n_joints) for s, n in zip(sequences, missing, strict=True)]
+    gaps = [f"{_name(s)} ({n / size:.0%})" for s, n, size in known if 2 * n > size]
+    warnings += [f"recordings with more than half of their joints missing: {_some(gaps)}"] * bool(gaps)
+    if lost := [s for s, n, _ in known if n >= s.n_frames]:
+        from kerneton.data.absence import never_seen_warnings
+
+        warnings += never_seen_warnings(lost)
     return warnings
 
 

@@ -281,9 +281,9 @@ def check_gaps(sequences: Sequence[SkeletonSequence]) -> None:
     """
     found = ((describe(s, i), _never_there(s, missing_joints(s))) for i, s in enumerate(sequences))
     if problems := [pair for pair in found if pair[1]]:
-        raise DataError(
-            f"{len(problems)} of {many(len(sequences), 'recording')} cannot be used: {grouped(problems)}"
-        )
+        told = grouped(problems)
+        some = f"{len(problems)} of {many(len(sequences), 'recording')} cannot be used: {told}"
+        raise DataError(some if len(sequences) > 1 else told)
 
 
 def _never_there(sequence: SkeletonSequence, missing: np.ndarray) -> str:
@@ -294,4 +294,4 @@ def _never_there(sequence: SkeletonSequence, missing: np.ndarray) -> str:
         return f"contains no pose: all {sequence.n_frames} frames are missing or zero"
     never = [joint_name(sequence, int(j)) for j in np.flatnonzero(missing.all(axis=0))]
     names = ", ".join(never)
-    return f"never contains {names}; leave these joints out or repair the recording" if never else ""
+    return f"never contains {names}" if never else ""
