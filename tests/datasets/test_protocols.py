@@ -144,8 +144,18 @@ def test_missing_subjects(cv):
         list(cv.split(np.zeros((4, 2)), list("abab")))
     with pytest.raises(DataError, match="no subjects are known"):
         cv.get_n_splits()
-    with pytest.raises(DataError, match="1 of 4 recordings have no subject, first #2"):
+    with pytest.raises(
+        DataError, match="1 of 4 recordings have no subject, the first is recording #2; give all"
+    ):
         list(cv.split(np.zeros((4, 2)), list("abab"), ["1", "2", None, "1"]))
+    recordings = [
+        SkeletonSequence(np.ones((1, 1, 3)), name=f"r{i}", label=label, subject=subject)
+        for i, (label, subject) in enumerate(zip("abab", ["1", "2", None, "1"], strict=True))
+    ]
+    with pytest.raises(
+        DataError, match="1 of 4 recordings have no subject, the first is recording 'r2'; give"
+    ):
+        list(cv.split(recordings))
     with pytest.raises(DataError, match="a subject for each of 4 recordings, got 3"):
         list(cv.split(np.zeros((4, 2)), list("abab"), ["1", "2", "1"]))
     with pytest.raises(DataError, match="a label for each of 4 recordings, got 3"):

@@ -77,5 +77,10 @@ def field_of(X: Any, given: Any, field: str) -> np.ndarray | None:
     if len(missing) == len(values) and given is None:
         return None
     if missing:
-        raise DataError(f"{len(missing)} of {len(values)} recordings have no {field}, first #{missing[0]}")
+        first = missing[0]
+        name = getattr(X[first], "name", "") if X is not None else ""
+        who = f"recording {name!r}" if name else f"recording #{first}"
+        raise DataError(
+            f"{len(missing)} of {len(values)} recordings have no {field}, the first is {who}; give all of them one, or none"
+        )
     return np.asarray([str(value) for value in values])

@@ -145,21 +145,18 @@ def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int
     labels = _tally(label for label, _ in shown)
     no_label = [_name(s) for s in sequences if s.label is None and not s.segments]
     no_subject = [_name(s) for s in sequences if s.subject is None]
-    if (
-        len(labels) > 1
-        and all(map(_PERSON.fullmatch, labels))
-        and subjects
-        and not any(map(_PERSON.fullmatch, subjects))
-    ):
-        warnings.append(
-            f"labels look like people ({_some(list(labels), _KINDS)}), subjects like actions ({_some(list(subjects), _KINDS)}): "
-            "for folders SUBJECT/LABEL/FILE the pattern is {subject}/{label}/*; if you gave a pattern, exchange {label} and {subject}"
-        )
+    people = [label for label in labels if _PERSON.fullmatch(label)]
+    if 1 < len(people) == len(labels) and not any(map(_PERSON.fullmatch, subjects)):
+        way = "; if they are subjects, name the folder above, with LABEL/SUBJECT/FILE"
+        if subjects:
+            way = f", subjects like actions ({_some(list(subjects), _KINDS)}): for folders SUBJECT/LABEL/FILE the pattern is "
+            way += "{subject}/{label}/*; if you gave a pattern, exchange {label} and {subject}"
+        warnings.append(f"labels look like people ({_some(people, _KINDS)}){way}")
     if no_label and len(no_label) == len(sequences):
         warnings.append("no recording has a label: folders, a pattern of file names or an index give them")
     for fact, without in (("label", no_label), ("subject", no_subject)):
         if 0 < len(without) < len(sequences):
-            warnings.append(f"{many(len(without), 'recording')} without {fact}: {_some(without)}")
+            warnings.append(f"{many(len(without), 'recording')} without {fact}: {_some(without, _KINDS)}")
     few = [f"{label} ({n})" for label, n in labels.items() if n <= _FEW]
     if few:
         warnings.append(f"labels with {_FEW} recordings or fewer: {_some(few)}")
@@ -222,7 +219,10 @@ def _mixture_warnings(
         warnings.append(f"mixed numbers of joints: {_counts(counts)}")
     rates = [sequence.fps for sequence in sequences if sequence.fps is not None]
     if rates and (len(rates) < len(sequences) or max(rates) > _ALIKE * min(rates)):
-        warnings.append(f"mixed frame rates: {_rates(fps, len(sequences))}")
+        most = Counter(s.fps for s in sequences).most_common(1)[0][0] or 0.0
+        odd_ones = [_name(s) for s in sequences if not most / _ALIKE <= (s.fps or 0.0) <= most * _ALIKE]
+        few = f"; unlike most: {_some(odd_ones, _KINDS)}" * (5 * len(odd_ones) <= len(sequences))
+        warnings.append(f"mixed frame rates: {_rates(fps, len(sequences))}{few}")
     return warnings
 
 
