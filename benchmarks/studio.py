@@ -3,7 +3,7 @@
     python benchmarks/studio.py [--recordings 2000]
 
 It starts the command on generated actions and drives Chromium through Playwright. Times are of the wall, so run it on an idle
-machine; ``cpu_seconds`` is what the server's processes computed from pressing Train until everything is learnt.
+machine; ``cpu_seconds`` is what the server's processes computed from pressing Train until everything is learned.
 """
 
 from __future__ import annotations

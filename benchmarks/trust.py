@@ -71,7 +71,7 @@ def drawn(people, labels, n_gone: int, seed: int) -> tuple[set, set]:
 
 @dataclass(frozen=True)
 class Draw:
-    """Doubts (log-odds of being unknown) of held-out training recordings and of the tests, and the threshold that was learnt."""
+    """Doubts (log-odds of being unknown) of held-out training recordings and of the tests, and the threshold that was learned."""
 
     doubts: np.ndarray
     tested: np.ndarray
@@ -115,7 +115,7 @@ def draw(data: list, name: str, seed: int) -> Draw:
 def pooled(found: list[Draw], share: float | None = None) -> tuple[float, float, float]:
     """Refused known of all draws, the largest share of one, and unknown that are refused, mean of draws.
 
-    By the thresholds that were learnt, or by the rule of before: a quantile of the doubts of all held-out recordings.
+    By the thresholds that were learned, or by the rule of before: a quantile of the doubts of all held-out recordings.
     """
     rows = [one.refused(one.threshold if share is None else np.quantile(one.doubts, share)) for one in found]
     wrong, n, noticed = np.transpose(rows)
@@ -145,7 +145,7 @@ def draws(names: list[str], n_draws: int = 5) -> None:
 
 
 def by_lot(presets: list[str], n_draws: int = 4) -> None:
-    """The accuracy on held-out people, as chosen and as printed, where nothing can be learnt."""
+    """The accuracy on held-out people, as chosen and as printed, where nothing can be learned."""
     for name in ("florence3d", "utkinect"):
         data = [s.replace(joints=s.joints.astype(np.float32)) for s in load_dataset(name)]
         labels = np.array([s.label for s in data])

@@ -24,7 +24,7 @@ def train(page: Page, base: str) -> None:
     page.goto(f"{base}/#/train")
     page.get_by_role("button", name="Train", exact=True).click()
     page.locator(".hero").wait_for()
-    page.locator("button.large:not(:disabled)").wait_for()  # all is learnt
+    page.locator("button.large:not(:disabled)").wait_for()  # all is learned
 
 
 def show(page: Page, base: str, view: str) -> None:

@@ -25,7 +25,7 @@ data = make_actions(labels, n_subjects=4, n_takes=2, fps=15)
 # By recording, or by person?
 # ---------------------------
 # Folds drawn among all recordings put takes of one person into training and test data: the test then measures whether the
-# model has learnt these people. The accuracy on new people is lower, and that is the figure to report.
+# model has learned these people. The accuracy on new people is lower, and that is the figure to report.
 
 model = make_recognizer(kernel="sck")
 by_recording = evaluate(model, data, StratifiedKFold(n_splits=4, shuffle=True, random_state=0))

@@ -39,7 +39,7 @@ train, known, unknown = (
 # %%
 # Fit
 # ---
-# Probabilities and the threshold are learnt on training subjects held out in turn; for "none of these", classes are also
+# Probabilities and the threshold are learned on training subjects held out in turn; for "none of these", classes are also
 # left out. ``false_alarm`` is the share of recordings of known actions that may be rejected.
 
 model = make_recognizer(kernel="sck", calibrate=True, false_alarm=0.1, reject=True)

@@ -457,7 +457,7 @@ def test_demo_tests_people_who_took_no_part_in_training(demo):
     known = [s.joints for s in kerneton.make_actions(n_subjects=9, n_takes=1)]
     for stranger in strangers(1):
         assert not any(np.array_equal(stranger.joints, other, equal_nan=True) for other in known)
-    assert data["accuracy"] > 0.3  # fourteen actions, learnt from one take by each of two people
+    assert data["accuracy"] > 0.3  # fourteen actions, learned from one take by each of two people
     assert "trained on 2 people, tested on 3 others: accuracy " in text
 
 

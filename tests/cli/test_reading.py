@@ -543,5 +543,5 @@ def test_each_kind_of_new_recordings_is_compared_with_training(folder, tmp_path,
     told = capsys.readouterr().err
     assert "2 of 3 recordings are in metres, those of training were in millimetres" in told
     assert "2 of 3 recordings: bodies lie, or have other axes" in told
-    assert "give --up=-y --no-flip to a command with these alone" in told
+    assert "give --up=-y --no-flip to a command with only these" in told
     assert told.count("z was up and became y") == 1

@@ -160,7 +160,7 @@ def test_axes_are_compared_with_those_of_training_for_each_kind_of_recordings(pe
         assert hint.startswith(
             "2 of 4 recordings: bodies lie, or have other axes than the training recordings"
         )
-        assert hint.endswith("if so, give --up=-y --no-flip to a command with these alone")
+        assert hint.endswith("if so, give --up=-y --no-flip to a command with only these")
         notes = [note for note in done.notes if "z was up" in note]
         assert notes == [f"{n}z was up and became y (as in training; override with --up)"]
     one_lies = [people[0].replace(joints=turn_up(people[0].joints, "z")), *people[1:4]]

@@ -176,7 +176,7 @@ def test_scores_are_those_of_cross_validation(data):
     search = searching({"one": single}, Cs=Cs).fit(data, data.labels, groups=data.subjects)
     for trial in search.trials_:
         by_hand = plain([("one", single)], trial.C)
-        # The reference skeleton is learnt from all training subjects, labels and joint weights fold by fold.
+        # The reference skeleton is learned from all training subjects, labels and joint weights fold by fold.
         by_hand.set_params(one__preprocess__reference=clone(single.preprocess).fit(data).reference_)
         scores = cross_validate(by_hand, list(data), data.labels, groups=data.subjects, cv=LeaveOneGroupOut())
         assert_allclose(trial.accuracy, scores["test_score"].mean(), atol=1e-12)  # subjects are equally large
@@ -404,7 +404,7 @@ def test_parameters(options, error, message):
 
 def test_labels_are_checked():
     X, search = people((5, 6, 7, 8)), searching({"one": cue(SCK(order=1))})
-    with pytest.raises(DataError, match=r"at least two labels, got \['a'\] alone"):
+    with pytest.raises(DataError, match=r"at least two labels, got only \['a'\]"):
         search.fit(X, list("aaaa"))
     with pytest.raises(DataError, match=r"4 recordings but labels of shape \(3,\)"):
         search.fit(X, list("aab"))

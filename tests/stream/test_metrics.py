@@ -13,7 +13,6 @@ from kerneton.stream.metrics import (
     action_point_f1,
     action_points,
     average_precision,
-    false_alarms_per_hour,
     frame_scores,
     latencies,
     match_segments,
@@ -50,7 +49,6 @@ def test_counts_by_hand():
     assert segment_counts(truth, found) == Counts(right=1, found=2, true=3)
     assert segment_counts(truth, found, label="clap") == Counts(0, 0, 1)
     assert segment_counts(truth, found).f1 == pytest.approx(2 * 0.5 * (1 / 3) / (0.5 + 1 / 3))
-    assert false_alarms_per_hour(truth, found, hours=0.5) == 2.0
 
 
 def test_average_precision_by_hand():

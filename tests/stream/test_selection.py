@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kerneton.data.segments import Segment
-from kerneton.stream.selection import Paths, best_segments, learn_order
+from kerneton.stream.selection import Paths, learn_order
 
 LABELS = ("a", "b", "c")
 ORDER = learn_order(
@@ -44,6 +44,11 @@ def best_by_trying(candidates, gains, order):
             if all(x.stop <= y.start for x, y in pairwise(segments)):
                 best = max(best, total(segments, [g for _, g in chosen], order))
     return best
+
+
+def best_segments(candidates, gains, order):
+    paths = Paths(candidates, gains, order)
+    return [paths.at[i] for i in paths.best()]
 
 
 @pytest.mark.parametrize("order", [None, ORDER], ids=["any order", "in order"])

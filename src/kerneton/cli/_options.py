@@ -267,7 +267,7 @@ def hinting(args: argparse.Namespace) -> Iterator[None]:
 
 
 def check_labels(data: SkeletonDataset, args: argparse.Namespace) -> None:
-    """Refuse recordings without any label, which nothing can be learnt from; `one_skeleton` checks joints."""
+    """Refuse recordings without any label, which nothing can be learned from; `one_skeleton` checks joints."""
     if any(s.label is not None for s in data):
         return
     way = "; labels come from folders LABEL/SUBJECT/FILE, from file names with --pattern, or from a table with --index"

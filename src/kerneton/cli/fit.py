@@ -74,7 +74,7 @@ def add_parser(subparsers: Any) -> None:
     group.add_argument(
         "--spot",
         action="store_true",
-        help="also learn when actions happen, from long recordings with annotated segments, or from cut recordings alone",
+        help="also learn when actions happen, from long recordings with annotated segments, or only from cut recordings",
     )
     group.add_argument(
         "--false-alarms",

@@ -103,7 +103,7 @@ def _messages(args: argparse.Namespace) -> Iterator[Any]:
         with sources.bind(kind, where) as sock:
             host, port = sock.getsockname()[:2]
             local = host in ("127.0.0.1", "::1")
-            who = "from this machine alone" if local else "from any machine that can reach it"
+            who = "only from this machine" if local else "from any machine that can reach it"
             print(f"kerneton: listening on {kind} {host}:{port}, {who}", file=sys.stderr, flush=True)
             udp = kind == "udp"
             messages = sources.from_udp(sock) if udp else websocket.from_websocket(sock, once=args.once)

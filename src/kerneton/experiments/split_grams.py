@@ -20,7 +20,7 @@ from kerneton.recognize.search import Mixture, Outcome, Search
 class SplitGrams:
     """Training recordings with subjects, and test sets by name (for example the recordings as they are, and turned).
 
-    The reference skeleton and the scale of velocities are learnt from the training recordings, and joint weights from the
+    The reference skeleton and the scale of velocities are learned from the training recordings, and joint weights from the
     training side of each fold, exactly as in `Recognizer`.
     """
 

@@ -142,7 +142,7 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         return [self._poses(sequence, i) for i, sequence in enumerate(sequences)]
 
     def get_state(self) -> dict[str, Any]:
-        """What was learnt, for a file."""
+        """What was learned, for a file."""
         reference = self.reference_ if self.bones and len(self.reference_) else None
         return {"n_joints": self.n_joints_in_, "layout": self.layout_, "reference": reference}
 

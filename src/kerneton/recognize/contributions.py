@@ -153,7 +153,9 @@ def blocks(model: Recognizer) -> list[Block]:
     """The blocks of the feature vector, in order, with their joints."""
     check_fitted(model)
     if not hasattr(model.machine_, "coef_"):
-        raise ParameterError(f"only a linear machine can be explained, not {type(model.machine_).__name__}")
+        raise ParameterError(
+            f"only a linear classifier can be explained, not {type(model.machine_).__name__}"
+        )
     found, start = [], 0
     for name, branch in model.branches_.items():
         kernel = branch.kernel_

@@ -129,7 +129,7 @@ class Search(BaseEstimator):
             check_choice("sums", self.sums, ["all", "leave-out"])
             return
         if self.sums is not None and not len(self.sums):
-            raise ParameterError("sums is empty; leave it None for each branch alone")
+            raise ParameterError("sums is empty; None tries each branch separately")
         for s in self.sums or ():
             if not s:
                 raise ParameterError("a sum names no branch")

@@ -160,10 +160,10 @@ def _other_axes(
             options.append("--no-flip" if done.flip else "--flip")
         some = count < total
         who = f"{count} of {total} recordings: " if some else ""
-        alone = " to a command with these alone" if some else ""
+        only = " to a command with only these" if some else ""
         return [
             f"{who}bodies lie, or have other axes than the training recordings, where {done.up} is up: "
-            f"if so, give {' '.join(options)}{alone}"
+            f"if so, give {' '.join(options)}{only}"
         ]
     exchanged = _agreed(c.mirrored for c in shown)
     now, other, option = (

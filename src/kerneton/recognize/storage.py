@@ -121,7 +121,7 @@ def locked(folder: Path, *, trusted: bool = True) -> Iterator[None]:
     """Lock a folder against other fits; ``trusted`` file systems may not support locks."""
     if os.name == "nt":  # a system on which folders cannot be locked
         if not trusted:
-            raise DataError(f"{folder}: nobody knows whether it is used")
+            raise DataError(f"{folder}: cannot be locked on this system")
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

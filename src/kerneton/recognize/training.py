@@ -95,7 +95,7 @@ def check_training(
     if groups is not None and len(groups) != len(sequences):
         raise DataError(f"{len(sequences)} recordings but {len(groups)} subjects")
     if len(classes) < 2:
-        raise DataError(f"expected at least two labels, got {classes.tolist()} alone")
+        raise DataError(f"expected at least two labels, got only {classes.tolist()}")
     return sequences, y, classes, codes
 
 

@@ -183,12 +183,6 @@ def frame_scores(
     return float(np.mean(true == guess)), float(np.mean(scores))
 
 
-def false_alarms_per_hour(truth: Truth, found: Found, hours: float, iou: float = 0.5) -> float:
-    """Detections that find no true segment, per hour of recording."""
-    counts = segment_counts(truth, found, iou)
-    return (counts.found - counts.right) / hours if hours > 0 else float("nan")
-
-
 def latencies(truth: Truth, found: Found, iou: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
     """Frames from the true start, and from the true end, to the report of each right detection.
 

@@ -144,16 +144,3 @@ class Paths:
                 break
             shared.append(step[0])
         return shared, {i for way in ways for i in way}
-
-
-def best_segments(
-    candidates: Sequence[Segment], gains: Sequence[float], order: Order | None = None
-) -> list[int]:
-    """Positions of non-overlapping candidates that maximise Σ gain, in order of time.
-
-    >>> long, a, b = Segment("x", 0, 10), Segment("x", 0, 5), Segment("x", 5, 10)
-    >>> best_segments([long, a, b], [1.0, 0.7, 0.6])
-    [1, 2]
-    """
-    paths = Paths(candidates, gains, order)
-    return [paths.at[i] for i in paths.best()]

@@ -118,7 +118,7 @@ def order_of(recognizer: Any, wanted: bool = True) -> Order | None:
         return None
     order = spotter_of(recognizer).order_
     if order is None:
-        raise ParameterError("no order of actions was learnt: that needs long recordings with segments")
+        raise ParameterError("no order of actions was learned: training needs long recordings with segments")
     return order
 
 
