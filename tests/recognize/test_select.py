@@ -385,7 +385,7 @@ def test_features_that_are_not_finite(caplog, data, monkeypatch):
     ("options", "error", "message"),
     [
         ({"cues": {}}, ParameterError, "at least one branch"),
-        ({"sums": []}, ParameterError, "sums is empty; leave it None"),
+        ({"sums": []}, ParameterError, "sums is empty; None tries"),
         ({"sums": [{"poses": 1.0, "sound": 1.0}]}, ParameterError, "branches that do not exist: sound"),
         ({"sums": [{}]}, ParameterError, "a sum names no branch"),
         ({"sums": [{"poses": 0.0}]}, ParameterError, "weight of poses must be a positive number"),

@@ -10,7 +10,7 @@ half of that. Without this convention, no two methods would agree on a singular 
 in any method, so results agree only to (eps/λ)·λ^γ.
 
 With Numba, NumPy arrays are computed by compiled code, many matrices at a time; without it by LAPACK, ten times slower, with the same
-results. Torch tensors on a GPU are computed by our own kernels, see ``_jacobi.cu``.
+results. Torch tensors on a GPU are computed by our own kernels, see ``cuda/jacobi.cu``.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-// DCK's sums over pairs of frames, one coordinate of one recording a block.
+// DCK's sums over pairs of frames, one block per coordinate and recording.
 //
 //     X[z,p,q] = 1/(J T) Σ_{s≠s'} G_σ4(s-s') φ_z(x_is - x_i's') z_p(s/T) z_q(s'/T)
 //
-// A pair of joints and a pivot z are a thread's, which holds all p and q in registers.
+// One thread per pair of joints and pivot z, with all p and q in registers.
 
 #define INLINE __device__ __forceinline__
-#define MAX_HARMONICS 64  // a recording that needs more is left to others
-#define FEW_FRAMES 8      // up to here every pair of frames is cheaper
+#define MAX_HARMONICS 64  // recordings that need more are computed elsewhere
+#define FEW_FRAMES 8      // up to here summing all pairs of frames is cheaper
 
 
 INLINE float pivot_at(int k, int n, float low, float high) {
@@ -24,10 +24,10 @@ INLINE float largest_of_block(float value, float* room) {
 }
 
 // x (B, frames, joints, 3) → target (B, n_pairs, 3, n_pivots, P, P). Without a window (span 0) by harmonics, as
-// `kerneton.displacement` does; with one, over frames up to where no sum, whatever p and q,
+// in `kerneton.kernels.displacement`; with one, over frames up to where no sum, whatever p and q,
 // has more than the tolerance left.
 // `plan` holds σ, reach and amplitude of the pivots, the span, σ, ends and amplitude of the pivots in time, the tolerance.
-// `failed` becomes 1 where more harmonics were needed than there is room for.
+// `failed` becomes 1 if more harmonics are needed than there is memory for.
 template <int P>
 __global__ void __launch_bounds__(192) dck_sums(const float* source, const int* lengths, const int* pairs, const double* plan, float* target, int* failed, int frames, int joints, int n_pairs, int n_pivots) {
     extern __shared__ double room[];
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(192) dck_sums(const float* source, const int* 
     double tol = plan[8];
     float* x = (float*)room;            // (length, joints)
     float* z = x + frames * joints;     // (length, P)
-    float* weights = z + frames * P;    // (2, harmonics, n_pivots); before that a number a warp
+    float* weights = z + frames * P;    // (2, harmonics, n_pivots); before that one number per warp
     float* sums = weights + 2 * MAX_HARMONICS * n_pivots;  // (2, harmonics, joints, P), or the window's values
     const float* all = source + (long long)recording * frames * joints * 3;
 
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(192) dck_sums(const float* source, const int* 
             weights[task] = size * cosine;
             weights[harmonics * n_pivots + task] = -size * sine;
         }
-        // S_k = Σ_s e^{iωk x_j} z_p, a harmonic and a joint a thread.
+        // S_k = Σ_s e^{iωk x_j} z_p, one thread per harmonic and joint.
         for (int task = threadIdx.x; task < harmonics * joints; task += blockDim.x) {
             int k = task / joints, j = task % joints;
             float real[P], imaginary[P], turns = (float)(2 * k / period);
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(192) dck_sums(const float* source, const int* 
                     for (int q = 0; q < P; ++q) total[p][q] += a * cj[at + q], total[p][q] += b * sj[at + q];
                 }
             }
-            // less those of a frame with itself, which need no harmonics.
+            // minus those of a frame with itself, which need no harmonics.
             for (int s = 0; s < length; ++s) {
                 float gap = x[s * joints + i] - x[s * joints + j] - pivot, phi = expf(-gap * gap * inverse);
 #pragma unroll

@@ -1,9 +1,9 @@
-// Power normalisation of small tensors by higher-order singular value decomposition; needs _jacobi.cu.
+// Power normalisation of small tensors by higher-order singular value decomposition; needs jacobi.cu.
 //
 //     X = E ×₁U₁ ×₂U₂ ×₃U₃  →  V = sgn(E)|E|^γ ×₁U₁ ×₂U₂ ×₃U₃  →  sgn(V)|V|^γ*
 //
-// A warp holds TENSORS tensors of A × B × C in shared memory, in double precision, LANES lanes a tensor. The factors are
-// eigenvectors of the Gram matrices X₍ₙ₎X₍ₙ₎ᵀ: what squaring loses lies below the rounding of data in single precision.
+// A warp holds TENSORS tensors of A × B × C in shared memory, in double precision, LANES lanes per tensor. The factors are
+// eigenvectors of the Gram matrices X₍ₙ₎X₍ₙ₎ᵀ: squaring loses less than the rounding of single precision.
 
 __device__ constexpr int longest(int a, int b, int c) { return a > b ? (a > c ? a : c) : (b > c ? b : c); }
 // A power of two, for tensors whose longest side takes so many lanes.
@@ -34,7 +34,7 @@ INLINE bool mode_vectors(const double* X, int stride, int inner, int outer, doub
     double unit = scalbn(1., -exponent);
 #pragma unroll
     for (int i = 0; i < N; ++i) x[i] *= unit, y[i] *= unit;
-    factorize(x, y, dx * unit, dy * unit, U, at);  // U is the room it needs
+    factorize(x, y, dx * unit, dy * unit, U, at);  // U is used as a buffer
     Column<N, double> a, b;
     a.set(x);
     b.set(y);
@@ -81,7 +81,7 @@ INLINE double signed_power(double x, float power) {
 template <int A, int B, int C>
 __global__ void __launch_bounds__(64) hosvd_power(const float* source, float* target, int* failed, int count, int high, int low, int entry_high, int entry_low) {
     constexpr int SIZE = A * B * C, TENSORS = tensors_a_warp((longest(A, B, C) + 1) / 2), LANES = 32 / TENSORS;
-    constexpr int ROOM = (SIZE + A * A + B * B + C * C) | 1;  // odd: tensors side by side lie in other banks
+    constexpr int ROOM = (SIZE + A * A + B * B + C * C) | 1;  // odd, so that neighbouring tensors are in different banks
     extern __shared__ double room[];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / LANES, mine = lane % LANES;
     long long first = ((long long)blockIdx.x * (blockDim.x / 32) + warp) * TENSORS;
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(64) hosvd_power(const float* source, float* ta
         top = fmax(top, __shfl_xor_sync(ALL, top, step));
         poison += __shfl_xor_sync(ALL, poison, step);
     }
-    // Powers in single precision, of what was divided by the largest.
+    // Powers in single precision, of values divided by the largest.
     double floor = longest(A, B, C) * EPS, unit = top > 0 ? 1 / top : 0, scale = top > 0 ? pow(top, power) : 0;
     for (int e = mine; e < SIZE; e += LANES) {
         double value = X[e] * unit;

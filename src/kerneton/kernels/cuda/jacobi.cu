@@ -1,14 +1,14 @@
-// Powers of symmetric positive semi-definite matrices of order N, several to a warp: what the kernels share.
+// Powers of symmetric positive semi-definite matrices of order N, several per warp: functions that the kernels share.
 //
 //     A = L Lᵀ     Cholesky with pivoting, in double precision
-//     L J = U Σ    one-sided Jacobi: columns turned until they are orthogonal, in the precision R of the result
+//     L J = U Σ    one-sided Jacobi: columns are rotated until they are orthogonal, in the precision R of the result
 //     A^γ = Σ_i σ_i^2γ u_i u_iᵀ
 //
-// Rounding A to single precision would cost its small eigenvalues, which λ^γ lifts; rounding L costs a relative error
-// of σ, which λ = σ² does not feel. So double precision ends with L.
+// Rounding A to single precision would lose its small eigenvalues, which λ^γ enlarges; rounding L only causes a relative
+// error of σ. So double precision is used up to L.
 //
-// A group of M lanes holds a matrix, two columns a lane, in registers. Columns stand in a row of 2M places. In an even
-// step those in places 2p and 2p+1 are turned and change places, in an odd one those in 2p+1 and 2p+2: after 2M steps
+// A group of M lanes holds a matrix in registers, two columns per lane. Columns are in a row of 2M places. In an even
+// step those in places 2p and 2p+1 are rotated and exchanged, in an odd one those in 2p+1 and 2p+2: after 2M steps
 // every two have met once. A column is its entries times a scale, which saves half of a rotation's products.
 
 #define ALL 0xffffffffu
@@ -31,7 +31,7 @@ INLINE float inverse_root(float x) { return rsqrtf(x); }
 INLINE double inverse_root(double x) { return rsqrt(x); }
 
 // A lane's place p in its group, the group's first lane and the lane's neighbours. Left-over lanes, and groups beyond a
-// number, shadow the first group: they compute what it computes and write nothing else.
+// number, shadow the first group: they compute the same and write nothing else.
 template <int N> struct Place {
     static constexpr int M = (N + 1) / 2, GROUPS = 32 / M;
     int group, p, base, next, previous;
@@ -89,16 +89,16 @@ template <int N, class R> struct Column {
     }
 };
 
-// Turn two columns until they are orthogonal: x ← c (x - t y), y ← c (y + t x).
+// Rotate two columns so that they are orthogonal: x ← c (x - t y), y ← c (y + t x).
 template <int N, class R> INLINE void turn(Column<N, R>& x, Column<N, R>& y, bool live, R enough, bool& again) {
-    R dot = 0, odd = 0;  // two sums wait half as long for each other
+    R dot = 0, odd = 0;  // two sums, which halves the latency
 #pragma unroll
     for (int i = 0; i < N; ++i) (i % 2 ? odd : dot) += x.entry[i] * y.entry[i];
     dot = (dot + odd) * (x.scale * y.scale);
     R cosine2 = dot * dot, bound = x.square * y.square;
     live = live && cosine2 > Precision<R>::turn * bound;
     again |= live && cosine2 > enough * bound;
-    // The angle need not be exact: only its cosine and sine must belong together. Relative to the squares, so that
+    // The angle need not be exact, but its cosine and sine must be consistent. Relative to the squares, so that
     // single precision has the range.
     float unit = __fdividef(1.f, (float)(x.square + y.square));
     float gap = (float)(y.square - x.square) * unit, twice = (float)(2 * dot) * unit;
@@ -143,8 +143,8 @@ INLINE int orthogonalize(Column<N, R>& left, Column<N, R>& right, R enough, cons
 }
 
 // The columns 2p and 2p+1 of a symmetric matrix, scaled to entries about 1, become those of L. dx and dy are their
-// diagonal entries, `column` is room for N doubles that the group shares. Returns the largest entry of what pivoting
-// leaves: large where A was indefinite.
+// diagonal entries, `column` is a buffer of N doubles that the group shares. Returns the largest remaining entry after
+// pivoting: large if A was indefinite.
 template <int N>
 INLINE double factorize(double (&x)[N], double (&y)[N], double dx, double dy, double* column, const Place<N>& at) {
     bool done_x = false, done_y = !at.second;
@@ -213,7 +213,7 @@ INLINE void weigh(Column<N, R>& x, Column<N, R>& y, bool factored, double shift,
     for (int i = 0; i < N; ++i) x.entry[i] *= fx, y.entry[i] *= fy;
 }
 
-// Columns 2p and 2p+1 of W Wᵀ, a row at a time: put(row, entry, entry). `w` is room for N rows of 2M that the group shares.
+// Columns 2p and 2p+1 of W Wᵀ, a row at a time: put(row, entry, entry). `w` is a buffer of N rows of 2M that the group shares.
 template <int N, class R, class Put>
 INLINE void multiply(const Column<N, R>& x, const Column<N, R>& y, R* w, const Place<N>& at, Put put) {
     constexpr int WIDTH = 2 * Place<N>::M;

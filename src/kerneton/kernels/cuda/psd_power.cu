@@ -1,4 +1,4 @@
-// Powers of a batch of matrices; needs _jacobi.cu.
+// Powers of a batch of matrices; needs jacobi.cu.
 
 // Columns 2p and 2p+1 of a symmetric matrix whose lower triangle is stored, times two factors.
 template <int N, class T>
@@ -12,7 +12,7 @@ INLINE void read(const T* A, const Place<N>& at, double u, double v, double (&x)
 }
 
 // A batch (count, N, N) to the given power, which comes as the two halves of a double; with `vectors`, eigenvectors as
-// columns instead, zero beyond the rank. Shared memory: N·2M doubles a matrix.
+// columns instead, zero beyond the rank. Shared memory: N·2M doubles per matrix.
 template <int N, class T>
 __global__ void __launch_bounds__(128) psd_power(const T* source, T* target, int* failed, int count, int high, int low, int vectors) {
     extern __shared__ double room[];
@@ -59,14 +59,14 @@ __global__ void __launch_bounds__(128) psd_power(const T* source, T* target, int
             y[i] = (unsound ? 0 : y[i]) + (i == 2 * at.p + 1 ? shift : 0);
         }
     };
-    // Rounding to single precision makes eigenvalues negative: a little more on the diagonal, and A has a factor.
+    // Rounding to single precision may make eigenvalues negative: a small addition to the diagonal makes A factorisable.
     if (sizeof(T) == 4 && __any_sync(ALL, indefinite)) {
         shift = indefinite ? N * 2.4e-7 : 0;
         again();
         rest = factorize(x, y, dx + shift, at.second ? dy + shift : 0, shared, at);
         indefinite = rest > 64 * N * EPS;
     }
-    // Or it has none, and its columns are turned themselves.
+    // Otherwise the columns of A itself are rotated.
     if (indefinite) {
         shift = bound + 1;
         factored = false;

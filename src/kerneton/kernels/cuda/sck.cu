@@ -1,10 +1,10 @@
-// SCK of a joint in one kernel; needs _jacobi.cu.
+// SCK of order 3 in one kernel; needs jacobi.cu.
 
 #ifndef BLOCKS
 #define BLOCKS 3  // on a multiprocessor
 #endif
 
-// Where the entry a ≤ b ≤ c of a symmetric tensor of side N stands, triples in lexicographic order.
+// The position of the entry a ≤ b ≤ c of a symmetric tensor of side N, triples in lexicographic order.
 template <int N> INLINE int simplex(int a, int b, int c) {
     int left = N - a;
     return N * (N + 1) * (N + 2) / 6 - left * (left + 1) * (left + 2) / 6 + (b - a) * (2 * N - a - b + 1) / 2 + c - b;
@@ -15,11 +15,11 @@ template <int N> INLINE int diagonal(int slice, int i) { return slice < i ? simp
 INLINE float gauss(float gap, float inverse) { return expf(-gap * gap * inverse); }
 INLINE double gauss(double gap, double inverse) { return exp(-gap * gap * inverse); }
 
-// The whole of SCK for one joint of one recording, a block: signals → v → Σ_s v⊗v⊗v → slices to the power γ → entries
-// that symmetry leaves. Only signals (B, frames, joints, width) are read and only features are written; what lies
-// between stays on the chip.
+// SCK for one joint of one recording per block: signals → v → Σ_s v⊗v⊗v → slices to the power γ → unique entries.
+// Only signals (B, frames, joints, width) are read and only features are written; everything else stays in shared
+// memory.
 //
-// `table` (4, N) says how v is made, v_e = amplitude exp(-(u - pivot)² / σ²): for each entry its place among the signals
+// `table` (4, N) defines v, v_e = amplitude exp(-(u - pivot)² / σ²): for each entry its position among the signals
 // (-1 for the time s / lengths), pivot, 1/σ² and amplitude. `entries`: 1 for a ≤ b ≤ c of the symmetric part, weighted
 // by √multiplicity, 2 for those of slice c, 0 for i ≤ j of every slice.
 // Shared memory: the tensor, the slices' lower triangles, and frames of v or one N·2M matrix for each group.
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(128, sizeof(R) == 4 ? BLOCKS : 2) sck_features
     const R* x = signals + ((long long)recording * frames * joints + joint) * width;
     double share = cbrt(1 / (length * sqrt((double)joints)));
 
-    // The tensor, a pair i ≤ j a thread: Σ_s (v_i v_j) v_k for k ≤ i. Pairs are in the order of i, so that the
+    // The tensor, one thread per pair i ≤ j: Σ_s (v_i v_j) v_k for k ≤ i. Pairs are in the order of i, so that the
     // threads of a warp have about as many k.
     for (int first = 0; first < PAIRS; first += blockDim.x) {
         int pair = first + threadIdx.x, i = 0, j;

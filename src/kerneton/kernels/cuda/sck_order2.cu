@@ -1,10 +1,10 @@
-// SCK of order 2 in one kernel, several matrices a warp; needs jacobi.cu.
+// SCK of order 2 in one kernel, several matrices per warp; needs jacobi.cu.
 
-// signals → v → A = 1/(T√J) Σ_s v vᵀ → A^γ → the entries i ≤ j that symmetry leaves, √2-fold off the diagonal. A row is a joint of a
-// recording, or a pair of them whose signals are subtracted here: `rows` (n_rows, 2) names both joints, -1 for none. `unit` says by
-// bits which signals are then scaled to unit length. Only signals (B, frames, joints, width) are read, only features are written.
+// signals → v → A = 1/(T√J) Σ_s v vᵀ → A^γ → unique entries i ≤ j, times √2 off the diagonal. A row is a joint of a
+// recording, or a pair of them whose signals are subtracted here: `rows` (n_rows, 2) names both joints, -1 for none. The bits of
+// `unit` name the signals that are then scaled to unit length. Only signals (B, frames, joints, width) are read, only features are written.
 //
-// `table` (4, N) says how v is made, as in sck.cu. Vectors and sums are double: a power of 0.3 turns rounding of 1e-7 into 8e-3.
+// `table` (4, N) defines v, as in sck.cu. Vectors and sums are double: a power of 0.3 turns rounding errors of 1e-7 into 8e-3.
 // Shared memory: N rows of 2M numbers for each group, before that M frames of v in single precision's room.
 template <int N, class R>
 __global__ void __launch_bounds__(128, 2) sck_matrices(const R* signals, const int* lengths, const int* rows, const double* table, R* features, int* failed, int count, int n_rows, int frames, int joints, int width, int unit, int axes, int high, int low) {
