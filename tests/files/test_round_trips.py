@@ -48,6 +48,23 @@ def test_names_that_are_comments_after_a_blank_lose_no_recording(tmp_path, endin
     assert [s.name for s in readers.read(path)] == ["# one", "two"]
 
 
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_subjects_that_are_comments_after_frames_without_label_lose_no_frames(tmp_path, ending):
+    path = tmp_path / f"odd.{ending}"
+    readers.write(path, [sequence(label=None, subject="#1", segments=[("nod", 2, 4)])])
+    (back,) = readers.read(path)
+    assert (back.subject, back.n_frames, back.segments[0].start) == ("#1", 6, 2)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "npz"])
+def test_frame_rates_come_back_where_some_recordings_have_none(tmp_path, ending):
+    path = tmp_path / f"rates.{ending}"
+    readers.write(
+        path, [sequence(name="a", fps=None), sequence(name="b", fps=30), sequence(name="c", fps=12.5)]
+    )
+    assert [s.fps for s in readers.read(path)] == [None, 30, 12.5]
+
+
 @pytest.mark.parametrize("ending", ["csv", "npz", "pkl"])
 def test_labels_hold_no_nul_which_arrays_of_text_would_lose(tmp_path, ending):
     path = tmp_path / f"odd.{ending}"

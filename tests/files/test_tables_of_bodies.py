@@ -172,6 +172,24 @@ def test_a_body_that_comes_later_is_missing_before(tmp_path, told):
     assert told.messages[0].endswith("; 1 more were left out")
 
 
+@pytest.mark.parametrize("header", [["time", "person"], ["frame", "time", "person"]])
+def test_a_body_that_is_away_for_some_time_is_missing_meanwhile(tmp_path, told, header):
+    ann, bob = motion(30, 15, seed=1), motion(30, 15, seed=2)
+    there = [
+        (t, who, body)
+        for t in range(30)
+        for who, body in (("ann", ann), ("bob", bob))
+        if who == "ann" or not 10 <= t < 20
+    ]
+    rows = [[t, t / 20, who, *body[t].ravel()][-len(header) - 45 :] for t, who, body in there]
+    header = [*header, *(f"{joint}_{axis}" for joint in OPENNI for axis in "xyz")]
+    (both,) = readers.read(table(tmp_path, header, rows))
+    assert (both.n_frames, both.fps) == (30, 20)
+    assert_allclose(both.joints[:, :15], ann)
+    assert np.isnan(both.joints[10:20, 15:]).all()
+    assert_allclose(both.joints[20:, 15:], bob[20:])
+
+
 def test_people_one_after_the_other_are_recordings_of_their_own(tmp_path):
     rows = list(long_rows([(ANN, "ann", range(6)), (BOB, "bob", range(6, 12))]))
     ann, bob = readers.read(table(tmp_path, ["frame", "time", "person", "joint", "x", "y", "z"], rows))

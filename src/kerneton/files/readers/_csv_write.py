@@ -38,7 +38,7 @@ def write_table(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
     recordings = unique_names(sequences)
     first = sequences[0]
     names = _joints(first)
-    timed = all(s.fps is not None for s in sequences)
+    timed = any(s.fps is not None for s in sequences)
     trusted = all(s.confidence is None for s in sequences)
     axes = ("x", "y", "z") if trusted else ("x", "y", "z", "confidence")
     several = ["recording"] if len(sequences) > 1 else []
@@ -63,12 +63,14 @@ def write_table(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
                 confidence = np.broadcast_to(confidence, values.shape[:2])
                 values = np.concatenate([values, confidence[..., None]], -1)
             for frame, row in enumerate(values.reshape(len(values), -1)):
-                time = [frame / float(sequence.fps or 1)] * timed
+                time = [frame / float(sequence.fps) if sequence.fps else ""] * timed
                 if labels is not None:
                     fixed[len(several)] = labels[frame]
                 cells = fixed + [frame, *time] + ["" if v != v else v for v in row.tolist()]
                 # A row that begins with # would be read as a comment, a return as the end of a row.
-                odd = str(cells[0]).lstrip().startswith("#") or any("\r" in str(cell) for cell in fixed)
+                odd = "".join(map(str, cells)).lstrip().startswith("#") or any(
+                    "\r" in str(cell) for cell in fixed
+                )
                 (quoted if odd else out).writerow(cells)
 
 

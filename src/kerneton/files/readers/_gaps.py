@@ -43,6 +43,16 @@ def gap_rows(times: np.ndarray, fps: float, path: Path) -> np.ndarray | None:
     return rows
 
 
+def with_gaps(
+    values: np.ndarray, label_at: np.ndarray, times: np.ndarray, fps: float, path: Path
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values (T, J, 4) and the label of each row, if any, with frames of missing joints where times have gaps."""
+    if (rows := gap_rows(times, fps, path)) is None:
+        return values, label_at
+    labels = label_at[np.maximum.accumulate(rows)] if len(label_at) else label_at
+    return np.where((rows < 0)[:, None, None], np.nan, values[rows]), labels
+
+
 def without_fills(points: np.ndarray, path: Path) -> np.ndarray:
     """Points (..., 3), NaN where all coordinates are a number that marks missing values; a warning says how many.
 

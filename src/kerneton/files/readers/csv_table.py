@@ -7,7 +7,7 @@ empty label belong to no segment. Two bodies become a pair (`kerneton.pair`): co
 ``anna.head.x``; at least five joints if no name is known), or rows of the same frames with two values in a column ``person``, ``body``, ``skeleton`` or
 ``track_id``. More bodies in columns are refused. Without z, z = 0. Empty cells are missing joints, and so are joints with -9999 or similar in all coordinates, and
 joints at the origin in some but not all frames if there are no confidences. Rotations and velocities of joints (``hip_rot_x``) are left out. Times may be dates and
-clock times; if they skip a quarter of a second or more, frames of missing joints are inserted, with a warning. A last row that is cut off is left out, with a
+clock times; if they skip a quarter of a second or more, frames of missing joints are inserted, with a warning (not if several bodies have rows). A last row that is cut off is left out, with a
 warning. Names of joints and x, y, z may be in two rows, as in files of pandas and DeepLabCut. A table without header needs a layout, or names for its columns.
 """
 
@@ -62,6 +62,7 @@ class _Recording:
     subject: str | None = None
     labels: dict[str, int] = field(default_factory=dict)  # in the order in which they come
     label_at: array = field(default_factory=lambda: array("i"))  # the label of each row
+    alone: bool = True  # no recording of the table has several bodies
 
 
 def sniff(head: bytes, path: Path) -> bool:
@@ -95,8 +96,7 @@ def read(
     ([1.7, 1.6], 25.0, ('head',))
     """
     table = rows(path)
-    start = next(table, None)
-    if start is None:
+    if (start := next(table, None)) is None:
         raise FormatError(f"{path}: no rows")
     line, first = start
     where = f"{path}, line {line}"
@@ -136,6 +136,8 @@ def read(
     if not recordings:
         raise FormatError(f"{path}: a header and no rows")
     named = not (bare and columns is None)
+    for one in recordings.values() if len(recordings) > len({name for name, _ in recordings}) else ():
+        one.alone = False  # a body that is away while another is there makes no gap
     made = {
         key: _sequence(one, meaning, layout, path, key[0], named=named) for key, one in recordings.items()
     }
@@ -226,12 +228,10 @@ def _sequence(
 
         values = np.concatenate([without_fills(values[..., :3], path), values[..., 3:]], axis=-1)
     fps, steps = _fps(recording.times), np.diff(times)
-    if fps and len(steps) > 1 and not steps.max() < 2.5 * np.median(steps):
-        from kerneton.files.readers._gaps import gap_rows
+    if recording.alone and fps and len(steps) > 1 and not steps.max() < 2.5 * np.median(steps):
+        from kerneton.files.readers._gaps import with_gaps
 
-        if (rows_of := gap_rows(times, fps, path)) is not None:
-            values = np.where((rows_of < 0)[:, None, None], np.nan, values[rows_of])
-            label_at = label_at[np.maximum.accumulate(rows_of)] if len(label_at) else label_at
+        values, label_at = with_gaps(values, label_at, times, fps, path)
     missing = np.isnan(values[..., :3]).any(-1)
     joints = np.where(missing[..., None], np.nan, values[..., :3])
     confidence = None
