@@ -94,6 +94,14 @@ def test_a_smaller_sample_chooses_and_all_recordings_train(large, data):
     assert difference(model, few) > 1e-3  # the sample has a mean and weights of its own
 
 
+def test_frame_rates_are_looked_at_in_all_recordings(large, data):
+    large.setattr(growth, "SAMPLE", 18)
+    codes = np.unique(data.labels, return_inverse=True)[1]
+    rows = growth.sample_rows(codes, data.subjects, 18)
+    some = [s if i in rows else s.replace(fps=None) for i, s in enumerate(data)]
+    assert [recognizer().fit(found, data.labels).timed_ for found in (data, some)] == [True, None]
+
+
 def test_choices_on_a_sample_and_the_machine_on_gram_matrices(large, data):
     """Between the two limits: the machine that passes over blocks give in the end."""
     large.setattr(growth, "SAMPLE", 18)

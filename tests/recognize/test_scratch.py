@@ -12,7 +12,7 @@ import pytest
 from test_growth import large, recognizer  # noqa: F401 (a fixture)
 
 import kerneton
-from kerneton import make_actions, make_recognizer
+from kerneton import Search, make_actions, make_recognizer
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.recognize import growth, packed, storage
 
@@ -117,6 +117,9 @@ def test_features_are_those_of_the_same_recordings_and_parameters_alone(data, mo
     differs("order", key(model, [data[1], data[0], *data[2:]], data.labels))
     differs("labels", key(model, data, data.labels[::-1]))
     differs("subjects", key(model, data, groups=data.subjects))
+    numbers = np.unique(data.labels, return_inverse=True)[1] + 8  # 9 comes before 10, "9" after "10"
+    differs("numbers", key(model, data, numbers))
+    differs("the same digits", key(model, data, numbers.astype(str)))
     differs("block size", key(model, data, size=8))
     differs("pivots", key(recognizer().set_params(hands__kernel__n_pivots_joint=4), data))
     differs("C", key(recognizer().set_params(machine__C=5), data))
@@ -165,12 +168,13 @@ def test_a_resumed_fit_tells_all_that_the_whole_one_tells(large, data, tmp_path)
 
 
 def test_a_damaged_choice_is_made_again(large, data, tmp_path):  # noqa: F811
-    whole = recognizer().fit(data, data.labels, scratch=tmp_path)
+    whole = recognizer(search=Search()).fit(data, data.labels, scratch=tmp_path)
     for name in ("choice.kern", "trials.json", "sample.features"):
         (file,) = tmp_path.glob(f"*/{name}")
-        file.write_bytes(file.read_bytes()[:-30])
-        again = recognizer().fit(data, data.labels, scratch=tmp_path)
-        np.testing.assert_array_equal(again.machine_.coef_, whole.machine_.coef_)
+        for damaged in (file.read_bytes()[:-30], b'{"trials": [{"name": 1}], "chosen": [3]}', b"[1]"):
+            file.write_bytes(damaged)
+            again = recognizer(search=Search()).fit(data, data.labels, scratch=tmp_path)
+            np.testing.assert_array_equal(again.machine_.coef_, whole.machine_.coef_)
 
 
 def test_two_fits_do_not_share_a_folder(large, data, tmp_path):  # noqa: F811

@@ -286,3 +286,9 @@ class QuickParameters:
     @functools.cache
     def _get_param_names(cls) -> list[str]:
         return super()._get_param_names()  # type: ignore[misc]
+
+
+def all_timed(sequences: Iterable[SkeletonSequence]) -> bool | None:
+    """Whether all recordings have a frame rate, or none; None for some."""
+    timed = {s.fps is not None for s in sequences}
+    return None if len(timed) > 1 else timed == {True}

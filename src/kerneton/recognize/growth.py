@@ -19,7 +19,7 @@ import numpy as np
 
 from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_sequences
+from kerneton.data.validation import all_timed, check_sequences
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.threads import count_threads
 from kerneton.prepare.preprocess import check_gaps
@@ -95,6 +95,7 @@ def fit_large(
     with ExitStack() as until:
         folder = None if scratch is None else _kept_folder(model, sequences, y, groups, scratch, until)
         features = _choose(model, [sequences[i] for i in rows], y, rows, groups, folder, client)
+        model.timed_ = all_timed(sequences)  # not of the sample alone
         timing["selection_s"] = time.perf_counter() - start
         start = time.perf_counter()
         widths = widths_of(model, sequences)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_sequences
+from kerneton.data.validation import all_timed, check_sequences
 from kerneton.exceptions import ModelFileError
 from kerneton.machine.folds import subject_folds
 from kerneton.machine.svm import LinearSVM
@@ -158,7 +158,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
                 machine, features, inner, self.mixtures_, classes, codes, encoder.n_threads, self.progress
             )
         self.classes_, self.calibration_, self.spotter_ = classes, None, None
-        self.timed_ = None if len({s.fps is None for s in sequences}) > 1 else sequences[0].fps is not None
+        self.timed_ = all_timed(sequences)
         if self.calibrate:
             grams = [encoder.grams(branch) for branch in self.branches_.values()]
             self.calibration_ = training.calibrate_held_out(

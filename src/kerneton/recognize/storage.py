@@ -48,8 +48,7 @@ def fit_key(
     progress: Progress,
 ) -> str:
     """The name of a fit: a hash of everything that affects its choices and its blocks of ``size``, but not of runtime parameters."""
-    people = None if groups is None else [str(who) for who in groups]
-    labels = [str(label) for label in y.tolist()]
+    people, labels = None if groups is None else _words(groups), _words(y)
     try:
         known = joblib.hash((kerneton.__version__, size, _settings(model), labels, people))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -66,6 +65,12 @@ def fit_key(
             found.update(np.ascontiguousarray(array).data)
             found.update(b"|")
     return found.hexdigest()
+
+
+def _words(labels: Any) -> tuple[str, list[str]]:
+    """Labels or subjects as text, and their kind: numbers are sorted otherwise than their digits."""
+    values = np.asarray(labels).tolist()
+    return np.asarray(values).dtype.kind, [str(value) for value in values]
 
 
 def _settings(model: Any) -> list[Any]:
@@ -96,8 +101,10 @@ def kept_choice(model: Any, sample: Sequence[SkeletonSequence], y: np.ndarray, f
     try:
         learnt = load(folder / _CHOICE, classes=own)
         told = json.loads((folder / _TRIALS).read_text("utf-8"))
+        trials = [_trial(fields) for fields in told["trials"]]
+        chosen = [trials[i] for i in told["chosen"]]
         features = read_packed(folder / _SAMPLE).features()
-    except (OSError, ModelFileError, DamagedBlockError, json.JSONDecodeError):
+    except (OSError, ModelFileError, DamagedBlockError, ValueError, TypeError, LookupError):
         return None
     branches, search = fitting(model, sample)
     for name, branch in learnt.branches_.items():
@@ -106,8 +113,7 @@ def kept_choice(model: Any, sample: Sequence[SkeletonSequence], y: np.ndarray, f
     model.__dict__ |= {k: v for k, v in vars(learnt).items() if k.endswith("_") and k != "training_"}
     model.classes_, model.kept_ = np.unique(y), None
     if search is not None:
-        trials = [_trial(fields) for fields in told["trials"]]
-        model.trials_, model.chosen_, model.search_ = trials, [trials[i] for i in told["chosen"]], search
+        model.trials_, model.chosen_, model.search_ = trials, chosen, search
     return features
 
 
