@@ -2,14 +2,14 @@
 
     python benchmarks/epn.py [--json FILE] [--orders 21 32] [--repeats 15]
 
-One table, one core: µs a matrix as the median over repeats that take turns, and the largest relative error against
+One table, one core: µs per matrix, the median over alternating repeats, and the largest relative error against
 `numpy.linalg.eigh` in float64 of the same input. Candidates:
 
-- ``eigh``: `numpy.linalg.eigh` and the two products, in the precision of the data: what the others are measured by;
+- ``eigh``: `numpy.linalg.eigh` and the two products, in the precision of the data, the baseline;
 - ``lapack``: the library without Numba, float64 inside;
-- ``jacobi``: one-sided Jacobi, as many matrices side by side as in ours. It lost: a sweep costs as much as
-  our whole solution, and nearly dependent columns take many;
-- ``kerneton``: tridiagonal QL, many matrices side by side.
+- ``jacobi``: one-sided Jacobi, with as many matrices at a time as in ours. It is slower: a sweep costs as much as our whole solution, and
+nearly dependent columns need many;
+- ``kerneton``: tridiagonal QL, many matrices at a time.
 """
 
 from __future__ import annotations

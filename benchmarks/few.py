@@ -1,10 +1,10 @@
-"""A handful of examples: accuracy over 1, 2, 3, 5 and 10 examples a class, of people who were not seen.
+"""Few examples: accuracy on new people with 1, 2, 3, 5 and 10 examples per class.
 
     python benchmarks/few.py [DATA SET ...] [--draws 3] [--tests 100] [--json FILE] [--plot FILE]
 
-Half of the people, drawn anew each time, give the examples; recordings of the others are tested, at most as many as said, drawn as well.
-Beside the default recogniser: MiniRocket (aeon) and the nearest neighbour under dynamic time warping, on hip-centred poses of equal
-size. Needs `pip install 'kerneton[bench]'` and the recordings (KERNETON_DATA).
+In each draw, half of the people give the examples, and up to ``--tests`` recordings of the others are tested. The default recogniser is
+compared with MiniRocket (aeon) and the nearest neighbour under dynamic time warping, on hip-centred poses of equal size. Needs `pip install
+'kerneton[bench]'` and the recordings (KERNETON_DATA).
 """
 
 from __future__ import annotations

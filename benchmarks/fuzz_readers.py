@@ -4,7 +4,7 @@
     python benchmarks/fuzz_readers.py --count 500 npz ntu  some of them
 
 Every format runs in a process of its own. A file must give recordings or a `KernetonError`, in less than 5 s; the
-process must stay below 1 GiB. Damage is seeded: a failure names its seed and case, which run it again.
+process must stay below 1 GiB. Damage is seeded: a failure names its seed and case, with which it can be repeated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 TIME_LIMIT = 5.0  # seconds per file
 MEMORY_LIMIT = 1 << 30  # bytes that a reader's process may hold
-ADDRESS_LIMIT = 4 << 30  # and what it may ask for before the system says no
+ADDRESS_LIMIT = 4 << 30  # limit of its address space
 
 
 def main() -> int:

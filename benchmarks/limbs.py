@@ -1,4 +1,4 @@
-"""Arms and legs for `nested.py`: which joints are whose, how much each moves, copies in which an idle arm moves like another's."""
+"""Limbs for `nested.py`: their joints, how much each moves, and copies of recordings in which an idle arm moves like another person's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kerneton.machine.folds import BlockGrams
 from kerneton.prepare.poses import facing, fill_gaps, is_flat, turn
 
 PARTS = {"arm": ("shoulder", "elbow", "wrist", "hand"), "leg": ("hip", "knee", "ankle", "foot")}
-IDLE = 0.5  # of the other arm's speed, below which an arm is idle
+IDLE = 0.5  # share of the other arm's speed below which an arm is idle
 SHARPNESS = 3.0  # of the competition
 
 
@@ -57,7 +57,7 @@ def blocks_of(kernel, layout: Layout) -> list[np.ndarray]:
 
 
 def each_by_itself(grams: BlockGrams, parts: list[np.ndarray], compete: bool, codes, train, rows) -> tuple:
-    """Gram matrices of a fold with every limb centred and normalised by itself, its share that in the sum of all."""
+    """Gram matrices of a fold with every limb centred and normalised separately, weighted by its share in the sum of all."""
     weights = grams.weights(codes, [train])[0]
     found, shares = [], []
     whole = BlockGrams(grams.blocks, grams.squares, True, norm=False).fold(
@@ -87,7 +87,8 @@ class Arm:
 def borrowed(
     known: list[SkeletonSequence], people: list, n_copies: int = 2
 ) -> list[tuple[SkeletonSequence, int, set[int]]]:
-    """Copies in which an idle arm moves as somebody else's idle arm, each with its recording's place and its lenders'."""
+    """Copies in which an idle arm moves like another person's idle arm, with the positions of the recording and of those it borrows
+    from."""
     groups, rng = limbs(known[0].layout), np.random.default_rng(0)
     if not groups:
         return []
@@ -125,7 +126,7 @@ def _other(name: str) -> str:
 
 
 def _lenders(who: list, i: int, idle: dict[str, list[int]], rng: np.random.Generator, n_copies: int):
-    """For each copy a lender per idle arm, of other people, and no one person in two copies."""
+    """For each copy the recording of another person per idle arm, with different people in different copies."""
     taken = {who[i]}
     for _ in range(n_copies if idle else 0):
         wanted = {}

@@ -1,10 +1,10 @@
-"""Ideas for the default recogniser, judged on held-out training subjects alone, pooled over eight tasks.
+"""Ideas for the default recogniser, compared only on held-out training subjects, pooled over eight tasks.
 
     python benchmarks/nested.py [TASK ...] [--only IDEA ...] [--test IDEA] [--json FILE]
 
-The training side of every published split trains and validates: each of its subjects is held out in turn. View and mirroring
-are those that the default chooses there; then its sum of cues is compared with each idea's. Test subjects are touched by ``--test``
-alone, which measures the default and one idea on them. Needs the recordings (KERNETON_DATA).
+In the training side of every published split, each subject is held out in turn. View and mirroring are those that the default chooses
+there; then its sum of cues is compared with that of each idea. Only ``--test`` uses test subjects, to measure the default and one idea.
+Needs the recordings (KERNETON_DATA).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def load(task: str) -> tuple[SkeletonDataset, list]:
 
 
 def ideas(cues: dict[str, Branch], layout) -> Iterator[tuple[str, dict[str, Branch]]]:
-    """The cues of each idea; of the others the recordings or inner products differ, not the cues."""
+    """The cues of each idea; other ideas change the recordings or inner products, not the cues."""
     yield "default", cues
     if "joints" in cues:
         kernel = clone(cues["joints"].kernel).set_params(signals=("position", "slow"))
@@ -111,7 +111,7 @@ class Side:
         self._grams: dict[tuple[str, str], tuple[BlockGrams, object]] = {}
 
     def copies_of(self, idea: str) -> list:
-        """Copies that train beside the recordings: each with the place of its own and of what it borrowed from."""
+        """Additional training copies, with the positions of their recordings and of those they borrow from."""
         if idea == "borrowed arm" and idea not in self.copies:
             self.copies[idea] = limbs.borrowed(self.known, self.people)
         return self.copies.get(idea, [])
@@ -143,7 +143,7 @@ class Side:
             del self._grams[key]
 
     def right(self, idea: str, cues: dict[str, Branch]) -> tuple[int, int, float]:
-        """Right and all of the held-out training recordings, and the mean of what their true classes lack to win."""
+        """Number of correct and of all held-out training recordings, and the mean deficit of the true class."""
         right, soft = 0, []
         for train, valid in self.folds:
             scores = self._scores(idea, cues, train, valid)
@@ -164,7 +164,7 @@ class Side:
         used, there = {}, set(train.tolist())
         for place, (_, i, lenders) in enumerate(copies, self.n):
             if i in there and lenders <= there:
-                used.setdefault(i, place)  # one copy per recording, of nothing that is held out
+                used.setdefault(i, place)  # one copy per recording, none of held-out ones
         train = np.concatenate([train, np.array(sorted(used.values()), dtype=int)])
         parts = []
         for name, cue in cues.items():

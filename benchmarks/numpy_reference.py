@@ -1,8 +1,8 @@
-"""SCK and DCK in plain NumPy, straight from the formulas: the yardstick of ``kerneton bench``.
+"""SCK and DCK in plain NumPy, directly from the formulas: the baseline of ``kerneton bench``.
 
-One recording at a time, everything vectorised that NumPy vectorises, batched LAPACK calls, matrix products where einsum
-would be slow: what a good NumPy programmer writes from the paper. Nothing here knows the library; a test proves that
-both give the same features. Recordings are (T, J, 3), float32 or float64, and so is the arithmetic.
+One recording at a time, vectorised, with batched LAPACK calls and matrix products where einsum would be slow: as a good NumPy programmer
+would write it from the paper. It does not use the library; a test checks that both give the same features. Recordings are (T, J, 3),
+float32 or float64, and so is the arithmetic.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def multiply(tensors: np.ndarray, first: np.ndarray, second: np.ndarray, third: 
 def dck(joints: np.ndarray, *, power: float = 0.85, **parameters: float | None) -> np.ndarray:
     """Dynamics compatibility kernel of the given joints as features; (T, J, 3) → (n_features,)."""
     tensors = math.sqrt(2) * hosvd_epn(dck_sums(joints, **parameters), power)
-    upper = np.triu_indices(tensors.shape[-1], 1)  # of a joint with itself one half, which says all
+    upper = np.triu_indices(tensors.shape[-1], 1)  # of a joint with itself one half: both are equal
     pairs = itertools.combinations_with_replacement(range(joints.shape[1]), 2)
     return np.concatenate(
         [

@@ -1,10 +1,10 @@
-"""What plain Numba loses against vectors as values (`kerneton.kernels.compiled.simd`), on two steps of EPN.
+"""Plain Numba compared with vectors as values (`kerneton.kernels.compiled.simd`), on two steps of EPN.
 
     python benchmarks/plain_numba.py [--order 32] [--repeats 15] [--json FILE]
 
-The same algorithms twice: many matrices side by side, as vectors that stay in registers from step to step; and as plain Numba, one
-matrix at a time, whose rows LLVM vectorises by itself. (Loops over lanes in plain Numba are slower still.) Tridiagonalisation is
-float64; the rotations are applied in float32 and float64. µs a matrix, medians of repeats that take turns.
+The same algorithms twice: many matrices at a time, as vectors that stay in registers from step to step; and in plain Numba, one matrix at a
+time, whose rows LLVM vectorises. (Loops over lanes in plain Numba are even slower.) Tridiagonalisation is in float64; the rotations are
+applied in float32 and float64. Times are µs per matrix, medians of alternating repeats.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What the presets cost on UTD-MHAD: training, and predicting recordings together and one at a time.
+"""Time of the presets on UTD-MHAD: training, and predicting recordings together and one at a time.
 
     python benchmarks/presets.py [--jobs N] [default tensor auto paper]
 
 The data home is taken from KERNETON_DATA. Times of one recording are medians and 95th percentiles over every fourth test
-recording, each given by itself to a model that has predicted before.
+recording, each predicted separately by a model that was used before.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What people would pick instead: classifiers of time series on resampled coordinates, under the same protocols.
+"""Alternatives: time series classifiers on resampled coordinates, with the same protocols.
 
     python benchmarks/rockets.py [florence3d utkinect msr_wang msr_li utd_mhad]
 
 Accuracy of MultiRocketHydra and MiniRocket (aeon) on poses resampled to 40 frames, hip-centred, of equal size, with and
-without being turned to the front, beside `kerneton reproduce beyond`. Needs `pip install 'kerneton[bench]'` and the
+without being turned to the front, compared with `kerneton reproduce beyond`. Needs `pip install 'kerneton[bench]'` and the
 recordings (KERNETON_DATA).
 """
 

@@ -2,9 +2,9 @@
 
     python benchmarks/sameness.py [--frames 60] [--before CHECKOUT] [--json FILE]
 
-Each kernel encodes the same recordings twice, as the row says, and a column holds the largest difference of two features as a part
-of the largest feature. The last column is the limit of a row, a wider one for power 0.3; the program ends with 1 if a limit is exceeded. Powers turn
-rounding errors ε into ε^power, so limits for float32 are far above its rounding. ``--before`` names a checkout of another version:
+Each kernel encodes the same recordings in two ways, which the row names; the columns are the largest differences between features, relative
+to the largest feature. The last column is the limit of the row, larger for power 0.3; the exit status is 1 if a limit is exceeded. Powers
+turn rounding errors ε into ε^power, so limits for float32 are far above its rounding. ``--before`` names a checkout of another version:
 models that it fits and saves are loaded here, and decision values are compared.
 """
 
@@ -55,7 +55,7 @@ def features(X: list[Any], **options: Any) -> Features:
 
 
 def without_numba(n_frames: int) -> Features:
-    """The same by a process that Numba compiles nothing for."""
+    """The same in a process without Numba's compiler."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "features.npz")
         command = [sys.executable, __file__, WITHOUT_NUMBA, str(file), "--frames", str(n_frames)]
@@ -75,7 +75,7 @@ def fit_models(folder: Path, X: list[Any]) -> None:
 
 
 def other_version(checkout: Path, n_frames: int, X: list[Any]) -> tuple[Features, Features]:
-    """Decision values of models that another version fitted: as this version finds them, and as that one did."""
+    """Decision values of models fitted by another version, from this version and from that one."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, MODELS, folder, "--frames", str(n_frames)]
         path = str(checkout.resolve() / "src")
@@ -86,7 +86,7 @@ def other_version(checkout: Path, n_frames: int, X: list[Any]) -> tuple[Features
 
 
 def table(n_frames: int, before: Path | None = None) -> list[dict[str, Any]]:
-    """One row per comparison: what was compared, the largest difference of each kernel, the bar."""
+    """One row per comparison: its name, the largest difference of each kernel, the limit."""
     X, single = recordings(n_frames, np.float64), recordings(n_frames, np.float32)
     plain = features(X)
     rows = []
@@ -131,7 +131,7 @@ def table(n_frames: int, before: Path | None = None) -> list[dict[str, Any]]:
 
 
 def gap(found: np.ndarray, expected: np.ndarray) -> float:
-    """Largest difference as a part of the largest feature."""
+    """Largest difference, relative to the largest feature."""
     return float(np.abs(np.float64(found) - expected).max() / np.abs(expected).max())
 
 

@@ -1,9 +1,9 @@
-"""Two persons, 2D and hands: the default recogniser beside classifiers of time series, in one run.
+"""Two persons, 2D and hands: the default recogniser and time series classifiers in one run.
 
     python benchmarks/skeletons.py [sbu jhmdb sfinge3d] [--only-ours] [--json FILE]
 
 Accuracy under the published splits: SBU-Kinect-Interaction, five folds by pairs of persons; JHMDB's 2D poses, three splits;
-SFINGE 3D, three folds by take (take modulo 3), with the built-in layout, with names that say nothing, and without bones.
+SFINGE 3D, three folds by take (take modulo 3), with the built-in layout, with meaningless joint names, and without bones.
 All choices are made inside the training recordings. MiniRocket and MultiRocketHydra (aeon) see poses resampled to 40
 frames, centred and of equal size. Their kernels are random: the mean of five seeds is shown, and the lowest and the
 highest. Kerneton has no random numbers. Needs `pip install 'kerneton[bench]'` and the recordings (KERNETON_DATA).

@@ -1,9 +1,9 @@
-"""How quick the studio is: from clips to a live label, answers while a training runs, the list's frames a second.
+"""Speed of the studio: from clips to a live label, responses during a training, frames per second of the list.
 
     python benchmarks/studio.py [--recordings 2000]
 
-It starts the command on generated actions and drives Chromium through Playwright. Times are of the wall, so run it on an idle
-machine; ``cpu_seconds`` is what the server's processes computed from pressing Train until everything is learned.
+It starts the command on generated actions and drives Chromium through Playwright. Times are wall times, so run it on an idle machine;
+``cpu_seconds`` is the processor time of the server's processes from pressing Train until everything is learned.
 """
 
 from __future__ import annotations

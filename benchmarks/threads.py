@@ -1,9 +1,9 @@
-"""A fit with BLAS as it comes, with BLAS on one thread, and beside one busy process per core.
+"""A fit with default BLAS threads, with one BLAS thread, and together with one busy process per core.
 
     python benchmarks/threads.py --json threads.json
 
-Fits the default recogniser on 108 generated recordings (six actions, six people, three takes). Every fit runs in a process of its
-own kind, in turns, so that what slows the machine down slows all of them down. Bars: ``as_it_comes_vs_one_thread`` ≤ 1.1 and
+Fits the default recogniser on 108 generated recordings (six actions, six people, three takes). The kinds of fits run alternately, each in
+its own process, so that a slow machine affects all of them. Targets: ``as_it_comes_vs_one_thread`` ≤ 1.1 and
 ``busy_vs_idle`` ≤ 2.5.
 """
 
@@ -23,7 +23,7 @@ _LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def fit_on_request() -> None:
-    """A fit for every line that comes in, and its seconds for every line that goes out; the first one may compile."""
+    """Fit once per input line and print the seconds; the first fit may compile."""
     from kerneton import make_actions, make_recognizer
 
     data = make_actions(list(ACTIONS), n_subjects=6, n_takes=3)
@@ -36,7 +36,7 @@ def fit_on_request() -> None:
 
 
 class Fitter:
-    """A process that fits when it is asked to."""
+    """A process that fits on request."""
 
     def __init__(self, **environment: str) -> None:
         clean = {name: value for name, value in os.environ.items() if name not in _LIMITS}

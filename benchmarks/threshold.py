@@ -2,11 +2,10 @@
 
     python benchmarks/threshold.py [--seeds FIRST LAST] [--keep FOLDER]
 
-Draws of half of the people and of a few classes to leave out, as in `trust.py --draws`, but with other seeds and with SBU
-besides. Features of a data set are computed once, without labels; a draw then takes seconds, since all of it (search, folds,
-calibration, tests) is computed from Gram matrices. Rules are compared by a criterion that was written down before: at least 3 %
-of the known are refused, more than 12 % in one draw of 40 at most, and of the unknown as many as possible. ``--keep`` stores
-what a draw found.
+Draws of half of the people and of a few classes to leave out, as in `trust.py --draws`, but with other seeds and also with SBU. Features of
+a data set are computed once, without labels; a draw then takes seconds, since all of it (search, folds, calibration, tests) is computed
+from Gram matrices. Rules are compared by a criterion that was fixed beforehand: at least 3 % of the known actions are rejected, more than
+12 % in at most one draw of 40, and as many unknown ones as possible. ``--keep`` stores the results of draws.
 """
 
 from __future__ import annotations
