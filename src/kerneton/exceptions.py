@@ -1,4 +1,4 @@
-"""The errors a user can meet, each also the built-in kind that callers already catch."""
+"""The errors of Kerneton, each also a subclass of a built-in error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ModelFileError(KernetonError, ValueError):
 
 
 class MissingDataError(KernetonError, FileNotFoundError):
-    """A data set or file that is not where it was looked for."""
+    """A data set or file that was not found."""
 
 
 class MissingExtraError(KernetonError, ImportError):
@@ -39,7 +39,7 @@ class MissingExtraError(KernetonError, ImportError):
 
 
 def import_extra(module: str, *, extra: str, purpose: str) -> Any:
-    """Import an optional module or say which extra brings it.
+    """Import an optional module, or raise an error that names the extra to install.
 
     >>> import_extra("math", extra="none", purpose="an example").pi > 3
     True

@@ -1,4 +1,4 @@
-"""Recordings with the same joints: what does not fit is left out, or is an error that says how to leave it out."""
+"""Recordings with the same joints: others are left out, or are an error that says how to leave them out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they give: recordings, a model, a cluster, progress."""
+"""Options that several commands share, and the recordings, models, clusters and progress bars made from them."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def client_of(args: argparse.Namespace) -> Any:
 
 
 def reading_on(client: Any, args: argparse.Namespace) -> dict[str, Any]:
-    """The option of `load_folder` that reads on a cluster, where there is one."""
+    """The option of `load_folder` for reading on a cluster, if there is one."""
     if client is None or args.read_here:
         return {}
     from kerneton.recognize.cluster import reader

@@ -202,7 +202,7 @@ def warn_misspelt_side(layout: Layout | None) -> None:
 
 
 def _replaced(sequence: SkeletonSequence, model: Recognizer) -> bool:
-    """Whether every joint of the model has a substitute; where one has none, there is an error that says so."""
+    """Whether every joint of the model has a substitute; otherwise another error says so."""
     from kerneton.data.mapping import source_joints
 
     known, wanted = sequence.layout, model.layout_

@@ -1,4 +1,4 @@
-"""kerneton info: what is installed, which data sets are found, what is in a file or folder."""
+"""kerneton info: installed versions, data sets found, contents of a file or folder."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def chains(*paths: str) -> list[tuple[str, str]]:
 
 
 def layout_words(name: str) -> str:
-    """The name of a layout in a line that begins with "joints"; one that a reader made says where its names come from."""
+    """The name of a layout in a line that begins with "joints"; for a layout made by a reader, where its names come from."""
     return {"table": "with the names in the table", "named": "with the given names"}.get(name, name)
 
 
@@ -51,7 +51,7 @@ def plain_layout(n_joints: int) -> Layout:
 
 
 def loose_joints(layout: Layout) -> list[int]:
-    """Joints without a bone; none where the body has no other joint.
+    """Joints without a bone; none if the body has no other joint.
 
     >>> loose_joints(Layout("table", ["head", "neck", "clip"], bones=[("neck", "head")]))
     [2]

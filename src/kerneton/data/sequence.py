@@ -22,7 +22,7 @@ UNIT_WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "in": "in
 
 @dataclass(frozen=True, eq=False)
 class SkeletonSequence:
-    """One recording of one body: joint coordinates over time and what is known about them.
+    """One recording of one body: joint coordinates over time, and their metadata.
 
     Coordinates are right-handed with y up and z away from the camera, in metres unless the reader says
     otherwise. ``joints`` is (T, J, 3), float32 or float64; missing joints are NaN or have zero confidence.

@@ -72,7 +72,7 @@ def to_convention(
     find: bool = True,
     kept: Conventions | None = None,
 ) -> tuple[list[SkeletonSequence], Conversion]:
-    """Recordings in metres, y up and right-handed, and what was done to them.
+    """Recordings in metres, y up and right-handed, and their conversion.
 
     ``unit`` is one of m, cm, mm, in, ft, or a word for it; ``up`` the axis that points up, such as z or -y; ``flip`` whether axes
     are left-handed, or left and right exchanged. What is not stated is detected, or stays without ``find``. ``kept`` are the
@@ -250,7 +250,7 @@ def settle(
     flip: bool | None = None,
     kept: Conventions | None = None,
 ) -> tuple[list[SkeletonSequence], Conversion]:
-    """Recordings of files in metres, y up and right-handed, and what was done.
+    """Recordings of files in metres, y up and right-handed, and their conversion.
 
     ``found`` are the format, the unit and axis that its reader assumed (None if it did not convert), and the recording.
     Recordings of one format, joints and size are converted together: a lying person must not be judged alone, and metres must not

@@ -60,7 +60,7 @@ LOADERS: dict[str, Callable[..., SkeletonDataset]] = {
 
 
 def is_dataset(name: str, data_home: str | None = None) -> bool:
-    """Whether a name on the command line is that of a data set; where it may be that of a folder too, an error says how to choose.
+    """Whether a name on the command line is that of a data set; if a folder has the same name, an error says how to choose.
 
     >>> is_dataset("sbu"), is_dataset("./sbu")
     (True, False)

@@ -55,7 +55,7 @@ def parse_xml(data: bytes, path: Path) -> ElementTree.Element:
 def eaf_intervals(root: ElementTree.Element, path: Path, tier: str | None) -> Iterator[Interval]:
     """Aligned annotations of ELAN's tiers; an annotation that refers to another has the same time."""
     slots = {s.get("TIME_SLOT_ID"): s.get("TIME_VALUE") for s in root.iter("TIME_SLOT")}
-    tiers = root.findall("TIER")  # not below others: what is nested would be read again and again
+    tiers = root.findall("TIER")  # not nested ones, which would be read repeatedly
     check_tier(tier, [t.get("TIER_ID") or "" for t in tiers], path)
     times: dict[str | None, tuple[float, float]] = {}
     for element in tiers:

@@ -187,7 +187,7 @@ def _check_renamed(unused: Sequence[str], sequences: Sequence[SkeletonSequence])
 
 
 def file_problem(path: Path, error: KernetonError) -> tuple[str, str]:
-    """Who and what, for `kerneton.data.validation.grouped`: the file, and what is wrong with it.
+    """The file and its problem, for `kerneton.data.validation.grouped`.
 
     >>> file_problem(Path("a.csv"), KernetonError("a.csv, line 3: no number"))
     ('a.csv:', 'line 3: no number')
@@ -224,7 +224,7 @@ def find_entries(folder: Path, above: tuple[str, ...] = (), *, seen: tuple[str, 
 
 
 def _is_read_anyway(folder: Path, seen: tuple[str, ...]) -> bool:
-    """Whether a folder is a link to one of those above it, or to one below them that is read where it really is."""
+    """Whether a folder is a link to one above it, or to one that is read at its real place."""
     real = Path(os.path.realpath(folder))
     inside = [real.relative_to(top).parts for top in seen if folder.is_symlink() and real.is_relative_to(top)]
     return str(real) in seen or any(not any(p.startswith(_HIDDEN) for p in parts) for parts in inside)

@@ -33,7 +33,7 @@ _LEAST = 1 << 20  # bytes that must be free where something is to be written
 
 
 def check_outputs(outputs: Paths, *, inputs: Paths = (), folders: Paths = (), pictures: Paths = ()) -> None:
-    """Refuse outputs that cannot be written, or that would overwrite what is read; every problem in one error.
+    """Refuse outputs that cannot be written or would overwrite inputs, with all problems in one error.
 
     ``outputs`` and ``pictures`` are files to be written; ``folders`` are folders to be filled; ``"-"`` is the screen.
 
@@ -78,7 +78,7 @@ def check_outputs(outputs: Paths, *, inputs: Paths = (), folders: Paths = (), pi
 
 
 def lies_in(path: str, folder: str) -> bool:
-    """Whether what a path leads to lies in a folder."""
+    """Whether the target of a path is in a folder."""
     inside = os.path.join(os.path.realpath(folder), "")
     return "\0" not in path and os.path.isdir(folder) and os.path.realpath(path).startswith(inside)
 
@@ -91,7 +91,7 @@ def is_same(path: str, other: str | os.PathLike[str]) -> bool:
 
 
 def _blocked(path: str) -> str | None:
-    """Why a file cannot be written at a path, as far as can be told without writing it."""
+    """The reason why a file cannot be written at a path, as far as it is known without writing."""
     if "\0" in path:
         return "no possible name"
     if _is_stream(Path(path)):
@@ -106,7 +106,7 @@ def _blocked(path: str) -> str | None:
         if not os.access(place, os.W_OK | os.X_OK):
             return f"the folder {place} cannot be written to"
         usage = shutil.disk_usage(place)
-        if usage.total and usage.free < _LEAST:  # what is no disk has no size
+        if usage.total and usage.free < _LEAST:  # only disks have a size
             return f"no space left in {place}"
         with tempfile.TemporaryFile(dir=place):  # permissions are not enough, as on a read-only disk
             pass

@@ -31,7 +31,7 @@ _SUM_ENTRIES = 2**23  # of sums of blocks that are computed together
 
 
 def subject_folds(codes: np.ndarray, groups: Any) -> Folds:
-    """Leave one subject out, ten folds of subjects where there are many, or folds of recordings without subjects.
+    """Leave one subject out, ten folds of subjects if there are many, or folds of recordings without subjects.
 
     >>> [valid.tolist() for _, valid in subject_folds(np.array([0, 1, 0, 1]), ["ann", "ann", "bob", "bob"])]
     [[0, 1], [2, 3]]

@@ -42,7 +42,7 @@ def find_bones(poses: Sequence[np.ndarray], layout: Layout) -> list[tuple[int, i
     mean = total / len(frames)
     cost = np.sqrt(np.maximum(squares / len(frames) - mean**2, 0)) + _LENGTH * mean
     cost = cost + cost[np.ix_(layout.mirror, layout.mirror)]
-    across = np.outer(layout.sides, layout.sides) < 0  # legs that stand still keep their distance
+    across = np.outer(layout.sides, layout.sides) < 0  # legs without motion also keep their distance
     cost = np.where(across, cost + cost.max(), cost)
     cost = 1 + cost / (cost.max() or 1.0)  # SciPy takes zeros for no edge; a constant changes no tree
     for bone in layout.bones:

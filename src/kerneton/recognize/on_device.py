@@ -144,7 +144,7 @@ def decide_on(
 ) -> tuple[np.ndarray, np.ndarray | None] | None:
     """Decision values and, if calibrated, likeness to the classes; features stay on the device.
 
-    None where the host must encode.
+    None if the host must encode.
     """
     branches = [branch.run_on(device=model.device) for branch in model.branches_.values()]
     if not can_encode(branches, sequences):

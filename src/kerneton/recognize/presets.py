@@ -21,7 +21,7 @@ PRESETS = ("tensor", "auto", "paper", "exact")
 _FIXED_VIEW_MUST_GAIN = 0.02  # gain on held-out subjects that is required to use the fixed view
 
 
-# (σ, pivots, share of the kernel) of each signal, with two signals beside time and with three.
+# (σ, pivots, share of the kernel) of each signal, for time and two signals, and for time and three.
 _TWO: dict[str, Any] = {"sigma_joint": (0.5, 0.7), "n_pivots_joint": (5, 4), "joint_weight": (0.4, 0.35)}
 _THREE: dict[str, Any] = {
     "sigma_joint": (0.6, 0.7, 0.7),

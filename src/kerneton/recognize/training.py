@@ -199,7 +199,7 @@ def split_options(options: dict[str, Any] | None) -> tuple[dict[str, Any], bool]
 
 
 def fit_large(*arguments: Any, **options: Any) -> Any:
-    """`kerneton.recognize.growth.fit_large`, imported where it is needed."""
+    """`kerneton.recognize.growth.fit_large`, imported when it is needed."""
     from kerneton.recognize.growth import fit_large
 
     return fit_large(*arguments, **options)

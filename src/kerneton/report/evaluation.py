@@ -92,7 +92,7 @@ def evaluate(
 
 
 def _cluster() -> Any:
-    """The client of joblib's Dask backend, where that will run the splits; its workers can do it."""
+    """The client of joblib's Dask backend, if it will run the splits; checks its workers."""
     client = getattr(get_active_backend()[0], "client", None)
     if client is None:
         return None
@@ -224,7 +224,7 @@ def _run(
 def _importance(model: Any, X: list[SkeletonSequence], labels: np.ndarray) -> ClassImportance | None:
     try:
         return model.class_importance(X, labels)
-    except (KernetonError, AttributeError):  # not a model whose features stand for joints
+    except (KernetonError, AttributeError):  # not a model whose features belong to joints
         return None
 
 

@@ -23,7 +23,7 @@ _MAP = "PRGn"
 _FOR, _AGAINST = "#1b7837", "#762a83"
 _QUIET = "#666666"
 _BARS = 12  # joints and pairs that are spelt out
-_PAIRS = 4  # of them pairs, where there are any
+_PAIRS = 4  # of them pairs, if there are any
 _POSES = 9  # small figures above the strip
 
 
@@ -171,7 +171,7 @@ def _draw_poses(ax: Axes, why: Explanation) -> None:
     half = float(np.nanmax(np.abs(plane[..., 0])))
     body = Body.of(why.sequence)
     gap = 0.5 if body.numbered else 0.1
-    n_poses = int(np.clip((width + gap) / (2 * half + gap), 1, _POSES))  # as many as stand side by side
+    n_poses = int(np.clip((width + gap) / (2 * half + gap), 1, _POSES))  # as many as fit side by side
     places = np.linspace(half, max(width - half, half), n_poses)
     times = places / width * why.sequence.n_frames - 0.5
     for place, i in zip(places, np.abs(numbers - times[:, None]).argmin(axis=1), strict=True):

@@ -98,7 +98,7 @@ def interval(right: Any, subjects: Any = None, share: float | None = None) -> In
 def of_splits(index: Any, right: Any, subjects: Any, share: float | None = None) -> Interval:
     """`interval` of the tests of several splits; see `per_recording`.
 
-    ``subjects`` are those of all recordings, None where they are not known.
+    ``subjects`` are those of all recordings, None if they are not known.
 
     >>> str(of_splits([0, 0, 1], [1, 1, 0], None))
     '9.5 to 90.5'
@@ -171,9 +171,9 @@ def expected_calibration_error(proba: Any, y: Any, classes: Any, n_bins: int = 1
 class Calibration:
     """Whether probabilities are calibrated, as far as the number of tests can show.
 
-    ``said`` and ``right`` are the mean probability of the predictions and the share that was right. Even perfectly
+    ``said`` and ``right`` are the mean probability of the predictions and the share of correct ones. Even perfectly
     calibrated probabilities would differ from that share by up to ``margin`` (95 %) and have an expected calibration
-    error of about ``error_by_chance``. ``verdict`` is None where there are too few tests.
+    error of about ``error_by_chance``. ``verdict`` is None if there are too few tests.
     """
 
     n_tests: int
@@ -187,7 +187,7 @@ class Calibration:
 
 
 def calibration(proba: Any, y: Any, classes: Any, n_bins: int = 10) -> Calibration:
-    """Reliability in bins, the expected calibration error, and a verdict where there are tests enough for one.
+    """Reliability in bins, the expected calibration error, and a verdict if there are enough tests.
 
     A prediction of probability p is right with variance p(1-p). The mean gap of n of them has the standard error
     ``√Σ p(1-p) / n``, and the gap of a bin has a mean size of ``√(2/π)`` times its standard error. The verdict is a gap if

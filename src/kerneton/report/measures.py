@@ -50,7 +50,7 @@ def subject_table(report: Report) -> list[dict[str, Any]]:
 
 
 def class_table(report: Report) -> list[dict[str, Any]]:
-    """Label, precision, recall with its interval, F1 and support of each class; None where nothing was tested."""
+    """Label, precision, recall with its interval, F1 and support of each class; None if nothing was tested."""
     matrix = report.confusion
     hits, support, predicted = np.diag(matrix), matrix.sum(1), matrix.sum(0)
     return [
@@ -113,7 +113,7 @@ def variant_table(report: Report) -> list[dict[str, Any]]:
 
 
 def calibration_of(report: Report) -> Calibration | None:
-    """Whether the probabilities are calibrated, all splits together; None where there are none."""
+    """Whether the probabilities are calibrated, all splits together; None if there are none."""
     splits = [split for split in report.splits if split.probabilities is not None]
     classes = sorted({label for split in splits for label in split.model_classes})
     pooled = []

@@ -239,7 +239,7 @@ def draw_pose(ax: Axes, pose: np.ndarray, body: Body, *, width: float = 2.0, alp
 
 
 def above_body(pose: np.ndarray, joints: Sequence[int]) -> np.ndarray | None:
-    """The highest joint (2,) of a body in the picture; None where the body is missing."""
+    """The highest joint (2,) of a body in the picture; None if the body is missing."""
     known = pose[list(joints)]
     known = known[~np.isnan(known).any(axis=1)]
     return known[known[:, 1].argmax()] if len(known) else None

@@ -101,7 +101,7 @@ class Report:
 
     @property
     def accuracy_sd(self) -> float | None:
-        """Sample standard deviation over splits; None where there is one."""
+        """Sample standard deviation over splits; None if there is only one."""
         return float(self.accuracies.std(ddof=1)) if len(self.splits) > 1 else None
 
     @property
@@ -129,7 +129,7 @@ class Report:
         return [asdict(step) for step in next_steps(self)]
 
     def calibration(self) -> dict[str, Any] | None:
-        """Whether the probabilities are calibrated, as far as the tests can show; None where there are none."""
+        """Whether the probabilities are calibrated, as far as the tests can show; None if there are none."""
         found = measures.calibration_of(self)
         return None if found is None else asdict(found)
 

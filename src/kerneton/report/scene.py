@@ -152,7 +152,7 @@ class Scene:
         shown = np.concatenate([points @ axes[:2].T, floor.reshape(-1, 2)])
         low, high = shown.min(axis=0), shown.max(axis=0)
         margin = 0.04 * max(float((high - low).max()), 1e-9)
-        room = np.array([margin, 2.5 * margin])  # below stands the time
+        room = np.array([margin, 2.5 * margin])  # space for the time below
         above = np.array([margin, 3 * margin if Body.of(sequence).numbered else margin])
         return cls(sequence, joints @ axes.T, floor, low - room, high + above)
 

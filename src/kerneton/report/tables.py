@@ -12,7 +12,7 @@ Rows = Sequence[Sequence[str]]  # the first one is the header
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """A fraction in per cent; a dash where there is none.
+    """A fraction in per cent; a dash if there is none.
 
     >>> percent(0.9298), percent(0.9298, 2), percent(None)
     ('93.0', '92.98', '-')

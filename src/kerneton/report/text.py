@@ -146,7 +146,7 @@ def variant_rows(report: Report) -> list[list[str]]:
 
 
 def variant_note(report: Report) -> str:
-    """What the columns and the names of `variant_rows` mean; empty where the model did not choose."""
+    """What the columns and the names of `variant_rows` mean; empty if the model did not choose."""
     names = " ".join(row["variant"] for row in report.variant_table())
     if not names:
         return ""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 CELLS = 4
-CONTEXT = 8  # frames before and after a window, at most; a third of its length where that is less
+CONTEXT = 8  # frames before and after a window, at most; a third of its length if that is less
 _RATIO = 1.13  # between neighbouring lengths
 _LAMBDA = 3e-3
 _NEAR, _FAR = 0.75, 0.4  # overlap of examples of an action (at least) and of background (at most)

@@ -193,7 +193,7 @@ def _score_held_out(
 
 
 def _folds(people: Sequence[str]) -> Folds:
-    """Each person held out in turn, or groups of people where there are many; one recording alone is not held out."""
+    """Each person held out in turn, or groups of people if there are many; a single recording is not held out."""
     names = sorted(set(people))
     if len(names) == 1:
         names, people = [str(i) for i in range(len(people))], [str(i) for i in range(len(people))]

@@ -72,15 +72,15 @@ class Journal:
         return bool(self.done), bool(self.undone)
 
     def do(self, what: str, steps: list[Step]) -> list[Step]:
-        """Carry out an action and return its steps; what was undone before can no longer be redone."""
+        """Carry out an action and return its steps; undone actions can then no longer be redone."""
         return self._record({"do": {"what": what, "steps": steps}})
 
     def undo(self) -> list[Step] | None:
-        """Undo the last action and return the steps that were done; None where there is none."""
+        """Undo the last action and return the steps that were done; None if there is none."""
         return self._record({"undo": self.done[-1]["what"]}) if self.done else None
 
     def redo(self) -> list[Step] | None:
-        """Repeat what was last undone and return its steps; None where there is none."""
+        """Repeat what was last undone and return its steps; None if there is none."""
         return self._record({"redo": self.undone[-1]["what"]}) if self.undone else None
 
     def _record(self, line: dict[str, Any]) -> list[Step]:

@@ -210,7 +210,7 @@ class Library:
             return [step["move"][1] for step in steps]
 
     def undo(self) -> dict[str, str] | None:
-        """Undo the last change; returns the ids that it moved, or None where there is nothing to undo."""
+        """Undo the last change; returns the ids that it moved, or None if there is nothing to undo."""
         with self.lock:
             return self._after(self.journal.undo())
 

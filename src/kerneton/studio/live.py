@@ -207,7 +207,7 @@ def frame_of(message: dict[str, Any]) -> Frame:
 
 
 def layout_of(name: Any, n_joints: int) -> Layout:
-    """A layout by its name; an error where there is none with this number of joints."""
+    """A layout by its name; an error if there is none with this number of joints."""
     layout = LAYOUTS.get(str(name))
     if layout is None or len(layout.joints) != n_joints:
         known = ", ".join(LAYOUTS)

@@ -63,7 +63,7 @@ def info_of(sequence: SkeletonSequence) -> RecordingInfo:
 
 
 def joint_names(layout: Layout | None, n_joints: int) -> list[str]:
-    """Names of the joints; numbers where there is no layout."""
+    """Names of the joints; numbers if there is no layout."""
     return list(layout.joints) if layout else [f"joint {i}" for i in range(1, n_joints + 1)]
 
 

@@ -243,7 +243,7 @@ def main() -> None:
     if hasattr(os, "nice"):
         os.nice(10)  # the page and the live labels go first
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what is printed must not mix with the messages
+    os.dup2(2, 1)  # printed text must not mix with the messages
 
     def tell(**message: Any) -> None:
         out.write(json.dumps(message, ensure_ascii=False) + "\n")

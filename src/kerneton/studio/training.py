@@ -37,7 +37,7 @@ class Training:
                 self._spare = self._spawn("--warm")
 
     def start(self) -> dict[str, Any]:
-        """Begin a training; an error where one is running."""
+        """Begin a training; an error if one is running."""
         with self._lock:
             if self.state["running"]:
                 raise ParameterError("training is already running; stop it first")

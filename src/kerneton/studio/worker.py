@@ -121,7 +121,7 @@ class _State:
     def run(self, what: str, path: Path | None, *values: Any) -> Any:
         """Carry out one request."""
         if path is None:
-            from kerneton.studio.trainer import warm_up  # imports what the server does not need
+            from kerneton.studio.trainer import warm_up  # imports that the server does not need
 
             return warm_up()
         self._load(path)
@@ -158,7 +158,7 @@ class _State:
 def main() -> None:
     """Answer requests until the server is gone."""
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what is printed must not mix with the answers
+    os.dup2(2, 1)  # printed text must not mix with the answers
     state = _State()
     while True:
         try:

@@ -55,7 +55,7 @@ def bench(
 ) -> dict[str, Any]:
     """Measure everything, or ``only`` some of `PARTS`.
 
-    ``"cpu"`` holds ratios of medians, None where a package or data set is missing; ``"gpu"`` the figures of the GPU, None
+    ``"cpu"`` holds ratios of medians, None if a package or data set is missing; ``"gpu"`` the figures of the GPU, None
     without one; ``"scale"`` ratios of fits, compared with the checkout ``before`` if it is given; ``"stream"`` those of
     live recognition; ``"details"`` everything else that each part measured. ``quick`` uses smaller workloads, to which the
     targets do not apply; ``output`` is a folder for plots of how times grow.

@@ -64,7 +64,7 @@ STREAM_BARS = {
 }
 _UNITS = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"))
 RATE = Bar("SCK + DCK, features to the host", "torch's own operations", 20_000)
-# Of recognisers, from recordings on the host: where in the result a rate is, and what it must be.
+# Rates of recognisers, from recordings on the host: path in the result, and target.
 RATES = {
     ("paper", "decisions_per_second"): Bar("the paper's recogniser, decisions", "", 45_000),
     ("default", "fixed", "page-locked_per_second"): Bar(

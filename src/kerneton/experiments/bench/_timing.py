@@ -69,7 +69,7 @@ def run_program(program: str, source: Path, *arguments: str) -> dict[str, Any]:
 
 
 def package_versions(*names: str) -> dict[str, str | None]:
-    """Version of each package; None where it is not installed.
+    """Version of each package; None if it is not installed.
 
     >>> package_versions("numpy", "no_such_package")["no_such_package"] is None
     True

@@ -31,7 +31,7 @@ MEMORIES = ("page-locked", "used", "fresh")
 
 
 def measure(settings: Settings, device: str = "cuda") -> dict[str, Any] | None:
-    """All figures of the GPU, ``sequences_per_second`` first; None where there is no GPU.
+    """All figures of the GPU, ``sequences_per_second`` first; None if there is no GPU.
 
     A part that fails leaves its error in place of its figures; the others still run.
     """

@@ -1,4 +1,5 @@
-"""The default recogniser as recordings grow, and beside others (`before`): fits in processes of their own, BLAS on one thread."""
+"""The default recogniser with growing numbers of recordings, compared with others (`before`): each fit in its own process, BLAS on one
+thread."""
 
 from __future__ import annotations
 

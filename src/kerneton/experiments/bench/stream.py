@@ -87,7 +87,7 @@ def _memory(spotter: Recognizer, joints: np.ndarray, seconds: int) -> float:
 
 
 def _false_alarms(spotter: Recognizer, seconds: int) -> int:
-    """Actions found where none happens."""
+    """Number of actions found in recordings without actions."""
     people = max(1, seconds // 360)
     quiet = make_background(seconds, n_subjects=people, random_state=1000)
     return sum(len(spotter.spot(recording)) for recording in quiet)

@@ -1,4 +1,4 @@
-"""Choosing what the paper leaves open inside the training subjects, from Gram matrices.
+"""Choosing parameters that the paper does not state, inside the training subjects, from Gram matrices.
 
 Folds, normalisation and classifier are those of `kerneton.Recognizer`. Two things differ. Features are computed once for
 all splits of a protocol unless they learn from training recordings. A setting is chosen one open point after another, by

@@ -79,7 +79,7 @@ def _encoder(kernel: str, data: SkeletonDataset) -> Pipeline:
     family = sck_family(data[0].n_joints) if kernel == "sck" else dck_family("E")
     encoder, _ = next(family.encoders())
     encoder.set_params(kernel__n_jobs=None).fit(data)
-    encoder.transform([data[0]])  # compiles what is compiled once
+    encoder.transform([data[0]])  # compiles the kernels
     return encoder
 
 

@@ -67,7 +67,7 @@ FORMATS = {
     "csv_table": Format((".csv", ".tsv", ".txt")),
 }
 FRAME_ENDING = "_keypoints.json"  # of a folder that is one recording
-HEAD = 1 << 16  # bytes that decide what a file is
+HEAD = 1 << 16  # bytes that are used to detect the format
 _FIXED = ("florence_text", "utkinect_text")  # bare numbers, to which a layout may give another meaning
 
 

@@ -111,7 +111,7 @@ def read_array(file: IO[bytes], size: int, where: str) -> np.ndarray:
     dtype, shape, fortran = _parse_header(header, where)
     count = math.prod(shape)
     needed, left = count * dtype.itemsize, size - 8 - width - length
-    extent = math.prod(n for n in (*shape, dtype.itemsize) if n)  # NumPy wants a size even of what is empty
+    extent = math.prod(n for n in (*shape, dtype.itemsize) if n)  # NumPy needs a size even for empty arrays
     if needed > left or max(needed, extent) > MAX_BYTES:
         raise FormatError(
             f"{where}: an array of shape {shape} and type {dtype} needs {needed} bytes, "

@@ -50,7 +50,7 @@ class C3dFile:
     rate: float
 
     def words(self, name: str) -> list[str]:
-        """The words of a text parameter; none where it is absent."""
+        """The words of a text parameter; none if it is absent."""
         return self.parameters[name].words() if name in self.parameters else []
 
     def text(self, name: str) -> str:
@@ -148,7 +148,7 @@ def _points(content: bytes, order: str, parameters: dict[str, Parameter], path: 
 
 
 def _long_count(parameters: dict[str, Parameter], order: str) -> int:
-    """The number of frames from the parameters that hold numbers beyond 16 bits; 0 where none does."""
+    """The number of frames from the parameters that hold numbers beyond 16 bits; 0 if none does."""
     ends = []
     for name in ("TRIAL:ACTUAL_START_FIELD", "TRIAL:ACTUAL_END_FIELD"):
         content = parameters[name].content if name in parameters else b""
@@ -174,7 +174,7 @@ def _float(content: bytes, order: str) -> float:
 
 
 def _number(parameters: dict[str, Parameter], name: str, order: str) -> float | None:
-    """The first number of a parameter; None where there is none."""
+    """The first number of a parameter; None if there is none."""
     parameter = parameters.get(name)
     if parameter is None or len(parameter.content) < _SIZES[parameter.kind] or parameter.kind == -1:
         return None

@@ -72,7 +72,7 @@ def _ordered(frames: set[str]) -> list[str]:
 
 
 def _at(seen: Sequence[str], sequence: SkeletonSequence, frames: Sequence[str]) -> SkeletonSequence:
-    """A recording with a frame for each of ``seen``, in which joints are missing where it has none."""
+    """A recording with a frame for each of ``seen``; joints are missing in frames that it lacks."""
     place = {frame: i for i, frame in enumerate(seen)}
     at = np.array([place[frame] for frame in frames])
     joints = np.full((len(seen), sequence.n_joints, 3), np.nan)

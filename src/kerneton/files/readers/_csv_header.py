@@ -88,7 +88,7 @@ def parse_header(cells: Sequence[str], where: str) -> Columns:
     if len(cells) > _MAX_COLUMNS:
         raise FormatError(f"{where}: {len(cells)} columns; at most {_MAX_COLUMNS} are read")
     columns = _columns(cells, where)
-    if not columns.joints and not columns.point:  # only then, since head_px may stand beside head_x
+    if not columns.joints and not columns.point:  # only then, since head_px may occur with head_x
         columns = _columns(_loosened(cells), where)
         columns.cells = cells  # as the file writes them
     if not columns.point:
@@ -153,7 +153,7 @@ def _loosened(cells: Sequence[str]) -> list[str]:
 def find_header(
     table: Iterator[tuple[int, list[str]]], first: tuple[int, list[str]], path: Path
 ) -> tuple[int, Columns]:
-    """The line of the header and its meaning; ``first`` is the first row of a table, and words stand in it.
+    """The line of the header and its meaning; ``first`` is the first row of a table, which contains words.
 
     Names of joints and x, y, z may stand in two rows, with other words above, as pandas and DeepLabCut write them.
 
@@ -188,7 +188,7 @@ def _axis(word: str) -> int | None:
 
 
 def _joint_axis(name: str) -> tuple[str, int] | None:
-    """The joint and the axis that a column's name says, like left_wrist_x, LeftWristX, head.y, x_12 or v12."""
+    """The joint and the axis in the name of a column, like left_wrist_x, LeftWristX, head.y, x_12 or v12."""
     if len(name) > _MAX_NAME:
         return None
     found = _BEFORE.fullmatch(name)

@@ -17,7 +17,7 @@ import numpy as np
 
 from kerneton.exceptions import FormatError, MissingDataError
 
-MAX_BYTES = 1 << 29  # that a reader may allocate because a header says so
+MAX_BYTES = 1 << 29  # that a reader may allocate for the sizes in a header
 LARGEST = 1e30  # coordinates beyond this overflow when squared in float32
 MAX_LINE = 1 << 20  # characters; more than a hundred thousand numbers
 RECORDING = 4096  # bytes that a recording needs in addition to its arrays

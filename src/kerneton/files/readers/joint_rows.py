@@ -168,7 +168,7 @@ def _row(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _between(words: list[str], *, header: bool) -> bool:
-    """Whether a line stands between frames: counts, a time, a comment, words such as ``frame 3``; or a header above them."""
+    """Whether a line is between frames: counts, a time, a comment, words such as ``frame 3``; or a header above them."""
     if words[0].startswith("#") and parse(words[0]) is None:  # not #N/A
         return True
     if header and _HEADER.fullmatch(" ".join(words)):
@@ -186,7 +186,7 @@ def _runs(steps: np.ndarray) -> np.ndarray:
 
 
 def _numbered(column: np.ndarray) -> np.ndarray | None:
-    """Rows with each number of a column, where it grows from frame to frame: the number or time of the frame.
+    """Rows with each number of a column that increases from frame to frame: the number or time of the frame.
 
     >>> _numbered(np.array([7.0, 7, 8, 8])), _numbered(np.array([0.1, 0.3, 0.2, 0.1]))
     (array([2, 2]), None)
@@ -199,7 +199,7 @@ def _numbered(column: np.ndarray) -> np.ndarray | None:
 
 
 def _usual(runs: np.ndarray) -> int | None:
-    """The length of most runs; None where they do not agree, or are single rows."""
+    """The length of most runs; None if they do not agree, or are single rows."""
     (size, count), *_ = Counter(runs.tolist()).most_common(1)
     return size if len(runs) > 1 and size > 1 and 2 * count > len(runs) else None
 

@@ -10,7 +10,7 @@ from kerneton.report.tables import percent
 
 @dataclass(frozen=True)
 class Cell:
-    """A text with a number to sort by and, where it has a share, a bar of that length."""
+    """A text with a number to sort by and, for a share, a bar of that length."""
 
     text: Any
     key: float | None = None

@@ -74,7 +74,7 @@ def making_facts(report: Report) -> dict[str, Any]:
 
 
 def _counts(facts: dict[str, Any], data: SkeletonDataset | None) -> dict[str, Any] | None:
-    """Recordings of every label by every subject; None where the table would not fit."""
+    """Recordings of every label by every subject; None if the table would not fit."""
     labels, subjects = facts["labels"], facts.get("subjects") or {}
     if data is None or not subjects or len(labels) > _ROWS or len(subjects) > _COLUMNS:
         return None

@@ -23,7 +23,7 @@ _CLASSES = 60  # with pictures; the others are in a table
 def joint_cards(
     importance: ClassImportance | None, data: SkeletonDataset | None, examples: Mapping[str, int]
 ) -> dict[str, Any] | None:
-    """A card for each class and a table of all; None where nothing was measured."""
+    """A card for each class and a table of all; None if nothing was measured."""
     if importance is None:
         return None
     labels, values = importance.labels, importance.values
@@ -41,7 +41,7 @@ def joint_cards(
 
 
 def pooled(found: Sequence[ClassImportance]) -> ClassImportance | None:
-    """The mean over splits, each class weighted by its recordings; None where there is nothing.
+    """The mean over splits, each class weighted by its recordings; None if there is nothing.
 
     >>> import numpy as np
     >>> from kerneton.report.explanation import ClassImportance

@@ -32,7 +32,7 @@ class Motion:
 
     @classmethod
     def of(cls, sequence: SkeletonSequence) -> Motion | None:
-        """Choose frames, turn them to the viewer and scale them; None where no joint was measured."""
+        """Choose frames, turn them to the viewer and scale them; None if no joint was measured."""
         joints, flat, fps = seen(sequence), is_flat(sequence), sequence.fps
         if np.isnan(joints).all():
             return None
@@ -142,12 +142,12 @@ def _characteristic(points: np.ndarray) -> int:
 
 
 def _place(points: np.ndarray) -> list[int] | None:
-    """Whole coordinates; None where a joint is missing."""
+    """Whole coordinates; None if a joint is missing."""
     return None if np.isnan(points).any() else [round(v) for v in points.ravel().tolist()]
 
 
 def _above(points: np.ndarray) -> list[int] | None:
-    """Where the number of a body stands: above its highest joint; None where the body is missing."""
+    """The position of a body's number, above its highest joint; None if the body is missing."""
     known = points[~np.isnan(points).any(axis=1)]
     return _place(known[known[:, 1].argmin()] - [0, 50]) if len(known) else None
 
