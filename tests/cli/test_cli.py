@@ -107,6 +107,7 @@ def test_wrong_usage_is_2(argv, capsys):
         (["info", "--layot", "kinect20"], "unrecognized arguments: --layot; did you mean --layout?"),
         (["fit", "data", "--kernal=sck", "-x"], "--kernal=sck -x; did you mean --kernel?"),
         (["info", "-x"], "unrecognized arguments: -x\n"),
+        (["evaluate", "data", "--jobs", "two"], "argument --jobs: expected a whole number, got 'two'"),
         (["info", "--unit", "yards"], "no unit 'yards'; expected m, cm, mm, in, ft, or a word such as feet"),
     ],
 )
@@ -117,6 +118,15 @@ def test_wrong_usage_says_what_may_be_meant(argv, near, capsys):
     error = capsys.readouterr().err
     assert f"kerneton {argv[0]}: error: " in error
     assert near in error
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("evalute", "; did you mean evaluate?"), ("x", "; kerneton --help lists them")]
+)
+def test_a_misspelt_command(name, near, capsys):
+    with pytest.raises(SystemExit):
+        main([name, "data"])
+    assert capsys.readouterr().err.endswith(f"kerneton: error: no command {name!r}{near}\n")
 
 
 @pytest.mark.parametrize("name", ["mm", "millimetres", "Millimeter"])

@@ -74,12 +74,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.stdout, sys.stderr = (s or open(os.devnull, "w") for s in (sys.stdout, sys.stderr))  # noqa: SIM115
     # Only the command that runs is imported; anything else, such as --help, is handled by the parser of all commands.
     parser = build_parser(argv[:1] if argv[:1] and argv[0] in COMMANDS else COMMANDS)
+    if argv[:1] and argv[0] not in COMMANDS and not argv[0].startswith("-"):
+        from kerneton.cli._settings import nearest
+
+        hint = nearest(argv[:1], COMMANDS) or "; kerneton --help lists them"
+        parser.error(f"no command {argv[0]!r}{hint}")
     args, unknown = parser.parse_known_args(argv)
     if unknown:
         from kerneton.cli._settings import nearest_options
 
-        near = nearest_options(unknown, args.parser._actions)
-        args.parser.error(f"unrecognized arguments: {shlex.join(unknown)}{near}")
+        args.parser.error(nearest_options(unknown, args.parser._actions))
     args.command_line = shlex.join(["kerneton", *argv])
     notes = _Notes(logging.WARNING)
     logging.getLogger("kerneton").addHandler(notes)

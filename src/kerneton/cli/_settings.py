@@ -6,7 +6,9 @@ import argparse
 import ast
 import difflib
 import re
+import shlex
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from kerneton.exceptions import ParameterError
@@ -101,8 +103,24 @@ def renamed(pairs: Iterable[str], option: str) -> dict[str, str]:
 
 
 def nearest_options(unknown: Sequence[str], actions: Sequence[argparse.Action]) -> str:
-    """The options of a command that are written nearly like the unknown ones."""
+    """What to say of unknown arguments, with the options of a command that are written nearly like them."""
     known = [option for action in actions for option in action.option_strings]
     wrong = [word.partition("=")[0] for word in unknown if word.startswith("--")]
+    return f"unrecognized arguments: {shlex.join(unknown)}{nearest(wrong, known)}"
+
+
+def nearest(wrong: Iterable[str], known: Sequence[str]) -> str:
+    """A question whether what is written nearly like the wrong words was meant; empty if there is nothing like them.
+
+    >>> nearest(["evalute"], ["evaluate", "info"])
+    '; did you mean evaluate?'
+    """
     near = [found[0] for word in wrong if (found := difflib.get_close_matches(word, known, n=1))]
     return f"; did you mean {' and '.join(near)}?" if near else ""
+
+
+def whole(text: str) -> int:
+    """The ``type`` of an option for a whole number."""
+    with suppress(ValueError):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")

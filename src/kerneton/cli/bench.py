@@ -7,6 +7,7 @@ from typing import Any
 
 from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import add_data_home, progress_of
+from kerneton.cli._settings import whole
 
 _EXAMPLES = """\
   kerneton bench --json bench.json
@@ -41,7 +42,7 @@ def add_parser(subparsers: Any) -> None:
         help="a checkout of an older version, to compare fits with (part scale)",
     )
     parser.add_argument(
-        "--repeats", metavar="N", type=int, default=7, help="runs whose median is reported (default: 7)"
+        "--repeats", metavar="N", type=whole, default=7, help="runs whose median is reported (default: 7)"
     )
     parser.add_argument(
         "--quick",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import all_cores, progress_of
+from kerneton.cli._settings import whole
 from kerneton.exceptions import ParameterError, import_extra
 
 if TYPE_CHECKING:
@@ -56,12 +57,12 @@ def add_parser(subparsers: Any) -> None:
         help="folder for pictures and recordings (default: kerneton-demo)",
     )
     parser.add_argument(
-        "--subjects", metavar="N", type=int, default=6, help="people to train on (default: 6)"
+        "--subjects", metavar="N", type=whole, default=6, help="people to train on (default: 6)"
     )
     parser.add_argument(
         "--takes",
         metavar="N",
-        type=int,
+        type=whole,
         default=2,
         help="times each person performs each action (default: 2)",
     )

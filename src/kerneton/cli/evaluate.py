@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import add_data, add_model, all_cores, load_data, make_model, progress_of
+from kerneton.cli._settings import whole
 from kerneton.exceptions import HeldOutError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_model(parser)
     parser.add_argument(
-        "--jobs", metavar="N", type=int, default=1, help="splits that run in parallel (default: 1)"
+        "--jobs", metavar="N", type=whole, default=1, help="splits that run in parallel (default: 1)"
     )
     parser.add_argument("--html", metavar="FILE", type=PathTo.WRITE, help="write the report as an HTML page")
     parser.add_argument("--markdown", metavar="FILE", type=PathTo.WRITE, help="write the report as Markdown")

@@ -8,6 +8,7 @@ from typing import Any
 
 from kerneton.cli import Output, PathTo, add_command, use_default
 from kerneton.cli._recordings import add_choice, add_reading_options, read_one
+from kerneton.cli._settings import whole
 from kerneton.exceptions import ParameterError
 
 _EXAMPLES = """\
@@ -37,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--poses",
         metavar="N",
-        type=int,
+        type=whole,
         default=8,
         help="poses in a still picture (default: 8)",
     )

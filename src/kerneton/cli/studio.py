@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kerneton.cli import Output, PathTo, add_command
+from kerneton.cli._settings import whole
 
 _EXAMPLES = """\
   kerneton studio                      open the page on the folder kerneton-studio
@@ -33,7 +34,7 @@ def add_parser(subparsers: Any) -> None:
         help="folder of recordings, created if it does not exist (default: kerneton-studio)",
     )
     parser.add_argument(
-        "--port", metavar="N", type=int, help="port to listen on (default: the first free one from 8765)"
+        "--port", metavar="N", type=whole, help="port to listen on (default: the first free one from 8765)"
     )
     parser.add_argument(
         "--no-browser", action="store_true", help="print the address and do not open a browser"
