@@ -73,6 +73,14 @@ def test_joints_to_leave_out_must_exist_and_not_be_all(tmp_path, capsys, names):
     ) in capsys.readouterr().err
 
 
+def test_convert_keeps_joints_that_are_never_seen(tmp_path):
+    data = written(tmp_path / "data", once=("right_foot",))
+    assert main(["convert", str(data), str(tmp_path / "all.npz"), "--map", "kinect20"]) == 0
+    assert sorted(joint for s in kerneton.read(tmp_path / "all.npz") for joint in never_seen(s)) == [
+        "right_foot"
+    ]
+
+
 def test_both_people_lose_the_same_joints():
     wave = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
     joints = wave.joints.copy()

@@ -545,3 +545,25 @@ def test_each_kind_of_new_recordings_is_compared_with_training(folder, tmp_path,
     assert "2 of 3 recordings: bodies lie, or have other axes" in told
     assert "give --up=-y --no-flip to a command with only these" in told
     assert told.count("z was up and became y") == 1
+
+
+@pytest.mark.parametrize("command", [["show", "-o", "look.png"], ["explain"], ["info"]])
+def test_renaming_a_joint_that_is_not_there_is_an_error(
+    model, folder, tmp_path, monkeypatch, capsys, command
+):
+    monkeypatch.chdir(tmp_path)
+    first = [str(model)] if command[0] == "explain" else []
+    name, *more = command
+    file = str(next(folder.rglob("*.csv")))
+    assert main([name, *first, file, *more, "--rename", "haed=head"]) == 1
+    assert "no recording has a joint 'haed' that could be renamed" in capsys.readouterr().err
+    assert not Path("look.png").exists()
+
+
+def test_convert_says_which_frame_rate_it_invents(tmp_path, capsys):
+    (wave,) = make_actions(["wave"], n_subjects=1, n_takes=1)
+    readers.write(tmp_path / "wave.npz", [wave.replace(fps=None)])
+    assert main(["convert", str(tmp_path / "wave.npz"), str(tmp_path / "wave.trc")]) == 0
+    assert "1 recording without a frame rate: the files state 30 fps" in capsys.readouterr().err
+    assert main(["convert", str(tmp_path / "wave.npz"), str(tmp_path / "wave.csv")]) == 0
+    assert "frame rate" not in capsys.readouterr().err

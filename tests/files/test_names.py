@@ -312,3 +312,9 @@ def test_one_misspelt_column_of_a_joint_is_found(tmp_path, axis):
         load_folder(data)
     fixed = load_folder(data, columns={f"hnad_l_{axis}": f"hand_l_{axis}"})
     assert [s.n_joints for s in fixed] == [3] * 4
+
+
+def test_names_of_jhmdb_are_a_body():
+    ends = ("shoulder", "hip", "elbow", "knee", "wrist", "ankle")
+    names = ["neck", "belly", "face", *(f"{side}_{end}" for end in ends for side in ("right", "left"))]
+    assert tuple(joint_names(names)) == LAYOUTS["jhmdb15"].joints

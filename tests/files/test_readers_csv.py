@@ -254,6 +254,7 @@ def test_a_last_row_that_is_cut_off_is_left_out(tmp_path, encoding):
         ("head_x,head_y,neck_x,neck_y,neck_z\n1,2,3,4,5\n", {}, "joint 'head' has no z"),
         ("head_x,head_y,head_z,head_x\n1,2,3,4\n", {}, "columns 1 and 4 are both 'head_x'"),
         ("1,2,3\n4,5,6\n", {}, "line 1: 3 columns without a header; state what they are: --layout"),
+        (",".join("1" * 76) + "\n", {}, "state what they are: --layout kinect25 or openpose25, or all names"),
         ("1,2,3\n", {"layout": COCO_17}, "3 columns do not fit the 17 joints of layout 'coco17': expected 34, 51"),
         ("1,2,3\n", {"columns": {"a": "head_x"}}, "columns without a header cannot be renamed"),
         ("1,2,3\n", {"columns": ["head_x"]}, "1 columns are named, the file has 3"),

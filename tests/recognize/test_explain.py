@@ -18,6 +18,7 @@ from kerneton import (
     Search,
     load_dataset,
     make_actions,
+    pair,
 )
 from kerneton.data.layouts import FLORENCE_15, Layout
 from kerneton.data.sequence import SkeletonSequence
@@ -252,6 +253,16 @@ def test_a_line_between_joints_is_explained_where_there_is_one(fitted, actions):
     both = dataclasses.replace(plain, parts=parts)
     assert f"\n  {both.mirrored}\n" in str(both)
     assert "left_hand | right_hand" in str(both.parts[0])
+    assert "mirror image" in both.mirrored
+
+
+def test_a_line_between_joints_of_two_people_does_not_speak_of_mirror_images(fitted, actions):
+    one, two = ((f"right_knee_{a}", f"right_foot_{b}") for a, b in ((1, 2), (2, 1)))
+    people = pair(actions[0], actions[0].replace(joints=actions[0].joints + 1.0))
+    why = explain(fitted, actions[0], "wave", moments=False)
+    why = dataclasses.replace(why, sequence=people, parts=(Part("sck", "pair", (one, two), 0.5),))
+    assert "people exchanged" in why.mirrored
+    assert "mirror" not in str(why)
 
 
 @pytest.mark.parametrize("moments", [True, False])

@@ -341,11 +341,24 @@ def test_next_steps_name_the_person_who_differs(report):
     assert person.startswith("Look at subject p9: 0.0 % right against 100.0 % for the others.")
 
 
+def test_one_mistake_of_a_person_is_no_reason_to_look(report):
+    true = np.array(list("ab") * 120)
+    predicted = true.copy()
+    predicted[-1] = "a"
+    one = Split("1", 5, np.arange(240), true, predicted, fit_seconds=1.0, predict_seconds=1.0)
+    names = tuple(f"p{i // 12}" for i in range(240))
+    data = {**report.data, "labels": {"a": 120, "b": 120}, "subjects": dict.fromkeys(names, 12)}
+    report = dataclasses.replace(
+        report, splits=(one,), classes=("a", "b"), recordings=names, subjects=names, data=data
+    )
+    assert [step for step in report.next_steps() if step["kind"] == "person"] == []
+
+
 def test_next_steps_of_a_perfect_result(report):
     warned = {**report.data, "warnings": ["label c has 2 recordings"], "labels": {"a": 40, "b": 40, "c": 2}}
     steps = dataclasses.replace(report, splits=(split("one", TRUE),), data=warned).next_steps()
     assert [step["kind"] for step in steps] == ["data", "label", "people", "use"]
-    assert steps[1]["text"] == "Record more of c (2): the other labels have about 40 recordings each."
+    assert steps[1]["text"] == "Record more of c (2): half of the labels have 40 or more."
 
 
 def test_next_steps_of_recordings_that_were_refused(report):

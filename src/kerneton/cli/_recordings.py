@@ -54,7 +54,7 @@ def read_recordings(
     from kerneton.data.sequence import UNIT_WORDS
     from kerneton.data.units import settle
     from kerneton.data.validation import grouped, many
-    from kerneton.files.folder import distinct, file_problem
+    from kerneton.files.folder import check_renamed, distinct, file_problem
     from kerneton.files.readers import read_all_here, read_content
     from kerneton.recognize.sensors import differences, kept_conventions
 
@@ -64,7 +64,7 @@ def read_recordings(
     plain, options = _file_options(args), _file_options(remembered or args)
     axes = {name: getattr(args, name) for name in ("unit", "up", "flip")}
     with_model = 0
-    found, broken = [], []
+    found, broken, met = [], [], set[str]()
     contents = (read_all or read_all_here)(files, options)
     if (progress := progress_of(args)) is not None:
         contents = progress(contents, total=len(files), desc="reading")
@@ -79,6 +79,7 @@ def read_recordings(
                 content = other
             else:
                 with_model += content.error is None
+        met |= content.met
         if content.error is not None:
             if len(files) == 1:
                 raise content.error
@@ -91,6 +92,7 @@ def read_recordings(
             with hinting(args):
                 raise DataError(message)
         warnings.warn(message, stacklevel=2)
+    check_renamed(plain["rename"] or {}, met, [s for *_, s in found])
     if with_model and not args.quiet:
         told = printable(_spelt(remembered, args), sys.stderr)  # text of the model file
         print(f"kerneton: note: read with {told}, as in training", file=sys.stderr)
@@ -216,21 +218,13 @@ def usable(
 ) -> list[tuple[str, SkeletonSequence]]:
     """Recordings adapted to a model; with ``--skip-broken``, those that lack one of its joints are left out."""
     from kerneton.data.validation import grouped, many
-    from kerneton.prepare.preprocess import check_gaps
 
     if not args.skip_broken:
-        adapted = adapt([s for _, s in found])
-        try:
-            check_gaps(adapted)
-        except DataError as error:
-            way = "; --skip-broken leaves these out" if len(found) > 1 else ""
-            raise DataError(f"{error}{way}") from error
-        return [(file, s) for (file, _), s in zip(found, adapted, strict=True)]
+        return [(file, s) for (file, _), s in zip(found, adapt([s for _, s in found]), strict=True)]
     kept, broken = [], []
     for file, sequence in found:
         try:
-            check_gaps(fits := adapt([sequence]))
-            kept += [(file, s) for s in fits]
+            kept += [(file, s) for s in adapt([sequence])]
         except KernetonError as error:
             broken.append((f"{file}:", str(error)))
     if broken:

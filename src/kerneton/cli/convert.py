@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ _EXAMPLES = """\
   kerneton convert take.skeleton take.npz --map kinect20
 """
 _FORMATS = ("csv", "tsv", "npz", "pkl", "bvh", "trc")
+_TIMED = (".bvh", ".trc")  # formats that always state a frame rate
 
 
 def add_parser(subparsers: Any) -> None:
@@ -68,6 +70,12 @@ def run(args: argparse.Namespace) -> Output:
     files = {target: recordings} if one_file else in_new_files(target, _places(recordings, args.to or "npz"))
     for path, inside in files.items():
         write(path, inside)
+    unknown = sum(
+        s.fps is None for path, inside in files.items() if path.suffix.lower() in _TIMED for s in inside
+    )
+    if unknown and not args.quiet:
+        told = f"{many(unknown, 'recording')} without a frame rate: the files state 30 fps (--fps states another)"
+        print(f"kerneton: note: {told}", file=sys.stderr)
     count = many(len(recordings), "recording")
     where = f"{target}" if one_file else f"{many(len(files), 'file')} in {target}"
     return Output(

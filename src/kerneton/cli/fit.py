@@ -166,7 +166,8 @@ def write_model(model: Recognizer, args: argparse.Namespace, facts: dict[str, An
     facts["bytes"] = os.stat(args.output).st_size
     if not args.quiet and args.json != "-":
         took = f" in {facts['seconds']:.1f} s" if "seconds" in facts else ""
-        print(f"wrote {args.output} ({facts['bytes'] / 1e6:.1f} MB){took}")
+        size = facts["bytes"] / 1e6
+        print(f"wrote {args.output} ({f'{size:.1f} MB' if size >= 0.1 else f'{1000 * size:.0f} kB'}){took}")
 
 
 def _save_elsewhere(model: Recognizer, name: str) -> Path | None:

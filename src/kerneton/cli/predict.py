@@ -6,6 +6,7 @@ import argparse
 import csv
 import io
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, PathTo, add_command, encodable, printable
@@ -19,6 +20,7 @@ from kerneton.cli._options import (
     reading_on,
 )
 from kerneton.cli._recordings import add_reading_options, load_model, read_recordings, usable
+from kerneton.exceptions import DataError
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
@@ -79,7 +81,7 @@ def run(args: argparse.Namespace) -> Output:
     model = load_model(args.model, args).set_params(device=args.device)
     with all_cores(), client_of(args) as client:
         given = read_recordings(args.files, args, model, **reading_on(client, args))
-        found = usable(given, model.adapt, args)
+        found = usable(given, partial(_complete, model), args)
         if args.new_sensor:
             from kerneton.recognize.sensors import centred_on
 
@@ -109,6 +111,19 @@ def _write(rows: list[dict[str, Any]], args: argparse.Namespace) -> list[str]:
         return []
     write_text(args.csv, _table(rows, everything=args.all))
     return [args.csv]
+
+
+def _complete(model: Recognizer, given: list[SkeletonSequence]) -> list[SkeletonSequence]:
+    """Recordings adapted to a model, each of which contains all its joints."""
+    from kerneton.prepare.preprocess import check_gaps
+
+    adapted = model.adapt(given)
+    try:
+        check_gaps(adapted)
+    except DataError as error:
+        way = "; --skip-broken leaves these out" if len(given) > 1 else ""
+        raise DataError(f"{error}{way}") from error
+    return adapted
 
 
 def _all_predictions(

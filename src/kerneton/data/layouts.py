@@ -41,6 +41,18 @@ def layout_words(name: str) -> str:
     return {"table": "with the names in the table", "named": "with the given names"}.get(name, name)
 
 
+def layouts_of_columns(width: int) -> str:
+    """The layouts that fit a table without header, with x, y, z of each joint, perhaps after a number; else examples.
+
+    >>> layouts_of_columns(46), layouts_of_columns(192)
+    ('florence15 or kard15 or openni15 or jhmdb15', 'azure32+azure32')
+    """
+    sizes = {name: len(layout.joints) for name, layout in LAYOUTS.items()}
+    fit = [name for name, size in sizes.items() if width - 3 * size in (0, 1)]
+    fit += [f"{name}+{name}" for name, size in sizes.items() if width - 6 * size in (0, 1)]
+    return " or ".join(fit) or "openni15 (openni15+openni15 for two bodies)"
+
+
 def plain_layout(n_joints: int) -> Layout:
     """A layout for recordings that have none: numbered joints, no bones.
 

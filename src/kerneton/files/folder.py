@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,7 +148,7 @@ def load_folder(
         raise DataError(told[0])
     for message in told + (fits.doubts(s.subject for _, s in found) if fits is not None else []):
         warnings.warn(message, stacklevel=2)
-    _check_renamed([old for old in rename or {} if old not in met], [s for _, s in found])
+    check_renamed(rename or {}, met, [s for _, s in found])
     sequences, conversion = settle([(*facts, s) for facts, s in found], unit=unit, up=up, flip=flip)
     name = root.resolve().name if is_folder(Path(path)) else Path(path).stem
     return SkeletonDataset(sequences, name=plain_text(name), conversion=conversion, left_out=told)
@@ -176,9 +176,9 @@ def distinct(paths: Sequence[Path], facts: Sequence[object] = ()) -> list[int]:
     return list(first.values())
 
 
-def _check_renamed(unused: Sequence[str], sequences: Sequence[SkeletonSequence]) -> None:
-    """Refuse a renaming that no recording needed: the old name is probably misspelt."""
-    if unused:
+def check_renamed(old: Iterable[str], met: Collection[str], sequences: Sequence[SkeletonSequence]) -> None:
+    """Refuse a renaming that no recording needed: the old name is not among the names met, and probably misspelt."""
+    if unused := [name for name in old if name not in met]:
         from kerneton.files.readers._renaming import nearest_joint
 
         near = nearest_joint(unused[0], (s.layout for s in sequences))

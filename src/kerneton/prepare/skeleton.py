@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from kerneton.data.layout import Bone, key_joints, ordered_bones
-from kerneton.data.layouts import Layout, loose_joints, plain_layout
+from kerneton.data.layouts import Layout, layout_words, loose_joints, plain_layout
 
 log = logging.getLogger(__name__)
 _MOST_DISTANCES = 4_000_000  # used to estimate bones
@@ -116,6 +116,11 @@ def _warn(name: str, unknown: bool, sided: bool, loose: tuple[str, ...] = ()) ->
         )
         return
     missing = "the recordings have no layout: their joints are numbered"
-    what = missing if unknown else f"layout {name!r} has no bones"
+    named = (
+        f"layout {name!r} has no bones"
+        if layout_words(name) == name
+        else "no bones are known for these joints"
+    )
+    what = missing if unknown else named
     sides = "" if sided else "; left and right are unknown"
     log.warning("%s; bones were estimated from joints that keep their distance%s", what, sides)

@@ -86,7 +86,7 @@ def _labels(report: Report) -> Iterator[Step]:
     rare = [label for label, n in counts.items() if n < usual / 2 and label not in {r["label"] for r in poor}]
     if rare:
         listed = ", ".join(f"{label} ({counts[label]})" for label in rare[:_EACH])
-        text = f"Record more of {listed}: the other labels have about {usual:g} recordings each."
+        text = f"Record more of {listed}: half of the labels have {int(usual)} or more."
         yield Step("label", text)
 
 
@@ -97,7 +97,8 @@ def _persons(report: Report) -> Iterator[Step]:
     for row in rows[:_EACH]:
         rest = tests - row["n_test"]
         others = (right - row["n_test"] * row["accuracy"]) / rest if rest else 0.0
-        if row["accuracy_high"] < others:
+        mistakes = round(row["n_test"] * (1 - row["accuracy"]))
+        if mistakes > 1 and row["accuracy_high"] < others:
             text = f"Look at {named(row['subject'])}: {percent(row['accuracy'])} % right against {percent(others)} % "
             text += "for the others. Check left and right, camera and labels; or add people who move in a similar way."
             yield Step("person", text)

@@ -114,7 +114,7 @@ class Body:
 
     @property
     def numbered(self) -> list[tuple[str, list[int]]]:
-        """Where there are several bodies, the number of each, to be written above it, and its joints.
+        """Where there are several bodies, the number of each, to be written above it, and the joints of its head and trunk.
 
         >>> from kerneton.data.layouts import KINECT_20, Layout
         >>> two = Layout("two", ["head_1", "head_2"], sets={"body 1": [0], "body 2": [1]})
@@ -122,7 +122,8 @@ class Body:
         ([('1', [0]), ('2', [1])], [])
         """
         bodies = () if self.layout is None else self.layout.bodies
-        return [(str(i), list(body)) for i, body in enumerate(bodies, start=1) if len(bodies) > 1]
+        trunks = [[joint for joint in body if self.sides[joint] == "middle"] or list(body) for body in bodies]
+        return [(str(i), trunk) for i, trunk in enumerate(trunks, start=1) if len(bodies) > 1]
 
     def colour(self, line: tuple[int, int]) -> str:
         return COLOURS[self.side(line)]

@@ -33,8 +33,8 @@ _MOMENT = ("start", "stop", "start_seconds", "stop_seconds", "value")
 class Part:
     """Contribution of one block of features to the decision value.
 
-    ``joints`` names the joint or the pair; with mirroring also its mirror image, with which it shares the block. ``cue`` is
-    the kernel's name in the recogniser.
+    ``joints`` names the joint or the pair; with mirroring also its mirror image, or the same of the other person, with which
+    it shares the block. ``cue`` is the kernel's name in the recogniser.
     """
 
     cue: str
@@ -204,9 +204,15 @@ class Explanation:
 
     @property
     def mirrored(self) -> str:
-        """What a line between joints means, where an action and its mirror image are the same; else empty."""
-        told = "a | b: a joint or pair and its mirror image, which have one value together"
-        return told if any(len(part.joints) > 1 for part in self.parts) else ""
+        """What a line between joints means, where an action is the same if mirrored, or with two people exchanged; else empty."""
+        shared = [part.joints for part in self.parts if len(part.joints) > 1]
+        layout = self.sequence.layout
+        if not shared or layout is None:
+            return ""
+        sides = {joint: layout.joints[layout.mirror[j]] for j, joint in enumerate(layout.joints)}
+        if all({sides.get(joint, joint) for joint in a} == {*b} for a, b, *_ in shared):
+            return "a | b: a joint or pair and its mirror image, which have one value together"
+        return "a | b: the same with the people exchanged, with one value together"
 
     def _when(self, moment: Moment) -> str:
         fps = self.sequence.fps

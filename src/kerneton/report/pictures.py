@@ -228,7 +228,7 @@ def draw_pose(ax: Axes, pose: np.ndarray, body: Body, *, width: float = 2.0, alp
     line: dict[str, Any] = {"linewidth": width, "alpha": alpha, "solid_capstyle": "round"}
     for bone in body.lines:
         ax.plot(*pose[list(bone)].T, color=body.colour(bone), zorder=1, clip_on=False, **line)
-    dot: dict[str, Any] = {"color": COLOURS["middle"], "alpha": alpha}
+    dot: dict[str, Any] = {"color": COLOURS["middle"], "alpha": alpha, "clip_on": False, "in_layout": False}
     ax.plot(*pose[body.heads].T, "o", markersize=3 * width, zorder=1, **dot)
     ax.plot(*pose[body.loose].T, "o", markersize=width if body.bones else 1.5 * width, **dot)
     above: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "annotation_clip": False}
@@ -239,7 +239,7 @@ def draw_pose(ax: Axes, pose: np.ndarray, body: Body, *, width: float = 2.0, alp
 
 
 def above_body(pose: np.ndarray, joints: Sequence[int]) -> np.ndarray | None:
-    """The highest joint (2,) of a body in the picture; None if the body is missing."""
+    """The highest of these joints (2,) in the picture; None where all are missing."""
     known = pose[list(joints)]
     known = known[~np.isnan(known).any(axis=1)]
     return known[known[:, 1].argmax()] if len(known) else None

@@ -54,10 +54,10 @@ CENTRAL = {
     "chest": ("spinechest",),
     "shoulder_center": ("spineshoulder", "thorax"),
     "neck": ("neck", "lowerneck", "neck1", "upperneck", "neckneck", "necknose"),
-    "head": ("head", "headtop"),
+    "head": ("head", "headtop", "face"),
 }
 # Joints of the trunk from the pelvis up; their number decides which of ours they are.
-TRUNK = ("lowerback", "abdomen", "torso", "spine", "spine1", "spine2", "spine3")
+TRUNK = ("lowerback", "abdomen", "belly", "torso", "spine", "spine1", "spine2", "spine3")
 
 _LOWER = r"(?:[a-z]|[^\W\d_\x00-\x7f])"  # letters of other alphabets count as lower case
 _TOKEN = re.compile(rf"[A-Z]+(?!{_LOWER})|[A-Z]?{_LOWER}+|[0-9]+")

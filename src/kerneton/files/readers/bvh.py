@@ -235,7 +235,9 @@ def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
     (sequence,) = sequences
     layout = sequence.layout
     if layout is None or layout.root is None or len(layout.bones) != len(layout.joints) - 1:
-        raise ParameterError(f"{path}: BVH needs a layout whose bones connect every joint to a root")
+        raise ParameterError(
+            f"{path}: BVH needs bones that connect every joint to one root; write .csv, .trc or .npz"
+        )
     parents = layout.parents
     shifts = sequence.joints - np.where((parents >= 0)[:, None], sequence.joints[:, parents], 0)
     order, lines = _declare(layout, _median_bones(shifts))

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.layouts import BY_JOINTS, VOCABULARY, Layout
+from kerneton.data.layouts import BY_JOINTS, VOCABULARY, Layout, layouts_of_columns
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError
 from kerneton.files.readers._csv_header import (
@@ -114,7 +114,7 @@ def read(
     else:
         raise FormatError(
             f"{where}: {len(first)} columns without a header; state what they are: "
-            "--layout openni15 (openni15+openni15 for two bodies), or all names with --columns"
+            f"--layout {layouts_of_columns(len(first))}, or all names with --columns"
         )
     recordings: dict[tuple[str, str], _Recording] = {}  # by name and body
     used, budget = 0, None
