@@ -37,7 +37,7 @@ def test_other_joints_are_not_read_as_those_of_msr(tmp_path, n):
     assert_allclose(readers.read(path, layout=layout)[0].joints, motion(40, n), atol=1e-6)
     path.write_text(text(np.ones((40, n, 3)), after=" 1"))  # nothing moves, so nothing can be told
     with pytest.raises(
-        FormatError, match="one joint per row; state the joints of a frame: --layout openni15"
+        FormatError, match="one joint per row; state the joints of a frame, such as --layout openni15"
     ):
         readers.read(path)
 

@@ -79,16 +79,18 @@ def many(n: int, word: str) -> str:
 def grouped(problems: Iterable[tuple[str, str]]) -> str:
     """Problems as (who, what) in few words: one sentence per kind, with a count and three examples.
 
-    Problems of one kind differ only in numbers and quoted words.
+    Problems of one kind differ only in numbers, quoted words and what follows a semicolon.
 
     >>> grouped([("a.csv:", "line 3: expected 4 columns, got 5"), ("b.csv:", "no rows")])
     'a.csv: line 3: expected 4 columns, got 5; b.csv: no rows'
     >>> grouped([(f"{name}.csv:", f"line {i}: expected 4 columns, got 5") for i, name in enumerate("abcde")])
     'a.csv: line 0: expected 4 columns, got 5 (the same in 5: a.csv, b.csv, c.csv and 2 more)'
+    >>> grouped([(f"{name}.txt:", f"no names; give --layout {name}") for name in "ab"])
+    'a.txt: no names; give --layout a (the same in 2: a.txt, b.txt)'
     """
     kinds: dict[str, list[tuple[str, str]]] = {}
     for who, what in problems:
-        kinds.setdefault(_VARIABLE.sub("*", what), []).append((who, what))
+        kinds.setdefault(_VARIABLE.sub("*", what.partition("; ")[0]), []).append((who, what))
     sentences = []
     for members in kinds.values():
         sentence = " ".join(members[0])

@@ -231,7 +231,7 @@ def _ask(rows: np.ndarray, size: int | None) -> str:
     """The error about rows whose joints are not known."""
     what = f"{len(rows)} rows of {'x y z' if rows.shape[1] == 3 else 'x y z confidence'}, one joint per row"
     if size is None:
-        what += "; state the joints of a frame: --layout openni15"
+        what += "; state the joints of a frame, such as --layout openni15"
     else:
         first, others = ([f"--layout {name}" for name in names] for names in _fitting(rows[:, :3], size))
         what += f", apparently {size} joints in a frame; state which: {' or '.join(first)}"
