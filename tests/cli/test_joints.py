@@ -34,7 +34,10 @@ def test_joints_that_no_recording_contains_are_left_out(tmp_path, capsys):
     told = "joints that recordings never contain: left_foot (6 recordings), right_foot (6 recordings)"
     assert told in shown
     assert main(["fit", str(data), "-o", str(tmp_path / "model.kern")]) == 0
-    assert "no recording contains left_foot, right_foot: left out" in capsys.readouterr().err
+    told = "joints left_foot, right_foot: no recording contains them"
+    assert f"note: left out: {told}" in capsys.readouterr().err
+    assert main(["evaluate", str(data), "--html", str(tmp_path / "report.html"), "-q"]) == 0
+    assert told in (tmp_path / "report.html").read_text()
     model = kerneton.load(tmp_path / "model.kern")
     assert "left_foot" not in model.layout_.joints
     whole = written(tmp_path / "whole")

@@ -735,7 +735,11 @@ def test_the_page_says_what_was_done_to_unit_and_axes():
     data = make_actions(["wave", "clap"], n_subjects=2, n_takes=1, fps=10)
     converted, done = to_convention([s.replace(joints=1000 * s.joints) for s in data])
     told = SkeletonDataset(converted, name="mm", conversion=done)
-    page = render(evaluate(make_recognizer(kernel="sck"), told, "leave-one-subject-out"), told)
+    report = evaluate(make_recognizer(kernel="sck"), told, "leave-one-subject-out")
+    page = render(report, told)
     assert "When the recordings were read, coordinates were millimetres and became metres" in page
     assert "y up, right-handed; 1.6" in page
     assert " m from the feet to the head" in page
+    stated = {**report.data, "notes": ["stated by the files: -y up (override with --unit, --up)"]}
+    page = render(dataclasses.replace(report, data=stated), told)
+    assert ">Stated by the files: -y up" in page

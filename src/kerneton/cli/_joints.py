@@ -30,16 +30,16 @@ def fitting(data: SkeletonDataset, layout: Layout, args: argparse.Namespace) -> 
             raise ParameterError(
                 f"no recording has a joint {unknown[0]!r}; there are {', '.join(layout.joints)}"
             )
-        data = _reduced(data, chosen)
+        data = _reduced(data, chosen, f"joints {', '.join(chosen)} (--without)")
     never = [set(never_seen(s)) for s in data]
     everywhere = set.intersection(*never) if never else set()
     if everywhere:
         assert data.layout is not None
         joints = [joint for joint in data.layout.joints if joint in everywhere]
-        told = f"no recording contains {', '.join(joints)}: left out"
+        told = f"joints {', '.join(joints)}: no recording contains them"
         if not args.quiet:
-            print(f"kerneton: note: {told}", file=sys.stderr)
-        data = _reduced(data, joints)
+            print(f"kerneton: note: left out: {told}", file=sys.stderr)
+        data = _reduced(data, joints, told)
     some = {
         i: f"never contains {', '.join(sorted(lost))}"
         for i, s in enumerate(never)
@@ -52,11 +52,12 @@ def fitting(data: SkeletonDataset, layout: Layout, args: argparse.Namespace) -> 
     return _without(data, some, f"--without {','.join(names)} leaves these joints out", args)
 
 
-def _reduced(data: SkeletonDataset, joints: list[str]) -> SkeletonDataset:
+def _reduced(data: SkeletonDataset, joints: list[str], told: str) -> SkeletonDataset:
+    """The recordings without these joints; ``told`` says so in reports."""
     if len(joints) >= len(data[0].layout.joints if data[0].layout else ()):
         raise ParameterError("no joint remains")
-    facts = {fact: getattr(data, fact) for fact in ("name", "conversion", "splits", "left_out")}
-    return SkeletonDataset(without_joints(list(data), joints), **facts)
+    facts = {fact: getattr(data, fact) for fact in ("name", "conversion", "splits")}
+    return SkeletonDataset(without_joints(list(data), joints), left_out=(*data.left_out, told), **facts)
 
 
 def _without(

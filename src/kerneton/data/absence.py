@@ -62,7 +62,8 @@ def without_joints(sequences: Sequence[SkeletonSequence], joints: Iterable[str])
         assert sequence.layout is not None
         chosen = [i for i, joint in enumerate(sequence.layout.joints) if joint not in dropped]
         if sequence.layout not in made:
-            made[sequence.layout] = sub_layout(sequence.layout, chosen)
+            first = sequence.layout.name.partition("/")[0]
+            made[sequence.layout] = sub_layout(sequence.layout, chosen, name=f"{first}/{len(chosen)}")
         confidence = None if sequence.confidence is None else sequence.confidence[:, chosen]
         kept.append(
             sequence.replace(
