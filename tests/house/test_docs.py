@@ -170,6 +170,20 @@ def test_formulas_are_drawn_by_the_browser(site):
     )
 
 
+@pytest.mark.parametrize("width", [400, 1100, 1500])
+def test_no_page_of_the_site_is_wider_than_the_window(site, width):
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    if (chromium := shutil.which("chromium")) is None:
+        pytest.skip("no Chromium is installed")
+    with playwright.sync_playwright() as driver:
+        window = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        tab = window.new_page(viewport={"width": width, "height": 800})
+        for name in ("scale", "accuracy", "command-line", "method"):
+            tab.goto((site / f"{name}.html").as_uri())
+            assert tab.evaluate("document.documentElement.scrollWidth") == width, name
+        window.close()
+
+
 # the tutorial, the README and the page of questions
 
 
