@@ -268,6 +268,8 @@ def test_warns_when_stopped_early():
     ("options", "message"),
     [
         ({"C": 0}, "C must be a positive number, got 0"),
+        ({"C": 1e308}, r"C must be a number in \[0, 1e\+100\], got 1e\+308"),
+        ({"class_weight": {0: 1e308}}, r"class_weight of 0 must be a number in \[0, 1e\+100\], got"),
         ({"loss": "log"}, "loss must be one of 'squared_hinge', 'hinge', got 'log'"),
         ({"intercept_scaling": -1.0}, "intercept_scaling must be a positive number"),
         ({"tol": 0.0}, "tol must be a positive number"),

@@ -326,8 +326,14 @@ def test_labels_and_subjects_are_checked():
     model = make_recognizer(kernel="sck")
     with pytest.raises(DataError, match="labels must be of one type, got int, str"):
         model.fit(data, np.array(["a", 1, "b", 2], dtype=object))
-    with pytest.raises(DataError, match="4 recordings but 1 subjects"):
-        model.fit(data, data.labels, groups=["ann"])
+    for groups, count in (
+        (["ann"], "1"),
+        (np.zeros((4, 2)), "4 x 2"),
+        ("anne", "no list of"),
+        (iter("anne"), "no list of"),
+    ):
+        with pytest.raises(DataError, match=f"4 recordings but {count} subjects"):
+            model.fit(data, data.labels, groups=groups)
 
 
 def test_subjects_come_from_the_recordings():

@@ -27,6 +27,8 @@ from kerneton.machine.scaling import ready
 from kerneton.machine.solver import LOSSES, chosen_codes, one_vs_rest, solve_gram, solve_primal
 from kerneton.machine.threads import one_blas_thread
 
+_LARGEST = 1e100  # of C and class weights, so that their product does not overflow
+
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
     """Linear SVM, one class against the rest, with the solution of scikit-learn's ``LinearSVC``.
@@ -183,12 +185,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         if unknown:
             raise ParameterError(f"class_weight names {unknown}, the labels are {classes.tolist()}")
         for label, factor in self.class_weight.items():
-            check_in(f"class_weight of {label!r}", factor, 0, np.inf, closed="left")
+            check_in(f"class_weight of {label!r}", factor, 0, _LARGEST)
         return [self.class_weight.get(label, 1.0) for label in classes.tolist()]
 
     def _check_parameters(self, Cs: list[float]) -> None:
         for C in Cs:
             check_positive("C", C)
+            check_in("C", C, 0, _LARGEST)
         check_choice("loss", self.loss, LOSSES)
         check_width("intercept_scaling", self.intercept_scaling)
         check_in("within_class_penalty", self.within_class_penalty, 0, 1e6)

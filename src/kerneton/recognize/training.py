@@ -92,8 +92,8 @@ def check_training(
     except TypeError as error:
         kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
         raise DataError(f"labels must be of one type, got {kinds}") from error
-    if groups is not None and len(groups) != len(sequences):
-        raise DataError(f"{len(sequences)} recordings but {len(groups)} subjects")
+    if groups is not None and (there := np.shape(groups)) != y.shape:
+        raise DataError(f"{len(y)} recordings but {' x '.join(map(str, there)) or 'no list of'} subjects")
     if len(classes) < 2:
         raise DataError(f"expected at least two labels, got only {classes.tolist()}")
     return sequences, y, classes, codes
