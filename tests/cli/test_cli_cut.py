@@ -101,7 +101,7 @@ def test_a_broken_table_of_segments_stops_training_but_not_looking_at_the_record
     for command in commands:
         assert main(command) == 0
         err = capsys.readouterr().err
-        assert "warning: read without segments" in err
+        assert "long.npz: read without segments: " in err
         assert err.count(told) == 1
     for command in (["cut", str(long), "-o"], ["fit", str(long), "--spot", "-o"]):
         assert main([*command, str(tmp_path / "x.kern")]) == 1

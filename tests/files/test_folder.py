@@ -148,7 +148,7 @@ def test_index_errors(tmp_path):
     ):
         load_folder(tmp_path, index="bad.csv")
     (tmp_path / "gone.csv").write_text("file,label\none.csv,wave\nno.csv,bow\nnot.csv,bow\n")
-    with pytest.raises(MissingDataError, match=r"2 files do not exist:\n  line 3: no.csv\n  line 4: not.csv"):
+    with pytest.raises(MissingDataError, match=r"2 files not found: line 3: no.csv, line 4: not.csv"):
         load_folder(tmp_path, index="gone.csv")
     (tmp_path / "short.csv").write_text("file,label\none.csv\n")
     with pytest.raises(FormatError, match=r"short.csv, line 2: expected 2 columns, got 1"):
@@ -419,3 +419,13 @@ def test_one_file_with_two_labels_is_an_error(tmp_path):
         match=r"wave/2.csv: the same file as .*bow/1.csv, with label wave, subject None, not label bow",
     ):
         load_folder(tmp_path)
+
+
+def test_warnings_of_many_files_are_grouped(tmp_path):
+    for i in range(5):
+        (tmp_path / f"{i}.csv").write_text("head_x,head_y,head_z\n0,1,2\n0,1,2\n0")
+    with pytest.warns(UserWarning, match="0.csv: line 4: the file ends inside") as told:
+        assert [s.n_frames for s in load_folder(tmp_path)] == [2] * 5
+    (message,) = map(str, (warning.message for warning in told))
+    assert "the same in 5: " in message
+    assert message.endswith(" and 2 more)")

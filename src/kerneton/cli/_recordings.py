@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,7 @@ def read_recordings(
     from kerneton.data.sequence import UNIT_WORDS
     from kerneton.data.units import settle
     from kerneton.data.validation import grouped, many
-    from kerneton.files.folder import check_renamed, distinct, file_problem
+    from kerneton.files.folder import check_renamed, distinct, file_problem, with_warnings_grouped
     from kerneton.files.readers import read_all_here, read_content
     from kerneton.recognize.sensors import differences, kept_conventions
 
@@ -65,7 +65,7 @@ def read_recordings(
     axes = {name: getattr(args, name) for name in ("unit", "up", "flip")}
     with_model = 0
     found, broken, met = [], [], set[str]()
-    contents = (read_all or read_all_here)(files, options)
+    contents: Iterable[Content] = with_warnings_grouped((read_all or read_all_here)(files, options), files)
     if (progress := progress_of(args)) is not None:
         contents = progress(contents, total=len(files), desc="reading")
     for file, content in zip(files, contents, strict=True):

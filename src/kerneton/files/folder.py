@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence, plain_text
 from kerneton.data.units import settle
-from kerneton.data.validation import grouped, many
+from kerneton.data.validation import few, grouped, many
 from kerneton.exceptions import DataError, FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files import readers
-from kerneton.files.readers import ReadAll, is_segment_file, read_all_here
+from kerneton.files.readers import Content, ReadAll, is_segment_file, read_all_here
 from kerneton.files.readers._text import is_file, is_folder, rows
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ def load_folder(
     facts = [f"label {entry.label}, subject {entry.subject}" for entry in entries if fits is None]
     entries = [entries[i] for i in distinct([entry.path for entry in entries], facts)]
     options = {"layout": layout, "fps": fps, "columns": columns, "rename": rename}
-    contents = read_all([entry.path for entry in entries], options)
+    paths = [entry.path for entry in entries]
+    contents = with_warnings_grouped(read_all(paths, options), paths)
     found, broken, met = [], [], set[str]()
     shown = contents if progress is None else progress(contents, total=len(entries), desc="reading")
     for entry, content in zip(entries, shown, strict=True):
@@ -171,8 +172,7 @@ def distinct(paths: Sequence[Path], facts: Sequence[object] = ()) -> list[int]:
                 raise DataError(f"{path}: the same file as {paths[j]}, with {facts[i]}, not {facts[j]}")
             again.append(str(path))
     if again:
-        told = ", ".join(again[:3]) + ", ..." * (len(again) > 3)
-        warnings.warn(f"{len(again)} of {len(paths)} files come twice, read once: {told}", stacklevel=3)
+        warnings.warn(f"{len(again)} of {len(paths)} files come twice, read once: {few(again)}", stacklevel=3)
     return list(first.values())
 
 
@@ -186,7 +186,20 @@ def check_renamed(old: Iterable[str], met: Collection[str], sequences: Sequence[
         raise ParameterError(f"no recording has a joint {unused[0]!r} that could be renamed{hint}")
 
 
-def file_problem(path: Path, error: KernetonError) -> tuple[str, str]:
+def with_warnings_grouped(contents: Iterable[Content], paths: Sequence[Path]) -> Iterator[Content]:
+    """The contents of files; what is warned of while they are read is said after the last, one sentence per kind."""
+    told, contents = [], iter(contents)
+    for path in paths:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            content = next(contents)
+        told += [file_problem(path, warning.message) for warning in caught]
+        yield content
+    if told:
+        warnings.warn(grouped(told), stacklevel=2)
+
+
+def file_problem(path: Path, error: object) -> tuple[str, str]:
     """The file and its problem, for `kerneton.data.validation.grouped`.
 
     >>> file_problem(Path("a.csv"), KernetonError("a.csv, line 3: no number"))
@@ -265,8 +278,7 @@ def _indexed(root: Path, index: Path) -> Iterator[Entry]:
             missing.append(f"line {line}: {values['file']}")
         yield Entry(path, values.get("label") or None, values.get("subject") or None, stated=True)
     if missing:
-        count = "1 file does" if len(missing) == 1 else f"{len(missing)} files do"
-        raise MissingDataError(f"{index}: {count} not exist:\n  " + "\n  ".join(missing))
+        raise MissingDataError(f"{index}: {many(len(missing), 'file')} not found: {few(missing)}")
 
 
 def _named(sequences: list[SkeletonSequence], entry: Entry, root: Path) -> Iterator[SkeletonSequence]:
@@ -274,8 +286,7 @@ def _named(sequences: list[SkeletonSequence], entry: Entry, root: Path) -> Itera
 
     A long recording with segments has no label: its only folder is its subject, if it does not know it itself.
     """
-    parent = entry.path.parent
-    inside = parent.relative_to(root) if parent.is_relative_to(root) else Path()
+    inside = entry.path.parent.relative_to(root) if entry.path.is_relative_to(root) else Path()
     facts = {
         field: value
         for field, value in (("label", entry.label), ("subject", entry.subject))
