@@ -344,7 +344,7 @@ def test_two_bodies_in_rows_without_header(tmp_path):
     assert len(data.layout.bodies) == 2
     assert data.conversion.notes == ["-y was up and became y (detected from the data; override with --up)"]
     assert data[0].joints[0, 3, 1] > data[0].joints[0, 15, 1]
-    with pytest.raises(FormatError, match=r"--layout openni15 \(openni15\+openni15 for two bodies\)"):
+    with pytest.raises(FormatError, match=r"--layout kinect20\+kinect20 or "):
         load_folder(tmp_path / "pair.txt")
 
 
