@@ -284,7 +284,7 @@ def test_memory_is_bounded(tmp_path, monkeypatch):
 def test_a_table_costs_no_more_than_its_size_allows(tmp_path):
     corner = "frame,joint,x,y\n" + "".join(f"{i},j{i % 999},1,2\n" for i in range(5000))
     with pytest.raises(
-        FormatError, match=r"5000 frames of 1998 joints need 228 MiB, too much for a file of \d+"
+        FormatError, match=r"5000 frames of 999 joints need 114 MiB, too much for a file of \d+"
     ):
         read_one(tmp_path, corner)
 

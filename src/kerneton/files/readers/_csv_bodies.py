@@ -112,7 +112,7 @@ def gather(recording: _Recording, path: Path) -> tuple[list[str], np.ndarray, np
     from kerneton.files.readers._values import check_room
 
     T, J = len(recording.frames), len(recording.joints)
-    check_room(path, T, 2 * J)
+    check_room(path, T, J, 4)
     at = np.frombuffer(recording.at, np.int64).reshape(-1, 2)
     flat = at[:, 0] * J + at[:, 1]
     cells, counts = np.unique(flat, return_counts=True)

@@ -124,7 +124,7 @@ def _named_rows(path: Path, rows: np.ndarray, names: list[str], layout: Layout |
         frames[i], joints[i] = frame, places.setdefault(name, len(places))
     if len(places) > MAX_JOINTS:
         raise FormatError(f"{path}: more than {MAX_JOINTS} joints")
-    check_room(path, frame + 1, 2 * len(places))
+    check_room(path, frame + 1, len(places), 4)
     values = np.full((frame + 1, len(places), rows.shape[1]), np.nan)
     values[..., 3:] = 0
     values[frames, joints] = rows
