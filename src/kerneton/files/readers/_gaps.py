@@ -24,7 +24,7 @@ def gap_rows(times: np.ndarray, fps: float, path: Path) -> np.ndarray | None:
     usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
     if usual <= 0:
         return None
-    lost = np.where(np.isfinite(steps), np.minimum(np.round(steps / usual) - 1, 1e9), 0).astype(np.int64)
+    lost = np.where(np.isfinite(steps), np.clip(np.round(steps / usual) - 1, 0, 1e9), 0).astype(np.int64)
     lost[(lost < 2) | (lost < _LEAST * fps)] = 0
     places = np.flatnonzero(lost)
     if not len(places):
