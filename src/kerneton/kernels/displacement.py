@@ -11,6 +11,7 @@ the window, also O(T), and exact except for the tail of the window.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from kerneton.machine.compiled import load
 MAX_HARMONICS = 256
 _DENSE_WINDOW = 160  # frames up to which a dense window matrix is faster than the Fourier transform
 _FEW_FRAMES = 8
+_AT_ONCE = 100  # frames, so that all that is computed for them fits into the processor's cache
 _LONG_SPAN = 32.0  # frames of σ₄ from which harmonics are faster than the compiled sum over the window
 
 
@@ -97,14 +99,13 @@ def harmonic_sums(
     def sums(x: Any, z: Any) -> Any:
         if sigma_span is not None:
             return _pairs(_window_sums(x, z, omegas, weights, sigma_span), pairs)
-        phi = gaussian_features(
-            x[:, :, pairs[:, 0]] - x[:, :, pairs[:, 1]],
-            sigma=sigma,
-            n_pivots=n_pivots,
-            low=-reach,
-            high=reach,
-        )
-        return _pairs(_all_sums(x, z, omegas, weights), pairs) - _same_time(phi, z)
+        at_once = x.shape[1] if is_torch(x) else _AT_ONCE
+        parts = [slice(start, start + at_once) for start in range(0, x.shape[1], at_once)]
+        moments = sum(_moments(x[:, part], z[:, part], omegas) for part in parts)
+        steps = x[:, :, pairs[:, 0]] - x[:, :, pairs[:, 1]]
+        mapped = partial(gaussian_features, sigma=sigma, n_pivots=n_pivots, low=-reach, high=reach)
+        same_time = sum(_same_time(mapped(steps[:, part]), z[:, part]) for part in parts)
+        return _pairs(_all_sums(moments, weights), pairs) - same_time
 
     def exact(x: Any, z: Any) -> Any:
         if x.shape[1] > _FEW_FRAMES:
@@ -159,19 +160,23 @@ def _pivot_weights(
     return pivot_scale(n_pivots, -reach, reach, sigma) * g * phases
 
 
-def _all_sums(x: Any, z: Any, omegas: np.ndarray, weights: np.ndarray) -> Any:
+def _moments(x: Any, z: Any, omegas: np.ndarray) -> Any:
+    """S_ip = Σ_s e^{iω_k x_is} z_p(s), cosines and sines, (B, 3, 2, K, J, Z₃)."""
+    xp, (B, T, J, _) = namespace_of(x), x.shape
+    waves = _waves(xp.moveaxis(x, 1, 3).swapaxes(1, 2), omegas)  # (B, 3, K, J, T)
+    waves = xp.stack([waves.real, waves.imag], 2)
+    return (waves.reshape(B, -1, T) @ z).reshape(B, 3, 2, len(omegas), J, z.shape[2])
+
+
+def _all_sums(S: Any, weights: np.ndarray) -> Any:
     """Over all pairs of frames, s = s' included: Re Σ_k w_k S_ip conj(S_i'q); (B, 3Z, J, Z₃, J, Z₃)."""
-    xp = namespace_of(x)
-    B, T, J, _ = x.shape
-    K, N = len(omegas), J * z.shape[2]
-    waves = _waves(xp.moveaxis(x, 1, 3).swapaxes(1, 2), omegas)
-    waves = xp.stack([waves.real, waves.imag], 2)  # (B, 3, 2, K, J, T)
-    S = (waves.reshape(B, -1, T) @ z).reshape(B, 3, 1, 2, K, N)
+    xp, (B, _, _, K, J, P) = namespace_of(S), S.shape
+    S = S.reshape(B, 3, 1, 2, K, J * P)
     c, s = S[:, :, :, 0], S[:, :, :, 1]
-    real, imaginary = (asarray_like(w, x)[..., None] for w in (weights.real, weights.imag))
+    real, imaginary = (asarray_like(w, S)[..., None] for w in (weights.real, weights.imag))
     turned = xp.stack([c * real + s * imaginary, s * real - c * imaginary], 3)  # (B, 3, Z, 2, K, N)
-    sums = S.reshape(B, 3, 1, 2 * K, N).swapaxes(-1, -2) @ turned.reshape(B, 3, -1, 2 * K, N)
-    return sums.reshape(B, -1, J, z.shape[2], J, z.shape[2])
+    sums = S.reshape(B, 3, 1, 2 * K, -1).swapaxes(-1, -2) @ turned.reshape(B, 3, -1, 2 * K, J * P)
+    return sums.reshape(B, -1, J, P, J, P)
 
 
 def _waves(x: Any, omegas: np.ndarray) -> Any:
