@@ -174,8 +174,9 @@ import sys
 from importlib.machinery import PathFinder
 found = PathFinder.find_spec
 PathFinder.find_spec = classmethod(lambda _, name, *where: None if name == "torch" else found(name, *where))
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 import pytest
-sys.exit(pytest.main(["-p", "no:cacheprovider", "--rootdir", {str(source.parent)!r}, *{list(map(str, files))!r}]))
+sys.exit(pytest.main(["-p", "no:cacheprovider", "-p", "conftest", "--rootdir", {str(source.parent)!r}, *{list(map(str, files))!r}]))
 """
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=source.parent, capture_output=True, text=True, check=False
