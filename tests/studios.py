@@ -19,7 +19,7 @@ from typing import Any
 import uvicorn
 from websockets.sync.client import connect
 
-from kerneton.studio.server import MAX_CONNECTIONS, Studio, build
+from kerneton.studio.server import Studio, build, settings
 
 TOKEN = "a-token-for-tests"
 
@@ -78,12 +78,7 @@ def running(studio: Studio) -> Iterator[Server]:
     listening.bind(("127.0.0.1", 0))
     listening.listen(128)
     port = listening.getsockname()[1]
-    config = uvicorn.Config(
-        build(studio, token=TOKEN, port=port),
-        log_level="warning",
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=1,
-    )
+    config = settings(build(studio, token=TOKEN, port=port))
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

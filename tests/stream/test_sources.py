@@ -32,6 +32,16 @@ from kerneton.stream.websocket import from_websocket
 
 FRAME = json.dumps({"joints": [[0, 1, 2], None], "time": 1.5, "body": "ann"}).encode()
 
+STOP = json.dumps({"joints": [], "body": "stop"}).encode()
+
+
+def until_stop(messages):
+    """A source of packets ends with its socket: what came before the packet that says so."""
+    for message in messages:
+        if message.body == "stop":
+            return
+        yield message
+
 
 @pytest.mark.parametrize(
     ("data", "fault"),
@@ -75,9 +85,10 @@ def test_a_recording_as_messages():
 def test_udp():
     with bind("udp", "0") as sock, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         assert sock.getsockname()[0] == "127.0.0.1"
-        for data in (FRAME, b"{broken", FRAME, b""):
+        for data in (FRAME, b"{broken", b"", FRAME, STOP):
             client.sendto(data, sock.getsockname())
-        assert [m.fault for m in from_udp(sock)] == [None, "a message that is not JSON", None]
+        faults = [m.fault for m in until_stop(from_udp(sock))]
+    assert faults == [None, "a message that is not JSON", "a message that is not JSON", None]
 
 
 def websocket_frame(payload, kind=1, last=True):
@@ -94,25 +105,26 @@ def websocket_frame(payload, kind=1, last=True):
     )
 
 
-def connect(address):
+def connect(address, target=b"/", headers=b"", expected=b"HTTP/1.1 101"):
     client = socket.create_connection(address)
     key = base64.b64encode(os.urandom(16))
     client.sendall(
-        b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nSec-WebSocket-Key: " + key + b"\r\n\r\n"
+        b"GET " + target + b" HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Key: " + key + b"\r\n" + headers + b"\r\n"
     )
     answer = b""
     while b"\r\n\r\n" not in answer:
         answer += client.recv(1024)
-    assert answer.startswith(b"HTTP/1.1 101")
+    assert answer.startswith(expected)
     return client
 
 
-def serve(talk):
+def serve(talk, **options):
     """What a server yields while ``talk`` runs as its client."""
     with bind("ws", "0") as sock:
         client = threading.Thread(target=talk, args=(sock.getsockname(),))
         client.start()
-        found = list(from_websocket(sock, once=True))
+        found = list(from_websocket(sock, once=True, **options))
         client.join()
     return [m.fault for m in found]
 
@@ -128,6 +140,53 @@ def test_websocket_messages_in_one_and_several_frames():
                 pass
 
     assert serve(talk) == [None, None, "a message that is not JSON"]
+
+
+@pytest.mark.parametrize("origin", [b"http://evil.example", b"null", b"http://127.0.0.1:3000", b"file://"])
+def test_web_pages_may_not_connect(origin):
+    def talk(address):
+        connect(address, headers=b"Origin: " + origin + b"\r\n", expected=b"HTTP/1.1 403").close()
+
+    assert serve(talk, origins=["http://localhost:3000"]) == ["a web page that may not connect"]
+
+
+def test_a_page_that_is_allowed_may_connect():
+    def talk(address):
+        with connect(address, headers=b"Origin: http://localhost:3000\r\n") as c:
+            c.sendall(websocket_frame(FRAME) + websocket_frame(b"", kind=8))
+            while c.recv(1024):
+                pass
+
+    assert serve(talk, origins=["http://localhost:3000"]) == [None]
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "status"),
+    [
+        (b"/", b"", b"401"),
+        (b"/?token=wrong", b"", b"401"),
+        (b"/?token", b"Authorization: Bearer\r\n", b"401"),
+        (b"//[?token=x", b"", b"401"),
+        (b"/?token=secret", b"", b"101"),
+        (b"/", b"Authorization: Bearer secret\r\n", b"101"),
+    ],
+)
+def test_a_token_is_needed_where_there_is_one(target, headers, status):
+    def talk(address):
+        connect(address, target, headers, b"HTTP/1.1 " + status).close()
+
+    refused = ["a client without the token"] if status == b"401" else []
+    assert serve(talk, token="secret") == refused
+
+
+def test_clients_that_say_nothing_are_closed(monkeypatch):
+    monkeypatch.setattr("kerneton.stream.websocket._HANDSHAKE", 0.2)
+
+    def talk(address):
+        with socket.create_connection(address, timeout=20) as c:
+            assert c.recv(1) == b""
+
+    assert serve(talk) == []
 
 
 def test_websocket_accept_key_of_the_standard():
@@ -218,7 +277,7 @@ def test_ten_thousand_messages_as_fast_as_they_can_be_sent(spotter):
 
 def test_ten_thousand_packets_over_udp():
     with bind("udp", "0") as sock, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-        source = buffered(from_udp(sock), size=100)
+        source = buffered(until_stop(from_udp(sock)), size=100)
         client.sendto(FRAME, sock.getsockname())
         used = [next(source)]
         for _ in range(10_000):
@@ -226,7 +285,7 @@ def test_ten_thousand_packets_over_udp():
         reader = threading.Thread(target=lambda: used.extend(source))
         reader.start()
         while reader.is_alive():  # the last packet may be lost as well
-            client.sendto(b"", sock.getsockname())
+            client.sendto(STOP, sock.getsockname())
             reader.join(0.01)
     assert sum(m.count for m in used) > 100
     assert used[0].time == 1.5
@@ -243,5 +302,5 @@ def test_packets_that_the_system_drops_are_counted():
             while sock.recv(65536):
                 n += 1
         client.sendto(FRAME, sock.getsockname())
-        client.sendto(b"", sock.getsockname())
-        assert [(m.fault, m.count) for m in from_udp(sock)] == [(TOO_FAST, 20_000 - n), (None, 1)]
+        client.sendto(STOP, sock.getsockname())
+        assert [(m.fault, m.count) for m in until_stop(from_udp(sock))] == [(TOO_FAST, 20_000 - n), (None, 1)]

@@ -21,6 +21,15 @@ from kerneton.files.readers import write
 from kerneton.studio.server import Studio
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The user's state folder, for these tests alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("LOCALAPPDATA", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Three actions by three people, once each: LABEL/SUBJECT/FILE."""
@@ -75,7 +84,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     own = tmp_path_factory.mktemp("trained") / "demo"
     shutil.copytree(shared / "demo", own)
     studio = Studio(own, eager=False)
-    studio.library.scan()
+    studio.library.take_over()  # it is a copy
     with running(studio) as found:
         found.told = json.loads(news.read_text())
         yield found

@@ -7,13 +7,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from browsers import CHROMIUM, WAIT, opened
 from studios import running
-from test_page import CHROMIUM, WAIT, opened, playwright
 
 import kerneton
 from kerneton.studio import pose
 from kerneton.studio.server import Studio
 
+if CHROMIUM is None:
+    pytest.skip("Chromium is not installed", allow_module_level=True)
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 if pose.pose_folder() is None:
     pytest.skip("the pose package was not fetched: kerneton studio --get-pose", allow_module_level=True)
 VIDEO = Path(os.environ.get("KERNETON_DATA", "")) / "videos" / "help.mkv"

@@ -8,7 +8,7 @@ import pytest
 from samples import SAMPLES
 
 from kerneton import load_folder, make_actions
-from kerneton.exceptions import FormatError, MissingDataError, ParameterError
+from kerneton.exceptions import MissingDataError, ParameterError
 from kerneton.files.readers import read, write
 from kerneton.files.summary import summarize
 from kerneton.studio.demo import add_demo
@@ -234,11 +234,16 @@ def test_files_in_millimetres_with_z_up_are_seen_as_the_command_line_sees_them(t
     np.testing.assert_allclose(cut.joints, mine[0].joints[:30], atol=1e-6)
 
 
-def test_a_journal_of_something_else_is_refused(library, folder):
-    (folder / "__studio__").mkdir(exist_ok=True)
-    (folder / "__studio__" / "journal.jsonl").write_text("hello\n")
-    with pytest.raises(FormatError, match="line 1"):
-        Library(folder)
+def test_a_journal_of_something_else_is_set_aside(library, folder):
+    journal = folder / "__studio__" / "journal.jsonl"
+    journal.write_text("hello\n")
+    again = Library(folder)
+    assert "line 1" in again.foreign
+    with pytest.raises(ParameterError, match="line 1"):
+        again.assign([WAVE], label="greet")
+    again.take_over()
+    assert (folder / "__studio__" / "set-aside" / "journal.jsonl").read_text() == "hello\n"
+    assert again.assign([WAVE], label="greet")
 
 
 def test_files_with_several_recordings_are_taken_apart_on_the_first_edit(folder):
@@ -330,9 +335,7 @@ def test_warnings_stand_beside_the_recordings_that_the_summary_names(folder):
 
 def upload(library: Library, batch: str, tree: dict[str, bytes]) -> None:
     for path, data in tree.items():
-        target = staging_path(library, batch, path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        library.place.write(staging_path(library, batch, path), data)
 
 
 def test_a_dropped_folder_brings_its_labels(tmp_path, folder):
@@ -358,10 +361,14 @@ def test_every_format_can_be_dropped_seen_and_edited(tmp_path, kind):
         assert told["added"]
         for id in told["added"]:
             assert library.record(id).info.n_frames == motion(library.sequence(id))["frames"]
-        moved = library.assign(told["added"], label="greet", subject="ann")
+        # A recording with segments has its labels there: they are changed, not its own.
+        whole = [id for id in told["added"] if not library.journal.edits.get(id, {}).get("segments")]
+        moved = library.assign(whole, label="greet", subject="ann")
+        cut = [id for id in library.records if library.record(id).label not in (None, "greet")]
+        moved |= library.assign(cut, label="greet")
         again = Library(library.root)
         again.scan()
-        assert {again.record(moved.get(id, id)).label for id in told["added"]} == {"greet"}
+        assert {again.record(moved.get(id, id)).label for id in (*whole, *cut)} == {"greet"}
 
 
 def test_dropped_files_take_the_label_that_was_asked_for_and_say_what_is_wrong(tmp_path, folder):

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
+from browsers import CHROMIUM, WAIT, opened
 from studios import Command, running
 
 import kerneton
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.files.readers import write
 from kerneton.studio.journal import Journal
+from kerneton.studio.library import Library
+from kerneton.studio.place import Place
 from kerneton.studio.server import Studio
 
-CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
 if CHROMIUM is None:
     pytest.skip("Chromium is not installed", allow_module_level=True)
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-
-WAIT = 120_000  # milliseconds: a busy machine is slow, not wrong
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +49,6 @@ def context(browser):
         "Connection closed",
     )  # servers end before their pages
     assert [text for text in problems if not any(word in text for word in gone)] == []
-
-
-def opened(context, server, view: str = ""):
-    page = context.new_page()
-    page.goto(server.url)
-    page.wait_for_selector("body[data-ready]")
-    if view:
-        page.goto(f"http://127.0.0.1:{server.port}/#/{view}")
-    return page
 
 
 def counted(page, selector: str, n: int) -> None:
@@ -155,7 +147,7 @@ def test_a_long_recording_is_labelled_with_the_keyboard_alone(context, server, f
     page.locator(".segment-body[aria-label^='wave, 0.87 s to 0.90 s']").wait_for()
     keys.press("Control+z")
     page.locator(".segment-body[aria-label^='wave, 0.87 s to 1.23 s']").wait_for()
-    edits = Journal(folder / "__studio__", folder).edits
+    edits = Journal(Place(folder)).edits
     assert edits["__studio__/unlabelled/s1/s01_kick_t1.npz"]["segments"] == [
         {"start": 5, "stop": 26, "label": "clap"},
         {"start": 26, "stop": 37, "label": "wave"},
@@ -191,7 +183,7 @@ def test_labels_while_it_plays_touch_and_do_not_overlap(context, server, folder)
         keys.press(key)
         page.wait_for_timeout(500)
     counted(page, ".segment", 2)
-    (edits,) = Journal(folder / "__studio__", folder).edits.values()
+    (edits,) = Journal(Place(folder)).edits.values()
     first, second = edits["segments"]
     assert (first["label"], second["label"]) == ("clap", "wave")
     assert first["start"] < first["stop"] == second["start"] < second["stop"]
@@ -395,3 +387,36 @@ def test_without_the_pose_package_the_page_says_how_to_get_it(context, tmp_path,
         page.get_by_role("button", name="Close").click()
         drop(page, {"dance.mp4": b"not really"})
         page.locator(".toast.error", has_text="kerneton studio --get-pose").wait_for()
+
+
+def test_a_stranger_s_folder_is_shown_and_changed_only_after_a_click(context, folder, tmp_path):
+    first = Library(folder)
+    first.scan()
+    first.annotate("wave/s1/s01_wave_t1.npz", note="theirs")
+    first.journal.sync()
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    with running(Studio(copy, eager=False)) as server:
+        page = context.new_page()
+        page.goto(server.url)
+        question = page.get_by_role("alert").filter(has_text="not made by the studio on this machine")
+        question.wait_for()
+        page.wait_for_selector(".card")
+        page.get_by_role("button", name="Take it over").click()
+        question.wait_for(state="hidden")
+        assert server.get("state")["foreign"] is None
+        assert server.studio.library.journal.edits == {"wave/s1/s01_wave_t1.npz": {"note": "theirs"}}
+
+
+def test_the_lines_for_the_shell_hold_any_folder_as_one_word(context, tmp_path):
+    """The shell runs nothing but the command that is shown, whatever the folder is called."""
+    root = tmp_path / "O'Neil $(touch x) `touch y`; touch z"
+    with running(Studio(root, eager=False)) as server:
+        page = opened(context, server, "share")
+        text = page.locator(".code pre").last.inner_text()
+    work = tmp_path / "work"
+    work.mkdir()
+    command = 'kerneton() { printf "%s\\n" "$@"; }\n' + text.replace("< frames.jsonl", "")
+    done = subprocess.run(["sh", "-c", command], cwd=work, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines().count(str(root)) == 2
+    assert not list(work.iterdir())

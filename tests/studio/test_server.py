@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import socket
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ from websockets.sync.client import connect
 from kerneton import load_folder, make_actions
 from kerneton.files.readers import write
 from kerneton.studio.journal import Journal
+from kerneton.studio.place import Place
 from kerneton.studio.routes import routes
 from kerneton.studio.server import MAX_CONNECTIONS, PAGE
 
@@ -172,14 +175,85 @@ def test_more_connections_than_stated_are_turned_away(server):
     waiting = []
     try:
         for _ in range(MAX_CONNECTIONS + 4):
-            one = socket.create_connection(("127.0.0.1", server.port), timeout=10)
-            one.sendall(b"GET /api/state HTTP/1.1\r\nHost: ")
+            one = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+            one.request("GET", "/api/state", headers={"X-Kerneton-Token": TOKEN})
+            one.getresponse().read()
             waiting.append(one)
         statuses = {server.ask("/api/state")[0] for _ in range(3)}
         assert statuses == {503}
     finally:
         for one in waiting:
             one.close()
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"GET /api/state HTTP/1.1\r\nHost: "], ids=["silent", "half a request"]
+)
+def test_silent_connections_do_not_close_the_page_to_its_owner(server, text):
+    waiting = []
+    try:
+        for _ in range(2 * MAX_CONNECTIONS):
+            one = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+            waiting.append(one)
+            one.sendall(text)
+        assert {server.ask("/api/state")[0] for _ in range(3)} == {200}
+        assert waiting[-1].recv(1) == b""  # closed after some seconds
+    finally:
+        for one in waiting:
+            one.close()
+
+
+def test_connections_without_the_token_end_with_their_answer(server):
+    for path in ("/", "/main.js", "/api/state"):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection.request("GET", path)
+        assert connection.getresponse().will_close
+        connection.close()
+
+
+@pytest.mark.parametrize("path", ["assign", "annotate", "recorded", "stream", "models/present"])
+@pytest.mark.parametrize("body", [b"[" * 200_000, b'{"ids":' * 100_000, b'{"time": ' + b"[" * 100_000])
+def test_deep_json_is_a_clear_error(server, path, body):
+    status, answer, _ = server.ask(f"/api/{path}", body, Content_Type="application/json")
+    assert status == 400
+    assert "JSON" in answer["error"]
+
+
+@pytest.mark.parametrize("path", ["events", "live"])
+def test_odd_messages_do_not_end_a_socket(server, path):
+    with connect(f"ws://127.0.0.1:{server.port}/api/{path}?token={TOKEN}") as page:
+        page.recv(timeout=10)
+        for message in (b"\x00\x01", "[" * 100_000, "{", "3"):
+            page.send(message)
+            if path == "live":
+                assert "error" in json.loads(page.recv(timeout=10))
+        page.ping().wait(10)
+
+
+@pytest.mark.parametrize("times", [[0, 1e6], [0, 1e300], [-1e308, 1e308], [0, 1e11]])
+def test_two_poses_far_apart_are_no_recording(server, times):
+    """Interpolated they would have taken gigabytes."""
+    frame = [[0.1, -0.5, 0.2, 1.0]] * 33
+    status, answer, _ = server.ask("/api/recorded", {"joints": [frame, frame], "times": times})
+    assert status == 400
+    assert isinstance(answer["error"], str)
+
+
+def test_a_page_that_does_not_read_costs_no_memory(server):
+    joints = [[0.123, 1.234, 2.345]] * 500
+    with connect(f"ws://127.0.0.1:{server.port}/api/live?token={TOKEN}", max_queue=1) as page:
+        page.send(json.dumps({"source": "stream"}))
+        while not server.studio.streams:
+            pass
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            for part in range(10):
+                lines = [json.dumps({"time": 200 * part + t, "joints": joints}) for t in range(200)]
+                server.ask("/api/stream", "\n".join(lines).encode())
+            assert tracemalloc.get_traced_memory()[0] - before < 8e6
+        finally:
+            tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
@@ -212,7 +286,7 @@ def test_changes_are_on_disk_when_they_are_answered(server, folder):
     server.post("assign", ids=[WAVE], label="greet", subject="ann")
     assert (folder / "greet" / "ann" / "s01_wave_t1.npz").exists()
     server.post("annotate", id="greet/ann/s01_wave_t1.npz", note="<script>alert(1)</script>")
-    kept = Journal(folder / "__studio__", folder).edits  # as after a kill
+    kept = Journal(Place(folder)).edits  # as after a kill
     assert kept["greet/ann/s01_wave_t1.npz"]["note"] == "<script>alert(1)</script>"
     rows = {row["id"]: row for row in server.get("recordings")["recordings"]}
     assert rows["greet/ann/s01_wave_t1.npz"]["note"] == "<script>alert(1)</script>"
@@ -299,9 +373,18 @@ def test_frames_of_another_program_reach_the_page(server):
         )
         told = server.ask("/api/stream", lines.encode())[1]
         assert told == {"frames": 3, "watching": 1}
-        shown = [json.loads(page.recv(timeout=10))["frame"] for _ in range(3)]
-    assert [frame["t"] for frame in shown] == [0, 1, 2]
+        shown = [json.loads(page.recv(timeout=10))["frame"]]
+        while shown[-1]["t"] < 2:  # the newest, as fast as the page reads them
+            shown.append(json.loads(page.recv(timeout=10))["frame"])
     assert len(shown[0]["names"]) == 20
+
+
+def test_a_rate_of_one_pose_a_second_is_kept_and_warned_of(server):
+    frame = [[0.1, -0.5, 0.2, 1.0]] * 33
+    told = server.post("recorded", joints=[frame] * 5, times=[0, 1, 2, 3, 4], label="nod")
+    row = {row["id"]: row for row in server.get("recordings")["recordings"]}[told["id"]]
+    assert (row["fps"], row["frames"]) == (1, 5)
+    assert "slow" in row["warnings"]
 
 
 def test_the_command_prints_an_address_that_works(command):
@@ -313,6 +396,34 @@ def test_the_command_prints_an_address_that_works(command):
     assert status == 200
     assert "recordings" in answer
     assert Path(found.get("state")["folder"]) == command.folder
+
+
+def test_the_token_is_in_no_list_of_processes_and_stays_after_a_restart(folder, tmp_path):
+    """A browser that writes down what it was started with, and what the file says that it was given."""
+    browser, log = tmp_path / "browser", tmp_path / "log"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {log}\ncat "${{1#file://}}" >> {log}\necho end >> {log}\n')
+    browser.chmod(0o755)
+    tokens = []
+    for _ in range(2):
+        with subprocess.Popen(
+            [sys.executable, "-m", "kerneton", "studio", str(folder)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "BROWSER": str(browser)},
+        ) as command:
+            address = re.search(r"http://\S+", command.stdout.readline())[0]
+            while not (log.exists() and log.read_text().endswith("end\n")):
+                pass
+            started, *file = log.read_text().splitlines()
+            log.unlink()
+            command.terminate()
+        tokens.append(address.partition("token=")[2])
+        assert tokens[-1] not in started
+        assert started.startswith("file://")
+        assert address in "".join(file)
+        assert Path(started.removeprefix("file://")).stat().st_mode & 0o077 == 0
+    assert tokens[0] == tokens[1]
 
 
 def test_a_second_studio_on_the_same_folder_is_refused(command, folder):

@@ -12,13 +12,16 @@ from studios import TOKEN, running
 from websockets.sync.client import connect
 
 import kerneton
+from kerneton.cli import main
 from kerneton.exceptions import DataError, MissingDataError, ParameterError
+from kerneton.files.readers import write
 from kerneton.recognize.model_reader import load
 from kerneton.report.intervals import interval
 from kerneton.studio import pose, recognizing
 from kerneton.studio.live import Watcher, Window, frame_of
 from kerneton.studio.server import Studio
 from kerneton.studio.trainer import read_folder, record_next
+from kerneton.studio.trainer import train as train_here
 
 
 def test_the_bar_moves_and_ends(trained):
@@ -113,6 +116,10 @@ def test_a_long_take_is_watched_live(trained):
             segments += told["segments"]
             if "label" in told:
                 last = told
+                shares = [share for _, share in told["ranked"]]
+                assert told["ranked"][0] == [told["label"], told["probability"]]  # one truth
+                assert shares == sorted(shares, reverse=True)
+                assert sum(shares) <= 1 + 1e-6
                 none += told["unknown"]
                 if told["sure"]:
                     sure.add(told["label"])
@@ -123,6 +130,27 @@ def test_a_long_take_is_watched_live(trained):
     assert all(n >= 2 for n in last["counts"].values())
     assert sum(s["repetitions"] for s in segments if s["label"] == "clap") == last["counts"]["clap"]
     assert set(last["joints"]) == set(trained.get(f"motion?id={long['id']}")["joints"])
+
+
+def test_the_limit_of_doubt_decides_what_has_a_label(trained):
+    """At 0 nothing has one, and no segment becomes final; at 1 everything has."""
+    path, figures = trained.studio.models.figures()
+    models = load(path), load(path.with_name("spotter.kern")), figures
+    kick = trained.studio.library.sequence("kick/bob/kick-bob.npz")
+    rows = np.nan_to_num(np.concatenate([kick.joints, np.isfinite(kick.joints[..., :1])], axis=-1))
+    still = rows[rows[..., 3].all(axis=1)][:1]  # a frame in which all is seen, for two seconds
+    rows = np.concatenate([rows, np.repeat(still, 60, axis=0)])
+    named, segments = {}, {}
+    for doubt in (0.0, 1.0):
+        watcher, named[doubt], segments[doubt] = Watcher(*models), 0, 0
+        for i in range(0, len(rows), 5):
+            frames = [(j / kick.fps, rows[j]) for j in range(i, min(i + 5, len(rows)))]
+            told = watcher.answer(frames, kick.layout, why=False, doubt=doubt)
+            named[doubt] += "label" in told and not told["unknown"]
+            segments[doubt] += len(told["segments"])
+    assert (named[0.0], segments[0.0]) == (0, 0)
+    assert named[1.0] > 10
+    assert segments[1.0] == 1
 
 
 def test_a_source_that_begins_anew_is_watched_anew(trained):
@@ -185,6 +213,23 @@ def test_too_little_to_train_is_said(tmp_path):
             while not (told := json.loads(news.recv(timeout=120))["training"]).get("error"):
                 pass
         assert told["error"] == "at least two labels are needed; this folder has wave (1)"
+
+
+def test_two_labels_by_two_people_once_each_are_trained(tmp_path):
+    """No person can be held out, because nothing would be left to choose parameters with: recordings are."""
+    root = tmp_path / "two"
+    for s in kerneton.make_actions(["wave", "clap"], n_subjects=2, n_takes=1):
+        write(root / str(s.label) / f"p{s.subject}" / f"{s.name}.npz", [s])
+
+    class TestedError(Exception):
+        pass
+
+    def tell(**news):
+        if news["stage"] == "fit":
+            raise TestedError
+
+    with pytest.raises(TestedError):  # a refusal would be a DataError, before
+        train_here(root, "2026-01-31_154500", tell)
 
 
 def test_recordings_to_train_on_are_those_of_the_command_line(folder):
@@ -269,3 +314,13 @@ def test_the_package_is_unpacked_by_name(tmp_path, monkeypatch):
     assert pose.pose_folder() == folder
     assert sorted(p.name for p in folder.iterdir()) == sorted(pose.FILES)
     assert not list(Path(tmp_path).rglob("evil.js"))
+
+
+def test_the_file_for_streams_is_one_that_the_command_watches_with(trained, tmp_path, capsys):
+    (model,) = trained.get("models")["models"]
+    status, body, _ = trained.ask(f"/api/models/{model['name']}/spotter.kern")
+    assert status == 200
+    (tmp_path / "spotter.kern").write_bytes(body)
+    source = str(trained.folder / "wave" / "ann" / "wave-ann.npz")
+    assert main(["watch", str(tmp_path / "spotter.kern"), "--source", source, "--fast"]) == 0
+    assert "end of the stream" in capsys.readouterr().out

@@ -16,10 +16,14 @@ import time as clock
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from kerneton.data.layouts import Layout
+    from kerneton.video.cameras import Sight
 
 MAX_MESSAGE = 1 << 20  # bytes of one message; more than any skeleton needs
 TOO_FAST = "messages that came faster than they can be used"
@@ -133,6 +137,17 @@ def from_recording(recording: SkeletonSequence, *, real_time: bool = True) -> It
         yield Message(joints, t / fps)
 
 
+def from_camera(sights: Iterator[Sight], layout: Layout, to: Layout | None) -> Iterator[Message]:
+    """The people whom a camera sees, with the joints of a model's layout."""
+    from kerneton.data.mapping import map_layout
+
+    for sight in sights:
+        for person in sight.people:
+            one = SkeletonSequence(person.joints[None], layout=layout)
+            mapped = one if to is None else map_layout(one, to)
+            yield Message(mapped.joints[0], sight.time, str(person.number))
+
+
 def address(text: str) -> tuple[str, int]:
     """Host and port; without a host, only this machine can connect.
 
@@ -165,13 +180,16 @@ def bind(kind: str, text: str) -> socket.socket:
 
 
 def from_udp(sock: socket.socket) -> Iterator[Message]:
-    """A message per packet, as long as the socket is open; an empty packet ends it. On Linux, packets that the system dropped are counted
-    with the next one that arrives.
+    """A message per packet, until the socket is shut down or closed; an empty packet is a fault like any other. On Linux, packets that
+    the system dropped are counted with the next one that arrives.
     """
     lost = 0
     while True:
         try:
-            data, extra = sock.recvmsg(65536, 64)[:2] if sys.platform == "linux" else (sock.recv(65536), [])
+            if sys.platform == "linux":
+                data, extra, _, sender = sock.recvmsg(65536, 64)
+            else:
+                (data, sender), extra = sock.recvfrom(65536), []
         except OSError:
             return
         for level, kind, value in extra:
@@ -180,6 +198,6 @@ def from_udp(sock: socket.socket) -> Iterator[Message]:
                 if total != lost:
                     yield Message(fault=TOO_FAST, count=(total - lost) % 2**32)
                 lost = total
-        if not data:
+        if not data and not sender:  # the socket was shut down: a packet has a sender
             return
         yield parse_message(data)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.files.readers import write
 from kerneton.prepare.poses import fill_gaps
 from kerneton.studio import folders
 from kerneton.studio.library import Library
@@ -29,10 +28,11 @@ def add_demo(library: Library) -> list[str]:
     clips = [s for s in first_takes if s.subject == sixth]
     made += [s.replace(label=None, subject=_NEW, name=f"clip-{i}") for i, s in enumerate(clips, start=1)]
     made.append(_joined([s for s in data if s.subject == sixth]))
+    library.check_ours()
     staged = []
     for sequence in made:
         path, name = f"{folders.INCOMING}/demo/{sequence.name}.npz", f"{sequence.name}.npz"
-        write(library.root / path, [sequence])
+        library.place.write_recordings(path, [sequence])
         staged.append((path, folders.path_of(sequence.label, sequence.subject, name)))
     return library.add(staged, "generated actions")
 

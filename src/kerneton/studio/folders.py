@@ -6,10 +6,12 @@ the command line skips: recordings without a label, notes, the journal, models.
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import itertools
+import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,11 +20,18 @@ from kerneton.exceptions import ParameterError
 STUDIO = "__studio__"
 UNLABELLED = f"{STUDIO}/unlabelled"
 INCOMING = f"{STUDIO}/incoming"
+ASIDE = f"{STUDIO}/set-aside"
 TRASH = f"{STUDIO}/trash"
 ORIGINALS = f"{STUDIO}/originals"
 MODELS = f"{STUDIO}/models"
 LONGEST = 80  # characters of a label, subject or file name
 
+_LONGEST_BYTES = 200  # of a name; file systems have room for 255, and files of segments have a number, too
+_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # of Unicode's categories
+_JOINERS = "\u200c\u200d"  # between the letters of some scripts, and in emoji
+_DEVICES = {"CON", "PRN", "AUX", "NUL", *(f"{kind}{n}" for kind in ("COM", "LPT") for n in range(1, 10))}
+# Cyrillic and Greek letters, and digits, that look like Latin letters.
+_ALIKE = str.maketrans("авекмнорстухіјѕԁԛԝαβεικνορτυχ01", "abekmhopctyxijsdqwabeikvoptuxol")
 _FORBIDDEN = re.compile(r'[\\/:*?"<>|\x00-\x1f\x7f]')
 
 
@@ -39,20 +48,39 @@ def check_name(text: object, what: str) -> str | None:
         return None
     if not isinstance(text, str):
         raise ParameterError(f"{what} must be text, got {type(text).__name__}")
-    text = text.strip()
+    text = unicodedata.normalize("NFC", text).strip()
     if not text:
         return None
+    shown = f"{what} {text[:LONGEST]!r}"
     if found := _FORBIDDEN.search(text):
-        raise ParameterError(
-            f"{what} {text[:LONGEST]!r} contains {found[0]!r}, which a folder's name cannot; choose another"
-        )
+        raise ParameterError(f"{shown} contains {found[0]!r}, which a folder's name cannot; choose another")
+    if hidden := next((c for c in text if unicodedata.category(c) in _UNSEEN and c not in _JOINERS), None):
+        name = unicodedata.name(hidden, f"character {ord(hidden)}").lower()
+        raise ParameterError(f"{shown} contains a character that cannot be seen ({name}); choose another")
     if text.startswith((".", "__")) or text.endswith("."):
+        raise ParameterError(f"{shown} begins with '.' or '__' or ends with '.'; choose another")
+    if text.split(".")[0].strip().upper() in _DEVICES:
+        raise ParameterError(f"{shown} is the name of a device on Windows; choose another")
+    if len(text) > LONGEST or len(text.encode()) > _LONGEST_BYTES:
         raise ParameterError(
-            f"{what} {text[:LONGEST]!r} begins with '.' or '__' or ends with '.'; choose another"
+            f"{what} has {len(text)} characters, {len(text.encode())} bytes; at most {LONGEST} and {_LONGEST_BYTES}"
         )
-    if len(text) > LONGEST:
-        raise ParameterError(f"{what} has {len(text)} characters; at most {LONGEST}")
     return text
+
+
+def look_alike(name: str, others: Iterable[str]) -> str | None:
+    """Another name that a reader takes for this one: by its case, spaces, or letters of other alphabets that look the same.
+
+    >>> look_alike("Wave", ["clap", "wave"]), look_alike("w\u0430ve", ["wave"]), look_alike("wave", ["wave"])
+    ('wave', 'wave', None)
+    """
+    drawn = _drawn(name)
+    return next((other for other in others if other != name and _drawn(other) == drawn), None)
+
+
+def _drawn(name: str) -> str:
+    plain = unicodedata.normalize("NFKD", name).casefold().translate(_ALIKE)
+    return "".join(c for c in plain if c.isalnum())
 
 
 def safe_name(text: str) -> str:
@@ -61,10 +89,25 @@ def safe_name(text: str) -> str:
     >>> safe_name("../a: b/c"), safe_name(".."), safe_name("__x")
     ('_a_ b_c', '_', 'x')
     """
-    clean = _FORBIDDEN.sub("_", text).strip()
+    clean = _FORBIDDEN.sub("_", unicodedata.normalize("NFC", text))
+    seen = (c if c in _JOINERS or unicodedata.category(c) not in _UNSEEN else "_" for c in clean)
+    clean = "".join(seen).strip()
     while clean.startswith((".", "__")):
         clean = clean[1:] if clean.startswith(".") else clean[2:]
-    return clean[:LONGEST].strip().rstrip(".") or "_"
+    clean = clean[:LONGEST].encode()[:_LONGEST_BYTES].decode("utf-8", "ignore").strip().rstrip(".")
+    return f"_{clean}" if not clean or clean.split(".")[0].strip().upper() in _DEVICES else clean
+
+
+def shortened(stem: str) -> str:
+    """A file name's stem that leaves room for the number of a segment; of a long one, the end is replaced by a digest.
+
+    >>> shortened("day"), len(shortened("day" * 99))
+    ('day', 191)
+    """
+    data = os.fsencode(stem)
+    if len(data) <= _LONGEST_BYTES:
+        return stem
+    return f"{data[:180].decode('utf-8', 'ignore')}-{hashlib.sha256(data).hexdigest()[:10]}"
 
 
 def path_of(label: str | None, subject: str | None, file: str) -> str:
@@ -105,12 +148,15 @@ def named(
 ) -> Iterator[tuple[str, str | None, str | None]]:
     """Id, label and subject of each recording of a file: the folder's, unless the file holds several kinds.
 
-    ``parts`` have the ``label`` and ``subject`` that the file states.
+    ``parts`` have the ``label`` and ``subject`` that the file states. A recording with ``segments`` has no
+    label: its only folder is its subject.
     """
     own_labels, own_subjects = {part.label for part in parts}, {part.subject for part in parts}
     for k, part in enumerate(parts, start=1):
         own_label = part.label if label is None or len(own_labels) > 1 else label
         own_subject = part.subject if subject is None or len(own_subjects) > 1 else subject
+        if part.segments:
+            own_label, own_subject = None, subject or part.subject or label
         id = path if len(parts) == 1 else f"{path}#{k}"
         yield id, None if path.startswith(UNLABELLED) else own_label, own_subject
 
@@ -118,6 +164,11 @@ def named(
 def order(id: str, record: Any) -> tuple[Any, ...]:
     """Sorting key of recordings: as the folder lists them, those without a label last."""
     return id.startswith(UNLABELLED), record.path.split("/"), record.part or 0
+
+
+def is_inside(root: Path, path: Path) -> bool:
+    """Whether a path below a folder stays there, also where a link leads."""
+    return ".." not in path.parts and path.is_relative_to(root) and path.resolve().is_relative_to(root)
 
 
 def free_path(wanted: str, taken: Callable[[str], bool]) -> str:
@@ -129,11 +180,3 @@ def free_path(wanted: str, taken: Callable[[str], bool]) -> str:
     path = PurePosixPath(wanted)
     numbered = (str(path.with_name(f"{path.stem}_{number}{path.suffix}")) for number in itertools.count(2))
     return next(candidate for candidate in itertools.chain([wanted], numbered) if not taken(candidate))
-
-
-def remove_empty_folders(root: Path, below: Path) -> None:
-    """Remove a folder and those above it, up to ``root``, as far as they are empty."""
-    with contextlib.suppress(OSError):  # not empty
-        while root in below.parents:
-            below.rmdir()
-            below = below.parent

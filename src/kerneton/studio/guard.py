@@ -53,7 +53,8 @@ class Guard:
                 await receive()
                 await send({"type": "websocket.close", "code": 4000 + refused[0], "reason": refused[1]})
             return
-        answer = self._with_headers(send)
+        # Without the token a connection ends with its answer: keeping many of them open must not keep the owner out.
+        answer = self._with_headers(send, close=not self._knows_token(scope, headers))
         limit = self.max_upload if scope["path"].startswith("/api/uploads/") else MAX_JSON
         if refused is None and int(headers.get("content-length") or 0) > limit:
             refused = 413, f"at most {limit >> 20} MiB are accepted"
@@ -94,12 +95,14 @@ class Guard:
             hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode()) for text in given
         )
 
-    def _with_headers(self, send: Send) -> Send:
+    def _with_headers(self, send: Send, *, close: bool) -> Send:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.setdefault("cache-control", "no-store")
                 headers.update(self.headers)
+                if close:
+                    headers["connection"] = "close"
             await send(message)
 
         return with_headers

@@ -9,19 +9,26 @@ An action is a list of steps, each with its inverse:
 when the process ends; `Journal.sync` flushes it to the disk, which the server does several times a second. ``edits.json``
 holds the resulting notes and segments, and the number of the last line that they include: edits of later lines are applied
 again when the journal is opened. Only the moves of the last line can be unfinished, and a move may be repeated safely.
+
+Both files are read as if a stranger had written them: every line is checked before anything is done.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import threading
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 
-from kerneton.exceptions import FormatError
-from kerneton.files.output import write_text
-from kerneton.studio.folders import remove_empty_folders
+from kerneton.exceptions import DataError, FormatError, KernetonError, ParameterError
+from kerneton.studio.clips import Edits, are_segments
+from kerneton.studio.folders import INCOMING, ORIGINALS, STUDIO, TRASH, is_listed
+from kerneton.studio.place import Place, parts_of
+
+JOURNAL, EDITS = f"{STUDIO}/journal.jsonl", f"{STUDIO}/edits.json"
+LONGEST_NOTE = 4000  # characters
+_UNLISTED = tuple(f"{folder}/" for folder in (INCOMING, ORIGINALS, TRASH))
+_MOST_STEPS = 1_000_000
 
 Step = dict[str, list[Any]]
 Action = dict[str, Any]  # {"what": text, "steps": [...]}
@@ -44,36 +51,42 @@ def inverse(action: Action) -> list[Step]:
 
 
 class Journal:
-    """The journal and the edits of one folder.
+    """The journal and the edits of one folder; with ``empty`` it does not look at what is there.
 
     >>> import tempfile
-    >>> home = Path(tempfile.mkdtemp())
-    >>> journal = Journal(home)
+    >>> from pathlib import Path
+    >>> place = Place(Path(tempfile.mkdtemp()))
+    >>> journal = Journal(place)
     >>> _ = journal.do("note", [{"edit": ["a.csv", "note", None, "good"]}])
-    >>> Journal(home).edits
+    >>> Journal(place).edits
     {'a.csv': {'note': 'good'}}
-    >>> journal.undo() is not None, Journal(home).edits, Journal(home).can
+    >>> journal.undo() is not None, Journal(place).edits, Journal(place).can
     (True, {}, (False, True))
     """
 
-    def __init__(self, home: Path, root: Path | None = None) -> None:
-        self.home, self.root = home, home if root is None else root
-        self._journal, self._edits = home / "journal.jsonl", home / "edits.json"
-        self.edits: dict[str, dict[str, Any]] = {}
+    def __init__(self, place: Place, *, empty: bool = False) -> None:
+        self.place = place
+        self.edits: Edits = {}
         self.done: list[Action] = []
         self.undone: list[Action] = []
         self.number = self._synced = 0
         self._lock = threading.Lock()
-        self._open()
+        if not empty:
+            self._open()
 
     @property
     def can(self) -> tuple[bool, bool]:
         """Whether there is something to undo, and to redo."""
         return bool(self.done), bool(self.undone)
 
+    def moved_paths(self) -> set[str]:
+        """Every path that undo or redo may need."""
+        steps = (step for action in self.done + self.undone for step in action["steps"])
+        return {path for step in steps for path in step.get("move", ())}
+
     def do(self, what: str, steps: list[Step]) -> list[Step]:
         """Carry out an action and return its steps; undone actions can then no longer be redone."""
-        return self._record({"do": {"what": what, "steps": steps}})
+        return self._record({"do": _checked_action({"what": what, "steps": steps})})
 
     def undo(self) -> list[Step] | None:
         """Undo the last action and return the steps that were done; None if there is none."""
@@ -85,15 +98,8 @@ class Journal:
 
     def _record(self, line: dict[str, Any]) -> list[Step]:
         """Write a line, carry it out, and return its steps."""
-        self.home.mkdir(parents=True, exist_ok=True)
         line = {"n": self.number + 1, **line}
-        size = self._journal.stat().st_size if self._journal.exists() else 0
-        try:
-            with self._journal.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        except OSError:  # the disk is full: half a line must not stay
-            os.truncate(self._journal, size)
-            raise
+        self.place.append(JOURNAL, json.dumps(line).encode() + b"\n")
         with self._lock:
             steps = self._remember(line)
             self._carry_out(steps)
@@ -105,10 +111,9 @@ class Journal:
             number = self.number
             if number == self._synced:
                 return
-            text = json.dumps({"number": number, "edits": self.edits}, ensure_ascii=False, indent=1)
-        with self._journal.open("rb") as file:
-            os.fsync(file.fileno())
-        write_text(self._edits, text + "\n")
+            text = json.dumps({"number": number, "edits": self.edits}, indent=1)
+        self.place.flush(JOURNAL)
+        self.place.write(EDITS, text.encode() + b"\n")
         self._synced = number
 
     def _remember(self, line: dict[str, Any]) -> list[Step]:
@@ -128,11 +133,9 @@ class Journal:
         for step in steps:
             if "move" in step:
                 before, after = step["move"]
-                source, target = self.root / before, self.root / after
-                if files and source.exists() and not target.exists():
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    source.rename(target)
-                    remove_empty_folders(self.root, source.parent)
+                if files and self.place.is_taken(before) and not self.place.is_taken(after):
+                    self.place.move(before, after)
+                    self.place.remove_empty_above(before)
                 if before in self.edits:
                     self.edits[after] = self.edits.pop(before)
             else:
@@ -146,29 +149,101 @@ class Journal:
                     del self.edits[recording]
 
     def _open(self) -> None:
-        applied = 0
-        if self._edits.exists():
-            try:
-                kept = json.loads(self._edits.read_text(encoding="utf-8"))
-                applied, self.edits = int(kept["number"]), dict(kept["edits"])
-            except (ValueError, KeyError, TypeError) as error:
-                raise FormatError(f"{self._edits}: not the studio's notes and segments: {error}") from error
-        if not self._journal.exists():
+        applied, self.edits, wrong = read_edits(self.place)
+        if wrong:
+            raise FormatError(f"{EDITS}: not the studio's notes and segments: {wrong[0]}")
+        data = self.place.read(JOURNAL)
+        if data is None:
             self.number = self._synced = applied
             return
-        data = self._journal.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]  # a crash may leave half a line: it was never carried out
-        lines = whole.splitlines()
-        for count, text in enumerate(lines, start=1):
+        lines: list[tuple[int, list[Step]]] = []
+        for count, text in enumerate(whole.split(b"\n")[:-1], start=1):
             try:
-                line = json.loads(text)
+                line = _checked_line(json.loads(text), self.number + 1 if lines else None)
                 steps = self._remember(line)
-            except (ValueError, KeyError, TypeError, IndexError) as error:
-                raise FormatError(
-                    f"{self._journal}, line {count}: not a line of the journal: {error}"
-                ) from error
-            if line["n"] > applied:
+            except (ValueError, RecursionError, IndexError) as error:
+                raise FormatError(f"{JOURNAL}, line {count}: not a line of the journal: {error}") from error
+            lines.append((line["n"], steps))
+        for count, (number, steps) in enumerate(lines, start=1):
+            if number > applied:
                 self._carry_out(steps, files=count == len(lines))
         if len(whole) < len(data):
-            os.truncate(self._journal, len(whole))
+            self.place.shorten(JOURNAL, len(whole))
         self._synced = applied
+
+
+def read_edits(place: Place) -> tuple[int, Edits, list[str]]:
+    """The number of the last line, notes and segments by recording, and what is wrong with those that are left out."""
+    data = place.read(EDITS)
+    if data is None:
+        return 0, {}, []
+    try:
+        kept = json.loads(data)
+        number, given = _number(kept["number"]), kept["edits"].items()
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        return 0, {}, [f"{type(error).__name__}: {error}"]
+    edits: Edits = {}
+    wrong = []
+    for recording, fields in given:
+        try:
+            parts_of(recording)
+            if not isinstance(fields, dict) or not fields:
+                raise DataError(f"{recording[:80]!r}: no note and no segments")
+            edits[recording] = {
+                field: _checked_field(recording, field, value) for field, value in fields.items()
+            }
+        except KernetonError as error:
+            wrong.append(str(error))
+    return number, edits, wrong
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 53:
+        raise DataError("expected a number of a line")
+    return value
+
+
+def _checked_field(recording: str, field: object, value: Any) -> Any:
+    """A note or segments as they must be."""
+    if field == "note" and isinstance(value, str) and len(value) <= LONGEST_NOTE:
+        return value
+    if field == "segments" and are_segments(value):
+        return value
+    raise ParameterError(f"{recording[:80]!r}: neither a note nor segments")
+
+
+def _checked_action(action: Any) -> Action:
+    if (
+        not isinstance(action, dict)
+        or set(action) != {"what", "steps"}
+        or not isinstance(action["what"], str)
+        or not isinstance(action["steps"], list)
+        or len(action["steps"]) > _MOST_STEPS
+    ):
+        raise DataError("expected what was done, and its steps")
+    for step in action["steps"]:
+        kind, values = next(iter(step.items())) if isinstance(step, dict) and len(step) == 1 else ("", [])
+        if kind == "move" and isinstance(values, list) and len(values) == 2:
+            endings = {PurePosixPath("/".join(parts_of(path))).suffix for path in values}
+            if len(endings) > 1 or not all(is_listed(path) or path.startswith(_UNLISTED) for path in values):
+                raise DataError("a move that would hide a recording")
+        elif kind == "edit" and isinstance(values, list) and len(values) == 4:
+            parts_of(values[0])
+            for value in values[2:]:
+                if value is not None:
+                    _checked_field(values[0], values[1], value)
+        else:
+            raise DataError("a step that is neither a move nor an edit")
+    return action
+
+
+def _checked_line(line: Any, number: int | None) -> dict[str, Any]:
+    """A line whose paths stay inside the folder; ``number`` is the one it must have."""
+    if not isinstance(line, dict) or len(line) != 2 or not {"do", "undo", "redo"} & set(line):
+        raise DataError("expected a number and an action, undo or redo")
+    if _number(line.get("n")) != (line["n"] if number is None else number):
+        raise DataError(f"expected line {number}, got {line['n']}")
+    if "do" in line:
+        _checked_action(line["do"])
+    return line

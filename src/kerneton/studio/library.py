@@ -7,23 +7,26 @@ written again when the segment changes.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import MissingDataError, ParameterError
+from kerneton.exceptions import FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files.folder import find_entries, listed_entries
-from kerneton.files.readers import write
-from kerneton.studio import clips, folders
+from kerneton.studio import clips, folders, origin
 from kerneton.studio.index import INDEX, sorting_steps
-from kerneton.studio.journal import Journal, Step
+from kerneton.studio.journal import LONGEST_NOTE, Journal, Step, read_edits
+from kerneton.studio.place import Place
 from kerneton.studio.reading import Files
 from kerneton.studio.recording_info import RecordingInfo
 
-Place = tuple[str, str | None, str | None]  # path, label, subject
+Found = tuple[str, str | None, str | None]  # path, label, subject
+_KEPT = (folders.UNLABELLED, folders.INCOMING, folders.TRASH, folders.ORIGINALS, folders.MODELS)
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Library:
     """The recordings of a folder and what can be done to them; safe to use from several threads.
 
     >>> import tempfile
-    >>> from kerneton import make_actions
+    >>> from kerneton import make_actions, write
     >>> root = Path(tempfile.mkdtemp())
     >>> write(root / "wave" / "ann" / "1.npz", make_actions(["wave"], n_subjects=1, n_takes=1))
     >>> library = Library(root)
@@ -57,19 +60,86 @@ class Library:
         self.root = root.resolve()
         self.root.mkdir(parents=True, exist_ok=True)
         self.lock = threading.RLock()
-        self.journal = Journal(self.root / folders.STUDIO, self.root)
+        self.place = Place(self.root)
+        self.foreign = self._why_foreign()  # nothing is changed before the user has taken the folder over
+        self.journal = Journal(self.place, empty=True)
+        if self.foreign is None:
+            origin.adopt(self.place)
+            self._open_journal()
         self.records: dict[str, Record] = {}
         self.broken: dict[str, str] = {}
+        self.fault: str | None = None  # of the last scan
+        self._seen = 0  # at the last look
+        self._unreadable: dict[str, str] = {}
+        self._unlisted: dict[str, str] = {}  # why not all files are listed
+        self._uncut: dict[str, str] = {}  # segments whose files could not be written
         self.progress = (0, 0)  # files read, files to read
         self.version = 0
         self.files = Files(self.root)
 
+    # Whose folder it is
+
+    def _why_foreign(self) -> str | None:
+        if self.place.is_taken(folders.STUDIO) and not self.place.is_folder(folders.STUDIO):
+            raise FormatError(f"{self.root / folders.STUDIO}: a link or a file; remove it, then start again")
+        return None if origin.is_ours(self.place) else "it was not made by the studio on this machine"
+
+    def _open_journal(self) -> None:
+        try:
+            self.journal = Journal(self.place)
+            clips.read_list(self.place)
+        except (KernetonError, OSError) as error:
+            self.journal, self.foreign = Journal(self.place, empty=True), str(error)
+
+    def check_ours(self) -> None:
+        """An error while the folder counts as a stranger's."""
+        if self.foreign is not None:
+            raise ParameterError(f"nothing is changed in this folder before you take it over: {self.foreign}")
+
+    def take_over(self) -> dict[str, Any]:
+        """Make a stranger's folder ours: notes and segments that are valid stay, all else of its ``__studio__`` but files is set aside."""
+        with self.lock:
+            if self.foreign is None:
+                return {"wrong": []}
+            wrong: list[str] = []
+            try:
+                _, edits, wrong = read_edits(self.place)
+            except (KernetonError, OSError) as error:
+                edits, wrong = {}, [str(error)]
+            aside = folders.free_path(folders.ASIDE, self.place.is_taken)
+            for name in self.place.names(folders.STUDIO):
+                path = f"{folders.STUDIO}/{name}"
+                kept = path in _KEPT and self.place.is_folder(path)
+                if not kept and not path.startswith(folders.ASIDE):
+                    self.place.set_aside(path, f"{aside}/{name}")
+            origin.adopt(self.place)
+            self.foreign = None
+            self._open_journal()
+            steps: list[Step] = [
+                {"edit": [recording, field, None, value]}
+                for recording, fields in edits.items()
+                for field, value in fields.items()
+            ]
+            if steps and self.foreign is None:
+                self.journal.do("take over", steps)
+        self.scan()
+        return {"wrong": wrong}
+
     # Reading
 
     def scan(self) -> None:
-        """Read every file that is new or has changed, and forget those that are gone."""
+        """Read every file that is new or has changed, and forget those that are gone. What goes wrong is kept in ``fault``."""
+        try:
+            self._scan()
+            self.fault = None
+        except Exception as error:  # the list stays as it was, and the page says why
+            self.fault = f"the folder cannot be read: {reason(error)}".replace(f"{self.root}/", "")
+            self.progress = (0, 0)
+
+    def _scan(self) -> None:
+        self.place.check_there()
         with self.lock:
-            clips.sync(self.root, self.journal.edits, self.files.sequences)
+            self._sync_clips()
         while True:
             version, found = self.version, list(self._entries())
             self.progress = (0, len(found))
@@ -83,27 +153,68 @@ class Library:
                     self.progress = (len(found), len(found))
                     return
 
-    def _entries(self) -> Iterator[Place]:
+    def look(self) -> bool:
+        """Scan again if another program has changed something; whether it has."""
+        seen = self._glance()
+        if seen == self._seen:
+            return False
+        self.scan()
+        self._seen = self._glance()  # what the scan itself has written is no change
+        return True
+
+    def _glance(self) -> int:
+        """A number that changes with the names, sizes and times of all files that are listed."""
+        facts = []
+        for folder, below, names in os.walk(self.root):
+            inside = Path(folder).relative_to(self.root).as_posix()
+            below[:] = sorted(name for name in below if _is_watched(inside, name))
+            for name in sorted(names) if inside != folders.STUDIO else ():
+                with contextlib.suppress(OSError):
+                    found = os.stat(os.path.join(folder, name))
+                    facts.append((inside, name, found.st_mtime_ns, found.st_size))
+        return hash(tuple(facts))
+
+    def _entries(self) -> Iterator[Found]:
+        skipped: list[OSError] = []
+        ignored: list[Path] = []
+        unlisted: dict[str, str] = {}
         try:
-            for entry in listed_entries(self.root):
-                if entry.path.resolve().is_relative_to(self.root):  # links must not lead out of the folder
+            for entry in listed_entries(self.root, ignored=ignored, skipped=skipped):
+                if folders.is_inside(self.root, entry.path):
                     yield entry.path.relative_to(self.root).as_posix(), entry.label, entry.subject
         except MissingDataError:
             pass  # an index names files that are missing: each of them is listed as broken
-        unlabelled = self.root / folders.UNLABELLED
-        if unlabelled.is_dir():
-            for entry in find_entries(unlabelled):
-                if entry.path.resolve().is_relative_to(self.root):
+        except (KernetonError, OSError, ValueError) as error:  # the other files are shown
+            name = INDEX if self.place.is_file(INDEX) else "folder"
+            unlisted[name] = f"{name}: {reason(error)}".replace(f"{self.root}/", "")
+        if self.place.is_folder(folders.UNLABELLED):
+            unlabelled = self.root / folders.UNLABELLED
+            for entry in find_entries(unlabelled, ignored=ignored, skipped=skipped):
+                if folders.is_inside(self.root, entry.path):
                     # the first folder there is the subject
                     yield entry.path.relative_to(self.root).as_posix(), None, entry.label
+        for problem in skipped:
+            name = str(problem.filename).replace(f"{self.root}/", "")
+            unlisted[name] = f"{name}: cannot be read: {problem.strerror}"
+        for path in ignored:
+            name = path.relative_to(self.root).as_posix()
+            unlisted[name] = f"{name}: no format of recordings that can be read"
+        self._unlisted = unlisted
 
-    def _collect(self, found: Iterable[Place] | None = None, *, paths: set[str] | None = None) -> None:
+    def _sync_clips(self) -> set[str]:
+        """The files of segments are written or removed; those that changed."""
+        if self.foreign is not None:
+            return set()
+        changed, self._uncut = clips.sync(self.place, self.journal.edits, self.files.sequences)
+        return changed
+
+    def _collect(self, found: Iterable[Found] | None = None, *, paths: set[str] | None = None) -> None:
         """Update all records, or those of some paths; reads what is new or has changed."""
         records: dict[str, Record] = {}
         broken: dict[str, str] = {}
         if paths is not None:
             records = {id: r for id, r in self.records.items() if r.path not in paths}
-            broken = {p: why for p, why in self.broken.items() if p not in paths}
+            broken = {p: why for p, why in self._unreadable.items() if p not in paths}
             found = self._entries_of(paths)
         elif found is None:
             found = self._entries()
@@ -117,11 +228,14 @@ class Library:
                 records[id] = Record(id, path, part, own_label, own_subject, info[k])
         if paths is not None:
             records = dict(sorted(records.items(), key=lambda item: folders.order(*item)))
+        self._unreadable = broken
+        broken = broken | self._uncut | self._unlisted
         with self.lock:
-            self.records, self.broken = records, broken
-            self.version += 1
+            if (records, broken) != (self.records, self.broken) or not self.version:
+                self.records, self.broken = records, broken
+                self.version += 1
 
-    def _entries_of(self, paths: set[str]) -> Iterator[Place]:
+    def _entries_of(self, paths: set[str]) -> Iterator[Found]:
         for path in paths:
             if (self.root / path).exists() and folders.is_listed(path):
                 yield path, *folders.label_and_subject(path)
@@ -148,12 +262,13 @@ class Library:
             steps: list[Step] = []
             taken: set[str] = set()
             renamed = self._own_files(ids)
+            segments = clips.clip_paths(self.journal.edits)
+            cut = [id for id in renamed.values() if id in segments]
+            if "label" in wanted and cut:
+                steps += clips.relabel(cut, wanted["label"], self.journal.edits)
             for id in renamed.values():
                 record = self.record(id)
-                source = clips.source_of(id, self.journal.edits)
-                if source is not None:
-                    if "label" in wanted:
-                        steps += clips.relabel(id, wanted["label"], self.journal.edits)
+                if id in segments:
                     continue
                 label = wanted.get("label", record.label)
                 if label is not None and self.journal.edits.get(id, {}).get("segments"):
@@ -173,14 +288,14 @@ class Library:
             record, edits = self.record(id), self.journal.edits.get(id, {})
             steps: list[Step] = []
             if note is not None:
-                if len(note) > 4000:
-                    raise ParameterError(f"{id}: a note of {len(note)} characters; at most 4000")
+                if len(note) > LONGEST_NOTE:
+                    raise ParameterError(f"{id}: a note of {len(note)} characters; at most {LONGEST_NOTE}")
                 steps.append({"edit": [id, "note", edits.get("note"), note]})
             if segments is not None:
                 if clips.source_of(id, self.journal.edits) is not None:
                     raise ParameterError(f"{id}: a segment of another recording; edit the segments there")
                 checked = clips.check_segments(segments, record.info.n_frames, id)
-                if checked and record.label is not None:
+                if checked and not id.startswith(f"{folders.UNLABELLED}/"):
                     target = folders.path_of(None, record.subject, PurePosixPath(id).name)
                     steps.append({"move": [id, self._free(target, set())]})
                     id = steps[-1]["move"][1]
@@ -191,32 +306,48 @@ class Library:
         """Move recordings to the studio's trash; a segment is removed from its recording."""
         with self.lock:
             renamed, taken, steps = self._own_files(ids), set[str](), list[Step]()
+            segments = clips.clip_paths(self.journal.edits)
+            cut = [id for id in renamed.values() if id in segments]
+            if cut:
+                steps += clips.relabel(cut, None, self.journal.edits)
             for id in renamed.values():
                 self.record(id)
-                if clips.source_of(id, self.journal.edits) is not None:
-                    steps += clips.relabel(id, None, self.journal.edits)
-                else:
+                if id not in segments:
                     target = f"{folders.TRASH}/{PurePosixPath(id).name}"
                     steps.append({"move": [id, self._free(target, taken)]})
             return self._do("remove", steps, renamed)
 
-    def add(self, staged: Iterable[tuple[str, str]], what: str = "add") -> list[str]:
-        """Move files from below ``__studio__`` to these paths, or to free ones like them; returns the paths."""
+    def add(
+        self,
+        staged: Iterable[tuple[str, str]],
+        what: str = "add",
+        *,
+        segments: Mapping[str, list[dict[str, Any]]] | None = None,
+    ) -> list[str]:
+        """Move files from below ``__studio__`` to these paths, or to free ones like them, and give them
+        ``segments``, which are named by the path before; returns the new paths.
+        """
         with self.lock:
+            self.check_ours()
             self._sort_by_index()
             taken: set[str] = set()
-            steps: list[Step] = [{"move": [path, self._free(target, taken)]} for path, target in staged]
+            places = {path: self._free(target, taken) for path, target in staged}
+            steps: list[Step] = [{"move": [old, new]} for old, new in places.items()]
+            for old, some in (segments or {}).items():
+                steps.append({"edit": [places[old], "segments", None, some]})
             self._do(what, steps, {})
-            return [step["move"][1] for step in steps]
+            return list(places.values())
 
     def undo(self) -> dict[str, str] | None:
         """Undo the last change; returns the ids that it moved, or None if there is nothing to undo."""
         with self.lock:
+            self.check_ours()
             return self._after(self.journal.undo())
 
     def redo(self) -> dict[str, str] | None:
         """Repeat what was last undone."""
         with self.lock:
+            self.check_ours()
             return self._after(self.journal.redo())
 
     def _do(self, what: str, steps: list[Step], renamed: dict[str, str]) -> dict[str, str]:
@@ -226,7 +357,7 @@ class Library:
     def _after(self, steps: list[Step] | None) -> dict[str, str] | None:
         if steps is None:
             return None
-        changed = clips.sync(self.root, self.journal.edits, self.files.sequences)
+        changed = self._sync_clips()
         moves = [step["move"] for step in steps if "move" in step]
         if any(PurePosixPath(path).name == INDEX for move in moves for path in move):
             self._collect()  # it holds the labels
@@ -237,12 +368,13 @@ class Library:
         return dict(moves)
 
     def _free(self, target: str, taken: set[str]) -> str:
-        free = folders.free_path(target, lambda path: path in taken or (self.root / path).exists())
+        free = folders.free_path(target, lambda path: path in taken or self.place.is_taken(path))
         taken.add(free)
         return free
 
     def _own_files(self, ids: Iterable[str]) -> dict[str, str]:
         """Ids after every recording has its own file: files with several recordings, or that need another file, are split."""
+        self.check_ours()
         ids = list(ids)
         sorted_ids = self._sort_by_index()
         renamed: dict[str, str] = {}
@@ -255,12 +387,11 @@ class Library:
                 name = f"{folders.safe_name(sibling.info.name or PurePosixPath(record.path).stem)}.npz"
                 target = self._free(folders.path_of(sibling.label, sibling.subject, name), set())
                 sequence = self.sequence(sibling.id)
-                write(self.root / target, [sequence.replace(name=PurePosixPath(target).stem)])
+                self.place.write_recordings(target, [sequence.replace(name=PurePosixPath(target).stem)])
                 renamed[sibling.id] = target
             kept = self._free(f"{folders.ORIGINALS}/{PurePosixPath(record.path).name}", set())
-            (self.root / kept).parent.mkdir(parents=True, exist_ok=True)
-            (self.root / record.path).rename(self.root / kept)
-            folders.remove_empty_folders(self.root, (self.root / record.path).parent)
+            self.place.move(record.path, kept)
+            self.place.remove_empty_above(record.path)
             self._collect()
         return {id: renamed[sorted_ids.get(id, id)] for id in ids}
 
@@ -272,3 +403,21 @@ class Library:
         self.journal.do("sort by index.csv", steps)
         self._collect()
         return ids
+
+
+def reason(error: Exception) -> str:
+    """What went wrong, in one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error) if isinstance(error, KernetonError) else f"{type(error).__name__}: {error}"
+
+
+def _is_watched(inside: str, name: str) -> bool:
+    """Whether a folder can hold recordings of the list, or folders that do."""
+    if inside == folders.STUDIO:
+        return f"{inside}/{name}" == folders.UNLABELLED
+    return (
+        name == folders.STUDIO
+        if inside == "." and name.startswith("__")
+        else not name.startswith((".", "__"))
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from kerneton.data.sequence import Conventions, SkeletonSequence
 from kerneton.data.units import find_conventions, to_convention
 from kerneton.exceptions import KernetonError
 from kerneton.files.readers import detect_format, read, reader, stated
+from kerneton.files.segments import beside_segments, segments_beside
 from kerneton.studio.recording_info import RecordingInfo, info_of
 
 _KEPT_OPEN = 8  # files whose joints stay in memory
@@ -39,6 +41,7 @@ class Files:
         self.root = root
         self._lock = threading.Lock()
         self._axes: dict[Any, Conventions] = {}  # by format and joints
+        self._sampled: list[tuple[str, Stamp | None]] = []  # files in which the axes were sought last
         self._info: dict[str, tuple[Stamp, list[RecordingInfo] | str]] = {}
         self._open: OrderedDict[str, tuple[Stamp, list[SkeletonSequence]]] = OrderedDict()
 
@@ -48,14 +51,18 @@ class Files:
         for path in paths:
             by_ending[Path(path).suffix.lower()].append(path)
         found: dict[Any, list[SkeletonSequence]] = defaultdict(list)
-        for some in by_ending.values():
-            for path in some[:: max(1, len(some) // _SAMPLE)]:
-                try:
-                    name, settled = _format_facts(self.root / path)
-                    for sequence in [] if settled else read(self.root / path)[:_SAMPLE]:
-                        found[_kind(name, sequence)].append(sequence)
-                except (KernetonError, OSError):
-                    continue
+        samples = [path for some in by_ending.values() for path in some[:: max(1, len(some) // _SAMPLE)]]
+        stamps = [(path, self._stamp_of(path)) for path in samples]
+        if stamps == self._sampled:
+            return
+        self._sampled = stamps
+        for path in samples:
+            try:
+                name, settled = _format_facts(self.root / path)
+                for sequence in [] if settled else read(self.root / path)[:_SAMPLE]:
+                    found[_kind(name, sequence)].append(sequence)
+            except Exception:  # the list says why it cannot be read
+                continue
         axes = {kind: find_conventions(some) for kind, some in found.items()}
         turned = {kind: (c.up, c.mirrored) for kind, c in axes.items()}
         with self._lock:
@@ -64,10 +71,16 @@ class Files:
                 self._open.clear()
             self._axes = axes
 
+    def _stamp_of(self, path: str) -> Stamp | None:
+        try:
+            return _stamp(self.root / path)
+        except OSError:
+            return None
+
     def read(self, path: Path) -> list[SkeletonSequence]:
         """The recordings of a file, in the convention."""
         name, settled = _format_facts(path)
-        found = read(path)
+        found = beside_segments(read(path), path)
         if settled:
             return found
         return [to_convention([s], kept=self._axes.get(_kind(name, s)))[0][0] for s in found]
@@ -83,6 +96,8 @@ class Files:
                     kept = (stamp, [info_of(sequence) for sequence in self.read(file)])
                 except KernetonError as error:
                     kept = (stamp, str(error).replace(f"{self.root}/", ""))
+                except Exception as error:  # one odd file must not keep the others from the list
+                    kept = (stamp, f"{path}: cannot be read: {type(error).__name__}: {error}")
                 self._info[path] = kept
             return kept[1]
         except OSError as error:
@@ -120,9 +135,15 @@ def _kind(name: str, sequence: SkeletonSequence) -> tuple[str, Any]:
 
 
 def _stamp(path: Path) -> Stamp:
-    """Changes when the content does: time and size of a file, or of a folder's newest file and their number."""
+    """Changes when the content does: times and sizes of a file and of its segments beside it, or of a
+    folder's newest file and their number.
+    """
     if path.is_dir():
         files = [child.stat() for child in path.iterdir()]
         return max((f.st_mtime_ns for f in files), default=0), len(files)
     found = path.stat()
+    with suppress(KernetonError):  # reading says what is wrong with it
+        if (beside := segments_beside(path)) is not None:
+            segments = beside.stat()
+            return max(found.st_mtime_ns, segments.st_mtime_ns), found.st_size + segments.st_size
     return found.st_mtime_ns, found.st_size

@@ -57,6 +57,22 @@ def answers(model: Any, sequences: list[SkeletonSequence]) -> list[dict[str, Any
 def contributions(model: Any, sequence: SkeletonSequence, label: str) -> dict[str, float]:
     """Contribution of each joint to the decision for a label, the largest scaled to 1 or -1."""
     (sequence,) = model.adapt([sequence])
-    parts = model.explain(sequence, label, moments=False).joints
+    parts = model.explain(sequence, label).joints
     most = max((abs(value) for value in parts.values()), default=0.0) or 1.0
     return {joint: round(value / most, 3) for joint, value in parts.items()}
+
+
+def reasons(model: Any, sequence: SkeletonSequence, label: str) -> dict[str, Any]:
+    """The same at every frame, with the reasons in words, for JSON.
+
+    ``moments`` has a row per frame and a column per joint of ``names``, in per cent of the largest.
+    """
+    (sequence,) = model.adapt([sequence])
+    why = model.explain(sequence, label)
+    most = max((abs(value) for value in why.joints.values()), default=0.0) or 1.0
+    return {
+        "words": why.words,
+        "joints": {joint: round(value / most, 3) for joint, value in why.joints.items()},
+        "names": list(why.joint_names),
+        "moments": why.shown_frames().tolist(),
+    }

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.layouts import Layout
-from kerneton.data.sequence import SkeletonSequence
-from kerneton.prepare.poses import missing_joints
+from kerneton.data.sequence import SkeletonSequence, missing_joints
 from kerneton.report.scene import ELEVATION, YAW, facing, view
 
 THUMB_FRAMES = 16
@@ -30,6 +29,7 @@ class RecordingInfo:
     digest: str
     label: str | None  # as the file states it
     subject: str | None
+    segments: tuple[tuple[int, int, str], ...]  # start, stop and label, as stored in the file or beside it
     thumb: bytes  # (frames, joints, 2) int8, -128 for missing
     bones: tuple[tuple[int, int], ...]
     sides: str  # per joint l, r or m
@@ -56,6 +56,7 @@ def info_of(sequence: SkeletonSequence) -> RecordingInfo:
         digest=hashlib.sha256(repr(content.shape).encode() + content.tobytes()).hexdigest()[:20],
         label=sequence.label,
         subject=sequence.subject,
+        segments=tuple((s.start, s.stop, s.label) for s in sequence.segments),
         thumb=_thumb(sequence, gone),
         bones=() if layout is None else layout.bones,
         sides=sides(layout, sequence.n_joints),

@@ -9,7 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from starlette.routing import Route, WebSocketRoute
 
 from kerneton.data.layouts import MEDIAPIPE_33
 from kerneton.exceptions import MissingDataError, ParameterError
-from kerneton.studio import pose, share, sockets, uploads
-from kerneton.studio.clips import clip_path
+from kerneton.studio import folders, pose, share, sockets, uploads
+from kerneton.studio.clips import clip_paths, stored_segments
 from kerneton.studio.demo import add_demo
 from kerneton.studio.recording_info import THUMB_FRAMES, motion, sides
 from kerneton.studio.server import MAX_CONNECTIONS, Studio
@@ -39,16 +39,19 @@ def routes(studio: Studio) -> list[Any]:
 
     def get(path: str, job: Job) -> Route:
         async def handle(request: Request) -> Response:
+            if path != "state":  # which says what is wrong
+                studio.library.place.check_there()
             return _answer(await run_in_threadpool(job, studio, dict(request.query_params)))
 
         return Route(f"/api/{path}", handle, methods=["GET"])
 
     def post(path: str, job: Job) -> Route:
         async def handle(request: Request) -> Response:
+            studio.library.place.check_there()
             text = await request.body()
             try:
                 body = json.loads(text) if text else {}
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ParameterError(f"not JSON: {error}") from error
             if not isinstance(body, dict):
                 raise ParameterError(f"expected an object, got {type(body).__name__}")
@@ -58,7 +61,7 @@ def routes(studio: Studio) -> list[Any]:
 
     async def file(request: Request) -> Response:
         name, wanted = request.path_params["name"], request.path_params["file"]
-        if wanted not in ("model.kern", "report.html"):
+        if wanted not in ("model.kern", "spotter.kern", "report.html"):
             raise MissingDataError(f"{wanted[:40]!r}: no such file")
         path = studio.models.path(name, wanted)
         return FileResponse(path, filename=f"{name}-{wanted}", media_type="application/octet-stream")
@@ -71,10 +74,11 @@ def routes(studio: Studio) -> list[Any]:
         post("assign", _assign),
         post("annotate", _annotate),
         post("remove", lambda s, q: {"moved": s.library.remove(_ids(q))}),
-        post("undo", lambda s, _: {"moved": s.library.undo()}),
-        post("redo", lambda s, _: {"moved": s.library.redo()}),
+        post("undo", lambda s, _: _turned(s.library.journal.done, s.library.undo)),
+        post("redo", lambda s, _: _turned(s.library.journal.undone, s.library.redo)),
         post("refresh", _refresh),
         post("recorded", lambda s, q: {"id": uploads.recorded(s.library, q)}),
+        post("takeover", lambda s, _: s.library.take_over()),
         post("demo", lambda s, _: {"added": add_demo(s.library)}),
         post("train", lambda s, _: s.training.start()),
         post("train/stop", lambda s, _: s.training.stop()),
@@ -105,6 +109,7 @@ def _state(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
         **studio.pulse(),
         "folder": str(studio.library.root),
         "name": studio.library.root.name,
+        "shell": _shell(str(studio.library.root)),
         "pose": pose.pose_folder() is not None,
         "pose_command": pose.COMMAND,
         "camera_body": CAMERA_BODY,
@@ -114,18 +119,22 @@ def _state(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _shell(folder: str) -> str | None:
+    """The kind of shell for which commands with this folder are shown; None if no quotes can hold it safely."""
+    if not folder.isprintable():  # text that is pasted can hold keys of the terminal
+        return None
+    if os.name != "nt":
+        return "posix"
+    return None if set(folder) & set('%"!^`$') else "windows"
+
+
 def _recordings(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
     library = studio.library
     with library.lock:
         records, broken, version = list(library.records.values()), dict(library.broken), library.version
         edits = {id: dict(fields) for id, fields in library.journal.edits.items()}
     found = warnings_of(records)
-    clips = {
-        path: source
-        for source, fields in edits.items()
-        for segment in fields.get("segments", ())
-        if (path := clip_path(source, segment)) is not None
-    }
+    cuts = {path: source for path, (source, _) in clip_paths(edits).items()}
     rows = [
         {
             "id": record.id,
@@ -138,8 +147,8 @@ def _recordings(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
             "missing": round(record.info.missing, 4),
             "warnings": found.get(record.id, []),
             "note": edits.get(record.id, {}).get("note", ""),
-            "segments": edits.get(record.id, {}).get("segments", []),
-            "source": clips.get(record.id),
+            "segments": edits.get(record.id, {}).get("segments") or stored_segments(record.info),
+            "source": cuts.get(record.id),
         }
         for record in records
     ]
@@ -180,7 +189,25 @@ def _assign(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
     changes = {field: body[field] for field in ("label", "subject") if field in body}
     if not changes:
         raise ParameterError("expected a label or a subject")
-    return {"moved": studio.library.assign(_ids(body), **changes)}
+    known = {r.label for r in studio.library.records.values()} - {None}
+    people = {r.subject for r in studio.library.records.values()} - {None}
+    moved = studio.library.assign(_ids(body), **changes)
+    alike = []
+    for name, others in ((body.get("label"), known), (body.get("subject"), people)):
+        if isinstance(name, str) and name.strip() not in others:
+            other = folders.look_alike(name.strip(), sorted(map(str, others)))
+            alike += [[name, other]] if other else []
+    return {"moved": moved, "alike": alike}
+
+
+def _turned(actions: list[Any], turn: Callable[[], dict[str, str] | None]) -> dict[str, Any]:
+    """Undo or redo: what it was, and of how many recordings."""
+    action = actions[-1] if actions else None
+    moved = turn()
+    if moved is None or action is None:
+        return {"moved": None}
+    ids = {(step.get("move") or step["edit"])[0] for step in action["steps"]}
+    return {"moved": moved, "what": action["what"], "n": len(ids), "first": min(ids)}
 
 
 def _annotate(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
@@ -222,16 +249,16 @@ def _segments(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _why(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
-    """The prediction for a recording, and the contributions of its joints."""
+    """The prediction for a recording, and why: in words, by joint, and by joint at each frame."""
     model, _ = studio.models.figures()
     sequence = studio.library.sequence(_id(body))
     answer = studio.worker.answers(model, [sequence])[0]
-    return {**answer, "joints": studio.worker.contributions(model, sequence, answer["label"])}
+    return {**answer, **studio.worker.reasons(model, sequence, answer["label"])}
 
 
 def _export(studio: Studio, body: dict[str, Any]) -> Response:
     ending = share.check_format(body.get("format"))
-    suffix = "zip" if ending == "csv" else ending
+    suffix = {"csv": "zip", "segments": "segments.csv"}.get(ending, ending)
     handle, name = tempfile.mkstemp(suffix=f".{suffix}")
     os.close(handle)
     path = Path(name)
@@ -250,22 +277,16 @@ def _export(studio: Studio, body: dict[str, Any]) -> Response:
 
 async def _upload(studio: Studio, request: Request) -> Response:
     """One uploaded file, written while it arrives; whole or not at all."""
-    batch = request.path_params["batch"]
+    batch, place = request.path_params["batch"], studio.library.place
     target = uploads.staging_path(studio.library, batch, request.query_params.get("path", ""))
-    folder = uploads.batch_folder(studio.library, batch)
-    before = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    folder = uploads.batch_folder(batch)
+    before = sum(path.stat().st_size for path in place.folder(folder).rglob("*") if path.is_file())
     if before > uploads.MAX_BATCH:
         return JSONResponse({"error": f"at most {uploads.MAX_BATCH >> 30} GiB are accepted in one drop"}, 413)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".part-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            async for chunk in request.stream():
-                file.write(chunk)
-        os.replace(name, target)
-    finally:
-        Path(name).unlink(missing_ok=True)
-    return JSONResponse({"path": target.relative_to(folder).as_posix()})
+    with place.writing(target) as file:
+        async for chunk in request.stream():
+            file.write(chunk)
+    return JSONResponse({"path": PurePosixPath(target).relative_to(folder).as_posix()})
 
 
 def _commit(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import secrets
+import os
 import socket
 import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from kerneton.exceptions import KernetonError, MissingDataError, ParameterError, import_extra
+from kerneton.files.output import lock
+from kerneton.studio import origin, uploads
 from kerneton.studio.folders import STUDIO
-from kerneton.studio.library import Library
-from kerneton.studio.live import Frame, replayed
+from kerneton.studio.library import Library, reason
+from kerneton.studio.live import DOUBT, Frame, replayed
 from kerneton.studio.models import Models
+from kerneton.studio.place import Place
 from kerneton.studio.training import Training
 from kerneton.studio.uploads import MAX_FILE
 from kerneton.studio.worker import Worker
@@ -25,6 +28,7 @@ from kerneton.studio.worker import Worker
 PAGE = Path(__file__).with_name("page")
 MAX_CONNECTIONS = 48
 _TICK = 0.1  # seconds between two checks for changes
+_LOOK = 20  # ticks between two looks for files of other programs
 _SYNC = 3  # ticks between two flushes of changes to the disk
 
 
@@ -33,13 +37,14 @@ class Studio:
 
     def __init__(self, folder: Path, *, max_upload: int = MAX_FILE, eager: bool = True) -> None:
         self.library = Library(folder)
-        self.models = Models(self.library.root)
+        self.models = Models(self.library)
         self.worker = Worker()
-        self.training = Training(self.library.root, on_model=self._learnt)
+        self.training = Training(self.library, on_model=self._learnt)
         self.max_upload, self.eager = max_upload, eager  # eager: processes start before they are needed
         self.listeners: set[asyncio.Queue[dict[str, Any]]] = set()
         self.streams: set[Callable[[Frame], None]] = set()
         self.stream_seen = 0
+        self._unsaved: str | None = None
 
     def pulse(self) -> dict[str, Any]:
         """The state that is sent to pages when it changes."""
@@ -50,18 +55,17 @@ class Studio:
             "training": self.training.state,
             "undo": undo,
             "redo": redo,
+            "foreign": self.library.foreign,
+            "trouble": self.trouble,
             "stream": self.stream_seen,
         }
 
-    def get_ready(self) -> None:
-        """Start the processes of the recogniser and of the training, before they are needed.
-
-        One after the other: the second finds the code that the first has compiled on the disk.
-        """
-        with contextlib.suppress(KernetonError):
-            self.worker.warm_up()
-        self.load_model()
-        self.training.prepare()
+    def begin(self) -> None:
+        """Read the folder, and clear away what an earlier run left."""
+        if self.library.foreign is None:
+            with contextlib.suppress(KernetonError, OSError):
+                uploads.clean(self.library)
+        self.library.scan()
 
     def _learnt(self, new: bool) -> None:
         if new:
@@ -70,31 +74,55 @@ class Studio:
 
     def load_model(self) -> None:
         """Run the chosen model on a recording that it knows, so that the first live frame does not wait."""
-        with contextlib.suppress(KernetonError, OSError):
+        with contextlib.suppress(Exception):  # the page hears of it when it uses the model
             model, figures = self.models.figures()
             known = (r.id for r in list(self.library.records.values()) if r.label in figures["labels"])
             frames, layout = replayed(self.library.sequence(next(known, "")))
-            self.worker.watch(model, "nobody", frames, layout, True)
+            self.worker.watch(model, "nobody", frames, layout, True, DOUBT)
 
     def close(self) -> None:
         """End every process that was started here."""
         self.training.close()
         self.worker.close()
-        self.library.journal.sync()
+        self._sync()
 
     async def follow(self) -> None:
-        """Send the state to every page when it has changed."""
+        """Send the state to every page when it has changed; nothing that goes wrong ends it."""
         last: dict[str, Any] = {}
+        looking: asyncio.Future[Any] | None = None
         for tick in itertools.count():
             await asyncio.sleep(_TICK)
             if tick % _SYNC == 0:
-                await asyncio.to_thread(self.library.journal.sync)
+                await asyncio.to_thread(self._sync)
+            if tick % _LOOK == 0 and (looking is None or looking.done()):
+                looking = asyncio.ensure_future(asyncio.to_thread(self._look))
             now = self.pulse()
             if now != last:
                 last = now
                 for queue in list(self.listeners):
                     if queue.qsize() < 100:
                         queue.put_nowait(now)
+
+    def _sync(self) -> None:
+        try:
+            self.library.journal.sync()
+            self._unsaved = None
+        except Exception as error:
+            self._unsaved = f"changes cannot be brought to the disk: {reason(error)}"
+
+    def _look(self) -> None:
+        with contextlib.suppress(Exception):  # of the scan itself, the library keeps what went wrong
+            if self.library.progress[0] >= self.library.progress[1]:
+                self.library.look()
+
+    @property
+    def trouble(self) -> str | None:
+        """What keeps the studio from its work now, for every page."""
+        try:
+            self.library.place.check_there()
+        except KernetonError as error:
+            return str(error)
+        return self._unsaved or self.library.fault
 
 
 def build(studio: Studio, *, token: str, port: int) -> Any:
@@ -113,9 +141,9 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
     @contextlib.asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
         task = asyncio.create_task(studio.follow())
-        threading.Thread(target=studio.library.scan, daemon=True).start()
+        threading.Thread(target=studio.begin, daemon=True).start()
         if studio.eager:
-            threading.Thread(target=studio.get_ready, daemon=True).start()
+            threading.Thread(target=studio.load_model, daemon=True).start()
         yield
         task.cancel()
         studio.close()
@@ -152,6 +180,24 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
     return Guard(app, token=token, port=port, max_upload=studio.max_upload)
 
 
+def settings(app: Any) -> Any:
+    """How uvicorn serves the application: within bounds."""
+    uvicorn = import_extra("uvicorn", extra="studio", purpose="the studio")
+    from kerneton.studio.connections import Connection
+
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        log_level="warning",
+        access_log=False,  # the address holds the token
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_keep_alive=10,
+        ws_max_size=4 << 20,
+        timeout_graceful_shutdown=2,
+        server_header=False,
+    )
+
+
 def serve(
     folder: Path,
     *,
@@ -163,50 +209,34 @@ def serve(
     """Serve a folder on 127.0.0.1 until interrupted; without ``port`` on the first free one from 8765."""
     uvicorn = import_extra("uvicorn", extra="studio", purpose="the studio")
     import_extra("websockets", extra="studio", purpose="the studio")
-    lock = _hold(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    held = _hold(Place(folder))
     studio = Studio(folder)
-    token = token or secrets.token_urlsafe(24)
+    token = token or origin.token()
     listening = _listen(port)
     port = listening.getsockname()[1]
-    config = uvicorn.Config(
-        build(studio, token=token, port=port),
-        host="127.0.0.1",
-        port=port,
-        log_level="warning",
-        access_log=False,  # the address holds the token
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_keep_alive=10,
-        ws_max_size=4 << 20,
-        timeout_graceful_shutdown=2,
-        server_header=False,
-    )
+    config = settings(build(studio, token=token, port=port))
     address = f"http://127.0.0.1:{port}/?token={token}"
     announce(address)
     if browser:
-        threading.Timer(0.5, webbrowser.open, [address]).start()
+        with contextlib.suppress(OSError):  # a home that cannot be written to: the address was printed
+            page = origin.opening_page(address, port)
+            threading.Timer(0.5, webbrowser.open, [page.as_uri()]).start()
     try:
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         studio.close()
         listening.close()
-        lock.close()
+        os.close(held)
 
 
-def _hold(folder: Path) -> IO[bytes]:
+def _hold(place: Place) -> int:
     """A lock on the folder, so that two studios cannot write the same journal. It ends with the process."""
-    path = folder / STUDIO / "lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    held = path.open("wb")
-    with contextlib.suppress(ImportError):  # there is no such lock on Windows
-        import fcntl
-
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            held.close()
-            message = f"{folder}: another studio has this folder open; end that one first"
-            raise ParameterError(message) from error
-    return held
+    handle = place.handle(STUDIO)
+    if not lock(handle):
+        os.close(handle)
+        raise ParameterError(f"{place.root}: another studio has this folder open; end that one first")
+    return handle
 
 
 def _listen(port: int | None) -> socket.socket:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import zipfile
 from collections import Counter
 from pathlib import Path, PurePosixPath
 
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.files.output import write_text
 from kerneton.files.readers import write
 from kerneton.studio import folders
+from kerneton.studio.clips import stored_segments
 from kerneton.studio.library import Library
 
-FORMATS = ("npz", "pkl", "csv")
+FORMATS = ("npz", "pkl", "csv", "segments")
 
 
 def check_format(ending: object) -> str:
@@ -25,9 +29,28 @@ def check_format(ending: object) -> str:
     return str(ending)
 
 
+def segment_table(library: Library) -> str:
+    """The segments of all recordings as the table that the command line reads: file, label, and frames."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(["file", "label", "start", "stop"])
+    for id, record in sorted(library.records.items()):
+        stored = stored_segments(record.info)
+        for segment in library.journal.edits.get(id, {}).get("segments") or stored:
+            if segment["label"] is not None:
+                name = PurePosixPath(record.path).name
+                table.writerow([name, segment["label"], segment["start"], segment["stop"]])
+    if out.getvalue().count("\n") < 2:
+        raise DataError("there are no segments with a label to export")
+    return out.getvalue()
+
+
 def export(library: Library, ending: str, path: Path) -> None:
     """Write all labelled recordings: one ``.npz`` or ``.pkl``, or a zip archive with one table per recording."""
     check_format(ending)
+    if ending == "segments":
+        write_text(path, segment_table(library))
+        return
     ids = sorted(record.id for record in library.records.values() if record.label is not None)
     if not ids:
         raise DataError("there are no labelled recordings to export")

@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from kerneton.exceptions import KernetonError, ParameterError
 from kerneton.studio.guard import PROTOCOL
-from kerneton.studio.live import Frame, frame_of, replayed, typical_seconds
+from kerneton.studio.live import DOUBT, Frame, frame_of, replayed, typical_seconds
 from kerneton.studio.recording_info import joint_names, sides
 from kerneton.studio.server import Studio
 
@@ -43,7 +43,8 @@ def events(studio: Studio) -> Callable[[WebSocket], Awaitable[None]]:
         task = asyncio.create_task(send())
         try:
             while True:
-                await socket.receive_text()
+                with contextlib.suppress(ParameterError):
+                    await _received(socket)  # nothing is expected
         except WebSocketDisconnect:
             pass
         finally:
@@ -75,7 +76,7 @@ def _pass_on(studio: Studio, line: bytes) -> int:
         return 0
     try:
         message = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ParameterError(f"a frame is not JSON: {error}") from error
     if not isinstance(message, dict):
         raise ParameterError("a frame must be an object with time and joints")
@@ -97,7 +98,9 @@ class _Session:
         self._number = 0  # of sources so far: each starts a new stream
         self.replayed: list[tuple[float, np.ndarray]] = []
         self.fresh = asyncio.Event()
-        self.why = True
+        self.why, self.doubt = True, DOUBT
+        self._newest: Frame | None = None  # of another program
+        self._to_show = asyncio.Event()
         self._shown: Any = None
         self._replayed_layout: Any = None
         self._replay_at = -1
@@ -106,6 +109,10 @@ class _Session:
         """Handle a message of the page: a source, or a frame."""
         if "why" in message:
             self.why = bool(message["why"])
+        if "doubt" in message:
+            if type(message["doubt"]) not in (int, float) or not 0 <= message["doubt"] <= 1:
+                raise ParameterError("doubt: expected a number from 0 to 1")
+            self.doubt = float(message["doubt"])
         if "source" in message or "replay" in message:
             self._number += 1
             self.frames.clear()
@@ -123,10 +130,18 @@ class _Session:
             self._push(*frame_of(message))
 
     def from_program(self, frame: Frame) -> None:
-        """Handle a frame of another program: answer it, and show it on the page."""
+        """Handle a frame of another program: answer it, and show the newest on the page."""
         self._push(*frame)
-        task = asyncio.ensure_future(self._show(*frame))
-        task.add_done_callback(lambda t: t.cancelled() or t.exception())
+        self._newest = frame
+        self._to_show.set()
+
+    async def show(self) -> None:
+        """Send frames of another program to the page, as fast as it reads them; those between are not shown."""
+        while True:
+            await self._to_show.wait()
+            self._to_show.clear()
+            if self._newest is not None:
+                await self._show(*self._newest)
 
     async def _show(self, when: float, joints: np.ndarray, layout: Any) -> None:
         body: dict[str, Any] = {"t": when, "points": np.nan_to_num(joints).round(4).tolist()}
@@ -181,6 +196,7 @@ class _Session:
                     frames,
                     self.layout,
                     self.why,
+                    self.doubt,
                 )
             except KernetonError as error:
                 out = {"error": str(error)}
@@ -209,25 +225,36 @@ def live(studio: Studio) -> Callable[[WebSocket], Awaitable[None]]:
         await socket.accept(subprotocol=_protocol(socket))
         session = _Session(studio, socket)
         await session.load()
-        task = asyncio.create_task(session.answer())
+        tasks = [asyncio.create_task(work) for work in (session.answer(), session.show())]
         try:
             while True:
                 try:
-                    message = json.loads(await socket.receive_text())
+                    message = json.loads(await _received(socket))
                     if not isinstance(message, dict):
                         raise ParameterError("expected an object")
                     await session.take(message)
-                except (KernetonError, ValueError) as error:
-                    await socket.send_json({"error": str(error)})
+                except (KernetonError, ValueError, RecursionError) as error:
+                    await socket.send_json({"error": str(error)[:400]})
         except WebSocketDisconnect:
             pass
         finally:
             studio.streams.discard(session.from_program)
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await task
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     return handle
+
+
+async def _received(socket: WebSocket) -> str:
+    """The next message of a page: text; bytes are an error of the page."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1000))
+    text = message.get("text")
+    if text is None:
+        raise ParameterError("expected text, got bytes")
+    return str(text)
 
 
 def _protocol(socket: WebSocket) -> str | None:

@@ -1,7 +1,6 @@
 """The training, in a separate process: ``python -m kerneton.studio.trainer`` waits for a job on its input.
 
-A job is a line of JSON, ``{"folder": ..., "name": ...}``; progress and the result are lines of JSON on the output. With
-``--warm`` it compiles first, so that a training does not have to wait for that.
+A job is a line of JSON, ``{"folder": ..., "name": ...}``; progress and the result are lines of JSON on the output.
 """
 
 from __future__ import annotations
@@ -20,20 +19,24 @@ import numpy as np
 from joblib import parallel_config
 
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.units import settle
-from kerneton.datasets import make_actions
 from kerneton.datasets.protocols import RecordingKFold, SubjectKFold
-from kerneton.exceptions import DataError, HeldOutError, KernetonError
-from kerneton.files.folder import listed_entries
+from kerneton.exceptions import (
+    DataError,
+    HeldOutError,
+    KernetonError,
+    KernetonWarning,
+    NoProbabilitiesWarning,
+)
+from kerneton.files.folder import collect, listed_entries
 from kerneton.files.output import write_text
-from kerneton.files.readers import read_content
+from kerneton.files.readers import Content
 from kerneton.recognize.model_file import recording_facts, save, training_summary
 from kerneton.recognize.presets import make_recognizer
 from kerneton.report.evaluation import evaluate
 from kerneton.report.intervals import interval
 from kerneton.report.results import Report
-from kerneton.studio import recognizing
-from kerneton.studio.folders import MODELS, named
+from kerneton.stream.spotter import spotter_of
+from kerneton.studio.folders import MODELS, is_inside, named
 
 Tell = Callable[..., None]  # sends a message to the server
 
@@ -51,8 +54,16 @@ def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page has its own texts for few recordings and subjects
         progress = _reporter(tell, "test", 0.1, 0.45)
-        report = evaluate(make_recognizer(), data, protocol, progress=progress, importance=True)
-        figures |= _held_out(report)
+        try:
+            report = evaluate(make_recognizer(), data, protocol, progress=progress, importance=True)
+        except HeldOutError:
+            if people == "recordings":
+                raise
+            # Without one person too little is left of some label to train on.
+            protocol, people = _recordings(data), "recordings"
+            notes.append("too few recordings to hold out a person, so recordings were held out")
+            report = evaluate(make_recognizer(), data, protocol, progress=progress, importance=True)
+        figures |= _held_out(report) | {"people": people}
         report.to_html(home / "report.html", data, command="kerneton studio")
         tell(share=0.45, stage="fit")
         model = fit_model(data, notes)
@@ -77,7 +88,7 @@ def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
             warnings.simplefilter("ignore")
             spotter = make_recognizer(progress=_stages(tell, "spot", 0.62, 0.98)).fit_spotting(data)
         save_model(spotter, home / "spotter.kern", data)
-        figures["spotting"] = spotter.spotter_.held_out_
+        figures["spotting"] = spotter_of(spotter).held_out_
     except DataError as error:
         notes.append(f"segments and repetitions cannot be found live: {error}")
     figures["seconds"] = round(time.monotonic() - start, 1)
@@ -91,19 +102,27 @@ def _write(home: Path, figures: dict[str, Any]) -> None:
 
 def read_folder(folder: Path, notes: list[str], progress: Callable[..., Any]) -> SkeletonDataset:
     """The folder's recordings, read as by `kerneton.load_folder`, named by the studio's ids."""
-    out = []
-    entries = list(listed_entries(folder))
-    for entry in progress(entries, total=len(entries)):
-        found, facts, _, error = read_content(entry.path, {})
-        if error is not None:
-            notes.append(f"left out: {str(error).replace(f'{folder}/', '')}")
-            continue
-        path = entry.path.relative_to(folder).as_posix()
-        names = named(path, found, entry.label, entry.subject)
-        for sequence, (id, label, subject) in zip(found, names, strict=True):
-            out.append((*facts, sequence.replace(name=id, label=label, subject=subject)))
-    sequences, conversion = settle(out) if out else ([], None)
-    return SkeletonDataset(sequences, name=folder.name, conversion=conversion)
+    entries = {e.path: e for e in listed_entries(folder) if is_inside(folder, e.path)}
+    if not entries:
+        return SkeletonDataset([], name=folder.name)
+
+    def with_ids(path: Path, content: Content) -> Content:
+        own = named(
+            path.relative_to(folder).as_posix(),
+            content.recordings,
+            entries[path].label,
+            entries[path].subject,
+        )
+        pairs = zip(content.recordings, own, strict=True)
+        whole = [s.replace(name=id, label=label, subject=who) for s, (id, label, who) in pairs]
+        parts = [part for sequence in whole for part in sequence.cut_segments() or [sequence]]
+        return content._replace(recordings=parts)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KernetonWarning)  # of what is left out, which the notes tell
+        found = collect(list(entries), {}, change=with_ids, skip_broken=True, progress=progress)
+    notes += [f"left out: {file} {why}".replace(f"{folder}/", "") for file, why in found.broken]
+    return SkeletonDataset(found.recordings, name=folder.name, conversion=found.conversion)
 
 
 def record_next(data: Iterable[SkeletonSequence], pairs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -159,8 +178,12 @@ def _protocol(data: SkeletonDataset) -> tuple[Any, str]:
         by_label[s.label].add(s.subject)
     if None not in subjects and all(len(who) > 1 for who in by_label.values()):
         return SubjectKFold(n_splits=min(5, len(set(subjects))), allow_unseen=True), "subjects"
+    return _recordings(data), "recordings"
+
+
+def _recordings(data: SkeletonDataset) -> RecordingKFold:
     fewest = min(Counter(s.label for s in data).values())
-    return RecordingKFold(n_splits=min(5, fewest), allow_unseen=True), "recordings"
+    return RecordingKFold(n_splits=min(5, fewest if fewest > 2 else len(data)), allow_unseen=True)
 
 
 def _held_out(report: Report) -> dict[str, Any]:
@@ -184,11 +207,11 @@ def _held_out(report: Report) -> dict[str, Any]:
 
 def fit_model(data: SkeletonDataset, notes: list[str]) -> Any:
     """A model as ``kerneton fit`` makes it, with probabilities if there are enough recordings to learn them."""
-    try:
-        return make_recognizer().set_params(calibrate=True).fit(data, data.labels)
-    except HeldOutError as error:
-        notes.append(f"the model gives no probabilities: {error}")
-        return make_recognizer().fit(data, data.labels)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", NoProbabilitiesWarning)
+        model = make_recognizer(calibrate="auto").fit(data, data.labels)
+    notes += [str(warning.message) for warning in told if warning.category is NoProbabilitiesWarning]
+    return model
 
 
 def save_model(model: Any, path: Path, data: SkeletonDataset) -> None:
@@ -196,18 +219,6 @@ def save_model(model: Any, path: Path, data: SkeletonDataset) -> None:
     done = None if data.conversion is None else data.conversion.to_dict()
     model.training_ = training_summary(data) | {"conventions": recording_facts(data) | {"conversion": done}}
     save(model, path)
-
-
-def warm_up() -> None:
-    """Import and compile what training and recognition need, on four short recordings."""
-    import kerneton.report.page  # noqa: F401
-
-    data = make_actions(["wave", "bow"], n_subjects=2, n_takes=1)
-    small = SkeletonDataset(s.replace(joints=s.joints[:30].astype("float32"), confidence=None) for s in data)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = fit_model(small, [])
-        recognizing.contributions(model, small[0], recognizing.answers(model, [small[0]])[0]["label"])
 
 
 def _reporter(tell: Tell, stage: str, low: float, high: float) -> Callable[..., Iterator[Any]]:
@@ -239,7 +250,7 @@ def _stages(tell: Tell, stage: str, low: float, high: float) -> Callable[..., It
 
 
 def main() -> None:
-    """Get ready, report that, and run one job."""
+    """Run one job."""
     if hasattr(os, "nice"):
         os.nice(10)  # the page and the live labels go first
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -249,9 +260,6 @@ def main() -> None:
         out.write(json.dumps(message, ensure_ascii=False) + "\n")
         out.flush()
 
-    if "--warm" in sys.argv:
-        warm_up()
-    tell(ready=True)
     line = sys.stdin.readline()
     if not line:
         return
@@ -262,6 +270,14 @@ def main() -> None:
         tell(share=1.0, stage="done", done=job["name"])
     except KernetonError as error:
         tell(error=str(error).replace(f"{job['folder']}/", ""))
+    except OSError as error:
+        tell(
+            error=f"{error.filename or job['name']}: {error.strerror or error}".replace(
+                f"{job['folder']}/", ""
+            )
+        )
+    except MemoryError:
+        tell(error="memory ran out; close other programs, or train on fewer recordings")
 
 
 if __name__ == "__main__":

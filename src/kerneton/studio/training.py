@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import shutil
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from kerneton.exceptions import ParameterError
+from kerneton.exceptions import KernetonError, ParameterError
 from kerneton.studio import folders
+from kerneton.studio.library import Library
 from kerneton.studio.worker import end_process
 
 
 class Training:
     """At most one training at a time, in a process of low priority."""
 
-    def __init__(self, root: Path, *, on_model: Callable[[bool], None] = lambda _: None) -> None:
-        self.root = root
+    def __init__(self, library: Library, *, on_model: Callable[[bool], None] = lambda _: None) -> None:
+        self.library = library
         self.on_model = on_model  # called with True for a new model, with False when the training is complete
         self._lock = threading.Lock()
-        self._spare: subprocess.Popen[str] | None = None
         self._process: subprocess.Popen[str] | None = None
-        self._eager = False
         self.state: dict[str, Any] = {"running": False}
-
-    def prepare(self) -> None:
-        """Start and warm up the process of the next training; from now on also after each training."""
-        with self._lock:
-            self._eager = True
-            if self._spare is None or self._spare.poll() is not None:
-                self._spare = self._spawn("--warm")
 
     def start(self) -> dict[str, Any]:
         """Begin a training; an error if one is running."""
         with self._lock:
             if self.state["running"]:
                 raise ParameterError("training is already running; stop it first")
-            process, self._spare = self._spare or self._spawn(), None
-            assert process.stdin is not None
+            self.library.check_ours()
             name = time.strftime("%Y-%m-%d_%H%M%S")
-            self._process = process
+            wanted = folders.free_path(f"{folders.MODELS}/{name}", self.library.place.is_taken)
+            name = self.library.place.folder(wanted).name  # made here, so that no link can stand in its place
+            job = json.dumps({"folder": str(self.library.root), "name": name}) + "\n"
+            process = self._process = self._spawn(job)
             self.state = {"running": True, "share": 0.0, "stage": "start", "name": name}
             self.state["started"] = time.time()
-            process.stdin.write(json.dumps({"folder": str(self.root), "name": name}) + "\n")
-            process.stdin.close()
         threading.Thread(target=self._watch, args=(process, name), daemon=True).start()
         return self.state
 
@@ -63,22 +54,46 @@ class Training:
 
     def close(self) -> None:
         """End every process that was started here."""
-        self._eager = False
-        for process in (self._spare, self._process):
-            if process is not None:
-                end_process(process)
+        if self._process is not None:
+            end_process(self._process)
 
-    def _spawn(self, *options: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "kerneton.studio.trainer", *options],
+    def _spawn(self, job: str) -> subprocess.Popen[str]:
+        """A process that does a job."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kerneton.studio.trainer"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
             encoding="utf-8",
         )
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):  # it has ended already, which is told when it is followed
+            process.stdin.write(job)
+            process.stdin.close()
+        return process
 
     def _watch(self, process: subprocess.Popen[str], name: str) -> None:
+        done: str | None = None
+        error: str | None = None
+        try:
+            done, error = self._follow(process)
+            process.wait()
+        except Exception as problem:  # whatever it was, the page must not wait for ever
+            error = f"the training could not be followed: {type(problem).__name__}: {problem}"
+        end_process(process)
+        if done is None:
+            with contextlib.suppress(KernetonError, OSError):
+                self.library.place.remove_folder(f"{folders.MODELS}/{name}")
+            if error is None and not self.state.get("stopped"):
+                error = _ended(process.returncode)
+        self.state = {**self.state, "running": False, "done": done, "error": error}
+        if done is not None:
+            with contextlib.suppress(Exception):
+                self.on_model(False)
+
+    def _follow(self, process: subprocess.Popen[str]) -> tuple[str | None, str | None]:
+        """Pass on what the process says until it ends; the model's name and the error, if any."""
         done, error = None, None
         assert process.stdout is not None
         for line in process.stdout:
@@ -89,14 +104,11 @@ class Training:
                 self.on_model(True)
             if "share" in news:
                 self.state = {**self.state, "share": news["share"], "stage": news["stage"]}
-        process.wait()
-        process.stdout.close()
-        if done is None:
-            shutil.rmtree(self.root / folders.MODELS / name, ignore_errors=True)
-            if error is None and not self.state.get("stopped"):
-                error = f"the training ended without a result (exit status {process.returncode})"
-        self.state = {**self.state, "running": False, "done": done, "error": error}
-        if done is not None:
-            self.on_model(False)
-        if self._eager:
-            self.prepare()
+        return done, error
+
+
+def _ended(status: int) -> str:
+    """Why a process ended without a result, and what to do."""
+    if status == -9:
+        return "the training was killed, most likely because memory ran out; close other programs, or train on fewer recordings"
+    return f"the training ended without a result (exit status {status}); train again"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,31 +15,38 @@ from kerneton.data.layouts import MEDIAPIPE_33
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import KernetonError, MissingDataError, ParameterError
 from kerneton.files.folder import Entry, listed_entries
-from kerneton.files.readers import detect_format, write
+from kerneton.files.readers import detect_format
 from kerneton.studio import folders
+from kerneton.studio.clips import stored_segments
 from kerneton.studio.library import Library
 from kerneton.studio.live import MEDIAPIPE_AXES, interpolated, layout_of
+from kerneton.studio.recording_info import info_of
 
 MAX_FILE = 512 << 20  # bytes of one upload
 MAX_BATCH = 4 << 30  # bytes of all uploads of one drop
 _BATCH = re.compile(r"[0-9a-z]{8,32}")
 _DEEPEST = 10
+_RECORDED = "recorded"
+_LATEST = 1e12  # seconds
+_MOST_BETWEEN = 10  # frames of a recording for each pose that was seen
+_MOST_JOINTS = 4_000_000  # joints in all frames of a recording: 67 minutes of a camera
 _NEEDS_OTHERS = ("amc",)  # formats that need a second file in the same folder
 
 
-def staging_path(library: Library, batch: str, path: str) -> Path:
-    """Path at which an upload is staged: cleaned part by part, so that it stays below the batch's folder."""
+def staging_path(library: Library, batch: str, path: str) -> str:
+    """Path below the folder at which an upload is staged: cleaned part by part, so that it stays below the batch's folder."""
     parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", ".", "..")]
     if not parts or len(parts) > _DEEPEST:
         raise ParameterError(f"upload {path[:80]!r}: expected a file name with at most {_DEEPEST} folders")
-    return batch_folder(library, batch).joinpath(*(folders.safe_name(part) for part in parts))
+    library.check_ours()
+    return "/".join([batch_folder(batch), *(folders.safe_name(part) for part in parts)])
 
 
-def batch_folder(library: Library, batch: str) -> Path:
+def batch_folder(batch: str) -> str:
     """The folder of one drop."""
     if not _BATCH.fullmatch(batch):
         raise ParameterError(f"batch {batch[:40]!r}: expected 8 to 32 digits and small letters")
-    return library.root / folders.INCOMING / batch
+    return f"{folders.INCOMING}/{batch}"
 
 
 def take_in(
@@ -52,14 +58,19 @@ def take_in(
     then from the files themselves, then from ``label`` and ``subject``.
     """
     label, subject = folders.check_name(label, "label"), folders.check_name(subject, "subject")
-    folder = batch_folder(library, batch)
-    if not folder.is_dir():
+    library.check_ours()
+    place, inside = library.place, batch_folder(batch)
+    if not place.is_folder(inside):
         raise ParameterError(f"batch {batch!r}: nothing was uploaded")
+    folder = place.root / inside
     top = _without_wrapper(folder)
     staged: list[tuple[str, str]] = []
+    segments: dict[str, list[dict[str, Any]]] = {}
     broken: list[str] = []
     for entry in _entries(top):
         try:
+            if not folders.is_inside(folder, entry.path):  # a line of an index
+                raise MissingDataError(f"{entry.path.name}: not among the files that were sent")
             sequences = library.files.read(entry.path)
         except KernetonError as error:
             broken.append(str(error).replace(f"{folder}/", ""))
@@ -69,18 +80,20 @@ def take_in(
         for number, (sequence, (_, own_label, own_subject)) in enumerate(zip(sequences, names, strict=True)):
             found = {"label": own_label or label, "subject": own_subject or subject}
             clean = {key: folders.safe_name(value) if value else None for key, value in found.items()}
-            source = entry.path
+            source = entry.path.relative_to(place.root).as_posix()
             if several:
                 stem = folders.safe_name(PurePosixPath(sequence.name).name or entry.path.stem)
-                source = folder / "__parts__" / str(number) / f"{entry.path.stem}-{stem}.npz"
-                if stem.startswith(entry.path.stem):
-                    source = source.with_name(f"{stem}.npz")
-                write(source, [sequence.replace(**clean)])
-            target = folders.path_of(clean["label"], clean["subject"], source.name)
-            staged.append((source.relative_to(library.root).as_posix(), target))
-    ids = library.add(staged)
+                name = stem if stem.startswith(entry.path.stem) else f"{entry.path.stem}-{stem}"
+                source = f"{inside}/__parts__/{number}/{name}.npz"
+                place.write_recordings(source, [sequence.replace(**clean)])
+            if sequence.segments:
+                segments[source] = stored_segments(info_of(sequence))
+            label_there = None if sequence.segments else clean["label"]
+            name = PurePosixPath(source).name
+            staged.append((source, folders.path_of(label_there, clean["subject"], name)))
+    ids = library.add(staged, segments=segments)
     if not any(path.is_file() for path in folder.rglob("*")):
-        shutil.rmtree(folder, ignore_errors=True)
+        place.remove_folder(inside)
     return {"added": ids, "broken": broken}
 
 
@@ -102,6 +115,25 @@ def _visible(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if not path.name.startswith((".", "__"))]
 
 
+def clean(library: Library) -> None:
+    """Remove what uploads left that never came to their end; recordings of a camera, which are nowhere else, go to the list."""
+    place, needed = library.place, library.journal.moved_paths()
+    rescued: list[tuple[str, str]] = []
+    for batch in place.names(folders.INCOMING):
+        inside = f"{folders.INCOMING}/{batch}"
+        for path in sorted((place.root / inside).rglob("*"), reverse=True):
+            name = path.relative_to(place.root).as_posix()
+            if name in needed or not place.is_file(name):
+                continue
+            if batch == _RECORDED and path.suffix == ".npz":
+                rescued.append((name, folders.path_of(None, None, path.name)))
+            else:
+                place.remove(name)
+                place.remove_empty_above(name)
+    if rescued:
+        library.add(rescued, "record")
+
+
 def recorded(library: Library, message: dict[str, Any]) -> str:
     """Keep a recording that the page made from a camera or a video; returns its id.
 
@@ -112,9 +144,10 @@ def recorded(library: Library, message: dict[str, Any]) -> str:
     label, subject = (folders.check_name(message.get(key), key) for key in ("label", "subject"))
     name = folders.safe_name(str(message.get("name") or "recording"))
     with library.lock:
-        wanted = f"{folders.INCOMING}/recorded/{name}.npz"
-        path = folders.free_path(wanted, lambda p: (library.root / p).exists())
-        write(library.root / path, [sequence.replace(label=label, subject=subject, name=name)])
+        wanted = f"{folders.INCOMING}/{_RECORDED}/{name}.npz"
+        library.check_ours()
+        path = folders.free_path(wanted, library.place.is_taken)
+        library.place.write_recordings(path, [sequence.replace(label=label, subject=subject, name=name)])
         return library.add([(path, folders.path_of(label, subject, f"{name}.npz"))], "record")[0]
 
 
@@ -133,9 +166,17 @@ def from_camera(message: dict[str, Any]) -> SkeletonSequence:
         raise ParameterError(
             f"expected joints of shape (frames, joints, 4) with two frames or more, got {frames.shape}"
         )
-    if times.shape != (len(frames),) or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
+    known = times.shape == (len(frames),) and (np.abs(times) < _LATEST).all()  # False for NaN
+    if not known or (np.diff(times) <= 0).any():
         raise ParameterError("times must be one number per frame, and must rise")
     layout = layout_of(message.get("layout", MEDIAPIPE_33.name), frames.shape[1])
-    rate = float(np.clip(round((len(times) - 1) / (times[-1] - times[0])), 5, 60))
-    even = times[0] + np.arange(max(2, math.floor((times[-1] - times[0]) * rate + 1e-9) + 1)) / rate
+    # Never more frames than were seen: a slow estimator is warned of, not hidden by interpolation.
+    rate = float(np.clip(round((len(times) - 1) / (times[-1] - times[0])), 1, 60))
+    n_frames = max(2, math.floor((times[-1] - times[0]) * rate + 1e-9) + 1)
+    if n_frames > _MOST_BETWEEN * len(frames) or n_frames * frames.shape[1] > _MOST_JOINTS:
+        raise ParameterError(
+            f"{len(frames)} poses in {times[-1] - times[0]:g} s are no recording: expected at least one every "
+            f"{_MOST_BETWEEN / rate:g} s, and at most {_MOST_JOINTS // frames.shape[1]} frames in all"
+        )
+    even = times[0] + np.arange(n_frames) / rate
     return interpolated(times, frames * MEDIAPIPE_AXES, even).replace(layout=layout, fps=rate)

@@ -8,13 +8,15 @@ from collections.abc import Iterable
 from kerneton.studio.library import Record
 
 _FEW, _SHORT, _HALF = 2, 4, 0.5  # as in kerneton.files.summary
+_SLOW = 8.0  # frames per second with which fast movements are lost
 
 
 def warnings_of(records: Iterable[Record]) -> dict[str, list[str]]:
     """Codes of warnings by the recording's id; the page has the texts.
 
     Codes: ``short``, ``missing``, ``twice``, ``few`` (recordings of the label), ``one-subject`` (of the label),
-    ``one-label`` (of the subject), ``layout`` and ``rate`` (other than most recordings have), ``no-subject``.
+    ``one-label`` (of the subject), ``layout`` and ``rate`` (other than most recordings have), ``slow`` (few frames per second),
+    ``no-subject``.
 
     >>> warnings_of([])
     {}
@@ -42,6 +44,7 @@ def warnings_of(records: Iterable[Record]) -> dict[str, list[str]]:
             "one-label": several and len(by_subject.get(r.subject or "", ())) == 1,
             "layout": layouts[r.info.layout, r.info.n_joints] < max(layouts.values()),
             "rate": rates[r.info.fps] < max(rates.values()),
+            "slow": r.info.fps is not None and r.info.fps < _SLOW,
             "no-subject": r.label is not None and r.subject is None and some_subjects,
         }
         if codes := [code for code, holds in found.items() if holds]:

@@ -50,17 +50,19 @@ class Worker:
         """See `kerneton.studio.recognizing.contributions`."""
         return self._ask("contributions", model, sequence, label)
 
+    def reasons(self, model: Path, sequence: SkeletonSequence, label: str) -> dict[str, Any]:
+        """See `kerneton.studio.recognizing.reasons`."""
+        return self._ask("reasons", model, sequence, label)
+
     def segments(self, model: Path, sequence: SkeletonSequence) -> Answers:
         """See `kerneton.studio.recognizing.segments`."""
         return self._ask("segments", model, sequence)
 
-    def watch(self, model: Path, who: str, frames: Any, layout: Any, why: bool) -> dict[str, Any]:
+    def watch(
+        self, model: Path, who: str, frames: Any, layout: Any, why: bool, doubt: float
+    ) -> dict[str, Any]:
         """See `kerneton.studio.live.Watcher.answer`; ``who`` names one of several streams."""
-        return self._ask("watch", model, who, frames, layout, why)
-
-    def warm_up(self) -> None:
-        """Start the process and let it compile what it needs."""
-        self._ask("warm_up", None)
+        return self._ask("watch", model, who, frames, layout, why, doubt)
 
     def close(self) -> None:
         """End the process."""
@@ -118,12 +120,8 @@ class _State:
         self.figures: dict[str, Any] = {}
         self.watchers: OrderedDict[str, Watcher] = OrderedDict()
 
-    def run(self, what: str, path: Path | None, *values: Any) -> Any:
+    def run(self, what: str, path: Path, *values: Any) -> Any:
         """Carry out one request."""
-        if path is None:
-            from kerneton.studio.trainer import warm_up  # imports that the server does not need
-
-            return warm_up()
         self._load(path)
         if what == "watch":
             return self._watch(*values)
@@ -147,12 +145,12 @@ class _State:
         self.key = key
         self.watchers.clear()
 
-    def _watch(self, who: str, frames: Any, layout: Any, why: bool) -> dict[str, Any]:
+    def _watch(self, who: str, frames: Any, layout: Any, why: bool, doubt: float) -> dict[str, Any]:
         if who not in self.watchers:
             self.watchers[who] = Watcher(self.model, self.spotter, self.figures)
             while len(self.watchers) > _WATCHERS:
                 self.watchers.popitem(last=False)
-        return self.watchers[who].answer(frames, layout, why=why)
+        return self.watchers[who].answer(frames, layout, why=why, doubt=doubt)
 
 
 def main() -> None:

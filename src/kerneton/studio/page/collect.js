@@ -4,7 +4,7 @@ import { Grid } from "./grid.js";
 import { Detail } from "./detail.js";
 import { choose } from "./drop.js";
 import { texts } from "./texts.js";
-import { assign, change, complain, emit, on, store, reload } from "./store.js";
+import { assign, change, complain, emit, on, store, reload, undo } from "./store.js";
 import * as api from "./api.js";
 
 export class Collect {
@@ -56,7 +56,7 @@ export class Collect {
 
   show() {
     if (!store.ready) return;
-    const empty = !store.recordings.length && !Object.keys(store.broken).length && !(store.state.scan?.[1] > 0 && store.state.scan[0] < store.state.scan[1]);
+    const empty = !store.recordings.length && !store.state.trouble && !Object.keys(store.broken).length && !(store.state.scan?.[1] > 0 && store.state.scan[0] < store.state.scan[1]);
     clear(this.node, empty ? this.welcome : [this.list, this.detail.node]);
     if (empty) return;
     const count = key => store.recordings.reduce((m, r) => m.set(r[key], (m.get(r[key]) ?? 0) + 1), new Map());
@@ -98,7 +98,7 @@ export class Collect {
     };
     for (const input of [label, subject]) input.addEventListener("keydown", event => { if (event.key === "Enter") apply(); });
     clear(this.bulkBar, h("b", {}, texts.selected(ids.length)), label, subject, button(texts.apply, apply, { kind: "primary" }),
-      button(texts.remove, () => change("remove", { ids }).then(() => toast(texts.removed(ids.length))).catch(() => {}), { kind: "quiet" }, "trash"));
+      button(texts.remove, () => change("remove", { ids }).then(() => toast(texts.removed(ids.length), { action: { text: texts.undo, run: undo } })).catch(() => {}), { kind: "quiet" }, "trash"));
   }
 }
 

@@ -1,13 +1,19 @@
 // All texts of the page. Another language is another file like this one, listed in texts.js.
 const many = (n, one, several = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : several}`;
 const percent = share => `${(share * 100).toFixed((share > 0 && share < 0.1) || (share > 0.995 && share < 1) ? 1 : 0)} %`;
+// What an action was, and of which recordings.
+const DEEDS = { "add": "adding", "remove": "removing", "record": "recording", "generated actions": "adding", "note": "the note", "segments": "the segments", "take over": "taking over notes and segments", "sort by index.csv": "sorting into folders" };
+const deed = ({ what, n, first }) => `${DEEDS[what] ?? `the ${what}`} of ${n === 1 ? first.split("/").pop() : many(n, "recording")}`;
 
 export const texts = {
   title: "Kerneton studio", skip: "Skip to content", sections: "Sections", theme: "Light or dark", undo: "Undo", redo: "Redo",
   tabs: { collect: "Collect", label: "Label", train: "Train", live: "Live", share: "Share" },
   offline: "The studio's server does not respond. Is 'kerneton studio' still running? The page tries again by itself.",
   noToken: "This page needs the token: open the address that 'kerneton studio' printed.",
-  undone: "Undone", redone: "Done again", nothingToUndo: "Nothing to undo", nothingToRedo: "Nothing to redo",
+  foreign: why => `Look, but do not change yet: ${why}.`, foreignText: "Take it over if you know where it comes from. Its recordings, notes and segments stay; its history of changes is set aside.", takeOver: "Take it over",
+  leftOut: wrong => `${many(wrong.length, "note or list of segments", "notes and lists of segments")} could not be used: ${wrong.slice(0, 3).join("; ")}`,
+  undone: told => `Undone: ${deed(told)}`, redone: told => `Done again: ${deed(told)}`,
+  lookAlike: (name, other) => `“${name}” looks like “${other}”, which is another name. Is that what you want?`, nothingToUndo: "Nothing to undo", nothingToRedo: "Nothing to redo",
   percent, percentNumber: share => (share * 100).toFixed(share === 1 ? 0 : 1),
   interval: ([low, high]) => `${percent(low)} to ${percent(high)}`,
 
@@ -35,7 +41,7 @@ export const texts = {
   segmentOf: source => `A segment of ${source}`, segmentsCount: n => many(n, "segment"),
   warnings: {
     short: "Four frames or fewer", missing: "More than half of the joints are missing", twice: "This recording occurs more than once", few: "Its label has two recordings or fewer",
-    "one-subject": "Its label has only one subject, so it cannot be tested on other people", "one-label": "Its subject has only this label", layout: "Different joints from most recordings", rate: "Different frame rate from most recordings", "no-subject": "Labelled, but without a subject",
+    "one-subject": "Its label has only one subject, so it cannot be tested on other people", "one-label": "Its subject has only this label", layout: "Different joints from most recordings", rate: "Different frame rate from most recordings", slow: "Fewer than 8 frames per second: fast movements are lost. Choose a faster pose estimator, or a better light for the camera.", "no-subject": "Labelled, but without a subject",
   },
 
   // Player
@@ -57,7 +63,7 @@ export const texts = {
   // Train
   train: "Train", stop: "Stop", trainingProgress: "Progress of the training", stages: { start: "Getting ready …", read: "Reading the recordings …", test: "Testing on held-out people …", fit: "Training on all recordings …", save: "Saving …", spot: "The model is ready. Learning to find actions in long recordings …", done: "Done" },
   trained: "Training is done.", stopped: "Stopped. Nothing was kept.", stoppedLate: "Stopped. The model is kept, but cannot find segments in long recordings.", needTwoLabels: "Two labels with two recordings each are needed.", needTwoEach: labels => `Two recordings are needed of each label; one more of: ${labels.join(", ")}.`,
-  noModel: "No model yet", noModelText: "There is no model yet. Training takes seconds.", models: "Models", modelColumns: ["Date", "Accuracy", "95 % interval", "Recordings", "Labels", "Subjects", "Time", ""], inUse: "in use", use: "Use",
+  noModel: "No model yet", noModelText: "There is no model yet. One button trains one.", models: "Models", modelColumns: ["Date", "Accuracy", "95 % interval", "Recordings", "Labels", "Subjects", "Time", ""], inUse: "in use", use: "Use",
   heldOutPeople: "accuracy on held-out people", heldOutRecordings: "accuracy on held-out recordings", ofTested: (right, n, [low, high], people) => `${right} of ${n} right; 95 % interval ${percent(low)} to ${percent(high)} (Wilson${people ? `, over ${people} people` : ""})`,
   compareWith: "Compare with", compareNothing: "nothing",
   compare: {
@@ -76,8 +82,12 @@ export const texts = {
   watchLive: "See it live", notes: n => many(n, "remark"), rightOnes: label => `“${label}”, recognised`, mistakes: (row, col) => `“${row}” taken for “${col}”`, example: label => `a right “${label}”`, more: n => `and ${n} more`, showMore: n => `Show ${n} more`, gone: name => `${name} is no longer in the folder`,
 
   // Live
-  source: "Source", sources: { replay: "Recording", camera: "Camera", stream: "Network" }, start: "Start", notStarted: "Press Start.", gettingReady: "The model is being read …", watching: "Watching", filling: "Waiting for enough movement …", counts: "Repetitions", lately: "The last 15 seconds", noneYet: "none yet",
+  source: "Source", sources: { replay: "Recording", camera: "Camera", stream: "Network" }, start: "Start", notStarted: "Press Start.", gettingReady: "The model is being read …", watching: "Watching", filling: "Waiting for enough movement …", hidden: why => `Waiting: what is seen ${why}.`, counts: "Repetitions", lately: "The last 15 seconds", noneYet: "none yet",
   delayMost: ms => `median of the last five seconds; 19 of 20 frames within ${ms} ms`, meters: { delay: "Delay", rate: "Frames", window: "Window" }, noneOfThese: "None of these", probability: p => p === null ? "" : `${percent(p)} sure`, perhaps: p => p === null ? "perhaps" : `perhaps, ${percent(p)}`, nearest: (label, p) => `nearest: ${label}${p === null ? "" : `, ${percent(p)}`}`, seen: (label, n) => n > 1 ? `${label}, ${n} repetitions` : label,
+  doubt: "“None of these” above a doubt of", doubtText: "Lower shows fewer labels, and fewer wrong ones.", doubtEffect: share => `At this limit ${percent(share)} of the last answers have a label. Lower shows fewer, and fewer wrong ones.`,
+  elapsed: s => s < 90 ? `${s} s` : `${Math.round(s / 60)} minutes`, longTraining: (n, s) => `${many(n, "recording")}: training takes about ${s < 90 ? `${Math.max(5, Math.round(s / 5) * 5)} s` : `${Math.round(s / 60)} minutes`}, judging by the last one.`,
+  trainingFailed: "The last training ended without a model:",
+  spotting: s => `In long takes of people who were held out: ${percent(s.precision)} of the segments found are right, ${percent(s.recall)} of all are found, ${Math.round(s.false_alarms_per_hour)} false alarms an hour.`,
   colorJoints: "Colour joints by what they contribute", speaks: "Joints:", speaksFor: "for the label", speaksAgainst: "against it",
   noPoseTitle: "Cameras and videos need the pose package", noPose: "The pose package is not installed. Fetch it once with this command, then reload:", noPoseText: "It is checked against a known checksum and kept on this machine. Everything else works without it.", onlyJoints: "Poses are estimated in this page. Pictures never leave it: only joints are sent, and only to this machine.",
   noCamera: "The camera cannot be used.", heard: n => n ? `${many(n, "frame")} received` : "Waiting for frames from another program.", streamHow: "How to send frames",
@@ -92,10 +102,11 @@ export const texts = {
   // Share
   shareModel: "The model", shareModelText: m => `Trained ${m.date} on ${many(m.recordings, "recording")} of ${Object.keys(m.labels).join(", ")}; ${(m.bytes / 1e6).toFixed(1)} MB. It cannot run code.`,
   shareReport: "The report", shareReportText: "One page with accuracy, mistakes that play, and what matters; it needs nothing else.", shareData: "The data set", shareDataText: n => `${many(n, "labelled recording")} as one file.`,
-  download: file => `Save ${file}`, savedFile: file => `${file} saved`, formatsOut: { npz: "NumPy .npz", pkl: "Pickle (PYSKL)", csv: "CSV tables (.zip)" }, copy: "Copy", copied: "Copied", copyWithToken: "Copy with the token",
+  download: file => `Save ${file}`, savedFile: file => `${file} saved`, spotterFor: "For kerneton watch and kerneton spot: it finds actions in streams and long recordings.", segmentsOut: "Segments (.csv)", formatsOut: { npz: "NumPy .npz", pkl: "Pickle (PYSKL)", csv: "CSV tables (.zip)" }, copy: "Copy", copied: "Copied", copyWithToken: "Copy with the token",
   how: "Use it without this page", howText: folder => `Everything is in ${folder}, as LABEL/SUBJECT/FILE. The command line understands the folder, and what it adds appears here.`, fromPython: "From Python", fromShell: "From the command line",
   pythonCode: file => `import kerneton\n\nmodel = kerneton.load(${JSON.stringify(file)})\nrecordings = kerneton.read("new.csv")\nprint(model.predict(recordings))`,
-  shellCode: (file, folder) => `kerneton predict '${file}' new.csv\nkerneton watch '${file.replace("model.kern", "spotter.kern")}' --lines < frames.jsonl\nkerneton evaluate '${folder}' --html report.html\nkerneton fit '${folder}' -o model.kern`,
+  shellCode: (model, spotter, folder) => `kerneton predict ${model} new.csv\nkerneton watch ${spotter} --lines < frames.jsonl\nkerneton evaluate ${folder} --html report.html\nkerneton fit ${folder} -o model.kern`,
+
 
   tour: {
     name: "Tour", next: "Next", done: "Finish", leave: "Leave the tour", count: (i, n) => `Step ${i} of ${n}`,

@@ -24,17 +24,30 @@ export class Live {
     this.counts = h("div.tallies", { role: "group", "aria-label": texts.counts });
     this.meters = h("dl.meters", {}, ["delay", "rate", "window"].map(k => h("div", {}, h("dt", {}, texts.meters[k]), h("dd", { "data-k": k }, "–"))));
     this.color = h("label.check", {}, h("input", { type: "checkbox", checked: true, onchange: e => { this.colored = e.target.checked; this.tell({ why: this.colored }); if (!this.colored) this.joints = null; } }), texts.colorJoints);
+    const shown = h("output", {}, "0.50");
+    this.doubt = Number(localStorage.getItem("kerneton-doubt") ?? 0.5);
+    const slide = h("input", { type: "range", min: 0, max: 1, step: 0.05, value: this.doubt, "aria-describedby": "doubt-text", oninput: event => {
+      this.doubt = Number(event.target.value);
+      localStorage.setItem("kerneton-doubt", this.doubt);
+      shown.textContent = this.doubt.toFixed(2);
+      this.tell({ doubt: this.doubt });
+      this.chart.judge(this.doubt);
+      this.effect();
+    } });
+    shown.textContent = this.doubt.toFixed(2);
+    this.effectText = h("p.quiet", { id: "doubt-text" }, texts.doubtText);
+    this.limit = h("div.doubt", {}, h("label.field", {}, h("span", {}, texts.doubt, " ", shown), slide), this.effectText);
     this.legend = h("p.quiet", {}, texts.speaks, " ", h("span.key.for", {}, texts.speaksFor), " ", h("span.key.against", {}, texts.speaksAgainst));
     this.no = h("div");
     this.node = h("div.live", {}, h("div.live-head", {}, h("h1", {}, texts.tabs.live), this.tabs, this.setup), this.no,
-      h("div.live-main", {}, h("div.stage-box", {}, this.canvas), h("div.live-side", {}, h("div.live-now", {}, this.word, this.sure, this.ranked), h("h2", {}, texts.counts), this.counts, this.meters, this.color, this.legend)),
+      h("div.live-main", {}, h("div.stage-box", {}, this.canvas), h("div.live-side", {}, h("div.live-now", {}, this.word, this.sure, this.ranked), h("h2", {}, texts.counts), this.counts, this.limit, this.meters, this.color, this.legend)),
       h("h2", {}, texts.lately), this.chart.node);
     on("models", () => { if (this.node.isConnected) this.connect(); });
     on("recordings", () => { if (this.node.isConnected && !this.running) this.renderSetup(); });
     on("state", before => { if (this.source === "stream" && before.stream !== store.state.stream) this.heard?.replaceChildren(texts.heard(store.state.stream)); });
   }
 
-  enter() { this.connect(); this.renderSetup(); }
+  enter() { this.connect(); this.renderSetup(); this.effect(); }
   leave() { this.stop(); this.socket?.close(); this.socket = null; }
 
   connect() {
@@ -42,7 +55,7 @@ export class Live {
     const socket = this.socket = api.socket("live");
     socket.onmessage = message => { if (socket === this.socket) this.hear(JSON.parse(message.data)); };
     socket.onopen = () => { // a new model during a stream: go on with the new one
-      this.tell({ why: this.colored, source: this.source });
+      this.tell({ why: this.colored, doubt: this.doubt, source: this.source });
       if (this.running && this.source === "replay") this.tell({ replay: this.replayed });
     };
   }
@@ -197,7 +210,7 @@ export class Live {
       announce(texts.seen(segment.label, segment.repetitions));
     }
     this.measure(told.t);
-    if (told.filling !== undefined) { this.sure.textContent = texts.filling; return; }
+    if (told.filling !== undefined) { this.sure.textContent = told.hidden ? texts.hidden(told.hidden) : texts.filling; return; }
     this.meter("rate", `${(this.rates.length / 2).toFixed(0)} /s`);
     const none = told.unknown, label = none ? texts.noneOfThese : told.label;
     if (label !== this.shown) { this.word.textContent = label; this.shown = label; this.word.style.setProperty("--chip", none ? "var(--middle)" : labelColor(told.label)); }
@@ -206,7 +219,8 @@ export class Live {
     clear(this.ranked, (told.ranked ?? []).map(([l, p]) => h("li", {}, h("span", {}, l), h("span.meter", { style: { "--share": p } }, texts.percent(p)))));
     this.renderCounts(told.counts ?? {}, told.present);
     this.joints = this.colored ? told.joints ?? null : null;
-    this.chart.push({ time: told.t, label: none ? null : told.label, probability: told.probability ?? 1, present: told.present, since: told.since });
+    this.chart.push({ time: told.t, nearest: told.label, sure: told.sure, doubt: told.doubt, label: none ? null : told.label, probability: told.probability ?? 1, present: told.present, since: told.since });
+    this.effect();
   }
 
   renderCounts(counts, present = null) {
@@ -227,6 +241,12 @@ export class Live {
     this.count(frame.t);
     this.chart.now(frame.t);
     this.stage.draw(points, this.joints);
+  }
+
+  // What the limit does to the answers of the last seconds.
+  effect() {
+    const { answers } = this.chart, n = answers.filter(a => a.label !== null).length;
+    this.effectText.textContent = answers.length ? texts.doubtEffect(n / answers.length) : texts.doubtText;
   }
 
   meter(key, text) { this.meters.querySelector(`[data-k=${key}]`).textContent = text; }

@@ -21,6 +21,10 @@ export class LiveChart {
     while (this.answers[0].time < answer.time - 2 * SPAN) this.answers.shift();
     this.now(answer.time);
   }
+  judge(doubt) { // answers that are not sure are none of the actions above this limit
+    for (const a of this.answers) a.label = !a.sure && a.doubt > doubt ? null : a.nearest;
+    this.paint();
+  }
   paint() {
     const ratio = Math.min(2, devicePixelRatio || 1), width = this.node.clientWidth, c = this.canvas.getContext("2d");
     if (!width) return;

@@ -1,5 +1,5 @@
 // The frame around the views: bar, tabs, undo, theme.
-import { h, iconButton, clear, toast, typing } from "./dom.js";
+import { h, button, iconButton, clear, toast, typing } from "./dom.js";
 import { Collect } from "./collect.js";
 import { Label } from "./label.js";
 import { Train } from "./train.js";
@@ -10,7 +10,7 @@ import { listen } from "./drop.js";
 import { options } from "./detail.js";
 import { tour } from "./tour.js";
 import { texts } from "./texts.js";
-import { complain, on, redo, start, store, undo } from "./store.js";
+import { change, complain, on, redo, reloadModels, start, store, undo } from "./store.js";
 import { token } from "./api.js";
 
 const TABS = ["collect", "label", "train", "live", "share"];
@@ -36,6 +36,22 @@ function bar() {
       iconButton("help", texts.takeTour, () => tour(app)), iconButton("moon", texts.theme, () => theme(dark() ? "light" : "dark"))));
 }
 
+// What is wrong with the folder; one that was made elsewhere is shown, and changed only after a click.
+function folderNews() {
+  const { foreign: why, trouble } = store.state;
+  app.trouble.hidden = !trouble;
+  if (trouble && app.trouble.textContent !== trouble) app.trouble.textContent = trouble;
+  app.foreign.hidden = !why;
+  if (!why || app.foreign.dataset.why === why) return;
+  app.foreign.dataset.why = why;
+  const take = button(texts.takeOver, async () => {
+    const told = await change("takeover").catch(() => null);
+    if (told?.wrong.length) toast(texts.leftOut(told.wrong), { error: true });
+    await reloadModels().catch(complain);
+  }, { kind: "primary" });
+  clear(app.foreign, h("p", {}, h("b", {}, texts.foreign(why)), " ", texts.foreignText), take);
+}
+
 function route() {
   const [, tab, ...rest] = location.hash.split("/"), name = TABS.includes(tab) ? tab : "collect", view = app.views[name];
   if (app.shown !== name) {
@@ -57,13 +73,17 @@ async function begin() {
   const fill = () => clear(lists, options("labels", store.labels), options("subjects", store.subjects));
   app.offline = h("p.offline", { role: "alert", hidden: true }, texts.offline);
   app.main = h("main", { id: "main", tabindex: -1 });
-  document.body.append(bar(), app.offline, app.main, lists);
+  app.trouble = h("p.notice", { role: "alert", hidden: true });
+  app.foreign = h("div.notice.foreign", { role: "alert", hidden: true });
+  document.body.append(bar(), app.offline, app.trouble, app.foreign, app.main, lists);
   fill();
   app.views = { collect: new Collect(), label: new Label(), train: new Train(), live: new Live(), share: new Share() };
   on("recordings", fill);
   const buttons = () => { app.undo.disabled = !store.state.undo; app.redo.disabled = !store.state.redo; };
   on("state", buttons);
   buttons();
+  on("state", folderNews);
+  folderNews();
   on("offline", () => { app.offline.hidden = !store.offline; });
   on("label", id => { location.hash = `#/label/${encodeURIComponent(id)}`; });
   on("tour", () => tour(app));

@@ -43,7 +43,7 @@ export class Player {
   set(motion, { play = true } = {}) {
     this.motion = motion;
     this.at = 0;
-    this.values = null;
+    this.values = this.moments = null;
     this.stage.show(motion);
     this.slider.max = motion.frames - 1;
     this.seek(0);
@@ -55,7 +55,7 @@ export class Player {
     if (!this.motion) return;
     this.at = Math.max(0, Math.min(this.motion.frames - 1e-6, frame));
     const whole = Math.floor(this.at);
-    this.stage.draw(this.motion.frame(whole), this.values);
+    this.stage.draw(this.motion.frame(whole), this.moments ? this.moments(whole / this.motion.frames) : this.values);
     this.slider.value = whole;
     this.slider.setAttribute("aria-valuetext", texts.frameOf(whole + 1, this.motion.frames));
     this.clock.textContent = `${clock(whole / this.motion.fps)} · ${whole + 1}/${this.motion.frames}`;
@@ -72,7 +72,8 @@ export class Player {
     this.speed = SPEEDS[i];
     this.rate.value = String(this.speed);
   }
-  color(values) { this.values = values; this.seek(this.at); }
+  // Joints coloured by values; while it plays, by those of the moment: `moments` gives them for a share of the recording.
+  color(values, moments = null) { this.values = values; this.moments = moments; this.seek(this.at); }
   toggle() { if (this.playing) this.pause(); else this.start(); }
 
   start() {

@@ -1,7 +1,7 @@
 // State of the page: recordings, models, the training; the views listen for its changes.
 import * as api from "./api.js";
 import { texts } from "./texts.js";
-import { toast, announce } from "./dom.js";
+import { toast } from "./dom.js";
 
 export const store = {
   ready: false, state: {}, recordings: [], byId: new Map(), broken: {}, models: [], present: null,
@@ -99,7 +99,11 @@ export function complain(error) {
   toast(error.status === 0 ? texts.offline : error.status === 401 ? texts.noToken : error.message, { error: true });
 }
 
-export const assign = (ids, fields) => change("assign", { ids, ...fields }).catch(() => null);
+export async function assign(ids, fields) {
+  const told = await change("assign", { ids, ...fields }).catch(() => null);
+  for (const [name, other] of told?.alike ?? []) toast(texts.lookAlike(name, other), { action: { text: texts.undo, run: undo } });
+  return told;
+}
 // A note is saved while it is typed, half a second after the last key.
 export function noteProps(id) {
   let timer = 0, kept = null;
@@ -114,11 +118,11 @@ export function noteProps(id) {
 }
 export async function undo() {
   const told = await change("undo").catch(() => null);
-  announce(told?.moved ? texts.undone : texts.nothingToUndo);
+  if (told) toast(told.moved ? texts.undone(told) : texts.nothingToUndo, told.moved ? { action: { text: texts.redo, run: redo } } : {});
 }
 export async function redo() {
   const told = await change("redo").catch(() => null);
-  announce(told?.moved ? texts.redone : texts.nothingToRedo);
+  if (told) toast(told.moved ? texts.redone(told) : texts.nothingToRedo);
 }
 
 let wait = 250;

@@ -15,13 +15,14 @@ export class Train {
     this.bar = h("progress.wide", { max: 1, value: 0, "aria-label": texts.trainingProgress, hidden: true });
     this.stage = h("p.quiet", { role: "status" });
     this.ready = h("div");
+    this.failed = h("div");
     this.result = h("div.result");
     this.models = h("div.models");
     this.opened = h("div.opened", { "aria-live": "polite" });
-    this.node = h("div.train", {}, h("div.train-top", {}, h("div", {}, h("h1", {}, texts.tabs.train), this.ready), h("div.row", {}, this.go, this.stop)), this.bar, this.stage, this.result, this.models);
+    this.node = h("div.train", {}, h("div.train-top", {}, h("div", {}, h("h1", {}, texts.tabs.train), this.ready), h("div.row", {}, this.go, this.stop)), this.bar, this.stage, this.failed, this.result, this.models);
     on("state", before => this.state(before));
     on("recordings", () => this.renderReady());
-    on("models", () => this.renderModels());
+    on("models", () => { this.renderModels(); this.renderReady(); });
     this.renderReady(); this.renderModels(); this.state({});
   }
 
@@ -35,7 +36,10 @@ export class Train {
     const enough = counts.size >= 2 && [...counts.values()].every(n => n >= 2);
     this.enough = enough;
     this.go.disabled = !enough || store.state.training?.running;
+    const n = [...counts.values()].reduce((a, b) => a + b, 0), last = store.models[0];
+    const long = enough && last?.seconds && last.recordings ? last.seconds * n / last.recordings : 0;
     clear(this.ready, counts.size ? h("p.chips", {}, [...counts].sort().map(([label, n]) => h("span.chip", { style: { "--chip": labelColor(label) } }, `${label} ${n}`))) : null,
+      long ? h("p.quiet", {}, texts.longTraining(n, long)) : null,
       enough ? null : h("p.hint", {}, counts.size < 2 ? texts.needTwoLabels : texts.needTwoEach([...counts].filter(([, n]) => n < 2).map(([l]) => l))));
   }
 
@@ -45,12 +49,14 @@ export class Train {
     this.go.disabled = !this.enough || !!now.running;
     this.stop.hidden = !now.running;
     this.bar.hidden = !now.running;
+    // The reason stays until the next training.
+    clear(this.failed, !now.running && now.error ? h("div.warning", { role: "alert" }, h("p", {}, h("b", {}, texts.trainingFailed), " ", now.error)) : null);
     if (now.running) {
       this.bar.value = now.share ?? 0;
-      this.stage.textContent = texts.stages[now.stage] ?? "";
+      const since = now.started ? Math.max(0, Math.round(Date.now() / 1000 - now.started)) : 0; // also after a reload
+      this.stage.textContent = `${texts.stages[now.stage] ?? ""}${since > 2 ? ` · ${texts.elapsed(since)}` : ""}`;
     } else if (before?.training?.running) {
       this.stage.textContent = now.stopped ? now.done ? texts.stoppedLate : texts.stopped : now.error ? "" : texts.trained;
-      if (now.error) toast(now.error, { error: true });
       if (now.done) { this.chosen = now.done; emit("trained", now.done); }
     }
   }
@@ -85,7 +91,7 @@ export class Train {
     const out = [];
     if (m.accuracy !== undefined) out.push(
       h("div.hero", {}, h("p.headline", {}, h("span.big", {}, texts.percentNumber(m.accuracy), h("small", {}, " %"))),
-        h("div", {}, h("p", {}, h("b", {}, m.people === "subjects" ? texts.heldOutPeople : texts.heldOutRecordings)), h("p.quiet", {}, texts.ofTested(m.right, m.tested, m.interval, m.over_people)), m.people === "subjects" ? null : h("p.hint", {}, texts.onePerson))),
+        h("div", {}, h("p", {}, h("b", {}, m.people === "subjects" ? texts.heldOutPeople : texts.heldOutRecordings)), h("p.quiet", {}, texts.ofTested(m.right, m.tested, m.interval, m.over_people)), m.people === "subjects" ? null : h("p.hint", {}, texts.onePerson), m.spotting ? h("p.quiet", {}, texts.spotting(m.spotting)) : null)),
       h("div.beside", {}, this.confusion(m), h("section", {}, h("h2", {}, texts.next), m.next.length ? h("ul", {}, m.next.map(n => h("li", {}, texts.advice(n)))) : h("p", {}, texts.nothingNext),
         h("div.row", {}, h("a.primary", { href: "#/live" }, texts.watchLive), h("a.plain", { href: "#/share" }, texts.tabs.share)))),
       this.opened);
