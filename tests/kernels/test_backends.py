@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 from walks import assert_rows_close, people, walks
 
 from kerneton import DCK, SCK, CenterNormalize, LinearSVM
-from kerneton.kernels import displacement
 from kerneton.kernels.displacement import direct_sums, harmonic_sums
 from kerneton.kernels.tensors import gaussian_features, outer_power_sum, unique_entries
 from kerneton.machine.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
@@ -32,7 +31,7 @@ KERNELS = [
     DCK(joints="D"),
     DCK(joints="D", mirror=True, sigma_span=3.0),
     DCK(joints="A", signal="velocity", same_joint=False, entry_power=0.6),
-    DCK(joints="A", method="direct", sigma_span=3.0, power=1.0),
+    DCK(joints="A", sigma_span=3.0, power=1.0),
 ]
 
 
@@ -49,7 +48,11 @@ def test_kernels(kernel, batch_size):
     kernel.set_params(device=None)
     assert isinstance(answer, np.ndarray)
     assert answer.dtype == np.float64
-    assert_rows_close(answer, expected)
+    # The device sums DCK by other harmonics than the core: each is within ``tol``, which a power of entries enlarges.
+    tol = 1e-6
+    if isinstance(kernel, DCK):
+        tol = 2 * kernel.tol if kernel.entry_power == 1 else 5e-3
+    assert_rows_close(answer, expected, tol)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -85,8 +88,7 @@ def test_out_takes_what_the_device_computed():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("sigma_span", [None, 3.0])
 @pytest.mark.parametrize("n_frames", [1, 20, 200])
-def test_displacement_sums(dtype, sigma_span, n_frames, monkeypatch):
-    monkeypatch.setattr(displacement, "load", lambda _: None)  # which is nearer to the direct sum
+def test_displacement_sums(dtype, sigma_span, n_frames):
     rng = np.random.default_rng(0)
     x, z = (
         rng.uniform(-1, 1, (2, n_frames, 3, 3)).astype(dtype),

@@ -10,7 +10,6 @@ from walks import assert_rows_close, walks
 
 from kerneton import DCK, SCK, SkeletonSequence
 from kerneton.exceptions import DataError, MissingExtraError, ParameterError
-from kerneton.kernels import blocks as _blocks
 from kerneton.kernels.batches import group_by_length, map_batches, pad, torch_for
 
 LENGTHS = (7, 1, 30, 12, 7, 2, 170, 13, 9, 30, 5)
@@ -23,7 +22,7 @@ def kernels():
         SCK(epn="hosvd", entries="slices", n_pivots_joint=3),
         DCK(joints=[0, 1, 3]),
         DCK(joints=[0, 1, 3], sigma_span=3.0, signal="velocity"),
-        DCK(joints=[0, 1], method="direct", sigma_span=3.0),
+        DCK(joints=[0, 1], sigma_span=3.0),
     ]
 
 
@@ -215,20 +214,3 @@ def test_bad_numbers_are_told_the_same_on_a_device(kernel, wrong):
             model.transform(X)
         messages.append(str(told.value))
     assert messages[0] == messages[1]
-
-
-def test_good_numbers_are_looked_at_on_the_device_alone(monkeypatch):
-    pytest.importorskip("torch")
-    X, looks = walks((9, 4, 7), 3), []
-    model = SCK(device="cpu", order=2).fit(X)
-    real = _blocks.check_sequences
-    monkeypatch.setattr(
-        _blocks, "check_sequences", lambda *a, **k: looks.append(k.get("values", True)) or real(*a, **k)
-    )
-    model.transform(X)
-    assert looks == [False]
-    still = [np.zeros((4, 1, 3)), np.ones((3, 1, 3))]  # one joint may stand at the origin
-    one = SCK(device="cpu", order=2).fit(still)
-    looks.clear()
-    one.transform(still)
-    assert looks == [False, True]

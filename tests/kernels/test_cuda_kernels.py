@@ -20,6 +20,7 @@ from kerneton.kernels.cuda.nvrtc import halves
 from kerneton.kernels.power_norm import _eigh_power, _svd_power
 from kerneton.kernels.signals import SIGNALS
 from kerneton.kernels.tensors import outer_power_sum, pivot_scale
+from kerneton.prepare.frames import Frames
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
@@ -145,7 +146,7 @@ def test_sck(compiled, entries, dtype, tol):
         entries=entries,
     )
     expected = kernel.fit_transform([x.astype(float) for x in X]).reshape(3, 2, -1)
-    padded, lengths = pad([kernel._signal(SkeletonSequence(x)) for x in X], dtype)
+    padded, lengths = pad([kernel._signal(Frames.of([SkeletonSequence(x)])) for x in X], dtype)
     table = np.ascontiguousarray(kernel._map.table())
     assert table.shape == (4, 12)
     library = compiled("sck", 12)
@@ -210,7 +211,6 @@ def test_dck(compiled, sigma_span, same_joint):
         power=1.0,
         pivot_margin=0.5,
         n_pivots_time=3,
-        method="direct",
     )
     expected = kernel.fit_transform(X)
     padded, lengths = pad([x[:, [0, 1, 3]] for x in X], np.float32)

@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose
 from walks import walks
 
 from kerneton.exceptions import DataError
-from kerneton.kernels import displacement
 from kerneton.kernels.displacement import (
     MAX_HARMONICS,
     direct_sums,
@@ -25,16 +24,6 @@ from kerneton.kernels.displacement import (
 from kerneton.kernels.tensors import gaussian_features, pivot_scale
 
 PAIRS = np.array([[0, 1], [1, 1], [3, 2]])
-
-
-@pytest.fixture(autouse=True, params=["compiled", "harmonics"])
-def path(request, monkeypatch):
-    """Short windows by the compiled sum and, as without Numba, by harmonics."""
-    if request.param == "harmonics":
-        monkeypatch.setattr(displacement, "load", lambda _: None)
-    else:
-        pytest.importorskip("numba")
-    return request.param
 
 
 def batch(n_frames, n_joints=4, *, n=2, n_times=3, dtype=np.float64):
@@ -197,34 +186,10 @@ def test_span_window():
     assert_allclose(span_window(1, 2.0), [[0]])
 
 
-def test_compiled_sum_is_exact_but_for_the_window(path):
-    x, z = batch(40)
-    same = {"sigma": 0.3, "n_pivots": 5, "sigma_span": 3.0}
-    answer = harmonic_sums(x, z, PAIRS, extent=extent_of(x), **same)
-    bound = peak(z, 3.0, sigma=0.3, n_pivots=5, reach=1)
-    assert_within(answer, direct_sums(x, z, PAIRS, **same), bound, 1e-6 if path == "compiled" else 1e-5)
-
-
-def test_wide_recordings(path):
+def test_wide_recordings():
     """Factors of Gaussians would leave the range of numbers."""
     x, z = batch(12)
     same = {"sigma": 0.3, "n_pivots": 5, "sigma_span": 3.0}
     answer = harmonic_sums(8 * x, z, PAIRS, extent=extent_of(8 * x), **same)
     expected = direct_sums(8 * x, z, PAIRS, **same)
     assert_within(answer, expected, peak(z, 3.0, sigma=0.3, n_pivots=5, reach=1), 1e-5)
-
-
-@pytest.mark.parametrize("spread", [0.4, 3.0])
-def test_compiled_sums_in_float32_agree_with_float64(spread):
-    """Factors in float32 where coordinates are near to each other, in float64 where Gaussians would vanish."""
-    rng = np.random.default_rng(7)
-    x = rng.uniform(-spread, spread, size=(2, 30, 4, 3))
-    z = rng.uniform(size=(2, 30, 5))
-    pairs = np.array([[0, 1], [2, 2], [3, 0]])
-    options = {"sigma": 0.3, "n_pivots": 5, "sigma_span": 3.0, "tol": 1e-5}
-    double = displacement.banded_sums(x, z, pairs, **options)
-    single = displacement.banded_sums(x.astype(np.float32), z.astype(np.float32), pairs, **options)
-    if double is None:
-        pytest.skip("needs Numba")
-    assert single.dtype == np.float32
-    assert np.abs(single - double).max() <= 1e-5 * np.abs(double).max()

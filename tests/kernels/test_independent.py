@@ -13,7 +13,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from kerneton import DCK, SCK, dck_kernel, sck_kernel
-from kerneton.kernels import displacement, power_norm, sck
 from kerneton.kernels.power_norm import hosvd_power, psd_power, slice_power
 
 EPS = 2.0**-52
@@ -24,16 +23,6 @@ def recording(n_frames, n_joints, seed):
     return np.cumsum(rng.normal(scale=0.1, size=(n_frames, n_joints, 3)), 0) + rng.uniform(
         -0.8, 0.8, (n_joints, 3)
     )
-
-
-@pytest.fixture(params=["compiled", "plain"])
-def path(request, monkeypatch):
-    """With Numba and without it."""
-    if request.param == "plain":
-        for module in (power_norm, displacement, sck):
-            monkeypatch.setattr(module, "load", lambda _: None)
-    else:
-        pytest.importorskip("numba")
 
 
 # --- the formulas ------------------------------------------------------------------------------------------
@@ -211,14 +200,14 @@ def test_exact_dck(s4):
 
 @pytest.mark.parametrize("power", [0.1, 0.36, 0.85])
 @pytest.mark.parametrize("rank", [3, 6, 9])
-def test_power_of_matrices(path, power, rank):
+def test_power_of_matrices(power, rank):
     v = np.random.default_rng(rank).normal(size=(4, rank, 6))
     A = np.einsum("bri,brj->bij", v, v)
     expected = np.stack([matrix_power(a, power) for a in A])
     assert_allclose(psd_power(A, power), expected, rtol=1e-10, atol=1e-10)
 
 
-def test_power_of_slices(path):
+def test_power_of_slices():
     v = np.abs(np.random.default_rng(0).normal(size=(20, 6)))
     X = np.einsum("si,sj,sk->ijk", v, v, v)
     expected = np.stack([matrix_power(X[:, :, s], 0.36) for s in range(6)])
@@ -227,7 +216,7 @@ def test_power_of_slices(path):
 
 @pytest.mark.parametrize(("power", "entry_power"), [(0.85, 1.0), (0.5, 0.7), (1.0, 0.5)])
 @pytest.mark.parametrize("shape", [(6, 3, 3), (4, 4, 4), (3, 5, 2)])
-def test_power_of_core_tensors(path, power, entry_power, shape):
+def test_power_of_core_tensors(power, entry_power, shape):
     X = np.random.default_rng(0).normal(size=shape)
     assert_allclose(
         hosvd_power(X, power, entry_power), core_power(X, power, entry_power), rtol=1e-9, atol=1e-10
@@ -238,7 +227,7 @@ def test_power_of_core_tensors(path, power, entry_power, shape):
     ("order", "entries"), [(1, "simplex"), (2, "simplex"), (3, "simplex"), (3, "upper"), (3, "slices")]
 )
 @pytest.mark.parametrize("power", [0.36, 1.0])
-def test_linearised_sck(path, order, entries, power):
+def test_linearised_sck(order, entries, power):
     X = [recording(30, 2, 0), recording(41, 2, 1)]
     kernel = SCK(
         sigma_joint=0.7, n_pivots_joint=2, joint_weight=0.6, sigma_time=0.5, n_pivots_time=3,
@@ -251,12 +240,11 @@ def test_linearised_sck(path, order, entries, power):
 
 @pytest.mark.parametrize("s4", [None, 3.0])
 @pytest.mark.parametrize(("power", "entry_power"), [(1.0, 1.0), (0.85, 1.0), (0.7, 0.8)])
-@pytest.mark.parametrize("method", ["direct", "harmonics"])
-def test_linearised_dck(path, s4, power, entry_power, method):
+def test_linearised_dck(s4, power, entry_power):
     X = [recording(12, 2, 0), recording(9, 2, 1)]
     kernel = DCK(
         sigma_joint=0.6, n_pivots_joint=3, sigma_time=0.5, n_pivots_time=3, sigma_span=s4,
-        power=power, entry_power=entry_power, method=method, tol=1e-12,
+        power=power, entry_power=entry_power, tol=1e-12,
     )  # fmt: skip
     expected = [dck_features(x, power, entry_power, s2=0.6, z2=3, s3=0.5, z3=3, s4=s4) for x in X]
     assert_allclose(kernel.fit_transform(X), expected, atol=1e-9 if power == 1 else 1e-6)

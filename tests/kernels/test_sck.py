@@ -6,14 +6,15 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from reference.sck import order3
 from sklearn.base import clone
 from walks import people, walk, walks
 
 from kerneton import SCK
+from kerneton.core.sck import Vectors
 from kerneton.data.layouts import FLORENCE_15, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
-from kerneton.kernels import sck
 from kerneton.kernels.power_norm import hosvd_power
 from kerneton.kernels.signals import SIGNALS
 from kerneton.kernels.tensors import gaussian_features
@@ -202,6 +203,20 @@ def test_mirror_is_the_average_over_mirror_images(parameters):
     assert_allclose(seen @ features.T, mean @ mean.T, rtol=1e-7)
 
 
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_partly_mirrored_is_a_sum_of_both_kernels(order, pairs):
+    """Five eighths of K(x, y), and three eighths of K(x, the mirror image of y)."""
+    X = people(SHORT)
+    options = {"order": order, "pairs": pairs, "entries": "slices", "n_pivots_joint": 3}
+    plain, partly = (SCK(mirror=mirror, **options).fit(X) for mirror in (False, "partly"))
+    a, b, c = plain.transform(X), plain.transform([mirror(s) for s in X]), partly.transform(X)
+    assert c.shape == a.shape
+    assert_allclose(c @ c.T, 5 / 8 * a @ a.T + 3 / 8 * a @ b.T, rtol=1e-6, atol=1e-9)
+    assert partly.block_joints() == plain.block_joints()
+    assert_allclose(plain.mirrored(a, "partly")[1], c, atol=1e-12)
+
+
 def test_mirror_needs_both_sides():
     X = people(SHORT)
     with pytest.raises(ParameterError, match="needs both sides: right_wrist is not among the joints"):
@@ -353,29 +368,38 @@ def test_every_joint_has_its_own_block():
         assert np.abs(f[j] - g[j]).max() > 1e-3
 
 
-# the compiled path
+# by the core
 
 
-@pytest.mark.parametrize("mirrored", [False, True])
+def plain(kernel, x, entries):
+    """Features of one recording by the reference."""
+    return order3(x, kernel._map.table(), kernel.power, entries).ravel()
+
+
 @pytest.mark.parametrize("entries", ["simplex", "upper", "slices"])
-@pytest.mark.parametrize("n_pivots_time", [6, 7])
-def test_compiled_path_equals_the_plain_one(entries, n_pivots_time, mirrored, monkeypatch):
-    pytest.importorskip("numba")
-    X = [SkeletonSequence(x, layout=FLORENCE_15) for x in walks((3, 17, 40), 15)]
-    kernel = SCK(entries=entries, n_pivots_time=n_pivots_time, mirror=mirrored).fit(X)
-    single = [s.replace(joints=s.joints.astype(np.float32)) for s in X]
-    answers = kernel.transform(X), kernel.transform(single)
-    monkeypatch.setattr(sck, "load", lambda name: None)
-    expected = kernel.transform(X)
-    for answer, dtype in zip(answers, (np.float64, np.float32), strict=True):
+@pytest.mark.parametrize(("n_pivots", "n_pivots_time"), [(5, 6), (5, 7), (1, 2), (1, 1), (16, 2)])
+def test_the_core_equals_the_reference(entries, n_pivots, n_pivots_time):
+    X = walks((3, 17, 40), 5)
+    kernel = SCK(entries=entries, n_pivots_joint=n_pivots, n_pivots_time=n_pivots_time).fit(X)
+    expected = np.stack([plain(kernel, x, entries) for x in X])
+    for dtype in (np.float64, np.float32):
+        answer = kernel.transform([x.astype(dtype) for x in X])
         assert answer.dtype == dtype
         errors = np.linalg.norm(answer - expected, axis=1) / np.linalg.norm(expected, axis=1)
-        plain = mirrored and entries != "simplex" and dtype == np.float32  # sums in single precision
-        assert_allclose(errors, 0, atol=5e-3 if plain else 1e-5)
+        assert_allclose(errors, 0, atol=1e-5)
 
 
-def test_compiled_path_gives_the_same_answer_in_any_company():
-    pytest.importorskip("numba")
+@pytest.mark.parametrize("entries", ["simplex", "slices"])
+def test_mirrored_features_are_means_of_mirrored_recordings(entries):
+    X = [SkeletonSequence(x, layout=FLORENCE_15) for x in walks((3, 17, 40), 15)]
+    kernel, symmetric = SCK(entries=entries).fit(X), SCK(entries=entries, mirror=True).fit(X)
+    mean = (kernel.transform(X) + kernel.transform([mirror(s) for s in X])) / 2
+    single = [s.replace(joints=s.joints.astype(np.float32)) for s in X]
+    for answer in (symmetric.transform(X), symmetric.transform(single)):
+        assert_allclose(answer @ answer.T, mean @ mean.T, rtol=1e-4)
+
+
+def test_the_same_answer_in_any_company():
     X = walks((9, 9, 9, 9, 9), 7)
     kernel = SCK().fit(X)
     assert_allclose(kernel.transform(X)[3], kernel.transform(X[3:4])[0], rtol=0, atol=0)
@@ -399,7 +423,6 @@ def test_directions_of_pairs_are_those_of_the_difference():
 @pytest.mark.parametrize("n_joints", [1, 3, 7, 15, 16, 17, 25])
 def test_threads_and_shared_lanes_change_nothing(n_joints, dtype):
     """Joints that leave vectors half empty, alone and split over threads, against many recordings together."""
-    pytest.importorskip("numba")
     X = [x.astype(dtype) for x in walks((9,) * 16, n_joints)]  # every joint in a full group of lanes
     kernel = SCK(n_pivots_time=5).fit(X)
     whole = kernel.transform(X)
@@ -408,26 +431,19 @@ def test_threads_and_shared_lanes_change_nothing(n_joints, dtype):
         assert_allclose(alone[0], whole[5], rtol=0, atol=0)
 
 
-def test_what_does_not_converge_takes_the_plain_path(monkeypatch):
-    known = pytest.importorskip("kerneton.kernels.compiled.sck_features")
-    X = walks((9, 12), 5)
-    kernel = SCK().fit(X)
-    features = known.features
+@pytest.mark.parametrize("order", [2, 3])
+def test_what_does_not_converge_takes_the_powers_of_lapack(order, monkeypatch):
+    X = walks((9, 12, 7), 5)
+    kernel = SCK(order=order).fit(X)
+    expected, name = kernel.transform(X), f"order{order}"
+    found = getattr(Vectors, name)
 
-    def failing(*given):
-        found, converged = features(*given)
-        return np.full_like(found, np.nan), not converged
+    def failing(vectors, power, *given):
+        failed = found(vectors, power, *given)
+        if power == 1:
+            return failed
+        given[-1][:2] = np.nan
+        return np.array([0, 1]) if order == 3 else np.ones_like(failed)
 
-    monkeypatch.setattr(known, "features", failing)
-    answer = kernel.transform(X)
-    monkeypatch.setattr(sck, "load", lambda name: None)
-    assert_allclose(answer, kernel.transform(X), rtol=0, atol=0)
-
-
-@pytest.mark.parametrize("n_pivots", [1, 16])
-def test_sides_that_are_not_compiled(n_pivots, monkeypatch):
-    X = walks((9, 12), 2)
-    kernel = SCK(n_pivots_joint=n_pivots, n_pivots_time=2).fit(X)
-    answer = kernel.transform(X)
-    monkeypatch.setattr(sck, "load", lambda name: None)
-    assert_allclose(answer, kernel.transform(X), rtol=0, atol=0)
+    monkeypatch.setattr(Vectors, name, failing)
+    assert_allclose(kernel.transform(X), expected, rtol=1e-6, atol=1e-9)

@@ -1,4 +1,4 @@
-"""SCK of order 2 in one compiled kernel: equal to the formula, and the same in any company."""
+"""SCK of order 2 by the core: equal to the formula, and the same in any company."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from walks import walks
 
 from kerneton import SCK
+from kerneton.core.sck import Vectors
 from kerneton.kernels import sck
 from kerneton.kernels.signals import SIGNALS
 
@@ -32,6 +33,9 @@ KERNELS = {
     "no time": {"joint_weight": 1.0},
     "pairs": {**TWO, "pairs": True, "joints": [0, 2, 3]},
     "many pivots": {"n_pivots_joint": 20, "n_pivots_time": 7},
+    "few pivots": {"n_pivots_joint": 1, "n_pivots_time": 1},
+    "no power": {**TWO, "power": 1.0},
+    "beyond the core": {"n_pivots_joint": 42, "n_pivots_time": 3},
 }
 LENGTHS = (7, 1, 30, 12, 7, 2, 170, 13, 9, 30, 5)
 
@@ -78,18 +82,9 @@ def by_formula(x, kernel, scales):
     return np.concatenate(out)
 
 
-@pytest.fixture(params=["compiled", "plain"])
-def path(request, monkeypatch):
-    if request.param == "compiled":
-        pytest.importorskip("numba")
-    else:
-        monkeypatch.setattr(sck, "load", lambda name: None)
-    return request.param
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", KERNELS)
-def test_equals_the_formula(name, dtype, path):
+def test_equals_the_formula(name, dtype):
     X = [x.astype(dtype) for x in walks((3, 17, 40, 1), 4)]
     X[1] += dtype(3.0)  # beyond the pivots, where φ is nearly zero
     kernel = SCK(order=2, **{"power": 0.3, **KERNELS[name]}).fit(X)
@@ -102,7 +97,7 @@ def test_equals_the_formula(name, dtype, path):
 
 
 @pytest.mark.parametrize("far", [30.0, 1e3, 1e6])
-def test_coordinates_far_beyond_the_pivots(far, path):
+def test_coordinates_far_beyond_the_pivots(far):
     """φ is zero there, as it is at another place as far away; only time counts."""
     X = walks((9, 12), 3)
     kernel = SCK(order=2, power=0.3).fit(X)
@@ -113,7 +108,7 @@ def test_coordinates_far_beyond_the_pivots(far, path):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_joints", [1, 5, 16, 17])
-def test_the_same_to_the_bit_in_any_batch_and_thread(n_joints, dtype, path):
+def test_the_same_to_the_bit_in_any_batch_and_thread(n_joints, dtype):
     X = [x.astype(dtype) for x in walks(LENGTHS, n_joints)]
     kernel = SCK(order=2, power=0.1, **TWO).fit(X)
     expected = np.concatenate([kernel.transform([x]) for x in X])
@@ -123,7 +118,7 @@ def test_the_same_to_the_bit_in_any_batch_and_thread(n_joints, dtype, path):
     assert_array_equal(kernel.transform([X[i] for i in order]), expected[order])
 
 
-def test_float32_agrees_with_float64(path):
+def test_float32_agrees_with_float64():
     X = [x.astype(np.float32) for x in walks(LENGTHS, 5)]
     kernel = SCK(order=2, power=0.3).fit(X)
     single, double = kernel.transform(X), kernel.transform([x.astype(np.float64) for x in X])
@@ -131,30 +126,36 @@ def test_float32_agrees_with_float64(path):
     assert errors.max() < 1e-5
 
 
-def test_what_does_not_converge_takes_the_plain_path(monkeypatch):
-    known = pytest.importorskip("kerneton.kernels.compiled.sck_order2")
-    X = walks((9, 12), 5)
+def test_what_does_not_converge_goes_to_lapack(monkeypatch):
+    X = walks((9, 12, 30), 5)
     kernel = SCK(order=2).fit(X)
-    features = known.features
+    expected, order2 = kernel.transform(X), Vectors.order2
 
-    def failing(*given):
-        found, failed = features(*given)
-        return np.full_like(found, np.nan), ~failed
+    def failing(self, power, poles, first, last, out):
+        failed = order2(self, power, poles, first, last, out)
+        if power == 1:
+            return failed
+        out[:] = np.nan
+        return ~failed
 
-    monkeypatch.setattr(known, "features", failing)
-    answer = kernel.transform(X)
-    monkeypatch.setattr(sck, "load", lambda name: None)
-    assert_array_equal(answer, kernel.transform(X))
+    monkeypatch.setattr(Vectors, "order2", failing)
+    np.testing.assert_allclose(kernel.transform(X), expected, atol=1e-7)
 
 
 def test_a_row_of_nan_harms_no_other():
-    known = pytest.importorskip("kerneton.kernels.compiled.sck_order2")
     rng = np.random.default_rng(0)
     signals = rng.uniform(-1, 1, size=(3, 9, 20, 3))
     signals[1] = np.nan
-    kernel = SCK(order=2).fit(walks((9,), 20))
-    features, _ = known.features(signals, np.array([9, 9, 9]), kernel._map.table(), 0.3)
-    assert np.isnan(features[1]).all()
-    sound, failed = known.features(signals[[0, 2]], np.array([9, 9]), kernel._map.table(), 0.3)
-    assert not failed.any()
-    assert_array_equal(features[[0, 2]], sound)  # whatever stands beside them
+    table = SCK(order=2).fit(walks((9,), 20))._map.table()
+
+    def features(signals):
+        B, T, J, W = signals.shape
+        rows = np.stack([np.arange(J), np.full(J, -1)], axis=1)
+        vectors = Vectors([signals.reshape(-1, J, W)], np.arange(B) * T, np.full(B, T), rows, [1], table)
+        return sck.order2_features(vectors, 0.3, 1)
+
+    found = features(signals)
+    assert np.isnan(found[1]).all()
+    sound = features(signals[[0, 2]])
+    assert np.isfinite(sound).all()
+    assert_array_equal(found[[0, 2]], sound)  # whatever stands beside them

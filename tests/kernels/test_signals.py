@@ -9,8 +9,23 @@ from walks import people, walk
 from kerneton.data.layouts import FLORENCE_15, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError
-from kerneton.kernels.signals import SCALED, SIGNALS, learn_scale, pair_signal, relative
+from kerneton.kernels import signals
+from kerneton.kernels.signals import SIGNALS, Signal
+from kerneton.prepare.frames import Frames
 from kerneton.prepare.poses import mirror
+
+
+def learn_scale(name, sequences, joints):
+    return signals.learn_scale(name, Frames.of(sequences), joints)
+
+
+def pair_signal(name, sequence, pairs):
+    return signals.pair_signal(name, Frames.of([sequence]), pairs)
+
+
+def relative(sequence, pairs):
+    pseudo = signals.relative(Frames.of([sequence]), pairs)
+    return SkeletonSequence(pseudo.joints, fps=sequence.fps, layout=pseudo.layout)
 
 
 @pytest.fixture
@@ -90,7 +105,7 @@ def test_bones_need_a_layout(layout, name):
 def test_scale():
     ramp = np.arange(200.0).reshape(200, 1, 1).repeat(3, 2)
     slow, fast = (SkeletonSequence(ramp * v) for v in (1, 4))
-    assert {name for name in SIGNALS if learn_scale(name, [slow, fast], [0]) != 1} <= SCALED
+    assert all(SIGNALS[name].scaled or learn_scale(name, [slow, fast], [0]) == 1 for name in SIGNALS)
     assert_allclose(learn_scale("velocity", [slow], [0]), 1, rtol=1e-3)
     assert_allclose(learn_scale("velocity", [slow, fast], [0]), 1 / 4, rtol=1e-3)
     rarely = [slow] * 19 + [fast]  # the fast twentieth does not count
@@ -117,7 +132,7 @@ def test_relative(person):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_derivatives_are_those_of_the_filter(n_frames, order, dtype):
     x = walk(n_frames, dtype=dtype)
-    expected = gaussian_filter1d(x - x[:1], 1.0, axis=0, order=order, mode="nearest")
+    expected = gaussian_filter1d(np.float64(x - x[:1]), 1.0, axis=0, order=order, mode="nearest")
     answer = SIGNALS["velocity" if order == 1 else "acceleration"](SkeletonSequence(x))
     assert_allclose(answer, expected, rtol=0, atol=8 * np.finfo(dtype).eps * np.abs(x - x[:1]).max())
 
@@ -133,3 +148,26 @@ def test_signals_of_pairs_are_those_of_the_difference(person, name):
 def test_pairs_compare_the_directions_of_their_bones(person):
     bones = SIGNALS["bone"](person)
     assert_allclose(pair_signal("bone", person, np.array([[4, 2]]))[:, 0], bones[:, 4] - bones[:, 2])
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_recordings_side_by_side_are_those_alone(name):
+    X = [
+        s.replace(fps=rate) for s, rate in zip(people((12, 1, 5, 30)), (30.0, None, 10.0, 25.0), strict=True)
+    ]
+    together = Frames.of(X, n_threads=3)
+    for found, alone in zip(together.split(SIGNALS[name](together)), X, strict=True):
+        np.testing.assert_array_equal(found, SIGNALS[name](alone))
+
+
+def test_a_new_signal_is_one_entry(monkeypatch):
+    from kerneton import SCK
+
+    monkeypatch.setitem(
+        SIGNALS, "speed", Signal(lambda frames: np.abs(SIGNALS["velocity"](frames)), scaled=True)
+    )
+    X = people((12, 9))
+    for pairs in (False, True):
+        kernel = SCK(signals=("position", "speed"), order=2, joints=[1, 5, 7], pairs=pairs).fit(X)
+        assert kernel.scales_["speed"] > 0
+        assert np.isfinite(kernel.transform(X)).all()

@@ -1,36 +1,9 @@
 """Numbers below the smallest normal one: dropped within a power, kept outside, and still right as input and result."""
 
-import platform
-
 import numpy as np
 import pytest
 
-numba = pytest.importorskip("numba")
-
-from kerneton.kernels.compiled.epn import psd_power  # noqa: E402
-from kerneton.kernels.compiled.subnormals import flush, restore  # noqa: E402
-
-
-@numba.njit
-def product(x, y, flushed):
-    state = flush() if flushed else np.int32(0)
-    for i in range(len(x)):
-        x[i] *= y[i]
-    if flushed:
-        restore(state)
-
-
-def small(flushed):
-    x = np.full(64, 1e-30, np.float32)
-    product(x, np.full(64, 1e-10, np.float32), flushed)
-    return x
-
-
-@pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="x86 alone has this state")
-def test_subnormal_results_are_zero_while_flushed_and_come_back():
-    assert (small(False) > 0).all()
-    assert (small(True) == 0).all()
-    assert (small(False) > 0).all()
+from kerneton.core.powers import psd_power
 
 
 @pytest.mark.parametrize("power", [0.36, 1.0])

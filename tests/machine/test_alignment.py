@@ -7,9 +7,8 @@ from walks import walks
 
 from kerneton import DCK, SCK
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine import arrays, scaling
-from kerneton.machine.arrays import block_grams
-from kerneton.machine.scaling import alignment_weights, center_normalize_gram, fold_weights
+from kerneton.machine.products import block_grams
+from kerneton.machine.scaling import alignment_weights, fold_weights
 
 
 @pytest.fixture
@@ -116,27 +115,3 @@ def test_weighted_kernels(kernel):
         kernel.fit(X, y[:2])
     with pytest.raises(ParameterError, match="weighting must be one of None, 'alignment', got 'best'"):
         kernel.set_params(weighting="best").fit(X, y)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_compiled_passes_equal_the_plain_ones(monkeypatch, dtype):
-    """Weights of folds, sums of blocks and centred Gram matrices, on one thread and on three."""
-    rng = np.random.default_rng(2)
-    features = (3 + rng.normal(size=(40, 60))).astype(dtype)
-    y, sizes = np.arange(40) % 4, np.array([10, 20, 30])
-    trains = [np.arange(40), np.arange(0, 40, 3), np.arange(20)]
-
-    def found(n_threads):
-        grams = block_grams(features, sizes, n_threads)
-        weights = fold_weights(grams, y, trains, n_threads)
-        sums = arrays.weighted_sums(weights, grams, n_threads)
-        pair = center_normalize_gram(sums[1], trains[1], np.array([1, 2, 5]))
-        return weights, sums, *pair, *center_normalize_gram(sums[0], trains[2], trains[1], center=False)
-
-    compiled = [found(1), found(3)]
-    monkeypatch.setattr(arrays, "load", lambda module: None)
-    monkeypatch.setattr(scaling, "load", lambda module: None)
-    for one, other, plain in zip(*compiled, found(1), strict=True):
-        assert one.dtype == np.float64
-        np.testing.assert_array_equal(one, other)
-        assert_allclose(one, plain, rtol=1e-9, atol=1e-11)

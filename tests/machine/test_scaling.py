@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kerneton.exceptions import DataError
-from kerneton.machine.arrays import combine, gram
+from kerneton.machine.products import gram
 from kerneton.machine.scaling import CenterNormalize, center_normalize_gram, unit_rows
 
 
@@ -46,10 +45,9 @@ def test_zero_rows_stay_zero():
     assert_allclose(train, np.zeros((7, 7)), atol=0)
 
 
-def test_many_chunks(monkeypatch, features):
+def test_many_chunks(features):
     whole = unit_rows(features.copy())
-    monkeypatch.setattr("kerneton.machine.scaling._CHUNK_BYTES", 80)
-    assert_allclose(unit_rows(features.copy()), whole, rtol=0)
+    assert_allclose(unit_rows(features.copy(), chunk_bytes=80), whole, rtol=0)
 
 
 def test_names_and_frames(features):
@@ -72,53 +70,6 @@ def test_on_the_gram_matrix(center, norm):
     assert_allclose(K_train, A @ A.T, atol=1e-10)
     assert_allclose(K_test, B @ A.T, atol=1e-10)
     assert center_normalize_gram(X @ X.T, train)[1] is None
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_gram_and_combine(monkeypatch, dtype):
-    rng = np.random.default_rng(2)
-    X, Y, beta = rng.random((9, 21)).astype(dtype), rng.random((4, 21)).astype(dtype), rng.random((3, 9))
-    monkeypatch.setattr("kerneton.machine.arrays.BLOCK_ROWS", 4)
-    monkeypatch.setattr("kerneton.machine.arrays.BLOCK_FEATURES", 8)
-    wide_X, wide_Y = X.astype(float), Y.astype(float)
-    rtol = 1e-6 if dtype == np.float32 else 1e-13
-    assert gram(X).dtype == np.float64
-    assert_allclose(gram(X), wide_X @ wide_X.T, rtol=rtol)
-    assert_allclose(gram(X, Y), wide_X @ wide_Y.T, rtol=rtol)
-    assert combine(beta, X).dtype == dtype
-    assert_allclose(combine(beta, X), beta @ wide_X, rtol=rtol)
-
-
-def test_float32_gram_is_summed_in_double_precision():
-    X = np.random.default_rng(3).uniform(0.9, 1.1, (3, 200_000)).astype(np.float32)
-    exact = X.astype(float) @ X.astype(float).T
-    assert_allclose(gram(X), exact, rtol=1e-6)
-
-
-@pytest.mark.parametrize("center", [True, False])
-def test_torch_equals_numpy(features, center):
-    torch = pytest.importorskip("torch")
-    model = CenterNormalize(center=center)
-    expected = model.fit_transform(features)
-    answer = model.fit(torch.as_tensor(features)).transform(torch.as_tensor(features))
-    assert isinstance(answer, torch.Tensor)
-    assert_allclose(answer.numpy(), expected, rtol=1e-12)
-    K = features @ features.T
-    for a, b in zip(
-        center_normalize_gram(torch.as_tensor(K), [0, 1, 2], [4]),
-        center_normalize_gram(K, [0, 1, 2], [4]),
-        strict=True,
-    ):
-        assert_allclose(a.numpy(), b, rtol=1e-12)
-    if center:
-        with pytest.raises(DataError, match="fitted on Tensor, got ndarray"):
-            model.transform(features)
-    with pytest.raises(DataError, match="fitted on 5 features, got 4"):
-        model.transform(torch.ones((2, 4), dtype=torch.float64))
-    with pytest.raises(DataError, match="NaN or infinity"):
-        model.fit(torch.full((2, 4), float("nan")))
-    with pytest.raises(DataError, match="shape"):
-        model.fit(torch.ones(3))
 
 
 def test_torch_is_not_imported():

@@ -2,22 +2,21 @@ import warnings
 
 import numpy as np
 import pytest
+from bench_parts.linear_svm import fold_decisions
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.experiments.bench.linear_svm import fold_decisions
-from kerneton.machine import gram_space, primal_space, solver
-from kerneton.machine.arrays import gram
 from kerneton.machine.folds import class_weights, one_vs_rest
+from kerneton.machine.products import gram
 from kerneton.machine.scaling import CenterNormalize
-from kerneton.machine.solver import solve_gram, solve_primal
-from kerneton.machine.svm import LinearSVM
+from kerneton.machine.solver import solve_gram, solve_positive
+from kerneton.machine.svm import LinearSVM, solve
 
 
-@parametrize_with_checks([LinearSVM(), LinearSVM(loss="hinge"), LinearSVM(class_weight="balanced")])
+@parametrize_with_checks([LinearSVM(), LinearSVM(class_weight="balanced")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -38,13 +37,12 @@ def reference(X, y, sample_weight=None, **parameters):
         return model.fit(X.astype(float), y, sample_weight)
 
 
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize(("n", "d", "k"), [(30, 80, 2), (40, 90, 5), (80, 12, 2), (90, 14, 4)])
 @pytest.mark.parametrize("C", [0.01, 1.0])
-def test_equals_linear_svc(loss, n, d, k, C):
+def test_equals_linear_svc(n, d, k, C):
     X, y = problem(n, d, k)
-    ours = LinearSVM(C, loss=loss, tol=1e-10).fit(X, y)
-    theirs = reference(X, y, C=C, loss=loss)
+    ours = LinearSVM(C, tol=1e-10).fit(X, y)
+    theirs = reference(X, y, C=C)
     assert ours.coef_.shape == theirs.coef_.shape
     assert_allclose(ours.coef_, theirs.coef_, atol=1e-7)
     assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-7)
@@ -53,7 +51,6 @@ def test_equals_linear_svc(loss, n, d, k, C):
 
 
 @pytest.mark.parametrize("shape", [(30, 60), (60, 8)])
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize(
     "options",
     [
@@ -64,25 +61,24 @@ def test_equals_linear_svc(loss, n, d, k, C):
     ],
     ids=str,
 )
-def test_options_equal_linear_svc(shape, loss, options):
+def test_options_equal_linear_svc(shape, options):
     for k in (2, 3):
         X, y = problem(*shape, k, seed=k)
         if k == 2 and isinstance(options.get("class_weight"), dict):
             options = {"class_weight": {1: 0.3}}
-        ours = LinearSVM(0.1, loss=loss, tol=1e-10, **options).fit(X, y)
-        theirs = reference(X, y, C=0.1, loss=loss, **options)
+        ours = LinearSVM(0.1, tol=1e-10, **options).fit(X, y)
+        theirs = reference(X, y, C=0.1, **options)
         assert_allclose(ours.coef_, theirs.coef_, atol=1e-7)
         assert_allclose(ours.intercept_, np.broadcast_to(theirs.intercept_, ours.intercept_.shape), atol=1e-7)
 
 
 @pytest.mark.parametrize("shape", [(30, 60), (60, 8)])
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
-def test_sample_weight(shape, loss, class_weight):
+def test_sample_weight(shape, class_weight):
     X, y = problem(*shape, 3)
     weights = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
     weights[:3] = 1
-    model = LinearSVM(0.2, loss=loss, tol=1e-10, class_weight=class_weight)
+    model = LinearSVM(0.2, tol=1e-10, class_weight=class_weight)
     weighted = model.fit(X, y, weights).coef_
     times = weights.astype(int)
     assert_allclose(weighted, model.fit(X.repeat(times, 0), y.repeat(times)).coef_, atol=1e-8)
@@ -100,25 +96,23 @@ def test_float32(shape):
 
 
 @pytest.mark.parametrize("shape", [(40, 90), (90, 12)])
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-def test_path_equals_separate_fits(shape, loss):
+def test_path_equals_separate_fits(shape):
     X, y = problem(*shape, 4)
     Cs = [10.0, 0.01, 1.0, 0.1]
-    model = LinearSVM(loss=loss, tol=1e-9)
+    model = LinearSVM(tol=1e-9)
     path = model.fit_path(X, y, Cs)
     assert not hasattr(model, "coef_")
     assert [m.C for m in path] == Cs
     assert model.fit_path(X, y, []) == []
     for fitted, C in zip(path, Cs, strict=True):
-        assert_allclose(fitted.coef_, LinearSVM(C, loss=loss, tol=1e-9).fit(X, y).coef_, atol=1e-7)
+        assert_allclose(fitted.coef_, LinearSVM(C, tol=1e-9).fit(X, y).coef_, atol=1e-7)
         assert fitted.n_features_in_ == shape[1]
         assert fitted.predict(X).shape == (len(X),)
 
 
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
 @pytest.mark.parametrize(("center", "norm"), [(True, True), (False, True), (False, False)])
-def test_folds_equal_separate_fits(loss, class_weight, center, norm):
+def test_folds_equal_separate_fits(class_weight, center, norm):
     X, y = problem(48, 200, 4)
     X = X + 3
     Cs = [0.1, 10.0]
@@ -126,12 +120,12 @@ def test_folds_equal_separate_fits(loss, class_weight, center, norm):
         (np.flatnonzero(np.arange(48) % 3 != i), np.flatnonzero(np.arange(48) % 3 == i)) for i in range(3)
     ]
     answers = fold_decisions(
-        gram(X), y, folds, Cs, center=center, norm=norm, loss=loss, class_weight=class_weight, tol=1e-9
+        gram(X), y, folds, Cs, center=center, norm=norm, class_weight=class_weight, tol=1e-9
     )
     for (train, valid), decisions in zip(folds, answers, strict=True):
         scale = CenterNormalize(center=center, norm=norm).fit(X[train])
         for C, decision in zip(Cs, decisions, strict=True):
-            model = LinearSVM(C, loss=loss, class_weight=class_weight, tol=1e-9)
+            model = LinearSVM(C, class_weight=class_weight, tol=1e-9)
             model.fit(scale.transform(X[train]), y[train])
             expected = model.decision_function(scale.transform(X[valid]))
             assert_allclose(decision[:, model.classes_], expected, atol=1e-6)
@@ -158,76 +152,51 @@ def test_class_weights():
     assert_allclose(class_weights(codes, 3, "balanced")[1], [1, 2 / 3, 2 / 3, 1])
 
 
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-@pytest.mark.parametrize("space", ["gram", "primal"])
-def test_conjugate_gradients_equal_direct(monkeypatch, loss, space):
-    X, y = problem(60, 20, 3)
-    Y = one_vs_rest(y, 3)
-
-    def solve():
-        if space == "gram":
-            return solve_gram(gram(X) + 1, Y, [0.01, 0.1], loss=loss, tol=1e-8)
-        return solve_primal(X, Y, [0.01, 0.1], loss=loss, tol=1e-8)
-
-    direct = solve()
-    monkeypatch.setattr(solver, "load", lambda module: None)
-    monkeypatch.setattr(gram_space, "DIRECT_GRAM", 0)
-    monkeypatch.setattr(primal_space, "DIRECT_PRIMAL", 0)
-    monkeypatch.setattr(primal_space, "CHUNK_BYTES", 2000)
-    iterated = solve()
-    assert iterated.converged.all()
-    assert_allclose(iterated.decision, direct.decision, atol=1e-5)
-
-
-def test_systems_of_the_bound_examples_equal_those_of_the_free(monkeypatch):
-    """Small C leaves few examples beyond their margin, and the smaller systems are theirs."""
-    monkeypatch.setattr(solver, "load", lambda module: None)
-    X, y = problem(60, 200, 6)
-    K, Y, Cs = gram(CenterNormalize().fit_transform(X)) + 1, one_vs_rest(y, 6), [0.03, 0.1, 0.3]
-    calls = []
-    solve_bound = gram_space._solve_bound
-    monkeypatch.setattr(gram_space, "_solve_bound", lambda *a: calls.append(a) or solve_bound(*a))
-    fast = solve_gram(K, Y, Cs)
-    assert calls
-    monkeypatch.setattr(gram_space.GramSpace, "_few_bound", lambda *a: False)
-    assert_allclose(fast.coef, solve_gram(K, Y, Cs).coef, atol=1e-12)
+@pytest.mark.parametrize("penalty", [0.0, 2.0])
+@pytest.mark.parametrize("weights", [None, "balanced"])
+@pytest.mark.parametrize(("n", "d", "k"), [(200, 20, 3), (150, 300, 2)])
+def test_passes_over_features_equal_the_gram_matrix(n, d, k, weights, penalty):
+    X, y = problem(n, d, k)
+    options = {"penalty": penalty, "weights": class_weights(y, k, weights), "tol": 1e-6}
+    exact = solve(X, y, [1.0, 0.01], **options)
+    passed = solve(X, y, [1.0, 0.01], gram_examples=0, **options)
+    for one, other in zip(exact, passed, strict=True):
+        assert other.converged
+        expected = X @ one.coef.T + one.intercept
+        assert_allclose(X @ other.coef.T + other.intercept, expected, atol=1e-4 * max(1, abs(expected).max()))
 
 
 @pytest.mark.parametrize("weights", [None, "balanced"])
 @pytest.mark.parametrize("k", [2, 7])
-def test_compiled_steps_equal_the_plain_ones(monkeypatch, k, weights):
-    """Also where a step leads too far, from C to C, and for examples that are repeated."""
+def test_steps_in_the_core_equal_those_by_lapack(k, weights):
+    """Also where a step leads too far, from C to C, and for examples that are repeated or have no weight."""
     X, y = problem(90, 40, k)
     X[80:] = X[:10]
     K, Y = gram(CenterNormalize().fit_transform(X)) + 1, one_vs_rest(y, k)
-    options = {"weights": class_weights(y, k, weights), "tol": 1e-6}
-    called, load = [], solver.load
-    monkeypatch.setattr(solver, "load", lambda module: called.append(module) or load(module))
+    sample = np.where(np.arange(90) % 9 == 3, 0.0, 1.0)
+    options = {"weights": class_weights(y, k, weights, sample), "tol": 1e-6}
     fast = solve_gram(K, Y, [0.1, 1e4, 10.0], **options)
-    assert called
-    monkeypatch.setattr(solver, "load", lambda module: None)
-    plain = solve_gram(K, Y, [0.1, 1e4, 10.0], **options)
+    plain = solve_gram(K, Y, [0.1, 1e4, 10.0], few=0, **options)
     assert_allclose(fast.decision, plain.decision, atol=1e-8)
     assert_allclose(fast.coef, plain.coef, atol=1e-6, rtol=1e-6)
+    assert (fast.coef[:, :, sample == 0] == 0).all()
     assert (fast.converged == plain.converged).all()
 
 
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
-def test_features_that_say_nothing(loss, shape):
-    model = LinearSVM(loss=loss, fit_intercept=False).fit(np.zeros(shape), np.arange(shape[0]) % 3)
+def test_features_that_say_nothing(shape):
+    model = LinearSVM(fit_intercept=False).fit(np.zeros(shape), np.arange(shape[0]) % 3)
     assert_allclose(model.coef_, np.zeros((3, shape[1])), atol=0)
 
 
 def test_singular_systems_are_solved_by_least_squares():
     A = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, -1e-30]])
     b = np.array([[2.0], [2.0], [0.0]])
-    assert_allclose(gram_space.solve_positive(A.copy(), b.copy()), [[1.0], [1.0], [0.0]], atol=1e-12)
+    assert_allclose(solve_positive(A.copy(), b.copy()), [[1.0], [1.0], [0.0]], atol=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize("C", [1e-6, 1.0, 1e4])
-def test_hard_problems_reach_the_optimum(loss, C):
+def test_hard_problems_reach_the_optimum(C):
     """Repeated, parallel, badly scaled and contradictory examples: the duality gap closes all the same."""
     rng = np.random.default_rng(5)
     base = 1 + 1e-3 * rng.standard_normal((25, 60))
@@ -235,33 +204,34 @@ def test_hard_problems_reach_the_optimum(loss, C):
     y = rng.integers(0, 3, len(X))
     y[:3] = 0, 1, 2
     K, Y = gram(X) + 1, one_vs_rest(y, 3)
-    path = solve_gram(K, Y, [C], loss=loss)
+    path = solve_gram(K, Y, [C])
     assert path.converged.all()
     beta, f = path.coef[0], path.decision[0]
     a, slack = Y * beta, np.maximum(0, 1 - Y * f)
     norm = (beta * f).sum(1)
-    primal = 0.5 * norm + C * (slack**2 if loss == "squared_hinge" else slack).sum(1)
-    a = np.clip(a, 0, C if loss == "hinge" else None)
-    dual = a.sum(1) - 0.5 * norm - ((a * a).sum(1) / (4 * C) if loss == "squared_hinge" else 0)
+    primal = 0.5 * norm + C * (slack**2).sum(1)
+    a = np.clip(a, 0, None)
+    dual = a.sum(1) - 0.5 * norm - (a * a).sum(1) / (4 * C)
     assert_allclose(dual, primal, rtol=1e-4)
 
 
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-def test_line_search_is_needed_and_works(loss):
+@pytest.mark.parametrize("few", [0, 1000])
+def test_line_search_is_needed_and_works(few):
     """A start far off, where full Newton steps overshoot, still ends at the same answer."""
     rng = np.random.default_rng(6)
     X = np.exp(2 * rng.standard_normal((80, 6)))
     y = (rng.random(80) > 0.5).astype(int)
-    path = solve_primal(X, one_vs_rest(y, 2), [1e-4, 1e4], loss=loss)
+    K, Y = gram(X) + 1, one_vs_rest(y, 2)
+    path = solve_gram(K, Y, [1e-4, 1e4], few=few)
     assert path.converged.all()
-    alone = solve_gram(gram(X) + 1, one_vs_rest(y, 2), [1e4], loss=loss)
+    alone = solve_gram(K, Y, [1e4], few=few)
     assert_allclose(path.decision[1], alone.decision[0], atol=1e-4 * abs(alone.decision).max())
 
 
 def test_warns_when_stopped_early():
     X, y = problem(60, 10, 3)
     with pytest.warns(ConvergenceWarning, match=r"2 Newton steps for C = \[1.0\]; raise max_iter"):
-        LinearSVM(loss="hinge", max_iter=2).fit(X, y)
+        LinearSVM(C=1.0, max_iter=2).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +240,8 @@ def test_warns_when_stopped_early():
         ({"C": 0}, "C must be a positive number, got 0"),
         ({"C": 1e308}, r"C must be a number in \[0, 1e\+100\], got 1e\+308"),
         ({"class_weight": {0: 1e308}}, r"class_weight of 0 must be a number in \[0, 1e\+100\], got"),
-        ({"loss": "log"}, "loss must be one of 'squared_hinge', 'hinge', got 'log'"),
+        ({"loss": "hinge"}, r"loss='hinge' was removed in Kerneton 0.3.0: scikit-learn's LinearSVC"),
+        ({"loss": "log"}, "loss must be one of None, 'squared_hinge', got 'log'"),
         ({"intercept_scaling": -1.0}, "intercept_scaling must be a positive number"),
         ({"tol": 0.0}, "tol must be a positive number"),
         ({"max_iter": 1.5}, "max_iter must be a positive whole number"),
@@ -302,34 +273,8 @@ def test_labels_of_any_kind():
     assert LinearSVM(10).fit(X, names).score(X, names) == 1.0
 
 
-@pytest.mark.parametrize("shape", [(40, 90), (90, 12)])
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-@pytest.mark.parametrize("class_weight", [None, "balanced"])
-def test_torch_equals_numpy(shape, loss, class_weight):
-    torch = pytest.importorskip("torch")
-    X, y = problem(*shape, 4)
-    model = LinearSVM(0.3, loss=loss, class_weight=class_weight, tol=1e-9).fit(X, y)
-    X_torch = torch.as_tensor(X)
-    other = LinearSVM(0.3, loss=loss, class_weight=class_weight, tol=1e-9).fit(X_torch, y)
-    assert isinstance(other.coef_, torch.Tensor)
-    assert_allclose(other.coef_.numpy(), model.coef_, atol=1e-8)
-    assert isinstance(other.decision_function(X_torch), torch.Tensor)
-    assert other.predict(X_torch).tolist() == model.predict(X_torch).tolist() == other.predict(X).tolist()
-    folds = [(np.arange(5, len(X)), np.arange(5))]
-    (ours,) = fold_decisions(gram(X_torch), y, folds, [1.0, 5.0], loss=loss, class_weight=class_weight)
-    (expected,) = fold_decisions(gram(X), y, folds, [1.0, 5.0], loss=loss, class_weight=class_weight)
-    assert_allclose(ours.numpy(), expected, atol=1e-5)
-
-
-def test_torch_is_checked():
-    torch = pytest.importorskip("torch")
-    X, y = problem(20, 30, 3)
-    model = LinearSVM().fit(torch.as_tensor(X), y)
-    with pytest.raises(DataError, match="fitted on 30 features, got 4"):
-        model.predict(torch.ones((2, 4)))
-    with pytest.raises(DataError, match="NaN or infinity"):
-        model.fit(torch.full((20, 30), float("inf")), y)
-    with pytest.raises(DataError, match="float32 or float64"):
-        model.fit(torch.ones((20, 30), dtype=torch.int64), y)
-    with pytest.raises(DataError, match="one label for each of 20 rows"):
-        model.fit(torch.as_tensor(X), y[:3])
+def test_the_only_loss_need_not_be_named():
+    X, y = problem(30, 50, 3)
+    with pytest.warns(FutureWarning, match="the squared hinge is the only loss"):
+        named = LinearSVM(loss="squared_hinge").fit(X, y)
+    assert_allclose(named.coef_, LinearSVM(C=10).fit(X, y).coef_, atol=0)  # the default of C

@@ -7,7 +7,7 @@ from walks import people, walk, walks
 
 from kerneton import Preprocess
 from kerneton.data.layouts import FLORENCE_15, KINECT_20, MSR_20, Layout
-from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.sequence import SkeletonSequence, missing_joints
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.prepare.poses import (
     bone_lengths,
@@ -18,7 +18,6 @@ from kerneton.prepare.poses import (
     facing,
     fill_gaps,
     mirror,
-    missing_joints,
     resample,
     turn,
 )
@@ -279,12 +278,12 @@ def test_resample(n_frames, n_new):
 
 def test_resampled_recordings_keep_their_speed():
     """A body that crosses the room at 2 m/s does so at any frame rate."""
-    from kerneton.kernels.signals import velocity
+    from kerneton.kernels.signals import SIGNALS
 
     x = np.zeros((61, 15, 3)) + np.arange(61)[:, None, None] * (2 / 30)
     (out,) = Preprocess(n_frames=31, **OFF).fit_transform([SkeletonSequence(x + 1, fps=30.0)])
     assert out.fps == 15.0
-    assert_allclose(velocity(out)[5:-5], 2, rtol=1e-3)
+    assert_allclose(SIGNALS["velocity"](out)[5:-5], 2, rtol=1e-3)
     (unknown,) = Preprocess(n_frames=16, **OFF).fit_transform([SkeletonSequence(x + 1)])
     assert unknown.fps is None
     (still,) = Preprocess(n_frames=16, **OFF).fit_transform([SkeletonSequence(x[:1] + 1, fps=30.0)])

@@ -10,11 +10,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from walks import people, walk
 
 from kerneton import Preprocess, make_actions, pair
-from kerneton.data.layouts import COCO_17, HAND_20, HAND_21, KINECT_20, Layout
+from kerneton.data.layouts import (
+    COCO_17,
+    FLORENCE_15,
+    HAND_20,
+    HAND_21,
+    KINECT_20,
+    Layout,
+    can_turn,
+)
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
 from kerneton.prepare import skeleton
-from kerneton.prepare.poses import SkeletonKind, can_turn, face_front, facing, mirror, skeleton_kind, turn
+from kerneton.prepare.poses import face_front, facing, mirror, palm, turn
+from kerneton.prepare.preprocess import SkeletonKind, skeleton_kind
 from kerneton.prepare.skeleton import complete_layout, find_bones
 
 
@@ -82,15 +91,82 @@ def test_a_model_of_numbered_joints_takes_named_ones():
 
 @pytest.mark.parametrize("option", ["sequence", "frame"])
 def test_what_has_no_front_is_not_turned(option):
-    hand = SkeletonSequence(walk(6, 21), layout=HAND_21)
+    chain = Layout("chain", list("abcd"), bones=[("a", "b"), ("b", "c"), ("c", "d")], root="a")
+    rope = SkeletonSequence(walk(6, 4), layout=chain)
     filmed = SkeletonSequence(walk(6, 17) * [1, 1, 0], layout=COCO_17)
-    for recording in (hand, filmed):
+    for recording in (rope, filmed):
         plain, asked = (
             Preprocess(facing=facing).fit_transform([recording])[0].joints for facing in (None, option)
         )
         assert_array_equal(plain, asked)
     deep = filmed.replace(joints=walk(6, 17))
     assert not np.allclose(*(Preprocess(facing=f).fit_transform([deep])[0].joints for f in (None, option)))
+
+
+def rotation(seed):
+    """A random rotation, (3, 3)."""
+    q, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))
+    return q * np.sign(np.linalg.det(q))
+
+
+@pytest.mark.parametrize("layout", [HAND_20, HAND_21])
+@pytest.mark.parametrize("option", ["sequence", "frame"])
+def test_hands_do_not_depend_on_how_the_sensor_is_held(layout, option):
+    hand = SkeletonSequence(walk(6, len(layout.joints)), layout=layout)
+    held = [hand, *(hand.replace(joints=hand.joints @ rotation(seed)) for seed in range(3))]
+    for center in (True, False):
+        step = Preprocess(facing=option, center=center).fit([hand])
+        here, *turned = step.transform(held)
+        assert not np.allclose(here.joints, Preprocess(center=center).fit_transform([hand])[0].joints)
+        for other in turned:
+            assert_allclose(other.joints, here.joints, atol=1e-9)
+
+
+def test_the_palm_is_a_frame_by_hand():
+    """A flat hand in the plane of x and y, fingers along y, from index at the right to the little finger at the left."""
+    joints = np.zeros((1, 21, 3))
+    for finger, place in enumerate((0.04, 0.02, 0.0, -0.02, -0.04)):
+        for part in range(4):
+            joints[0, 1 + 4 * finger + part] = [place, 0.08 + 0.03 * part, 0]
+    assert_allclose(palm(joints, HAND_21), [[0, 0, 1], [0, 1, 0], [-1, 0, 0]], atol=1e-12)
+    other = palm(joints * [-1, 1, 1], HAND_21)  # the other hand: its normal points away
+    assert_allclose(other, [[0, 0, -1], [0, 1, 0], [1, 0, 0]], atol=1e-12)
+
+
+def test_the_other_hand_is_the_mirror_image():
+    hand = SkeletonSequence(walk(6, 20), layout=HAND_20)
+    step = Preprocess(facing="sequence").fit([hand])
+    own, other = (step.transform([hand.replace(joints=hand.joints * [x, 1, 1])])[0].joints for x in (1, -1))
+    assert_allclose(other, own * [-1, 1, 1], atol=1e-9)
+
+
+def test_hands_without_a_frame_stay_hands():
+    for x in (np.zeros((3, 20, 3)), np.ones((3, 20, 1)) * np.linspace(0, 1, 20)[None, :, None] * [1, 0, 0]):
+        frame = palm(x, HAND_20)
+        assert_allclose(frame @ frame.T, np.eye(3), atol=1e-9)
+
+
+@pytest.mark.parametrize("facing", [None, "sequence"])
+@pytest.mark.parametrize("bones", [None, "size", "reference"])
+def test_the_path_of_the_root_stays_if_asked(facing, bones):
+    body = SkeletonSequence(walk(6), layout=FLORENCE_15)
+    moved = body.replace(joints=body.joints + np.linspace(0, 1, 6)[:, None, None] * [1.0, 0.5, 0.2])
+    options = {"facing": facing, "bones": bones}
+    there, plain = (
+        Preprocess(path=path, **options).fit_transform([moved])[0].joints for path in (True, False)
+    )
+    root = FLORENCE_15.root
+    assert not plain[:, root].any()
+    others = [j for j in range(15) if j != root]
+    assert_array_equal(there[:, others], plain[:, others])
+    free = Preprocess(center=False, **options).fit_transform([moved])[0].joints
+    assert_allclose(there[:, root], free[:, root] - free[0, root], atol=1e-9)
+
+
+def test_two_people_have_no_path():
+    both = two_people()
+    a, b = (Preprocess(path=path).fit_transform([both])[0].joints for path in (True, False))
+    assert_array_equal(a, b)
 
 
 def two_people(n_frames=8):
@@ -125,16 +201,24 @@ def test_two_bodies_are_centred_between_them_and_keep_their_distance():
 
 def test_kinds():
     body = SkeletonSequence(walk(5, 20), layout=KINECT_20)
-    assert skeleton_kind([body]) == SkeletonKind(20)
+    assert skeleton_kind([body]) == SkeletonKind(20, root=0)
     flat = body.replace(joints=body.joints * [1, 1, 0])
-    assert skeleton_kind([flat]) == SkeletonKind(20, flat=True, turns=False)
+    assert skeleton_kind([flat]) == SkeletonKind(20, flat=True, turns="", root=0)
     assert not skeleton_kind([flat, body]).flat
-    assert skeleton_kind([SkeletonSequence(walk(5, 20), layout=HAND_20)]).turns is False
-    assert skeleton_kind([SkeletonSequence(walk(5, 39))]) == SkeletonKind(39, turns=False, sides=False)
+    assert skeleton_kind([SkeletonSequence(walk(5, 20, seed=1), layout=HAND_20)]).turns == "full"
+    assert skeleton_kind([SkeletonSequence(walk(5, 39))]) == SkeletonKind(39, turns="", sides=False)
     assert skeleton_kind([two_people()]).bodies == 2
     lost = flat.joints.copy()
     lost[0, 3] = np.nan
     assert skeleton_kind([flat.replace(joints=lost)]).flat
+
+
+def test_joints_on_a_line_are_no_frame():
+    star = Layout("star", list("abcd"), bones=[("a", "b"), ("a", "c"), ("a", "d")], root="a")
+    place = np.array([0.0, -1.0, 1.0, 2.0])[None, :, None] * [0.1, 0.0, 0.0]
+    rod = SkeletonSequence(walk(6, 4) * 1e-3 + place, layout=star)
+    assert skeleton_kind([rod]).turns == ""
+    assert skeleton_kind([SkeletonSequence(walk(6, 4), layout=star)]).turns == "full"
 
 
 def test_a_side_alone_is_no_front():

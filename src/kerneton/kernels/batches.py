@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.validation import LARGEST_COORDINATE, check_positive
+from kerneton.data.parameters import check_positive
 from kerneton.exceptions import DataError, MissingExtraError, ParameterError
-from kerneton.machine.arrays import index_like, to_numpy
-from kerneton.machine.threads import count_threads, in_threads
+from kerneton.kernels.blocks import check_out
+from kerneton.machine.arrays import to_numpy
+from kerneton.parallel.threads import count_threads, in_threads
 
 # (padded signals (B, T, ...), lengths (B,), threads that it may use) → features (B, n_features)
 Encode = Callable[[Any, Any, int], Any]
@@ -29,16 +30,11 @@ def map_batches(
     n_jobs: int | None = None,
     device: str | None = None,
     out: np.ndarray | None = None,
-    check: Callable[[], None] | None = None,
-    lengths: Sequence[int] | None = None,
-    dtype: Any = None,
 ) -> np.ndarray:
     """Features of every recording, (n_sequences, n_features), written into ``out`` if given.
 
     Each signal is (T, ...) with any T. At most ``batch_size`` recordings of similar length are padded to the same length and encoded
-    together, so the memory needed besides the result does not grow with the number of recordings. With ``lengths`` and ``dtype``, signals
-    are computed only when they are needed. If there are fewer batches than threads, ``encode`` may use several threads itself. On a
-    ``device``, ``check`` is called for signals (T, J, 3) with suspicious values; it raises an error if they are wrong.
+    together. If there are fewer batches than threads, ``encode`` may use several threads itself.
 
     >>> total = lambda x, n, n_threads: x.sum((1, 2))[:, None]
     >>> map_batches(total, [np.ones((4, 2)), np.ones((7, 2))], 1, batch_size=2).tolist()
@@ -49,33 +45,25 @@ def map_batches(
     if len(signals) == 1 and device is None and out is None:  # without a copy
         signal = signals[0]
         return encode(signal[None], np.array([len(signal)]), n_jobs)
-    lengths = [len(s) for s in signals] if lengths is None else lengths
-    dtype = np.result_type(*{s.dtype for s in signals}) if dtype is None else dtype
-    if out is None:
-        out = np.empty((len(signals), n_features), dtype=dtype)
-    elif out.shape != (len(signals), n_features):
-        raise DataError(f"out must have shape {(len(signals), n_features)}, got {out.shape}")
-    elif not np.can_cast(dtype, out.dtype, "same_kind"):
-        raise DataError(f"out must contain floating-point numbers, got {out.dtype}")
-    result, on_gpu = out, device is not None and torch_for(device).device(device).type == "cuda"
-    if check is not None:
-        encode = _checked(encode, check)
+    dtype = np.result_type(*{s.dtype for s in signals})
+    out = check_out(out, (len(signals), n_features), dtype)
+    on_gpu = device is not None and torch_for(device).device(device).type == "cuda"
     n_threads = _STREAMS if on_gpu else n_jobs if device is None else 1
     if on_gpu:
         batch_size = min(batch_size, max(1, _PINNED_BYTES // (n_features * np.dtype(dtype).itemsize)))
-    groups = group_by_length(lengths, batch_size)
+    groups = group_by_length([len(s) for s in signals], batch_size)
     if on_gpu:
         assert device is not None
-        work = _gpu_work(encode, signals, result, dtype, device)
+        work = _gpu_work(encode, signals, out, dtype, device)
     else:
         own_threads = max(1, n_threads // len(groups))
 
         def work(rows: np.ndarray) -> None:
             padded, n_frames = pad([signals[i] for i in rows], dtype)
-            result[rows] = to_numpy(_on_device(encode, padded, n_frames, device, own_threads))
+            out[rows] = to_numpy(_on_device(encode, padded, n_frames, device, own_threads))
 
     in_threads(work, groups, n_threads)  # threads: the heavy parts release the interpreter's lock
-    return result
+    return out
 
 
 def group_by_length(lengths: Sequence[int], batch_size: int) -> list[np.ndarray]:
@@ -106,25 +94,6 @@ def pad(
         row[: len(signal)] = signal
         row[len(signal) :] = 0
     return padded, lengths
-
-
-def _checked(encode: Encode, check: Callable[[], None]) -> Encode:
-    """Encode the signals and check them on their device; wrong signals are reported rather than the errors that they cause."""
-
-    def encode_and_look(x: Any, lengths: Any, n_threads: int) -> Any:
-        squares = (x * x).sum((2, 3))  # (B, T); NaN and infinity stay what they are
-        sound = (squares > 0) & (squares < LARGEST_COORDINATE**2)
-        inside = index_like(np.arange(x.shape[1]), x) < lengths[:, None]
-        try:
-            features = encode(x, lengths, n_threads)
-        except Exception:
-            check()
-            raise
-        if not bool((sound | ~inside).all()):
-            check()
-        return features
-
-    return encode_and_look
 
 
 def _gpu_work(

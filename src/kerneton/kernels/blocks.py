@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from kerneton.data.checks import check_sequences
 from kerneton.data.layouts import JointsLike, Layout
+from kerneton.data.parameters import QuickParameters, check_choice
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import QuickParameters, check_choice, check_sequences
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
-from kerneton.kernels.mirroring import Mirror, Token
-from kerneton.machine.arrays import block_grams
+from kerneton.kernels.mirroring import MIRRORS, Mirror, Token
+from kerneton.machine.products import block_grams
 from kerneton.machine.scaling import alignment_weights
-from kerneton.machine.threads import count_threads
+from kerneton.parallel.threads import count_threads
+from kerneton.prepare.frames import Frames, as_frames
 from kerneton.prepare.preprocess import is_flat
 
 _MOST_FEATURES = 20_000_000  # per recording
+_TOGETHER = 512  # recordings whose signals are in memory at a time
 
 
 class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
     """Recordings to features in blocks; subclasses define the preparation, the signals and the encoding.
 
     A subclass has the parameters ``mirror``, ``weighting``, ``batch_size``, ``n_jobs`` and ``device``, and defines
-    ``_prepare(sequences)`` (check the parameters, learn scales), ``_signal(sequence)``, ``_encode(signals, n_frames,
-    n_threads)`` (features without mirroring), ``_tokens()`` (the joint or pair of each block), ``_sizes()`` (features per block) and
+    ``_prepare(frames)`` (check the parameters, learn scales), ``_signal(frames)`` (the input, (N, J, C)), ``_encode(signals,
+    n_frames, n_threads)`` (features of padded signals without mirroring), ``_tokens()`` (the joint or pair of each block), ``_sizes()`` (features per block) and
     ``_moved(block, flipped)`` (the positions from which a mirrored block takes its features).
     """
 
@@ -50,40 +53,39 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Iterable[Any], y: Any = None) -> np.ndarray:
         """Fit and return the features of the training recordings, encoded once."""
-        sequences = self._fit(X)
-        features = self._features(sequences)
+        frames = self._fit(X)
+        features = self._features(frames)
         if self.weighting is not None:
             if y is None:
                 raise DataError('weighting="alignment" learns from labels: pass y')
-            if len(y) != len(sequences):
-                raise DataError(f"{len(sequences)} recordings but {len(y)} labels")
+            if len(y) != len(frames):
+                raise DataError(f"{len(frames)} recordings but {len(y)} labels")
             grams = block_grams(features, self.block_sizes_)
             self.weigh(features, alignment_weights(grams, np.asarray(y)))
         return features
 
-    def transform(self, X: Iterable[Any], out: np.ndarray | None = None) -> np.ndarray:
+    def transform(self, X: Iterable[Any] | Frames, out: np.ndarray | None = None) -> np.ndarray:
         """Features, (n_sequences, sum of block_sizes_), written into ``out`` (such as a memory map) if given."""
+        features = self.unweighted(X, out)
+        return features if self.weighting is None else self.weigh(features, self.weights_)
+
+    def unweighted(self, X: Iterable[Any] | Frames, out: np.ndarray | None = None) -> np.ndarray:
+        """`transform` before the weights of blocks."""
         check_is_fitted(self, "block_sizes_")
-        fitted: dict[str, Any] = {"n_joints": self.n_joints_in_, "layout": self.layout_}
-        sequences = check_sequences(X, values=self.device is None, **fitted)
+        return self._features(X, out) if isinstance(X, Frames) else self._in_parts(X, out)
 
-        def check() -> None:
-            check_sequences(sequences, **fitted)
-
-        # Recordings that are copied to a device unchanged are checked there, which is faster.
-        first, sure = sequences[0], all(s.confidence is None for s in sequences)
-        if self.device is not None and sure and self._signal(first) is first.joints:
-            features = self._features(sequences, out, check)
-        else:
-            if self.device is not None:
-                check()
-            features = self._features(sequences, out)
-        return features if self.weighting is None else self.weigh(features, self.weights_)
-
-    def encode(self, sequences: list[SkeletonSequence]) -> np.ndarray:
-        """`transform` of recordings that were already checked: kernels that share a preprocessing share the check."""
-        features = self._features(sequences)
-        return features if self.weighting is None else self.weigh(features, self.weights_)
+    def _in_parts(self, X: Iterable[Any], out: np.ndarray | None) -> np.ndarray:
+        """Features of recordings, some hundred at a time, so that the signals of all need not be in memory."""
+        sequences = check_sequences(X, n_joints=self.n_joints_in_, layout=self.layout_)
+        n_threads = count_threads(self.n_jobs)
+        if len(sequences) <= _TOGETHER:
+            return self._features(Frames.of(sequences, n_threads), out)
+        dtype = np.result_type(*{s.joints.dtype for s in sequences})
+        out = check_out(out, (len(sequences), int(self.block_sizes_.sum())), dtype)
+        for i in range(0, len(sequences), _TOGETHER):
+            part = Frames.of(sequences[i : i + _TOGETHER], n_threads)
+            self._features(part, out[i : i + _TOGETHER])
+        return out
 
     def weigh(self, features: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Store block weights (n_blocks,) and apply them to features, in place."""
@@ -120,7 +122,7 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "block_sizes_")
         tokens = self._tokens()
-        if self._mirror is None:
+        if self._mirror is None or self.mirror == "partly":  # three quarters of a block are its own joint's
             return [(token,) for token in tokens]
         pairs = zip(self._mirror.kept.tolist(), self._mirror.image.tolist(), strict=True)
         return [(tokens[i],) if i == twin else (tokens[i], tokens[twin]) for i, twin in pairs]
@@ -142,7 +144,7 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         if self.n_axes_ not in (2, 3):
             raise ModelFileError(f"a kernel of {self.n_axes_!r} axes, expected 2 or 3")
         check_choice("weighting", self.weighting, [None, "alignment"])
-        self._prepare([still_recording(self.layout_, self.n_joints_in_)])
+        self._prepare(Frames.of([still_recording(self.layout_, self.n_joints_in_)]))
         self._set_mirror()
         if self.weighting is not None:
             weights = np.asarray(state["weights"])
@@ -157,18 +159,17 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         names = [f"{kernel}{b}_{e}" for b, size in enumerate(self.block_sizes_) for e in range(size)]
         return np.asarray(names, dtype=object)
 
-    def _fit(self, X: Iterable[Any]) -> list[SkeletonSequence]:
+    def _fit(self, X: Iterable[Any] | Frames) -> Frames:
         check_choice("weighting", self.weighting, [None, "alignment"])
-        sequences = check_sequences(X)
-        self.n_joints_in_ = sequences[0].n_joints
-        self.layout_ = sequences[0].layout
-        self.n_axes_ = 2 if all(is_flat(s.joints) for s in sequences) else 3
-        self._prepare(sequences)
+        frames = as_frames(X, n_threads=count_threads(self.n_jobs))
+        self.n_joints_in_, self.layout_ = frames.n_joints, frames.layout
+        self.n_axes_ = 2 if is_flat(frames.joints) else 3
+        self._prepare(frames)
         self._set_mirror()
-        return sequences
+        return frames
 
     def _set_mirror(self) -> None:
-        check_choice("mirror", self.mirror, [False, True, "bodies"])
+        check_choice("mirror", self.mirror, MIRRORS)
         sizes = self._sizes()
         self._mirror = self._make_mirror(sizes) if self.mirror else None
         self.block_sizes_ = sizes if self._mirror is None else sizes[self._mirror.kept]
@@ -181,25 +182,18 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         features = self._encode(signals, n_frames, n_threads)
         return features if self._mirror is None else self._mirror.average(features)
 
-    def _features(
-        self,
-        sequences: list[SkeletonSequence],
-        out: np.ndarray | None = None,
-        check: Callable[[], None] | None = None,
-    ) -> np.ndarray:
+    def _features(self, frames: Frames, out: np.ndarray | None = None) -> np.ndarray:
+        """Features of checked recordings without weights, into ``out`` if given."""
         from kerneton.kernels.batches import map_batches
 
         return map_batches(
             self._encode_mirrored,
-            _Signals(sequences, self._signal),
+            frames.split(self._signal(frames)),
             int(self.block_sizes_.sum()),
             batch_size=self.batch_size,
             n_jobs=self.n_jobs,
             device=self.device,
             out=out,
-            check=check,
-            lengths=[s.n_frames for s in sequences],
-            dtype=np.result_type(*{s.joints.dtype for s in sequences}),
         )
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -216,22 +210,7 @@ def still_recording(layout: Layout | None, n_joints: int) -> SkeletonSequence:
     return SkeletonSequence(np.cos(1.0 + 1.7 * joint + 0.9 * axis + 0.2 * t) / 2, layout=layout)
 
 
-class _Signals(Sequence[np.ndarray]):
-    """Signals of recordings, computed when they are needed."""
-
-    def __init__(
-        self, sequences: list[SkeletonSequence], signal: Callable[[SkeletonSequence], np.ndarray]
-    ) -> None:
-        self._sequences, self._signal = sequences, signal
-
-    def __len__(self) -> int:
-        return len(self._sequences)
-
-    def __getitem__(self, i: Any) -> Any:
-        return self._signal(self._sequences[i])
-
-
-def resolve_joints(joints: JointsLike, sequence: SkeletonSequence) -> tuple[int, ...]:
+def resolve_joints(joints: JointsLike, sequence: SkeletonSequence | Frames) -> tuple[int, ...]:
     """Positions of the chosen joints in a recording, with or without a layout.
 
     >>> resolve_joints([2, 0], SkeletonSequence(np.ones((1, 4, 3))))
@@ -261,6 +240,21 @@ def _as_tuple(joints: int | Iterable[str | int]) -> tuple[str | int, ...]:
     if not chosen:
         raise ParameterError("joints is empty; leave it None for all joints")
     return chosen
+
+
+def check_out(out: np.ndarray | None, shape: tuple[int, int], dtype: Any) -> np.ndarray:
+    """Where features go: a new array, or ``out`` if they fit into it.
+
+    >>> check_out(None, (2, 3), np.float32).shape
+    (2, 3)
+    """
+    if out is None:
+        return np.empty(shape, dtype)
+    if out.shape != shape:
+        raise DataError(f"out must have shape {shape}, got {out.shape}")
+    if not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise DataError(f"out must contain floating-point numbers, got {out.dtype}")
+    return out
 
 
 def check_feature_count(count: int, because: str) -> None:

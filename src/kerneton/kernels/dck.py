@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import Any
 
 import numpy as np
 
+from kerneton.core.dck import MOST_HARMONICS, Displacements
 from kerneton.data.layouts import JointsLike
+from kerneton.data.parameters import check_choice, check_in, check_positive, check_width
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_choice, check_in, check_positive, check_width
-from kerneton.exceptions import ModelFileError, ParameterError
-from kerneton.kernels.blocks import BlockKernel, check_feature_count, resolve_joints
+from kerneton.exceptions import DataError, ModelFileError, ParameterError
+from kerneton.kernels.blocks import BlockKernel, check_feature_count, check_out, resolve_joints
 from kerneton.kernels.displacement import (
-    banded_sums,
     centred,
-    direct_sums,
     extents_of,
     harmonic_sums,
     plan_harmonics,
 )
-from kerneton.kernels.mirroring import Mirror, Token, image_joints, mirror_blocks, moved_entries
+from kerneton.kernels.mirroring import Mirror, Token, image_joints, image_share, mirror_blocks, moved_entries
 from kerneton.kernels.power_norm import hosvd_power
-from kerneton.kernels.signals import SCALED, SIGNALS, learn_scale
+from kerneton.kernels.signals import SIGNALS, learn_scale, signal_of
 from kerneton.kernels.tensors import gaussian_features
 from kerneton.machine.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of
+from kerneton.prepare.frames import Frames
 
 _LIFTING = 0.75  # below this power, single precision of the sums would be visible in the features
 
@@ -53,17 +54,17 @@ class DCK(BlockKernel):
     power, entry_power : float in (0, 1], γ of the core tensor and γ* of the entries; 1 for none
     same_joint : bool
         Also pair a joint with itself at two times. The paper's sizes include these pairs, its sum does not.
-    mirror : {False, True, "bodies"}
+    mirror : {False, True, "partly", "bodies"}
         Average the features of a recording and of its mirror image, or over the two orders of two persons.
     weighting : {"alignment", None}
         Weight each pair by how well it separates the training labels, see `alignment_weights`.
-    method : {"harmonics", "direct"}
-        Time linear or quadratic in the frames; equal within ``tol``.
     tol : float
         Largest error of the harmonics, relative to the sum with every φ at its peak. Powers turn an error ε into ε^power, so the sums are
         computed to tol^(1/power), or as exactly as the precision allows.
     batch_size, n_jobs, device
         Recordings encoded at a time; threads; "cuda" for the GPU. None of them changes the results.
+    method
+        Of earlier versions; without effect.
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class DCK(BlockKernel):
         same_joint: bool = True,
         mirror: bool | str = False,
         weighting: str | None = None,
-        method: str = "harmonics",
+        method: str | None = None,
         tol: float = 1e-5,
         batch_size: int = 32,
         n_jobs: int | None = None,
@@ -121,9 +122,9 @@ class DCK(BlockKernel):
         self.n_jobs = n_jobs
         self.device = device
 
-    def _prepare(self, sequences: list[SkeletonSequence]) -> None:
+    def _prepare(self, frames: Frames) -> None:
         self._check_parameters()
-        self.joints_ = resolve_joints(self.joints, sequences[0])
+        self.joints_ = resolve_joints(self.joints, frames)
         n = len(self.joints_)
         if n < 2 and not self.same_joint:
             raise ParameterError("DCK needs at least two joints, or same_joint=True")
@@ -131,7 +132,7 @@ class DCK(BlockKernel):
             n * (n + 1) // 2 * 3 * self.n_pivots_joint * self.n_pivots_time**2,
             f"{n} joints, n_pivots_joint={self.n_pivots_joint} and n_pivots_time={self.n_pivots_time}",
         )
-        self.scale_ = learn_scale(self.signal, sequences, self.joints_)
+        self.scale_ = learn_scale(self.signal, frames, self.joints_)
         choose = itertools.combinations_with_replacement if self.same_joint else itertools.combinations
         self._local_pairs = np.asarray(list(choose(range(n), 2)))
         self._entries = self._entry_table()
@@ -156,9 +157,73 @@ class DCK(BlockKernel):
     def _make_mirror(self, sizes: np.ndarray) -> Mirror:
         masks, at = [self._entry_mask(s) for s in (False, True)], self._same().astype(int).tolist()
         image_of, axes = image_joints(self.layout_, self.mirror)
+        share = image_share(self.mirror)
         moved = [[moved_entries(mask, flip, axes, self.n_axes_) for flip in (False, True)] for mask in masks]
         tokens = self._tokens()
-        return mirror_blocks(self.layout_, image_of, tokens, sizes, lambda b, flip: moved[at[b]][flip])
+        return mirror_blocks(self.layout_, image_of, tokens, sizes, lambda b, flip: moved[at[b]][flip], share)
+
+    def _features(self, frames: Frames, out: np.ndarray | None = None) -> np.ndarray:
+        if self.device is not None:
+            return super()._features(frames, out)
+        signal = signal_of(self.signal, frames)
+        out = check_out(out, (len(frames), int(self.block_sizes_.sum())), signal.dtype)
+        if self.power < _LIFTING:
+            signal = signal.astype(np.float64)
+        check_positive("batch_size", self.batch_size, integer=True)
+        displacements = self._displacements(signal, frames)
+
+        def work(first: int, last: int) -> None:
+            for start in range(first, last, self.batch_size):
+                stop = min(start + self.batch_size, last)
+                tensors = np.empty((stop - start, *displacements.shape), signal.dtype)
+                displacements.sums(start, stop, tensors)
+                self._check_widths(displacements.widest[start:stop])
+                features = self._entries_of(hosvd_power(tensors, self.power, self.entry_power))
+                out[start:stop] = features if self._mirror is None else self._mirror.average(features)
+
+        frames.each(work)
+        return out
+
+    def _displacements(self, signal: np.ndarray, frames: Frames) -> Displacements:
+        lengths, which = np.unique(frames.lengths, return_inverse=True)
+        early = self.pivot_margin * self.sigma_time
+        times = gaussian_features(
+            np.concatenate([np.arange(1, n + 1) / n for n in lengths]),
+            sigma=self.sigma_time,
+            n_pivots=self.n_pivots_time,
+            low=-early,
+            high=1.0 + early,
+        )
+        return Displacements(
+            signal,
+            frames.starts[:-1],
+            frames.lengths,
+            self.joints_,
+            self._local_pairs,
+            times,
+            (np.cumsum(lengths) - lengths)[which],
+            sigma=self.sigma_joint,
+            n_pivots=self.n_pivots_joint,
+            reach=self._reach(),
+            sigma_span=self.sigma_span,
+            tol=self._tolerance(signal),
+            scale=self.scale_,
+            n_axes=self.n_axes_,
+        )
+
+    def _check_widths(self, widest: np.ndarray) -> None:
+        extent, n_harmonics = widest[widest[:, 1].argmax()]
+        if n_harmonics > MOST_HARMONICS:
+            raise DataError(
+                f"displacements of up to {extent:g} with sigma_joint={self.sigma_joint:g} would need "
+                f"{n_harmonics:.0f} harmonics (at most {MOST_HARMONICS}): are the coordinates in millimetres? "
+                "DCK expects metres"
+            )
+
+    def _entries_of(self, tensors: np.ndarray) -> np.ndarray:
+        features = tensors.reshape(len(tensors), -1).take(self._entries, axis=1)
+        features *= 2**0.5
+        return features
 
     def _encode(self, x: Any, n_frames: Any, n_threads: int = 1) -> Any:  # noqa: ARG002
         xp = namespace_of(x)
@@ -182,7 +247,7 @@ class DCK(BlockKernel):
 
     def _fused_sums(self, x: Any, n_frames: Any) -> Any | None:
         """The sums in one kernel on a GPU; None elsewhere."""
-        if self.method == "direct" or not is_torch(x) or not x.is_cuda:
+        if not is_torch(x) or not x.is_cuda:
             return None
         from kerneton.kernels.cuda import launch
 
@@ -217,10 +282,7 @@ class DCK(BlockKernel):
             "sigma_span": self.sigma_span,
             "reach": self._reach(),
         }
-        if self.method == "direct":
-            sums = direct_sums(x, z, self._local_pairs, **same)
-        else:
-            sums = self._harmonics(x, z, same)
+        sums = self._harmonics(x, z, same)
         # One frame has no pair of frames: exactly zero, since the power would enlarge rounding errors.
         share = as_dtype_of(n_frames > 1, x) / (n_joints * as_dtype_of(n_frames, x))
         return sums * share[:, None, None, None, None]
@@ -230,8 +292,6 @@ class DCK(BlockKernel):
         tol, extents = self._tolerance(x), extents_of(x)
         for extent in np.unique(extents):
             plan_harmonics(float(extent), self.sigma_joint, tol, self._reach())  # or says that it is too wide
-        if (found := banded_sums(x, z, self._local_pairs, tol=tol, **same)) is not None:
-            return found
 
         def sums(rows: Any, extent: float) -> Any:
             return harmonic_sums(x[rows], z[rows], self._local_pairs, extent=extent, tol=tol, **same)
@@ -249,7 +309,7 @@ class DCK(BlockKernel):
         if self.tol < 32 * eps:
             raise ParameterError(
                 f"tol={self.tol:g} cannot be met in {x.dtype}; ask for {32 * eps:.0e} or more, "
-                "or use float64 recordings or method='direct'"
+                "or use float64 recordings"
             )
         return max(self.tol ** (1 / self.power), 32 * eps)
 
@@ -262,9 +322,9 @@ class DCK(BlockKernel):
         """Flat positions of the kept entries of all pairs, and their weights: √2 for an entry that represents two."""
         return np.flatnonzero(np.stack([self._entry_mask(bool(same)) for same in self._same()]))
 
-    def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
-        x = SIGNALS[self.signal](sequence)
-        return x * x.dtype.type(self.scale_) if self.signal in SCALED else x
+    def _signal(self, frames: Frames) -> np.ndarray:
+        x = signal_of(self.signal, frames)
+        return x if self.scale_ == 1 else x * x.dtype.type(self.scale_)
 
     def get_state(self) -> dict[str, Any]:
         return {**super().get_state(), "scale": self.scale_}
@@ -287,7 +347,14 @@ class DCK(BlockKernel):
 
     def _check_parameters(self) -> None:
         check_choice("signal", self.signal, SIGNALS)
-        check_choice("method", self.method, ["harmonics", "direct"])
+        check_choice("method", self.method, [None, "harmonics", "direct"])
+        if self.method == "direct":
+            warnings.warn(
+                "method='direct' of DCK has no effect any more and will be an error in the next version: "
+                "sums over frames are always computed to within tol",
+                FutureWarning,
+                stacklevel=4,
+            )
         for name in ("sigma_joint", "sigma_time"):
             check_width(name, getattr(self, name))
         check_in("tol", self.tol, 0, 1, closed="neither")

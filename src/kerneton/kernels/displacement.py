@@ -4,8 +4,7 @@ Both compute, for pairs of joints (i, i'),
 
     X[z,p,q] = Σ_{s≠s'} G_σ4(s-s') φ_z(x_is - x_i's') z_p(s/T) z_q(s'/T)
 
-the direct sum in O(T²), the harmonics in O(T). With Numba, sums of NumPy arrays in a short window use a compiled loop over the frames in
-the window, also O(T), and exact except for the tail of the window.
+the direct sum in O(T²), the harmonics in O(T).
 """
 
 from __future__ import annotations
@@ -19,13 +18,11 @@ import numpy as np
 from kerneton.exceptions import DataError
 from kerneton.kernels.tensors import gaussian, gaussian_features, pivot_scale, pivots
 from kerneton.machine.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
-from kerneton.machine.compiled import load
 
 MAX_HARMONICS = 256
 _DENSE_WINDOW = 160  # frames up to which a dense window matrix is faster than the Fourier transform
 _FEW_FRAMES = 8
 _AT_ONCE = 100  # frames, so that all that is computed for them fits into the processor's cache
-_LONG_SPAN = 32.0  # frames of σ₄ from which harmonics are faster than the compiled sum over the window
 
 
 def direct_sums(
@@ -90,9 +87,6 @@ def harmonic_sums(
     True
     """
     period, n_harmonics = plan_harmonics(extent, sigma, tol, reach)
-    same: dict[str, Any] = {"sigma": sigma, "n_pivots": n_pivots, "sigma_span": sigma_span}
-    if (found := banded_sums(x, z, pairs, reach=reach, tol=tol, **same)) is not None:
-        return found
     omegas = 2 * math.pi / period * np.arange(n_harmonics + 1)
     weights = _pivot_weights(omegas, period, sigma, n_pivots, reach)  # (Z, K)
 
@@ -121,33 +115,6 @@ def harmonic_sums(
         result = np.concatenate([exact(x[i : i + 1, :n], z[i : i + 1, :n]) for i, n in enumerate(ends)])
     # One frame has no pair: exactly zero, since the power would enlarge rounding errors.
     return result * (x.shape[1] > 1)
-
-
-def banded_sums(
-    x: Any,
-    z: Any,
-    pairs: np.ndarray,
-    *,
-    sigma: float,
-    n_pivots: int,
-    sigma_span: float | None,
-    reach: float = 1.0,
-    tol: float = 1e-5,
-) -> Any | None:
-    """The same sum over the frames in a short window, compiled; None without a window, without Numba, and for torch.
-
-    >>> x, z = np.random.default_rng(0).uniform(size=(1, 9, 4, 3)), np.ones((1, 9, 2))
-    >>> banded_sums(x, z, np.array([[0, 1]]), sigma=0.6, n_pivots=5, sigma_span=None) is None
-    True
-    """
-    if sigma_span is None or sigma_span >= _LONG_SPAN or is_torch(x):
-        return None
-    if (compiled := load("kerneton.kernels.compiled.dck_sums")) is None:
-        return None
-    found = compiled.window_sums(
-        x, z, pairs, sigma=sigma, n_pivots=n_pivots, reach=reach, sigma_span=sigma_span, tol=tol
-    )
-    return found if x.shape[1] > 1 else found * 0
 
 
 def _pivot_weights(

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.validation import check_choice, check_in, check_sequences, check_width
+from kerneton.data.checks import check_sequences
+from kerneton.data.parameters import check_choice, check_in, check_width
 from kerneton.kernels.displacement import span_window
 from kerneton.kernels.tensors import gaussian
 

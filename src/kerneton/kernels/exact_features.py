@@ -11,15 +11,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from kerneton.core.dck import MOST_HARMONICS, Displacements
+from kerneton.data.checks import check_sequences
 from kerneton.data.layouts import JointsLike
+from kerneton.data.parameters import check_width
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_sequences, check_width
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.kernels.blocks import resolve_joints, still_recording
-from kerneton.kernels.displacement import banded_sums, centred, extents_of, harmonic_sums
 from kerneton.kernels.exact import sck_pair
 from kerneton.kernels.tensors import gaussian, gaussian_features
-from kerneton.machine.threads import count_threads, in_threads
+from kerneton.parallel.threads import count_threads, in_threads
 
 MOST_RECORDINGS = 1000
 MOST_COMPARISONS = 4 * 10**10  # joints × (frames of all recordings)²
@@ -266,9 +267,8 @@ class ExactDCK(ExactKernel):
 
     def _dense(self, poses: list[np.ndarray]) -> Iterable[np.ndarray]:
         """Tensors of all recordings with dense pivots, some pairs of joints at a time; (n, n_entries)."""
-        poses = [centred(x[None], np.array([len(x)])) for x in poses]
-        extents = [float(extents_of(x)[0]) for x in poses]
-        reach = max(extents) + _MARGIN * self.sigma_joint
+        extents = [float(np.ptp(x, axis=(0, 1)).max()) for x in poses]
+        reach = np.ceil(4 * max(extents)) / 4 + _MARGIN * self.sigma_joint
         n_pivots = 1 + int(np.ceil(2 * reach / (_SPACING * self.sigma_joint)))
         early = _MARGIN * self.sigma_time
         n_times = 1 + int(np.ceil((1 + 2 * early) / (_SPACING * self.sigma_time)))
@@ -285,16 +285,20 @@ class ExactDCK(ExactKernel):
         turn = turn[values > _LEAST * values[0]].T
         chunk = max(1, _CHUNK // (len(poses) * 3 * n_pivots * turn.shape[1] ** 2))
         same: Any = {"sigma": self.sigma_joint, "n_pivots": n_pivots, "sigma_span": self.sigma_span}
+        lengths = np.array([len(x) for x in poses])
+        starts = np.cumsum(lengths) - lengths
+        z = np.concatenate([gaussian_features(np.arange(1, n + 1) / n, **times) @ turn for n in lengths])
+        given = np.concatenate(poses), starts, lengths, range(len(self.joints_))
         for start in range(0, len(self._pairs), chunk):
             pairs = self._pairs[start : start + chunk]
-            rows = []
-            for x, extent in zip(poses, extents, strict=True):
-                T = x.shape[1]
-                z = gaussian_features(np.arange(1, T + 1)[None] / T, **times) @ turn
-                sums = banded_sums(x, z, pairs, reach=reach, tol=1e-9, **same)
-                if sums is None:
-                    sums = harmonic_sums(x, z, pairs, extent=extent, reach=reach, tol=1e-9, **same)
-                rows.append(sums / (len(self.joints_) * T))
-            features = np.concatenate(rows)  # each pair of two joints counts for two
+            displacements = Displacements(*given, pairs, z, starts, reach=reach, tol=1e-9, **same)
+            features = np.empty((len(poses), *displacements.shape))
+            displacements.sums(0, len(poses), features)
+            if displacements.widest[:, 1].max() > MOST_HARMONICS:
+                raise DataError(
+                    f"displacements of up to {max(extents):g} are too far for sigma_joint={self.sigma_joint:g}: are "
+                    "the coordinates in millimetres? ExactDCK expects metres"
+                )
+            # Each pair of two joints counts for two.
             features *= np.sqrt(2.0 - (pairs[:, 0] == pairs[:, 1]))[:, None, None, None]
             yield features.reshape(len(features), -1)

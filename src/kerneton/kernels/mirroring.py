@@ -10,51 +10,57 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.core.mirror import average
 from kerneton.data.layouts import Layout
 from kerneton.exceptions import ParameterError
 from kerneton.machine.arrays import asarray_like, index_like, is_torch
-from kerneton.machine.compiled import load
 
 Token = tuple[int, ...]  # a joint, or a pair of joints, by position
+
+MIRRORS = (False, True, "bodies", "partly")  # values of the kernels' parameter ``mirror``
+_PARTLY = 0.25  # share of the mirror image: the kernel is 5/8 K(x, y) + 3/8 K(x, y mirrored)
+
+
+def image_share(mirror: bool | str) -> float:
+    """The share of a recording's mirror image in its features.
+
+    >>> image_share(True), image_share("partly")
+    (0.5, 0.25)
+    """
+    return _PARTLY if mirror == "partly" else 0.5
 
 
 @dataclass(frozen=True)
 class Mirror:
     """The blocks that are kept, the blocks of their mirror images, and the source of every feature.
 
-    Of a joint (or pair) and its mirror image one block is kept, multiplied by √2, so that dot products count both.
+    The features are ``own * f[columns] + other * f[source]`` of a recording's unmirrored features f.
+
+    Fully mirrored, a joint (or pair) and its mirror image have the same features: one block is kept, multiplied by √2,
+    so that dot products count both. Partly mirrored, both blocks are kept.
     """
 
     kept: np.ndarray  # (n_kept,) positions among the unmirrored blocks
     image: np.ndarray  # (n_kept,) of their mirror images
     columns: np.ndarray  # (n_features,) of the kept blocks
     source: np.ndarray  # (n_features,) of their mirror images
-    factors: np.ndarray  # (n_features,) 1/2, or √2/2 if two blocks become one
+    own: np.ndarray  # (n_features,) 1/2, or √2/2 if two blocks become one; 3/4 if partly mirrored
+    other: np.ndarray  # (n_features,) the same; 1/4 if partly mirrored
 
     def average(self, features: Any, n_threads: int = 1) -> Any:
         """Mean of each recording's features and those of its mirror image; (n, all) → (n, kept), NumPy or torch."""
-        factors = asarray_like(self.factors, features)
         if is_torch(features):
+            own, other = asarray_like(self.own, features), asarray_like(self.other, features)
             columns, source = index_like(self.columns, features), index_like(self.source, features)
-            return (features[:, columns] + features[:, source]) * factors
-        out = np.empty((len(features), len(self.columns)), features.dtype)
-        if (compiled := load("kerneton.kernels.compiled.mirror")) is not None:
-            compiled.average(features, self.columns, self.source, factors, out, n_threads)
-            return out
-        image = np.empty(len(self.columns), features.dtype)
-        for row, mean in zip(features, out, strict=True):  # a recording's features fit into the L2 cache
-            np.take(row, self.columns, out=mean, mode="clip")
-            np.take(row, self.source, out=image, mode="clip")
-            mean += image
-            mean *= factors
-        return out
+            return features[:, columns] * own + features[:, source] * other
+        return average(features, self.columns, self.source, self.own, self.other, n_threads)
 
 
 def image_joints(layout: Layout | None, mirror: bool | str) -> tuple[np.ndarray, tuple[int, ...]]:
     """The joint that each joint becomes, (J,), and the axes that change sign.
 
-    Mirroring exchanges left and right joints and changes the sign of x. Two bodies are exchanged by half a turn about the vertical between
-    them: x and z change their signs.
+    Mirroring exchanges left and right joints and changes the sign of x. Two bodies are exchanged
+    by half a turn about the vertical between them: x and z change their signs.
 
     >>> from kerneton.data.layouts import Layout
     >>> image_joints(Layout("wrists", ["left_wrist", "right_wrist"]), True)
@@ -62,7 +68,7 @@ def image_joints(layout: Layout | None, mirror: bool | str) -> tuple[np.ndarray,
     """
     if layout is None:
         raise ParameterError("mirror=True needs recordings with a layout with left and right joints")
-    if mirror is True:
+    if mirror in (True, "partly"):
         return layout.mirror, (0,)
     bodies = layout.bodies
     if len(bodies) != 2 or len(bodies[0]) != len(bodies[1]):
@@ -80,11 +86,13 @@ def mirror_blocks(
     tokens: Sequence[Token],
     sizes: np.ndarray,
     moved: Callable[[int, bool], np.ndarray],
+    share: float = 0.5,
 ) -> Mirror:
     """The `Mirror` of blocks that belong to joints or pairs; ``image_of`` is the result of `image_joints`.
 
     ``sizes`` (n_blocks,) are the blocks' numbers of features; ``moved(block, flipped)`` returns the position in the image's block from
     which each feature of a block comes; a pair is flipped if its image is in the other order, x_j - x_i for x_i - x_j.
+    ``share`` is that of the mirror image.
 
     >>> from kerneton.data.layouts import FLORENCE_15
     >>> wrists = [(5,), (8,)]
@@ -103,14 +111,17 @@ def mirror_blocks(
         image = tuple(int(image_of[j]) for j in token)
         flipped = image not in position
         twin = position[image[::-1] if flipped else image]
-        if twin >= i:
+        if share < 0.5:
+            rows.append((i, twin, flipped, 1.0))
+        elif twin >= i:
             rows.append((i, twin, flipped, 1.0 if twin == i else 2**0.5))
     kept, twins, flips, weights = (np.asarray(column) for column in zip(*rows, strict=True))
     starts = np.cumsum(sizes) - sizes
     columns = np.concatenate([starts[i] + np.arange(sizes[i]) for i in kept])
     pairs = zip(kept, twins, flips, strict=True)
     source = np.concatenate([starts[twin] + moved(int(i), bool(flip)) for i, twin, flip in pairs])
-    return Mirror(kept, twins, columns, source, np.repeat(weights / 2, sizes[kept]))
+    factors = np.repeat(weights, sizes[kept])
+    return Mirror(kept, twins, columns, source, factors * (1 - share), factors * share)
 
 
 def reversed_pivots(

@@ -9,24 +9,30 @@ Numerical rank: an eigenvalue below 2√n·eps·max|λ| (eps of float64) counts 
 half of that. Without this convention, no two methods would agree on a singular matrix. Larger eigenvalues have errors of a few eps·max|λ|
 in any method, so results agree only to (eps/λ)·λ^γ.
 
-With Numba, NumPy arrays are computed by compiled code, many matrices at a time; without it by LAPACK, ten times slower, with the same
-results. Torch tensors on a GPU are computed by our own kernels, see ``cuda/jacobi.cu``.
+Matrices of order 4 to 128 in NumPy arrays are computed by the core, many at a time; others by LAPACK.
+Torch tensors on a GPU are computed by our own kernels, see ``cuda/jacobi.cu``.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from kerneton.data.validation import check_in
+from kerneton.core import hosvd as core_hosvd
+from kerneton.core import powers, sck
+from kerneton.data.parameters import check_in
 from kerneton.exceptions import DataError
 from kerneton.kernels.cuda import launch as _cuda
 from kerneton.machine.arrays import namespace_of
-from kerneton.machine.compiled import load
+from kerneton.parallel.threads import one_blas_thread
 
 EPS = float(np.finfo(np.float64).eps)
 _MAX_BATCH = 16384  # cuSOLVER fails on batches of 100,000
+_SMALLEST_POLE = 2e-15  # of the matrix's norm: above rounding errors
+# Powers: below the first, rounding errors of eigenvalues would be visible, above the second those of the sum.
+_LOWEST, _HIGHEST = 0.35, 0.5
 
 
 def psd_power(A: Any, power: float, *, out: Any = None) -> Any:
@@ -134,12 +140,43 @@ def hosvd_power(X: Any, power: float, entry_power: float = 1.0) -> Any:
     return _hosvd(xp, X.reshape((-1, *X.shape[-3:])), power, entry_power).reshape(X.shape)
 
 
+@functools.lru_cache(maxsize=16)
+@one_blas_thread()  # the same numbers on any number of cores
+def resolvents(power: float, dtype: Any) -> np.ndarray | None:
+    """x^γ ≈ Σ_k w_k x / (x + s_k) for matrices of norm 1: s_k and w_k s_k, (n, 2); None if not accurate enough.
+
+    It is for float32 results alone. Best approximations of x^γ on [0, 1] have poles at -1/sinh²(v/2) with v about
+    2π²/(L - γv) apart; L is chosen so that there are as many poles as the core takes. Gauss-Newton steps move
+    them to the least-squares solution, whose error is 3e-6.
+
+    >>> s, ws = resolvents(0.5, np.dtype(np.float32)).T
+    >>> round(float((ws / s * 0.25 / (0.25 + s)).sum()), 4)
+    0.5
+    """
+    if dtype != np.float32 or not _LOWEST <= power <= _HIGHEST:
+        return None
+    n = sck.n_poles()
+    rate, last = 4 * np.pi**2 * power, n + 0.5
+    v = (np.sqrt(rate * last) - np.sqrt(rate * (last - np.arange(n) - 0.775 + power / 2))) / power
+    v *= min(1, 2 * np.arcsinh(_SMALLEST_POLE**-0.5) / v[-1])
+    s = 1 / np.sinh(v / 2) ** 2
+    x = np.geomspace(1.5 * _SMALLEST_POLE, 1, 400)[:, None]
+    weight, target = np.where(x > 0.3, 3, 1), x[:, 0] ** power  # where the largest eigenvalue is
+    for _ in range(4):
+        shares = x / (x + s)
+        w = np.linalg.lstsq(shares * weight, target * weight[:, 0], rcond=None)[0]
+        found = np.stack([s, w * s], axis=1)
+        slopes = np.concatenate([shares, -w * s * shares / (x + s)], axis=1)
+        step = np.linalg.lstsq(slopes * weight, (target - shares @ w) * weight[:, 0], rcond=1e-8)[0][n:]
+        s = np.maximum(s * np.exp(step), _SMALLEST_POLE)
+    return found
+
+
 def _power(xp: Any, A: Any, power: float, out: Any = None) -> Any:
-    """Power of a batch (B, n, n), by compiled code into ``out`` if possible, otherwise by the library's eigh."""
-    compiled = load("kerneton.kernels.compiled.epn") if xp is np else None
-    if compiled is not None and compiled.MIN_ORDER <= A.shape[-1] <= compiled.MAX_ORDER:
+    """Power of a batch (B, n, n), by the core into ``out`` if it takes the order, otherwise by the library's eigh."""
+    if xp is np and powers.MIN_ORDER <= A.shape[-1] <= powers.MAX_ORDER:
         out = np.empty(A.shape, A.dtype) if out is None else out
-        failed = compiled.psd_power(A, power, out)
+        failed = powers.psd_power(A, power, out)
         if failed.any():
             out[failed] = _eigh_power(np, A[failed], power)
         return out
@@ -158,13 +195,12 @@ def _eigh_power(xp: Any, A: Any, power: float) -> Any:
 
 
 def _hosvd(xp: Any, X: Any, power: float, entry_power: float) -> Any:
-    """EPN of a batch (B, a, b, c), by compiled code if possible, otherwise by the library's svd."""
-    compiled = load("kerneton.kernels.compiled.hosvd") if xp is np else None
-    if compiled is not None and compiled.MIN_SIZE <= X[0].size <= compiled.MAX_SIZE:
-        result, failed = compiled.hosvd_power(X, power, entry_power)
+    """EPN of a batch (B, a, b, c), by the core if it serves their size, otherwise by the library's svd."""
+    if xp is np and core_hosvd.MIN_SIZE <= X[0].size <= core_hosvd.MAX_SIZE:
+        found, failed = core_hosvd.hosvd_power(X, power, entry_power)
         if failed.any():
-            result[failed] = _svd_power(np, X[failed], power, entry_power)
-        return result
+            found[failed] = _svd_power(np, X[failed], power, entry_power)
+        return found
     if xp is not np and (result := _cuda.hosvd_power(X, power, entry_power)) is not None:
         return result
     return _svd_power(xp, X, power, entry_power)

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from kerneton.core.sck import Entries, Vectors
 from kerneton.data.layouts import JointsLike
+from kerneton.data.parameters import check_choice, check_in, check_positive
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_choice, check_in
 from kerneton.exceptions import ModelFileError, ParameterError
-from kerneton.kernels.blocks import BlockKernel, check_feature_count, resolve_joints
-from kerneton.kernels.mirroring import Mirror, image_joints, mirror_blocks, permuted_entries, reversed_pivots
-from kerneton.kernels.signals import learn_scale, pair_signal, signal_of, warn_of_far_joints
+from kerneton.kernels.blocks import BlockKernel, check_feature_count, check_out, resolve_joints
+from kerneton.kernels.mirroring import (
+    Mirror,
+    image_joints,
+    image_share,
+    mirror_blocks,
+    permuted_entries,
+    reversed_pivots,
+)
+from kerneton.kernels.power_norm import hosvd_power, psd_power, resolvents, slice_power
+from kerneton.kernels.signals import SIGNALS, learn_scale, pair_signal, signal_of, warn_of_far_joints
 from kerneton.kernels.tensors import (
     VectorMap,
     entry_table,
@@ -24,8 +35,10 @@ from kerneton.kernels.tensors import (
     vector_map,
 )
 from kerneton.machine.arrays import as_dtype_of, is_torch, namespace_of
-from kerneton.machine.compiled import load
+from kerneton.parallel.threads import in_threads
+from kerneton.prepare.frames import Frames
 
+_FEWEST_ROWS = 4  # for which another thread is worth it
 _LONGEST_VECTOR = 256  # largest d of a model file; tensors have d³ entries
 
 
@@ -62,9 +75,11 @@ class SCK(BlockKernel):
     entries : {"simplex", "upper", "slices"}
         After slice-wise EPN the tensor is no longer symmetric. "simplex": unique entries of its symmetric part; "upper": as many (the
         paper's sizes), from its upper simplex i ≤ j ≤ slice; "slices": all of every slice.
-    mirror : {False, True, "bodies"}
-        True averages the features of a recording and of its mirror image: left- and right-handed actions count as the same. "bodies"
-        averages over the two orders of two persons. Both are exact and need no mirrored copies, since they permute joints and pivots.
+    mirror : {False, True, "partly", "bodies"}
+        True averages the features of a recording and of its mirror image: left- and right-handed actions count as the same.
+        "partly" adds only a quarter of the mirror image to three quarters of the recording: like a sum of both kernels,
+        it sees sides, and that some people use the other one. "bodies" averages over the two orders of two persons. All
+        are exact and need no mirrored copies, since they permute joints and pivots.
     weighting : {"alignment", None}
         Weight each joint by how well it separates the training labels, see `alignment_weights`.
     batch_size, n_jobs, device
@@ -129,25 +144,22 @@ class SCK(BlockKernel):
         self.n_jobs = n_jobs
         self.device = device
 
-    def _prepare(self, sequences: list[SkeletonSequence]) -> None:
+    def _prepare(self, frames: Frames) -> None:
         self._map = self._vector_map()
         check_choice("order", self.order, [1, 2, 3])
         check_choice("epn", self.epn, ["slices", "hosvd"])
         check_choice("entries", self.entries, ["simplex", "upper", "slices"])
         check_in("power", self.power, 0, 1, closed="right")
         check_in("entry_power", self.entry_power, 0, 1, closed="right")
-        self.joints_ = resolve_joints(self.joints, sequences[0])
-        self._all_joints = self.joints_ == tuple(range(sequences[0].n_joints))
+        self.joints_ = resolve_joints(self.joints, frames)
         if self.pairs:
             if len(self.joints_) < 2:
                 raise ParameterError(f"pairs=True needs at least two joints, got {len(self.joints_)}")
             self.pairs_ = np.asarray(list(itertools.combinations(self.joints_, 2)))
-        self.scales_ = {
-            part.name: learn_scale(part.name, sequences, self.joints_) for part in self._map.parts
-        }
+        self.scales_ = {part.name: learn_scale(part.name, frames, self.joints_) for part in self._map.parts}
         for part in self._map.parts:
             if part.name == "position":
-                warn_of_far_joints(sequences, self.joints_, 1 + (self.pivot_margin + 2) * part.sigma)
+                warn_of_far_joints(frames, self.joints_, 1 + (self.pivot_margin + 2) * part.sigma)
 
         check_feature_count(
             len(self._tokens()) * n_entries(self._map.size, self.order, self.entries),
@@ -179,14 +191,72 @@ class SCK(BlockKernel):
         n_axes = self._map.n_axes
         time = np.arange(n_axes * sum(counts), self._map.size)
         image_of, axes = image_joints(self.layout_, self.mirror)
+        share = image_share(self.mirror)
         permutations = [
             np.append(reversed_pivots(counts, flipped, axes, n_axes), time) for flipped in (False, True)
         ]
         moved = [permuted_entries(permutation, self.order, entries) for permutation in permutations]
-        return mirror_blocks(self.layout_, image_of, self._tokens(), sizes, lambda _, flipped: moved[flipped])
+        return mirror_blocks(
+            self.layout_, image_of, self._tokens(), sizes, lambda _, flipped: moved[flipped], share
+        )
 
     def _mirrors_features(self) -> bool:
         return self.order < 3 or self.entries != "upper"
+
+    def _features(self, frames: Frames, out: np.ndarray | None = None) -> np.ndarray:
+        if self.device is not None:
+            return super()._features(frames, out)
+        signals, rows, unit = self._inputs(frames)
+        out = check_out(out, (len(frames), int(self.block_sizes_.sum())), signals[0].dtype)
+        if self._is_hosvd():  # in float64: the power would turn rounding errors of 1e-7 into 1e-2
+            signals = [signal.astype(np.float64) for signal in signals]
+        scales, table = [self.scales_[part.name] for part in self._map.parts], self._map.table()
+        check_positive("batch_size", self.batch_size, integer=True)
+        for first in range(0, len(frames), self.batch_size):
+            part = slice(first, first + self.batch_size)
+            starts, lengths = frames.starts[:-1][part], frames.lengths[part]
+            vectors = Vectors(signals, starts, lengths, rows, scales, table, self.n_axes_, unit)
+            out[part] = self._mirrored(vectors, frames.n_threads)
+        return out
+
+    def _inputs(self, frames: Frames) -> tuple[list[np.ndarray], np.ndarray, list[int]]:
+        """Signals, the joints or pairs whose vectors are summed, and the signals that become unit vectors there."""
+        names = [part.name for part in self._map.parts]
+        if self.pairs and not all(SIGNALS[name].linear or SIGNALS[name].unit for name in names):
+            signals = [pair_signal(name, frames, self.pairs_) for name in names]
+            return signals, np.array([(p, -1) for p in range(len(self.pairs_))]), []
+        signals = [frames.joints if SIGNALS[name].unit else signal_of(name, frames) for name in names]
+        rows = self.pairs_ if self.pairs else np.array([(j, -1) for j in self.joints_])
+        return signals, rows, [k for k, name in enumerate(names) if SIGNALS[name].unit]
+
+    def _mirrored(self, vectors: Vectors, n_threads: int) -> np.ndarray:
+        """Features of some recordings."""
+        if self._mirror is None:
+            return self._unmirrored(vectors, self.entries, n_threads)
+        if self._mirrors_features():
+            return self._mirror.average(self._unmirrored(vectors, self.entries, n_threads), n_threads)
+        tensors = self._mirror.average(self._unmirrored(vectors, "all", n_threads), n_threads)
+        d = vectors.size
+        return unique_entries(tensors.reshape(len(tensors), -1, d, d, d), 3, self.entries).reshape(
+            len(tensors), -1
+        )
+
+    def _unmirrored(self, vectors: Vectors, entries: str, n_threads: int) -> np.ndarray:
+        if self.order == 1:
+            return order1_features(vectors, self.power, n_threads)
+        if self.order == 2:
+            return order2_features(vectors, self.power, n_threads)
+        if not self._is_hosvd():
+            return order3_features(vectors, self.power, entries, n_threads)
+        d = vectors.size
+        tensors = order3_features(vectors, 1.0, "all", n_threads).reshape(-1, d, d, d)
+        tensors = hosvd_power(tensors, self.power, self.entry_power)
+        if entries != "all":
+            tensors = unique_entries(tensors, 3, entries)
+        return tensors.reshape(vectors.n_recordings, -1)
+
+    def _is_hosvd(self) -> bool:
+        return self.order == 3 and self.epn == "hosvd" and not self.power == self.entry_power == 1
 
     def _encode(self, signals: Any, n_frames: Any, n_threads: int = 1) -> Any:
         features = self._fused(signals, n_frames, n_threads)
@@ -212,65 +282,37 @@ class SCK(BlockKernel):
         v = self._map.vectors(signals, n_frames, self.order)  # (B, J, T, d)
         return self._power(outer_power_sum(v, self.order))
 
-    def _fused(self, signals: Any, n_frames: Any, n_threads: int) -> Any | None:
-        """Features (B, J, n_entries) in one kernel, if there is one and the steps are the paper's; otherwise None."""
-        if self.order == 2 and self.power < 1:
-            return self._order2(signals, n_frames, n_threads)
-        if self.order != 3 or self.epn != "slices" or self.power == 1:
+    def _fused(self, signals: Any, n_frames: Any, n_threads: int) -> Any | None:  # noqa: ARG002
+        """Features (B, J, n_entries) in one kernel of a GPU, if the steps are the paper's; otherwise None."""
+        if self.order != 3 or self.epn != "slices" or self.power == 1 or not is_torch(signals):
             return None
-        if is_torch(signals):
-            from kerneton.kernels.cuda import launch
+        from kerneton.kernels.cuda import launch
 
-            return launch.sck_features(signals, n_frames, self._map.table(), self.power, self.entries)
-        compiled, table = load("kerneton.kernels.compiled.sck_features"), self._map.table()
-        d = table.shape[1]
-        if compiled is None or not compiled.MIN_SIDE <= d <= compiled.MAX_SIDE:
-            return None
-        positions, weights = entry_table(d, 3, self.entries)
-        given = table, self.power, positions, weights / len(positions)
-        features, converged = compiled.features(signals, n_frames, *given, n_threads)
-        return features if converged else None
-
-    def _order2(self, signals: Any, n_frames: Any, n_threads: int) -> Any:
-        """Features of order 2; all steps but the last are in float64."""
-        xp, table = namespace_of(signals), self._map.table()
-        compiled = load("kerneton.kernels.compiled.sck_order2") if xp is np else None
-        if compiled is not None and compiled.MIN_SIDE <= table.shape[1] <= compiled.MAX_SIDE:
-            features, failed = compiled.features(signals, n_frames, table, self.power, n_threads)
-            if not failed.any():
-                return features
-        rows = [(signals, n_frames)]
-        if xp is np:  # one recording at a time, without padding: sums do not depend on the batch
-            rows = [(signals[b : b + 1, :n], n_frames[b : b + 1]) for b, n in enumerate(n_frames)]
-        made = [unique_entries(self._tensors(x, n), 2) for x, n in rows]
-        return as_dtype_of(xp.concatenate(made), signals)
+        return launch.sck_features(signals, n_frames, self._map.table(), self.power, self.entries)
 
     def _power(self, tensors: Any) -> Any:
         if self.power == 1 and (self.entry_power == 1 or self.epn != "hosvd"):
             return tensors
         if self.order == 1:
             return tensors**self.power
-        from kerneton.kernels.power_norm import hosvd_power, psd_power, slice_power
-
         if self.order == 2:
             return psd_power(tensors, self.power)
         if self.epn == "hosvd":
             return hosvd_power(tensors, self.power, self.entry_power)
         return slice_power(tensors, self.power)
 
-    def _signal(self, sequence: SkeletonSequence) -> np.ndarray:
-        """The chosen signals side by side, (T, J, n_axes * n_signals)."""
+    def _signal(self, frames: Frames) -> np.ndarray:
+        """The chosen signals side by side, (N, J, n_axes * n_signals)."""
         columns = []
         for name in (part.name for part in self._map.parts):
             if self.pairs:
-                signal = pair_signal(name, sequence, self.pairs_)
+                signal = pair_signal(name, frames, self.pairs_)
             else:
-                signal = signal_of(name, sequence)
-                if not self._all_joints:
+                signal = signal_of(name, frames)
+                if self.joints_ != tuple(range(frames.n_joints)):
                     signal = signal.take(self.joints_, axis=1)
-            if self.n_axes_ < 3:
-                signal = signal[..., : self.n_axes_]
             scale = self.scales_[name]
+            signal = signal[..., : self.n_axes_]
             columns.append(signal if scale == 1 else signal * signal.dtype.type(scale))
         return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=2)
 
@@ -292,3 +334,73 @@ class SCK(BlockKernel):
             raise ModelFileError(f"{vectors.size} pivots in all, more than {_LONGEST_VECTOR}")
         check_choice("order", self.order, [1, 2, 3])
         return (n * (n - 1) // 2 if self.pairs else n) * n_entries(vectors.size, self.order, self.entries)
+
+
+def order1_features(vectors: Vectors, power: float, n_threads: int) -> np.ndarray:
+    """Features of order 1, (B, P · d), on several threads."""
+    features = np.empty((vectors.n_recordings, vectors.n_rows * vectors.size), vectors.dtype)
+    _in_parts(
+        lambda a, b: vectors.order1(power, a, b, features), vectors.n_recordings * vectors.n_rows, n_threads
+    )
+    return features
+
+
+def order2_features(vectors: Vectors, power: float, n_threads: int) -> np.ndarray:
+    """Features of order 2, (B, P · d(d+1)/2), on several threads."""
+    B, d = vectors.n_recordings, vectors.size
+    features = np.empty((B, vectors.n_rows * (d * (d + 1) // 2)), vectors.dtype)
+    poles, failed = resolvents(power, vectors.dtype), np.zeros(B, np.bool_)
+
+    def work(first: int, last: int) -> None:
+        for group in np.flatnonzero(vectors.order2(power, poles, first, last, features)):
+            failed[vectors.members(first + int(group))] = True
+
+    _in_parts(work, vectors.n_groups, n_threads)
+    if failed.any():  # has not been seen; LAPACK's powers of the same sums
+        sums = np.empty_like(features)
+        vectors.order2(1.0, None, 0, vectors.n_groups, sums)
+        i, j = np.triu_indices(d)
+        A = np.empty((failed.sum(), vectors.n_rows, d, d), np.float64)
+        A[..., i, j] = A[..., j, i] = sums[failed].reshape(len(A), -1, len(i)) / np.where(
+            i == j, 1, math.sqrt(2)
+        )
+        features[failed] = unique_entries(psd_power(A, power), 2).reshape(len(A), -1)
+    return features
+
+
+def order3_features(vectors: Vectors, power: float, entries: str, n_threads: int) -> np.ndarray:
+    """Features of order 3, (B, P · n_entries), on several threads; ``entries`` "all" is the whole tensor."""
+    d, kept = vectors.size, _entries(vectors.size, entries)
+    features = np.empty((vectors.n_recordings, vectors.n_rows * kept.n_entries), vectors.dtype)
+    poles, failed = resolvents(power, vectors.dtype), set()
+
+    def work(first: int, last: int) -> None:
+        failed.update(vectors.order3(power, poles, kept, first, last, features).tolist())
+
+    n_rows = vectors.n_recordings * vectors.n_rows
+    _in_parts(work, n_rows, min(n_threads, max(1, n_rows // _FEWEST_ROWS)))
+    if failed:  # has not been seen; LAPACK's powers of the same sums
+        sums = order3_features(vectors, 1.0, "all", 1).reshape(-1, vectors.n_rows, d, d, d)[sorted(failed)]
+        tensors = slice_power(sums.astype(np.float64), power)
+        found = tensors if entries == "all" else unique_entries(tensors, 3, entries)
+        features[sorted(failed)] = found.reshape(len(failed), -1)
+    return features
+
+
+@functools.lru_cache(maxsize=16)
+def _entries(d: int, kind: str) -> Entries:
+    """How the core collects features of order 3."""
+    if kind == "all":
+        return Entries(d, np.arange(d**3)[None], np.ones(d**3))
+    positions, weights = entry_table(d, 3, kind)
+    return Entries(d, positions, weights / len(positions))
+
+
+def _in_parts(work: Callable[[int, int], None], n: int, n_threads: int) -> None:
+    """``work(first, last)`` for n items, in as many parts as threads."""
+    n_threads = max(1, min(n_threads, n))
+    bounds = [n * i // n_threads for i in range(n_threads + 1)]
+    if n_threads == 1:
+        work(0, n)
+    else:
+        in_threads(lambda part: work(*part), itertools.pairwise(bounds), n_threads)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kerneton.data.validation import check_choice, check_in, check_positive, check_width
+from kerneton.data.parameters import check_choice, check_in, check_positive, check_width
 from kerneton.exceptions import ParameterError
 from kerneton.kernels.signals import SIGNALS
 from kerneton.machine.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of

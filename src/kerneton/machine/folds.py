@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
+from kerneton.core.grams import weighted_sums
 from kerneton.exceptions import DataError, HeldOutError
-from kerneton.machine.arrays import block_grams, filled, gram, index_like, weighted_sums
-from kerneton.machine.gram_space import penalised_gram
+from kerneton.machine.products import block_grams, gram
 from kerneton.machine.scaling import center_normalize_gram, fold_weights
-from kerneton.machine.solver import one_vs_rest, per_class, solve_gram
+from kerneton.machine.solver import one_vs_rest, penalised_gram, per_class, solve_gram
 from kerneton.machine.svm import class_weights
 
 log = logging.getLogger(__name__)
@@ -152,18 +152,18 @@ class BlockGrams:
 
 
 def machines(
-    K: Any,
+    K: np.ndarray,
     codes: np.ndarray,
     Cs: Sequence[float],
     *,
     penalty: float = 0.0,
     scaling: float = 1.0,
     **options: Any,
-) -> list[tuple[Any, Any]]:
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Duals (n_rows, n) and intercepts (n_rows,) for every C, of linear classifiers on a Gram matrix (n, n).
 
     ``codes`` are classes 0..k-1, all of which occur; decision values of x are ``k_x · duals + intercept`` with k_x its inner products with
-    the n recordings of K. ``penalty`` is the within-class penalty, see `kerneton.machine.gram_space.penalised_gram`; ``scaling`` is the
+    the n recordings of K. ``penalty`` is the within-class penalty, see `kerneton.machine.solver.penalised_gram`; ``scaling`` is the
     square of the intercept's; options go to `solve_gram`.
 
     >>> ((duals, intercept),) = machines(np.diag([1.0, 1.0]), np.array([0, 1]), [10.0])
@@ -180,8 +180,8 @@ def machines(
 
 
 def held_out_scores(
-    inside: Any,
-    across: Any,
+    inside: np.ndarray,
+    across: np.ndarray,
     codes: np.ndarray,
     n_classes: int,
     Cs: Sequence[float],
@@ -189,7 +189,7 @@ def held_out_scores(
     class_weight: Any = None,
     tol: float = 1e-4,
     **options: Any,
-) -> Any:
+) -> np.ndarray:
     """Decision values (n_C, n_test, n_classes) of held-out recordings, from Gram matrices of a fold.
 
     ``codes`` are the classes of the training side; a class that is absent there gets -inf. ``class_weight`` is as in
@@ -200,10 +200,9 @@ def held_out_scores(
     [[0]]
     """
     present, local = np.unique(codes, return_inverse=True)
-    out = filled((len(Cs), len(across), n_classes), -np.inf, like=inside)
-    columns = index_like(present, inside)
+    out = np.full((len(Cs), len(across), n_classes), -np.inf)
     if len(present) == 1:
-        out[:, :, columns] = 0.0
+        out[:, :, present] = 0.0
         return out
     if class_weight is not None and not isinstance(class_weight, str):
         class_weight = np.asarray(class_weight)[present]
@@ -211,7 +210,7 @@ def held_out_scores(
     for row, (duals, intercept) in zip(
         out, machines(inside, local, Cs, weights=weights, tol=tol, **options), strict=True
     ):
-        row[:, columns] = per_class(across @ duals.T + intercept)
+        row[:, present] = per_class(across @ duals.T + intercept)
     return out
 
 

@@ -1,263 +1,285 @@
-"""One-against-rest linear SVMs: a semismooth Newton method on a Gram matrix or on the features; the sign convention for two classes.
+"""One-against-rest linear SVMs with the squared hinge: a semismooth Newton method on a Gram matrix.
 
-Every problem here is ``min_w ½‖w‖² + Σ_i h_i(y_i f_i)`` with ``f = Zw``, where Z contains the features and a constant column (the
-intercept, regularised like any weight, as in liblinear). Losses are given by their dual:
-``h_i(m) = max_{0 ≤ a ≤ U_i} a (s_i - m) - ½ D_i a²``, attained at ``a = clip((s_i - m) / D_i, 0, U_i)``.
+Every class minimises ``½‖w‖² + ½ Σ_i c_i max(0, 1 - y_i f_i)²`` with ``f = Zw``, where Z contains the
+features and a constant column (the intercept, regularised like any weight, as in liblinear) and
+``c_i = 2 C s_i``. The weights are combinations of the examples, ``w = Σ_j β_j z_j``, so β and
+``f = βK`` follow from the Gram matrix K alone.
 
-* squared hinge ``C max(0, 1-m)²``: ``s = 1, D = 1/(2C), U = ∞``;
-* hinge ``C max(0, 1-m)``: ``U = C`` and a proximal term, see `kerneton.machine.hinge`.
+A Newton step fixes the set F of examples with a loss, ``a_i = c_i max(0, 1 - y_i f_i) > 0``, and solves
+``(K_FF + diag 1/c_F) β_F = y_F``, with β zero elsewhere. The method ends after finitely many steps with the
+exact solution. Arrays have one row per class throughout.
 
-A Newton step fixes the set of examples strictly inside their bounds and solves one linear system for them, so the method ends after
-finitely many steps with the exact solution. Arrays have one row per class throughout.
-
-Two classes share one problem. A positive decision value means the second class; its negative is the decision value of the first.
+Two classes share one problem. A positive decision value means the second class; its negative is the
+decision value of the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from kerneton.data.validation import check_choice, check_positive
-from kerneton.machine.arrays import asarray_like, index_like, is_torch, namespace_of, to_numpy
-from kerneton.machine.compiled import load
-from kerneton.machine.gram_space import DIRECT_GRAM, GramSpace
-from kerneton.machine.threads import one_blas_thread
+from kerneton.core.newton import newton as core_newton
+from kerneton.data.parameters import check_positive
+from kerneton.machine.lapack import divide_right, factorise, solve, solve_factorised
+from kerneton.parallel.threads import one_blas_thread
 
-LOSSES = ("squared_hinge", "hinge")
-# Shares of the examples with a loss, those with the largest, that the second and third step from zero use: after the
-# first step, which uses all, many have a small loss that will be zero in the end.
-_SHARES = {2: 0.45, 3: 0.8}
+FEW = 1000  # examples with a loss up to which the core is faster than LAPACK
+_EPS = 2.0**-52
+# Shares of the examples with a loss, those with the largest, that the second and third step from zero use:
+# after the first step, which uses all, many have a small loss that will be zero in the end.
+_SHARES = np.array([1.0, 1.0, 0.45, 0.8])
 
 
 class SVMPath(NamedTuple):
     """Solutions for several values of C, in the given order.
 
-    ``coef`` is (n_C, n_classes, n_examples) from a Gram matrix (signed dual variables) and
-    (n_C, n_classes, n_features + 1) from features (weights, then the weight of the constant column);
-    ``decision`` is (n_C, n_classes, n_examples).
+    ``coef`` are the signed dual variables β and ``decision`` the decision values f, both
+    (n_C, n_classes, n_examples).
     """
 
-    coef: Any
-    decision: Any
+    coef: np.ndarray
+    decision: np.ndarray
     n_iter: np.ndarray
     converged: np.ndarray
 
 
+@one_blas_thread()
 def solve_gram(
-    K: Any,
+    K: np.ndarray,
     Y: np.ndarray,
     Cs: Sequence[float],
     *,
-    loss: str = "squared_hinge",
     weights: np.ndarray | None = None,
     tol: float = 1e-6,
     max_iter: int = 1000,
+    few: int = FEW,
 ) -> SVMPath:
-    """All classes and all C from one Gram matrix (NumPy, or torch on any device).
+    """All classes and all C from one Gram matrix, in ascending C, each from the solution before it.
 
-    ``f = βK`` with ``β = y ∘ a``; K (n, n) already includes the ``intercept_scaling²`` of the constant column. ``Y`` (k, n)
-    are signs, ``weights`` (k, n) multiply C.
+    K (n, n) already includes the ``intercept_scaling²`` of the constant column. ``Y`` (k, n) are signs,
+    ``weights`` (k, n) factors s of C, not negative. Systems of up to ``few`` examples are solved in the core.
 
     >>> K = np.eye(2) * 4.0
     >>> solve_gram(K, np.array([[1.0, -1.0]]), [0.5, 5.0]).coef.round(4).tolist()
     [[[0.2, -0.2]], [[0.2439, -0.2439]]]
     """
-    K = K.double() if is_torch(K) else np.asarray(K, dtype=np.float64)
-    return _solve_path(GramSpace(K), Y, Cs, loss, weights, tol, max_iter)
-
-
-def solve_primal(
-    X: Any,
-    Y: np.ndarray,
-    Cs: Sequence[float],
-    *,
-    loss: str = "squared_hinge",
-    intercept_scaling: float = 1.0,
-    weights: np.ndarray | None = None,
-    tol: float = 1e-6,
-    max_iter: int = 1000,
-) -> SVMPath:
-    """All classes and all C on the features themselves, for n_examples ≥ n_features.
-
-    X (n, d) is read in chunks and never copied whole; 0 for ``intercept_scaling`` means no intercept.
-
-    >>> X = np.array([[2.0], [-2.0], [3.0]])
-    >>> solve_primal(X, np.array([[1.0, -1.0, 1.0]]), [0.5], intercept_scaling=0).coef.round(4).tolist()
-    [[[0.4444, 0.0]]]
-    """
-    from kerneton.machine.primal_space import PrimalSpace
-
-    return _solve_path(PrimalSpace(X, intercept_scaling), Y, Cs, loss, weights, tol, max_iter)
-
-
-@one_blas_thread()
-def _solve_path(
-    space: Any,
-    Y: Any,
-    Cs: Sequence[float],
-    loss: str,
-    weights: np.ndarray | None,
-    tol: float,
-    max_iter: int,
-) -> SVMPath:
-    """Solve in ascending C, each from the solution before it."""
     for C in Cs:
         check_positive("C", C)
-    check_choice("loss", loss, LOSSES)
-    like = space.like
-    xp = namespace_of(like)
-    Y = asarray_like(Y, like)
-    S = xp.ones_like(Y) if weights is None else asarray_like(weights, like)
-    # An example without weight has the bounds 0 and 0; its D does not matter but must be finite.
-    if loss == "squared_hinge":
-        space.inverse = 1.0 / xp.where(S > 0, S, xp.ones_like(S))
-    else:
-        # Smoothing in proportion to the squared norm conditions long and short examples equally well.
-        squares = space.squares()
-        space.inverse = xp.ones_like(S) * xp.where(squares > 0, squares, xp.ones_like(squares))
-    U = xp.where(S > 0, xp.full_like(S, np.inf), xp.zeros_like(S))
-    point = Point(space.start(Y.shape[0]), xp.zeros_like(Y))
-    a = xp.zeros_like(Y)
-    points: dict[int, Point] = {}
+    K, Y = np.ascontiguousarray(K, np.float64), np.ascontiguousarray(Y, np.float64)
+    strength = 2 * (np.ones_like(Y) if weights is None else np.asarray(weights, np.float64))
+    coef, decision = np.zeros((len(Cs), *Y.shape)), np.zeros((len(Cs), *Y.shape))
     n_iter, converged = np.zeros(len(Cs), dtype=int), np.zeros(len(Cs), dtype=bool)
+    point = Point(np.zeros_like(Y), np.zeros_like(Y))
     for j in np.argsort(np.asarray(Cs, dtype=float), kind="stable"):
-        C = float(Cs[j])
-        if loss == "squared_hinge":
-            smooth = Loss(Y, xp.ones_like(S), 0.5 / C * space.inverse, U)
-            found = _compiled_newton(space, smooth, point, tol, max_iter)
-            point, n_iter[j], converged[j] = found or newton(space, smooth, point, tol, max_iter)
-        else:
-            from kerneton.machine.hinge import proximal
-
-            point, a, n_iter[j], converged[j] = proximal(space, Y, C, C * S, point, a, tol, max_iter)
-        points[int(j)] = point
-    ordered = [points[j] for j in range(len(Cs))]
-    return SVMPath(xp.stack([p.coef for p in ordered]), xp.stack([p.f for p in ordered]), n_iter, converged)
-
-
-class Loss(NamedTuple):
-    """The losses ``h(m) = max_{0 ≤ a ≤ U} a (s - m) - ½ D a²`` of margins ``m = y f``; arrays (n_classes, n)."""
-
-    y: Any
-    s: Any
-    D: Any
-    U: Any
-
-    def rows(self, rows: Any) -> Loss:
-        return Loss(*(part[rows] for part in self))
-
-    def dual(self, f: Any) -> Any:
-        """The maximiser: clip((s - y f) / D, 0, U)."""
-        return namespace_of(f).minimum(((self.s - self.y * f) / self.D).clip(0), self.U)
-
-    def value(self, a: Any, f: Any) -> Any:
-        return (a * (self.s - self.y * f - 0.5 * self.D * a)).sum(1)
+        problem = Problem(K, Y, float(Cs[j]) * strength)
+        point, n_iter[j], converged[j] = minimise(problem, point, tol, max_iter, few)
+        coef[j], decision[j] = point
+    return SVMPath(coef, decision, n_iter, converged)
 
 
 class Point(NamedTuple):
-    """Weights, in the form that their space uses, and their decision values."""
+    """β of every class and the decision values f = βK, both (n_classes, n)."""
 
-    coef: Any
-    f: Any
-
-    def toward(self, other: Point, t: Any) -> Point:
-        return Point(*(x + t[:, None] * (z - x) for x, z in zip(self, other, strict=True)))
+    coef: np.ndarray
+    f: np.ndarray
 
 
-def newton(space: Any, loss: Loss, start: Point, tol: float, max_iter: int) -> tuple[Point, int, bool]:
-    """Minimise every class's smooth objective; classes that are done leave the batch.
+class Problem(NamedTuple):
+    """A Gram matrix (n, n), and the signs and the factors c of the examples of every class, (n_classes, n)."""
 
-    A class is done when a full step changes none of its sets (its end is then the exact minimiser), or when its decision values no longer
-    change.
-    """
-    xp = namespace_of(start.f)
-    coef, F = start.coef + 0.0, start.f + 0.0
-    open_rows, n_iter = np.arange(len(F)), 0
-    shares = _SHARES if space.drops_examples and not bool((start.coef != 0).any()) else {}
-    while len(open_rows) and n_iter < max_iter:
-        n_iter += 1
-        rows = slice(None) if len(open_rows) == len(F) else index_like(open_rows, F)
-        part, here = loss.rows(rows), Point(coef[rows], F[rows])
-        a = part.dual(here.f)
-        free = (a > 0) & (a < part.U)
-        looked_at = a
-        if n_iter in shares:
-            free = _largest(a, free, shares[n_iter])
-            looked_at = np.where(free, a, 0.0)
-        new_coef, exact = space.newton_point(open_rows, here.coef, part, looked_at, free)
-        there = Point(new_coef, space.decision(new_coef))
-        new_a = part.dual(there.f)
-        same = (free == ((new_a > 0) & (new_a < part.U))) & ((a >= part.U) == (new_a >= part.U))
-        cost = 0.5 * space.inner(here, here) + part.value(a, here.f)
-        new_cost = 0.5 * space.inner(there, there) + part.value(new_a, there.f)
-        worse = new_cost > cost + 1e-12 * abs(cost)
-        if bool(worse.any()):
-            t = _line_search(space, part, here, there)
-            there = here.toward(there, xp.where(worse, t, xp.ones_like(t)))
-        rest = xp.amax(abs(there.f - here.f), 1) <= space.noise(there) + (1e-3 * tol if exact else tol)
-        settled = same.all(1) & ~worse
-        # A step that used only a part of the examples may not change anything for that reason.
-        done = settled if n_iter in shares else rest | settled if exact else rest
-        coef[rows], F[rows] = there
-        open_rows = open_rows[~to_numpy(done)]
-    return Point(coef, F), n_iter, not len(open_rows)
+    K: np.ndarray
+    y: np.ndarray
+    c: np.ndarray
+
+    def rows(self, rows: np.ndarray) -> Problem:
+        return Problem(self.K, self.y[rows], self.c[rows])
+
+    def loss(self, f: np.ndarray) -> np.ndarray:
+        """a = c max(0, 1 - y f)."""
+        return self.c * (1 - self.y * f).clip(0)
+
+    def cost(self, point: Point, a: np.ndarray) -> np.ndarray:
+        return 0.5 * (point.coef * point.f + a * (1 - self.y * point.f)).sum(axis=1)
 
 
-def _compiled_newton(
-    space: Any, loss: Loss, start: Point, tol: float, max_iter: int
-) -> tuple[Point, int, bool] | None:
-    """The same for the squared hinge on a Gram matrix, with all steps but the first compiled; None if that is impossible."""
-    if not space.drops_examples or len(space.K) > DIRECT_GRAM:
-        return None
-    module = load("kerneton.machine.compiled.newton")
-    if module is None or not (np.inf == loss.U).all():
-        return None
-    n_iter, shares = 0, np.ones(max(_SHARES) + 1)
-    if not (start.coef != 0).any():  # all examples have a loss, and all classes share a factorisation
-        start, n_iter, done = newton(space, loss, start, tol, 1)
+def minimise(
+    problem: Problem, start: Point, tol: float, max_iter: int, few: int = FEW
+) -> tuple[Point, int, bool]:
+    """The minimum of every class from a start, the number of steps, and whether all classes converged."""
+    n_iter, shares = 0, np.ones(1)
+    if not start.coef.any():  # all examples have a loss, so all classes share a factorisation
+        start, n_iter, done = newton(problem, start, tol, 1)
         if done or max_iter == 1:
             return start, n_iter, done
-        shares[list(_SHARES)] = list(_SHARES.values())
-    n_free = (loss.dual(start.f) > 0).sum(axis=1)
-    if n_free.max() * shares[min(2, n_iter + 1)] > module.FEW:
-        return None
-    coef, F = (np.array(part, order="C") for part in start)
-    steps, converged = np.empty(len(F), np.int64), np.empty(len(F), np.bool_)
-    arrays = (np.ascontiguousarray(part) for part in (space.K, loss.y, loss.D))
-    module.newton(*arrays, coef, F, tol, n_iter, max_iter, shares, steps, converged)
-    # Singular systems are left to the plain steps, which use least squares.
-    return (Point(coef, F), int(steps.max()), True) if converged.all() else None
+        shares = _SHARES
+    n_free = (problem.loss(start.f) > 0).sum(axis=1)
+    if n_free.max() * (shares[2] if len(shares) > 2 else 1) <= few:
+        coef, F = (np.array(part, order="C") for part in start)
+        steps, converged = core_newton(
+            *problem, coef, F, tol=tol, n_iter=n_iter, max_iter=max_iter, shares=shares
+        )
+        if converged.all():
+            return Point(coef, F), int(steps.max()), True
+        # Singular systems are left to the steps below, which use least squares.
+    return newton(problem, start, tol, max_iter, n_iter, shares)
+
+
+def newton(
+    problem: Problem, start: Point, tol: float, max_iter: int, n_iter: int = 0, shares: np.ndarray = _SHARES
+) -> tuple[Point, int, bool]:
+    """Newton steps by LAPACK; classes that are done leave the batch.
+
+    A class is done when a full step does not change its set (its end is then the exact minimiser), or when
+    its decision values no longer change.
+    """
+    coef, F = start.coef.copy(), start.f.copy()
+    norms = np.sqrt(problem.K.diagonal())
+    rows = np.arange(len(F))  # classes that are not done
+    while len(rows) and n_iter < max_iter:
+        n_iter += 1
+        share = float(shares[n_iter]) if n_iter < len(shares) else 1.0
+        part, here = problem.rows(rows), Point(coef[rows], F[rows])
+        a = part.loss(here.f)
+        free = a > 0
+        if share < 1:
+            free &= a >= _largest(a, free, share)
+        there = _step(part, free)
+        new_a = part.loss(there.f)
+        same = (free == (new_a > 0)).all(axis=1)
+        cost, new_cost = part.cost(here, a), part.cost(there, new_a)
+        worse = new_cost > cost + 1e-12 * abs(cost)
+        if worse.any():
+            t = np.where(worse, _line_search(part, here, there), 1.0)[:, None]
+            there = Point(*(x + t * (z - x) for x, z in zip(here, there, strict=True)))
+        coef[rows], F[rows] = there
+        noise = _EPS * (abs(there.coef) * norms).sum(axis=1) * norms.max()
+        # A step that used only a part of the examples may not change anything for that reason.
+        rest = (abs(there.f - here.f).max(axis=1) <= noise + 1e-3 * tol) & (share == 1)
+        rows = rows[~(rest | (same & ~worse))]
+    return Point(coef, F), n_iter, not len(rows)
 
 
 def _largest(a: np.ndarray, free: np.ndarray, share: float) -> np.ndarray:
-    """Of each row's free examples, the given share with the largest a."""
+    """The smallest loss (k, 1) of the given share of each row's free examples, those with the largest."""
     n_kept = np.ceil(share * free.sum(axis=1)).astype(int)
-    ranked = np.sort(np.where(free, a, 0.0), axis=1)
-    last = np.take_along_axis(ranked, a.shape[1] - np.maximum(n_kept, 1)[:, None], axis=1)
-    return free & (a >= last)
+    last = a.shape[1] - np.maximum(n_kept, 1)
+    return np.take_along_axis(np.sort(a, axis=1), last[:, None], axis=1)
 
 
-def _line_search(space: Any, loss: Loss, here: Point, there: Point) -> Any:
+def _step(problem: Problem, free: np.ndarray) -> Point:
+    """The solution of each class's system; with the same free set, as in the first step, classes share it."""
+    K, y, c = problem
+    coef = np.zeros_like(y)
+    together = bool((free == free[0]).all() and (c == c[0]).all())
+    for rows in [slice(None)] if together else [slice(row, row + 1) for row in range(len(y))]:
+        F = np.flatnonzero(free[rows][0])
+        if len(F):
+            A = K.take(F[:, None] * len(K) + F) if len(F) < len(K) else K.copy()
+            A.reshape(-1)[:: len(F) + 1] += 1 / c[rows][0, F]
+            coef[rows, F] = solve_positive(A, y[rows, F].T).T
+    return Point(coef, coef @ K)
+
+
+def _line_search(problem: Problem, here: Point, there: Point) -> np.ndarray:
     """The exact minimiser on the segment, t from 0 to 1: the root of a piecewise linear, increasing slope."""
-    xp = namespace_of(here.f)
-    step = Point(there.coef - here.coef, there.f - here.f)
-    start, growth = space.inner(here, step), space.inner(step, step)
-    low, high, t = xp.zeros_like(start), xp.ones_like(start), xp.full_like(start, 0.5)
+    y, c, step = problem.y, problem.c, there.f - here.f
+    start = (here.coef * step).sum(axis=1)
+    growth = ((there.coef - here.coef) * step).sum(axis=1)
+    low, high, t = np.zeros_like(start), np.ones_like(start), np.full_like(start, 0.5)
     for _ in range(60):
-        a = loss.dual(here.f + t[:, None] * step.f)
-        slope = start + t * growth - (loss.y * step.f * a).sum(1)
-        low, high = xp.where(slope < 0, t, low), xp.where(slope < 0, high, t)
-        bent = (a > 0) & (a < loss.U)
-        curvature = growth + xp.where(bent, step.f * step.f / loss.D, xp.zeros_like(a)).sum(1)
-        newton = t - slope / xp.where(curvature > 0, curvature, xp.ones_like(curvature))
-        newton = xp.where((newton > low) & (newton < high), newton, 0.5 * (low + high))
-        moved, t = abs(newton - t), newton
-        if bool((moved <= 1e-12).all()):
+        a = problem.loss(here.f + t[:, None] * step)
+        slope = start + t * growth - (y * step * a).sum(axis=1)
+        low, high = np.where(slope < 0, t, low), np.where(slope < 0, high, t)
+        curvature = growth + np.where(a > 0, step * step * c, 0.0).sum(axis=1)
+        guess = t - slope / np.where(curvature > 0, curvature, 1.0)
+        guess = np.where((guess > low) & (guess < high), guess, 0.5 * (low + high))
+        moved, t = abs(guess - t), guess
+        if (moved <= 1e-12).all():
             break
     return t
+
+
+def solve_positive(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Solve a symmetric positive definite system, by least squares if it is singular; A may be overwritten.
+
+    >>> solve_positive(np.array([[2.0, 0.0], [0.0, 4.0]]), np.ones((2, 1))).ravel()
+    array([0.5 , 0.25])
+    """
+    kept = A.diagonal().copy()
+    x = solve(A.T, b)  # A.T is in LAPACK's order and A is symmetric
+    if x is None:
+        # Part of a factor has overwritten the lower triangle of A.T, which is the upper one of A.
+        A = np.tril(A, -1)
+        A = A + A.T + np.diag(kept)
+        x = np.linalg.lstsq(A, b, rcond=None)[0]
+    return x
+
+
+def penalised_gram(
+    K: np.ndarray, codes: np.ndarray, strength: float
+) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """Gram matrix (n, n) with a penalty on directions in which recordings of one class differ, and a function for the duals.
+
+    With the scatter within classes ``S = Σ_i (x_i - μ_{y_i})(x_i - μ_{y_i})ᵀ`` of n recordings and ``t = tr S / n``, a linear classifier
+    with the regulariser ``wᵀ(I + strength S / t)w`` instead of ``wᵀw`` is an ordinary one with the inner products ``xᵀ(I + strength S /
+    t)⁻¹z``. From ``K`` alone, with A subtracting class means,
+
+        K' = c (K - K A P A K),   P = (A K A + t / strength I)⁻¹
+
+    c ≥ 1 makes the mean of the new diagonal equal to that of the old one, so that C keeps its meaning; the regulariser is ``wᵀ(I + strength
+    S / t)w / c``. Duals β (k, n) of the new problem are ``c (β - β K A P A)`` in the old one; the second result computes them. Prediction
+    costs nothing more.
+
+    >>> X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])  # the second feature is noise
+    >>> new, duals = penalised_gram(X @ X.T, np.array([0, 0, 1, 1]), 3.0)
+    >>> new.round(1)
+    array([[ 2. ,  1.7, -1.7, -2. ],
+           [ 1.7,  2. , -2. , -1.7],
+           [-1.7, -2. ,  2. ,  1.7],
+           [-2. , -1.7,  1.7,  2. ]])
+    >>> (duals(np.eye(4)) @ X @ X.T).round(1)[0].tolist()
+    [2.0, 1.7, -1.7, -2.0]
+    """
+    n = len(K)
+    trace = float(np.trace(K))
+    order, starts, sizes = _classes(codes)
+    inside = _less_class_means(K, order, starts, sizes)  # A K
+    scatter = _less_class_means(inside.T, order, starts, sizes)  # A K A
+    size = float(np.trace(scatter)) / n
+    if strength == 0 or size <= 1e-12 * trace / n:  # or no class has two recordings that differ
+        return K, lambda beta: beta
+    scatter.reshape(-1)[:: n + 1] += size / strength
+    with one_blas_thread():
+        # The matrices are symmetric, so their transposes, and that of A K, are in LAPACK's order.
+        factor = scatter.T
+        factorise(factor)
+        half = divide_right(inside.T, factor)  # K A P½
+        new = K - half @ half.T  # K - K A P A K
+    scale = trace / float(np.trace(new))
+
+    def duals(beta: np.ndarray) -> np.ndarray:
+        with one_blas_thread():
+            solved = solve_factorised(factor, inside @ beta.T)
+        return scale * (beta - _less_class_means(solved, order, starts, sizes).T)
+
+    return scale * new, duals
+
+
+def _classes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions sorted by class, where each class starts among them, and its size."""
+    order = np.argsort(codes, kind="stable")
+    _, starts, sizes = np.unique(codes[order], return_index=True, return_counts=True)
+    return order, starts, sizes
+
+
+def _less_class_means(X: np.ndarray, order: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """A X: rows minus the mean row of their class."""
+    means = np.add.reduceat(X.take(order, axis=0), starts, axis=0) / sizes[:, None]
+    of_row = np.empty(len(order), dtype=np.int64)
+    of_row[order] = np.repeat(np.arange(len(sizes)), sizes)
+    return X - means.take(of_row, axis=0)
 
 
 def one_vs_rest(codes: np.ndarray, n_classes: int) -> np.ndarray:
@@ -272,8 +294,8 @@ def one_vs_rest(codes: np.ndarray, n_classes: int) -> np.ndarray:
     return np.array([np.where(codes == c, 1.0, -1.0) for c in rows])
 
 
-def per_class(scores: Any) -> Any:
-    """Decision values with a column per class, (n, k), from those of a classifier: (n, k), or (n,) or (n, 1) for two classes.
+def per_class(scores: np.ndarray) -> np.ndarray:
+    """Decision values with a column per class, (n, k), from a classifier's: (n, k), or (n,) or (n, 1) for two.
 
     >>> per_class(np.array([0.5, -2.0])).tolist()
     [[-0.5, 0.5], [2.0, -2.0]]
@@ -281,13 +303,13 @@ def per_class(scores: Any) -> Any:
     if scores.ndim == 2 and scores.shape[1] > 1:
         return scores
     scores = scores.reshape(-1)
-    return namespace_of(scores).stack([-scores, scores], 1)
+    return np.stack([-scores, scores], axis=1)
 
 
-def chosen_codes(scores: Any) -> np.ndarray:
+def chosen_codes(scores: np.ndarray) -> np.ndarray:
     """The class of the largest decision value, (n,), from the same input as `per_class`; the first of equals.
 
     >>> chosen_codes(np.array([0.5, 0.0])).tolist()
     [1, 0]
     """
-    return to_numpy(per_class(scores)).argmax(axis=1)
+    return per_class(scores).argmax(axis=1)

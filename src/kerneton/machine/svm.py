@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -12,43 +12,41 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kerneton.data.validation import check_choice, check_in, check_positive, check_width
+from kerneton.data.parameters import check_choice, check_in, check_positive, check_width
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
-from kerneton.machine.arrays import (
-    asarray_like,
-    check_tensor,
-    combine,
-    gram,
-    is_torch,
-    to_numpy,
-)
-from kerneton.machine.gram_space import penalised_gram
+from kerneton.machine.blocks import in_memory
+from kerneton.machine.products import combine, gram
 from kerneton.machine.scaling import ready
-from kerneton.machine.solver import LOSSES, chosen_codes, one_vs_rest, solve_gram, solve_primal
-from kerneton.machine.threads import one_blas_thread
+from kerneton.machine.solver import chosen_codes, one_vs_rest, penalised_gram, solve_gram
+from kerneton.machine.truncated_newton import solve_blocks
+from kerneton.parallel.threads import one_blas_thread
 
+GRAM_EXAMPLES = 3000  # up to which the problem is solved on a Gram matrix
+_BLOCK = 1024  # examples per block of a pass
+_OF_GRADIENT = 0.01  # tolerance of gradients, relative to those at zero, for one of margins
 _LARGEST = 1e100  # of C and class weights, so that their product does not overflow
 
 
 class LinearSVM(ClassifierMixin, BaseEstimator):
     """Linear SVM, one class against the rest, with the solution of scikit-learn's ``LinearSVC``.
 
-    Each class minimises ``½‖w‖² + ½v² + C Σ_i s_i max(0, 1 - y_i (w·x_i + ρv))^p``, p = 2 for the squared hinge and
-    1 for the hinge, ρ the ``intercept_scaling``; the intercept is ρv. With fewer examples than features the problem
-    is solved on one Gram matrix, otherwise on the features; in both cases by a Newton method that ends with the exact solution. Features
-    (n, d) keep their precision and are never copied as a whole. Torch tensors are solved on their device; labels are always NumPy arrays.
+    Each class minimises ``½‖w‖² + ½v² + C Σ_i s_i max(0, 1 - y_i (w·x_i + ρv))²``, ρ the
+    ``intercept_scaling``; the intercept is ρv. Up to 3,000 examples are solved exactly on their Gram matrix,
+    more by passes over the features; both by a Newton method. Features (n, d) keep their precision and are
+    never copied as a whole.
 
     Parameters
     ----------
     C : inverse strength of the regulariser.
-    loss : "squared_hinge" or "hinge".
-    fit_intercept, intercept_scaling : as in ``LinearSVC``; the intercept is regularised, less so the larger the scaling.
+    fit_intercept, intercept_scaling : as in ``LinearSVC``; the intercept is regularised, less so the larger
+        the scaling.
     class_weight : None, "balanced" or a dict from label to a factor of C.
-    within_class_penalty : penalty on directions in which examples of one class differ, relative to their mean spread:
-        ``wᵀ(I + penalty S / t)w`` instead of ``‖w‖²``, with S the within-class scatter and t its trace per example. Such
-        differences are mostly those between people.
+    within_class_penalty : penalty on directions in which examples of one class differ, relative to their
+        mean spread: ``wᵀ(I + penalty S / t)w`` instead of ``‖w‖²``, with S the within-class scatter and t
+        its trace per example. Such differences are mostly those between people.
     tol : largest error of a margin, whose scale is 1.
     max_iter : limit of Newton steps for one value of C.
+    loss : deprecated since 0.3.0, the squared hinge is the only loss.
 
     Attributes
     ----------
@@ -58,39 +56,39 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     >>> X = np.array([[0.0, 1.0], [0.2, 0.9], [1.0, 0.0], [0.9, 0.1], [-1.0, -1.0], [-0.9, -0.8]])
     >>> y = ["wave", "wave", "bow", "bow", "clap", "clap"]
-    >>> model = LinearSVM(C=10).fit(X, y)
+    >>> model = LinearSVM().fit(X, y)
     >>> model.predict([[0.8, 0.3], [0.1, 2.0]])
     array(['bow', 'wave'], dtype='<U4')
     >>> [m.C for m in model.fit_path(X, y, [0.1, 1, 10])]
     [0.1, 1, 10]
     """
 
-    coef_: Any
-    intercept_: Any
+    coef_: np.ndarray
+    intercept_: np.ndarray
     classes_: np.ndarray
     n_iter_: int
     n_features_in_: int
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float = 10.0,
         *,
-        loss: str = "squared_hinge",
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: Any = None,
         within_class_penalty: float = 0.0,
         tol: float = 1e-6,
         max_iter: int = 1000,
+        loss: str | None = None,
     ) -> None:
         self.C = C
-        self.loss = loss
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.within_class_penalty = within_class_penalty
         self.tol = tol
         self.max_iter = max_iter
+        self.loss = loss
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVM:
         self._fit([self], X, y, sample_weight)
@@ -104,18 +102,18 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         return models
 
     @one_blas_thread()
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Any) -> np.ndarray:
         """Signed scores (n, n_classes), or (n,) for two classes, positive for ``classes_[1]``."""
         check_is_fitted(self)
-        X = self._check_features(X)
-        scores = gram(X, _move(self.coef_, X)) + _move(self.intercept_, X)
-        scores = scores.to(X.dtype) if is_torch(X) else scores.astype(X.dtype, copy=False)
+        X = X if ready(self, X) else _validated(self, X, reset=False)
+        scores = gram(X, self.coef_.astype(X.dtype, copy=False)) + self.intercept_
+        scores = scores.astype(X.dtype, copy=False)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
         return self.labels_of(self.decision_function(X))
 
-    def labels_of(self, scores: Any) -> np.ndarray:
+    def labels_of(self, scores: np.ndarray) -> np.ndarray:
         """The labels (n,) that follow from decision values."""
         return self.classes_[chosen_codes(scores)]
 
@@ -123,50 +121,54 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def _fit(self, models: list[LinearSVM], X: Any, y: Any, sample_weight: Any) -> None:
         """Fit several classifiers that differ only in C; the first one checks the input."""
         self._check_parameters([m.C for m in models])
-        X, y = self._check_training(X, y)
+        if self.loss is not None:
+            warnings.warn(
+                "LinearSVM(loss=) is deprecated: the squared hinge is the only loss",
+                FutureWarning,
+                stacklevel=4,
+            )
+        if y is None:
+            raise DataError("LinearSVM requires y to be passed, but the target y is None")
+        X, y = _validated(self, X, y)
         classes, codes = _classes(y)
         if len(classes) < 2:
             raise DataError(f"LinearSVM needs at least two classes, got one class: {classes[0]!r}")
         if sample_weight is not None:
             sample_weight = _check_weights(sample_weight, len(codes))
-        scaling = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        options: dict[str, Any] = {
-            "loss": self.loss,
-            "weights": class_weights(codes, len(classes), self._factors(classes), sample_weight),
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-        }
-        signs, Cs = one_vs_rest(codes, len(classes)), [m.C for m in models]
-        if X.shape[0] < X.shape[1] or self.within_class_penalty:
-            K, back = gram(X), None
-            if self.within_class_penalty:
-                K, back = penalised_gram(K, codes, self.within_class_penalty)
-            path = solve_gram(K + scaling**2, signs, Cs, **options)
-            duals = path.coef.reshape(len(Cs) * len(signs), -1)
-            duals = duals if back is None else back(duals)
-            weights = combine(duals, X).reshape(len(Cs), len(signs), -1)
-            solutions = [(w, scaling**2 * b.sum(1)) for w, b in zip(weights, path.coef, strict=True)]
-        else:
-            path = solve_primal(X, signs, Cs, intercept_scaling=scaling, **options)
-            solutions = [(w[:, :-1], scaling * w[:, -1]) for w in path.coef]
-        for model, (coef, intercept), n_iter in zip(models, solutions, path.n_iter, strict=True):
-            model.classes_, model.n_iter_ = classes, int(n_iter)
-            model.coef_, model.intercept_ = _cast(coef, X), _cast(intercept, X)
+        solutions = solve(
+            X,
+            codes,
+            [m.C for m in models],
+            penalty=self.within_class_penalty,
+            scaling=float(self.intercept_scaling) ** 2 if self.fit_intercept else 0.0,
+            weights=class_weights(codes, len(classes), self._factors(classes), sample_weight),
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        for model, found in zip(models, solutions, strict=True):
+            model.classes_, model.n_iter_ = classes, found.n_iter
+            model.coef_ = np.ascontiguousarray(found.coef, dtype=X.dtype)
+            model.intercept_ = np.ascontiguousarray(found.intercept, dtype=X.dtype)
             for name in ("n_features_in_", "feature_names_in_"):
                 if hasattr(self, name):
                     setattr(model, name, getattr(self, name))
-        if not path.converged.all():
-            slow = [C for C, done in zip(Cs, path.converged, strict=True) if not done]
+        slow = [m.C for m, found in zip(models, solutions, strict=True) if not found.converged]
+        if slow:
             warnings.warn(
-                f"LinearSVM did not converge in {self.max_iter} Newton steps for C = {slow}; raise max_iter or tol",
+                f"LinearSVM did not converge in {self.max_iter} Newton steps for C = {slow}; "
+                "raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def get_state(self) -> dict[str, Any]:
         """The learned values, for a file."""
-        coef, intercept = to_numpy(self.coef_), to_numpy(self.intercept_)
-        return {"classes": self.classes_, "coef": coef, "intercept": intercept, "n_iter": self.n_iter_}
+        return {
+            "classes": self.classes_,
+            "coef": self.coef_,
+            "intercept": self.intercept_,
+            "n_iter": self.n_iter_,
+        }
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore what ``get_state`` returned; values that do not fit are refused."""
@@ -192,35 +194,18 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         for C in Cs:
             check_positive("C", C)
             check_in("C", C, 0, _LARGEST)
-        check_choice("loss", self.loss, LOSSES)
+        if self.loss == "hinge":
+            raise ParameterError(
+                "loss='hinge' was removed in Kerneton 0.3.0: scikit-learn's LinearSVC(loss='hinge') has it, "
+                "and a recogniser takes it as its machine"
+            )
+        check_choice("loss", self.loss, [None, "squared_hinge"])
         check_width("intercept_scaling", self.intercept_scaling)
         check_in("within_class_penalty", self.within_class_penalty, 0, 1e6)
         check_positive("tol", self.tol)
         check_positive("max_iter", self.max_iter, integer=True)
         if self.class_weight is not None and not isinstance(self.class_weight, dict):
             check_choice("class_weight", self.class_weight, [None, "balanced"])
-
-    def _check_training(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        if not is_torch(X):
-            if y is None:
-                raise DataError("LinearSVM requires y to be passed, but the target y is None")
-            return _validated(self, X, y)
-        check_tensor(X)
-        if self.within_class_penalty:
-            raise ParameterError("within_class_penalty is for NumPy arrays, got a torch tensor")
-        y = to_numpy(y)
-        if y.shape != (len(X),):
-            raise DataError(f"expected one label for each of {len(X)} rows, got labels of shape {y.shape}")
-        self.n_features_in_ = X.shape[1]
-        return X, y
-
-    def _check_features(self, X: Any) -> Any:
-        if not is_torch(X):
-            return X if ready(self, X) else _validated(self, X, reset=False)
-        check_tensor(X)
-        if X.shape[1] != self.n_features_in_:
-            raise DataError(f"LinearSVM was fitted on {self.n_features_in_} features, got {X.shape[1]}")
-        return X
 
 
 def _validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
@@ -258,12 +243,71 @@ def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
     return weights
 
 
-def _move(values: Any, like: Any) -> Any:
-    return values.to(like) if is_torch(values) and is_torch(like) else asarray_like(to_numpy(values), like)
+class Solution(NamedTuple):
+    """Weights (n_rows, d) and intercepts (n_rows,) of one value of C."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    n_iter: int
+    converged: bool
 
 
-def _cast(values: Any, like: Any) -> Any:
-    return values.to(like.dtype) if is_torch(values) else np.ascontiguousarray(values, dtype=like.dtype)
+def solve(
+    X: np.ndarray,
+    codes: np.ndarray,
+    Cs: Sequence[float],
+    *,
+    penalty: float = 0.0,
+    scaling: float = 1.0,
+    weights: np.ndarray | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    gram_examples: int = GRAM_EXAMPLES,
+) -> list[Solution]:
+    """The classifiers of every C on features (n, d), on a Gram matrix for up to ``gram_examples``.
+
+    ``codes`` are classes 0..k-1, all of which occur; ``scaling`` is the square of the intercept's.
+
+    >>> (found,) = solve(np.array([[2.0], [-2.0], [3.0]]), np.array([1, 0, 1]), [0.5], scaling=0.0)
+    >>> found.coef.round(4).tolist()
+    [[0.4444]]
+    """
+    if len(X) > gram_examples:
+        return _solve_by_passes(X, codes, Cs, penalty, scaling, weights, tol, max_iter)
+    signs, K = one_vs_rest(codes, int(codes.max()) + 1), gram(X)
+    duals = None
+    if penalty:
+        K, duals = penalised_gram(K, codes, penalty)
+    path = solve_gram(K + scaling, signs, Cs, weights=weights, tol=tol, max_iter=max_iter)
+    beta = path.coef.reshape(-1, len(X))
+    coef = combine(beta if duals is None else duals(beta), X).reshape(len(Cs), len(signs), -1)
+    intercepts = scaling * path.coef.sum(axis=2)
+    ends = path.n_iter.tolist(), path.converged.tolist()
+    return [Solution(*found) for found in zip(coef, intercepts, *ends, strict=True)]
+
+
+def _solve_by_passes(
+    X: np.ndarray,
+    codes: np.ndarray,
+    Cs: Sequence[float],
+    penalty: float,
+    scaling: float,
+    weights: np.ndarray | None,
+    tol: float,
+    max_iter: int,
+) -> list[Solution]:
+    """In ascending C, each from the solution before it."""
+    blocks = in_memory([X[i : i + _BLOCK] for i in range(0, len(X), _BLOCK)])
+    options: dict[str, Any] = {"penalty": penalty, "scaling": scaling, "weights": weights}
+    found: dict[int, Solution] = {}
+    start = None
+    for j in np.argsort(np.asarray(Cs, dtype=float), kind="stable").tolist():
+        done = solve_blocks(
+            blocks, codes, float(Cs[j]), tol=_OF_GRADIENT * tol, max_iter=max_iter, start=start, **options
+        )
+        start = done.coef, done.intercept
+        found[j] = Solution(done.coef, done.intercept, done.n_iter, done.converged)
+    return [found[j] for j in range(len(Cs))]
 
 
 def class_weights(

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.layouts import Layout, can_turn, facing_lines
-from kerneton.data.validation import LARGEST_COORDINATE
+from kerneton.data.checks import LARGEST_COORDINATE
+from kerneton.data.layouts import Layout, can_turn, facing_lines, turning
 from kerneton.machine.arrays import asarray_like, index_like, namespace_of, to_numpy
 from kerneton.prepare.preprocess import Preprocess, origin
 
@@ -17,7 +17,8 @@ def can_prepare(step: Any) -> bool:
     if type(step) is not Preprocess or not isinstance(step.center, bool):
         return False
     known = step.facing in (None, "sequence") and step.n_frames is None and step.dtype in (None, "float32")
-    return known and len(step.layout_.bodies) == 1
+    turned = step.facing is None or turning(step.layout_) != "full"
+    return known and turned and len(step.layout_.bodies) == 1
 
 
 def prepare(step: Preprocess, x: Any, lengths: Any) -> Any:
@@ -40,7 +41,10 @@ def prepare(step: Preprocess, x: Any, lengths: Any) -> Any:
     if step.center:
         root = origin(layout)
         joints = index_like(list(root) if isinstance(root, tuple) else [root], x)
+        path = x[:, :, joints] - x[:, :1, joints]
         x = x - x[:, :, joints].mean(2, keepdim=True)
+        if step.path and isinstance(root, int):
+            x[:, :, joints] = path
     if step.facing is not None and can_turn(layout):
         flat = (~((x[..., 2] != 0) & inside[:, :, None])).all(2).all(1)
         yaw = _facing(x, inside, facing_lines(layout))

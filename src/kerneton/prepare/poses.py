@@ -1,31 +1,18 @@
 """Poses made comparable, each step a pure function on arrays: root, bones, sides, facing, frames.
 
-`kerneton.kernels.compiled.poses` computes the same for many recordings at a time.
+`kerneton.core.poses` computes the same for many recordings at a time.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
-from kerneton.data.layouts import Layout
-from kerneton.data.layouts import can_turn as can_turn
-from kerneton.data.layouts import facing_lines as facing_lines
+from kerneton.core import poses as core
+from kerneton.data.layouts import Layout, facing_lines, palm_lines, turning
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import fill_gaps as fill_gaps
-from kerneton.data.validation import missing_joints as missing_joints
 from kerneton.exceptions import ParameterError
-
-
-def __getattr__(name: str) -> Any:
-    """Names that were here in earlier versions."""
-    if name not in ("SkeletonKind", "is_flat", "origin", "skeleton_kind"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from kerneton.prepare import preprocess
-
-    return getattr(preprocess, name)
 
 
 def center(joints: np.ndarray, root: int | tuple[int, ...]) -> np.ndarray:
@@ -126,7 +113,7 @@ def facing(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np
     >>> round(float(facing(turn(pose, 0.5), FLORENCE_15)), 6)
     0.5
     """
-    if not can_turn(layout):
+    if turning(layout) != "yaw":
         raise ParameterError(
             f"layout {layout.name!r} has no left and right joints to find the facing direction"
         )
@@ -147,29 +134,76 @@ def facing(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np
 
 
 def _geometric_median(points: np.ndarray) -> np.ndarray:
-    """Twenty steps of Weiszfeld's iteration from the mean; (n, 2) → (2,)."""
-    rows = np.ones((3, len(points)))  # x, y and 1: one product gives the weighted sums and the sum of weights
-    rows[:2] = points.T
+    """Twenty steps of Weiszfeld's iteration from the mean; (n, d) → (d,)."""
+    d = points.shape[1]
+    rows = np.ones((d + 1, len(points)))  # and 1: one product gives the weighted sums and the sum of weights
+    rows[:d] = points.T
     median = rows.mean(axis=1)
     for _ in range(20):
         apart = rows - median[:, None]
         apart *= apart
-        weight = apart[0]
-        weight += apart[1]
+        weight = apart.sum(axis=0)
         np.maximum(np.sqrt(weight, out=weight), 1e-6, out=weight)
         median = rows @ np.reciprocal(weight, out=weight)
-        median /= median[2]
-    return median[:2].astype(points.dtype)
+        median /= median[d]
+    return median[:d].astype(points.dtype)
+
+
+def palm(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np.ndarray:
+    """The frame of a palm, (3, 3) or (T, 3, 3): rows are its normal, the direction along it, and the one across.
+
+    For a whole recording the two directions are the geometric median over the frames. A left hand's frame is the mirror
+    image of a right hand's with the normal reversed, so mirroring (x changes its sign) exchanges hands.
+
+    >>> from kerneton.data.layouts import HAND_20
+    >>> pose = np.random.default_rng(0).normal(size=(5, 20, 3))
+    >>> np.allclose(palm(pose, HAND_20) @ palm(pose, HAND_20).T, np.eye(3))
+    True
+    """
+    both = _palm_directions(joints, layout)
+    if not per_frame:
+        both = _geometric_median(both)[None]
+    along = _unit(both[:, :3], [0, 1, 0])
+    across = both[:, 3:] - (both[:, 3:] * along).sum(axis=1, keepdims=True) * along
+    across = _unit(across, _unit(np.cross(along, [1, 0, 0]), [0, 0, 1]))
+    frame = np.stack([np.cross(along, across), along, across], axis=1)
+    return frame if per_frame else frame[0]
+
+
+def palm_spread(joints: np.ndarray, layout: Layout) -> float:
+    """How independent the two directions of a palm are: 1 at right angles, 0 on a line or if they change all the time."""
+    both = _geometric_median(_palm_directions(joints, layout))
+    return float(np.linalg.norm(np.cross(both[:3], both[3:])))
+
+
+def _palm_directions(joints: np.ndarray, layout: Layout) -> np.ndarray:
+    """Unit vectors along and across a palm in every frame, (T, 6)."""
+    axes = []
+    for lines in palm_lines(layout):
+        starts, ends = np.asarray(lines).T
+        mean = (joints[:, ends] - joints[:, starts]).mean(axis=1)
+        norm = np.linalg.norm(mean, axis=1, keepdims=True)
+        axes.append(np.divide(mean, norm, out=np.zeros_like(mean), where=norm > 0))
+    return np.concatenate(axes, axis=1)
+
+
+def _unit(vectors: np.ndarray, otherwise: np.ndarray | list[int]) -> np.ndarray:
+    """Rows of unit length; those shorter than 1e-6 become another direction."""
+    norm = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.where(norm > 1e-6, vectors / np.maximum(norm, 1e-6), otherwise)
 
 
 def face_front(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np.ndarray:
-    """Turn the body about the vertical so that the line from left to right points along x.
+    """Turn the body about the vertical so that the line from left to right points along x; a palm to its own frame.
 
     >>> from kerneton.data.layouts import FLORENCE_15
     >>> pose = np.random.default_rng(0).normal(size=(5, 15, 3))
     >>> np.allclose(face_front(turn(pose, 1.2), FLORENCE_15), face_front(pose, FLORENCE_15))
     True
     """
+    if turning(layout) == "full":
+        frame = palm(joints, layout, per_frame=per_frame).astype(joints.dtype, copy=False)
+        return joints @ (frame.swapaxes(1, 2) if per_frame else frame.T)
     return turn(joints, -facing(joints, layout, per_frame=per_frame))
 
 
@@ -184,3 +218,17 @@ def resample(joints: np.ndarray, n_frames: int) -> np.ndarray:
     after = np.minimum(before + 1, len(joints) - 1)
     part = (at - before).astype(joints.dtype)[:, None, None]
     return joints[before] * (1 - part) + joints[after] * part
+
+
+def fill_gaps(joints: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Fill missing joints linearly from their neighbours in time, (T, J, 3); the ends take the nearest.
+
+    A joint that is missing throughout stays as it is.
+
+    >>> track = np.array([0.0, np.nan, 2.0]).reshape(3, 1, 1).repeat(3, axis=2)
+    >>> fill_gaps(track, np.isnan(track).any(axis=2))[:, 0, 0].tolist()
+    [0.0, 1.0, 2.0]
+    """
+    filled = np.array(joints, order="C")
+    core.fill_gaps(filled, missing, np.array([0, len(filled)]), 0, 1)
+    return filled

@@ -11,22 +11,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from kerneton.data.layouts import Layout, can_turn, loose_joints, plain_layout
-from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import (
-    QuickParameters,
-    check_choice,
-    check_positive,
-    check_sequences,
-    describe,
-    fill_gaps,
-    grouped,
-    joint_name,
-    many,
-    missing_joints,
-)
+from kerneton.core.poses import Placing
+from kerneton.data.checks import check_sequences, describe
+from kerneton.data.layouts import Layout, facing_lines, loose_joints, palm_lines, plain_layout, turning
+from kerneton.data.parameters import QuickParameters, check_choice, check_positive
+from kerneton.data.sequence import SkeletonSequence, missing_joints
+from kerneton.data.wording import grouped, many
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
+from kerneton.prepare.frames import Frames, as_frames, gapless, never_there
 
+_FRAME = 0.2  # spread of two directions that are independent
 _MOST_FRAMES = 10**4  # to which a model from a file may resample recordings
 
 
@@ -41,6 +35,9 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
     center : bool or joint
         True puts the root of the layout at the origin of every frame; the name or position of a joint puts that joint
         there. For two bodies it is the mean of both roots, without a root the mean of all joints.
+    path : bool
+        Keep the way through space that centring removes: the joint at the origin becomes its path from the first frame,
+        of the same scale and turned with the body; nothing changes where the origin is a mean of joints.
     bones : {"reference", "size", None}
         "reference" scales every bone to its length in the reference skeleton, frame by frame, and keeps its direction;
         "size" scales the whole recording to the size of the reference skeleton and keeps its proportions. If the layout
@@ -53,7 +50,8 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         ``bones``.
     facing : {"sequence", "frame", None}
         Turn each recording, or each frame, to face the camera. With two bodies, the first faces the camera when it looks
-        at the second. Layouts without left and right, and 2D recordings, stay as they are.
+        at the second. Hands and other bodies without left and right are turned to the frame of their palm, see
+        `kerneton.prepare.poses.palm`. Layouts without such a frame, and 2D recordings, stay as they are.
     n_frames : int, optional
         Resample every recording to this many frames.
     dtype : {"float32", "float64", None}
@@ -81,6 +79,7 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         *,
         gaps: str = "fill",
         center: bool | str | int = True,
+        path: bool = False,
         bones: str | None = "reference",
         reference: np.ndarray | None = None,
         reach: float | None = None,
@@ -90,6 +89,7 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
     ) -> None:
         self.gaps = gaps
         self.center = center
+        self.path = path
         self.bones = bones
         self.reference = reference
         self.reach = reach
@@ -109,37 +109,52 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
             check_positive("reach", self.reach)
             if not self.bones:
                 raise ParameterError("reach scales the reference skeleton and needs bones, got bones=None")
-        sequences = check_sequences(X, allow_missing=True)
-        self.n_joints_in_ = sequences[0].n_joints
-        poses = [without_gaps(sequence, self.gaps, i) for i, sequence in enumerate(sequences)]
-        layout = sequences[0].layout
-        moves = any(len(x) > 1 for x in poses)  # one frame, as of a model file, shows no distance that stays
+        frames = as_frames(X, gaps=self.gaps)
+        self.n_joints_in_ = frames.n_joints
+        layout = frames.layout
+        moves = int(frames.lengths.max()) > 1  # one frame, as of a model file, shows no distance that stays
         if layout is None or not layout.bones or (moves and loose_joints(layout)):
             from kerneton.prepare.skeleton import complete_layout
 
-            layout = complete_layout(layout, poses, self.n_joints_in_)
+            layout = complete_layout(layout, frames.split(frames.joints), self.n_joints_in_)
         self.layout_ = layout
         if self.bones:
-            n_bones = len(self.layout_.bones)
+            n_bones = len(layout.bones)
             if self.reference is None:
-                from kerneton.prepare import poses as steps
-
-                self.reference_ = np.median([steps.bone_lengths(x, self.layout_) for x in poses], axis=0)
+                self.reference_ = np.median(frames.bone_lengths(layout.bones), axis=0)
             else:
                 self.reference_ = np.asarray(self.reference)
                 if (shape := self.reference_.shape) != (n_bones,):
                     raise ParameterError(f"reference must contain {n_bones} bone lengths, got shape {shape}")
             if self.reach is not None:
-                found = np.median([self._farthest(self._placed(x)) for x in poses])
+                found = np.median(self._farthest(frames))
                 self.reference_ = self.reference_ * (self.reach / found if found > 0 else 1.0)
         return self
 
     def transform(self, X: Iterable[Any]) -> list[SkeletonSequence]:
         """Poses of each recording, in a list of `SkeletonSequence`."""
+        sequences = self.check(X)
+        poses = self.place(gapless(sequences, self.gaps))
+        found = []
+        for sequence, joints, fps in zip(sequences, poses.split(poses.joints), poses.fps, strict=True):
+            joints = joints.astype(self.dtype or sequence.joints.dtype, copy=False)
+            found.append(sequence.replace(joints=joints, confidence=None, fps=fps, layout=self.layout_))
+        return found
+
+    def check(self, X: Iterable[Any], *, values: bool = True) -> list[SkeletonSequence]:
+        """Recordings of the skeleton of the training recordings; without ``values`` only this is checked."""
         check_is_fitted(self, "n_joints_in_")
-        layout = None if self.layout_.joints == plain_layout(self.n_joints_in_).joints else self.layout_
-        sequences = check_sequences(X, n_joints=self.n_joints_in_, layout=layout, allow_missing=True)
-        return [self._poses(sequence, i) for i, sequence in enumerate(sequences)]
+        plain = self.layout_.joints == plain_layout(self.n_joints_in_).joints
+        layout = None if plain else self.layout_
+        return check_sequences(
+            X, n_joints=self.n_joints_in_, layout=layout, allow_missing=True, values=values
+        )
+
+    def place(self, frames: Frames) -> Frames:
+        """Poses of recordings without gaps, side by side."""
+        check_is_fitted(self, "n_joints_in_")
+        poses = self._placed(frames, self.facing, self.dtype)
+        return poses if self.n_frames is None else _resampled(poses, self.n_frames)
 
     def get_state(self) -> dict[str, Any]:
         """What was learned, for a file."""
@@ -158,36 +173,46 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
                 raise ModelFileError(f"bone lengths {np.shape(reference)} for {len(layout.bones)} bones")
             self.reference_ = np.asarray(reference)
 
-    def _farthest(self, joints: np.ndarray) -> float:
-        middle = joints.mean(axis=(0, 1)) if self.center is False else 0.0
-        return float(np.abs(joints - middle).max())
+    def _farthest(self, frames: Frames) -> np.ndarray:
+        """The largest coordinate of each recording, from the origin or, without centring, from the mean, (B,)."""
+        poses = self._placed(frames, None, "float64")
+        x = poses.joints
+        if self.center is False:
+            x = (
+                x
+                - np.repeat([one.mean(axis=(0, 1)) for one in poses.split(x)], poses.lengths, axis=0)[:, None]
+            )
+        return np.maximum.reduceat(np.abs(x).max(axis=(1, 2)), poses.starts[:-1])
 
-    def _placed(self, joints: np.ndarray) -> np.ndarray:
-        """Poses of one size around the origin."""
-        from kerneton.prepare import poses as steps
-
-        if self.bones:
-            scale = steps.equal_bones if self.bones == "reference" else steps.equal_size
-            joints = scale(joints, self.layout_, self.reference_)
-        if self.center is True:  # after the bones, which move every joint but the root
-            joints = steps.center(joints, origin(self.layout_))
+    def placing(self, facing: str | None) -> Placing:
+        """What makes poses of one place, direction and, if "reference", of equal bones."""
+        layout = self.layout_
+        roots: tuple[int, ...] = ()
+        if self.center is True:
+            root = origin(layout)
+            roots = root if isinstance(root, tuple) else (root,)
         elif self.center is not False:
-            joints = steps.center(joints, self.layout_.index(self.center))
-        return joints
+            roots = (layout.index(self.center),)
+        same_bones = self.bones == "reference"
+        return Placing(
+            roots,
+            bones=layout.bones if same_bones else (),
+            lengths=self.reference_ if same_bones else None,
+            path=self.path,
+            each_frame=facing == "frame",
+            **({} if facing is None else front(layout)),
+        )
 
-    def _poses(self, sequence: SkeletonSequence, position: int) -> SkeletonSequence:
-        from kerneton.prepare import poses as steps
-
-        joints, fps = self._placed(without_gaps(sequence, self.gaps, position)), sequence.fps
-        if self.facing and can_turn(self.layout_) and not is_flat(joints):
-            joints = steps.face_front(joints, self.layout_, per_frame=self.facing == "frame")
-        if self.n_frames is not None:
-            if fps is not None and len(joints) > 1 and self.n_frames > 1:
-                fps = fps * (self.n_frames - 1) / (len(joints) - 1)
-            joints = steps.resample(joints, self.n_frames)
-        if self.dtype is not None:
-            joints = joints.astype(self.dtype, copy=False)
-        return sequence.replace(joints=joints, confidence=None, fps=fps, layout=self.layout_)
+    def _placed(self, frames: Frames, facing: str | None, dtype: Any) -> Frames:
+        """Poses of one size around the origin, turned to the front."""
+        layout, factors = self.layout_, None
+        if self.bones == "size":
+            size = frames.bone_lengths(layout.bones).sum(axis=1)
+            factors = np.divide(self.reference_.sum(), size, out=np.ones_like(size), where=size > 0)
+        placing = self.placing(facing)
+        out = np.empty(frames.joints.shape, dtype or frames.joints.dtype)
+        frames.each(lambda a, b: placing.of(frames.joints, frames.starts, factors, a, b, out))
+        return frames.with_joints(out, layout)
 
     def set_output(self, *, transform: str | None = None) -> Preprocess:  # noqa: ARG002
         """Recordings stay recordings, whatever output later steps have."""
@@ -203,6 +228,36 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         return hasattr(self, "n_joints_in_")
 
 
+def _resampled(poses: Frames, n_frames: int) -> Frames:
+    """Every recording with this many frames, at its speed."""
+    from kerneton.prepare.poses import resample
+
+    joints = np.concatenate([resample(x, n_frames) for x in poses.split(poses.joints)])
+    fps = [
+        rate * (n_frames - 1) / (n - 1) if rate is not None and n > 1 and n_frames > 1 else rate
+        for rate, n in zip(poses.fps, poses.lengths.tolist(), strict=True)
+    ]
+    return Frames(joints, np.arange(len(poses) + 1) * n_frames, fps, poses.layout, poses.n_threads)
+
+
+@functools.lru_cache(maxsize=64)
+def front(layout: Layout) -> dict[str, Any]:
+    """What turns a body to the front, as parameters of `kerneton.core.poses.Placing`.
+
+    One body is turned by the lines across it; of two bodies, the first looks at the second; a palm
+    is turned to its own frame.
+
+    >>> front(plain_layout(3)), front(Layout("arms", ["left_hip", "right_hip"]))
+    ({}, {'turn': 'yaw', 'across': [(0, 1)]})
+    """
+    if turning(layout) == "full":
+        along, across = palm_lines(layout)
+        return {"turn": "full", "along": along, "across": across}
+    if len(layout.bodies) == len(layout.roots) == 2:
+        return {"turn": "yaw", "along": [tuple(layout.roots)]}
+    return {"turn": "yaw", "across": facing_lines(layout)} if turning(layout) else {}
+
+
 def without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.ndarray:
     """The joints of a recording, (T, J, 3), gaps filled or lost frames dropped.
 
@@ -211,15 +266,9 @@ def without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.nda
     (2, 2, 3)
     """
     missing = missing_joints(sequence)
-    joints = sequence.joints
-    if not missing.any():
-        return joints
-    if problem := _never_there(sequence, missing):
+    if problem := never_there(sequence, missing):
         raise DataError(f"{describe(sequence, position)} {problem}")
-    if gaps == "drop":
-        lost = missing.all(axis=1)
-        joints, missing = joints[~lost], missing[~lost]
-    return fill_gaps(joints, missing)
+    return gapless([sequence], gaps).joints
 
 
 @functools.lru_cache(maxsize=64)
@@ -249,29 +298,44 @@ class SkeletonKind:
 
     n_joints: int = 20
     flat: bool = False  # 2D: z is zero throughout
-    turns: bool = True  # bodies can be turned to face the camera
+    turns: str = "yaw"  # what a frame of the body is known for: "yaw", of a palm "full", or nothing, ""
     sides: bool = True  # left and right are known: people, in metres
     bodies: int = 1
+    root: int | None = None  # of one body, between its sides
 
     @property
     def differs(self) -> bool:
         """Whether this is anything other than one person in 3D."""
-        return self.flat or not (self.turns and self.sides) or self.bodies > 1 or self.n_joints == 1
+        return self.flat or self.turns != "yaw" or not self.sides or self.bodies > 1 or self.n_joints == 1
 
 
 def skeleton_kind(sequences: Sequence[SkeletonSequence]) -> SkeletonKind:
     """The kind of skeleton in these recordings.
 
     >>> from kerneton.data.layouts import HAND_21
-    >>> skeleton_kind([SkeletonSequence(np.ones((4, 21, 3)), layout=HAND_21)])
-    SkeletonKind(n_joints=21, flat=False, turns=False, sides=False, bodies=1)
+    >>> pose = np.random.default_rng(0).normal(size=(4, 21, 3))
+    >>> skeleton_kind([SkeletonSequence(pose, layout=HAND_21)])
+    SkeletonKind(n_joints=21, flat=False, turns='full', sides=False, bodies=1, root=0)
     """
     layout = next((s.layout for s in sequences if s.layout is not None), None)
     flat = all(is_flat(s.joints) for s in sequences)
-    turns = layout is not None and not flat and can_turn(layout)
+    turns = "" if layout is None or flat else turning(layout)
+    if layout is not None and turns == "full" and not _has_palm(sequences, layout):
+        turns = ""
     sides = layout is not None and bool(layout.sides.any())
     bodies = 1 if layout is None else len(layout.bodies)
-    return SkeletonKind(sequences[0].n_joints, flat, turns, sides, bodies)
+    root = None if layout is None or len(layout.roots) != 1 else layout.roots[0]
+    if root is not None and layout is not None and layout.mirror[root] != root:
+        root = None
+    return SkeletonKind(sequences[0].n_joints, flat, turns, sides, bodies, root)
+
+
+def _has_palm(sequences: Sequence[SkeletonSequence], layout: Layout) -> bool:
+    """Whether the first recordings show two independent directions."""
+    from kerneton.prepare import poses as steps
+
+    some = [s for s in sequences[:50] if not missing_joints(s).any()]
+    return bool(some) and float(np.median([steps.palm_spread(s.joints, layout) for s in some])) > _FRAME
 
 
 def check_gaps(sequences: Sequence[SkeletonSequence]) -> None:
@@ -279,19 +343,8 @@ def check_gaps(sequences: Sequence[SkeletonSequence]) -> None:
 
     >>> check_gaps([SkeletonSequence(np.ones((3, 2, 3)))])
     """
-    found = ((describe(s, i), _never_there(s, missing_joints(s))) for i, s in enumerate(sequences))
+    found = ((describe(s, i), never_there(s, missing_joints(s))) for i, s in enumerate(sequences))
     if problems := [pair for pair in found if pair[1]]:
         told = grouped(problems)
         some = f"{len(problems)} of {many(len(sequences), 'recording')} cannot be used: {told}"
         raise DataError(some if len(sequences) > 1 else told)
-
-
-def _never_there(sequence: SkeletonSequence, missing: np.ndarray) -> str:
-    """The joints that no frame of a recording contains, in words; empty if there are none."""
-    if not missing.any():
-        return ""
-    if missing.all():
-        return f"contains no pose: all {sequence.n_frames} frames are missing or zero"
-    never = [joint_name(sequence, int(j)) for j in np.flatnonzero(missing.all(axis=0))]
-    names = ", ".join(never)
-    return f"never contains {names}" if never else ""

@@ -9,8 +9,15 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from kerneton.data.layout import Bone, key_joints, ordered_bones
-from kerneton.data.layouts import Layout, layout_words, loose_joints, plain_layout
+from kerneton.data.layouts import (
+    Bone,
+    Layout,
+    key_joints,
+    layout_words,
+    loose_joints,
+    ordered_bones,
+    plain_layout,
+)
 
 log = logging.getLogger(__name__)
 _MOST_DISTANCES = 4_000_000  # used to estimate bones

@@ -1,0 +1,1 @@
+"""Threads of this process, and how much memory there is."""
