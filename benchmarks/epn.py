@@ -6,9 +6,7 @@ One table, one core: µs per matrix, the median over alternating repeats, and th
 `numpy.linalg.eigh` in float64 of the same input. Candidates:
 
 - ``eigh``: `numpy.linalg.eigh` and the two products, in the precision of the data, the baseline;
-- ``lapack``: the library without Numba, float64 inside;
-- ``jacobi``: one-sided Jacobi, with as many matrices at a time as in ours. It is slower: a sweep costs as much as our whole solution, and
-nearly dependent columns need many;
+- ``lapack``: the library by LAPACK, float64 inside;
 - ``kerneton``: tridiagonal QL, many matrices at a time.
 """
 
@@ -20,14 +18,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from threadpoolctl import threadpool_limits
 
+from kerneton import core
 from kerneton.kernels import power_norm
-from kerneton.kernels.compiled.lanes import EPS, groups_of, part, positive_power, sum_of_squares
-from kerneton.kernels.compiled.simd import LANES, aligned, full, like, load, store, where
-from kerneton.kernels.compiled.singular import _rotate
-from kerneton.kernels.compiled.transpose import gather, scatter
 
 POWER = 0.36
 
@@ -79,57 +73,6 @@ def kerneton(A):
     return power_norm.psd_power(A, POWER)
 
 
-def jacobi(A):
-    n_batch, n, _ = A.shape
-    A = np.ascontiguousarray(A).reshape(n_batch, n * n)
-    out = np.empty_like(A)
-    n_groups, rest = groups_of(A)
-    work = (
-        aligned(n * n + LANES, np.float64),
-        aligned(n, np.float64),
-        aligned(n * n, A.dtype),
-        np.arange(n * n),
-    )
-    _jacobi(A.reshape(-1), out.reshape(-1), n_groups, n, POWER, *work)
-    _jacobi(rest, rest, 1, n, POWER, *work)
-    out[n_groups * LANES :] = rest[: (n_batch - n_groups * LANES) * n * n].reshape(-1, n * n)
-    return out.reshape(n_batch, n, n)
-
-
-@njit(nogil=True, error_model="numpy")
-def _jacobi(source, target, n_groups, n, power, G, squares, F, order):
-    """Columns of A turned until orthogonal are uᵢλᵢ; A^γ = Σ (uᵢλᵢ)(uᵢλᵢ)ᵀ λᵢ^(γ-2). For positive λ only."""
-    for group in range(n_groups):
-        offset = group * LANES * n * n
-        for k in range(0, n * n, LANES):
-            gather(source, offset + k, n * n, G, k)
-        noise = sum_of_squares(G, n * n) * (n * EPS) ** 2
-        converged = False
-        while not converged:
-            converged = True
-            for j in range(n):
-                store(squares, j, sum_of_squares(part(G, j * n, n), n))
-            for i in range(n - 1):
-                for j in range(i + 1, n):
-                    converged &= _rotate(G, n, i, j, noise, squares)
-        for j in range(n):
-            square = sum_of_squares(part(G, j * n, n), n)
-            kept = square > noise
-            factor = positive_power(where(kept, square, full(1.0)), full(0.0), 0.25 * power - 0.5)
-            for r in range(n):
-                store(G, j * n + r, where(kept, load(G, j * n + r) * factor, full(0.0)))
-        for r in range(n):
-            for q in range(r + 1):
-                total = full(0.0)
-                for j in range(n):
-                    total = total + load(G, j * n + r) * load(G, j * n + q)
-                store(F, r * n + q, like(F, total))
-                store(F, q * n + r, like(F, total))
-        for k in range(0, n * n - LANES + 1, LANES):
-            scatter(F, order, k, target, offset, n * n)
-        scatter(F, order, n * n - LANES, target, offset, n * n)
-
-
 def svd(X):
     return power_norm._svd_power(np, X, POWER, 1.0)
 
@@ -140,7 +83,7 @@ def kerneton_hosvd(X):
 
 def measure(candidates, A, repeats):
     """Median µs an item of each candidate, taking turns, and the results."""
-    results = {name: f(A) for name, f in candidates.items()}  # compiles
+    results = {name: f(A) for name, f in candidates.items()}
     times = {name: [] for name in candidates}
     for _ in range(repeats):
         for name, f in candidates.items():
@@ -184,7 +127,7 @@ def main():
         for order in options.orders:
             A = sck_slices(order)
             A = A[: max(64, min(len(A), 420 * 21**3 // order**3))]
-            candidates = {"eigh": eigh, "lapack": lapack, "jacobi": jacobi, "kerneton": kerneton}
+            candidates = {"eigh": eigh, "lapack": lapack, "kerneton": kerneton}
             for dtype in (np.float32, np.float64):
                 rows.append(row(f"order {order}", dtype, candidates, "eigh", eigh, A, options.repeats))
         tensors = np.concatenate([dck_tensors(seed=seed) for seed in range(8)])
@@ -192,7 +135,9 @@ def main():
             candidates = {"svd": svd, "kerneton": kerneton_hosvd}
             rows.append(row("15 x 6 x 6", dtype, candidates, "svd", svd, tensors, options.repeats))
     if options.json:
-        options.json.write_text(json.dumps({"lanes": LANES, "rows": rows}, indent=1) + "\n")
+        options.json.write_text(
+            json.dumps({"lanes": core.function("kn_lanes")(), "rows": rows}, indent=1) + "\n"
+        )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ import numpy as np
 
 from kerneton import Layout, SkeletonSequence
 from kerneton.machine.folds import BlockGrams
-from kerneton.prepare.poses import facing, fill_gaps, is_flat, turn
+from kerneton.prepare.poses import facing, fill_gaps, turn
+from kerneton.prepare.preprocess import is_flat
 
 PARTS = {"arm": ("shoulder", "elbow", "wrist", "hand"), "leg": ("hip", "knee", "ankle", "foot")}
 IDLE = 0.5  # share of the other arm's speed below which an arm is idle

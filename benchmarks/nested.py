@@ -21,10 +21,10 @@ from sklearn.base import clone
 
 from kerneton import SkeletonDataset, load_dataset, make_recognizer
 from kerneton.datasets.protocols import get_protocol
-from kerneton.experiments.compare_presets import TASKS as PUBLISHED
 from kerneton.kernels import signals
 from kerneton.machine.folds import BlockGrams, held_out_scores, subject_folds
-from kerneton.prepare.poses import skeleton_kind
+from kerneton.paper.presets import TASKS as PUBLISHED
+from kerneton.prepare.preprocess import skeleton_kind
 from kerneton.recognize.branch import Branch
 from kerneton.recognize.encoder import Encoder
 from kerneton.recognize.other_skeletons import suited
@@ -37,15 +37,15 @@ LIMBS = ("active limbs", "equal limbs", "competing limbs", "borrowed arm")
 KEPT = 0.7  # of a recording, in copies that are cut short
 
 
-def slow(sequence):
-    """Change over the derivative of a Gaussian three frames wide, (T, J, 3)."""
-    moved = sequence.joints - sequence.joints[:1]
-    return gaussian_filter1d(moved, 3.0, axis=0, order=1, mode="nearest") * (sequence.fps or 1.0)
+def slow(frames):
+    """Change over the derivative of a Gaussian three frames wide, (N, J, 3)."""
+    each = zip(frames.split(frames.joints), frames.rates, strict=True)
+    return np.concatenate(
+        [gaussian_filter1d(x - x[:1], 3.0, axis=0, order=1, mode="nearest") * rate for x, rate in each]
+    )
 
 
-signals.SIGNALS["slow"] = slow
-signals.SCALED |= {"slow"}
-signals.DIFFERENCES |= {"slow"}
+signals.SIGNALS["slow"] = signals.Signal(slow, scaled=True, linear=True)
 
 
 def load(task: str) -> tuple[SkeletonDataset, list]:

@@ -1,4 +1,4 @@
-"""SCK and DCK in plain NumPy, directly from the formulas: the baseline of ``kerneton bench``.
+"""SCK and DCK in plain NumPy, directly from the formulas: the baseline of ``python benchmarks/bench.py``.
 
 One recording at a time, vectorised, with batched LAPACK calls and matrix products where einsum would be slow: as a good NumPy programmer
 would write it from the paper. It does not use the library; a test checks that both give the same features. Recordings are (T, J, 3),

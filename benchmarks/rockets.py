@@ -17,7 +17,7 @@ from aeon.classification.convolution_based import MiniRocketClassifier, MultiRoc
 
 from kerneton import Preprocess, load_dataset
 from kerneton.datasets.protocols import get_protocol
-from kerneton.experiments.compare_presets import TASKS
+from kerneton.paper.presets import TASKS
 from kerneton.report.intervals import of_splits
 from kerneton.report.tables import aligned
 

@@ -33,7 +33,7 @@ KERNELS: dict[str, Any] = {
     "DCK window": DCK(joints=JOINTS, sigma_span=5.0),
     "DCK power 0.3": DCK(joints=JOINTS, power=0.3),
 }
-WITHOUT_NUMBA, MODELS = "--features", "--models"  # how the program calls itself
+MODELS = "--models"  # how the program calls itself
 Features = dict[str, np.ndarray]
 
 
@@ -52,16 +52,6 @@ def features(X: list[Any], **options: Any) -> Features:
         own = {k: v for k, v in options.items() if k in kernel.get_params()}
         found[name] = type(kernel)(**{**kernel.get_params(), **own}).fit_transform(X)
     return found
-
-
-def without_numba(n_frames: int) -> Features:
-    """The same in a process without Numba's compiler."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "features.npz")
-        command = [sys.executable, __file__, WITHOUT_NUMBA, str(file), "--frames", str(n_frames)]
-        subprocess.run(command, check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
-        with np.load(file) as held:
-            return {name: held[name] for name in KERNELS}
 
 
 def fit_models(folder: Path, X: list[Any]) -> None:
@@ -109,14 +99,6 @@ def table(n_frames: int, before: Path | None = None) -> list[dict[str, Any]]:
         compare(f"batches of {size} and of 32", 1e-12, features(X, batch_size=size))
     compare("1 thread and 8", 1e-12, features(X, n_jobs=8))
     compare("float32 and float64", 1e-4, features(single))
-    compare(
-        "harmonics and direct sum",
-        1e-5,
-        {k: v for k, v in features(X, method="direct").items() if "DCK" in k},
-        1e-4,
-    )
-    if importlib.util.find_spec("numba"):
-        compare("Numba and NumPy", 2e-5, without_numba(n_frames), 1e-4)  # 1e-14 to the power 0.36
     if importlib.util.find_spec("torch"):
         import torch
 
@@ -142,12 +124,8 @@ def main() -> int:
     parser.add_argument(
         "--before", type=Path, help="a checkout of the version before, whose models are loaded"
     )
-    for itself in (WITHOUT_NUMBA, MODELS):
-        parser.add_argument(itself, type=Path, help=argparse.SUPPRESS)
+    parser.add_argument(MODELS, type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.features:
-        np.savez(args.features, **features(recordings(args.frames, np.float64)))
-        return 0
     if args.models:
         fit_models(args.models, recordings(args.frames, np.float64))
         return 0

@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/svm.py --json svm.json
 
-As ``kerneton bench --only svm``, with the shape, C, losses and device to choose; see `kerneton.experiments.bench.linear_svm`.
+As ``python benchmarks/bench.py --only svm``, with the shape, C, losses and device to choose; see `bench_parts.linear_svm`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from kerneton.experiments.bench.linear_svm import LOSSES, MSR_SHAPE, compare, on_device
+from bench_parts.linear_svm import LOSSES, MSR_SHAPE, compare, on_device
 
 
 def main() -> None:

@@ -21,12 +21,11 @@ from trust import LEFT_OUT, drawn
 from kerneton import load_dataset, make_recognizer
 from kerneton.machine.folds import BlockGrams, subject_folds
 from kerneton.machine.svm import LinearSVM
-from kerneton.machine.threads import one_blas_thread
-from kerneton.prepare.poses import skeleton_kind
+from kerneton.parallel.threads import one_blas_thread
+from kerneton.prepare.preprocess import skeleton_kind
 from kerneton.recognize.branch import Branch, branch_key
-from kerneton.recognize.calibration import Held, Machines, hold_out
+from kerneton.recognize.calibration import Held, Machines, hold_out, learn_threshold, learn_weights
 from kerneton.recognize.encoder import Encoder, LocalTrials
-from kerneton.recognize.novelty import learn_threshold, learn_weights
 from kerneton.recognize.other_skeletons import suited
 from kerneton.recognize.presets import STANDARD_C
 from kerneton.recognize.training import machine_options

@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 
 from kerneton import load_dataset, make_recognizer
 from kerneton.recognize import calibration
-from kerneton.recognize.novelty import learn_threshold
+from kerneton.recognize.calibration import learn_threshold
 from kerneton.report.intervals import expected_calibration_error
 
 
