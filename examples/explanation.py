@@ -2,10 +2,10 @@
 Explanation
 ===========
 
-Explain a prediction: which joints, which pairs of joints and which moments support a class or oppose it.
+Explain a prediction: which joints and pairs of joints support a class or oppose it, and when.
 
-You learn what is exact in an explanation and what is measured, how to explain why it is this class and not another one, and
-which joints matter for a class in general.
+You learn what an explanation says in words and in numbers that sum to the decision value, how to explain why it is this class
+and not another one, and which joints matter for a class in general.
 """
 
 import sys
@@ -45,12 +45,15 @@ for row in why.joint_table()[:5]:
     print(f"  {row['joint']:15} {row['value']:+.3f}")
 
 # %%
-# Moments are different, because every frame contributes to every feature. Their effect is measured by occlusion: how much
-# the value falls if the body is hidden for a while. Such values do not have to sum to the decision value.
+# Frames are exact as well: the features of a joint are a power of a sum over frames, so what the classifier reads from them
+# is a sum over frames. A joint is its column of ``by_frame`` and its baseline, which belongs to no frame: the share of the mean
+# of all training recordings.
 
-print(why.moments_kind)
-best = max(why.moments, key=lambda m: m.value)
-print(f"frames {best.start} to {best.stop - 1} of {kick.n_frames} carry most")
+total = why.intercept + why.baseline.sum() + why.by_frame.sum()
+print(f"intercept, baselines and frames sum to {total:.6f}")
+print(why.words)
+best = why.strongest
+print(f"frames {best.start} to {best.stop - 1} of {kick.n_frames} carry most: {best.value:+.3f}")
 why.plot().savefig(out / "explanation_kick.png", dpi=110)
 
 # %%
@@ -73,4 +76,4 @@ versus.plot().savefig(out / "explanation_versus.png", dpi=110)
 importance = class_importance(model, new)
 importance.plot().savefig(out / "explanation_importance.png", dpi=110)
 for label in importance.labels:
-    print(f"{label:6} {', '.join(joint for joint, _ in importance.top(label, 3))}")
+    print(importance.words(label))

@@ -71,7 +71,7 @@ print(evaluate(model, data, "leave-one-subject-out"))
 # ----------
 
 model.fit(data, data.labels)
-why = model.explain(data[0], moments=False)
+why = model.explain(data[0])
 print(why)
 why.plot().savefig(out / "own_kernel.png", dpi=110)
 

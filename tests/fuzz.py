@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import io
 import random
@@ -55,6 +56,8 @@ def mutate(content: bytes, rng: random.Random) -> bytes:
         content = _mutate_member(content, rng)
         if rng.random() < 0.8:
             return content
+    if content[:2] == b"\x1f\x8b" and rng.random() < 0.7:
+        return gzip.compress(mutate(gzip.decompress(content), rng), mtime=0)
     data = bytearray(content)
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 4))):
         rng.choice(_DAMAGES)(data, rng)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import gzip
 import io
 import json
 import pickle
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import published
 
 from kerneton.data.layouts import COCO_17, KINECT_20, KINECT_25, MEDIAPIPE_33, OPENPOSE_25, Layout
 from kerneton.data.sequence import SkeletonSequence
@@ -33,6 +35,11 @@ class Sample:
         for name, content in self.files.items():
             (folder / name).write_bytes(content)
         return folder / self.target
+
+
+def mean_pose(X) -> np.ndarray:
+    """One row of features for each recording; here, since the processes of a parallel run import it."""
+    return np.array([s.joints.mean(axis=0).ravel() for s in X])
 
 
 def motion(n_frames: int = 6, n_joints: int = 20, seed: int = 0) -> np.ndarray:
@@ -337,6 +344,46 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
     ],
     "florence_text": [_one("florence.txt", florence_text)],
     "utkinect_text": [_one("joints_s01_e01.txt", utkinect_text)],
+    "mocap_tables": [
+        _one("motive.csv", published.motive),
+        _one("nexus.csv", published.nexus),
+        _one("qualisys.tsv", published.qualisys),
+        _one("visual3d.txt", published.visual3d),
+    ],
+    "opensim": [
+        _one("bodies_pos_global.sto", published.body_kinematics),
+        _one("markers.sto", published.vec3_sto),
+    ],
+    "jsonl": [_one("nod.jsonl", published.jsonl)],
+    "columnar": [
+        _one("nod.parquet", lambda: published.arrow(".parquet")),
+        _one("nod.feather", lambda: published.arrow(".feather")),
+    ],
+    "mat": [_one("nod.mat", lambda: published.mat(d_skel=np.ones((20, 3, 30)) * np.arange(30), fps=30.0))],
+    "hdf5": [
+        _one("mice.h5", published.sleap),
+        _one("mouse.nc", published.movement),
+        _one("dlc.h5", published.deeplabcut_h5),
+    ],
+    "gzip_file": [_one("nod.csv.gz", lambda: gzip.compress(published.wide_table(), mtime=0))],
+    "zip_file": [
+        _one(
+            "all.zip",
+            lambda: published.zipped(
+                **{f"bow__{who}__1_dot_csv": published.wide_table() for who in ("ann", "bob")}
+            ),
+        )
+    ],
+    "deeplabcut": [_one("mice.csv", published.deeplabcut_csv)],
+    "body_json": [
+        _one("azure.json", published.azure_kinect),
+        _one("zed.json", published.zed),
+        _one("arkit.json", published.arkit),
+        _one("vision.json", published.vision_pro),
+    ],
+    "mvnx": [_one("walk.mvnx", published.mvnx)],
+    "gltf": [_one("raise.glb", published.gltf), _one("raise.gltf", lambda: published.gltf(binary=False))],
+    "yolo": [functools.lru_cache(lambda: Sample(published.yolo_files(), "."))],
     "ntu": [_one("S001C002P003R002A013.skeleton", ntu_text)],
     "npz": [
         _one("wave.npz", lambda: written("wave.npz", sequence(), sequence(KINECT_25))),

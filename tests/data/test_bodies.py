@@ -48,7 +48,7 @@ def test_the_layout_of_two(name):
     n = len(one.joints)
     assert both.bodies == (tuple(range(n)), tuple(range(n, 2 * n)))
     assert both.root is None
-    assert both.roots == (one.root, one.root + n)
+    assert both.roots == (one.roots[0], one.roots[0] + n)
     assert_array_equal(
         both.mirror, np.concatenate([one.mirror, one.mirror + n])
     )  # sides change, persons do not

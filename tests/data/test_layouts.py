@@ -24,7 +24,7 @@ from kerneton.exceptions import ParameterError
 COUNTS = {
     **{"florence15": 15, "kinect20": 20, "msr20": 20, "utd20": 20, "kinect25": 25, "azure32": 32},
     **{"mediapipe33": 33, "coco17": 17, "openpose25": 25, "kard15": 15, "smpl24": 24, "hdm31": 31},
-    **{"openni15": 15, "jhmdb15": 15, "hand21": 21, "hand20": 20},
+    **{"openni15": 15, "jhmdb15": 15, "hand21": 21, "hand20": 20, "hands42": 42},
 }
 BODIES = {name: layout for name, layout in LAYOUTS.items() if not name.startswith("hand")}
 
@@ -34,9 +34,11 @@ def test_every_layout_is_listed():
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-def test_bones_are_one_tree_from_the_root(layout):
-    assert len(layout.bones) == len(layout.joints) - 1
-    reached = {layout.root}
+def test_bones_are_a_tree_from_each_root(layout):
+    """Both hands of a person are two trees, anything else is one."""
+    assert len(layout.roots) == (2 if layout.name == "hands42" else 1)
+    assert len(layout.bones) == len(layout.joints) - len(layout.roots)
+    reached = set(layout.roots)
     for parent, child in layout.bones:
         assert parent in reached
         reached.add(child)
@@ -62,7 +64,9 @@ def test_key_joints_are_nine_and_symmetric(layout):
 
 @pytest.mark.parametrize("layout", BODIES.values(), ids=BODIES)
 def test_what_the_names_say_follows_from_the_bones_too(layout):
-    """Bones turned round and shuffled, no root, no sets: the same tree, and key joints of both sides."""
+    """Bones turned round and shuffled, no root, no sets: the same tree, and key joints of both
+    sides.
+    """
     rng = np.random.default_rng(0)
     shuffled = [layout.bones[i][::-1] for i in rng.permutation(len(layout.bones))]
     bare = Layout("bare", layout.joints, shuffled)
@@ -87,7 +91,10 @@ def test_key_joints_of_hands_are_tips_and_the_joints_before_them():
 
 
 def test_joints_of_the_papers_kernel_are_there_for_every_layout():
-    assert {LAYOUTS["kard15"].joints[i] for i in LAYOUTS["kard15"].sets["E"]} >= {"left_hand", "right_foot"}
+    assert {LAYOUTS["kard15"].joints[i] for i in LAYOUTS["kard15"].sets["E"]} >= {
+        "left_hand",
+        "right_foot",
+    }
     assert len(LAYOUTS["kard15"].sets["E"]) == 8
     assert LAYOUTS["hand20"].sets["E"] == LAYOUTS["hand20"].sets["key"]
     assert Layout("dots", "abc").sets["E"] == (0, 1, 2)

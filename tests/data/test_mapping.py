@@ -125,7 +125,13 @@ def test_sub_layout_keeps_root_bones_and_whole_sets():
         ("right_elbow", "right_hand"),
     }
     assert part.sets["A"] == (2, 3)
-    assert part.sets["key"] == (0, 1, 2, 3, 4)  # the nine of the whole are not all there: from the bones
+    assert part.sets["key"] == (
+        0,
+        1,
+        2,
+        3,
+        4,
+    )  # the nine of the whole are not all there: from the bones
     assert "D_words" not in part.sets
     assert sub_layout(KINECT_20, ["head", "left_foot"]).bones == ()
     assert sub_layout(KINECT_20, ["head"]).root is None
@@ -144,7 +150,9 @@ def test_stand_ins_of_two_bodies_are_those_of_one():
     mapped = map_layout(sequence, target)
     for number in (1, 2):
         wrist, hand = (f"left_{joint}_{number}" for joint in ("wrist", "hand"))
-        assert_allclose(mapped.joints[:, target.index(wrist)], sequence.joints[:, source.index(hand)])
+        assert_allclose(
+            mapped.joints[:, target.index(wrist)], sequence.joints[:, source.index(hand)]
+        )
 
 
 def test_a_missing_joint_is_said_once_and_in_few_names():
@@ -152,15 +160,21 @@ def test_a_missing_joint_is_said_once_and_in_few_names():
     found, wanted = Layout("table", joints), Layout("table", ["head", "right_elbow"])
     found.written.update(zip(joints, ["Head", "Nose", "ElbwoR", "WristR", "KneeL"], strict=True))
     recording = SkeletonSequence(np.ones((2, 5, 3)), layout=found, name="a")
-    told = "has a joint 'ElbwoR' where 'right_elbow' is expected: misspelt? --rename ElbwoR=right_elbow corrects it"
+    told = "has a joint 'ElbwoR' where 'right_elbow' is expected: misspelt? rename={'ElbwoR': 'right_elbow'} corrects it"
     with pytest.raises(DataError, match=f"recording 'a' {re.escape(told)}$"):
         map_layout(recording, wanted)
-    with pytest.raises(DataError, match=r"recording 'a' lacks tail; it has Head, Nose, ElbwoR and 2 more$"):
+    with pytest.raises(
+        DataError, match=r"recording 'a' lacks tail; it has Head, Nose, ElbwoR and 2 more$"
+    ):
         map_layout(recording, Layout("table", ["head", "tail"]))
     arms = Layout("table", ["left_wrist", "rigth_hand"])  # beside a forearm, LeftHand is the wrist
     arms.written.update(left_wrist="LeftHand", rigth_hand="RigthHand")
-    told = "has a joint 'RigthHand' where 'RightHand' is expected: misspelt? --rename RigthHand=RightHand corrects"
+    told = "has a joint 'RigthHand' where 'RightHand' is expected: misspelt? rename={'RigthHand': 'RightHand'} corrects"
     with pytest.raises(DataError, match=re.escape(told)):
-        map_layout(SkeletonSequence(np.ones((2, 2, 3)), layout=arms), Layout("table", ["right_wrist"]))
-    with pytest.raises(DataError, match="with layout 'table' lacks right_knee of layout 'legs'; it has"):
+        map_layout(
+            SkeletonSequence(np.ones((2, 2, 3)), layout=arms), Layout("table", ["right_wrist"])
+        )
+    with pytest.raises(
+        DataError, match="with layout 'table' lacks right_knee of layout 'legs'; it has"
+    ):
         map_layout(recording, Layout("legs", ["left_knee", "right_knee"]))

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from walks import walk
 
-from kerneton.data.segments import Segment, as_segments, frame_labels, segment_problems, segments_from_frames
+from kerneton.data.segments import (
+    Segment,
+    as_segments,
+    frame_labels,
+    segment_problems,
+    segments_from_frames,
+)
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.exceptions import DataError, FormatError
 from kerneton.files.readers import npz
@@ -42,7 +48,9 @@ def test_seconds_and_back():
 
 
 def test_problems_name_a_segment_inside_another_one():
-    found = segment_problems(as_segments([("a", 0, 50), ("b", 10, 20), ("c", 40, 60), ("d", 200, 201)]), 100)
+    found = segment_problems(
+        as_segments([("a", 0, 50), ("b", 10, 20), ("c", 40, 60), ("d", 200, 201)]), 100
+    )
     assert len(found) == 3
     assert "'d' starts at frame 200" in found[0]
     assert "'a' (0 to 50) and 'b' (10 to 20) overlap in 10 frames" in found[1]
@@ -55,7 +63,9 @@ def test_frames_and_segments_are_the_same_thing():
 
 
 def test_segments_survive_replace_select_and_cut():
-    long = SkeletonSequence(walk(60), segments=[("clap", 30, 50), ("wave", 5, 20)], name="long", fps=30)
+    long = SkeletonSequence(
+        walk(60), segments=[("clap", 30, 50), ("wave", 5, 20)], name="long", fps=30
+    )
     assert [s.label for s in long.segments] == ["wave", "clap"]
     assert long.replace(name="other").segments == long.segments
     assert SkeletonDataset([long]).select([0])[0].segments == long.segments

@@ -75,7 +75,9 @@ def test_flat_unnamed_and_headless_recordings_stay(people):
     flat = [p.replace(joints=p.joints * [300, 300, 0]) for p in people]
     unnamed = [p.replace(layout=None, joints=1000 * p.joints) for p in people]
     rng = np.random.default_rng(0)
-    hand = SkeletonSequence(80 * rng.normal(size=(9, 2, 3)), layout=Layout("hand", ["palm", "thumb"]))
+    hand = SkeletonSequence(
+        80 * rng.normal(size=(9, 2, 3)), layout=Layout("hand", ["palm", "thumb"])
+    )
     for recordings in (flat, unnamed, [hand]):
         back, done = to_convention(recordings)
         assert all(a is b for a, b in zip(recordings, back, strict=True))
@@ -83,11 +85,14 @@ def test_flat_unnamed_and_headless_recordings_stay(people):
 
 
 @pytest.mark.parametrize(
-    ("unit", "factor"), [("m", 1), ("cm", 100), ("mm", 1000), ("in", 1 / 0.0254), ("ft", 1 / 0.3048)]
+    ("unit", "factor"),
+    [("m", 1), ("cm", 100), ("mm", 1000), ("in", 1 / 0.0254), ("ft", 1 / 0.3048)],
 )
 def test_upper_bodies_show_unit_and_axes(people, unit, factor):
     upper = [
-        sub_layout(p.layout, [j for j in p.layout.joints if not j.endswith(("knee", "ankle", "foot"))])
+        sub_layout(
+            p.layout, [j for j in p.layout.joints if not j.endswith(("knee", "ankle", "foot"))]
+        )
         for p in people
     ]
     some = [map_layout(p, layout) for p, layout in zip(people, upper, strict=True)]
@@ -101,7 +106,7 @@ def test_drawings_with_y_down_are_turned_upright(people):
     pixels = [p.replace(joints=p.joints * [-300, -300, 0] + [960, 540, 0]) for p in people]
     back, done = to_convention(pixels)
     assert (done.unit, done.up, done.flip) == (None, "-y", False)
-    assert done.notes == ["-y was up and became y (detected from the data; override with --up)"]
+    assert done.notes == ["-y was up and became y (detected from the data; override with up=)"]
     for person, drawing in zip(people, back, strict=True):
         assert_allclose(drawing.joints, person.joints * [300, 300, 0] - [960, 540, 0])
     again, done = to_convention(pixels, up="y")
@@ -118,7 +123,9 @@ def test_poses_in_one_plane_stay_wherever_it_lies(people, plane):
 
 
 def test_a_model_keeps_axes_and_the_unit_that_data_do_not_show(people):
-    facts = {"conversion": to_convention(changed(people, factor=1000, up="z", flip=True))[1].to_dict()}
+    facts = {
+        "conversion": to_convention(changed(people, factor=1000, up="z", flip=True))[1].to_dict()
+    }
     kept = kept_conventions(facts)
     lying = people[0].replace(
         joints=turn_up(people[0].joints, "z")
@@ -127,24 +134,26 @@ def test_a_model_keeps_axes_and_the_unit_that_data_do_not_show(people):
     (back,), done = to_convention([strange], kept=kept)
     assert_allclose(back.joints, lying.joints, atol=1e-6)
     assert (done.kept, done.said) == (("up", "flip"), ())
-    assert "z was up and became y (as in training; override with --up)" in done.notes
+    assert "z was up and became y (as in training; override with up=)" in done.notes
     (hint,) = differences(recording_facts(people), [back], done)
-    assert "where z is up: if so, give --up=y" in hint
+    assert "where z is up: if so, give up='y'" in hint
     assert not hint.endswith("flip")
     (upright,), done = to_convention(changed(people[:1], factor=1000), kept=kept)
     (hint,) = differences(recording_facts(people), [upright], done)
-    assert hint.endswith("if so, give --up=y --no-flip")
-    assert to_convention(changed(people[:1], factor=1000), kept=kept, up="y", flip=False)[1].notes == [
-        "coordinates were millimetres and became metres (detected from the data; override with --unit)"
+    assert hint.endswith("if so, give up='y' flip=False")
+    assert to_convention(changed(people[:1], factor=1000), kept=kept, up="y", flip=False)[
+        1
+    ].notes == [
+        "coordinates were millimetres and became metres (detected from the data; override with unit=)"
     ]
     told = differences(recording_facts(people), [back])
-    assert told == ["bodies are aligned with -z, but with y in training: is the axis right (--up)?"]
+    assert told == ["bodies are aligned with -z, but with y in training: is the axis right (up=)?"]
     unnamed = strange.replace(layout=None)
     assert to_convention([unnamed], kept=kept)[1].unit == "mm"
     assert to_convention([strange], kept=kept, up="y", flip=False)[1].kept == ()
     mirrored = differences(recording_facts(people), changed(people[:3], flip=True))
     assert mirrored == [
-        "left and right seem exchanged, but not in training: are the axes left-handed (--flip)?"
+        "left and right seem exchanged, but not in training: are the axes left-handed (flip=True)?"
     ]
 
 
@@ -154,17 +163,22 @@ def test_axes_are_compared_with_those_of_training_for_each_kind_of_recordings(pe
     usual = changed(people[:2], factor=100, up="z", flip=True)
     down = changed(people[2:4], up="-y")
     same_unit = changed(people[2:4], factor=100, up="-y")
-    for others, n in ((down, "in 4 recordings "), (same_unit, "")):  # of one unit, they are one kind
+    for others, n in (
+        (down, "in 4 recordings "),
+        (same_unit, ""),
+    ):  # of one unit, they are one kind
         back, done = settle([("csv_table", None, s) for s in [*usual, *others]], kept=kept)
         (hint,) = differences(facts, back, done)
         assert hint.startswith(
             "2 of 4 recordings: bodies lie, or have other axes than the training recordings"
         )
-        assert hint.endswith("if so, give --up=-y --no-flip to a command with only these")
+        assert hint.endswith("if so, give up='-y' flip=False to a command with only these")
         notes = [note for note in done.notes if "z was up" in note]
-        assert notes == [f"{n}z was up and became y (as in training; override with --up)"]
+        assert notes == [f"{n}z was up and became y (as in training; override with up=)"]
     one_lies = [people[0].replace(joints=turn_up(people[0].joints, "z")), *people[1:4]]
-    back, done = settle([("csv_table", None, s) for s in one_lies], kept=Conventions("m", "y", False))
+    back, done = settle(
+        [("csv_table", None, s) for s in one_lies], kept=Conventions("m", "y", False)
+    )
     assert differences(facts, back, done) == []
 
 
@@ -173,7 +187,10 @@ def test_exchanged_sides_are_told_also_where_training_bodies_do_not_show_theirs(
     facts = recording_facts(without_toes)
     assert facts["mirrored"] is None
     odd = [("csv_table", None, s) for s in changed(people[:2], flip=True)]
-    for flip, end in ((False, "right-handed, give --flip"), (True, "left-handed, give --no-flip")):
+    for flip, end in (
+        (False, "right-handed, give flip=True"),
+        (True, "left-handed, give flip=False"),
+    ):
         found = [("csv_table", None, s) for s in people[:2]] if flip else odd
         back, done = settle(found, kept=Conventions("m", "y", flip))
         (hint,) = differences(facts, back, done)
@@ -191,7 +208,9 @@ def test_a_model_file_that_does_not_tell_its_axes(odd):
 
 
 def test_single_precision_stays(people):
-    single = [p.replace(joints=p.joints.astype(np.float32)) for p in changed(people, factor=1000, up="z")]
+    single = [
+        p.replace(joints=p.joints.astype(np.float32)) for p in changed(people, factor=1000, up="z")
+    ]
     back, _ = to_convention(single)
     assert back[0].joints.dtype == np.float32
 
@@ -204,7 +223,8 @@ def test_slanted_bodies_have_no_axis(people):
 
 def test_unknown_words_are_refused(people):
     with pytest.raises(
-        ParameterError, match="unit must be one of m, cm, mm, in, ft, or a word such as feet, got 'ell'"
+        ParameterError,
+        match="unit must be one of m, cm, mm, in, ft, or a word such as feet, got 'ell'",
     ):
         to_convention(people, unit="ell")
     with pytest.raises(ParameterError, match="the axis that points up must be one of"):
@@ -213,7 +233,9 @@ def test_unknown_words_are_refused(people):
 
 @pytest.mark.parametrize("name", ["florence3d", "utkinect", "msr_action3d", "utd_mhad"])
 def test_published_recordings_are_what_they_say(data_home, name):
-    """y up, metres, and nobody with left and right exchanged; Florence3D has no feet that could tell."""
+    """y up, metres, and nobody with left and right exchanged; Florence3D has no feet that could
+    tell.
+    """
     from kerneton.datasets import load_dataset
 
     found = find_conventions(load_dataset(name, data_home))
@@ -234,12 +256,13 @@ def test_recordings_that_differ_from_training_are_told(people):
         f"1 of {len(people)} recordings differ by more than a factor of two in frame rate"
     )
     (size,) = differences(facts, changed(people[:1], factor=1000))
-    assert "is the unit right (--unit)?" in size
+    assert "is the unit right (unit=)?" in size
     assert differences({}, odd) == []
 
 
 @pytest.mark.parametrize(
-    ("word", "unit"), [("feet", "ft"), ("Inches", "in"), ("meters", "m"), ("millimetre", "mm"), ("CM", "cm")]
+    ("word", "unit"),
+    [("feet", "ft"), ("Inches", "in"), ("meters", "m"), ("millimetre", "mm"), ("CM", "cm")],
 )
 def test_units_may_be_words(people, word, unit):
     assert to_convention(people, unit=word)[1].unit == unit
@@ -256,7 +279,8 @@ def test_a_small_child_in_centimetres_is_no_adult_in_inches(people):
 def test_coordinates_of_pictures_are_no_metres(people, scale, words, depth):
     """y down from the corner, x to the right; with depth in metres, as SBU has it, or without."""
     drawn = [
-        p.replace(joints=p.joints * [-scale, -scale, depth] + [1.5 * scale, 2 * scale, 0]) for p in people
+        p.replace(joints=p.joints * [-scale, -scale, depth] + [1.5 * scale, 2 * scale, 0])
+        for p in people
     ]
     back, done = to_convention(drawn)
     assert (done.unit, done.up, done.height) == (None, None if scale > 1 and depth else "-y", None)
@@ -268,12 +292,17 @@ def test_coordinates_of_pictures_are_no_metres(people, scale, words, depth):
 
 
 def test_a_mirror_is_not_seen_in_bodies_that_lie(people):
-    """The user says that z is up although the bodies lie along y: left and right cannot be told from that."""
+    """The user says that z is up although the bodies lie along y: left and right cannot be told
+    from that.
+    """
     _, done = to_convention(people, up="z")
     assert (done.up, done.flip) == ("z", False)
     facts = {"conversion": to_convention(changed(people, up="z", flip=True))[1].to_dict()}
     upright, done = to_convention(people[:2], up="y", kept=kept_conventions(facts))
-    assert (done.up, done.flip) == ("y", False)  # other axes than in training are not mirrored as those were
+    assert (done.up, done.flip) == (
+        "y",
+        False,
+    )  # other axes than in training are not mirrored as those were
     assert upright[0] is people[0]
 
 
@@ -285,7 +314,10 @@ def test_the_height_is_that_of_the_head(people):
     joints = ["head", "neck", "left_shoulder", "right_shoulder", "left_ankle"]
     whole = SkeletonSequence(standing, layout=Layout("own", joints))
     assert find_conventions([whole]).height == pytest.approx(1.5, abs=1e-4)
-    assert describe_axes([whole]) == "y up, left and right not checked; 1.5 m from the feet to the head"
+    assert (
+        describe_axes([whole])
+        == "y up, left and right not checked; 1.5 m from the feet to the head"
+    )
     without = SkeletonSequence(standing[:, 1:], layout=Layout("own", joints[1:]))
     assert describe_axes([without]).endswith("1.23 m from the feet to about the neck")
     assert differences({"height": 1.35}, [whole]) == []  # as models of older versions have it

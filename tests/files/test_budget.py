@@ -71,7 +71,9 @@ HOSTILE = {
         joints=np.zeros((100_000, 17, 2), np.int8), confidence=np.zeros((100_000, 17), np.int8)
     ),
     "recordings.npz": lambda: packed(joints=np.zeros((100_000, 1, 1, 3), np.int8)),
-    "recordings.csv": lambda: b"recording,head_x,head_y\n" + b"".join(b"%d,1,2\n" % i for i in range(24_000)),
+    "recordings.csv": lambda: (
+        b"recording,head_x,head_y\n" + b"".join(b"%d,1,2\n" % i for i in range(24_000))
+    ),
     "repeated.pkl": repeated_annotation,
     "sparse.csv": sparse_table,
     "idle.bvh": idle_skeleton,
@@ -85,7 +87,11 @@ HOSTILE = {
         + b"{}]}"
     ),
     "absent.json": lambda: (
-        b'[{"people": [{"pose_keypoints_2d": [' + b"1," * 74 + b"1]}]}" + b',{"people":[]}' * 200_000 + b"]"
+        b'[{"people": [{"pose_keypoints_2d": ['
+        + b"1," * 74
+        + b"1]}]}"
+        + b',{"people":[]}' * 200_000
+        + b"]"
     ),
     "lists.pkl": lambda: b"\x80\x02" + b"](" * 200_000 + b".",
 }
@@ -151,7 +157,9 @@ try:
 except FormatError as error:
     print("refused")
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout.strip()) == (0, "refused"), done.stderr
 
 
@@ -162,7 +170,9 @@ def test_many_empty_frames_are_read_in_one_pass(tmp_path, monkeypatch):
     monkeypatch.setattr(np, "where", lambda *args: made.append(1) or real(*args))
     person = [1.0] * 75
     path = tmp_path / "long.json"
-    path.write_text(json.dumps([{"people": [{"pose_keypoints_2d": person}]}, *[{"people": []}] * 20_000]))
+    path.write_text(
+        json.dumps([{"people": [{"pose_keypoints_2d": person}]}, *[{"people": []}] * 20_000])
+    )
     (recording,) = readers.read(path)
     assert recording.n_frames == 20_001
     assert len(made) < 100
@@ -190,7 +200,9 @@ NESTED = {
         + "</TIER>" * 60
         + "</ANNOTATION_DOCUMENT>"
     ),
-    "quote.TextGrid": lambda: f'File type = "ooTextFile"\nObject class = "TextGrid"\n"{"a" * 1_000_000}',
+    "quote.TextGrid": lambda: (
+        f'File type = "ooTextFile"\nObject class = "TextGrid"\n"{"a" * 1_000_000}'
+    ),
 }
 
 
@@ -222,13 +234,17 @@ try:
 except FormatError:
     print("refused")
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.stdout == "refused\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix")
 def test_a_file_is_recognised_or_not_at_once(tmp_path):
-    """Marks of formats are regular expressions, which may take minutes where repeats of repeats have no bound."""
+    """Marks of formats are regular expressions, which may take minutes where repeats of repeats
+    have no bound.
+    """
     for i, repeated in enumerate(
         (b"[],", b" ", b"\t,", b'"', b"{", b"a ", b"v._", b"\xc3\xa9", b"1 ", b"a1 ")
     ):

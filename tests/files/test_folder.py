@@ -1,4 +1,4 @@
-"""A folder is a data set: labels from trees, names and indexes; broken files together; the summary."""
+"""A folder is a data set: labels from trees, names and indexes; broken files; the summary."""
 
 from __future__ import annotations
 
@@ -96,12 +96,15 @@ def test_names_that_do_not_fit_are_listed_together(tmp_path):
     save(tmp_path / "odd")
     save(tmp_path / "odder")
     with pytest.raises(
-        DataError, match=r"2 of 3 files cannot be used: .*'odd' does not fit.*the same in 2: .*odder"
+        DataError,
+        match=r"2 of 3 files cannot be used: .*'odd' does not fit.*the same in 2: .*odder",
     ):
         load_folder(tmp_path, pattern="{label}_{subject}")
 
 
-@pytest.mark.parametrize("pattern", ["{take}", "{label}_{label}", "nothing", "{label}_{", "{label}}"])
+@pytest.mark.parametrize(
+    "pattern", ["{take}", "{label}_{label}", "nothing", "{label}_{", "{label}}"]
+)
 def test_bad_patterns(tmp_path, pattern):
     save(tmp_path / "wave_ann")
     with pytest.raises(ParameterError, match="pattern"):
@@ -148,7 +151,9 @@ def test_index_errors(tmp_path):
     ):
         load_folder(tmp_path, index="bad.csv")
     (tmp_path / "gone.csv").write_text("file,label\none.csv,wave\nno.csv,bow\nnot.csv,bow\n")
-    with pytest.raises(MissingDataError, match=r"2 files not found: line 3: no.csv, line 4: not.csv"):
+    with pytest.raises(
+        MissingDataError, match=r"2 files not found: line 3: no.csv, line 4: not.csv"
+    ):
         load_folder(tmp_path, index="gone.csv")
     (tmp_path / "short.csv").write_text("file,label\none.csv\n")
     with pytest.raises(FormatError, match=r"short.csv, line 2: expected 2 columns, got 1"):
@@ -167,7 +172,7 @@ def test_broken_files_are_reported_together_or_skipped(tmp_path):
         load_folder(tmp_path)
     message = str(caught.value)
     assert message.startswith("2 of 3 files cannot be used:")
-    assert "empty.npz: unknown format" in message
+    assert "empty.npz: an empty file" in message
     assert "text.csv: line 2, column 3: expected a number, got 'oops'" in message
     with pytest.warns(UserWarning, match="2 of 3 files cannot be used"):
         data = load_folder(tmp_path, skip_broken=True)
@@ -185,12 +190,31 @@ def test_what_is_not_a_recording_is_passed_over(tmp_path):
     save(tmp_path / "wave" / "1")
     (tmp_path / "README.txt").write_text("read me")
     (tmp_path / "notes.md").write_text("x,y,z\n1,2,3\n")
-    (tmp_path / "film.mp4").write_bytes(b"\0\0\0\x18ftyp")
+    (tmp_path / "wave" / "1.mp4").write_bytes(
+        b"\0\0\0\x18ftyp"
+    )  # the film of a recording beside it
+    (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8\xff")
     (tmp_path / ".hidden.csv").write_text("no")
     (tmp_path / "__MACOSX").mkdir()
     (tmp_path / "__MACOSX" / "1.csv").write_text("no")
-    (tmp_path / "unknown.bin").write_bytes(bytes(range(256)))
     assert [s.name for s in load_folder(tmp_path)] == ["wave/1"]
+
+
+def test_files_that_no_reader_knows_are_counted_by_kind_with_what_to_do(tmp_path):
+    """Fifteen of twenty-one files were once passed over without a word."""
+    save(tmp_path / "wave" / "1")
+    for i, name in enumerate(["a.fbx", "b.fbx", "c.7z", "take.foo", "wave/noise"]):
+        (tmp_path / name).write_bytes(bytes([i]) + bytes(range(256)))
+    (tmp_path / "c.7z").write_bytes(b"7z\xbc\xaf")
+    told = (
+        r"5 files are not read: 2 \.fbx \(an FBX file; export it as BVH or C3D\), "
+        r"1 \.foo, 1 noise \(unknown format\), 1 \.7z \(an archive; unpack it first\)"
+    )
+    with pytest.warns(UserWarning, match=told):
+        assert [s.name for s in load_folder(tmp_path)] == ["wave/1"]
+    (tmp_path / "wave" / "1.csv").unlink()
+    with pytest.raises(MissingDataError, match=rf"no recordings in this folder: {told}"):
+        load_folder(tmp_path)
 
 
 def test_missing_and_empty_folders(tmp_path):
@@ -213,7 +237,9 @@ def test_a_folder_of_frames_is_one_recording(tmp_path):
 def test_files_of_many_labels_keep_them(tmp_path):
     place = tmp_path / "published"
     place.mkdir()
-    readers.write(place / "all.npz", [sequence(label=k, subject="ann", name=k) for k in ("bow", "wave")])
+    readers.write(
+        place / "all.npz", [sequence(label=k, subject="ann", name=k) for k in ("bow", "wave")]
+    )
     assert plain(load_folder(tmp_path)) == [
         ("published/bow", "bow", "ann"),
         ("published/wave", "wave", "ann"),
@@ -333,7 +359,9 @@ def test_duplicates_are_found_by_content():
 def test_mixed_layouts_and_rates():
     data = [*recordings([("bow", "a")] * 2), sequence(COCO_17, fps=25), sequence(None, fps=None)]
     warnings = "\n".join(summarize(data).warnings)
-    assert "2 of 4 recordings have different joints: recording 'wave_01' lacks hip_center" in warnings
+    assert (
+        "2 of 4 recordings have different joints: recording 'wave_01' lacks hip_center" in warnings
+    )
     assert "recording 'wave_01' has 20 joints without names" in warnings
     assert "mixed frame rates: 25 fps 1, 30 fps 2, unknown 1" in warnings
 
@@ -343,7 +371,8 @@ def test_labels_and_subjects_that_changed_places(people):
     swapped = recordings([(p, a) for p in people for a in ("bow", "wave")] * 2)
     (warning,) = (w for w in summarize(swapped).warnings if "look like" in w)
     assert (
-        f"labels look like people ({', '.join(sorted(people))}), subjects like actions (bow, wave)" in warning
+        f"labels look like people ({', '.join(sorted(people))}), subjects like actions (bow, wave)"
+        in warning
     )
     assert "{subject}/{label}/*" in warning
     for right in (
@@ -352,8 +381,12 @@ def test_labels_and_subjects_that_changed_places(people):
         [("p1", None)],
     ):
         assert not any("look like" in w for w in summarize(recordings(right)).warnings)
-    (warning,) = (w for w in summarize(recordings([(p, None) for p in people])).warnings if "look like" in w)
-    assert warning.endswith("); if they are subjects, name the folder above, with LABEL/SUBJECT/FILE")
+    (warning,) = (
+        w for w in summarize(recordings([(p, None) for p in people])).warnings if "look like" in w
+    )
+    assert warning.endswith(
+        "); if they are subjects, name the folder above, with LABEL/SUBJECT/FILE"
+    )
 
 
 def test_rates_that_hardly_differ_are_no_mixture():
@@ -384,7 +417,9 @@ def test_short_recordings_and_long_lists():
     warnings = summarize(data).warnings
     assert any("r11 (3) and 8 more" in w for w in warnings)
     twins = [s.replace(name=f"{s.name}{k}") for s in data for k in "ab"]
-    assert "20 recordings occur more than once: r0a, r1a, r2a and 17 more" in summarize(twins).warnings
+    assert (
+        "20 recordings occur more than once: r0a, r1a, r2a and 17 more" in summarize(twins).warnings
+    )
 
 
 def test_an_empty_set_has_a_summary():

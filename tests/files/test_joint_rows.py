@@ -1,4 +1,6 @@
-"""Text of joint rows: how many joints a frame has is never guessed, names in the rows are read, missing rows are located."""
+"""Text of joint rows: how many joints a frame has is never guessed, names in the rows are read,
+missing rows are located.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from kerneton.exceptions import FormatError
 from kerneton.files import readers
 from kerneton.files.readers._frame_size import frame_size
 
-NAMES = ["HEAD", "NECK", "TORSO", *(f"{s}_{p}" for s in ("LEFT", "RIGHT") for p in ("ELBOW", "HAND"))]
+NAMES = [
+    "HEAD",
+    "NECK",
+    "TORSO",
+    *(f"{s}_{p}" for s in ("LEFT", "RIGHT") for p in ("ELBOW", "HAND")),
+]
 
 
 def text(joints, *, before="", after="", names=None, frame=""):
@@ -31,13 +38,16 @@ def test_other_joints_are_not_read_as_those_of_msr(tmp_path, n):
     """40 frames of 15 joints are as many rows as 30 of MSR-Action3D."""
     path = tmp_path / "take.txt"
     path.write_text(text(motion(40, n), after=" 1"))
-    with pytest.raises(FormatError, match=rf"apparently {n} joints in a frame; state which: .*--layout "):
+    with pytest.raises(
+        FormatError, match=rf"apparently {n} joints in a frame; state which: .*layout='"
+    ):
         readers.read(path)
     layout = {15: "openni15", 25: "kinect25"}[n]
     assert_allclose(readers.read(path, layout=layout)[0].joints, motion(40, n), atol=1e-6)
     path.write_text(text(np.ones((40, n, 3)), after=" 1"))  # nothing moves, so nothing can be told
     with pytest.raises(
-        FormatError, match="one joint per row; state the joints of a frame, such as --layout openni15"
+        FormatError,
+        match="one joint per row; state the joints of a frame, such as layout='openni15'",
     ):
         readers.read(path)
 
@@ -52,8 +62,8 @@ def test_layouts_whose_bones_keep_their_lengths_come_first(tmp_path):
         poses[:, child] = poses[:, parent] + 0.3 * way / np.linalg.norm(way, axis=1, keepdims=True)
     path.write_text(text(poses + [0.1, 0.2, 2]))
     said = (
-        r"state which: --layout florence15 or --layout openni15 \(their bones keep their lengths best\), less likely "
-        r"--layout .* or --layout .* \(then look at it with kerneton show\), or the name of every joint"
+        r"state which: layout='florence15' or layout='openni15' \(their bones keep their lengths best\), less likely "
+        r"layout=.* or layout=.* \(then look at it with kerneton show\), or the name of every joint"
     )
     with pytest.raises(FormatError, match=said):
         readers.read(path)
@@ -132,7 +142,9 @@ def test_names_in_the_rows_are_read(tmp_path, form, header, ending):
 
 def test_a_named_row_that_lacks_is_a_missing_joint(tmp_path):
     lines = text(motion(4, 7), names=NAMES).splitlines()
-    (tmp_path / "take.txt").write_text("\n".join(lines[:8] + lines[9:]))  # the neck of the second frame
+    (tmp_path / "take.txt").write_text(
+        "\n".join(lines[:8] + lines[9:])
+    )  # the neck of the second frame
     (take,) = readers.read(tmp_path / "take.txt")
     assert take.n_frames == 4
     assert np.argwhere(np.isnan(take.joints[..., 0])).tolist() == [[1, 1]]
@@ -144,19 +156,21 @@ def test_a_named_row_that_lacks_is_a_missing_joint(tmp_path):
 def test_a_missing_row_is_located(tmp_path):
     path, rows = tmp_path / "take.txt", text(motion(40, 15)).splitlines()
     path.write_text("\n".join(rows[:200] + rows[201:]))
-    told = (
-        r"599 rows are not a multiple of the 15 joints of layout 'openni15'; a row .* near line (20\d|19\d)$"
-    )
+    told = r"599 rows are not a multiple of the 15 joints of layout 'openni15'; a row .* near line (20\d|19\d)$"
     with pytest.raises(FormatError, match=told):
         readers.read(path, layout="openni15")
     path.write_text("\n".join(rows[:-1]))  # the last: nothing is shifted
-    with pytest.raises(FormatError, match=r"of the 15 joints of layout 'openni15'; the last frame has 14$"):
+    with pytest.raises(
+        FormatError, match=r"of the 15 joints of layout 'openni15'; the last frame has 14$"
+    ):
         readers.read(path, layout="openni15")
     fast = motion(40, 15)
     fast[20:] += 0.5  # a fast movement
     fast[25, ::2] = 0  # and lost joints shift nothing either
     path.write_text("\n".join(text(fast).splitlines()[:-1]))
-    with pytest.raises(FormatError, match=r"of the 15 joints of layout 'openni15'; the last frame has 14$"):
+    with pytest.raises(
+        FormatError, match=r"of the 15 joints of layout 'openni15'; the last frame has 14$"
+    ):
         readers.read(path, layout="openni15")
     path.write_text("\n".join(["1 2 3"] * 599))  # nothing moves
     with pytest.raises(
@@ -167,11 +181,15 @@ def test_a_missing_row_is_located(tmp_path):
     path.write_text("\n".join(lines[:40] + lines[41:]))
     with pytest.raises(FormatError, match=r"; the frame in lines 34 to 47 has 14$"):
         readers.read(path, layout="openni15")
-    path.write_text("\n".join([*lines[:40], *lines[41:90], lines[90], *lines[90:]]))  # one less and one more
+    path.write_text(
+        "\n".join([*lines[:40], *lines[41:90], lines[90], *lines[90:]])
+    )  # one less and one more
     with pytest.raises(FormatError, match=r"; the frame in lines 34 to 47 has 14$"):
         readers.read(path, layout="openni15")
     path.write_text("\n".join(lines))
-    with pytest.raises(FormatError, match="the frames have 15 rows each, which are not the 20 joints"):
+    with pytest.raises(
+        FormatError, match="the frames have 15 rows each, which are not the 20 joints"
+    ):
         readers.read(path, layout="kinect20")
 
 

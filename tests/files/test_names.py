@@ -1,4 +1,6 @@
-"""Names of joints as sensors, suites and people write them: which joints of ours they are, and bones that look like a body."""
+"""Names of joints as sensors, suites and people write them: which joints of ours they are, and
+bones that look like a body.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,21 @@ RFIN LASI RASI LPSI RPSI LTHI LKNE LTIB LANK LHEE LTOE RTHI RKNE RTIB RANK RHEE 
 BVH = """Hips Chest Chest2 Chest3 Chest4 Neck Head LeftCollar LeftShoulder LeftElbow LeftWrist RightCollar RightShoulder
 RightElbow RightWrist LeftHip LeftKnee LeftAnkle LeftToe RightHip RightKnee RightAnkle RightToe"""
 SETS = {
-    "without clavicles": ["head", "neck", "spine", *both(*ARMS, "hand"), *both(*LEGS, "foot"), "pelvis"],
-    "without a pelvis": ["head", "neck", "spine", *both(*ARMS, "hand", "thumb"), *both(*LEGS, "foot")],
+    "without clavicles": [
+        "head",
+        "neck",
+        "spine",
+        *both(*ARMS, "hand"),
+        *both(*LEGS, "foot"),
+        "pelvis",
+    ],
+    "without a pelvis": [
+        "head",
+        "neck",
+        "spine",
+        *both(*ARMS, "hand", "thumb"),
+        *both(*LEGS, "foot"),
+    ],
     "without a spine": ["head", "neck", *both(*ARMS), *both(*LEGS)],
     "ntu": NTU.replace("\n", "").split(","),
     "mixamo": [f"mixamorig:{name}" for name in MIXAMO.split()],
@@ -55,7 +70,14 @@ SETS = {
     ],
     "smpl-x": [
         *("pelvis", "spine1", "spine2", "spine3", "neck", "head", "jaw"),
-        *both("collar", *ARMS, *LEGS, "foot", "eye_smplhf", *(f"{f}{n}" for f in FINGERS for n in (1, 2, 3))),
+        *both(
+            "collar",
+            *ARMS,
+            *LEGS,
+            "foot",
+            "eye_smplhf",
+            *(f"{f}{n}" for f in FINGERS for n in (1, 2, 3)),
+        ),
     ],
     "h36m": [
         "Hip",
@@ -108,7 +130,9 @@ def test_bones_do_not_cross_the_body():
     """Every bone between joints of a generated person is as short as one of a body."""
     recording = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
     kept = [
-        joint for joint in recording.layout.joints if joint not in ("hip_center", "left_wrist", "right_wrist")
+        joint
+        for joint in recording.layout.joints
+        if joint not in ("hip_center", "left_wrist", "right_wrist")
     ]
     names = ["neck" if joint == "shoulder_center" else joint for joint in kept]
     joints = recording.joints[:, recording.layout.indices(kept)]
@@ -180,7 +204,9 @@ def test_five_counted_words_and_one_joint_are_a_hand():
 def test_the_right_and_the_left_hand_keep_their_sides():
     names = [f"{side}_hand_{joint}" for side in ("right", "left") for joint in HAND_21.joints]
     layout = layout_of_names("table", joint_names(names))
-    assert layout.joints == tuple(f"{side}_{joint}" for side in ("right", "left") for joint in HAND_21.joints)
+    assert layout.joints == tuple(
+        f"{side}_{joint}" for side in ("right", "left") for joint in HAND_21.joints
+    )
     assert len(layout.bodies) == 1
     assert len(layout.bones) == 40
     assert sorted(layout.roots) == [0, 21]
@@ -216,7 +242,8 @@ def test_joints_that_are_nearly_known_are_told(tmp_path, caplog):
 def test_a_layout_of_another_width_says_how_many_joints_the_file_has(tmp_path):
     (tmp_path / "bare.csv").write_text("1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n" * 2)
     with pytest.raises(
-        FormatError, match=r"15 columns do not fit the 2 joints .*; the file may have 5 joints of x, y, z"
+        FormatError,
+        match=r"15 columns do not fit the 2 joints .*; the file may have 5 joints of x, y, z",
     ):
         readers.read(tmp_path / "bare.csv", layout="head,neck")
 
@@ -261,7 +288,9 @@ ENGINE = [
         (ENGINE, "Hips", "Hisp"),
     ],
 )
-def test_messages_name_joints_as_the_file_does_and_renaming_takes_both_spellings(tmp_path, words, old, new):
+def test_messages_name_joints_as_the_file_does_and_renaming_takes_both_spellings(
+    tmp_path, words, old, new
+):
     header = [f"{joint}{axis}" for joint in words for axis in "XYZ"]
     data = people(tmp_path, header, {f"{old}{axis}": f"{new}{axis}" for axis in "XYZ"})
     found = load_folder(data)
@@ -269,7 +298,10 @@ def test_messages_name_joints_as_the_file_does_and_renaming_takes_both_spellings
     said = layout_difference(found[3].layout, expected)
     assert said == f"has a joint {new!r} where {old!r} is expected: misspelt?"
     ours = next(joint for joint in expected.joints if expected.written[joint] == old)
-    for before in (new, *(joint for joint in found[3].layout.joints if joint not in expected.joints)):
+    for before in (
+        new,
+        *(joint for joint in found[3].layout.joints if joint not in expected.joints),
+    ):
         for after in (old,) if ours in found[3].layout.joints else (old, ours):
             assert load_folder(data, rename={before: after})[3].layout.joints == expected.joints
     with pytest.raises(
@@ -307,7 +339,7 @@ def test_one_misspelt_column_of_a_joint_is_found(tmp_path, axis):
     data = people(tmp_path, header, {f"hand_l_{axis}": f"hnad_l_{axis}"})
     with pytest.raises(
         DataError,
-        match=f"'hand_l' has no {axis}; is it the column 'hnad_l_{axis}'.*--columns OLD=NEW|'hnad_l' has no",
+        match=f"'hand_l' has no {axis}; is it the column 'hnad_l_{axis}'.*columns={{'OLD': 'NEW'}}|'hnad_l' has no",
     ):
         load_folder(data)
     fixed = load_folder(data, columns={f"hnad_l_{axis}": f"hand_l_{axis}"})
@@ -316,5 +348,10 @@ def test_one_misspelt_column_of_a_joint_is_found(tmp_path, axis):
 
 def test_names_of_jhmdb_are_a_body():
     ends = ("shoulder", "hip", "elbow", "knee", "wrist", "ankle")
-    names = ["neck", "belly", "face", *(f"{side}_{end}" for end in ends for side in ("right", "left"))]
+    names = [
+        "neck",
+        "belly",
+        "face",
+        *(f"{side}_{end}" for end in ends for side in ("right", "left")),
+    ]
     assert tuple(joint_names(names)) == LAYOUTS["jhmdb15"].joints

@@ -1,4 +1,4 @@
-"""Outputs appear whole or not at all, and leave devices, pipes, links and permissions as they are."""
+"""Outputs appear whole or not at all, and leave devices, pipes, links and permissions alone."""
 
 from __future__ import annotations
 
@@ -128,7 +128,9 @@ print("after")
 
 @pytest.mark.skipif(not os.path.exists("/dev/fd/1"), reason="needs /dev/fd")
 def test_the_standard_output_is_written_to_in_order(tmp_path):
-    """Through a link of our own like /dev/stdout: code that replaced it would harm the whole machine."""
+    """Through a link of our own like /dev/stdout: code that replaced it would harm the whole
+    machine.
+    """
     link, log = tmp_path / "stdout", tmp_path / "log"
     link.symlink_to("/proc/self/fd/1" if os.path.exists("/proc/self/fd/1") else "/dev/fd/1")
     assert python(TWICE, link, capture_output=True).stdout == b"before\ntext\nfile\nafter\n"
@@ -204,9 +206,7 @@ def test_long_names_that_the_system_allows(tmp_path, length):
 def test_a_disk_that_is_full_leaves_the_old_file(tmp_path):
     """A limit on the size of files stands for the disk: the system refuses the write half-way."""
     (tmp_path / "out").write_text("old")
-    program = (
-        "import sys; from kerneton.files.output import write_text; write_text(sys.argv[1], 'x' * 100_000)"
-    )
+    program = "import sys; from kerneton.files.output import write_text; write_text(sys.argv[1], 'x' * 100_000)"
     done = python(
         program,
         tmp_path / "out",
@@ -270,7 +270,9 @@ def test_what_killed_runs_left_is_removed_by_the_next(tmp_path):
 @posix
 def test_what_others_are_writing_stays(tmp_path):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, "-c", KILLED, tmp_path / "a.npz", "live"], **pipes) as other:
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, tmp_path / "a.npz", "live"], **pipes
+    ) as other:
         other.stdout.readline()
         write_text(tmp_path / "b.txt", "")
         other.stdin.close()

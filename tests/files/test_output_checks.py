@@ -11,7 +11,9 @@ from kerneton.files.output import check_outputs, write_text
 
 
 def test_what_can_be_written_passes(tmp_path):
-    check_outputs([tmp_path / "new" / "deep" / "a.json", tmp_path / "b.csv", "-", "/dev/null", "/dev/stdout"])
+    check_outputs(
+        [tmp_path / "new" / "deep" / "a.json", tmp_path / "b.csv", "-", "/dev/null", "/dev/stdout"]
+    )
     check_outputs([], folders=[tmp_path, tmp_path / "new"])
     assert not (tmp_path / "new").exists()
 
@@ -64,8 +66,18 @@ def test_a_full_disk_and_a_missing_library(tmp_path, monkeypatch):
 
 def test_outputs_do_not_become_recordings_of_what_is_read(tmp_path):
     (tmp_path / "data").mkdir()
-    check_outputs([tmp_path / "data" / "model.kern", tmp_path / "all.npz"], inputs=[tmp_path / "data"])
-    for name in ("all.npz", "deep/labels.csv", "report.json", "a.c3d", "a.asf", "a.skeleton", "long.eaf"):
+    check_outputs(
+        [tmp_path / "data" / "model.kern", tmp_path / "all.npz"], inputs=[tmp_path / "data"]
+    )
+    for name in (
+        "all.npz",
+        "deep/labels.csv",
+        "report.json",
+        "a.c3d",
+        "a.asf",
+        "a.skeleton",
+        "long.eaf",
+    ):
         with pytest.raises(ParameterError, match="would be read as a recording of"):
             check_outputs([tmp_path / "data" / name], inputs=[tmp_path / "data"])
     with pytest.raises(ParameterError, match="would be read as recordings of"):

@@ -39,14 +39,16 @@ def depth_first(tree, name="root"):
 
 
 class Body:
-    """A random skeleton and motion, as files and as positions worked out joint by joint with SciPy."""
+    """A random skeleton and motion, as files and as positions worked out with SciPy."""
 
     def __init__(self, seed, tree=CMU, *, degrees=True, length=0.45, frames=4, orders=("XYZ",)):
         rng = np.random.default_rng(seed)
         self.tree, self.degrees, self.length = tree, degrees, length
         self.names = depth_first(tree)
         orders = itertools.cycle(orders)
-        dofs = itertools.cycle([c for n in range(4) for c in itertools.permutations(["rx", "ry", "rz"], n)])
+        dofs = itertools.cycle(
+            [c for n in range(4) for c in itertools.permutations(["rx", "ry", "rz"], n)]
+        )
         self.bones = {}
         for name in self.names[1:]:
             direction = rng.normal(size=3)
@@ -100,15 +102,26 @@ class Body:
                     *["           (-90 90)"] * 2,
                 ]
             lines.append("  end")
-        lines += [":hierarchy", "  begin", *(f"    {p} {' '.join(c)}" for p, c in self.tree.items()), "  end"]
+        lines += [
+            ":hierarchy",
+            "  begin",
+            *(f"    {p} {' '.join(c)}" for p, c in self.tree.items()),
+            "  end",
+        ]
         return "\n".join(lines) + "\n"
 
     def amc(self):
-        lines = ["#!OML:ASF made for a test", ":FULLY-SPECIFIED", ":DEGREES" if self.degrees else ":RADIANS"]
+        lines = [
+            "#!OML:ASF made for a test",
+            ":FULLY-SPECIFIED",
+            ":DEGREES" if self.degrees else ":RADIANS",
+        ]
         for t, frame in enumerate(self.values):
             lines.append(str(t + 1))
             for name, values in frame.items():
-                row = [*values[:3], *self.angle(values[3:])] if name == "root" else self.angle(values)
+                row = (
+                    [*values[:3], *self.angle(values[3:])] if name == "root" else self.angle(values)
+                )
                 if len(row):
                     lines.append(f"{name} {' '.join(repr(float(v)) for v in row)}")
         return "\n".join(lines) + "\n"
@@ -122,14 +135,20 @@ class Body:
             order = self.root_order.lower()
             turn["root"] = Rotation.from_euler(order, [turns[a] for a in order], degrees=True)
             place["root"] = root[:3]
-            parents = {child: parent for parent, children in self.tree.items() for child in children}
+            parents = {
+                child: parent for parent, children in self.tree.items() for child in children
+            }
             for name in self.names[1:]:
                 bone, order = self.bones[name], self.bones[name]["order"].lower()
                 given = {d[1]: v for d, v in zip(bone["dof"], frame[name], strict=True)}
-                axis = Rotation.from_euler(order, [bone["axis"]["xyz".index(a)] for a in order], degrees=True)
+                axis = Rotation.from_euler(
+                    order, [bone["axis"]["xyz".index(a)] for a in order], degrees=True
+                )
                 move = Rotation.from_euler(order, [given.get(a, 0.0) for a in order], degrees=True)
                 turn[name] = turn[parents[name]] * axis * move * axis.inv()
-                place[name] = place[parents[name]] + turn[name].apply(bone["length"] * bone["direction"])
+                place[name] = place[parents[name]] + turn[name].apply(
+                    bone["length"] * bone["direction"]
+                )
             frames.append([place[name] for name in self.names])
         return np.array(frames)
 
@@ -146,7 +165,11 @@ ORDERS = ["".join(p) for p in itertools.permutations("XYZ")]
 @pytest.mark.parametrize("orders", [["XYZ"], ORDERS])
 def test_forward_kinematics(tmp_path, degrees, orders):
     for seed in range(4):
-        body = Body(seed, degrees=degrees, orders=orders[seed % len(orders) :] + orders[: seed % len(orders)])
+        body = Body(
+            seed,
+            degrees=degrees,
+            orders=orders[seed % len(orders) :] + orders[: seed % len(orders)],
+        )
         (recording,) = amc.read(body.write(tmp_path))
         assert_allclose(recording.joints, body.positions() * 0.0254 / 0.45, atol=1e-6, rtol=0)
 
@@ -160,7 +183,9 @@ def test_cmu_names_units_and_layout(tmp_path):
     assert_allclose(recording.joints, body.positions() * 0.0254 / 0.45, atol=1e-9)
 
 
-@pytest.mark.parametrize(("size", "unit"), [(0.3, 1.0), (5.0, 0.0254), (15.0, 0.01), (200.0, 0.001)])
+@pytest.mark.parametrize(
+    ("size", "unit"), [(0.3, 1.0), (5.0, 0.0254), (15.0, 0.01), (200.0, 0.001)]
+)
 def test_a_unit_of_one_is_guessed_from_the_size(tmp_path, size, unit):
     body = Body(0, length=1.0)
     for bone in body.bones.values():
@@ -172,7 +197,13 @@ def test_a_unit_of_one_is_guessed_from_the_size(tmp_path, size, unit):
 def test_other_skeletons_get_a_layout_of_their_own(tmp_path):
     body = Body(1, tree={"root": ["tail", "lfemur", "rfemur"], "lfemur": ["ltibia"]})
     (recording,) = amc.read(body.write(tmp_path))
-    assert recording.layout.joints == ("hip_center", "tail", "left_knee", "left_ankle", "right_knee")
+    assert recording.layout.joints == (
+        "hip_center",
+        "tail",
+        "left_knee",
+        "left_ankle",
+        "right_knee",
+    )
     assert recording.layout.bones == ((0, 1), (0, 2), (2, 3), (0, 4))
 
 
@@ -191,7 +222,9 @@ def test_bones_left_out_of_a_frame_are_missing_and_of_all_frames_rest(tmp_path):
     path.write_text("\n".join(lines))
     (recording,) = amc.read(path)
     gone = ["left_elbow", "left_forearm", "left_wrist", "left_hand", "left_fingers", "left_thumb"]
-    assert {HDM_31.joints[j] for j in np.flatnonzero(np.isnan(recording.joints[2]).any(axis=1))} == set(gone)
+    assert {
+        HDM_31.joints[j] for j in np.flatnonzero(np.isnan(recording.joints[2]).any(axis=1))
+    } == set(gone)
     assert not np.isnan(recording.joints[[0, 1, 3]]).any()
     for frame in body.values:
         frame["lhumerus"] = 0 * frame["lhumerus"]
@@ -214,7 +247,8 @@ def test_which_skeleton(tmp_path):
         if file.suffix.lower() == ".asf":
             file.unlink()
     with pytest.raises(
-        MissingDataError, match=r"needs its ASF skeleton in the same folder, 07_02\.asf or the only one"
+        MissingDataError,
+        match=r"needs its ASF skeleton in the same folder, 07_02\.asf or the only one",
     ):
         amc.read(path)
     with pytest.raises(MissingDataError, match="no such file"):
@@ -224,7 +258,11 @@ def test_which_skeleton(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("lfemur ", "lfemoral ", "expected a frame number or a bone of the skeleton, got 'lfemoral'"),
+        (
+            "lfemur ",
+            "lfemoral ",
+            "expected a frame number or a bone of the skeleton, got 'lfemoral'",
+        ),
         ("\nroot ", "\nroot 1 ", "bone 'root' has 6 degrees of freedom, got 7 numbers"),
         ("\nroot ", "\nroot x", "line 5: expected a number, got 'x"),
         ("\n1\n", "\n", "line 4: expected a frame number"),

@@ -26,7 +26,12 @@ def random_tree(rng, channels):
     """A hierarchy as (parent, offset, channels), depth first, with an end site after every leaf."""
     parents = [-1] + [int(rng.integers(max(0, i - 3), i)) for i in range(1, len(channels))]
     children = {i: [c for c, p in enumerate(parents) if p == i] for i in range(len(channels))}
-    return parents, children, rng.normal(size=(len(channels), 3)), rng.normal(size=(len(channels), 3))
+    return (
+        parents,
+        children,
+        rng.normal(size=(len(channels), 3)),
+        rng.normal(size=(len(channels), 3)),
+    )
 
 
 def bvh_text(names, channels, children, offsets, tips, values, frame_time=0.01):
@@ -74,7 +79,9 @@ def reference(order, parents, children, channels, offsets, tips, values):
             matrix = np.eye(4)
             matrix[:3, 3] = local
             if turns:
-                matrix[:3, :3] = Rotation.from_euler(turns, angles, degrees=True).as_matrix().reshape(3, 3)
+                matrix[:3, :3] = (
+                    Rotation.from_euler(turns, angles, degrees=True).as_matrix().reshape(3, 3)
+                )
             world[i] = matrix if parents[i] < 0 else world[parents[i]] @ matrix
             positions.append(world[i][:3, 3])
             if not children[i]:
@@ -131,7 +138,9 @@ def test_long_recordings_are_placed_in_blocks():
         Joint("b", 0, np.array([0.0, 1.0, 0.0])),
     ]
     values = rng.uniform(-90, 90, size=(2 * _BLOCK + 7, 1))
-    whole = forward_kinematics([-1, 0], lambda frames: bvh.moves(joints, values[frames]), len(values))
+    whole = forward_kinematics(
+        [-1, 0], lambda frames: bvh.moves(joints, values[frames]), len(values)
+    )
     assert_allclose(whole[:, 1, 1], np.cos(np.deg2rad(values[:, 0])), atol=1e-12)
 
 
@@ -177,7 +186,13 @@ def write(tmp_path, text, name="take.bvh"):
 def test_names_bones_units_and_frame_rate(tmp_path):
     (recording,) = readers.read(write(tmp_path, MIXAMO))
     layout = recording.layout
-    assert layout.joints == ("hip_center", "spine", "left_collar", "left_shoulder", "left_shoulder_end")
+    assert layout.joints == (
+        "hip_center",
+        "spine",
+        "left_collar",
+        "left_shoulder",
+        "left_shoulder_end",
+    )
     assert layout.bones == ((0, 1), (1, 2), (2, 3), (3, 4))
     assert layout.root == 0
     assert recording.name == "take"
@@ -202,7 +217,9 @@ def test_unit_is_guessed_from_the_rest_pose(tmp_path, factor, unit):
 def test_the_end_of_the_wrist_is_the_hand(tmp_path):
     text = "ROOT LeftElbow { OFFSET 0 0 0 CHANNELS 1 Xrotation JOINT LeftWrist { OFFSET 0 0 1 "
     text += "End Site { OFFSET 0 0 1 } End Site { OFFSET 0 0 2 } End Site { OFFSET 0 0 2 } } }"
-    (recording,) = bvh.read(write(tmp_path, f"HIERARCHY\n{text}\nMOTION\nFrames: 1\nFrame Time: 1\n0\n"))
+    (recording,) = bvh.read(
+        write(tmp_path, f"HIERARCHY\n{text}\nMOTION\nFrames: 1\nFrame Time: 1\n0\n")
+    )
     joints = ("left_elbow", "left_wrist", "left_hand", "left_wrist_end", "left_wrist_end2")
     assert recording.layout.joints == joints
 
@@ -212,7 +229,8 @@ def test_one_line_windows_ends_and_byte_order_mark(tmp_path):
     head, _, tail = MIXAMO.partition("MOTION")
     path = tmp_path / "other.bvh"
     path.write_bytes(
-        b"\xef\xbb\xbf" + (" ".join(head.split()) + "\nMOTION" + tail).replace("\n", "\r\n").encode()
+        b"\xef\xbb\xbf"
+        + (" ".join(head.split()) + "\nMOTION" + tail).replace("\n", "\r\n").encode()
     )
     assert readers.detect_format(path) == "bvh"
     (recording,) = bvh.read(path)
@@ -230,7 +248,10 @@ def test_nan_values_are_missing_joints(tmp_path):
     [
         (["Hips", "LeftHip", "LeftKnee"], ["hip_center", "left_hip", "left_knee"]),
         (["Hips", "LHipJoint", "LeftUpLeg"], ["hip_center", "left_hip_joint", "left_hip"]),
-        (["pelvis", "thigh_l", "calf_l", "ball_l"], ["hip_center", "left_hip", "left_knee", "left_foot"]),
+        (
+            ["pelvis", "thigh_l", "calf_l", "ball_l"],
+            ["hip_center", "left_hip", "left_knee", "left_foot"],
+        ),
         (["Bip01", "Bip01 L Thigh", "Bip01 R Hand"], ["hip_center", "left_hip", "right_wrist"]),
         (["shoulder.L", "upper_arm.L"], ["left_collar", "left_shoulder"]),
         (["LeftShoulder", "LeftElbow"], ["left_shoulder", "left_elbow"]),
@@ -288,7 +309,11 @@ def test_write_refuses_what_is_no_tree(tmp_path):
         ("OFFSET 0 30 0", "OFFSET 0 1e300 0", "line 8: 1e300 is implausibly large"),
         ("CHANNELS 6", "CHANNELS 7", "at most 6 channels"),
         ("CHANNELS 6", "CHANNELS six", "expected the number of channels, got 'six'"),
-        ("Zrotation Yrotation", "Wrotation Yrotation", "line 5: expected a channel such as Xrotation"),
+        (
+            "Zrotation Yrotation",
+            "Wrotation Yrotation",
+            "line 5: expected a channel such as Xrotation",
+        ),
         ("    JOINT mixamorig:LeftShoulder", "    ROOT x", "ROOT 'x' is inside a joint"),
         ("}\nMOTION", "MOTION", "is never closed"),
         ("}\nMOTION", "}\n}\nMOTION", "got '}'"),
@@ -313,12 +338,19 @@ def test_header_counts_are_refused_before_memory_is_taken(tmp_path):
         bvh.read(write(tmp_path, f"HIERARCHY\n{many}\nMOTION\nFrames: 1\nFrame Time: 1\n0\n"))
     wide = "ROOT r { OFFSET 0 0 0 CHANNELS 1 Xrotation " + "JOINT j { OFFSET 0 0 0 } " * 998 + "}"
     with pytest.raises(FormatError, match=r"need .* MiB"):
-        bvh.read(write(tmp_path, f"HIERARCHY\n{wide}\nMOTION\nFrames: 30000\nFrame Time: 1\n" + "0 " * 30000))
+        bvh.read(
+            write(
+                tmp_path,
+                f"HIERARCHY\n{wide}\nMOTION\nFrames: 30000\nFrame Time: 1\n" + "0 " * 30000,
+            )
+        )
 
 
 def test_deep_hierarchies_need_no_recursion(tmp_path):
     text = (
-        "ROOT a { OFFSET 0 0.001 0 CHANNELS 1 Xrotation " + "JOINT a { OFFSET 0 0.001 0 " * 999 + "}" * 1000
+        "ROOT a { OFFSET 0 0.001 0 CHANNELS 1 Xrotation "
+        + "JOINT a { OFFSET 0 0.001 0 " * 999
+        + "}" * 1000
     )
     path = write(tmp_path, f"HIERARCHY\n{text}\nMOTION\nFrames: 1\nFrame Time: 1\n0\n")
     (recording,) = bvh.read(path)

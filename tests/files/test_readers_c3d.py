@@ -18,7 +18,9 @@ from kerneton.files.readers import c3d as reader
 LABELS = ["LSHO", "RSHO", "LELB", "RELB", "LANK", "RANK", "*1"]
 
 
-def c3d_bytes(points, labels=LABELS, *, screen=("+X", "+Z"), missing=(), scale=-1.0, lists=None, **options):
+def c3d_bytes(
+    points, labels=LABELS, *, screen=("+X", "+Z"), missing=(), scale=-1.0, lists=None, **options
+):
     """A C3D file of points (T, M, 3); ``missing`` lists (frame, point)."""
     c3d = pytest.importorskip("c3d")
     with warnings.catch_warnings():
@@ -45,7 +47,14 @@ def c3d_bytes(points, labels=LABELS, *, screen=("+X", "+Z"), missing=(), scale=-
 @pytest.fixture
 def points():
     rng = np.random.default_rng(0)
-    standing = [[-200, 0, 1500], [200, 0, 1500], [-400, 0, 1300], [400, 0, 1300], [-100, 0, 80], [100, 0, 80]]
+    standing = [
+        [-200, 0, 1500],
+        [200, 0, 1500],
+        [-400, 0, 1300],
+        [400, 0, 1300],
+        [-100, 0, 80],
+        [100, 0, 80],
+    ]
     return np.array([*standing, [0, 0, 999]]) + 20 * rng.normal(size=(9, 7, 3))
 
 
@@ -63,7 +72,14 @@ def turned(points):
 def test_labelled_points_in_metres_with_y_up(tmp_path, points):
     (recording,) = readers.read(write(tmp_path, c3d_bytes(points)))
     assert recording.layout.joints == (
-        *("left_shoulder", "right_shoulder", "left_elbow", "right_elbow", "left_ankle", "right_ankle"),
+        *(
+            "left_shoulder",
+            "right_shoulder",
+            "left_elbow",
+            "right_elbow",
+            "left_ankle",
+            "right_ankle",
+        ),
     )
     assert recording.fps == 120
     assert recording.name == "walk"
@@ -101,7 +117,9 @@ def test_screen_axis_wins_over_the_labels(tmp_path, points):
 def test_without_screen_axis_the_labels_tell_then_z(tmp_path, points):
     (standing,) = reader.read(write(tmp_path, c3d_bytes(turned(points), screen=None)))
     assert_allclose(standing.joints, turned(points)[:, :6] / 1000, atol=1e-6)
-    (unknown,) = reader.read(write(tmp_path, c3d_bytes(points, labels=list("abcdefg"), screen=None)))
+    (unknown,) = reader.read(
+        write(tmp_path, c3d_bytes(points, labels=list("abcdefg"), screen=None))
+    )
     assert_allclose(unknown.joints, turned(points) / 1000, atol=1e-6)
 
 
@@ -112,7 +130,9 @@ def test_angles_and_forces_are_not_joints(tmp_path, points):
 
 
 def test_two_bodies_give_two_recordings(tmp_path, points):
-    labels = [f"{who}:{part}" for who in ("Ann", "Bob") for part in ("Hips", "Neck", "Head")] + ["*1"]
+    labels = [f"{who}:{part}" for who in ("Ann", "Bob") for part in ("Hips", "Neck", "Head")] + [
+        "*1"
+    ]
     ann, bob = reader.read(write(tmp_path, c3d_bytes(points, labels=labels)))
     assert (ann.subject, bob.subject) == ("Ann", "Bob")
     assert ann.layout.joints == bob.layout.joints == ("hip_center", "neck", "head")
@@ -166,7 +186,9 @@ def test_promised_frames_take_no_memory(tmp_path, points):
 
 
 def by_hand(points, processor, *, scale=-1.0, analog=(0, 0, 0), labels=("LSHO", "LANK")):
-    """A small file of any processor type; ``analog``: samples in the header, per channel, and ANALOG:USED."""
+    """A small file of any processor type; ``analog``: samples in the header, per channel, and
+    ANALOG:USED.
+    """
     order = ">" if processor == 86 else "<"
 
     def real(value):
@@ -197,7 +219,9 @@ def by_hand(points, processor, *, scale=-1.0, analog=(0, 0, 0), labels=("LSHO", 
             parameter(2, b"USED", 2, [], whole(analog[2])),
         ]
     )
-    header = bytes([2, 0x50]) + b"".join(whole(v) for v in (points.shape[1], analog[0], 1, len(points), 0))
+    header = bytes([2, 0x50]) + b"".join(
+        whole(v) for v in (points.shape[1], analog[0], 1, len(points), 0)
+    )
     header += real(scale) + whole(3) + whole(analog[1]) + real(50.0)
     frames = b""
     for frame in points:
@@ -215,6 +239,18 @@ def test_every_processor_type_reads_the_same(tmp_path, processor, scale):
     (recording,) = reader.read(write(tmp_path, by_hand(points, processor, scale=scale)))
     assert recording.fps == 50
     assert_allclose(recording.joints, points, atol=6e-4)
+
+
+@pytest.mark.parametrize("processor", [84, 86])
+def test_the_last_step_may_point_outside_the_section(tmp_path, processor):
+    """Files of an SGI state 16129 bytes beyond a section of a few blocks."""
+    points = np.random.default_rng(0).normal(size=(9, 2, 3))
+    points[:, 0, 1] += 5
+    content = bytearray(by_hand(points, processor))
+    at = content.index(b"USED", content.index(b"ANALOG")) + 4
+    content[at : at + 2] = struct.pack(">h" if processor == 86 else "<h", 600)
+    (recording,) = reader.read(write(tmp_path, bytes(content)))
+    assert_allclose(recording.joints, points, atol=1e-6)
 
 
 @pytest.mark.parametrize("analog", [(6, 3, 2), (6, 3, 6)])

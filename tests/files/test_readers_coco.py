@@ -43,7 +43,8 @@ def annotations(track, *, first_id=100):
     """Images listed backwards, so that only their names give the order."""
     n = len(track)
     images = [
-        {"id": first_id + t, "file_name": f"frame_{t}.jpg", "width": 640, "height": 480} for t in range(n)
+        {"id": first_id + t, "file_name": f"frame_{t}.jpg", "width": 640, "height": 480}
+        for t in range(n)
     ]
     return {
         "info": {},
@@ -71,13 +72,20 @@ FORMS = {
         "instance_info": [
             {
                 "frame_id": i,
-                "instances": [{"keypoints": p[:, :2].tolist(), "keypoint_scores": p[:, 2].tolist()}],
+                "instances": [
+                    {"keypoints": p[:, :2].tolist(), "keypoint_scores": p[:, 2].tolist()}
+                ],
             }
             for i, p in enumerate(t)
         ],
     },
     "ultralytics": lambda t: [
-        [{"name": "person", "keypoints": {"x": flat(p[:, 0]), "y": flat(p[:, 1]), "visible": flat(p[:, 2])}}]
+        [
+            {
+                "name": "person",
+                "keypoints": {"x": flat(p[:, 0]), "y": flat(p[:, 1]), "visible": flat(p[:, 2])},
+            }
+        ]
         for p in t
     ],
     "nested": lambda t: [{"frame": i, "keypoints": p.tolist()} for i, p in enumerate(t)],
@@ -140,7 +148,9 @@ def test_one_person_by_track_or_by_nearness(tmp_path, track):
     other[..., 2] *= 0.5
     (recording,) = coco.read(write(tmp_path, results(other) + results(track)))
     assert_allclose(recording.joints, expected(track))
-    (recording,) = coco.read(write(tmp_path, results(other, track_id=7) + results(track, track_id=9)))
+    (recording,) = coco.read(
+        write(tmp_path, results(other, track_id=7) + results(track, track_id=9))
+    )
     assert_allclose(recording.joints, expected(track))
     (recording,) = coco.read(write(tmp_path, results(other, idx=7) + results(track[:3], idx=9)))
     assert_allclose(recording.joints, expected(other))
@@ -175,7 +185,10 @@ def test_longer_skeletons_that_begin_with_cocos(tmp_path, track):
     [
         ([], "expected a list of results"),
         ({"keypoints": 3}, "result 0: expected 17 x 3 keypoints"),
-        ([{"keypoints": [1] * 50}], r"result 0: expected 17 x 3 keypoints, got an array of shape \(50,\)"),
+        (
+            [{"keypoints": [1] * 50}],
+            r"result 0: expected 17 x 3 keypoints, got an array of shape \(50,\)",
+        ),
         ([{"keypoints": [1] * 48}], "expected 17 keypoints per person, got 16"),
         ([{"keypoints": ["a"] * 51}], "result 0: expected a list of numbers"),
         ([{"keypoints": [1e300] * 51}], "implausibly large for a recording"),
@@ -183,7 +196,10 @@ def test_longer_skeletons_that_begin_with_cocos(tmp_path, track):
         ([[]], "no person in any of its frames"),
         ([{"frame": 1}], "result 0: expected a list of people"),
         ([[{"box": 1}]], "result 0: a person without keypoints"),
-        ([{"keypoints": [1] * 51, "keypoint_scores": [1, 2]}], r"17 keypoints, scores of shape \(2,\)"),
+        (
+            [{"keypoints": [1] * 51, "keypoint_scores": [1, 2]}],
+            r"17 keypoints, scores of shape \(2,\)",
+        ),
         ({"annotations": []}, "0 annotations, none with keypoints"),
         ({"annotations": 4}, "expected a list of annotations"),
         ({"annotations": [{"image_id": 4}]}, "annotation 0: no image has the id '4'"),

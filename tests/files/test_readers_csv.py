@@ -1,4 +1,6 @@
-"""Tables: the headers people write, wide and long, with and without names, and errors that name the cell."""
+"""Tables: the headers people write, wide and long, with and without names, and errors that name the
+cell.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files import readers
 from kerneton.files.readers import csv_table
-from kerneton.files.readers._csv_header import parse_header
 from kerneton.files.readers._names import joint_names, layout_of_names
+from kerneton.files.readers.csv_table import parse_header
 
 
 def put(tmp_path, content, name="take.csv"):
@@ -66,13 +68,17 @@ def test_kinect_export_gets_its_layout_whatever_the_order(tmp_path):
     order = np.random.default_rng(0).permutation(25)
     theirs = []
     for i in order:
-        side, _, part = KINECT_25.joints[i].rpartition("left_" if "left" in KINECT_25.joints[i] else "right_")
+        side, _, part = KINECT_25.joints[i].rpartition(
+            "left_" if "left" in KINECT_25.joints[i] else "right_"
+        )
         word = "".join(w.title() for w in part.split("_"))
         side = {"left": "Left", "right": "Right"}.get(KINECT_25.joints[i].split("_")[0], "")
         theirs.append(names.get(KINECT_25.joints[i], word + side))
     joints = motion(4, 25)[:, order]
     rows = [",".join(map(str, row)) for row in joints.reshape(4, -1)]
-    take = read_one(tmp_path, "\n".join([",".join(f"{n}_{a}" for n in theirs for a in "XYZ"), *rows]))
+    take = read_one(
+        tmp_path, "\n".join([",".join(f"{n}_{a}" for n in theirs for a in "XYZ"), *rows])
+    )
     assert take.layout.joints == tuple(KINECT_25.joints[i] for i in order)
     assert len(take.layout.bones) == 24
     mapped = csv_table.read(tmp_path / "take.csv", layout=KINECT_25)[0]
@@ -99,7 +105,9 @@ def test_confidence_columns_and_missing_cells(tmp_path):
 
 
 def test_two_coordinates(tmp_path):
-    take = read_one(tmp_path, "head_x,head_y,head_score,neck_x,neck_y,neck_score\n1,2,0.5,3,4,0.9\n")
+    take = read_one(
+        tmp_path, "head_x,head_y,head_score,neck_x,neck_y,neck_score\n1,2,0.5,3,4,0.9\n"
+    )
     assert_allclose(take.joints[0], [[1, 2, 0], [3, 4, 0]])
     assert_allclose(take.confidence[0], [0.5, 0.9])
 
@@ -139,7 +147,9 @@ one,wave,ann,good,1,7,8,9
 )
 @pytest.mark.filterwarnings("ignore:.* s are missing after")
 def test_frame_rate_from_times(tmp_path, times, fps):
-    take = read_one(tmp_path, "\n".join(["time,head_x,head_y,head_z", *(f"{t},1,2,3" for t in times)]))
+    take = read_one(
+        tmp_path, "\n".join(["time,head_x,head_y,head_z", *(f"{t},1,2,3" for t in times)])
+    )
     assert take.fps == (None if fps is None else pytest.approx(fps, rel=1e-4))
 
 
@@ -147,7 +157,9 @@ def test_frame_rate_from_times(tmp_path, times, fps):
 def test_other_spellings_of_the_trunk_do_not_lose_the_bones_of_hands_and_feet(torso):
     names = ["head", "neck", torso]
     names += [
-        f"{s}_{j}" for s in ("left", "right") for j in ("shoulder", "elbow", "hand", "hip", "knee", "foot")
+        f"{s}_{j}"
+        for s in ("left", "right")
+        for j in ("shoulder", "elbow", "hand", "hip", "knee", "foot")
     ]
     layout = layout_of_names("table", joint_names(names))
     assert len(layout.bones) == 14
@@ -232,7 +244,9 @@ def test_a_last_row_that_is_cut_off_is_left_out(tmp_path, encoding):
     whole = "time;head_x;head_y;head_z\r\n0;1,5;2;3\r\n0,1;4;5;6\r\n"
     path = tmp_path / "take.csv"
     path.write_text(whole + "0,2;7", encoding, newline="")
-    with pytest.warns(UserWarning, match=r"take.csv, line 4: the file ends inside this row: it is left out"):
+    with pytest.warns(
+        UserWarning, match=r"take.csv, line 4: the file ends inside this row: it is left out"
+    ):
         (take,) = readers.read(path)
     path.write_text(whole, encoding, newline="")
     assert_array_equal(take.joints, readers.read(path)[0].joints)
@@ -250,12 +264,12 @@ def test_a_last_row_that_is_cut_off_is_left_out(tmp_path, encoding):
         ("head_x,head_y,head_z\n", {}, "a header and no rows"),
         ("", {}, "no rows"),
         ("# only a comment\n", {}, "no rows"),
-        ("a,b,c\n1,2,3\n", {}, "line 1: no columns like left_wrist_x, .*; found a, b, c; say which columns .*: --columns 'a=head_x,b=head_y,c=head_z'"),
+        ("a,b,c\n1,2,3\n", {}, "line 1: no columns like left_wrist_x, .*; found a, b, c; say which columns .*: columns={'a': 'head_x', 'b': 'head_y', 'c': 'head_z'}"),
         ("head_x,head_z,neck_x,neck_y,neck_z\n1,2,3,4,5\n", {}, "joint 'head' has no y"),
         ("head_x,head_y,neck_x,neck_y,neck_z\n1,2,3,4,5\n", {}, "joint 'head' has no z"),
         ("head_x,head_y,head_z,head_x\n1,2,3,4\n", {}, "columns 1 and 4 are both 'head_x'"),
-        ("1,2,3\n4,5,6\n", {}, "line 1: 3 columns without a header; state what they are: --layout"),
-        (",".join("1" * 76) + "\n", {}, "state what they are: --layout kinect25 or openpose25, or all names"),
+        ("1,2,3\n4,5,6\n", {}, "line 1: 3 columns without a header; state what they are: layout="),
+        (",".join("1" * 76) + "\n", {}, "state what they are: layout='kinect25' or 'openpose25', or all names"),
         ("1,2,3\n", {"layout": COCO_17}, "3 columns do not fit the 17 joints of layout 'coco17': expected 34, 51"),
         ("1,2,3\n", {"columns": {"a": "head_x"}}, "columns without a header cannot be renamed"),
         ("1,2,3\n", {"columns": ["head_x"]}, "1 columns are named, the file has 3"),
@@ -279,7 +293,10 @@ def test_memory_is_bounded(tmp_path, monkeypatch):
     with pytest.raises(FormatError, match="more than 0 MiB of numbers"):
         read_one(tmp_path, "head_x,head_y,head_z\n" + "1,2,3\n" * 100)
     with pytest.raises(FormatError, match="more than 0 MiB"):
-        read_one(tmp_path, "recording,head_x,head_y,head_z\n" + "".join(f"{i},1,2,3\n" for i in range(30)))
+        read_one(
+            tmp_path,
+            "recording,head_x,head_y,head_z\n" + "".join(f"{i},1,2,3\n" for i in range(30)),
+        )
 
 
 def test_a_table_costs_no_more_than_its_size_allows(tmp_path):
@@ -301,7 +318,12 @@ def test_written_tables_come_back(tmp_path):
         one, two = readers.read(tmp_path / name)
         assert_array_equal(one.joints, joints)
         assert_array_equal(one.confidence, confidence)
-        assert (one.layout, one.label, one.subject, one.name) == (KINECT_20, first.label, "ann", "one")
+        assert (one.layout, one.label, one.subject, one.name) == (
+            KINECT_20,
+            first.label,
+            "ann",
+            "one",
+        )
         assert one.fps == pytest.approx(29.97)
         assert (two.label, two.name) == ("bow", "two")
 
@@ -311,7 +333,9 @@ def test_written_tables_without_names_or_rate(tmp_path):
     (back,) = readers.read(tmp_path / "a.csv")
     assert back.layout is back.fps is back.label is back.subject is None
     assert_array_equal(back.joints, motion())
-    assert (tmp_path / "a.csv").read_text().startswith("frame,joint_0_x,joint_0_y,joint_0_z,joint_1_x")
+    assert (
+        (tmp_path / "a.csv").read_text().startswith("frame,joint_0_x,joint_0_y,joint_0_z,joint_1_x")
+    )
     with pytest.raises(ParameterError, match="different joints than the first"):
         readers.write(tmp_path / "a.csv", [sequence(), sequence(COCO_17)])
 
@@ -327,11 +351,15 @@ def test_sniffing(tmp_path):
 
 
 def test_words_that_only_look_like_coordinates():
-    columns = parse_header(["index", "max", "head_x", "head_y", "left_wrist_rx", "velocity"], "t.csv")
+    columns = parse_header(
+        ["index", "max", "head_x", "head_y", "left_wrist_rx", "velocity"], "t.csv"
+    )
     assert columns.joints == {"head": [2, 3, -1, -1]}
 
 
-@pytest.mark.parametrize("names", ["{joint}_{n}_{axis}", "P{n}_{joint}_{axis}", "person{n}.{joint}.{axis}"])
+@pytest.mark.parametrize(
+    "names", ["{joint}_{n}_{axis}", "P{n}_{joint}_{axis}", "person{n}.{joint}.{axis}"]
+)
 def test_two_bodies_of_one_table_are_a_pair(tmp_path, names):
     joints = ["head", "left_hand", "right_hand"]
     header = [names.format(joint=j, n=n, axis=axis) for n in "12" for j in joints for axis in "xyz"]
@@ -347,7 +375,9 @@ def test_two_bodies_of_one_table_are_a_pair(tmp_path, names):
 
 def test_a_pair_comes_back_from_a_table(tmp_path):
     rng = np.random.default_rng(0)
-    ann, bob = (SkeletonSequence(rng.normal(size=(5, 20, 3)), layout=KINECT_20, fps=30) for _ in range(2))
+    ann, bob = (
+        SkeletonSequence(rng.normal(size=(5, 20, 3)), layout=KINECT_20, fps=30) for _ in range(2)
+    )
     readers.write(tmp_path / "pair.csv", [pair(ann, bob)])
     (both,) = readers.read(tmp_path / "pair.csv")
     assert both.layout == pair(ann, bob).layout
@@ -358,7 +388,10 @@ def test_knuckles_are_not_bodies(tmp_path):
     names = ["thumb_1", "index_1", "thumb_2", "index_2"]
     file = tmp_path / "grab.csv"
     file.write_text(
-        ",".join(f"{name}_{axis}" for name in names for axis in "xyz") + "\n" + ",".join("0" * 12) + "\n"
+        ",".join(f"{name}_{axis}" for name in names for axis in "xyz")
+        + "\n"
+        + ",".join("0" * 12)
+        + "\n"
     )
     (hand,) = readers.read(file)
     assert len(hand.layout.bodies) == 1

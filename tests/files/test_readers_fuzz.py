@@ -1,4 +1,6 @@
-"""Every format: whole samples are recognised and read, damaged ones are read or refused, never anything else."""
+"""Every format: whole samples are recognised and read, damaged ones are read or refused, never
+anything else.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def test_damage_is_repeatable():
 
 
 def test_every_format_has_samples():
-    assert set(SAMPLES) == set(readers.formats())
+    assert set(SAMPLES) == set(readers.formats()) - {"film"}  # damaged in tests/video
 
 
 @pytest.mark.filterwarnings("ignore:.* s are missing after")

@@ -41,14 +41,20 @@ def points(n, width):
 
 def openpose():
     people = [
-        {"pose_keypoints_2d": points(25, 3).ravel().tolist(), "pose_keypoints_3d": []} for _ in range(2)
+        {"pose_keypoints_2d": points(25, 3).ravel().tolist(), "pose_keypoints_3d": []}
+        for _ in range(2)
     ]
     return [{"version": 1.3, "people": copy.deepcopy(people)} for _ in range(3)]
 
 
 def mediapipe():
-    marks = [dict(zip(("x", "y", "z", "visibility"), p, strict=True)) for p in points(33, 4).tolist()]
-    frames = [{"timestamp": t, "pose_landmarks": [marks], "pose_world_landmarks": [marks]} for t in range(3)]
+    marks = [
+        dict(zip(("x", "y", "z", "visibility"), p, strict=True)) for p in points(33, 4).tolist()
+    ]
+    frames = [
+        {"timestamp": t, "pose_landmarks": [marks], "pose_world_landmarks": [marks]}
+        for t in range(3)
+    ]
     return copy.deepcopy({"fps": 30, "width": 640, "height": 480, "frames": frames})
 
 
@@ -57,7 +63,8 @@ def coco():
     return copy.deepcopy(
         {
             "images": [
-                {"id": t, "file_name": f"{t}.jpg", "video_id": t % 2, "frame_id": t} for t in range(3)
+                {"id": t, "file_name": f"{t}.jpg", "video_id": t % 2, "frame_id": t}
+                for t in range(3)
             ],
             "annotations": [{"image_id": t, "track_id": 1, "keypoints": pose} for t in range(3)],
             "categories": [{"keypoints": ["nose"] * 17}],
@@ -69,7 +76,9 @@ def coco():
 def coco_results():
     nested = {"keypoints": points(17, 2).tolist(), "keypoint_scores": [1.0] * 17, "track_id": 3}
     apart = {"keypoints": {"x": [1.0] * 17, "y": [1.0] * 17, "visible": [1.0] * 17}}
-    return copy.deepcopy({"instance_info": [{"frame_id": t, "instances": [nested, apart]} for t in range(3)]})
+    return copy.deepcopy(
+        {"instance_info": [{"frame_id": t, "instances": [nested, apart]} for t in range(3)]}
+    )
 
 
 def places(node):

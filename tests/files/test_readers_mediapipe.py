@@ -58,7 +58,9 @@ JSON_FORMS = {
     "tasks, python": lambda w: [
         {"pose_landmarks": [objects(f + 5)], "pose_world_landmarks": [objects(f)]} for f in w
     ],
-    "tasks, web": lambda w: [{"landmarks": [objects(f + 5)], "worldLandmarks": [objects(f)]} for f in w],
+    "tasks, web": lambda w: [
+        {"landmarks": [objects(f + 5)], "worldLandmarks": [objects(f)]} for f in w
+    ],
     "protobuf": lambda w: {"frames": [{"poseWorldLandmarks": {"landmark": objects(f)}} for f in w]},
     "named": lambda w: [dict(zip((j.upper() for j in JOINTS), objects(f), strict=True)) for f in w],
     "keyed by number": lambda w: {str(i): {"landmarks": objects(w[i])} for i in (3, 1, 2, 0, 5, 4)},
@@ -103,10 +105,12 @@ CSV_FORMS = {
         [np.insert(f, 4, 0.5, axis=1).ravel() for f in w],
     ),
     "long, names": lambda w: table(
-        ["frame", "landmark", *AXES], [[t, JOINTS[j], *p] for t, f in enumerate(w) for j, p in enumerate(f)]
+        ["frame", "landmark", *AXES],
+        [[t, JOINTS[j], *p] for t, f in enumerate(w) for j, p in enumerate(f)],
     ),
     "long, numbers": lambda w: table(
-        ["frame", "landmark_id", *AXES], [[t, j, *p] for t, f in enumerate(w) for j, p in enumerate(f)]
+        ["frame", "landmark_id", *AXES],
+        [[t, j, *p] for t, f in enumerate(w) for j, p in enumerate(f)],
     ),
 }
 
@@ -152,7 +156,9 @@ def test_parts_of_a_picture(tmp_path, picture, caplog):
     assert not caplog.text
 
 
-def test_a_standing_body_has_its_head_up_and_its_left_on_the_right_of_the_picture(tmp_path, picture):
+def test_a_standing_body_has_its_head_up_and_its_left_on_the_right_of_the_picture(
+    tmp_path, picture
+):
     picture[:, JOINTS.index("nose"), 1] = 0.1
     picture[:, JOINTS.index("left_heel"), 1] = 0.9
     picture[:, JOINTS.index("left_shoulder"), 0] = 0.7

@@ -112,7 +112,9 @@ def test_four_dimensions_are_many_recordings(tmp_path):
     got = readers.read(
         put(
             tmp_path,
-            npz_bytes(data=many, labels=["a", "b", "c"], subject="ann", confidence=np.ones((3, 6, 20))),
+            npz_bytes(
+                data=many, labels=["a", "b", "c"], subject="ann", confidence=np.ones((3, 6, 20))
+            ),
         )
     )
     assert [(s.name, s.label, s.subject) for s in got] == [
@@ -155,9 +157,15 @@ def test_fields_without_meaning_are_not_even_opened(tmp_path):
         ({"joints": np.array(["a"])}, "expected numbers"),
         ({"joints": np.array([[[object()] * 3]])}, "only plain numbers and strings are read"),
         ({"a": motion(), "b": motion()}, "expected an array 'joints', found a, b"),
-        ({"joints": motion(), "confidence": np.ones((6, 19))}, r"confidences of shape \(6, 20\), got"),
+        (
+            {"joints": motion(), "confidence": np.ones((6, 19))},
+            r"confidences of shape \(6, 20\), got",
+        ),
         ({"joints": motion(), "layout": "coco17"}, "layout 'coco17' has 17 joints, the array 20"),
-        ({"joints": motion(), "layout": "robot"}, "unknown layout 'robot'; known layouts are florence15"),
+        (
+            {"joints": motion(), "layout": "robot"},
+            "unknown layout 'robot'; known layouts are florence15",
+        ),
         ({"joints": motion(), "layout": "[" * 100_000}, "unknown layout"),
         ({"joints": motion(), "layout": json.dumps({"name": "x"})}, "unknown layout"),
         ({"joints": motion(), "layout": ["coco17", "msr20"]}, "2 values of layout for 1"),
@@ -190,8 +198,14 @@ def header(text, version=1):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (header("{'descr': '|O', 'fortran_order': False, 'shape': (1, 1, 3)}"), "only plain numbers"),
-        (header("{'descr': [('x', '<f8')], 'fortran_order': False, 'shape': (3,)}"), "only plain numbers"),
+        (
+            header("{'descr': '|O', 'fortran_order': False, 'shape': (1, 1, 3)}"),
+            "only plain numbers",
+        ),
+        (
+            header("{'descr': [('x', '<f8')], 'fortran_order': False, 'shape': (3,)}"),
+            "only plain numbers",
+        ),
         (
             header("{'descr': '<f8', 'fortran_order': False, 'shape': (9999999, 9999999, 3)}"),
             "bytes, the file holds 0",
@@ -201,10 +215,16 @@ def header(text, version=1):
             "needs 96 bytes",
         ),
         (header("{'descr': '<f8', 'fortran_order': False, 'shape': (-2, 2, 3)}"), "damaged header"),
-        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (" + "1," * 40 + ")}"), "40 dimensions"),
+        (
+            header("{'descr': '<f8', 'fortran_order': False, 'shape': (" + "1," * 40 + ")}"),
+            "40 dimensions",
+        ),
         (header("{'descr': '<f7', 'fortran_order': False, 'shape': (1, 1, 3)}"), "no such type"),
         (header("__import__('os').system('true')"), "damaged header"),
-        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1, 3)}", version=9), "format 9"),
+        (
+            header("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1, 3)}", version=9),
+            "format 9",
+        ),
         (b"\x93NUMPY\x01\x00\xff\xff" + b"x" * 10, "damaged header"),
         (b"\x93NUMPY", "not a NumPy array"),
         (b"\x93NUMPY\x02\x00\xff\xff\xff\xff", "header of 4294967295 bytes"),
@@ -216,10 +236,12 @@ def test_hostile_headers(tmp_path, content, message):
 
 
 def claiming(path, n_rows, size):
-    """An archive of a megabyte of zeros that claims to unpack to ``size`` bytes for ``n_rows`` rows."""
-    member = header(f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({n_rows}, 1, 3)}}") + bytes(
-        1_000_000
-    )
+    """An archive of a megabyte of zeros that claims to unpack to ``size`` bytes for ``n_rows``
+    rows.
+    """
+    member = header(
+        f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({n_rows}, 1, 3)}}"
+    ) + bytes(1_000_000)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("joints.npy", member)
     content = path.read_bytes()
@@ -239,7 +261,8 @@ def test_zip_bombs_are_refused_before_they_unpack(tmp_path):
 
 def test_archives_that_lie_about_sizes(tmp_path):
     with pytest.raises(
-        FormatError, match=r"would need more than 64 MiB|cut off, 1000000 of 96000000 bytes|damaged archive"
+        FormatError,
+        match=r"would need more than 64 MiB|cut off, 1000000 of 96000000 bytes|damaged archive",
     ):
         readers.read(claiming(tmp_path / "lie.npz", 4_000_000, 96_000_100))
     with pytest.raises(FormatError, match="needs 96000000 bytes, the file holds"):
@@ -254,7 +277,10 @@ def test_numbers_that_grow_when_read_are_bounded(tmp_path, monkeypatch):
 
 def test_empty_arrays_of_impossible_shapes():
     """NumPy makes none of them, though they hold nothing."""
-    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 999999999999999999, 9)}".ljust(117) + "\n"
+    header = (
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 999999999999999999, 9)}".ljust(117)
+        + "\n"
+    )
     content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
     with pytest.raises(FormatError, match="needs 0 bytes"):
         read_array(io.BytesIO(content), len(content), "take.npy")

@@ -24,13 +24,18 @@ def person(points):
 
 
 def frames_of(*tracks):
-    return [{"version": 1.3, "people": [person(p) for p in frame]} for frame in zip(*tracks, strict=True)]
+    return [
+        {"version": 1.3, "people": [person(p) for p in frame]}
+        for frame in zip(*tracks, strict=True)
+    ]
 
 
 def write_folder(path, frames, name="clip"):
     path.mkdir()
     for t, frame in enumerate(frames):
-        (path / f"{name}_{t}_keypoints.json").write_text(json.dumps(frame))  # 10 sorts after 9, not after 1
+        (path / f"{name}_{t}_keypoints.json").write_text(
+            json.dumps(frame)
+        )  # 10 sorts after 9, not after 1
     return path
 
 
@@ -97,7 +102,9 @@ def test_the_most_confident_person_is_followed(tmp_path, track, caplog):
     frames = frames_of(other, track)
     for frame in frames[::2]:
         frame["people"].reverse()
-    frames[7]["people"] = [person(other[7])]  # the one we follow is hidden; the other is too far away
+    frames[7]["people"] = [
+        person(other[7])
+    ]  # the one we follow is hidden; the other is too far away
     with caplog.at_level(logging.INFO, "kerneton.files.readers"):
         (recording,) = openpose.read(write_folder(tmp_path / "wave", frames))
     rest = np.delete(np.arange(12), 7)
@@ -133,9 +140,18 @@ def test_eighteen_keypoints(tmp_path, track):
     [
         (lambda f: f.__setitem__(2, {}), "frame 2: expected an object with a list 'people'"),
         (lambda f: f[2].update(people=[3]), "frame 2: expected a person"),
-        (lambda f: f[2]["people"][0].update(pose_keypoints_2d=[1.0] * 74), "expected 3 x 25 or 3 x 18"),
-        (lambda f: f[2]["people"][0].update(pose_keypoints_2d=[1.0] * 54), "people with 18 and with 25"),
-        (lambda f: f[2]["people"][0].update(pose_keypoints_2d=["a"] * 75), "expected a list of numbers"),
+        (
+            lambda f: f[2]["people"][0].update(pose_keypoints_2d=[1.0] * 74),
+            "expected 3 x 25 or 3 x 18",
+        ),
+        (
+            lambda f: f[2]["people"][0].update(pose_keypoints_2d=[1.0] * 54),
+            "people with 18 and with 25",
+        ),
+        (
+            lambda f: f[2]["people"][0].update(pose_keypoints_2d=["a"] * 75),
+            "expected a list of numbers",
+        ),
         (
             lambda f: f[2]["people"][0].update(pose_keypoints_2d=[1e12] * 75),
             "implausibly large for a recording",

@@ -1,4 +1,4 @@
-"""Pickles as plain data: what would run code is refused unrun, what would fill the memory unfilled."""
+"""Pickles as plain data: what would run code or fill the memory is refused before it does."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ def put(tmp_path, content, name="mine.pkl"):
 
 
 def annotation(**fields):
-    return {"annotations": [{"frame_dir": "clip", "label": 3, "keypoint": np.ones((1, 4, 25, 3))} | fields]}
+    return {
+        "annotations": [
+            {"frame_dir": "clip", "label": 3, "keypoint": np.ones((1, 4, 25, 3))} | fields
+        ]
+    }
 
 
 # Pickles that would run code. Each would make the canary file; none may.
@@ -58,7 +62,10 @@ def hostile(canary):
     yield "in a dict", annotation(frame_dir=Runs(os.system, command))
     yield "object array", annotation(keypoint=array)
     yield "numpy's loader", Runs(np.load, str(canary))
-    yield "as a key", {"annotations": [], "x": Runs(collections.Counter, [Runs(os.system, command)])}
+    yield (
+        "as a key",
+        {"annotations": [], "x": Runs(collections.Counter, [Runs(os.system, command)])},
+    )
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -87,7 +94,10 @@ def test_code_is_refused_and_not_run(tmp_path, protocol):
         (b"\x80\x02cnumpy\nndarray\n)\x81.", "uses NEWOBJ"),
         (b"\x80\x02cnumpy.core.multiarray\n_reconstruct\n)R.", "REDUCE at step 3 does not fit"),
         (b"\x80\x02cnumpy\nndarray\n)R.", "REDUCE at step 3 does not fit"),
-        (b"\x80\x02c_codecs\nencode\nX\x01\x00\x00\x00aX\x05\x00\x00\x00rot13\x86R.", "not bytes in latin1"),
+        (
+            b"\x80\x02c_codecs\nencode\nX\x01\x00\x00\x00aX\x05\x00\x00\x00rot13\x86R.",
+            "not bytes in latin1",
+        ),
         (b"Pexternal\n.", "uses PERSID"),
         (b"\x80\x02\x82\x01.", "uses EXT1"),
         (b"\x80\x05\x97.", "uses NEXT_BUFFER"),
@@ -116,7 +126,13 @@ def test_hand_made_pickles(tmp_path, content, message):
 
 
 def test_memory_is_bounded(tmp_path):
-    text = b"X" + struct.pack("<I", 1_000_000) + b"a" * 1_000_000 + b"q\x00" + b"X\x06\x00\x00\x00latin1q\x01"
+    text = (
+        b"X"
+        + struct.pack("<I", 1_000_000)
+        + b"a" * 1_000_000
+        + b"q\x00"
+        + b"X\x06\x00\x00\x00latin1q\x01"
+    )
     copies = b"c_codecs\nencode\nh\x00h\x01\x86R" * 5000
     path = put(tmp_path, b"\x80\x02(" + text + copies + b"l.")
     tracemalloc.start()
@@ -152,7 +168,9 @@ def test_dump_is_read_by_both(tmp_path):
     data = {
         "ints": [0, -1, 2**31 - 1],
         "mixed": (None, True, False, 1.5, "grün", b"\x00\xff", (), [], {}),
-        "arrays": [np.arange(6).astype(k).reshape(2, 3) for k in ("<f4", ">f8", "i8", "u1", "?", "<f2")],
+        "arrays": [
+            np.arange(6).astype(k).reshape(2, 3) for k in ("<f4", ">f8", "i8", "u1", "?", "<f2")
+        ],
         "empty": np.zeros((0, 3)),
         "zero-d": np.array(3.5),
     }

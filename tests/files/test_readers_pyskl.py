@@ -24,7 +24,11 @@ def put(tmp_path, content, name="mine.pkl"):
 
 
 def annotated(**fields):
-    return {"annotations": [{"frame_dir": "clip", "label": 3, "keypoint": np.ones((1, 4, 25, 3))} | fields]}
+    return {
+        "annotations": [
+            {"frame_dir": "clip", "label": 3, "keypoint": np.ones((1, 4, 25, 3))} | fields
+        ]
+    }
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -33,7 +37,9 @@ def test_every_protocol_and_both_names_of_numpy(tmp_path, protocol, core):
     content = pickle.dumps(pyskl_data(), protocol=protocol)
     for name in (b"multiarray", b"numeric"):
         new, old = b"numpy._core." + name, core.encode() + b"." + name
-        content = content.replace(new, old).replace(bytes([len(new)]) + old, bytes([len(old)]) + old)
+        content = content.replace(new, old).replace(
+            bytes([len(new)]) + old, bytes([len(old)]) + old
+        )
     if protocol > 3:  # frames carry their length: drop them, which the format allows
         content = unframed(content)
     got = readers.read(put(tmp_path, content))
@@ -42,7 +48,9 @@ def test_every_protocol_and_both_names_of_numpy(tmp_path, protocol, core):
     assert [s.label for s in got] == ["0", "0", "1", "1"]
     assert got[0].layout is COCO_17
     for sequence_, (i, m) in zip(got, [(0, 0), (0, 1), (1, 0), (1, 1)], strict=True):
-        assert_allclose(sequence_.joints[..., :2], -data[i]["keypoint"][m])  # half a turn of the picture
+        assert_allclose(
+            sequence_.joints[..., :2], -data[i]["keypoint"][m]
+        )  # half a turn of the picture
         assert_array_equal(sequence_.joints[..., 2], 0)
         assert_allclose(sequence_.confidence, 0.9, atol=1e-3)
         assert sequence_.joints.flags.writeable
@@ -101,7 +109,13 @@ def test_written_files_come_back(tmp_path):
     readers.write(tmp_path / "x.pkl", many)
     back = readers.read(tmp_path / "x.pkl")
     for a, b in zip(many, back, strict=True):
-        assert (a.name, a.label, a.subject, a.fps, a.layout) == (b.name, b.label, b.subject, b.fps, b.layout)
+        assert (a.name, a.label, a.subject, a.fps, a.layout) == (
+            b.name,
+            b.label,
+            b.subject,
+            b.fps,
+            b.layout,
+        )
         assert_allclose(a.joints, b.joints, rtol=1e-6)
 
 
@@ -133,7 +147,11 @@ def test_written_files_are_what_pyskl_expects(tmp_path):
 
 
 def test_names_are_made_unique(tmp_path):
-    same = [sequence(KINECT_25, name=""), sequence(KINECT_25, name="b"), sequence(KINECT_25, name="b")]
+    same = [
+        sequence(KINECT_25, name=""),
+        sequence(KINECT_25, name="b"),
+        sequence(KINECT_25, name="b"),
+    ]
     readers.write(tmp_path / "x.pkl", same)
     assert [s.name for s in readers.read(tmp_path / "x.pkl")] == ["recording_1", "b", "b_2"]
 
@@ -155,10 +173,16 @@ def test_own_layouts_keep_joint_names_and_bones(tmp_path):
         ([{"keypoint": [1, 2]}], "annotation 0: expected a dict with an array 'keypoint'"),
         (annotated(keypoint=np.ones((1, 4, 25, 4))), "annotation 0: expected numbers of shape"),
         (annotated(keypoint=np.full((1, 4, 25, 3), np.inf)), "coordinate of inf is too large"),
-        (annotated(keypoint_score=np.ones((1, 3, 25))), r"expected confidences of shape \(1, 4, 25\)"),
+        (
+            annotated(keypoint_score=np.ones((1, 3, 25))),
+            r"expected confidences of shape \(1, 4, 25\)",
+        ),
         (annotated(layout="coco17"), "25 joints with layout 'coco17'"),
         (annotated(keypoint=np.array([{}])), "holds more than numbers and strings"),
-        (annotated(keypoint=np.zeros(3, [("x", "f8")])), "holds more than numbers|array of records"),
+        (
+            annotated(keypoint=np.zeros(3, [("x", "f8")])),
+            "holds more than numbers|array of records",
+        ),
         ({1: 2}, "expected a dict with a list 'annotations'"),
         ({"annotations": {1, 2}}, "uses EMPTY_SET|not data"),
         ({"annotations": 1j}, "asks for builtins.complex, which is not data"),

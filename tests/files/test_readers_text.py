@@ -1,4 +1,6 @@
-"""MSR, Florence, UTKinect and NTU text: golden values, the data sets' own quirks, errors that name the line."""
+"""MSR, Florence, UTKinect and NTU text: golden values, the data sets' own quirks, errors that name
+the line.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from samples import florence_text, motion, msr_text, ntu_text, split_bodies, utkinect_text
 
+from kerneton.data.checks import check_sequences
 from kerneton.data.layouts import FLORENCE_15, KINECT_20, KINECT_25, MSR_20
-from kerneton.data.validation import check_sequences
 from kerneton.datasets import load_dataset
 from kerneton.exceptions import DataError, FormatError, MissingDataError, ParameterError
 from kerneton.files import readers
@@ -44,12 +46,15 @@ def test_msr_inferred_joints_keep_a_little_trust_and_lost_frames_none(tmp_path):
 
 def test_msr_errors(tmp_path):
     with pytest.raises(
-        FormatError, match=r"a01_s01_e01.txt: 41 rows are not a multiple of the 20 joints of layout 'msr20'"
+        FormatError,
+        match=r"a01_s01_e01.txt: 41 rows are not a multiple of the 20 joints of layout 'msr20'",
     ):
         msr.read(put(tmp_path, "0.1 1.2 2.5 1\n" * 41, "a01_s01_e01.txt"))
     with pytest.raises(FormatError, match=r"take.txt, line 3: expected 4 numbers .*, got 3 words"):
         msr.read(put(tmp_path, "1 2 3 1\n1 2 3 1\n1 2 3\n"))
-    with pytest.raises(FormatError, match=r"take.txt, line 2, column 3: expected a number, got 'three'"):
+    with pytest.raises(
+        FormatError, match=r"take.txt, line 2, column 3: expected a number, got 'three'"
+    ):
         msr.read(put(tmp_path, "1 2 3 1\n1 2 three 1\n"))
     with pytest.raises(FormatError, match=r"line 1, column 2: '1e31' is too large"):
         msr.read(put(tmp_path, "1 1e31 3 1\n"))
@@ -62,7 +67,12 @@ def test_msr_errors(tmp_path):
 def test_florence(tmp_path):
     first, second = readers.read(put(tmp_path, florence_text((4, 4, 4, 9, 9)), "florence.txt"))
     assert (first.label, first.subject, first.name, first.n_frames) == ("7", "7", "florence_4", 3)
-    assert (second.label, second.subject, second.name, second.n_frames) == ("7", "12", "florence_9", 2)
+    assert (second.label, second.subject, second.name, second.n_frames) == (
+        "7",
+        "12",
+        "florence_9",
+        2,
+    )
     assert first.layout is FLORENCE_15
     assert_allclose(np.concatenate([first.joints, second.joints]), motion(5, 15), atol=1e-6)
 
@@ -87,7 +97,9 @@ def test_utkinect_keeps_the_first_of_a_frame_that_comes_twice(tmp_path):
 
 
 def test_utkinect_errors(tmp_path):
-    with pytest.raises(FormatError, match=r"line 2: expected 61 numbers \(frame and 20 x y z\), got 60"):
+    with pytest.raises(
+        FormatError, match=r"line 2: expected 61 numbers \(frame and 20 x y z\), got 60"
+    ):
         utkinect.read(put(tmp_path, "1 " * 61 + "\n" + "1 " * 60 + "\n"))
 
 
@@ -137,7 +149,9 @@ def test_a_folder_of_ntu_files_gives_pairs_where_two_are_seen_together(tmp_path)
         load_folder(tmp_path / "S001C002P005R002A001.skeleton", layout="kinect20")
 
 
-@pytest.mark.parametrize(("state", "confidence"), [(" 2", 1.0), (" 1", 0.5), (" 0", 0.0), ("", 1.0)])
+@pytest.mark.parametrize(
+    ("state", "confidence"), [(" 2", 1.0), (" 1", 0.5), (" 0", 0.0), ("", 1.0)]
+)
 def test_ntu_tracking_states(tmp_path, state, confidence):
     (body,) = ntu.read(put(tmp_path, ntu_text(((1,),) * 3, state), "S001C002P003R002A013.skeleton"))
     assert_allclose(body.confidence, confidence)
@@ -179,7 +193,9 @@ def test_ntu_without_bodies_and_with_one_twice(tmp_path):
 
 
 def test_ntu_bodies_far_apart_do_not_fill_the_memory(tmp_path):
-    many = tuple(range(1, 41))  # seen in the first and the last frame: 40 bodies of 20,000 frames each
+    many = tuple(
+        range(1, 41)
+    )  # seen in the first and the last frame: 40 bodies of 20,000 frames each
     text = ntu_text((many, *[()] * 20_000, many))
     with pytest.raises(FormatError, match=r"800080 frames of 25 joints need 457 MiB; at most"):
         ntu.read(put(tmp_path, text))

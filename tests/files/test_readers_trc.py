@@ -18,8 +18,21 @@ from kerneton.files import readers
 from kerneton.files.readers import trc
 from kerneton.files.readers._markers import vertical_axis as guess_up
 
-KEYS = "DataRate CameraRate NumFrames NumMarkers Units OrigDataRate OrigDataStartFrame OrigNumFrames"
-LABELS = ["Hip", "RHip", "RKnee", "RAnkle", "RBigToe", "Neck", "Head", "LShoulder", "LElbow", "Clip"]
+KEYS = (
+    "DataRate CameraRate NumFrames NumMarkers Units OrigDataRate OrigDataStartFrame OrigNumFrames"
+)
+LABELS = [
+    "Hip",
+    "RHip",
+    "RKnee",
+    "RAnkle",
+    "RBigToe",
+    "Neck",
+    "Head",
+    "LShoulder",
+    "LElbow",
+    "Clip",
+]
 
 
 def trc_text(points, labels=LABELS, unit="mm", rate=50.0, tab="\t"):
@@ -55,7 +68,9 @@ def write(tmp_path, text):
     return path
 
 
-@pytest.mark.parametrize(("unit", "factor"), [("mm", 1000), ("m", 1), ("cm", 100), ("inches", 1 / 0.0254)])
+@pytest.mark.parametrize(
+    ("unit", "factor"), [("mm", 1000), ("m", 1), ("cm", 100), ("inches", 1 / 0.0254)]
+)
 def test_every_unit_becomes_metres(tmp_path, points, unit, factor):
     (recording,) = readers.read(write(tmp_path, trc_text(points * factor, unit=unit)))
     assert_allclose(recording.joints, points, atol=1e-5)
@@ -133,7 +148,9 @@ def test_round_trip(tmp_path):
     joints[..., 1] += 100 * (np.arange(20) == 3)  # the head is up
     confidence = np.ones((7, 20))
     confidence[2, 5] = 0
-    trc.write(tmp_path / "out.trc", [SkeletonSequence(joints, confidence, layout=KINECT_20, fps=25)])
+    trc.write(
+        tmp_path / "out.trc", [SkeletonSequence(joints, confidence, layout=KINECT_20, fps=25)]
+    )
     (back,) = readers.read(tmp_path / "out.trc")
     assert back.layout.joints == KINECT_20.joints
     assert back.fps == 25

@@ -39,7 +39,7 @@ def test_is_read(files, name, n_frames, n_joints, fps):
 
 
 def test_a_shoulder_is_where_a_shoulder_can_be(files):
-    """MACsample states two scales that contradict each other; one of them makes a person of 58 cm."""
+    """MACsample states two scales that contradict each other; by one a person has 58 cm."""
     (recording,) = readers.read(files / "MACsample.c3d")
     height = np.nanmax(recording.joints[:, recording.layout.index("right_shoulder"), 1])
     assert 1.2 < height < 1.6
@@ -70,5 +70,9 @@ def test_a_label_per_frame_gives_segments(files, name, n_frames, labels, first):
     assert recording.n_frames == n_frames
     assert recording.label is None
     assert {s.label for s in recording.segments} <= labels | {"I"}
-    assert (recording.segments[0].label, recording.segments[0].start, recording.segments[0].stop) == first
+    assert (
+        recording.segments[0].label,
+        recording.segments[0].start,
+        recording.segments[0].stop,
+    ) == first
     assert sum(s.n_frames for s in recording.segments) == n_frames

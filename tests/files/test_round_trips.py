@@ -23,7 +23,8 @@ def test_two_recordings_of_one_name_stay_two(tmp_path, ending):
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "npz", "pkl"])
 @pytest.mark.parametrize(
-    "label", ["two\nlines", "a\r\n\r\nb", 'say "hi"\n, now', "tab\there", "#1", "ünï", "a\rb", "end\r"]
+    "label",
+    ["two\nlines", "a\r\n\r\nb", 'say "hi"\n, now', "tab\there", "#1", "ünï", "a\rb", "end\r"],
 )
 def test_any_label_comes_back(tmp_path, ending, label):
     path = tmp_path / f"odd.{ending}"
@@ -60,7 +61,8 @@ def test_subjects_that_are_comments_after_frames_without_label_lose_no_frames(tm
 def test_frame_rates_come_back_where_some_recordings_have_none(tmp_path, ending):
     path = tmp_path / f"rates.{ending}"
     readers.write(
-        path, [sequence(name="a", fps=None), sequence(name="b", fps=30), sequence(name="c", fps=12.5)]
+        path,
+        [sequence(name="a", fps=None), sequence(name="b", fps=30), sequence(name="c", fps=12.5)],
     )
     assert [s.fps for s in readers.read(path)] == [None, 30, 12.5]
 
@@ -118,7 +120,11 @@ def test_segments_of_several_recordings(tmp_path):
 
 
 def test_labels_per_frame_in_a_long_table(tmp_path):
-    rows = [f"{t},{joint},{label},{t},1,2" for t, label in ((2, "b"), (0, "a"), (1, "a")) for joint in "pq"]
+    rows = [
+        f"{t},{joint},{label},{t},1,2"
+        for t, label in ((2, "b"), (0, "a"), (1, "a"))
+        for joint in "pq"
+    ]
     (tmp_path / "x.csv").write_text("\n".join(["frame,joint,label,x,y,z", *rows]))
     (recording,) = readers.read(tmp_path / "x.csv")
     assert [(s.label, s.start, s.stop) for s in recording.segments] == [("a", 0, 2), ("b", 2, 3)]
@@ -127,7 +133,10 @@ def test_labels_per_frame_in_a_long_table(tmp_path):
 
 def test_pickles_keep_own_joints(tmp_path):
     layout = Layout(
-        "mine", ["palm", "thumb", "index"], bones=[("palm", "thumb"), ("palm", "index")], root="palm"
+        "mine",
+        ["palm", "thumb", "index"],
+        bones=[("palm", "thumb"), ("palm", "index")],
+        root="palm",
     )
     readers.write(tmp_path / "x.pkl", [SkeletonSequence(motion(4, 3), layout=layout, name="a")])
     assert readers.read(tmp_path / "x.pkl")[0].layout == layout

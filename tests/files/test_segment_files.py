@@ -126,7 +126,9 @@ CVAT_IMAGES = "<annotations><version>1.1</version>{}</annotations>".format(
 
 
 def label_studio(kind, *values):
-    result = [{"id": "x", "type": kind, "value": {**value, kind: [label]}} for label, value in values]
+    result = [
+        {"id": "x", "type": kind, "value": {**value, kind: [label]}} for label, value in values
+    ]
     cancelled = {
         "was_cancelled": True,
         "result": [{"type": kind, "value": {"start": 0, "end": 1, kind: ["no"]}}],
@@ -173,7 +175,9 @@ def test_every_form_gives_the_same_segments(tmp_path, name):
 def test_elan_tiers(tmp_path):
     (tmp_path / "long.eaf").write_text(EAF)
     assert read_segments(tmp_path / "long.eaf", fps=30, tier="actions") == {"": (WAVE, CLAP)}
-    assert read_segments(tmp_path / "long.eaf", fps=30, tier="hands") == {"": (Segment("left", 30, 75),)}
+    assert read_segments(tmp_path / "long.eaf", fps=30, tier="hands") == {
+        "": (Segment("left", 30, 75),)
+    }
     assert len(read_segments(tmp_path / "long.eaf", fps=30)[""]) == 3
     with pytest.raises(FormatError, match="no tier 'feet'; there are actions, hands"):
         read_segments(tmp_path / "long.eaf", fps=30, tier="feet")
@@ -260,7 +264,9 @@ BOMB = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a
             "number as 'start'",
         ),
         (
-            json.dumps([{"annotations": [{"result": [{"type": "labels", "value": {"start": 10**4000}}]}]}]),
+            json.dumps(
+                [{"annotations": [{"result": [{"type": "labels", "value": {"start": 10**4000}}]}]}]
+            ),
             "'start' is 1000.*, which is not a valid time",
         ),
     ],

@@ -21,17 +21,24 @@ def table(header, a, b, c, d, between=","):
 
 HEADERS = {
     **dict.fromkeys(
-        ["start,end", "begin,stop", "from,to", "start_frame,end_frame", "frame_start,frame_end"], FRAMES
+        ["start,end", "begin,stop", "from,to", "start_frame,end_frame", "frame_start,frame_end"],
+        FRAMES,
     ),
-    **dict.fromkeys(["startFrame,endFrame", "Start Frame,Stop (frames)", "start,end_frame"], FRAMES),
+    **dict.fromkeys(
+        ["startFrame,endFrame", "Start Frame,Stop (frames)", "start,end_frame"], FRAMES
+    ),
     **dict.fromkeys(
         ["start,duration", "begin_frame,duration", "start_frame,duration_frames"], (30, 45, 120, 30)
     ),
     **dict.fromkeys(["start_s,end_s", "start_sec,end_sec", "begin_seconds,stop_seconds"], SECONDS),
-    **dict.fromkeys(["start_time,end_time", "onset,offset", "Start (s),Stop (s)", "first_s,last_s"], SECONDS),
+    **dict.fromkeys(
+        ["start_time,end_time", "onset,offset", "Start (s),Stop (s)", "first_s,last_s"], SECONDS
+    ),
     **dict.fromkeys(["Begin Time - ss.msec,End Time - ss.msec", "start,end_s"], SECONDS),
     **dict.fromkeys(["start_s,duration_s", "onset,duration"], (1.0, 1.5, 4, 1)),
-    **dict.fromkeys(["start_ms,end_ms", "Begin Time - msec,End Time - msec"], (1000, 2500, 4000, 5000)),
+    **dict.fromkeys(
+        ["start_ms,end_ms", "Begin Time - msec,End Time - msec"], (1000, 2500, 4000, 5000)
+    ),
     "start_s,duration_ms": (1.0, 1500, 4, 1000),
     "start_s,end_s ": ("1.0s", "0:02.5", "00:00:04.000", "5"),
     "Begin Time - hh:mm:ss.ms,End Time - hh:mm:ss.ms": (
@@ -48,7 +55,9 @@ def test_names_of_columns(tmp_path, header):
 
 
 def test_elan_writes_each_time_in_several_units(tmp_path):
-    names = [f"{word} Time - {unit}" for word in ("Begin", "End") for unit in ("hh:mm:ss.ms", "ss.msec")]
+    names = [
+        f"{word} Time - {unit}" for word in ("Begin", "End") for unit in ("hh:mm:ss.ms", "ss.msec")
+    ]
     names += ["Duration - ss.msec", "Annotation"]
     row = ["00:00:01.000", "1.0", "00:00:02.500", "2.5", "1.5", "wave"]
     (tmp_path / "s.txt").write_text("\t".join(names) + "\n" + "\t".join(row) + "\n")
@@ -77,7 +86,9 @@ def test_a_label_per_frame_has_as_many_rows_as_the_recording_has_frames(tmp_path
     file.write_text(f"{header}\n" + rows * 90)
     assert with_segments([long], file)[0].segments == (Segment("wave", 0, 90),)
     file.write_text(f"{header}\n" + rows * 3)
-    with pytest.raises(FormatError, match="3 rows with a label each, but the recording has 90 frames"):
+    with pytest.raises(
+        FormatError, match="3 rows with a label each, but the recording has 90 frames"
+    ):
         with_segments([long], file)
 
 
@@ -86,7 +97,9 @@ def test_a_label_per_frame_has_as_many_rows_as_the_recording_has_frames(tmp_path
 def test_times_among_frame_numbers_say_how_to_name_the_columns(tmp_path, header, word):
     (tmp_path / "s.csv").write_text(f"{header},label\n{word},3,wave\n")
     first, last = header.split(",")
-    remedy = f"whole frame number, got '{word}'; name the columns {first}_s and {last}_s for seconds"
+    remedy = (
+        f"whole frame number, got '{word}'; name the columns {first}_s and {last}_s for seconds"
+    )
     with pytest.raises(FormatError, match=remedy):
         read_segments(tmp_path / "s.csv", fps=30)
     (tmp_path / "s.csv").write_text(f"{first}_s,{last}_s,label\n{word},3,wave\n")

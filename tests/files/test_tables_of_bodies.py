@@ -1,4 +1,6 @@
-"""Tables of two bodies: any two words before or after the same joints, or a column that says whose row it is."""
+"""Tables of two bodies: any two words before or after the same joints, or a column that says whose
+row it is.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def test_two_words_around_the_same_joints_are_two_bodies(tmp_path, told, name, m
     if mixed:
         order = np.arange(30).reshape(2, 15).T.ravel()
         columns, values = [columns[i] for i in order], values[:, order]
-    names = [name.format(joint=joint, n=n, letter=letter, who=who) for joint, n, letter, who in columns]
+    names = [
+        name.format(joint=joint, n=n, letter=letter, who=who) for joint, n, letter, who in columns
+    ]
     header = [f"{joint}_{axis}" for joint in names for axis in "xyz"]
     (both,) = readers.read(table(tmp_path, header, values.reshape(6, -1)))
     assert both.layout.name == "openni15+openni15"
@@ -65,7 +69,14 @@ def test_two_words_around_the_same_joints_are_two_bodies(tmp_path, told, name, m
         ["l_wrist", "l_hand", "r_wrist", "r_hand"],
         ["LHand_wrist", "LHand_tip", "RHand_wrist", "RHand_tip"],
         ["x_head", "x_neck", "y_head", "y_neck"],
-        ["head_front", "left_hip_front", "right_hip_front", "head_back", "left_hip_back", "right_hip_back"],
+        [
+            "head_front",
+            "left_hip_front",
+            "right_hip_front",
+            "head_back",
+            "left_hip_back",
+            "right_hip_back",
+        ],
         [
             "world_head",
             "world_left_hip",
@@ -74,7 +85,14 @@ def test_two_words_around_the_same_joints_are_two_bodies(tmp_path, told, name, m
             "image_left_hip",
             "image_right_hip",
         ],
-        ["cam1_head", "cam1_left_hip", "cam1_right_hip", "cam2_head", "cam2_left_hip", "cam2_right_hip"],
+        [
+            "cam1_head",
+            "cam1_left_hip",
+            "cam1_right_hip",
+            "cam2_head",
+            "cam2_left_hip",
+            "cam2_right_hip",
+        ],
         ["spine_1", "spine_2", "neck_1", "neck_2"],
         ["p1_head", "p1_left_hand", "p1_right_hand", "p2_head", "p2_left_hand", "p2_right_foot"],
         ["a_head", "b_head"],
@@ -107,7 +125,9 @@ def test_two_bodies_whose_joints_have_own_names(tmp_path, told):
     both = own_names(tmp_path, values, "a", "b")
     assert [len(body) for body in both.layout.bodies] == [7, 7]
     assert both.layout.joints[7] == "kopf_2"
-    assert told.messages == ["joints of 'a' and joints of 'b' were read as two bodies of 7 joints each"]
+    assert told.messages == [
+        "joints of 'a' and joints of 'b' were read as two bodies of 7 joints each"
+    ]
     drawn = Scene.of(both).sequence.layout.bones
     assert len(drawn) == 12
     assert all((a < 7) == (b < 7) for a, b in drawn)
@@ -117,7 +137,14 @@ def test_two_bodies_whose_joints_have_own_names(tmp_path, told):
 
 
 @pytest.mark.parametrize(
-    "tags", [("left", "right"), ("front", "back"), ("upper", "lower"), ("thigh", "shank"), ("thumb", "index")]
+    "tags",
+    [
+        ("left", "right"),
+        ("front", "back"),
+        ("upper", "lower"),
+        ("thigh", "shank"),
+        ("thumb", "index"),
+    ],
 )
 def test_other_words_before_own_names_are_no_persons(tmp_path, tags):
     values = np.concatenate([ANN[:, :7], BOB[:, :7] + 1], axis=1)
@@ -164,7 +191,9 @@ def test_wide_tables_with_a_column_of_persons(tmp_path, told, column):
 def test_a_body_that_comes_later_is_missing_before(tmp_path, told):
     people = [(ANN, 1, range(6)), (BOB[2:], 2, range(2, 6)), (BOB[:1], 3, range(1))]
     rows = long_rows(people)
-    (both,) = readers.read(table(tmp_path, ["frame", "time", "track_id", "joint", "x", "y", "z"], rows))
+    (both,) = readers.read(
+        table(tmp_path, ["frame", "time", "track_id", "joint", "x", "y", "z"], rows)
+    )
     assert np.isnan(both.joints[:2, 15:]).all()
     assert_allclose(both.joints[2:, 15:], BOB[2:])
     assert_array_equal(both.confidence[:2, 15:], 0)
@@ -192,7 +221,9 @@ def test_a_body_that_is_away_for_some_time_is_missing_meanwhile(tmp_path, told, 
 
 def test_people_one_after_the_other_are_recordings_of_their_own(tmp_path):
     rows = list(long_rows([(ANN, "ann", range(6)), (BOB, "bob", range(6, 12))]))
-    ann, bob = readers.read(table(tmp_path, ["frame", "time", "person", "joint", "x", "y", "z"], rows))
+    ann, bob = readers.read(
+        table(tmp_path, ["frame", "time", "person", "joint", "x", "y", "z"], rows)
+    )
     assert [(s.name, s.subject, len(s.layout.bodies)) for s in (ann, bob)] == [
         ("push_ann", "ann", 1),
         ("push_bob", "bob", 1),
@@ -201,7 +232,9 @@ def test_people_one_after_the_other_are_recordings_of_their_own(tmp_path):
 
 
 def test_one_person_is_the_subject(tmp_path):
-    (ann,) = readers.read(table(tmp_path, ["person", "head_x", "head_y"], [["ann", 1, 2], ["ann", 1, 3]]))
+    (ann,) = readers.read(
+        table(tmp_path, ["person", "head_x", "head_y"], [["ann", 1, 2], ["ann", 1, 3]])
+    )
     assert (ann.subject, ann.name, ann.n_frames) == ("ann", "push", 2)
 
 
@@ -223,7 +256,8 @@ def test_two_subjects_say_what_the_column_would_have_to_be_called(tmp_path):
     rows = long_rows([(ANN, "ann", range(6)), (BOB, "bob", range(6))])
     path = table(tmp_path, ["frame", "time", "subject", "joint", "x", "y", "z"], rows)
     with pytest.raises(
-        FormatError, match=r"subject changes from 'ann' to 'bob'; use .* 'person' for two in the same"
+        FormatError,
+        match=r"subject changes from 'ann' to 'bob'; use .* 'person' for two in the same",
     ):
         readers.read(path)
     (both,) = readers.read(path, columns={"subject": "person"})

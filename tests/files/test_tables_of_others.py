@@ -1,4 +1,6 @@
-"""Tables as spreadsheets, cameras and other programs write them: units in headers, rotations, dates, two header rows."""
+"""Tables as spreadsheets, cameras and other programs write them: units in headers, rotations,
+dates, two header rows.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,12 @@ def read_one(tmp_path, content, name="take.csv", **options):
     "header", ["head_x (mm)", "head_x [m]", "head_x_mm", "head x(px)", "Head.X (Meters)"]
 )
 def test_units_in_headers(tmp_path, header):
-    columns = [header, header.replace("x", "y", 1).replace("X", "Y", 1), "left_hand_x", "left_hand_y"]
+    columns = [
+        header,
+        header.replace("x", "y", 1).replace("X", "Y", 1),
+        "left_hand_x",
+        "left_hand_y",
+    ]
     take = read_one(tmp_path, ",".join(columns).replace("pyx", "px") + "\n1,2,3,4\n")
     assert take.layout.joints[0] == "head"
     assert_array_equal(take.joints[0, 0], [1, 2, 0])
@@ -59,7 +66,9 @@ def test_dates_and_clock_times(tmp_path, time):
 
 def test_times_before_the_joints_of_a_table_without_header(tmp_path):
     for step, fps in ((0.04, 25), (1, None)):
-        rows = [f"{frame * step:g}{'.00' * (frame == 0 and step < 1)},1,2,3,4,5,6" for frame in range(9)]
+        rows = [
+            f"{frame * step:g}{'.00' * (frame == 0 and step < 1)},1,2,3,4,5,6" for frame in range(9)
+        ]
         assert read_one(tmp_path, "\n".join(rows), layout="head,neck").fps == fps
 
 
@@ -80,7 +89,11 @@ def test_joints_at_the_origin_in_some_frames_are_missing(tmp_path):
     ]
     take = read_one(tmp_path, "\n".join(rows))
     assert_array_equal(take.confidence, [[1, 1], [0, 0], [1, 1]])
-    rows = ["head_x,head_y,head_z,left_hand_x,left_hand_y,left_hand_z", "0,1,0,1,2,3", "0,1,0,0,0,0"]
+    rows = [
+        "head_x,head_y,head_z,left_hand_x,left_hand_y,left_hand_z",
+        "0,1,0,1,2,3",
+        "0,1,0,0,0,0",
+    ]
     assert_array_equal(read_one(tmp_path, "\n".join(rows)).confidence, [[1, 1], [1, 0]])
     rows[0] = rows[0].replace("left_hand_z", "left_hand_z,head_confidence")
     stated = read_one(tmp_path, "\n".join([rows[0], *(f"{row},1" for row in rows[1:])]))
@@ -94,7 +107,9 @@ def test_the_separator_line_of_excel(tmp_path):
 
 
 def test_two_header_rows_of_pandas(tmp_path):
-    take = read_one(tmp_path, ",head,head,head,neck,,\nframe,x,y,z,x,y,z\n0,1,2,3,4,5,6\n1,1,2,3,4,5,7\n")
+    take = read_one(
+        tmp_path, ",head,head,head,neck,,\nframe,x,y,z,x,y,z\n0,1,2,3,4,5,6\n1,1,2,3,4,5,7\n"
+    )
     assert take.layout.joints == ("head", "neck")
     assert_array_equal(take.joints[1], [[1, 2, 3], [4, 5, 7]])
 
@@ -135,12 +150,16 @@ def test_names_in_chinese(tmp_path):
     [
         ("a.csv", b"", "an empty file"),
         ("a.xlsx", b"PK\x03\x04" + b"\0" * 60, "save the sheet as CSV"),
-        ("a.zip", b"PK\x03\x04" + b"\0" * 60, "unpack it first"),
-        ("a.mat", b"MATLAB 5.0 MAT-file" + b" " * 100, "write the joints as CSV"),
+        ("a.zip", b"PK\x03\x04" + b"\0" * 60, "damaged archive"),
+        ("a.mat", b"MATLAB 5.0 MAT-file" + b" " * 100, "damaged"),
         ("a.fbx", b"Kaydara FBX Binary  \0" + b"\0" * 60, "export it as BVH"),
-        ("a.mp4", b"\0\0\0\x20ftypisom" + b"\0" * 100, "pose estimator"),
-        ("a.json", b'{"frames": []}', "known formats are npz, .*of JSON files, those of OpenPose"),
-        ("a.bin", bytes(range(100)), "unknown format; known formats are npz"),
+        ("a.mp4", b"\0\0\0\x20ftypisom" + b"\0" * 100, "not a film that can be read"),
+        (
+            "a.json",
+            b'{"frames": []}',
+            "known formats are film, npz, .*of JSON files, those of OpenPose",
+        ),
+        ("a.bin", bytes(range(100)), "unknown format; known formats are film, npz"),
     ],
 )
 def test_files_that_are_no_recordings_say_what_to_do(tmp_path, name, content, says):
@@ -184,7 +203,8 @@ def test_columns_as_others_name_them(tmp_path, names):
 
 
 @pytest.mark.parametrize(
-    "names", ["pos_x,pos_y,pos_z", "Position X,Position Y,Position Z", "px,py,pz", "X (m),Y (m),Z (m)"]
+    "names",
+    ["pos_x,pos_y,pos_z", "Position X,Position Y,Position Z", "px,py,pz", "X (m),Y (m),Z (m)"],
 )
 def test_columns_of_long_tables_as_others_name_them(tmp_path, names):
     (tmp_path / "a.csv").write_text(f"frame,joint,{names}\n0,head,1,2,3\n0,neck,4,5,6\n")
@@ -219,13 +239,18 @@ def test_a_gap_in_the_times_is_told_and_kept(tmp_path):
     assert np.isnan(take.joints[50:71]).all()
     known = ~np.isnan(take.joints[:, 0, 0])
     assert_allclose(take.joints[known, 0, 0], np.arange(121)[known] * 0.033, atol=0.03)
-    assert [(s.label, s.start, s.stop) for s in take.segments] == [("wave", 0, 71), ("bow", 71, 121)]
+    assert [(s.label, s.start, s.stop) for s in take.segments] == [
+        ("wave", 0, 71),
+        ("bow", 71, 121),
+    ]
     path.write_text(
-        "time_ms,head_x,head_y,head_z\n" + "\n".join(f"{33 * i + i // 9 * 33},0,1,2" for i in range(90))
+        "time_ms,head_x,head_y,head_z\n"
+        + "\n".join(f"{33 * i + i // 9 * 33},0,1,2" for i in range(90))
     )
     assert readers.read(path)[0].n_frames == 90  # single frames that a sensor lost
     path.write_text(
-        "time_ms,head_x,head_y,head_z\n" + "\n".join(f"{33 * i + i // 5 * 9000},0,1,2" for i in range(10))
+        "time_ms,head_x,head_y,head_z\n"
+        + "\n".join(f"{33 * i + i // 5 * 9000},0,1,2" for i in range(10))
     )
     with pytest.warns(UserWarning, match="too much to fill"):
         assert readers.read(path)[0].n_frames == 10
@@ -245,7 +270,8 @@ def test_numbers_for_missing_values(tmp_path, fill, axes):
     header = [f"{joint}_{axis}" for joint in ("head", "neck") for axis in axes]
     rows = [["1"] * len(header), [fill] * len(axes) + ["-999"] + ["2"] * (len(axes) - 1)]
     with pytest.warns(
-        UserWarning, match=r"take.csv: a joint is at .* in all coordinates 1 time: it counts as missing"
+        UserWarning,
+        match=r"take.csv: a joint is at .* in all coordinates 1 time: it counts as missing",
     ):
         take = read_one(tmp_path, "\n".join(map(",".join, [header, *rows])))
     assert_array_equal(np.isnan(take.joints).any(axis=2), [[False, False], [True, False]])
@@ -256,21 +282,33 @@ def test_numbers_for_missing_values(tmp_path, fill, axes):
 def test_numbers_for_missing_values_in_rows_of_joints(tmp_path, form):
     places = [["1 2 3", "4 5 6"], ["-9999 -9999 -9999", "4 5 7"], ["1 2 4", "-9999 5 7"]]
     rows = [
-        form.format(name=name, xyz=xyz) for frame in places for name, xyz in zip("ab", frame, strict=True)
+        form.format(name=name, xyz=xyz)
+        for frame in places
+        for name, xyz in zip("ab", frame, strict=True)
     ]
     with pytest.warns(UserWarning, match="a joint is at -9999 in all coordinates 1 time"):
-        take = read_one(tmp_path, "\n".join(rows), "take.txt", layout=None if "name" in form else "head,neck")
-    assert_array_equal(np.isnan(take.joints).all(axis=2), [[False, False], [True, False], [False, False]])
+        take = read_one(
+            tmp_path, "\n".join(rows), "take.txt", layout=None if "name" in form else "head,neck"
+        )
+    assert_array_equal(
+        np.isnan(take.joints).all(axis=2), [[False, False], [True, False], [False, False]]
+    )
     assert take.confidence is None or take.confidence[1, 0] == 0
 
 
-@pytest.mark.parametrize(("n_joints", "flat", "said"), [(17, True, 1), (17, False, 0), (16, True, 0)])
-def test_seventeen_numbered_points_of_a_picture_may_be_those_of_coco(tmp_path, caplog, n_joints, flat, said):
+@pytest.mark.parametrize(
+    ("n_joints", "flat", "said"), [(17, True, 1), (17, False, 0), (16, True, 0)]
+)
+def test_seventeen_numbered_points_of_a_picture_may_be_those_of_coco(
+    tmp_path, caplog, n_joints, flat, said
+):
     say.cache_clear()
-    header = ",".join(f"{axis}{n}" for n in range(n_joints) for axis in ("x", "y", "c" if flat else "z"))
+    header = ",".join(
+        f"{axis}{n}" for n in range(n_joints) for axis in ("x", "y", "c" if flat else "z")
+    )
     row = ",".join(["3", "4", "0.5"] * n_joints)
     assert read_one(tmp_path, f"{header}\n{row}\n").layout is None
-    message = "17 joints without names: --layout coco17 if these are COCO keypoints"
+    message = "17 joints without names: layout='coco17' if these are COCO keypoints"
     assert caplog.messages == [message] * said
     assert read_one(tmp_path, f"{header}\n{row}\n", layout=None if n_joints < 17 else "coco17")
     assert len(caplog.messages) == said

@@ -1,4 +1,6 @@
-"""Folders and files in other units and axes, with joints named wrongly, in links that go round in circles."""
+"""Folders and files in other units and axes, with joints named wrongly, in links that go round in
+circles.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,12 @@ from samples import florence_text, motion, msr_text
 
 from kerneton.data.layouts import FLORENCE_15, KARD_15, Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.units import settle, turn_up
+from kerneton.data.units import settle, to_convention, turn_up
 from kerneton.datasets.synthetic import make_actions
 from kerneton.exceptions import DataError, FormatError, ParameterError
 from kerneton.files import readers
 from kerneton.files.folder import load_folder
-from kerneton.files.summary import summarize
+from kerneton.files.summary import describe_axes, summarize
 from kerneton.recognize.sensors import kept_conventions
 
 
@@ -44,9 +46,13 @@ def test_a_folder_in_millimetres_z_up_left_handed(tmp_path, people):
     assert (data.conversion.unit, data.conversion.up, data.conversion.flip) == ("mm", "z", True)
     by_place = {(p.label, p.subject): p for p in people}
     for recording in data:
-        assert_allclose(recording.joints, by_place[recording.label, recording.subject].joints, atol=1e-9)
+        assert_allclose(
+            recording.joints, by_place[recording.label, recording.subject].joints, atol=1e-9
+        )
     told = str(summarize(data))
-    assert "note      coordinates were millimetres and became metres (detected from the data" in told
+    assert (
+        "note      coordinates were millimetres and became metres (detected from the data" in told
+    )
     assert "axes      y up, right-handed; 1.6" in told
     assert data[:1].conversion is data.select([0]).conversion is data.conversion
 
@@ -67,7 +73,7 @@ def test_what_a_format_states_holds_unless_the_user_says_otherwise(tmp_path):
     assert_allclose(data[0].joints, plain[0].joints)
     assert data.conversion.notes == []
     assert data.conversion.statements == [
-        "stated by the files: millimetres and y up (override with --unit, --up)"
+        "stated by the files: millimetres and y up (override with unit=, up=)"
     ]
     for other in (readers.read(path, unit="cm", up="z"), load_folder(path, unit="cm", up="z")):
         assert_allclose(other[0].joints, 10 * turn_up(plain[0].joints, "z"))
@@ -75,47 +81,66 @@ def test_what_a_format_states_holds_unless_the_user_says_otherwise(tmp_path):
 
 @pytest.mark.parametrize("ending", ["trc", "bvh"])
 def test_axes_and_units_of_trc_and_bvh(tmp_path, people, ending):
-    """Neither format says which axis is up, and BVH no unit: bodies show it, and what the user states wins."""
+    """Neither format says which axis is up, and BVH no unit: bodies show it, and what the user
+    states wins.
+    """
     path = tmp_path / f"a.{ending}"
     centimetres = people[0].replace(joints=100 * turn_up(people[0].joints, "-z"))  # z is up
     readers.write(path, [centimetres])
     if ending == "trc":
-        lines = path.read_text().replace("\tUpAxis", "").replace("\tY\n", "\n").replace("\tm\t", "\tcm\t")
+        lines = (
+            path.read_text()
+            .replace("\tUpAxis", "")
+            .replace("\tY\n", "\n")
+            .replace("\tm\t", "\tcm\t")
+        )
         path.write_text(lines)
     data = load_folder(path)
     order = [data.layout.index(joint) for joint in people[0].layout.joints]
     known = np.isfinite(data[0].joints[:, order])  # a bone of a BVH file hangs on those above it
     assert_allclose(data[0].joints[:, order][known], people[0].joints[known], atol=1e-5)
-    assert "z was up and became y (detected from the data; override with --up)" in data.conversion.notes
+    assert (
+        "z was up and became y (detected from the data; override with up=)" in data.conversion.notes
+    )
     assert data.conversion.statements == (
-        [] if ending == "bvh" else ["stated by the files: centimetres (override with --unit, --up)"]
+        [] if ending == "bvh" else ["stated by the files: centimetres (override with unit=, up=)"]
     )
     for other in (load_folder(path, unit="mm", up="y"), readers.read(path, unit="mm", up="y")):
-        assert_allclose(other[0].joints[:, order][known], 0.001 * centimetres.joints[known], atol=1e-6)
+        assert_allclose(
+            other[0].joints[:, order][known], 0.001 * centimetres.joints[known], atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("ending", ["trc", "bvh"])
 def test_one_who_lies_is_judged_with_the_others(tmp_path, people, ending):
-    """z up, which the files do not state; one of four lies along y. The model keeps the axis that the others showed."""
+    """z up, which the files do not state; one of four lies along y. The model keeps the axis that
+    the others showed.
+    """
     lying = people[0].replace(joints=turn_up(people[0].joints, "-z"))  # along z once y is up
-    save(tmp_path, [p.replace(joints=turn_up(p.joints, "-z")) for p in (lying, *people[1:])], ending=ending)
+    save(
+        tmp_path,
+        [p.replace(joints=turn_up(p.joints, "-z")) for p in (lying, *people[1:])],
+        ending=ending,
+    )
     for path in tmp_path.rglob("*.trc"):
         path.write_text(path.read_text().replace("\tUpAxis", "").replace("\tY\n", "\n"))
     data = load_folder(tmp_path)
-    assert data.conversion.notes == ["z was up and became y (detected from the data; override with --up)"]
+    assert data.conversion.notes == [
+        "z was up and became y (detected from the data; override with up=)"
+    ]
     (first,) = [s for s in data if (s.label, s.subject) == (lying.label, lying.subject)]
     order = [first.layout.index(joint) for joint in lying.layout.joints]
     known = np.isfinite(first.joints[:, order])
     assert_allclose(first.joints[:, order][known], lying.joints[known], atol=1e-5)
     file = tmp_path / lying.label / lying.subject / f"take.{ending}"
-    facts, (alone,) = readers._read(file)
+    facts, (alone,) = readers.read_as_written(file)
     kept = kept_conventions({"conversion": data.conversion.to_dict()})
     (again,), done = settle([(*facts, alone)], kept=kept)
     assert_allclose(again.joints, first.joints, atol=1e-6)
     assert done.kept == ("up",)
     if ending == "trc":  # what a file states itself comes before
         readers.write(file, [people[0]])
-        facts, (stated,) = readers._read(file)
+        facts, (stated,) = readers.read_as_written(file)
         (same,), done = settle([(*facts, stated)], kept=kept)
         assert (same is stated, done.kept) == (True, ())
 
@@ -124,13 +149,18 @@ def test_what_was_said_of_files_in_training_is_kept(tmp_path, people):
     readers.write(tmp_path / "a.trc", [people[0].replace(joints=turn_up(people[0].joints, "-z"))])
     data = load_folder(tmp_path / "a.trc", up="z")
     kept = kept_conventions({"conversion": data.conversion.to_dict()})
-    (taken, (recording,)) = readers._read(tmp_path / "a.trc")
+    (taken, (recording,)) = readers.read_as_written(tmp_path / "a.trc")
     (again,), done = settle([(*taken, recording)], kept=kept)
     assert_allclose(again.joints, data[0].joints)
     assert done.kept == ("up",)
-    (table,), done = settle([("csv_table", None, people[0])], kept=kept)  # not of the tables beside them
+    (table,), done = settle(
+        [("csv_table", None, people[0])], kept=kept
+    )  # not of the tables beside them
     assert table is people[0]
-    assert kept_conventions({"conversion": load_folder(tmp_path / "a.trc").conversion.to_dict()}) is None
+    assert (
+        kept_conventions({"conversion": load_folder(tmp_path / "a.trc").conversion.to_dict()})
+        is None
+    )
 
 
 def test_reading_one_file_guesses_nothing(tmp_path, people):
@@ -173,7 +203,9 @@ def test_a_misspelt_joint_can_be_renamed(tmp_path, people):
 
 
 def test_renaming_takes_the_spelling_of_the_file(tmp_path):
-    (tmp_path / "a.csv").write_text("Head_x,Head_y,Head_z,RigthHand_x,RigthHand_y,RigthHand_z\n1,2,3,4,5,6\n")
+    (tmp_path / "a.csv").write_text(
+        "Head_x,Head_y,Head_z,RigthHand_x,RigthHand_y,RigthHand_z\n1,2,3,4,5,6\n"
+    )
     (recording,) = readers.read(tmp_path / "a.csv", rename={"RigthHand": "right_hand"})
     assert recording.layout.joints == ("head", "right_hand")
     with pytest.raises(DataError, match="two joints are named 'head'"):
@@ -213,7 +245,9 @@ def test_a_joint_per_row_with_a_layout(tmp_path):
     (recording,) = readers.read(path, layout="kard15")
     assert recording.layout == KARD_15
     assert_allclose(recording.joints, joints, atol=1e-6)
-    with pytest.raises(FormatError, match="one joint per row, apparently 15 joints in a frame; state which"):
+    with pytest.raises(
+        FormatError, match="one joint per row, apparently 15 joints in a frame; state which"
+    ):
         readers.read(path)
     with pytest.raises(
         FormatError, match=r"60 rows are not a multiple of the 25 joints of layout .kinect25."
@@ -222,7 +256,8 @@ def test_a_joint_per_row_with_a_layout(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [lambda t: t.replace(" ", ","), lambda t: "4 15\n" + t, lambda t: t.replace("\n", "\n\n")]
+    "change",
+    [lambda t: t.replace(" ", ","), lambda t: "4 15\n" + t, lambda t: t.replace("\n", "\n\n")],
 )
 def test_joint_rows_as_others_write_them(tmp_path, change):
     joints = motion(4, 15)
@@ -265,7 +300,7 @@ def test_every_reader_says_what_it_needs():
     for name, module in readers.formats().items():
         assert readers.FORMATS[name].suffixes, name
         assert set(getattr(module, "STATES", {})) <= {"unit", "up"}
-        assert set(getattr(module, "TAKES", ())) <= {"layout", "columns"}
+        assert set(getattr(module, "TAKES", ())) <= {"layout", "columns", "poses"}
         assert bool(getattr(module, "WRITES", ())) == hasattr(module, "write"), name
 
 
@@ -286,7 +321,9 @@ def test_times_of_few_digits_give_the_frame_rate(tmp_path, fps):
 
 
 def test_folders_of_several_conventions_are_told_apart(tmp_path, people):
-    """Half of the recordings in millimetres with z up, half as they should be: each is taken for what it is."""
+    """Half of the recordings in millimetres with z up, half as they should be: each is taken for
+    what it is.
+    """
     save(tmp_path / "a", people)
     save(tmp_path / "b", [strange(p) for p in people])
     data = load_folder(tmp_path)
@@ -299,7 +336,8 @@ def test_folders_of_several_conventions_are_told_apart(tmp_path, people):
         )
         assert_allclose(recording.joints, wanted[label, subject], atol=1e-9)
     assert any(
-        note.startswith("in 4 recordings coordinates were millimetres") for note in data.conversion.notes
+        note.startswith("in 4 recordings coordinates were millimetres")
+        for note in data.conversion.notes
     )
     assert data.conversion.count == 4
 
@@ -320,20 +358,25 @@ def test_letters_that_count_are_no_sides(tmp_path):
     )
     joints = readers.read(tmp_path / "a.csv")[0].layout.joints
     assert joints == tuple(f"finger_{chr(97 + i)}" for i in range(20))
-    (tmp_path / "b.csv").write_text("Hand.L_x,Hand.L_y,Hand.L_z,Hand.R_x,Hand.R_y,Hand.R_z\n1,2,3,4,5,6\n")
+    (tmp_path / "b.csv").write_text(
+        "Hand.L_x,Hand.L_y,Hand.L_z,Hand.R_x,Hand.R_y,Hand.R_z\n1,2,3,4,5,6\n"
+    )
     assert readers.read(tmp_path / "b.csv")[0].layout.joints == ("left_wrist", "right_wrist")
 
 
 def test_many_copies_are_one_warning(people):
     many = [p.replace(name=f"{name}{i}") for i, p in enumerate(people) for name in ("a", "b")]
-    told = [w for w in summarize(many).warnings if "more than once" in w or "the same recording" in w]
+    told = [
+        w for w in summarize(many).warnings if "more than once" in w or "the same recording" in w
+    ]
     assert told == ["4 recordings occur more than once: a0, a1, a2 and 1 more"]
 
 
 def test_two_bodies_in_rows_without_header(tmp_path):
     """As SBU-Kinect-Interaction has them: a number, then both persons, y down."""
     first, second = (
-        s.joints * [-1, -1, 1] for s in make_actions(["wave", "bow"], n_subjects=1, n_takes=1, dropout=0)
+        s.joints * [-1, -1, 1]
+        for s in make_actions(["wave", "bow"], n_subjects=1, n_takes=1, dropout=0)
     )
     n = min(len(first), len(second))
     both = np.concatenate([first[:n], second[:n] + [1, 0, 0]], axis=1)
@@ -342,9 +385,11 @@ def test_two_bodies_in_rows_without_header(tmp_path):
     data = load_folder(tmp_path, layout="kinect20+kinect20")
     assert data.layout.name == "kinect20+kinect20"
     assert len(data.layout.bodies) == 2
-    assert data.conversion.notes == ["-y was up and became y (detected from the data; override with --up)"]
+    assert data.conversion.notes == [
+        "-y was up and became y (detected from the data; override with up=)"
+    ]
     assert data[0].joints[0, 3, 1] > data[0].joints[0, 15, 1]
-    with pytest.raises(FormatError, match=r"--layout kinect20\+kinect20 or "):
+    with pytest.raises(FormatError, match=r"layout='kinect20\+kinect20' or "):
         load_folder(tmp_path / "pair.txt")
 
 
@@ -358,3 +403,12 @@ def test_a_joint_at_the_origin_now_and_then_is_lost(tmp_path):
     expected = np.ones((5, 3))
     expected[2, 1] = expected[4] = 0
     assert_allclose(back.confidence, expected)
+
+
+def test_what_became_metres_is_of_no_unknown_unit():
+    """A giant in inches: its size shows no unit, but the user said which."""
+    (wave,) = make_actions(["wave"], n_subjects=1, n_takes=1)
+    giant = wave.replace(joints=wave.joints * 12)
+    assert "of unknown unit" in describe_axes([giant])
+    (same,), done = to_convention([giant.replace(joints=giant.joints / 0.0254)], unit="in")
+    assert describe_axes([same], done) == "y up, right-handed; 19.7 m from the feet to the head"

@@ -1,1 +1,3 @@
-"""What a recording is: sequences, skeleton layouts, mapping between layouts, and the validation of all input."""
+"""What a recording is: sequences, skeleton layouts, mapping between layouts, and the validation of
+all input.
+"""

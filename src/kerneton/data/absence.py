@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from kerneton.data.checks import joint_name
 from kerneton.data.layouts import Layout
 from kerneton.data.mapping import sub_layout
-from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import few, joint_name, many, missing_joints
+from kerneton.data.sequence import SkeletonSequence, missing_joints
+from kerneton.data.wording import few, many
 
 
 def never_seen(sequence: SkeletonSequence) -> list[str]:
@@ -35,7 +36,8 @@ def never_seen_warnings(sequences: Iterable[SkeletonSequence]) -> list[str]:
 
 
 def in_pairs(layout: Layout, joints: Iterable[str]) -> list[str]:
-    """Joints and the same joints of the other side and of the other person, in the order of the layout.
+    """Joints and the same joints of the other side and of the other person, in the order of the
+    layout.
 
     >>> from kerneton.data.layouts import COCO_17
     >>> in_pairs(COCO_17, ["right_ear", "nose"])
@@ -49,11 +51,14 @@ def in_pairs(layout: Layout, joints: Iterable[str]) -> list[str]:
     return [layout.joints[joint] for joint in sorted(chosen)]
 
 
-def without_joints(sequences: Sequence[SkeletonSequence], joints: Iterable[str]) -> list[SkeletonSequence]:
+def without_joints(
+    sequences: Sequence[SkeletonSequence], joints: Iterable[str]
+) -> list[SkeletonSequence]:
     """Recordings of one layout without some of its joints.
 
     >>> from kerneton.data.layouts import COCO_17
-    >>> without_joints([SkeletonSequence(np.ones((4, 17, 3)), layout=COCO_17)], ["left_ear", "right_ear"])
+    >>> filmed = SkeletonSequence(np.ones((4, 17, 3)), layout=COCO_17)
+    >>> without_joints([filmed], ["left_ear", "right_ear"])
     [SkeletonSequence(4 frames, 15 joints, coco17/15)]
     """
     made: dict[Layout, Layout] = {}
@@ -63,11 +68,15 @@ def without_joints(sequences: Sequence[SkeletonSequence], joints: Iterable[str])
         chosen = [i for i, joint in enumerate(sequence.layout.joints) if joint not in dropped]
         if sequence.layout not in made:
             first = sequence.layout.name.partition("/")[0]
-            made[sequence.layout] = sub_layout(sequence.layout, chosen, name=f"{first}/{len(chosen)}")
+            made[sequence.layout] = sub_layout(
+                sequence.layout, chosen, name=f"{first}/{len(chosen)}"
+            )
         confidence = None if sequence.confidence is None else sequence.confidence[:, chosen]
         kept.append(
             sequence.replace(
-                joints=sequence.joints[:, chosen], confidence=confidence, layout=made[sequence.layout]
+                joints=sequence.joints[:, chosen],
+                confidence=confidence,
+                layout=made[sequence.layout],
             )
         )
     return kept

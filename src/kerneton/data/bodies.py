@@ -12,9 +12,10 @@ from kerneton.exceptions import DataError
 def pair(first: SkeletonSequence, second: SkeletonSequence) -> SkeletonSequence:
     """One recording of two persons, hands or objects that were recorded together.
 
-    Joints of the first come before those of the second and are named ``left_hand_1``, ``left_hand_2``; ``bodies`` of
-    the layout lists the joints of each. Label, frame rate and name are those of the first, the subject is both.
-    Recognisers then use each body and the distances between the two.
+    Joints of the first come before those of the second and are named ``left_hand_1``,
+    ``left_hand_2``; ``bodies`` of the layout lists the joints of each. Label, frame rate and name
+    are those of the first, the subject is both. Recognisers then use each body and the distances
+    between the two.
 
     >>> from kerneton import make_actions
     >>> (ann,) = make_actions(["wave"], n_subjects=1, n_takes=1)
@@ -33,7 +34,8 @@ def pair(first: SkeletonSequence, second: SkeletonSequence) -> SkeletonSequence:
     confidence = None
     if first.confidence is not None or second.confidence is not None:
         trust = [
-            np.ones(s.joints.shape[:2]) if s.confidence is None else s.confidence for s in (first, second)
+            np.ones(s.joints.shape[:2]) if s.confidence is None else s.confidence
+            for s in (first, second)
         ]
         confidence = np.concatenate(trust, axis=1)
     subjects = dict.fromkeys(s.subject for s in (first, second) if s.subject is not None)
@@ -55,9 +57,14 @@ def pair_layout(first: Layout, second: Layout) -> Layout:
     ('kard15+kard15', 'head_1', 'head_2', (8, 23))
     """
     shift = len(first.joints)
-    joints = [f"{joint}_{n}" for n, layout in enumerate((first, second), 1) for joint in layout.joints]
+    joints = [
+        f"{joint}_{n}" for n, layout in enumerate((first, second), 1) for joint in layout.joints
+    ]
     bones = [*first.bones, *((a + shift, b + shift) for a, b in second.bones)]
-    sets: dict[str, list[int]] = {"body 1": list(range(shift)), "body 2": list(range(shift, len(joints)))}
+    sets: dict[str, list[int]] = {
+        "body 1": list(range(shift)),
+        "body 2": list(range(shift, len(joints))),
+    }
     for key in first.sets:
         if key in second.sets:
             sets[key] = [*first.sets[key], *(joint + shift for joint in second.sets[key])]

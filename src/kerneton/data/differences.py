@@ -7,15 +7,17 @@ import re
 from collections.abc import Iterable, Mapping
 
 from kerneton.data.layouts import LAYOUTS, Layout
-from kerneton.data.validation import few
+from kerneton.data.wording import few
 
 
 def layout_difference(found: Layout, expected: Layout) -> str | None:
     """How the joints of one layout differ from those of another; None if they are the same.
 
-    A joint with a similar name is reported as a misspelling. Joints are named as their files name them.
+    A joint with a similar name is reported as a misspelling. Joints are named as their files name
+    them.
 
-    >>> layout_difference(Layout("table", ["head", "rigth_hand"]), Layout("table", ["head", "right_hand"]))
+    >>> found, expected = (Layout("table", ["head", hand]) for hand in ("rigth_hand", "right_hand"))
+    >>> layout_difference(found, expected)
     "has a joint 'rigth_hand' where 'right_hand' is expected: misspelt?"
     """
     if found.joints == expected.joints:
@@ -29,8 +31,11 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
     if not extra and not missing:
         names = f"layout {found.name!r}, expected {expected.name!r}"
         return f"has the same {len(found.joints)} joints in another order ({names})"
-    here, there = ({j: known.written.get(j, j) for j in known.joints} for known in (found, expected))
-    # If LeftArm is misspelt, LeftShoulder is read as the shoulder: two joints differ, but only one in the file.
+    here, there = (
+        {j: known.written.get(j, j) for j in known.joints} for known in (found, expected)
+    )
+    # If LeftArm is misspelt, LeftShoulder is read as the shoulder: two joints differ, but only one
+    # in the file.
     in_files = [[j for j in a if a[j] not in b.values()] for a, b in ((here, there), (there, here))]
     if 0 < sum(map(len, in_files)) <= len(extra) + len(missing):
         extra, missing = in_files
@@ -41,7 +46,9 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
         )  # the file has the name, the user gave another
         if near and not renamed and len(extra) == len(missing) <= 3:
             others = "" if len(extra) == 1 else f" (and {len(extra) - 1} more)"
-            return f"has a joint {here[joint]!r} where {there[near]!r} is expected: misspelt?{others}"
+            return (
+                f"has a joint {here[joint]!r} where {there[near]!r} is expected: misspelt?{others}"
+            )
     differences = [f"lacks {few([there[joint] for joint in missing])}"] * bool(missing)
     differences += [f"has {few([here[joint] for joint in extra])} in addition"] * bool(extra)
     layouts = f", with layout {found.name!r} where {expected.name!r} was expected"
@@ -50,7 +57,8 @@ def layout_difference(found: Layout, expected: Layout) -> str | None:
 
 
 def near_name(names: Iterable[str], known: Mapping[str, str]) -> str | None:
-    """The value of the known name that is most similar to one of these, or has nearly the same words in another order; None if none is.
+    """The value of the known name that is most similar to one of these, or has nearly the same
+    words in another order; None if none is.
 
     >>> near_name(("rigth_hand", "RigthHand"), {"right_wrist": "a", "RightHand": "b"})
     'b'
@@ -68,7 +76,9 @@ def near_name(names: Iterable[str], known: Mapping[str, str]) -> str | None:
 
 def _ordered(name: str) -> str:
     """The words of a name in one order: those of HandRight and of right_hand are the same."""
-    return "_".join(sorted(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name), key=str.lower)).lower()
+    return "_".join(
+        sorted(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name), key=str.lower)
+    ).lower()
 
 
 def as_partner(joint: str, layout: Layout) -> str:
@@ -80,7 +90,9 @@ def as_partner(joint: str, layout: Layout) -> str:
     ('RightHand', 'head')
     """
     for side, other in (("left", "right"), ("right", "left")):
-        name = layout.written.get(joint.replace(side, other, 1), "") if joint.startswith(side) else ""
+        name = (
+            layout.written.get(joint.replace(side, other, 1), "") if joint.startswith(side) else ""
+        )
         for word in (str.lower, str.title, str.upper):
             if word(other) in name:
                 return name.replace(word(other), word(side))
@@ -88,9 +100,11 @@ def as_partner(joint: str, layout: Layout) -> str:
 
 
 def misspelt_side(layout: Layout) -> str | None:
-    """A joint without a partner, if a similar name may be the misspelt partner; None if there is none.
+    """A joint without a partner, if a similar name may be the misspelt partner; None if there is
+    none.
 
-    Names of Kerneton's own layouts are not misspelt, nor are those that differ in a number: toe_1, toe_2.
+    Names of Kerneton's own layouts are not misspelt, nor are those that differ in a number: toe_1,
+    toe_2.
 
     >>> misspelt_side(Layout("table", ["left_elbow", "rigth_elbow", "left_toe_1", "right_toe_2"]))
     "'left_elbow' has no partner on the other side: is 'rigth_elbow' misspelt?"
@@ -105,7 +119,9 @@ def misspelt_side(layout: Layout) -> str | None:
     }
     alone = [joint for joint, twin in twins.items() if twin not in layout.joints]
     strange = [
-        j for j in layout.joints if (j in alone or j not in twins) and re.sub(r"_[12]$", "", j) not in known
+        j
+        for j in layout.joints
+        if (j in alone or j not in twins) and re.sub(r"_[12]$", "", j) not in known
     ]
     written = {_ordered(layout.written.get(j, j)): j for j in strange}
     for joint in alone:

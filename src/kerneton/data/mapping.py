@@ -11,8 +11,8 @@ from kerneton.data.layouts import JointsLike, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
 
-# Substitutes for a joint that a layout lacks: the first entry whose joints all exist, or their mean if there are
-# several. ``*`` is either side. All are within about ten centimetres on an adult body.
+# Substitutes for a joint that a layout lacks: the first entry whose joints all exist, or their mean
+# if there are several. ``*`` is either side. All are within about ten centimetres on an adult body.
 ALIASES: dict[str, tuple[tuple[str, ...], ...]] = {
     "head": (("left_ear", "right_ear"), ("nose",)),
     "nose": (("head",),),
@@ -43,8 +43,9 @@ def map_layout(
 ) -> SkeletonSequence:
     """The same recording with the joints of another layout, found by name.
 
-    A joint that the recording lacks is taken from `ALIASES`: the neck where the shoulder centre is wanted, the
-    middle of the hips for the hip centre. The confidence of a mean is that of its weakest joint.
+    A joint that the recording lacks is taken from `ALIASES`: the neck where the shoulder centre is
+    wanted, the middle of the hips for the hip centre. The confidence of a mean is that of its
+    weakest joint.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ def map_layout(
     layout : Layout
         The joints wanted, and their order.
     needed : joints, optional
-        Joints of ``layout`` that are required, as in `Layout.indices`; the others may be missing and are then NaN
-        with zero confidence. By default all are required.
+        Joints of ``layout`` that are required, as in `Layout.indices`; the others may be missing
+        and are then NaN with zero confidence. By default all are required.
     aliases : bool, default=True
         Whether substitutes are allowed.
 
@@ -86,36 +87,51 @@ def map_layout(
             if sequence.confidence is not None:
                 confidence[:, i] = sequence.confidence[:, source].min(axis=1)
     trusted = sequence.confidence is None and all(sources)
-    return sequence.replace(joints=joints, confidence=None if trusted else confidence, layout=layout)
+    return sequence.replace(
+        joints=joints, confidence=None if trusted else confidence, layout=layout
+    )
 
 
 def _lacking(found: Layout, wanted: Layout, missing: list[str]) -> str:
-    """The joints of a recording that are not in the layout, named as in its file, for an error about missing joints."""
+    """The joints of a recording that are not in the layout, named as in its file, for an error
+    about missing joints.
+    """
     from kerneton.data.differences import as_partner, near_name
     from kerneton.data.layouts import LAYOUTS
-    from kerneton.data.validation import few
+    from kerneton.data.wording import few
 
-    known = {joint for layout in LAYOUTS.values() for joint in layout.joints}  # these are no misspellings
+    known = {
+        joint for layout in LAYOUTS.values() for joint in layout.joints
+    }  # these are no misspellings
     here = {joint: found.written.get(joint, joint) for joint in found.joints}
     extra = [joint for joint in found.joints if joint not in wanted.joints and joint not in known]
     named = {joint: as_partner(joint, found) for joint in missing}
     for joint in missing if len(missing) <= 3 else ():
-        if near := near_name((joint, named[joint]), {name: j for j in extra for name in (j, here[j])}):
+        if near := near_name(
+            (joint, named[joint]), {name: j for j in extra for name in (j, here[j])}
+        ):
             name, right = here[near], named[joint]
             others = f" (and {len(missing) - 1} more missing)" * (len(missing) > 1)
-            return f"has a joint {name!r} where {right!r} is expected: misspelt?{others} --rename {name}={right} corrects it"
-    names = (f" with layout {found.name!r}", f" of layout {wanted.name!r}") * (found.name != wanted.name)
+            told = f"has a joint {name!r} where {right!r} is expected: misspelt?{others}"
+            return f"{told} rename={{{name!r}: {right!r}}} corrects it"
+    names = (f" with layout {found.name!r}", f" of layout {wanted.name!r}") * (
+        found.name != wanted.name
+    )
     own, other = names or ("", "")
-    return f"{own} lacks {few(list(named.values()))}{other}; it has {few(list(here.values()))}".strip()
+    return (
+        f"{own} lacks {few(list(named.values()))}{other}; it has {few(list(here.values()))}".strip()
+    )
 
 
 def source_joints(source: Layout, target: Layout, *, aliases: bool = True) -> list[list[int]]:
-    """For each joint of ``target`` the joints of ``source`` whose mean it is; empty if there are none.
+    """For each joint of ``target`` the joints of ``source`` whose mean it is; empty if there are
+    none.
 
     >>> from kerneton.data.layouts import COCO_17
     >>> source_joints(COCO_17, Layout("few", ["nose", "hip_center", "left_hand", "clip"]))
     [[0], [11, 12], [9], []]
-    >>> source_joints(Layout("pair", ["left_hand_1", "left_hand_2"]), Layout("pair", ["left_wrist_2"]))
+    >>> hands = Layout("pair", ["left_hand_1", "left_hand_2"])
+    >>> source_joints(hands, Layout("pair", ["left_wrist_2"]))
     [[1]]
     """
     position = {joint: i for i, joint in enumerate(source.joints)}
@@ -132,7 +148,9 @@ def _candidates(joint: str, aliases: bool) -> Iterable[tuple[str, ...]]:
         yield from ALIASES.get(joint, ())
         part, _, number = joint.rpartition("_")
         if number in ("1", "2"):  # of two bodies
-            yield from (tuple(f"{name}_{number}" for name in names) for names in _candidates(part, aliases))
+            yield from (
+                tuple(f"{name}_{number}" for name in names) for names in _candidates(part, aliases)
+            )
         side, _, part = joint.partition("_")
         if side in ("left", "right"):
             for names in ALIASES.get(f"*_{part}", ()):
@@ -166,11 +184,13 @@ def sub_layout(layout: Layout, joints: JointsLike, *, name: str | None = None) -
     return Layout(name or f"{layout.name}/{len(names)}", names, bones, root, sets)
 
 
-def adapted(sequence: SkeletonSequence, layout: Layout | None, n_joints: int, dtype: Any) -> SkeletonSequence:
+def adapted(
+    sequence: SkeletonSequence, layout: Layout | None, n_joints: int, dtype: Any
+) -> SkeletonSequence:
     """A recording with the joints of a layout, in a given precision.
 
-    A recording with another layout is mapped by joint names; one without a layout, but with the right number of
-    joints, is assumed to have this one.
+    A recording with another layout is mapped by joint names; one without a layout, but with the
+    right number of joints, is assumed to have this one.
 
     >>> from kerneton.data.layouts import KINECT_20, KINECT_25
     >>> adapted(SkeletonSequence(np.ones((9, 25, 3)), layout=KINECT_25), KINECT_20, 20, np.float32)
@@ -184,7 +204,8 @@ def adapted(sequence: SkeletonSequence, layout: Layout | None, n_joints: int, dt
 
 
 def lay_out(sequence: SkeletonSequence, layout: Layout, *, named: bool) -> SkeletonSequence:
-    """A recording with a layout that the user states: mapped by names if its file names joints, else with this layout.
+    """A recording with a layout that the user states: mapped by names if its file names joints,
+    else with this layout.
 
     >>> from kerneton.data.layouts import COCO_17
     >>> lay_out(SkeletonSequence(np.ones((9, 17, 3))), COCO_17, named=False)
@@ -194,5 +215,7 @@ def lay_out(sequence: SkeletonSequence, layout: Layout, *, named: bool) -> Skele
         return map_layout(sequence, layout)
     if sequence.n_joints != len(layout.joints):
         stated = f"layout {layout.name!r} has {len(layout.joints)}"
-        raise ParameterError(f"recording {sequence.name!r} has {sequence.n_joints} joints, {stated}")
+        raise ParameterError(
+            f"recording {sequence.name!r} has {sequence.n_joints} joints, {stated}"
+        )
     return sequence.replace(layout=layout)

@@ -1,4 +1,4 @@
-"""Coordinates of pictures: drawings without depth, pixels, and fractions of the width and height."""
+"""Coordinates of pictures: drawings without depth, pixels, and fractions of width and height."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _THIN = 0.01  # of the body's length: less depth is no depth in the same unit
 
 
 def drawn_up(recordings: Sequence[SkeletonSequence]) -> str | None:
-    """Whether y points up or down (-y) in drawings, which have z = 0 throughout; None if they do not show it."""
+    """Whether y points up or down (-y) in drawings, which have z = 0 throughout; None if they do
+    not show it.
+    """
     drawings = [one for r in recordings if (one := seen(r, drawn=True)) is not None]
     ways = (t if (t := trunks_of(*one)) is not None else trunks_of(*one, HIPS) for one in drawings)
     trunks = [way for way in ways if way is not None]
@@ -26,13 +28,16 @@ def drawn_up(recordings: Sequence[SkeletonSequence]) -> str | None:
 
 
 def picture_unit(recordings: Sequence[SkeletonSequence]) -> str:
-    """The unit of coordinates in a picture, in words; empty for coordinates in space, and if the data do not show it.
+    """The unit of coordinates in a picture, in words; empty for coordinates in space, and if the
+    data do not show it.
 
-    In a picture, x and y begin at a corner: all have one sign, and the head is nearer to the corner than the feet.
+    In a picture, x and y begin at a corner: all have one sign, and the head is nearer to the corner
+    than the feet.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> wave = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
-    >>> picture_unit([wave]), picture_unit([wave.replace(joints=wave.joints * [-0.2, -0.2, 1] + [0.5, 0.5, 0])])
+    >>> filmed = wave.replace(joints=wave.joints * [-0.2, -0.2, 1] + [0.5, 0.5, 0])
+    >>> picture_unit([wave]), picture_unit([filmed])
     ('', 'fractions of the picture')
     """
     votes = Counter(_picture(r) for r in recordings if seen(r) or seen(r, drawn=True))

@@ -34,7 +34,9 @@ class Segment:
         for field in ("start", "stop"):
             value = getattr(self, field)
             if not isinstance(value, Integral) or isinstance(value, bool):
-                raise DataError(f"segment {self.label!r}: {field} must be a whole number, got {value!r}")
+                raise DataError(
+                    f"segment {self.label!r}: {field} must be a whole number, got {value!r}"
+                )
             object.__setattr__(self, field, int(value))
         if not 0 <= self.start < self.stop:
             got = f"{self.start} to {self.stop}"
@@ -49,9 +51,13 @@ class Segment:
         """
         values = np.asarray([start, stop, fps], dtype=float)
         if not np.isfinite(values).all() or fps <= 0:
-            raise DataError(f"segment {label!r}: expected times and a frame rate, got {start}, {stop}, {fps}")
+            raise DataError(
+                f"segment {label!r}: expected times and a frame rate, got {start}, {stop}, {fps}"
+            )
         first = round(start * fps)
-        return cls(label, first, max(round(stop * fps), first + 1) if stop > start else round(stop * fps))
+        return cls(
+            label, first, max(round(stop * fps), first + 1) if stop > start else round(stop * fps)
+        )
 
     @property
     def n_frames(self) -> int:
@@ -82,7 +88,9 @@ def as_segments(values: Iterable[Any]) -> tuple[Segment, ...]:
     (Segment(label='wave', start=0, stop=4), Segment(label='clap', start=5, stop=9))
     """
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise DataError(f"expected segments or (label, start, stop) triples, got {type(values).__name__}")
+        raise DataError(
+            f"expected segments or (label, start, stop) triples, got {type(values).__name__}"
+        )
     segments = []
     for value in values:
         ready = hasattr(value, "label")
@@ -108,7 +116,9 @@ def segment_problems(segments: Sequence[Segment], n_frames: int) -> list[str]:
                 f"segment {s.label!r} starts at frame {s.start}, the recording ends at {n_frames}"
             )
         elif s.stop > n_frames:
-            problems.append(f"segment {s.label!r} ends at frame {s.stop}, the recording at {n_frames}")
+            problems.append(
+                f"segment {s.label!r} ends at frame {s.stop}, the recording at {n_frames}"
+            )
     ordered = sorted(segments, key=lambda s: (s.start, s.stop))
     latest = ordered[0] if ordered else None
     for s in ordered[1:]:
@@ -124,7 +134,8 @@ def segment_problems(segments: Sequence[Segment], n_frames: int) -> list[str]:
 
 
 def short_segments(segments: Iterable[Segment]) -> list[str]:
-    """A warning where nine of ten segments are too short for actions: seconds that were read as frames.
+    """A warning where nine of ten segments are too short for actions: seconds that were read as
+    frames.
 
     >>> short_segments([Segment("wave", 1, 3), Segment("bow", 4, 6)])
     ['2 of 2 segments have at most 4 frames: are these seconds? Name the columns start_s and end_s']
@@ -133,12 +144,17 @@ def short_segments(segments: Iterable[Segment]) -> list[str]:
     short = sum(n <= _SHORT for n in lengths)
     if not short or 10 * short < 9 * len(lengths):
         return []
-    count = f"{short} of {len(lengths)} segments have" if len(lengths) > 1 else "the only segment has"
-    return [f"{count} at most {_SHORT} frames: are these seconds? Name the columns start_s and end_s"]
+    count = (
+        f"{short} of {len(lengths)} segments have" if len(lengths) > 1 else "the only segment has"
+    )
+    return [
+        f"{count} at most {_SHORT} frames: are these seconds? Name the columns start_s and end_s"
+    ]
 
 
 def frame_labels(segments: Iterable[Segment], n_frames: int) -> np.ndarray:
-    """(n_frames,) the label of each frame, "" for none; where segments overlap, that of the later start.
+    """(n_frames,) the label of each frame, "" for none; where segments overlap, that of the later
+    start.
 
     >>> frame_labels([Segment("wave", 1, 3)], 4).tolist()
     ['', 'wave', 'wave', '']

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from kerneton.data.layouts import Layout
+from kerneton.core import poses
+from kerneton.data.layouts import Layout, layout_named, plain_layout
 from kerneton.exceptions import DataError
 
 if TYPE_CHECKING:
     from kerneton.data.segments import Segment
 
+_FLOATS = (np.float32, np.float64)
 NOTHING = {"None", "nan", "NaT", "<NA>"}  # how None, NaN and what pandas has for them are written
 UNIT_WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "in": "inches", "ft": "feet"}
 
@@ -24,8 +26,9 @@ UNIT_WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "in": "in
 class SkeletonSequence:
     """One recording of one body: joint coordinates over time, and their metadata.
 
-    Coordinates are right-handed with y up and z away from the camera, in metres unless the reader says
-    otherwise. ``joints`` is (T, J, 3), float32 or float64; missing joints are NaN or have zero confidence.
+    Coordinates are right-handed with y up and z away from the camera, in metres unless the reader
+    says otherwise. ``joints`` is (T, J, 3), float32 or float64; missing joints are NaN or have zero
+    confidence.
 
     >>> import numpy as np
     >>> wave = SkeletonSequence(np.zeros((40, 20, 3)), label="wave", subject="ann", fps=30)
@@ -44,32 +47,38 @@ class SkeletonSequence:
 
     def __post_init__(self) -> None:
         where = self._who()
-        joints = np.asarray(self.joints)
-        if joints.dtype == np.float16:
-            raise DataError(f"{where}: float16 is too coarse for coordinates; pass float32 or float64")
-        if joints.dtype not in (np.float32, np.float64):
+        if isinstance(self.layout, str):
+            object.__setattr__(self, "layout", layout_named(self.layout))
+        joints = self.joints
+        if not (
+            isinstance(joints, np.ndarray) and joints.dtype in _FLOATS and joints.shape[2:] == (3,)
+        ):
             try:
-                if joints.dtype.kind == "c":
-                    raise TypeError("complex numbers")
-                joints = joints.astype(np.float64)
-            except (TypeError, ValueError) as error:
-                raise DataError(f"{where}: joints are not real numbers ({joints.dtype})") from error
-        if joints.ndim != 3 or joints.shape[2] != 3:
-            raise DataError(f"{where}: expected joints of shape (frames, joints, 3), got {joints.shape}")
-        n_frames, n_joints, _ = joints.shape
+                joints = self._arranged()
+            except DataError as error:
+                raise DataError(f"{where}: {error}") from error
+        n_frames, n_joints = joints.shape[:2]
         if n_frames == 0 or n_joints == 0:
-            raise DataError(f"{where}: it has {n_frames} frames and {n_joints} joints; needs one of each")
+            raise DataError(
+                f"{where}: it has {n_frames} frames and {n_joints} joints; needs one of each"
+            )
         if self.layout is not None and n_joints != len(self.layout.joints):
             stated = f"layout {self.layout.name!r} has {len(self.layout.joints)} joints"
             raise DataError(f"{where}: {stated}, the recording has {n_joints}")
         rate = self.fps
-        if rate is not None and not (isinstance(rate, (int, float, np.number)) and 0 < rate < np.inf):
-            raise DataError(f"{where}: expected a positive number of frames per second, got {rate!r}")
+        if rate is not None and not (
+            isinstance(rate, (int, float, np.number)) and 0 < rate < np.inf
+        ):
+            raise DataError(
+                f"{where}: expected a positive number of frames per second, got {rate!r}"
+            )
         object.__setattr__(self, "joints", joints)
         if self.confidence is not None:
             confidence = np.asarray(self.confidence, dtype=joints.dtype)
             if confidence.shape != (shape := joints.shape[:2]):
-                raise DataError(f"{where}: expected confidence of shape {shape}, got {confidence.shape}")
+                raise DataError(
+                    f"{where}: expected confidence of shape {shape}, got {confidence.shape}"
+                )
             object.__setattr__(self, "confidence", confidence)
         for field in ("label", "subject", "name"):
             if (value := getattr(self, field)) is not None:
@@ -82,6 +91,26 @@ class SkeletonSequence:
                 object.__setattr__(self, "segments", as_segments(self.segments))
             except DataError as error:
                 raise DataError(f"{where}: {error}") from error
+
+    def _arranged(self) -> np.ndarray:
+        """Joints (T, J, 3) from another kind of array; layout and confidence if it has them."""
+        from kerneton.data.arrays import positions
+
+        found = positions(self.joints)
+        if found.confidence is not None and self.confidence is None:
+            object.__setattr__(self, "confidence", found.confidence)
+        if len(found.persons) > 1 and self.layout is None:
+            from kerneton.data.bodies import pair_layout
+
+            one = (
+                Layout("named", found.names)
+                if found.names
+                else plain_layout(found.persons[0].shape[1])
+            )
+            object.__setattr__(self, "layout", pair_layout(one, one))
+        elif found.names and self.layout is None:
+            object.__setattr__(self, "layout", Layout("named", found.names))
+        return np.concatenate(found.persons, axis=1)
 
     def _who(self) -> str:
         return f"sequence {self.name!r}" if self.name else "sequence"
@@ -103,22 +132,88 @@ class SkeletonSequence:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
+    def __getitem__(self, index: slice | str) -> Any:
+        """Some frames as a recording, or the path (T, 3) of a joint by its name.
+
+        >>> wave = SkeletonSequence(np.zeros((90, 20, 3)), layout="kinect20", fps=30)
+        >>> wave[30:], wave[::3].fps, wave["head"].shape
+        (SkeletonSequence(60 frames, 20 joints, kinect20), 10.0, (90, 3))
+        """
+        if isinstance(index, str):
+            if self.layout is None:
+                raise DataError(f"{self._who()} has no layout that names its joints")
+            return self.joints[:, self.layout.index(index)]
+        if not isinstance(index, slice):
+            raise TypeError("expected frames such as [10:40], or the name of a joint")
+        start, stop, step = index.indices(self.n_frames)
+        if step < 1:
+            raise DataError(f"{self._who()}: frames backwards; reverse sequence.joints instead")
+        cut = self.cut(start, stop)
+        if step == 1:
+            return cut
+        segments = tuple(
+            dataclasses.replace(s, start=-(-s.start // step), stop=-(-s.stop // step))
+            for s in cut.segments
+            if -(-s.start // step) < -(-s.stop // step)
+        )
+        return cut.replace(
+            joints=cut.joints[::step],
+            confidence=None if cut.confidence is None else cut.confidence[::step],
+            fps=None if self.fps is None else self.fps / step,
+            segments=segments,
+        )
+
+    def __iter__(self) -> Any:
+        raise TypeError("a recording is one item; its frames are sequence.joints")
+
+    def plot(self, **options: Any) -> Any:
+        """Poses from left to right in time, as `kerneton.report.pictures.plot_skeleton`."""
+        from kerneton.report.pictures import plot_skeleton
+
+        return plot_skeleton(self, **options)
+
+    def to_frame(self) -> Any:
+        """The table that ``.csv`` files contain, as a DataFrame of pandas.
+
+        >>> SkeletonSequence([[[0, 1.5, 2]]], label="nod").to_frame().columns.tolist()
+        ['label', 'frame', 'joint_0_x', 'joint_0_y', 'joint_0_z']
+        """
+        from kerneton.files.readers.csv_table import frame_of
+
+        return frame_of([self])
+
+    def _repr_html_(self) -> str:
+        """A moving drawing in notebooks."""
+        from kerneton.report.notebook import sequence_html
+
+        return sequence_html(self)
+
     def cut(self, start: int, stop: int, **changes: Any) -> SkeletonSequence:
-        """Frames start, ..., stop - 1 as a recording; segments are shifted, and clipped to these frames.
+        """Frames start, ..., stop - 1 as a recording; segments are shifted, and clipped to these
+        frames.
 
         >>> long = SkeletonSequence(np.zeros((90, 20, 3)), segments=[("wave", 30, 60)])
         >>> long.cut(40, 90).segments
         (Segment(label='wave', start=0, stop=20),)
         """
         if not 0 <= start < stop <= self.n_frames:
-            raise DataError(f"{self._who()}: cannot cut frames {start} to {stop} out of {self.n_frames}")
+            raise DataError(
+                f"{self._who()}: cannot cut frames {start} to {stop} out of {self.n_frames}"
+            )
         inside = tuple(
-            dataclasses.replace(s, start=max(s.start, start) - start, stop=min(s.stop, stop) - start)
+            dataclasses.replace(
+                s, start=max(s.start, start) - start, stop=min(s.stop, stop) - start
+            )
             for s in self.segments
             if s.start < stop and s.stop > start
         )
         confidence = None if self.confidence is None else self.confidence[start:stop]
-        fields = {"joints": self.joints[start:stop], "confidence": confidence, "segments": inside, **changes}
+        fields = {
+            "joints": self.joints[start:stop],
+            "confidence": confidence,
+            "segments": inside,
+            **changes,
+        }
         return self.replace(**fields)
 
     def cut_segments(self) -> list[SkeletonSequence]:
@@ -139,9 +234,23 @@ class SkeletonSequence:
 
     def __repr__(self) -> str:
         known = f", {self.layout.name}" if self.layout is not None else ""
-        known += "".join(f", {k}={v!r}" for k in ("label", "subject", "name") if (v := getattr(self, k)))
+        known += "".join(
+            f", {k}={v!r}" for k in ("label", "subject", "name") if (v := getattr(self, k))
+        )
         cuts = f", {len(self.segments)} segments" if self.segments else ""
         return f"SkeletonSequence({self.n_frames} frames, {self.n_joints} joints{known}{cuts})"
+
+
+def missing_joints(sequence: SkeletonSequence) -> np.ndarray:
+    """Which joints are missing, (T, J) bool: NaN, zero confidence, or part of an all-zero frame.
+
+    A sensor that loses the body writes zeros for every joint.
+
+    >>> walk = np.ones((3, 2, 3)); walk[1] = 0
+    >>> missing_joints(SkeletonSequence(walk)).any(axis=1).tolist()
+    [False, True, False]
+    """
+    return poses.find_missing(sequence.joints, sequence.confidence)
 
 
 class SkeletonDataset(Sequence[SkeletonSequence]):
@@ -173,11 +282,65 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
     @overload
     def __getitem__(self, index: int) -> SkeletonSequence: ...
     @overload
-    def __getitem__(self, index: slice) -> SkeletonDataset: ...
-    def __getitem__(self, index: int | slice) -> SkeletonSequence | SkeletonDataset:
+    def __getitem__(self, index: slice | Iterable[Any]) -> SkeletonDataset: ...
+    def __getitem__(self, index: Any) -> SkeletonSequence | SkeletonDataset:
+        """A recording by its position; some by a slice, a list of positions or a mask."""
         if isinstance(index, slice):
             return self.select(range(len(self))[index])
-        return self._sequences[index]
+        if isinstance(index, tuple) and len(index) == 2 and index[1] is Ellipsis:  # scikit-learn's
+            index = index[0]
+        if np.ndim(index) == 0:
+            return self._sequences[index]
+        chosen = np.asarray(index)
+        if chosen.dtype == bool:
+            if chosen.shape != (len(self),):
+                raise DataError(f"a mask of {chosen.shape} does not fit {len(self)} recordings")
+            chosen = np.flatnonzero(chosen)
+        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+            raise DataError(f"expected positions or a mask of recordings, got {chosen.dtype}")
+        return self.select(chosen.tolist())
+
+    def __add__(self, other: Iterable[SkeletonSequence]) -> SkeletonDataset:
+        """The recordings of both.
+
+        >>> data = SkeletonDataset([SkeletonSequence(np.ones((5, 3, 3)), label="a")], name="toy")
+        >>> len(data + data), (data + data).name
+        (2, 'toy')
+        """
+        name = getattr(other, "name", "")
+        names = dict.fromkeys(word for word in (self.name, name) if word)
+        left_out = (*self.left_out, *getattr(other, "left_out", ()))
+        return SkeletonDataset(
+            [*self, *other], name="+".join(names), left_out=tuple(dict.fromkeys(left_out))
+        )
+
+    def filter(self, **facts: Any) -> SkeletonDataset:
+        """The recordings whose label, subject or name is this one, or one of these.
+
+        >>> one = SkeletonSequence(np.ones((5, 3, 3)))
+        >>> data = SkeletonDataset([one.replace(label=k, subject=s) for k in "ab" for s in "12"])
+        >>> [(s.label, s.subject) for s in data.filter(label="a", subject=["1", "2"])]
+        [('a', '1'), ('a', '2')]
+        """
+        if odd := sorted(facts.keys() - {"label", "subject", "name"}):
+            raise DataError(f"recordings are filtered by label, subject or name, not by {odd[0]!r}")
+        wanted = {
+            fact: {values} if isinstance(values, str) else {str(value) for value in values}
+            for fact, values in facts.items()
+        }
+        for fact, values in wanted.items():
+            if unknown := sorted(values - {str(getattr(s, fact)) for s in self}):
+                raise DataError(f"no recording has the {fact} {unknown[0]!r}")
+        return self.select(
+            i
+            for i, s in enumerate(self)
+            if all(str(getattr(s, fact)) in values for fact, values in wanted.items())
+        )
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(n_recordings,), by which scikit-learn keeps a data set when it splits one."""
+        return (len(self),)
 
     def __len__(self) -> int:
         return len(self._sequences)
@@ -200,17 +363,25 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
     def select(self, indices: Iterable[int]) -> SkeletonDataset:
         """The recordings at these positions, in this order."""
         chosen = [self._sequences[i] for i in indices]
-        return SkeletonDataset(chosen, name=self.name, conversion=self.conversion, left_out=self.left_out)
+        return SkeletonDataset(
+            chosen, name=self.name, conversion=self.conversion, left_out=self.left_out
+        )
 
     def __repr__(self) -> str:
-        labels, subjects = ({getattr(s, field) for s in self._sequences} for field in ("label", "subject"))
+        labels, subjects = (
+            {getattr(s, field) for s in self._sequences} for field in ("label", "subject")
+        )
         counts = f"{len(self)} recordings, {len(labels)} labels, {len(subjects)} subjects"
         return f"SkeletonDataset({self.name or 'unnamed'}: {counts})"
 
     def _field(self, field: str) -> np.ndarray:
-        if missing := [s.name or f"#{i}" for i, s in enumerate(self._sequences) if getattr(s, field) is None]:
+        if missing := [
+            s.name or f"#{i}" for i, s in enumerate(self._sequences) if getattr(s, field) is None
+        ]:
             lack = f"{len(missing)} of {len(self)} recordings have no {field}, first {missing[0]}"
-            raise DataError(f"{lack}: give them one where the others have theirs, or leave them out")
+            raise DataError(
+                f"{lack}: give them one where the others have theirs, or leave them out"
+            )
         return np.asarray([getattr(s, field) for s in self._sequences], dtype=str)
 
 
@@ -223,7 +394,9 @@ class Conventions:
     mirrored: bool | None = None  # left-handed axes, or left and right exchanged
     height: float | None = None  # from the feet to the head, in the data's own unit
     picture: str = dataclasses.field(default="", repr=False)  # unit of coordinates in a picture
-    stated: tuple[str, ...] = dataclasses.field(default=(), repr=False)  # which of unit and up a file states
+    stated: tuple[str, ...] = dataclasses.field(
+        default=(), repr=False
+    )  # which of unit and up a file states
 
 
 @dataclass(frozen=True)
@@ -237,11 +410,17 @@ class Conversion:
     kept: tuple[str, ...] = ()  # which of the three come from the training recordings of a model
     height: float | None = None  # of the body, in metres
     count: int = 0  # recordings
-    stated: bool = False  # whether files of this kind state unit or axes, or their reader takes them to
+    stated: bool = (
+        False  # whether files of this kind state unit or axes, or their reader takes them to
+    )
     told: tuple[str, ...] = ()  # which of unit and up the files state, if that was followed
-    votes: tuple[int, int] | None = None  # recordings that show a flip, of those that show a left side
+    votes: tuple[int, int] | None = (
+        None  # recordings that show a flip, of those that show a left side
+    )
     others: tuple[Conversion, ...] = ()  # conversions of other kinds of recordings in the same set
-    kinds: tuple[tuple[int, ...], ...] = ()  # positions of the recordings that were converted together
+    kinds: tuple[
+        tuple[int, ...], ...
+    ] = ()  # positions of the recordings that were converted together
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, for JSON; of other kinds only whether there are any."""
@@ -265,7 +444,7 @@ class Conversion:
         """What the files state of unit and axes and was followed, in at most one sentence."""
         own = {"unit": UNIT_WORDS.get(str(self.unit)), "up": f"{self.up} up"}
         stated = " and ".join(str(own[name]) for name in self.told if own[name])
-        return [f"stated by the files: {stated} (override with --unit, --up)"] if stated else []
+        return [f"stated by the files: {stated} (override with unit=, up=)"] if stated else []
 
     def _own_notes(self) -> list[str]:
         notes = []
@@ -276,18 +455,25 @@ class Conversion:
             notes.append(f"{self.up} was up and became y{self._how('up')}")
         if self.flip:
             right, n = self.votes or (0, 0)
-            sure = f"detected: {right} of {n} recordings show it" if n > 1 else "detected from the data"
-            notes.append(f"axes were left-handed and became right-handed{self._how('flip', sure, 'no-flip')}")
+            sure = (
+                f"detected: {right} of {n} recordings show it"
+                if n > 1
+                else "detected from the data"
+            )
+            notes.append(
+                f"axes were left-handed and became right-handed{self._how('flip', sure, 'flip=False')}"
+            )
         return notes
 
     def _how(self, name: str, found: str = "detected from the data", other: str = "") -> str:
         if name in self.said:
-            return f" (--{name})"
-        return f" ({'as in training' if name in self.kept else found}; override with --{other or name})"
+            return f" ({name}=)"
+        return f" ({'as in training' if name in self.kept else found}; override with {other or f'{name}='})"
 
 
 def plain_text(value: Any) -> str:
-    r"""A label or name that can be written: bytes of file names that are not UTF-8 are read as Western Windows; no NUL.
+    r"""A label or name that can be written: bytes of file names that are not UTF-8 are read as
+    Western Windows; no NUL.
 
     >>> plain_text("caf\udce9"), plain_text("half \ud800"), plain_text("end\0"), plain_text(7)
     ('café', 'half \\ud800', 'end\\x00', '7')
@@ -298,3 +484,14 @@ def plain_text(value: Any) -> str:
         return text if data == text.encode("utf-8", "replace") else data.decode("cp1252")
     except UnicodeError:  # half a character
         return text.encode("utf-8", "backslashreplace").decode()
+
+
+def absent(values: Iterable[Any]) -> list[int]:
+    """Positions of labels or subjects that are not there: None, NaN, and what pandas has for them.
+
+    A text is there whatever it says.
+
+    >>> absent(["ann", None, float("nan"), 3, "nan"])
+    [1, 2]
+    """
+    return [i for i, v in enumerate(values) if not isinstance(v, str) and str(v) in NOTHING]

@@ -1,4 +1,6 @@
-"""Units and axes of recordings that a reader already converted, if the user states others or the data show others."""
+"""Units and axes of recordings that a reader already converted, if the user states others or the
+data show others.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ from dataclasses import replace
 from kerneton.data.sequence import Conventions, Conversion, SkeletonSequence
 from kerneton.data.units import UNITS, check_convention, converted, find_conventions
 
-_WORDS = {"metre": "m", "centimetre": "cm", "millimetre": "mm", "inch": "in", "foot": "ft", "feet": "ft"}
+_WORDS = {
+    "metre": "m",
+    "centimetre": "cm",
+    "millimetre": "mm",
+    "inch": "in",
+    "foot": "ft",
+    "feet": "ft",
+}
 
 
 def restate(
@@ -22,10 +31,12 @@ def restate(
     kept: Conventions | None = None,
     find: bool = True,
 ) -> tuple[list[SkeletonSequence], Conversion]:
-    """Recordings in metres, y up and right-handed, whose reader assumed the conventions ``taken``, and the conversion.
+    """Recordings in metres, y up and right-handed, whose reader assumed the conventions ``taken``,
+    and the conversion.
 
-    In this order: what the user states, what was stated in the training of a model (``kept.stated``), what the file states
-    (``taken.stated``), the axis of the training recordings (``kept``), what the data show, what the reader assumed.
+    In this order: what the user states, what was stated in the training of a model
+    (``kept.stated``), what the file states (``taken.stated``), the axis of the training recordings
+    (``kept``), what the data show, what the reader assumed.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> wave = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
@@ -38,7 +49,11 @@ def restate(
     kept = kept or Conventions()
     if "up" in taken.stated and "up" not in kept.stated:
         kept = replace(kept, up=None)
-    known = [*taken.stated, *said, *(name for name in ("unit", "up") if getattr(kept, name) is not None)]
+    known = [
+        *taken.stated,
+        *said,
+        *(name for name in ("unit", "up") if getattr(kept, name) is not None),
+    ]
     as_written = None
     found = Conventions()
     if find and (("unit" not in known and taken.unit) or "up" not in known):
@@ -47,7 +62,9 @@ def restate(
     shown_unit = found.unit if taken.unit and "unit" not in taken.stated else None
     shown_up = found.up if "up" not in taken.stated else None
     from_model = tuple(
-        n for n, v in (("unit", kept.unit), ("up", kept.up), ("flip", kept.mirrored)) if v is not None
+        n
+        for n, v in (("unit", kept.unit), ("up", kept.up), ("flip", kept.mirrored))
+        if v is not None
     )
     unit = unit or kept.unit or shown_unit or taken.unit
     up = up or kept.up or shown_up or taken.up or "y"
@@ -60,7 +77,9 @@ def restate(
         tuple(name for name in from_model if name not in said),
         count=len(recordings),
         stated=True,
-        told=tuple(name for name in taken.stated if getattr(taken, name) == {"unit": unit, "up": up}[name]),
+        told=tuple(
+            name for name in taken.stated if getattr(taken, name) == {"unit": unit, "up": up}[name]
+        ),
     )
     if (unit, up) == (taken.unit, taken.up or "y"):
         return [converted(r, 1.0, "y", flip) if flip else r for r in recordings], done
@@ -95,13 +114,17 @@ def _as_written(recording: SkeletonSequence, taken: Conventions) -> SkeletonSequ
 
 
 def _back(taken: Conventions) -> str:
-    """The axis that points up in the file, named in converted coordinates; turning it up again restores the axes of the file."""
+    """The axis that points up in the file, named in converted coordinates; turning it up again
+    restores the axes of the file.
+    """
     up = taken.up or "y"
     return up if up in ("y", "-y") else up.removeprefix("-") if up.startswith("-") else f"-{up}"
 
 
 class Recordings(list[SkeletonSequence]):
-    """The recordings of a file, in metres with y up, and the unit and vertical axis that their reader assumed."""
+    """The recordings of a file, in metres with y up, and the unit and vertical axis that their
+    reader assumed.
+    """
 
     def __init__(self, recordings: Sequence[SkeletonSequence], taken: Conventions) -> None:
         super().__init__(recordings)

@@ -1,1 +1,3 @@
-"""Everything that touches the disk: a reader per format, folders, summaries, and output that is written completely or not at all."""
+"""Everything that touches the disk: a reader per format, folders, summaries, and output that is
+written completely or not at all.
+"""

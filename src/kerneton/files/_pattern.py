@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from kerneton.data.validation import few
+from kerneton.data.wording import few
 from kerneton.exceptions import DataError, ParameterError
 
 _FIELDS = ("label", "subject", "take")
@@ -31,21 +31,25 @@ class Pattern:
         return found.groupdict()
 
     def doubts(self, subjects: Iterable[str | None]) -> list[str]:
-        """A warning if {subject} also matches a number of the take, because takes would then count as people.
+        """A warning if {subject} also matches a number of the take, because takes would then count
+        as people.
 
         >>> Pattern("{label}_{subject}").doubts(["ann", "ann_2"])[0].split(":")[1]
         ' ann_2; if that is a person and a take, name the take in the pattern'
         """
         between = set(re.sub(r"\{\w+\}", "", self._text)) & set("_-. ")
         odd = sorted({s for s in subjects if s and "{subject}" in self._text and between & set(s)})
-        told = f"subjects contain what separates the parts of the pattern {self._text!r}: {few(odd)}"
+        told = (
+            f"subjects contain what separates the parts of the pattern {self._text!r}: {few(odd)}"
+        )
         return [
             f"{told}; if that is a person and a take, name the take in the pattern: {{take}} or *"
         ] * bool(odd)
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """A pattern as a regular expression: {name} is one or more characters of one file or folder name.
+    """A pattern as a regular expression: {name} is one or more characters of one file or folder
+    name.
 
     >>> compile_pattern("a{label}_s{subject}_*").fullmatch("a01_s02_e03")["subject"]
     '02'

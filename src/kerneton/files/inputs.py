@@ -1,4 +1,6 @@
-"""The files that are read for a recording or folder, so that no output replaces them or is added to them."""
+"""The files that are read for a recording or folder, so that no output replaces them or is added to
+them.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,18 @@ def spoils(path: str, read: Iterable[str]) -> str | None:
             return f"would be read as a recording of {source}; write outside of it"
         for file in files_read(source) if os.path.isfile(path) else ():
             if is_same(path, file):
-                what = "an input file" if str(file) == source else f"{file}, which is read with {source}"
+                what = (
+                    "an input file"
+                    if str(file) == source
+                    else f"{file}, which is read with {source}"
+                )
                 return f"would overwrite {what}; name another file"
     return None
 
 
 def may_be_read(path: str) -> bool:
-    """Whether a file of this name may be read with a folder in which it lies: as a recording, skeleton, index or segments.
+    """Whether a file of this name may be read with a folder in which it lies: as a recording,
+    skeleton, index or segments.
 
     >>> may_be_read("take.c3d"), may_be_read("take.eaf"), may_be_read("report.html")
     (True, True, False)

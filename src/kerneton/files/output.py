@@ -1,4 +1,6 @@
-"""Outputs are checked before the work; files are written completely or not at all; devices, pipes and links are preserved."""
+"""Outputs are checked before the work; files are written completely or not at all; devices, pipes
+and links are preserved.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,19 @@ _TEMPORARY = re.compile(re.escape(_PREFIX) + r"[0-9a-f]{16}(\..*)?")
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)")
 _MOST_LINKS = 40  # as many as Linux follows
 _LONGEST_SUFFIX = 32
+AnyPath = str | os.PathLike[str]
 Paths = Iterable[str | os.PathLike[str]]
 _LEAST = 1 << 20  # bytes that must be free where something is to be written
 
 
-def check_outputs(outputs: Paths, *, inputs: Paths = (), folders: Paths = (), pictures: Paths = ()) -> None:
-    """Refuse outputs that cannot be written or would overwrite inputs, with all problems in one error.
+def check_outputs(
+    outputs: Paths, *, inputs: Paths = (), folders: Paths = (), pictures: Paths = ()
+) -> None:
+    """Refuse outputs that cannot be written or would overwrite inputs, with all problems in one
+    error.
 
-    ``outputs`` and ``pictures`` are files to be written; ``folders`` are folders to be filled; ``"-"`` is the screen.
+    ``outputs`` and ``pictures`` are files to be written; ``folders`` are folders to be filled;
+    ``"-"`` is the screen.
 
     >>> folder = tempfile.mkdtemp()
     >>> check_outputs([f"{folder}/report.html", "-"])
@@ -108,7 +115,9 @@ def _blocked(path: str) -> str | None:
         usage = shutil.disk_usage(place)
         if usage.total and usage.free < _LEAST:  # only disks have a size
             return f"no space left in {place}"
-        with tempfile.TemporaryFile(dir=place):  # permissions are not enough, as on a read-only disk
+        with tempfile.TemporaryFile(
+            dir=place
+        ):  # permissions are not enough, as on a read-only disk
             pass
         longest = os.pathconf(place, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255
     except OSError as error:
@@ -119,11 +128,13 @@ def _blocked(path: str) -> str | None:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path with the suffix of ``path``, which replaces it if the block ends without an error.
+    """A temporary path with the suffix of ``path``, which replaces it if the block ends without an
+    error.
 
-    The folder is made where it is missing. The content is on the disk before the file appears; after an error nothing
-    is left and an older file stays as it was. A symbolic link stays, and the file it leads to is replaced. Devices,
-    pipes and the standard streams (``/dev/stdout``) are written to. What earlier runs left when they were killed is removed.
+    The folder is made where it is missing. The content is on the disk before the file appears;
+    after an error nothing is left and an older file stays as it was. A symbolic link stays, and the
+    file it leads to is replaced. Devices, pipes and the standard streams (``/dev/stdout``) are
+    written to. What earlier runs left when they were killed is removed.
 
     >>> folder = Path(tempfile.mkdtemp())
     >>> with replacing(folder / "notes.txt") as temporary:
@@ -195,7 +206,9 @@ def _follow(path: str | os.PathLike[str]) -> Path:
     for _ in range(_MOST_LINKS):
         if _DESCRIPTOR.fullmatch(target) or not os.path.islink(target):
             return Path(target)
-        target = os.path.abspath(os.path.join(os.path.realpath(os.path.dirname(target)), os.readlink(target)))
+        target = os.path.abspath(
+            os.path.join(os.path.realpath(os.path.dirname(target)), os.readlink(target))
+        )
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
 
 
@@ -227,13 +240,17 @@ def _make_folder(folder: Path, path: str | os.PathLike[str]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), os.fspath(path)) from error
+        raise NotADirectoryError(
+            errno.ENOTDIR, os.strerror(errno.ENOTDIR), os.fspath(path)
+        ) from error
     except OSError as error:
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def _create_beside(target: Path) -> tuple[int, Path]:
-    """An empty file beside the target, locked while its descriptor is open; private if it replaces a file."""
+    """An empty file beside the target, locked while its descriptor is open; private if it replaces
+    a file.
+    """
     mode = 0o600 if target.exists() else 0o666
     flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
     while True:
@@ -243,7 +260,9 @@ def _create_beside(target: Path) -> tuple[int, Path]:
         except FileExistsError:
             continue
         except OSError as error:
-            raise type(error)(error.errno, error.strerror) from error  # the user's file is named further up
+            raise type(error)(
+                error.errno, error.strerror
+            ) from error  # the user's file is named further up
         # Between the two calls another run may have removed the file as a leftover.
         if lock(descriptor) and os.fstat(descriptor).st_nlink:
             return descriptor, temporary
@@ -255,7 +274,9 @@ def _suffix(target: Path) -> str:
 
 
 def lock(descriptor: int, *, trusted: bool = True) -> bool:
-    """Lock an open file or folder; False where another process holds it. File systems without locks may be trusted."""
+    """Lock an open file or folder; False where another process holds it. File systems without locks
+    may be trusted.
+    """
     if fcntl is None:
         return trusted
     try:

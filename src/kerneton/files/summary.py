@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kerneton.data.checks import common_layout, describe
 from kerneton.data.layouts import Layout, layout_words
-from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.sequence import Conversion, SkeletonSequence, missing_joints
 from kerneton.data.units import find_conventions
-from kerneton.data.validation import common_layout, describe, grouped, many, missing_joints
+from kerneton.data.wording import grouped, many
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
@@ -31,7 +32,7 @@ _ALIKE = 1.05  # frame rates that differ by less are the same
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts, lengths, missing data and warnings of a set of recordings; `str` makes it readable."""
+    """Counts, lengths, missing data and warnings of recordings; `str` makes it readable."""
 
     name: str
     n_recordings: int
@@ -47,7 +48,9 @@ class Summary:
     notes: list[str] = field(default_factory=list)  # conversions of unit and axes
     segments: dict[str, int] = field(default_factory=dict)  # of long recordings, by label
     annotated: float = 0.0  # share of the frames of recordings with segments that belong to one
-    left_out: list[str] = field(default_factory=list)  # files or recordings that could not be used, and why
+    left_out: list[str] = field(
+        default_factory=list
+    )  # files or recordings that could not be used, and why
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, for JSON."""
@@ -71,7 +74,9 @@ class Summary:
             lines.append(f"  labels    {_counts(self.labels)}")
         if self.segments:
             n = many(sum(self.segments.values()), "segment")
-            lines.append(f"  segments  {n} in {self.annotated:.0%} of the frames: {_counts(self.segments)}")
+            lines.append(
+                f"  segments  {n} in {self.annotated:.0%} of the frames: {_counts(self.segments)}"
+            )
         if self.subjects:
             lines.append(f"  subjects  {_counts(self.subjects)}")
         return "\n".join(lines + [f"  warning   {warning}" for warning in self.warnings])
@@ -80,9 +85,9 @@ class Summary:
 def summarize(data: Iterable[SkeletonSequence], progress: Progress | None = None) -> Summary:
     """Count the contents of a set of recordings, and warn of problems for training.
 
-    Warnings: labels with few recordings or one subject, subjects with one label, repeated recordings, different
-    joints or frame rates, recordings without label, with few frames or mostly missing, segments that overlap or lie
-    outside their recording.
+    Warnings: labels with few recordings or one subject, subjects with one label, repeated
+    recordings, different joints or frame rates, recordings without label, with few frames or mostly
+    missing, segments that overlap or lie outside their recording.
 
     >>> import numpy as np
     >>> from kerneton.data.sequence import SkeletonDataset
@@ -107,7 +112,9 @@ def summarize(data: Iterable[SkeletonSequence], progress: Progress | None = None
         content = np.ascontiguousarray(np.nan_to_num(s.joints, nan=1e9), np.float64)
         alike[hashlib.sha256(repr(content.shape).encode() + content.tobytes()).digest()].append(s)
     subjects = _tally(s.subject for s in sequences)
-    layouts = _tally(layout_words(s.layout.name) if s.layout else f"{s.n_joints}, unnamed" for s in sequences)
+    layouts = _tally(
+        layout_words(s.layout.name) if s.layout else f"{s.n_joints}, unnamed" for s in sequences
+    )
     layout = common_layout(sequences)
     conversion = getattr(data, "conversion", None)
     long = [s for s in sequences if s.segments]
@@ -123,7 +130,7 @@ def summarize(data: Iterable[SkeletonSequence], progress: Progress | None = None
         fps=fps,
         missing=sum(missing) / max(sum(s.n_frames * s.n_joints for s in sequences), 1),
         joints=[] if layout is None else list(layout.joints),
-        axes=describe_axes(sequences),
+        axes=describe_axes(sequences, conversion),
         notes=[] if conversion is None else conversion.notes + conversion.statements,
         segments=_tally(part.label for s in long for part in s.segments),
         left_out=list(getattr(data, "left_out", ())),
@@ -153,10 +160,14 @@ def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int
             way += "{subject}/{label}/*; if you gave a pattern, exchange {label} and {subject}"
         warnings.append(f"labels look like people ({_some(people, _KINDS)}){way}")
     if no_label and len(no_label) == len(sequences):
-        warnings.append("no recording has a label: folders, a pattern of file names or an index give them")
+        warnings.append(
+            "no recording has a label: folders, a pattern of file names or an index give them"
+        )
     for fact, without in (("label", no_label), ("subject", no_subject)):
         if 0 < len(without) < len(sequences):
-            warnings.append(f"{many(len(without), 'recording')} without {fact}: {_some(without, _KINDS)}")
+            warnings.append(
+                f"{many(len(without), 'recording')} without {fact}: {_some(without, _KINDS)}"
+            )
     few = [f"{label} ({n})" for label, n in labels.items() if n <= _FEW]
     if few:
         warnings.append(f"labels with {_FEW} recordings or fewer: {_some(few)}")
@@ -169,12 +180,16 @@ def _balance_warnings(sequences: list[SkeletonSequence], subjects: dict[str, int
         if lone := _lone(by_subject):
             warnings.append(f"subjects with one label: {lone}")
         if lone := _lone(by_label):
-            warnings.append(f"labels with only one subject, which cannot be tested on others: {lone}")
+            warnings.append(
+                f"labels with only one subject, which cannot be tested on others: {lone}"
+            )
     return warnings
 
 
 def _lone(members: dict[str, set[str]]) -> str:
-    return _some(sorted(f"{key} ({', '.join(some)})" for key, some in members.items() if len(some) == 1))
+    return _some(
+        sorted(f"{key} ({', '.join(some)})" for key, some in members.items() if len(some) == 1)
+    )
 
 
 def _n_annotated(recording: SkeletonSequence) -> int:
@@ -192,7 +207,9 @@ def _segment_warnings(long: list[SkeletonSequence]) -> list[str]:
     odd = [(_name(s), segment_problems(s.segments, s.n_frames)) for s in long]
     lines = [f"{name}: {_some(problems, _KINDS)}" for name, problems in odd if problems]
     if (more := len(lines) - _KINDS) > 0:
-        rest = f"{many(more, 'more recording')} with segments that overlap or end after the recording"
+        rest = (
+            f"{many(more, 'more recording')} with segments that overlap or end after the recording"
+        )
         lines = [*lines[:_KINDS], rest]
     return lines + short_segments(part for s in long for part in s.segments)
 
@@ -213,21 +230,28 @@ def _mixture_warnings(
             odd.append((describe(sequence, i), difference))
     if odd:
         have = f"{len(odd)} of {len(sequences)} recordings {'has' if len(odd) == 1 else 'have'}"
-        warnings.append(f"{have} different joints: {grouped(odd)}; --rename OLD=NEW corrects a name")
+        warnings.append(
+            f"{have} different joints: {grouped(odd)}; rename={{'OLD': 'NEW'}} corrects a name"
+        )
     counts = {many(n, "joint"): k for n, k in Counter(s.n_joints for s in sequences).items()}
     if layout is None and len(counts) > 1:
         warnings.append(f"mixed numbers of joints: {_counts(counts)}")
     rates = [sequence.fps for sequence in sequences if sequence.fps is not None]
     if rates and (len(rates) < len(sequences) or max(rates) > _ALIKE * min(rates)):
         most = Counter(s.fps for s in sequences).most_common(1)[0][0] or 0.0
-        odd_ones = [_name(s) for s in sequences if not most / _ALIKE <= (s.fps or 0.0) <= most * _ALIKE]
+        odd_ones = [
+            _name(s) for s in sequences if not most / _ALIKE <= (s.fps or 0.0) <= most * _ALIKE
+        ]
         few = f"; unlike most: {_some(odd_ones, _KINDS)}" * (5 * len(odd_ones) <= len(sequences))
         warnings.append(f"mixed frame rates: {_rates(fps, len(sequences))}{few}")
     return warnings
 
 
-def describe_axes(sequences: Sequence[SkeletonSequence]) -> str:
-    """Unit, vertical axis and handedness that the bodies in recordings show; empty if they show nothing.
+def describe_axes(
+    sequences: Sequence[SkeletonSequence], conversion: Conversion | None = None
+) -> str:
+    """Unit, vertical axis and handedness that the bodies in recordings show; empty if they show
+    nothing. After a conversion to metres the unit is known.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> describe_axes(make_actions(["wave"], n_subjects=1, n_takes=1))
@@ -239,9 +263,15 @@ def describe_axes(sequences: Sequence[SkeletonSequence]) -> str:
     side = unseen if found.mirrored is None else exchanged if found.mirrored else "right-handed"
     axes = ", ".join(filter(None, [f"{found.up} up" if found.up else "", side]))
     if found.height is None:
-        return ", ".join(filter(None, [axes, f"{found.picture}, not metres" if found.picture else ""]))
+        return ", ".join(
+            filter(None, [axes, f"{found.picture}, not metres" if found.picture else ""])
+        )
     heads = any(s.layout is not None and {"head", "head_1"} & {*s.layout.joints} for s in sequences)
-    height = f"{found.height:.3g} {found.unit or 'of unknown unit'} from the feet to {'the head' if heads else 'about the neck'}"
+    converted = conversion is not None and conversion.unit is not None  # to metres
+    unit = "m" if converted else found.unit or "of unknown unit"
+    height = (
+        f"{found.height:.3g} {unit} from the feet to {'the head' if heads else 'about the neck'}"
+    )
     return f"{axes}; {height}" if axes else height
 
 
@@ -255,7 +285,10 @@ def _duplicate_warnings(repeated: list[list[SkeletonSequence]]) -> list[str]:
         warnings.append(warning)
     if len(repeated) > _KINDS:
         names = _some([_name(group[0]) for group in repeated], _KINDS)
-        return [*contradicting[:_KINDS], f"{many(len(repeated), 'recording')} occur more than once: {names}"]
+        return [
+            *contradicting[:_KINDS],
+            f"{many(len(repeated), 'recording')} occur more than once: {names}",
+        ]
     return warnings
 
 
@@ -264,7 +297,9 @@ def _quality_warnings(sequences: list[SkeletonSequence], missing: list[int]) -> 
     warnings = [f"recordings of {_SHORT} frames or fewer: {_some(short)}"] * bool(short)
     known = [(s, n, s.n_frames * s.n_joints) for s, n in zip(sequences, missing, strict=True)]
     gaps = [f"{_name(s)} ({n / size:.0%})" for s, n, size in known if 2 * n > size]
-    warnings += [f"recordings with more than half of their joints missing: {_some(gaps)}"] * bool(gaps)
+    warnings += [f"recordings with more than half of their joints missing: {_some(gaps)}"] * bool(
+        gaps
+    )
     if lost := [s for s, n, _ in known if n >= s.n_frames]:
         from kerneton.data.absence import never_seen_warnings
 

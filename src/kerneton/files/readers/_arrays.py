@@ -1,4 +1,6 @@
-"""Arrays in files: NumPy's format, read without its evaluator or pickle, as joints and confidences within limits; layouts as text."""
+"""Arrays in files: NumPy's format, read without its evaluator or pickle, as joints and confidences
+within limits; layouts as text.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +27,26 @@ _BLOCK = 1 << 20
 
 
 def coordinates(array: np.ndarray, where: str, budget: Budget) -> np.ndarray:
-    """Joints as (..., T, J, 3) floats: whole numbers become float64, float16 float32, two coordinates three.
+    """Joints as (..., T, J, 3) floats: whole numbers become float64, float16 float32, two
+    coordinates three.
 
     >>> coordinates(np.ones((4, 2, 2), np.float16), "wave.npy", Budget(128, "wave.npy")).shape
     (4, 2, 3)
     """
     if array.dtype.kind not in "fiu" or array.ndim not in (3, 4) or array.shape[-1] not in (2, 3):
         got = f"{array.dtype} of shape {array.shape}"
-        flat = "; reshape rows of numbers to joints" if array.ndim == 2 and array.dtype.kind in "fiu" else ""
-        raise FormatError(f"{where}: expected numbers of shape (frames, joints, 3), got {got}{flat}")
+        flat = (
+            "; reshape rows of numbers to joints"
+            if array.ndim == 2 and array.dtype.kind in "fiu"
+            else ""
+        )
+        raise FormatError(
+            f"{where}: expected numbers of shape (frames, joints, 3), got {got}{flat}"
+        )
     if array.size == 0 or array.shape[-2] > MAX_JOINTS:
-        raise FormatError(f"{where}: expected frames and 1 to {MAX_JOINTS} joints, got shape {array.shape}")
+        raise FormatError(
+            f"{where}: expected frames and 1 to {MAX_JOINTS} joints, got shape {array.shape}"
+        )
     dtype = np.float32 if array.dtype in (np.float16, np.float32) else np.float64
     needed = array.size // array.shape[-1] * 3 * np.dtype(dtype).itemsize
     if needed > MAX_BYTES:
@@ -55,6 +66,26 @@ def coordinates(array: np.ndarray, where: str, budget: Budget) -> np.ndarray:
     if largest > LARGEST:
         raise FormatError(f"{where}: a coordinate of {largest:.3g} is too large")
     return joints
+
+
+def with_trust(array: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates and confidences of an array whose last side is x, y, z, confidence; rotations are
+    refused.
+    """
+    known = array[np.isfinite(array).all(axis=-1)].astype(np.float64)
+    with np.errstate(all="ignore"):
+        lengths = np.linalg.norm(known, axis=-1)
+    if len(known) and np.allclose(lengths, 1, atol=1e-3):
+        raise FormatError(
+            f"{where}: four numbers a joint whose squares sum to 1 are rotations (quaternions), not "
+            "positions: compute positions of the joints first"
+        )
+    if len(known) and (known[:, 3].min() < 0 or known[:, 3].max() > 1):
+        raise FormatError(
+            f"{where}: expected x, y, z and a confidence between 0 and 1 of each joint, got numbers "
+            f"from {known[:, 3].min():.3g} to {known[:, 3].max():.3g} as the fourth; keep the first three"
+        )
+    return array[..., :3], array[..., 3]
 
 
 def trust(array: np.ndarray, shape: tuple[int, ...], where: str, budget: Budget) -> np.ndarray:
@@ -90,7 +121,8 @@ def is_text(array: np.ndarray) -> bool:
 
 
 def read_array(file: IO[bytes], size: int, where: str) -> np.ndarray:
-    """An array from ``file``, which holds ``size`` bytes in all; numbers, booleans and strings alone.
+    """An array from ``file``, which holds ``size`` bytes in all; numbers, booleans and strings
+    alone.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -106,12 +138,16 @@ def read_array(file: IO[bytes], size: int, where: str) -> np.ndarray:
     width = 2 if start[6] == 1 else 4
     length = int.from_bytes(file.read(width), "little")
     if start[6] not in (1, 2, 3) or length > _MAX_HEADER:
-        raise FormatError(f"{where}: NumPy format {start[6]} with a header of {length} bytes is not known")
+        raise FormatError(
+            f"{where}: NumPy format {start[6]} with a header of {length} bytes is not known"
+        )
     header = file.read(length).decode("latin-1")
     dtype, shape, fortran = _parse_header(header, where)
     count = math.prod(shape)
     needed, left = count * dtype.itemsize, size - 8 - width - length
-    extent = math.prod(n for n in (*shape, dtype.itemsize) if n)  # NumPy needs a size even for empty arrays
+    extent = math.prod(
+        n for n in (*shape, dtype.itemsize) if n
+    )  # NumPy needs a size even for empty arrays
     if needed > left or max(needed, extent) > MAX_BYTES:
         raise FormatError(
             f"{where}: an array of shape {shape} and type {dtype} needs {needed} bytes, "
@@ -155,7 +191,8 @@ def _parse_header(header: str, where: str) -> tuple[np.dtype, tuple[int, ...], b
 def layout_text(layout: Layout) -> str:
     """A layout as text for a file: its name where it is known, else JSON.
 
-    >>> layout_text(LAYOUTS["kinect20"]), json.loads(layout_text(Layout("two", ["a", "b"])))["joints"]
+    >>> two = json.loads(layout_text(Layout("two", ["a", "b"])))
+    >>> layout_text(LAYOUTS["kinect20"]), two["joints"]
     ('kinect20', ['a', 'b'])
     """
     if LAYOUTS.get(layout.name) == layout:
@@ -175,10 +212,19 @@ def layout_from_text(text: str, where: str) -> Layout:
         bones = [(int(a), int(b)) for a, b in fields["bones"]]
         root = None if fields["root"] is None else int(fields["root"])
         sets = {str(key): [int(j) for j in joints] for key, joints in fields["sets"].items()}
-        return Layout(str(fields["name"]), [str(joint) for joint in fields["joints"]], bones, root, sets)
+        return Layout(
+            str(fields["name"]), [str(joint) for joint in fields["joints"]], bones, root, sets
+        )
     except KernetonError as error:
         raise FormatError(f"{where}: {error}") from error
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise FormatError(
             f"{where}: unknown layout {shorten(text)!r}; known layouts are {', '.join(LAYOUTS)}"
         ) from error

@@ -1,4 +1,4 @@
-"""Bones from the names of joints: each joint is connected to its nearest ancestor in the recording."""
+"""Bones from names of joints: each is connected to its nearest ancestor in the recording."""
 
 from __future__ import annotations
 
@@ -13,8 +13,18 @@ from kerneton.files.readers._hands import finger_part, five_chains
 from kerneton.files.readers._names import layout_of_names
 from kerneton.files.readers._people import two_bodies
 
-# From the pelvis up. A joint of the trunk is connected to the next lower one; others are listed with their parents.
-_TRUNK = ("hip_center", "spine_lower", "spine", "chest", "upperback", "shoulder_center", "neck", "upperneck")
+# From the pelvis up. A joint of the trunk is connected to the next lower one; others are listed
+# with their parents.
+_TRUNK = (
+    "hip_center",
+    "spine_lower",
+    "spine",
+    "chest",
+    "upperback",
+    "shoulder_center",
+    "neck",
+    "upperneck",
+)
 _DOWN = _TRUNK[::-1]
 _BACK = ("c7", "t10")  # markers on the spine, if the joints of the trunk are missing
 _ARM = ("wrist", "forearm", "elbow", "shoulder")
@@ -31,7 +41,16 @@ _PARENTS: dict[str, tuple[str, ...]] = {
     "eye_outer": ("eye", "head", "nose"),
     "ear": ("eye_outer", "head", "eye", "nose", "neck"),
     "mouth": ("nose", "head"),
-    "collar": ("shoulder_center", "chest", "upperback", "neck", "spine", "spine_lower", "hip_center", "c7"),
+    "collar": (
+        "shoulder_center",
+        "chest",
+        "upperback",
+        "neck",
+        "spine",
+        "spine_lower",
+        "hip_center",
+        "c7",
+    ),
     "shoulder": ("collar", "shoulder_center", "neck", *_DOWN[3:], "c7", "clav", "nose"),
     "elbow": ("shoulder", "collar"),
     "forearm": _ARM[2:],
@@ -71,7 +90,8 @@ _COUNTED = re.compile(rf"({'|'.join((*_TRUNK, 'back', 'abdomen'))})_?(\d)")  # c
 
 
 def other_layout(name: str, joints: Sequence[str]) -> Layout:
-    """A layout of joints in no known order: two bodies, part of a known layout whose bones skip no joint, or `named_bones`.
+    """A layout of joints in no known order: two bodies, part of a known layout whose bones skip no
+    joint, or `named_bones`.
 
     >>> other_layout("table", ["neck", "head", "left_shoulder", "clip"]).bones
     ((0, 1), (0, 2))
@@ -85,7 +105,9 @@ def other_layout(name: str, joints: Sequence[str]) -> Layout:
     for layout in LAYOUTS.values():
         if set(joints) <= set(layout.joints):
             part = sub_layout(layout, joints, name=name)
-            whole, own = ({(one.joints[a], one.joints[b]) for a, b in one.bones} for one in (layout, part))
+            whole, own = (
+                {(one.joints[a], one.joints[b]) for a, b in one.bones} for one in (layout, part)
+            )
             if own <= whole and len(own) == len(joints) - 1:
                 fitting.append((len(layout.joints), part))
     return min(fitting, key=lambda found: found[0])[1] if fitting else named_bones(name, joints)

@@ -1,4 +1,6 @@
-"""The number of joints per frame in files with one joint per row, and the place of a missing row, from the motion."""
+"""The number of joints per frame in files with one joint per row, and the place of a missing row,
+from the motion.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,13 @@ _CLEAR = 2.0  # ratio by which rows must be nearer to those one frame later than
 def frame_size(points: np.ndarray) -> int | None:
     """The number of joints of a frame, from the motion of points (N, 3); None if it is not clear.
 
-    Rows that are J rows apart are close to each other if they are the same joint. d(J) is the median of this distance; J is clear if all
-    other d, except of multiples of J, are at least twice d(J).
+    Rows that are J rows apart are close to each other if they are the same joint. d(J) is the
+    median of this distance; J is clear if all other d, except of multiples of J, are at least twice
+    d(J).
 
     >>> pose = np.random.default_rng(0).normal(size=(15, 3))
-    >>> frame_size(np.concatenate([pose + 0.01 * t for t in range(8)])), frame_size(np.ones((60, 3)))
+    >>> moving = np.concatenate([pose + 0.01 * t for t in range(8)])
+    >>> frame_size(moving), frame_size(np.ones((60, 3)))
     (15, None)
     """
     points = _moving(points)
@@ -31,13 +35,19 @@ def frame_size(points: np.ndarray) -> int | None:
 
 
 def is_frame_size(size: int, points: np.ndarray) -> bool:
-    """Whether the motion of points (N, 3) agrees with frames of ``size`` rows: d(size) is clearly less than its neighbours."""
+    """Whether the motion of points (N, 3) agrees with frames of ``size`` rows: d(size) is clearly
+    less than its neighbours.
+    """
     points = _moving(points)
-    return _CLEAR * _apart(points, size) < min(_apart(points, size + 1), _apart(points, max(size - 1, 1)))
+    return _CLEAR * _apart(points, size) < min(
+        _apart(points, size + 1), _apart(points, max(size - 1, 1))
+    )
 
 
 def other_size(size: int, points: np.ndarray) -> int | None:
-    """The number of joints of a frame where ten frames or more show that it is neither ``size``, nor a part nor a multiple of it."""
+    """The number of joints of a frame where ten frames or more show that it is neither ``size``,
+    nor a part nor a multiple of it.
+    """
     seen = frame_size(points) if len(points) >= 10 * size else None
     return seen if seen and len(points) >= 10 * seen and size % seen and seen % size else None
 
@@ -58,8 +68,8 @@ def _apart(points: np.ndarray, lag: int) -> float:
 def slip(points: np.ndarray, size: int) -> int | None:
     """The row near which rows are missing or added; None if there is no such place.
 
-    Where a row is missing, the rows of a whole frame are much more like those ``size - 1`` rows before than like those ``size``
-    rows before. Of a fast movement they are like neither.
+    Where a row is missing, the rows of a whole frame are much more like those ``size - 1`` rows
+    before than like those ``size`` rows before. Of a fast movement they are like neither.
     """
     points = np.where((points != 0).any(axis=1, keepdims=True), points, np.nan)
     if len(points) < 3 * size:
@@ -73,7 +83,9 @@ def slip(points: np.ndarray, size: int) -> int | None:
 
 
 def _changes(points: np.ndarray, lag: int, size: int, before: float) -> np.ndarray:
-    """For each row, the distance of ``size`` rows from it on to those ``lag`` rows before, or ``before`` where none are, as a sum."""
+    """For each row, the distance of ``size`` rows from it on to those ``lag`` rows before, or
+    ``before`` where none are, as a sum.
+    """
     apart = np.nan_to_num(np.linalg.norm(points[lag:] - points[:-lag], axis=1), nan=0.0)
     apart = np.concatenate((np.full(lag, before), apart))
     return np.lib.stride_tricks.sliding_window_view(apart, size).sum(axis=1)

@@ -15,7 +15,20 @@ _FINGERS = {
     "pinky": ("pinky", "pky", "pnk", "pinkie", "little"),
 }
 _PARTS = (  # of a finger, from the wrist to the tip, in several ways of naming
-    *("0", "metacarpal", "cmc", "base", "mcp", "knuckle", "proximal", "1", "a", "pip", "intermediate", "mid"),
+    *(
+        "0",
+        "metacarpal",
+        "cmc",
+        "base",
+        "mcp",
+        "knuckle",
+        "proximal",
+        "1",
+        "a",
+        "pip",
+        "intermediate",
+        "mid",
+    ),
     *("2", "b", "ip", "3", "c", "dip", "distal", "far", "4", "d", "tip", "end", "5"),
 )
 _FINGER = re.compile(
@@ -37,9 +50,11 @@ def finger_part(core: str) -> tuple[str, int] | None:
 
 
 def hand_names(cores: Sequence[str]) -> list[str] | None:
-    """The names of `hand21` for a wrist and five fingers of four joints, however they are named; None for anything else.
+    """The names of `hand21` for a wrist and five fingers of four joints, however they are named;
+    None for anything else.
 
-    >>> words = ["wrist", *(f"{finger}_{i}" for finger in ("thumb", "idx", "mid", "rng", "pky") for i in range(4))]
+    >>> fingers = ("thumb", "idx", "mid", "rng", "pky")
+    >>> words = ["wrist", *(f"{finger}_{i}" for finger in fingers for i in range(4))]
     >>> hand_names(words)[:6]
     ['wrist', 'thumb_cmc', 'thumb_mcp', 'thumb_ip', 'thumb_tip', 'index_mcp']
     """
@@ -69,7 +84,8 @@ def hand_names(cores: Sequence[str]) -> list[str] | None:
 
 
 def five_chains(names: Sequence[str]) -> tuple[int, dict[str, list[int]]] | None:
-    """The positions of one joint and of the joints of five fingers, whose names are five words with numbers.
+    """The positions of one joint and of the joints of five fingers, whose names are five words with
+    numbers.
 
     >>> five_chains(["hand", *(f"{word}{n}" for word in "TIMRP" for n in (1, 2, 3))])[1]["i"]
     [4, 5, 6]
@@ -79,15 +95,22 @@ def five_chains(names: Sequence[str]) -> tuple[int, dict[str, list[int]]] | None
     for i, found in enumerate(counted):
         if found is not None:
             words.setdefault(found[1].lower(), {})[int(found[2])] = i
-    if counted.count(None) != 1 or len(words) != 5 or sum(map(len, words.values())) != len(names) - 1:
+    if (
+        counted.count(None) != 1
+        or len(words) != 5
+        or sum(map(len, words.values())) != len(names) - 1
+    ):
         return None
-    if not all(3 <= len(own) <= 5 and max(own) - min(own) == len(own) - 1 for own in words.values()):
+    if not all(
+        3 <= len(own) <= 5 and max(own) - min(own) == len(own) - 1 for own in words.values()
+    ):
         return None
     return counted.index(None), {word: [own[n] for n in sorted(own)] for word, own in words.items()}
 
 
 def lettered_hand(names: Sequence[str]) -> list[str] | None:
-    """The names of `hand21` where fingers are called by their first letters: hand_root, T1, ..., P4.
+    """The names of `hand21` where fingers are called by their first letters: hand_root, T1, ...,
+    P4.
 
     >>> lettered_hand(["root", *(f"{word}{n}" for word in "TIMRL" for n in (1, 2, 3, 4))])[-2:]
     ['pinky_dip', 'pinky_tip']
@@ -97,12 +120,15 @@ def lettered_hand(names: Sequence[str]) -> list[str] | None:
         return None
     words = {i: f"{word}{n}" for word, own in found[1].items() for n, i in enumerate(own, 1)}
     fingers = dict(zip("timrpl", (*_FINGERS, "pinky"), strict=True))
-    cores = [fingers[words[i][0]] + words[i][1:] if i in words else "wrist" for i in range(len(names))]
+    cores = [
+        fingers[words[i][0]] + words[i][1:] if i in words else "wrist" for i in range(len(names))
+    ]
     return hand_names(cores)
 
 
 def both_hands(joints: Sequence[tuple[str, str]]) -> list[str] | None:
-    """The names of `hand21` for (side, name) of the joints of one hand, without its side, or of a left and a right one.
+    """The names of `hand21` for (side, name) of the joints of one hand, without its side, or of a
+    left and a right one.
 
     >>> both_hands([("left", joint) for joint in HAND_21.joints])[0]
     'wrist'
@@ -112,4 +138,6 @@ def both_hands(joints: Sequence[tuple[str, str]]) -> list[str] | None:
     if None in hands.values() or (len(sides) > 1 and set(sides) != {"left", "right"}):
         return None
     names = {side: iter(found or ()) for side, found in hands.items()}
-    return [f"{side}_{next(names[side])}" if len(sides) > 1 else next(names[side]) for side, _ in joints]
+    return [
+        f"{side}_{next(names[side])}" if len(sides) > 1 else next(names[side]) for side, _ in joints
+    ]

@@ -1,4 +1,6 @@
-"""What readers of pose estimators share: JSON within limits, one person among several, axes of pictures."""
+"""What readers of pose estimators share: JSON within limits, one person among several, axes of
+pictures.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from kerneton.exceptions import FormatError
 from kerneton.files.readers._values import FLOOR, check_values, read_bytes, valid_rate
 
 LOG = logging.getLogger("kerneton.files.readers")
-COPIES = 4  # of the coordinates, while one person is followed and turned upright: 71 bytes a keypoint
+COPIES = (
+    4  # of the coordinates, while one person is followed and turned upright: 71 bytes a keypoint
+)
 _JSON_LIMIT = 1 << 27  # bytes; as Python objects, JSON takes about ten times its size
 _JSON_FACTOR = 16  # largest ratio of memory to text, in addition to the floor of the budget
 
@@ -31,7 +35,9 @@ def load_json(path: Path) -> Any:
     """The content of a JSON file; the error names the line."""
     content = read_bytes(path)
     if len(content) > _JSON_LIMIT:
-        raise FormatError(f"{path}: {len(content) >> 20} MiB of JSON; at most {_JSON_LIMIT >> 20} are read")
+        raise FormatError(
+            f"{path}: {len(content) >> 20} MiB of JSON; at most {_JSON_LIMIT >> 20} are read"
+        )
     cost = 64 * content.count(b"[") + 240 * content.count(b"{") + 32 * content.count(b",")
     if cost > FLOOR + _JSON_FACTOR * len(content):
         raise FormatError(
@@ -42,7 +48,10 @@ def load_json(path: Path) -> Any:
         return json.loads(content)
     except json.JSONDecodeError as error:
         raise FormatError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
-    except (ValueError, RecursionError) as error:  # not text, numbers of many digits, thousands of brackets
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # not text, numbers of many digits, thousands of brackets
         raise FormatError(f"{path}: not JSON ({type(error).__name__})") from None
 
 
@@ -73,12 +82,15 @@ def natural_order(name: str) -> list[tuple[int, int, str]]:
 
 
 def follow(people: Sequence[Sequence[np.ndarray]], n_joints: int) -> np.ndarray:
-    """One person through frames with several, (T, J, 4): x, y, z, confidence; ``people`` are (J, 4) each.
+    """One person through frames with several, (T, J, 4): x, y, z, confidence; ``people`` are (J, 4)
+    each.
 
-    The most confident person of all frames is followed in both directions to the nearest person of the next frame. If
-    the nearest is further away than the size of the body, the frame has nobody: NaN, confidence 0.
+    The most confident person of all frames is followed in both directions to the nearest person of
+    the next frame. If the nearest is further away than the size of the body, the frame has nobody:
+    NaN, confidence 0.
 
-    >>> left, right = np.array([[0, 0, 0, 0.9], [0, 2, 0, 1]]), np.array([[9, 0, 0, 0.5], [9, 2, 0, 0.5]])
+    >>> left = np.array([[0, 0, 0, 0.9], [0, 2, 0, 1]])
+    >>> right = np.array([[9, 0, 0, 0.5], [9, 2, 0, 0.5]])
     >>> follow([[right, left], [left + 0.1], [right]], 2)[:, 0, 0]
     array([0. , 0.1, nan])
     """
@@ -120,12 +132,18 @@ def _nearest(people: np.ndarray, last: np.ndarray) -> np.ndarray | None:
 
 
 def picture_sequence(
-    path: Path, keypoints: np.ndarray, layout: Layout, *, name: str | None = None, fps: float | None = None
+    path: Path,
+    keypoints: np.ndarray,
+    layout: Layout,
+    *,
+    name: str | None = None,
+    fps: float | None = None,
 ) -> SkeletonSequence:
-    """A recording from keypoints (T, J, 4) in a picture's axes: x right, y down, z away, then confidence.
+    """A recording from keypoints (T, J, 4) in a picture's axes: x right, y down, z away, then
+    confidence.
 
-    A rotation by 180 degrees about z gives x left, y up, z away, which is right-handed. A keypoint without
-    confidence is NaN.
+    A rotation by 180 degrees about z gives x left, y up, z away, which is right-handed. A keypoint
+    without confidence is NaN.
     """
     missing = ~(keypoints[..., 3] > 0) | np.isnan(keypoints[..., :3]).any(axis=-1)
     joints = keypoints[..., :3] * [-1, -1, 1] + 0.0  # + 0.0 makes -0.0 plain

@@ -14,8 +14,8 @@ Moves = Callable[[slice], Iterable[tuple[np.ndarray, np.ndarray]]]
 def forward_kinematics(parents: Sequence[int], moves: Moves, n_frames: int) -> np.ndarray:
     """Positions (T, J, 3) of joints: A_j = A_p R_j and x_j = x_p + A_p t_j, with p the parent.
 
-    ``parents`` come before their children, depth first; -1 is a root. ``moves`` gives, for a slice of t frames, the shift
-    t_j (t, 3) and the rotation R_j (t, 3, 3) of each joint.
+    ``parents`` come before their children, depth first; -1 is a root. ``moves`` gives, for a slice
+    of t frames, the shift t_j (t, 3) and the rotation R_j (t, 3, 3) of each joint.
 
     >>> def moves(frames):
     ...     yield np.array([[0.0, 2.0, 0.0]]), rotations(2, np.array([np.pi / 2]))
@@ -38,7 +38,7 @@ def forward_kinematics(parents: Sequence[int], moves: Moves, n_frames: int) -> n
 
 
 def rest_size(parents: Sequence[int], offsets: Sequence[np.ndarray]) -> float:
-    """The largest extent of the rest pose along an axis; the position of the root does not matter."""
+    """The largest extent of the rest pose along an axis, wherever its root is."""
     rest = np.zeros((len(parents), 3))
     for j, parent in enumerate(parents):
         if parent >= 0:
@@ -47,7 +47,8 @@ def rest_size(parents: Sequence[int], offsets: Sequence[np.ndarray]) -> float:
 
 
 def rotations(axis: int, angles: np.ndarray) -> np.ndarray:
-    """Matrices (T, 3, 3) that rotate by ``angles`` about the x, y or z axis (0, 1, 2), right-handed.
+    """Matrices (T, 3, 3) that rotate by ``angles`` about the x, y or z axis (0, 1, 2),
+    right-handed.
 
     >>> rotations(2, np.array([np.pi / 2])).round(6) + 0
     array([[[ 0., -1.,  0.], [ 1.,  0.,  0.], [ 0.,  0.,  1.]]])

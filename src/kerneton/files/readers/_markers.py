@@ -19,7 +19,9 @@ from kerneton.files.readers._values import check_values
 def named_unit(unit: str, where: str) -> str:
     """The name in a file of a unit of length, as it is written here.
 
-    >>> named_unit("Meters", "walk.trc"), named_unit("mill", "walk.c3d")  # some fields are four letters wide
+    Some fields are four letters wide.
+
+    >>> named_unit("Meters", "walk.trc"), named_unit("mill", "walk.c3d")
     ('m', 'mm')
     """
     word = unit.strip().lower()
@@ -45,7 +47,8 @@ def _missing(points: np.ndarray) -> np.ndarray:
 
 
 def vertical_axis(points: np.ndarray, names: Sequence[str]) -> str | None:
-    """The vertical axis of named points (T, M, 3), y or z: the one along which the head lies above the feet.
+    """The vertical axis of named points (T, M, 3), y or z: the one along which the head lies above
+    the feet.
 
     >>> points = np.array([[[0, 0, 1.7], [0, 0.1, 0]]])
     >>> vertical_axis(points, ["head", "left_foot"]), vertical_axis(points, ["a", "b"])
@@ -57,9 +60,18 @@ def vertical_axis(points: np.ndarray, names: Sequence[str]) -> str | None:
 
 
 def marker_sequence(
-    path: Path, kind: str, labels: Sequence[str], points: np.ndarray, *, unit: str, fps: float | None, up: str
+    path: Path,
+    kind: str,
+    labels: Sequence[str],
+    points: np.ndarray,
+    *,
+    unit: str,
+    fps: float | None,
+    up: str,
 ) -> SkeletonSequence:
-    """A recording from points (T, M, 3) in a unit, with a vertical axis; points at NaN or exactly at the origin are missing."""
+    """A recording from points (T, M, 3) in a unit, with a vertical axis; points at NaN or exactly
+    at the origin are missing.
+    """
     check_values(path, points, "points")
     names, missing = joint_names(labels), _missing(points)
     points = points * UNITS[unit]
@@ -74,8 +86,54 @@ def marker_sequence(
 
 
 def told(
-    recordings: Sequence[SkeletonSequence], unit: str, up: str, *, unit_stated: bool, up_stated: bool
+    recordings: Sequence[SkeletonSequence],
+    unit: str,
+    up: str,
+    *,
+    unit_stated: bool,
+    up_stated: bool,
 ) -> Recordings:
     """Recordings, the unit and axis of their file, and which of these the file states."""
     stated = ("unit",) * unit_stated + ("up",) * up_stated
     return Recordings(recordings, Conventions(unit, up, stated=stated))
+
+
+def marker_recordings(
+    path: Path,
+    kind: str,
+    labels: Sequence[str],
+    points: np.ndarray,
+    *,
+    unit: str,
+    fps: float | None,
+    up: str,
+) -> list[SkeletonSequence]:
+    """A recording of each body that prefixes of the labels (``ann:head``) name, as
+    `marker_sequence`.
+    """
+    found = []
+    bodies = labelled_bodies(labels)
+    for body, members in bodies.items():
+        own = [labels[i] for i in members]
+        one = marker_sequence(path, kind, own, points[:, members], unit=unit, fps=fps, up=up)
+        if len(bodies) > 1:
+            one = one.replace(name=f"{path.stem}-{body}", subject=body)
+        found.append(one)
+    return found
+
+
+_BODY = 3  # labels that make a prefix a body of its own
+
+
+def labelled_bodies(labels: Sequence[str]) -> dict[str, list[int]]:
+    """Positions of the labelled points of each body; one body if prefixes do not separate them.
+
+    >>> labelled_bodies(["ann:a", "ann:b", "", "ann:c"])
+    {'': [0, 1, 3]}
+    """
+    prefixes: dict[str, list[int]] = {}
+    for i, label in enumerate(labels):
+        if label:
+            prefixes.setdefault(label.rpartition(":")[0], []).append(i)
+    bodies = {body: own for body, own in prefixes.items() if body and len(own) >= _BODY}
+    return bodies if len(bodies) > 1 else {"": [i for i, label in enumerate(labels) if label]}

@@ -1,18 +1,20 @@
-"""Translation of joint names to the package's vocabulary, and layouts from names: a known one, or a new one with its bones.
+"""Translation of joint names to the package's vocabulary, and layouts from names: a known one, or a
+new one with its bones.
 
-Capture suites name a joint after itself (``LeftElbow``), after the bone that starts there (``LeftForeArm``),
-or, in ASF files, after the bone that ends there (``lhumerus``). The tables below list, for each of our names,
-what it is called elsewhere. The first spelling that the file holds is taken, so ``LeftShoulder`` is the collar
-bone where ``LeftArm`` stands beside it (MotionBuilder, Mixamo) and the shoulder where it does not. Sides are
-recognised as ``Left``, ``L``, ``_l``, ``.L`` before or after the name, and as a single leading letter where the
-file also holds the other side (``lfemur`` with ``rfemur``) or the rest is a known marker or bone (``LKNE``).
-Hands and feet are kept where ``elbow`` and ``knee`` stand beside them; beside ``ForeArm`` and ``Leg`` they are wrists and ankles.
-Prefixes of rigs (``mixamorig:``, ``Bip01``), and words that all names begin with (``XN_SKEL_``), are dropped. Other names are kept.
+Capture suites name a joint after itself (``LeftElbow``), after the bone that starts there
+(``LeftForeArm``), or, in ASF files, after the bone that ends there (``lhumerus``). The tables below
+list, for each of our names, what it is called elsewhere. The first spelling that the file holds is
+taken, so ``LeftShoulder`` is the collar bone where ``LeftArm`` stands beside it (MotionBuilder,
+Mixamo) and the shoulder where it does not. Sides are recognised as ``Left``, ``L``, ``_l``, ``.L``
+before or after the name, and as a single leading letter where the file also holds the other side
+(``lfemur`` with ``rfemur``) or the rest is a known marker or bone (``LKNE``). Hands and feet are
+kept where ``elbow`` and ``knee`` stand beside them; beside ``ForeArm`` and ``Leg`` they are wrists
+and ankles. Prefixes of rigs (``mixamorig:``, ``Bip01``), and words that all names begin with
+(``XN_SKEL_``), are dropped. Other names are kept.
 """
 
 from __future__ import annotations
 
-import difflib
 import functools
 import itertools
 import re
@@ -20,9 +22,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from kerneton.data.layouts import BY_JOINTS, LAYOUTS, VOCABULARY, Layout
+from kerneton.data.layouts import BY_JOINTS, VOCABULARY, Layout, layout_named
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import ParameterError
 
 Spellings = Mapping[str, tuple[str, ...]]
 # Each row: our name, then its spellings in other programs, the most specific first.
@@ -49,7 +50,17 @@ SIDED = {
     "foot": ("foot", "toebase", "toe", "toes", "ball"),
 }
 CENTRAL = {
-    "hip_center": ("hips", "pelvis", "hip", "midhip", "hipcenter", "hipscenter", "root", "bip1", "spinebase"),
+    "hip_center": (
+        "hips",
+        "pelvis",
+        "hip",
+        "midhip",
+        "hipcenter",
+        "hipscenter",
+        "root",
+        "bip1",
+        "spinebase",
+    ),
     "spine": ("spinemid", "spinemiddle", "spinenavel", "spinenaval"),
     "chest": ("spinechest",),
     "shoulder_center": ("spineshoulder", "thorax"),
@@ -77,12 +88,15 @@ def joint_names(
 ) -> list[str]:
     """Names of a file's joints in the package's vocabulary, unique and in the same order.
 
-    ``ends`` are other spellings, of sided and of central joints: ASF bones carry the name of the bone and the place of its far end.
-    ``paired`` says that they are joints of two bodies, whatever they are called.
+    ``ends`` are other spellings, of sided and of central joints: ASF bones carry the name of the
+    bone and the place of its far end. ``paired`` says that they are joints of two bodies, whatever
+    they are called.
 
-    >>> joint_names(["mixamorig:Hips", "mixamorig:LeftShoulder", "mixamorig:LeftArm", "mixamorig:LeftForeArm"])
+    >>> mixamo = ("Hips", "LeftShoulder", "LeftArm", "LeftForeArm")
+    >>> joint_names([f"mixamorig:{name}" for name in mixamo])
     ['hip_center', 'left_collar', 'left_shoulder', 'left_elbow']
-    >>> joint_names(["root", "lfemur", "rfemur", "Prop 1"], ends=({"knee": ("femur",)}, {"hip_center": ("root",)}))
+    >>> ends = {"knee": ("femur",)}, {"hip_center": ("root",)}
+    >>> joint_names(["root", "lfemur", "rfemur", "Prop 1"], ends=ends)
     ['hip_center', 'left_knee', 'right_knee', 'prop1']
     """
     if not ends and VOCABULARY.issuperset(raw):
@@ -91,7 +105,11 @@ def joint_names(
     from kerneton.files.readers._people import two_bodies, without_prefix
 
     if (bodies := two_bodies(raw, known=not paired)) is not None:
-        return [f"{joint}_{n}" for n, body in enumerate(bodies, 1) for joint in joint_names(body, ends=ends)]
+        return [
+            f"{joint}_{n}"
+            for n, body in enumerate(bodies, 1)
+            for joint in joint_names(body, ends=ends)
+        ]
     raw = raw if ends else without_prefix(raw, _known_words())
     if (hand := lettered_hand(raw)) is not None:
         return hand
@@ -153,14 +171,18 @@ def _trunk(cores: set[str]) -> Iterator[tuple[str, str]]:
     ours = ["spine"] if len(found) == 1 else ["spine_lower", "spine", "chest"]
     if len(found) == 2 and "chest" not in cores:
         ours = ["spine", "chest"]
-    yield from zip(found, (name for name in ours if name not in cores or name in found), strict=False)
+    yield from zip(
+        found, (name for name in ours if name not in cores or name in found), strict=False
+    )
 
 
 def _tokens(name: str) -> list[str]:
     name = unicodedata.normalize("NFC", name.rpartition(":")[2])
     name = _OF_THE.sub(r"\2 \1", name)
     tokens = [token.lower() for token in _TOKEN.findall(name)]
-    while any(token.isalpha() for token in tokens[1:]) and (tokens[0] in _RIG or tokens[0].isdigit()):
+    while any(token.isalpha() for token in tokens[1:]) and (
+        tokens[0] in _RIG or tokens[0].isdigit()
+    ):
         tokens.pop(0)
     return [token.lstrip("0") or "0" if token.isdigit() else token for token in tokens]
 
@@ -171,14 +193,20 @@ def _sides(names: Sequence[list[str]]) -> list[tuple[str, list[str]]]:
     for tokens in names:
         joined = "".join(tokens)
         twin = {"l": "r", "r": "l"}.get(joined[:1], "") + joined[1:]
-        if len(tokens) > 1 and tokens[0] in _SIDE:
+        if len(tokens) == 2 and tokens[0] in _SIDE and tokens[1].isdigit() and twin not in whole:
+            split.append(("", tokens))  # L5 and L3 are vertebrae
+        elif len(tokens) > 1 and tokens[0] in _SIDE:
             split.append((_SIDE[tokens[0]], tokens[1:]))
         elif len(tokens) > 1 and tokens[-1] in _SIDE and not _lettered(tokens, names):
             split.append((_SIDE[tokens[-1]], tokens[:-1]))
         elif joined.startswith(("left", "right")) and joined not in _SIDE:
             side = "left" if joined.startswith("left") else "right"
             split.append((side, [tokens[0].removeprefix(side), *tokens[1:]]))
-        elif joined[:1] in ("l", "r") and (twin in whole or joined[1:] in _LETTERED) and len(joined) > 1:
+        elif (
+            joined[:1] in ("l", "r")
+            and (twin in whole or joined[1:] in _LETTERED)
+            and len(joined) > 1
+        ):
             split.append((_SIDE[joined[0]], [tokens[0][1:], *tokens[1:]]))
         else:
             split.append(("", tokens))
@@ -218,34 +246,24 @@ def _unique(names: Iterable[str]) -> list[str]:
 
 
 def named_layout(layout: str) -> Layout:
-    """A layout by its name, two of them with + between for two bodies, or by its joints with commas between them.
+    """A layout by its name, two of them with + between for two bodies, or by its joints with commas
+    between them.
 
     >>> named_layout("florence15").name, named_layout("Head,LeftHand,RightHand").joints
     ('florence15', ('head', 'left_wrist', 'right_wrist'))
     >>> named_layout("openni15+openni15").roots
     (2, 17)
     """
-    if layout in LAYOUTS:
-        return LAYOUTS[layout]
-    parts = layout.split("+")
-    if len(parts) == 2 and all(part in LAYOUTS for part in parts):
-        from kerneton.data.bodies import pair_layout
+    if "," not in layout:
+        return layout_named(layout)
+    from kerneton.files.readers._people import stated_joints
 
-        return pair_layout(*(LAYOUTS[part] for part in parts))
-    if "," in layout:
-        from kerneton.files.readers._people import stated_joints
-
-        return layout_of_names("named", stated_joints(layout, VOCABULARY))
-    near = difflib.get_close_matches(layout, LAYOUTS, n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    raise ParameterError(
-        f"no layout {layout!r}{hint}; known layouts are {', '.join(LAYOUTS)}; join two with + for two bodies, "
-        "or give joint names separated by commas"
-    )
+    return layout_of_names("named", stated_joints(layout, VOCABULARY))
 
 
 def layout_of_names(name: str, joints: Sequence[str], written: Sequence[str] = ()) -> Layout:
-    """A known layout with these joints, or one whose bones follow from their names; ``written`` is how the file names them.
+    """A known layout with these joints, or one whose bones follow from their names; ``written`` is
+    how the file names them.
 
     >>> layout_of_names("table", ["head", "neck", "clip"]).bones
     ((1, 0),)

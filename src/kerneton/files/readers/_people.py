@@ -10,9 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kerneton.data.layout import other_side
-from kerneton.data.layouts import HAND_21
-from kerneton.data.validation import few
+from kerneton.data.layouts import HAND_21, other_side
+from kerneton.data.wording import few
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.readers._hands import finger_part
 from kerneton.files.readers._text import shorten
@@ -27,8 +26,21 @@ _NUMBERED = re.compile(
 )
 _BREAK = re.compile(r"[_ .:/-]+")
 _GLUED = re.compile(r"(?<=[^\W\d_])(?=\d$)")  # head1, head2
-_CENTRES = {"head", "neck", "torso", "spine", "hips", "pelvis", "root", "hip_center", "palm", "wrist", "nose"}
-# Words before or after joint names that do not distinguish persons: axes, places, cameras, kinds of values.
+_CENTRES = {
+    "head",
+    "neck",
+    "torso",
+    "spine",
+    "hips",
+    "pelvis",
+    "root",
+    "hip_center",
+    "palm",
+    "wrist",
+    "nose",
+}
+# Words before or after joint names that do not distinguish persons: axes, places, cameras, kinds of
+# values.
 _NO_PERSONS = {
     *("x", "y", "z", "l", "r", "left", "right", "front", "back", "top", "bottom", "upper", "lower", "up", "down"),
     *("inner", "outer", "medial", "lateral", "in", "out", "start", "end", "base", "tip", "proximal", "distal"),
@@ -38,7 +50,9 @@ _NO_PERSONS = {
 
 
 class Bodies(NamedTuple):
-    """What distinguishes two bodies, before or after the same joint names, and the positions of each one's joints."""
+    """What distinguishes two bodies, before or after the same joint names, and the positions of
+    each one's joints.
+    """
 
     tags: list[str]
     joints: list[str]
@@ -48,12 +62,14 @@ class Bodies(NamedTuple):
 def body_columns(names: Sequence[str], *, known: bool = True) -> Bodies | None:
     """The two bodies whose joints have these names; None for one body.
 
-    There must be a joint on the axis of a body, and one with a left and a right, unless numbered persons stand one after
-    the other; if joints need not be ``known``, five of any name. The second body has the order of the first.
+    There must be a joint on the axis of a body, and one with a left and a right, unless numbered
+    persons stand one after the other; if joints need not be ``known``, five of any name. The second
+    body has the order of the first.
 
     >>> body_columns(["P1_Head", "P1_Hand", "P2_Hand", "P2_Head"])
     Bodies(tags=['P1', 'P2'], joints=['Head', 'Hand'], places=[[0, 1], [3, 2]])
-    >>> body_columns([f"{joint}-{who}" for joint in ("head", "left_toe", "right_toe") for who in ("anna", "bert")]).places
+    >>> joints, people = ("head", "left_toe", "right_toe"), ("anna", "bert")
+    >>> body_columns([f"{joint}-{who}" for joint in joints for who in people]).places
     [[0, 2, 4], [1, 3, 5]]
     >>> body_columns(["left_hand_wrist", "left_hand_tip", "right_hand_wrist", "right_hand_tip"])
     >>> body_columns(["thumb_1", "index_1", "thumb_2", "index_2"])
@@ -79,10 +95,14 @@ def _bodies(names: Sequence[str], *, known: bool = True) -> Bodies | None:
             places.setdefault(tag, {})[joint] = i
         else:
             tags = list(places)
-            if (len(tags) == 2 or (known and len(tags) > 2)) and _are_bodies(tags, places, names, known):
+            if (len(tags) == 2 or (known and len(tags) > 2)) and _are_bodies(
+                tags, places, names, known
+            ):
                 tags = sorted(tags) if all(map(_NUMBERED.fullmatch, tags)) else tags
                 joints = list(places[tags[0]])
-                return Bodies(tags, joints, [[places[tag][joint] for joint in joints] for tag in tags])
+                return Bodies(
+                    tags, joints, [[places[tag][joint] for joint in joints] for tag in tags]
+                )
     return None
 
 
@@ -90,9 +110,9 @@ def _are_bodies(
     tags: Sequence[str], places: Mapping[str, Mapping[str, int]], names: Sequence[str], known: bool
 ) -> bool:
     first = list(places[tags[0]])
-    if any(own.keys() != set(first) for own in places.values()) or not 2 <= len(first) == len(names) // len(
-        tags
-    ):
+    if any(own.keys() != set(first) for own in places.values()) or not 2 <= len(first) == len(
+        names
+    ) // len(tags):
         return False
     words = {word for tag in tags for word in _BREAK.split(tag.lower())}
     words |= {re.sub(r"\d+", "", word) for word in words if word[:2].isalpha()}  # cam1, but not x1
@@ -104,20 +124,27 @@ def _are_bodies(
         bare = [_BREAK.sub("", word.lower()) for word in tags]
         if any({word, f"left{word}"} & _known_words() for word in bare):
             return False
-        return len(first) >= 5 and not any(finger_part(f"{word.lower()}1") for word in (*bare, *first))
+        return len(first) >= 5 and not any(
+            finger_part(f"{word.lower()}1") for word in (*bare, *first)
+        )
     ours = joint_names(first)
     if not _CENTRES & {*ours, *map(str.lower, first)}:
         return False
-    sided = any(name.startswith("left_") and name.replace("left", "right", 1) in ours for name in ours)
+    sided = any(
+        name.startswith("left_") and name.replace("left", "right", 1) in ours for name in ours
+    )
     numbered = all(map(_NUMBERED.fullmatch, tags))
     apart = all(tags[0] in name for name in names[: len(first)])
     if len(tags) > 2 and not (apart or (numbered and not any(map(str.isdigit, tags)))):
-        return False  # head_1, head_2, head_3, neck_1: a cluster of markers on every part of one body
+        return (
+            False  # head_1, head_2, head_3, neck_1: a cluster of markers on every part of one body
+        )
     return sided or (numbered and apart) or set(ours) == set(HAND_21.joints)
 
 
 def two_bodies(names: Sequence[str], *, known: bool = True) -> list[list[str]] | None:
-    """The joints of two bodies, if all of the first stand before those of the second; None otherwise.
+    """The joints of two bodies, if all of the first stand before those of the second; None
+    otherwise.
 
     >>> two_bodies(["head_1", "neck_1", "head_2", "neck_2"])
     [['head', 'neck'], ['head', 'neck']]
@@ -129,14 +156,16 @@ def two_bodies(names: Sequence[str], *, known: bool = True) -> list[list[str]] |
 
 
 def together(names: Sequence[str], points: np.ndarray, path: Path) -> list[int] | None:
-    """The order of columns in which those of the first body come before those of the second; None for one body.
+    """The order of columns in which those of the first body come before those of the second; None
+    for one body.
 
-    Joints (T, J, 3) with unknown names are two bodies unless they are fixed to each other. The interpretation of the names is logged,
-    except for Kerneton's own: head_1, head_2. More than two bodies are refused.
+    Joints (T, J, 3) with unknown names are two bodies unless they are fixed to each other. The
+    interpretation of the names is logged, except for Kerneton's own: head_1, head_2. More than two
+    bodies are refused.
     """
     found = _bodies(names)
     if found is None and (found := body_columns(names, known=False)) is not None:
-        from kerneton.files.readers._csv_bodies import fixed
+        from kerneton.files.readers.csv_table import fixed
 
         found = None if fixed(points, found.places) else found
     if found is None:
@@ -148,7 +177,9 @@ def together(names: Sequence[str], points: np.ndarray, path: Path) -> list[int] 
         )
     if found.tags != ["1", "2"] or not names[0].endswith(("_1", "_2")):
         one, two = (repr(shorten(tag)) for tag in found.tags)
-        say(f"joints of {one} and joints of {two} were read as two bodies of {len(found.joints)} joints each")
+        say(
+            f"joints of {one} and joints of {two} were read as two bodies of {len(found.joints)} joints each"
+        )
     return [*found.places[0], *found.places[1]]
 
 
@@ -173,7 +204,10 @@ def without_prefix(names: Sequence[str], known: Collection[str]) -> list[str]:
     tried = [list(names)]
     for n_words in (1, 2):
         cut = [_BREAK.split(name, maxsplit=n_words) for name in names]
-        if all(len(words) > n_words for words in cut) and len({tuple(words[:-1]) for words in cut}) == 1:
+        if (
+            all(len(words) > n_words for words in cut)
+            and len({tuple(words[:-1]) for words in cut}) == 1
+        ):
             tried.append([words[-1] for words in cut])
     return max(tried, key=count)
 

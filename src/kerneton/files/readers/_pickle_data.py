@@ -1,12 +1,14 @@
 """Plain data in pickle's format, read without executing it.
 
-A pickle is a program for a small stack machine. This module executes only the instructions that build numbers,
-strings, lists, tuples, dicts and NumPy arrays. Functions are never looked up: the few names that NumPy writes are
-recognised as words, all others are refused. Nothing is imported or called because a file says so.
+A pickle is a program for a small stack machine. This module executes only the instructions that
+build numbers, strings, lists, tuples, dicts and NumPy arrays. Functions are never looked up: the
+few names that NumPy writes are recognised as words, all others are refused. Nothing is imported or
+called because a file says so.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import pickletools
 import struct
@@ -23,7 +25,7 @@ from kerneton.files.readers._text import check_regular, shorten
 from kerneton.files.readers._values import Budget
 
 MAX_STEPS = 1 << 23  # instructions; an annotation of PYSKL takes about 70
-_STEP = 100  # bytes that an instruction may make: an empty dict, and its places on the stack and in the memo
+_STEP = 100  # bytes that an instruction may make: an empty dict, its places on stack and in memo
 _MARK = object()
 
 
@@ -36,7 +38,9 @@ class _Type:
 
     def __init__(self, code: str) -> None:
         if len(code) > 4 or code[:1] not in "biufSU" or not code[1:].isdigit():
-            raise FormatError(f"an array of type {shorten(code)!r} holds more than numbers and strings")
+            raise FormatError(
+                f"an array of type {shorten(code)!r} holds more than numbers and strings"
+            )
         self.dtype = np.dtype(code)
 
 
@@ -47,7 +51,8 @@ class _Array:
 
 
 def load(path: Path) -> Any:
-    """The data in a pickle: plain containers, numbers, strings and NumPy arrays, or a `FormatError`.
+    """The data in a pickle: plain containers, numbers, strings and NumPy arrays, or a
+    `FormatError`.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "data.pkl"
@@ -61,12 +66,22 @@ def load(path: Path) -> Any:
     if not size:
         raise FormatError(f"{path}: empty")
     try:
-        with path.open("rb") as file:  # not mapped: a mapped file that is cut short ends the interpreter
+        with path.open(
+            "rb"
+        ) as file:  # not mapped: a mapped file that is cut short ends the interpreter
             return _run(_Content(file, size), Budget(size, "refused"))
     except FormatError as error:
         raise FormatError(f"{path}: {error}") from None
     except OSError as error:
         raise MissingDataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def loads(content: bytes, where: str) -> Any:
+    """The data in a pickle that is part of another file, as `load`."""
+    try:
+        return _run(_Content(io.BytesIO(content), len(content)), Budget(len(content), "refused"))
+    except FormatError as error:
+        raise FormatError(f"{where}: {error}") from None
 
 
 class _Content:
@@ -110,8 +125,17 @@ def _run(content: _Content, budget: Budget) -> Any:
                 _step(opcode.name, argument, stack, memo, decode)
             except FormatError:
                 raise
-            except (IndexError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-                raise FormatError(f"damaged pickle: {opcode.name} at step {count} does not fit") from error
+            except (
+                IndexError,
+                KeyError,
+                TypeError,
+                ValueError,
+                AttributeError,
+                OverflowError,
+            ) as error:
+                raise FormatError(
+                    f"damaged pickle: {opcode.name} at step {count} does not fit"
+                ) from error
         else:
             raise FormatError(f"more than {MAX_STEPS} instructions")
     if len(stack) != 1:
@@ -120,7 +144,9 @@ def _run(content: _Content, budget: Budget) -> Any:
 
 
 class _Decoder:
-    """Bytes and scalars from parts of the file; in total no more than its size, also if parts are repeated."""
+    """Bytes and scalars from parts of the file; in total no more than its size, also if parts are
+    repeated.
+    """
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -143,7 +169,9 @@ class _Decoder:
             raise FormatError("refused: the pickle copies its text again and again")
 
 
-def _step(name: str, argument: Any, stack: list[Any], memo: dict[int, Any], decode: _Decoder) -> None:
+def _step(
+    name: str, argument: Any, stack: list[Any], memo: dict[int, Any], decode: _Decoder
+) -> None:
     """Carry out one instruction on the stack."""
     if name in _VALUES:
         stack.append(argument)
@@ -153,7 +181,9 @@ def _step(name: str, argument: Any, stack: list[Any], memo: dict[int, Any], deco
         memo[len(memo) if name == "MEMOIZE" else argument] = stack[-1]
     elif name in ("GET", "BINGET", "LONG_BINGET"):
         value = memo[argument]
-        stack.append(value.value if isinstance(value, _Array) and value.value is not None else value)
+        stack.append(
+            value.value if isinstance(value, _Array) and value.value is not None else value
+        )
     elif name in _COLLECT:
         _COLLECT[name](stack, _since_mark(stack))
     elif name in ("APPEND", "SETITEM"):
@@ -167,7 +197,9 @@ def _step(name: str, argument: Any, stack: list[Any], memo: dict[int, Any], deco
     elif name in ("POP", "POP_MARK"):
         _since_mark(stack) if name == "POP_MARK" else stack.pop()
     elif name in ("GLOBAL", "STACK_GLOBAL"):
-        stack.append(_name(argument if name == "GLOBAL" else " ".join([stack.pop(), stack.pop()][::-1])))
+        stack.append(
+            _name(argument if name == "GLOBAL" else " ".join([stack.pop(), stack.pop()][::-1]))
+        )
     elif name == "REDUCE":
         arguments, function = stack.pop(), stack.pop()
         calls: dict[str, Callable[..., Any]] = {_ENCODE: decode, _SCALAR: decode.scalar}
@@ -210,7 +242,12 @@ def _new_array(kind: _Name, shape: Any, code: Any) -> _Array:  # noqa: ARG001
 def _build(target: Any, state: tuple[Any, ...], decode: _Decoder) -> Any:
     if isinstance(target, _Type):
         _, order, sub, names, fields, *_ = state
-        if sub is not None or names is not None or fields is not None or order not in ("<", ">", "|", "="):
+        if (
+            sub is not None
+            or names is not None
+            or fields is not None
+            or order not in ("<", ">", "|", "=")
+        ):
             raise FormatError("refused: an array of records")
         target.dtype = target.dtype.newbyteorder(order)
         return target
@@ -257,7 +294,15 @@ _CALLS: dict[str, Callable[..., Any]] = {
 }
 _VALUES = {
     *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
-    *("STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
+    *(
+        "STRING",
+        "BINSTRING",
+        "SHORT_BINSTRING",
+        "UNICODE",
+        "SHORT_BINUNICODE",
+        "BINUNICODE",
+        "BINUNICODE8",
+    ),
     *("BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
 }
 _CONSTANTS: dict[str, Callable[[], Any]] = {

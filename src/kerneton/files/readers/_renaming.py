@@ -14,7 +14,8 @@ from kerneton.files.readers._names import joint_names, layout_of_names
 def rename_joints(
     sequence: SkeletonSequence, names: Mapping[str, str], met: set[str] | None = None
 ) -> SkeletonSequence:
-    """A recording with some joints renamed; names that it does not have are passed over, others are added to ``met``.
+    """A recording with some joints renamed; names that it does not have are passed over, others are
+    added to ``met``.
 
     Old and new names may be those of the file or of Kerneton.
 
@@ -30,7 +31,9 @@ def rename_joints(
     whole = joint_names(written) == list(was.joints)  # then all names are translated again
     base, given, changed = list(written if whole else was.joints), dict[int, str](), set[int]()
     for old, new in names.items():
-        found = {i for i, j in enumerate(was.joints) if j in spellings(old) or was.written.get(j) == old}
+        found = {
+            i for i, j in enumerate(was.joints) if j in spellings(old) or was.written.get(j) == old
+        }
         if new in VOCABULARY:
             given.update(dict.fromkeys(found, new))
         else:  # as if it were in the file
@@ -47,7 +50,9 @@ def rename_joints(
         return sequence
     if len(set(joints)) < len(joints):
         twice = next(joint for joint in joints if joints.count(joint) > 1)
-        raise DataError(f"recording {sequence.name!r}: after renaming, two joints are named {twice!r}")
+        raise DataError(
+            f"recording {sequence.name!r}: after renaming, two joints are named {twice!r}"
+        )
     layout = layout_of_names(was.name, joints, written)
     if not layout.bones and was.bones:
         layout = Layout(was.name, joints, was.bones, was.root)
@@ -61,7 +66,10 @@ def nearest_joint(name: str, layouts: Iterable[Layout | None]) -> str | None:
     'right_hand'
     """
     written = {
-        joint: layout.written.get(joint, joint) for layout in layouts if layout for joint in layout.joints
+        joint: layout.written.get(joint, joint)
+        for layout in layouts
+        if layout
+        for joint in layout.joints
     }
     near = difflib.get_close_matches(spellings(name)[-1], sorted(written), n=1, cutoff=0.5)
     return written[near[0]] if near else None

@@ -36,7 +36,9 @@ def check_regular(path: Path) -> int:
     except FileNotFoundError as error:
         raise MissingDataError(f"{path}: no such file") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise MissingDataError(f"{path}: cannot be read: {getattr(error, 'strerror', error)}") from error
+        raise MissingDataError(
+            f"{path}: cannot be read: {getattr(error, 'strerror', error)}"
+        ) from error
     if stat.S_ISDIR(status.st_mode):
         raise MissingDataError(f"{path}: a folder, not a file")
     if not stat.S_ISREG(status.st_mode):
@@ -71,9 +73,11 @@ def read_head(path: Path, size: int) -> bytes:
 
 
 def lines(path: Path, *, raw: bool = False) -> Iterator[tuple[int, str]]:
-    """Line numbers from 1 and lines without their ends; blank lines are skipped. ``raw``: all lines, with their ends.
+    """Line numbers from 1 and lines without their ends; blank lines are skipped. ``raw``: all
+    lines, with their ends.
 
-    UTF-8, UTF-16 with its byte order mark, or else the encoding of Western Windows, with any line ends.
+    UTF-8, UTF-16 with its byte order mark, or else the encoding of Western Windows, with any line
+    ends.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "rows.txt"
@@ -129,7 +133,10 @@ def _checked(value: float | None, word: str, where: str) -> float:
 
 
 def table(
-    path: Path, widths: Sequence[int], what: str, rows: Iterable[tuple[int, list[str]]] | None = None
+    path: Path,
+    widths: Sequence[int],
+    what: str,
+    rows: Iterable[tuple[int, list[str]]] | None = None,
 ) -> np.ndarray:
     """(rows, width) the numbers of a file whose lines all have the same width, one of ``widths``.
 
@@ -143,11 +150,15 @@ def table(
     """
     values = array("d")  # a list of Python floats would take five times the memory
     width = 0
-    for line, words in ((line, text.split()) for line, text in lines(path)) if rows is None else rows:
+    for line, words in (
+        ((line, text.split()) for line, text in lines(path)) if rows is None else rows
+    ):
         if len(words) != width:
             if width or len(words) not in widths:
                 expected = f"{width or ' or '.join(map(str, widths))} numbers ({what})"
-                raise FormatError(f"{path}, line {line}: expected {expected}, got {len(words)} words")
+                raise FormatError(
+                    f"{path}, line {line}: expected {expected}, got {len(words)} words"
+                )
             width = len(words)
         values.extend(numbers(words, path, line))
         if values.itemsize * len(values) > MAX_BYTES:
@@ -164,7 +175,9 @@ def first_rows(head: bytes) -> list[list[str]]:
 
 
 def decode(head: bytes) -> str:
-    """Bytes as text: UTF-8, UTF-16 with its byte order mark, or else the encoding of Western Windows."""
+    """Bytes as text: UTF-8, UTF-16 with its byte order mark, or else the encoding of Western
+    Windows.
+    """
     return head.decode(_encoding(head), errors="replace")
 
 
@@ -172,14 +185,18 @@ def _encoding(head: bytes) -> str:
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return "utf-16"
     try:
-        codecs.getincrementaldecoder("utf-8-sig")().decode(head)  # a character that is cut off is no error
+        codecs.getincrementaldecoder("utf-8-sig")().decode(
+            head
+        )  # a character that is cut off is no error
     except UnicodeDecodeError:
         return "cp1252"
     return "utf-8-sig"
 
 
 def starts_with_numbers(head: bytes, width: int, n_whole: int) -> bool:
-    """Whether the first rows of a file are ``width`` numbers each, the first ``n_whole`` of them whole."""
+    """Whether the first rows of a file are ``width`` numbers each, the first ``n_whole`` of them
+    whole.
+    """
     rows = first_rows(head)
     return bool(rows) and all(are_numbers(row, width, n_whole) for row in rows)
 
@@ -198,7 +215,8 @@ def shorten(text: str, width: int = 40) -> str:
 
 
 def rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers and cells; the first row decides what separates cells, lines that begin with # are comments.
+    """Line numbers and cells; the first row decides what separates cells, lines that begin with #
+    are comments.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "nod.csv"
@@ -252,7 +270,8 @@ def first_row(head: bytes) -> list[str]:
 
 
 def parse(cell: str) -> float | None:
-    """A cell as a number, with decimal point or comma; NaN for a missing value, None for other words.
+    """A cell as a number, with decimal point or comma; NaN for a missing value, None for other
+    words.
 
     >>> parse("1,5"), parse("n/a"), parse("left")
     (1.5, nan, None)
@@ -289,9 +308,11 @@ def _split(line: str, delimiter: str | None) -> list[str]:
 
 
 def at_origin(joints: np.ndarray) -> np.ndarray:
-    """Which joints (T, J) are missing, because they are exactly at the origin in some frames; in all frames it is a root.
+    """Which joints (T, J) are missing, because they are exactly at the origin in some frames; in
+    all frames it is a root.
 
-    >>> at_origin(np.array([[[0.0, 0, 0], [1, 2, 3]], [[0, 0, 0], [0, 0, 0]], [[0, 0, 0], [1, 2, 4]]])).tolist()
+    >>> frames = [[[0.0, 0, 0], [1, 2, 3]], [[0, 0, 0], [0, 0, 0]], [[0, 0, 0], [1, 2, 4]]]
+    >>> at_origin(np.array(frames)).tolist()
     [[False, False], [True, True], [False, False]]
     """
     zero = (joints == 0).all(axis=2)

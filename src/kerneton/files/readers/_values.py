@@ -20,8 +20,8 @@ _LARGEST = 1e9  # of a value in a recording
 class Budget:
     """The memory that a file of ``size`` bytes may need: 64 MiB and a hundred times its size.
 
-    Readers take from it before they allocate more than the bytes of the file: what a header promises, what is
-    unpacked, and what is repeated by reference.
+    Readers take from it before they allocate more than the bytes of the file: what a header
+    promises, what is unpacked, and what is repeated by reference.
 
     >>> budget = Budget(1000, "walk.npz")
     >>> budget.take(1 << 20)
@@ -46,7 +46,9 @@ class Budget:
 def file_budget(path: Path) -> Budget:
     """The budget of a file, or of all files in a folder."""
     if path.is_dir():
-        return Budget(sum(file.stat().st_size for file in path.iterdir() if file.is_file()), str(path))
+        return Budget(
+            sum(file.stat().st_size for file in path.iterdir() if file.is_file()), str(path)
+        )
     return Budget(path.stat().st_size, str(path))
 
 
@@ -54,12 +56,16 @@ def read_bytes(path: Path) -> bytes:
     """The content of a plain file of at most ``MAX_BYTES`` bytes."""
     size = check_regular(path)
     if size > MAX_BYTES:
-        raise FormatError(f"{path}: {size >> 20} MiB in one file; at most {MAX_BYTES >> 20} are read")
+        raise FormatError(
+            f"{path}: {size >> 20} MiB in one file; at most {MAX_BYTES >> 20} are read"
+        )
     return read_head(path, size)
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a file: UTF-8 with or without byte order mark, else Latin-1, in which every byte is a letter."""
+    """The lines of a file: UTF-8 with or without byte order mark, else Latin-1, in which every byte
+    is a letter.
+    """
     content = read_bytes(path)
     try:
         text = content.decode("utf-8-sig")
@@ -69,7 +75,8 @@ def read_lines(path: Path) -> list[str]:
 
 
 def check_room(path: Path, n_frames: int, n_joints: int, copies: int = 2) -> None:
-    """Refuse a recording whose coordinates, held ``copies`` times, would need too much memory, before they are allocated.
+    """Refuse a recording whose coordinates, held ``copies`` times, would need too much memory,
+    before they are allocated.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "long.bvh"
@@ -77,7 +84,8 @@ def check_room(path: Path, n_frames: int, n_joints: int, copies: int = 2) -> Non
     >>> check_room(file, 10**4, 1000)
     Traceback (most recent call last):
     ...
-    kerneton.exceptions.FormatError: ...: 10000 frames of 1000 joints need 228 MiB, too much for a file of 9 bytes
+    kerneton.exceptions.FormatError: ...: 10000 frames of 1000 joints need 228 MiB, too much for a
+    file of 9 bytes
     """
     needed = 24 * n_frames * n_joints
     problem = f"{path}: {n_frames} frames of {n_joints} joints need {needed >> 20} MiB"
@@ -89,7 +97,9 @@ def check_room(path: Path, n_frames: int, n_joints: int, copies: int = 2) -> Non
 
 
 def number_block(path: Path, lines: Sequence[str], first_line: int) -> np.ndarray:
-    """All numbers of some lines, separated by white space; the error names the first line with another word."""
+    """All numbers of some lines, separated by white space; the error names the first line with
+    another word.
+    """
     text = " ".join(lines)
     if not text or text.isspace():  # for which NumPy returns [-1.]
         return np.empty(0)

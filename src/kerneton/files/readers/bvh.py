@@ -1,15 +1,18 @@
-"""BVH motion capture: a hierarchy of joints and rows of channel values, from which positions are computed.
+"""BVH motion capture: a hierarchy of joints and rows of channel values, from which positions are
+computed.
 
-The rotation of a joint is the product of its rotation channels in the order of the file, angles in degrees:
-with ``CHANNELS 3 Zrotation Xrotation Yrotation``, R = R_z R_x R_y. A position channel of any joint replaces the same
-component of OFFSET. With p the parent,
+The rotation of a joint is the product of its rotation channels in the order of the file, angles in
+degrees: with ``CHANNELS 3 Zrotation Xrotation Yrotation``, R = R_z R_x R_y. A position channel of
+any joint replaces the same component of OFFSET. With p the parent,
 
     A_j = A_p R_j,    x_j = x_p + A_p t_j,    x_root = t_root.
 
-Known joint names are translated to the package's joint names (see `kerneton.files.readers._names`). An end
-site is named after its joint, such as ``head_end``, but the end of the wrist is the hand, and the end of the ankle the foot. The
-format states neither unit nor vertical axis: `kerneton.load_folder` and the commands detect them from the bodies. Otherwise y is
-assumed to point up, and a rest pose wider or higher than 500 to be in millimetres, than 10 in centimetres, else in metres.
+Known joint names are translated to the package's joint names (see `kerneton.files.readers._names`).
+An end site is named after its joint, such as ``head_end``, but the end of the wrist is the hand,
+and the end of the ankle the foot. The format states neither unit nor vertical axis:
+`kerneton.load_folder` and the commands detect them from the bodies. Otherwise y is assumed to point
+up, and a rest pose wider or higher than 500 to be in millimetres, than 10 in centimetres, else in
+metres.
 """
 
 from __future__ import annotations
@@ -40,14 +43,18 @@ from kerneton.files.readers._values import (
 
 WRITES = (".bvh",)
 NAMES_JOINTS, STATES = True, {"unit": None, "up": None}
-_CHANNELS = {f"{axis}{kind}": (kind, i) for i, axis in enumerate("xyz") for kind in ("position", "rotation")}
+_CHANNELS = {
+    f"{axis}{kind}": (kind, i) for i, axis in enumerate("xyz") for kind in ("position", "rotation")
+}
 _TIPS = dict(zip(sides("wrist", "ankle"), sides("hand", "foot"), strict=True))
 _METRES = 10  # a rest pose larger than this is not in metres
 
 
 @dataclass
 class Joint:
-    """A joint of the hierarchy: its rest offset from the parent and its channels, ("rotation", axis) each."""
+    """A joint of the hierarchy: its rest offset from the parent and its channels, ("rotation",
+    axis) each.
+    """
 
     name: str
     parent: int  # -1 for a root
@@ -89,7 +96,9 @@ def read(path: Path) -> list[SkeletonSequence]:
     values, fps = _motion(path, lines, motion, sum(len(joint.channels) for joint in joints))
     check_room(path, len(values), len(joints))
     parents = [joint.parent for joint in joints]
-    positions = forward_kinematics(parents, lambda frames: moves(joints, values[frames]), len(values))
+    positions = forward_kinematics(
+        parents, lambda frames: moves(joints, values[frames]), len(values)
+    )
     size = rest_size(parents, [joint.offset for joint in joints])
     unit = "mm" if size > 500 else "cm" if size > _METRES else "m"
     positions *= UNITS[unit]
@@ -98,7 +107,9 @@ def read(path: Path) -> list[SkeletonSequence]:
 
 
 def moves(joints: list[Joint], values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Shift (T, 3) and rotation (T, 3, 3) of each joint from channel values (T, C), angles in degrees."""
+    """Shift (T, 3) and rotation (T, 3, 3) of each joint from channel values (T, C), angles in
+    degrees.
+    """
     columns = iter(values.T)
     for joint in joints:
         shift = np.broadcast_to(joint.offset, (len(values), 3)).copy()
@@ -129,7 +140,9 @@ def _hierarchy(path: Path, lines: list[str]) -> list[Joint]:
         try:
             word, line = next(words)
         except StopIteration:
-            raise FormatError(f"{path}, line {line}: the hierarchy ends where {what} is expected") from None
+            raise FormatError(
+                f"{path}, line {line}: the hierarchy ends where {what} is expected"
+            ) from None
         return word
 
     def where() -> str:
@@ -147,19 +160,27 @@ def _hierarchy(path: Path, lines: list[str]) -> list[Joint]:
         elif key == "}" and open_joints:
             open_joints.pop()
         elif key == "OFFSET" and open_joints:
-            joints[open_joints[-1]].offset = np.array([number(take("an offset"), where()) for _ in range(3)])
+            joints[open_joints[-1]].offset = np.array(
+                [number(take("an offset"), where()) for _ in range(3)]
+            )
         elif key == "CHANNELS" and open_joints:
             joints[open_joints[-1]].channels = _channels(take, where)
         else:
-            raise FormatError(f"{where()}: expected a joint, OFFSET, CHANNELS or }}, got {shorten(word)!r}")
+            raise FormatError(
+                f"{where()}: expected a joint, OFFSET, CHANNELS or }}, got {shorten(word)!r}"
+            )
     if open_joints:
-        raise FormatError(f"{where()}: joint {shorten(joints[open_joints[-1]].name)!r} is never closed by }}")
+        raise FormatError(
+            f"{where()}: joint {shorten(joints[open_joints[-1]].name)!r} is never closed by }}"
+        )
     if not joints:
         raise FormatError(f"{where()}: the hierarchy contains no joint")
     return joints
 
 
-def _check_place(where: str, key: str, name: str, open_joints: list[int], joints: list[Joint]) -> None:
+def _check_place(
+    where: str, key: str, name: str, open_joints: list[int], joints: list[Joint]
+) -> None:
     if (key == "ROOT") == bool(open_joints):
         place = "inside" if open_joints else "outside"
         raise FormatError(f"{where}: {key} {shorten(name)!r} is {place} a joint")
@@ -177,12 +198,16 @@ def _channels(take: Callable[[str], str], where: Callable[[], str]) -> list[tupl
     for _ in range(count):
         word = take("a channel")
         if word.lower() not in _CHANNELS:
-            raise FormatError(f"{where()}: expected a channel such as Xrotation, got {shorten(word)!r}")
+            raise FormatError(
+                f"{where()}: expected a channel such as Xrotation, got {shorten(word)!r}"
+            )
         channels.append(_CHANNELS[word.lower()])
     return channels
 
 
-def _motion(path: Path, lines: list[str], motion: int, n_channels: int) -> tuple[np.ndarray, float | None]:
+def _motion(
+    path: Path, lines: list[str], motion: int, n_channels: int
+) -> tuple[np.ndarray, float | None]:
     """Channel values (T, C) and the frame rate."""
     n_frames = step = None
     at = motion + 1
@@ -198,9 +223,13 @@ def _motion(path: Path, lines: list[str], motion: int, n_channels: int) -> tuple
             raise FormatError(f"{where}: expected 'Frames:' and 'Frame Time:', got {got!r}")
         at += 1
     if n_frames is None or step is None:
-        raise FormatError(f"{path}: MOTION lacks {'Frames:' if n_frames is None else 'Frame Time:'}")
+        raise FormatError(
+            f"{path}: MOTION lacks {'Frames:' if n_frames is None else 'Frame Time:'}"
+        )
     if n_frames == 0 or n_channels == 0:
-        raise FormatError(f"{path}: {n_frames} frames of {n_channels} channels: the file contains no motion")
+        raise FormatError(
+            f"{path}: {n_frames} frames of {n_channels} channels: the file contains no motion"
+        )
     values = number_block(path, lines[at:], at + 1)
     if len(values) != n_frames * n_channels:
         expected = f"{n_frames} frames of {n_channels} channels are {n_frames * n_channels} numbers"
@@ -217,7 +246,9 @@ def _layout(joints: list[Joint]) -> Layout:
         if joint.end:
             base = _TIPS.get(names[joint.parent], f"{names[joint.parent]}_end")
             base = base if base not in taken else f"{names[joint.parent]}_end"
-            n = next(n for n in range(1, len(joints) + 2) if f"{base}{n if n > 1 else ''}" not in taken)
+            n = next(
+                n for n in range(1, len(joints) + 2) if f"{base}{n if n > 1 else ''}" not in taken
+            )
             names[i] = f"{base}{n if n > 1 else ''}"
             taken.add(names[i])
     bones = [(joint.parent, i) for i, joint in enumerate(joints) if joint.parent >= 0]
@@ -227,11 +258,13 @@ def _layout(joints: list[Joint]) -> Layout:
 def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
     """Write one recording, in metres, with three position channels per joint and no rotations.
 
-    Animation programs read it as a skeleton whose bones may stretch; `read` returns the same positions.
-    Offsets are the median bones, missing joints are NaN.
+    Animation programs read it as a skeleton whose bones may stretch; `read` returns the same
+    positions. Offsets are the median bones, missing joints are NaN.
     """
     if len(sequences) != 1:
-        raise ParameterError(f"{path}: a BVH file can contain only one recording, got {len(sequences)}")
+        raise ParameterError(
+            f"{path}: a BVH file can contain only one recording, got {len(sequences)}"
+        )
     (sequence,) = sequences
     layout = sequence.layout
     if layout is None or layout.root is None or len(layout.bones) != len(layout.joints) - 1:

@@ -1,11 +1,13 @@
 """COCO keypoints: annotation files, and the result lists of pose estimators.
 
-The reader accepts annotation files (``images``, ``annotations``), lists of results with ``image_id`` and ``keypoints`` (detectron,
-AlphaPose), MMPose's ``instance_info``, and one list of detections per frame (Ultralytics). The keypoints are
-**two-dimensional**: x and y are pixels and **z is zero**; they are rotated so that x points left and y up. Of skeletons with more
-keypoints that begin with COCO's 17 (Halpe, whole body), those 17 are kept; 14 keypoints are CrowdPose's; other keypoint names in an
-annotation file define a new layout. Visibility 0, 1, 2 becomes confidence 0, 0.5, 1; scores are kept. Frames are ordered by the
-numbers of the pictures. One person is kept: the track with the highest confidence if there are ``track_id``s, else the most confident
+The reader accepts annotation files (``images``, ``annotations``), lists of results with
+``image_id`` and ``keypoints`` (detectron, AlphaPose), MMPose's ``instance_info``, and one list of
+detections per frame (Ultralytics). The keypoints are **two-dimensional**: x and y are pixels and
+**z is zero**; they are rotated so that x points left and y up. Of skeletons with more keypoints
+that begin with COCO's 17 (Halpe, whole body), those 17 are kept; 14 keypoints are CrowdPose's;
+other keypoint names in an annotation file define a new layout. Visibility 0, 1, 2 becomes
+confidence 0, 0.5, 1; scores are kept. Frames are ordered by the numbers of the pictures. One person
+is kept: the track with the highest confidence if there are ``track_id``s, else the most confident
 person, tracked through the frames. Annotation files with ``video_id`` give one recording per video.
 """
 
@@ -38,7 +40,11 @@ from kerneton.files.readers._text import MAX_JOINTS, shorten
 from kerneton.files.readers._values import check_room
 
 STATES = {"up": "-y"}
-_BEGIN_WITH_COCO = {26, 133, 136}  # numbers of keypoints of Halpe, COCO whole body, Halpe whole body
+_BEGIN_WITH_COCO = {
+    26,
+    133,
+    136,
+}  # numbers of keypoints of Halpe, COCO whole body, Halpe whole body
 _FRAME_KEYS = ("image_id", "frame_id", "frame", "image", "image_name", "file_name")
 _TRACK_KEYS = ("track_id", "person_id", "idx")
 
@@ -70,7 +76,9 @@ def read(path: Path) -> list[SkeletonSequence]:
     for video, (n_frames, found) in videos.items():
         keypoints = _one_person(path, n_frames, found, layout)
         name = path.stem if len(videos) == 1 else f"{path.stem}-{video}"
-        sequences.append(picture_sequence(path, keypoints, layout, name=name, fps=frame_rate(document)))
+        sequences.append(
+            picture_sequence(path, keypoints, layout, name=name, fps=frame_rate(document))
+        )
     return sequences
 
 
@@ -81,19 +89,27 @@ def _annotations(path: Path, document: dict[str, Any]) -> dict[str, tuple[int, l
     for image in _objects(path, document.get("images", []), "images"):
         by_video.setdefault(str(image.get("video_id", image.get("vid_id", ""))), []).append(image)
     for video, members in by_video.items():
-        members.sort(key=lambda i: natural_order(str(i.get("frame_id", i.get("file_name", i.get("id"))))))
+        members.sort(
+            key=lambda i: natural_order(str(i.get("frame_id", i.get("file_name", i.get("id")))))
+        )
         place.update((_key(image.get("id")), (video, t)) for t, image in enumerate(members))
     found: dict[str, list[Found]] = {}
     for n, annotation in enumerate(_objects(path, document["annotations"], "annotations")):
         where = f"{path}, annotation {n}"
         key = _key(annotation.get("image_id"))
         if key not in place:
-            raise FormatError(f"{where}: no image has the id {shorten(str(annotation.get('image_id')))!r}")
+            raise FormatError(
+                f"{where}: no image has the id {shorten(str(annotation.get('image_id')))!r}"
+            )
         if "keypoints" in annotation:
             video, t = place[key]
-            found.setdefault(video, []).append((t, _track(annotation), _keypoints(annotation, where)))
+            found.setdefault(video, []).append(
+                (t, _track(annotation), _keypoints(annotation, where))
+            )
     if not found:
-        raise FormatError(f"{path}: {len(document['annotations'])} annotations, none with keypoints")
+        raise FormatError(
+            f"{path}: {len(document['annotations'])} annotations, none with keypoints"
+        )
     return {video: (len(by_video[video]), members) for video, members in found.items()}
 
 
@@ -108,7 +124,9 @@ def _results(path: Path, document: Any) -> Iterator[Found]:
         people, frame = item, n
         if isinstance(item, dict):
             frame = next((item[k] for k in _FRAME_KEYS if k in item), n)
-            people = next((item[k] for k in ("instances", "predictions", "people") if k in item), None)
+            people = next(
+                (item[k] for k in ("instances", "predictions", "people") if k in item), None
+            )
             people = [item] if "keypoints" in item else people
         for person in _objects(where, people, "people"):
             if "keypoints" not in person:
@@ -117,14 +135,18 @@ def _results(path: Path, document: Any) -> Iterator[Found]:
 
 
 def _in_order(found: list[Found]) -> tuple[int, list[Found]]:
-    """Frames counted from zero, by the last number of their name; small gaps are frames without people."""
+    """Frames counted from zero, by the last number of their name; small gaps are frames without
+    people.
+    """
     names = sorted({_key(frame) for frame, _, _ in found}, key=natural_order)
     numbers = [re.findall(r"[0-9]{1,15}", name) for name in names]
     counts = [int(number[-1]) for number in numbers if number]
     place = {name: t for t, name in enumerate(names)}
     if counts and len(set(counts)) == len(names) and counts[-1] - counts[0] < 2 * len(names):
         place = {name: count - counts[0] for name, count in zip(names, counts, strict=True)}
-    return max(place.values(), default=-1) + 1, [(place[_key(f)], track, k) for f, track, k in found]
+    return max(place.values(), default=-1) + 1, [
+        (place[_key(f)], track, k) for f, track, k in found
+    ]
 
 
 def _key(value: Any) -> str:
@@ -146,14 +168,20 @@ def _keypoints(person: dict[str, Any], where: str) -> np.ndarray:
     """Keypoints (J, 4): x, y, zero, confidence."""
     value = person["keypoints"]
     if isinstance(value, dict):  # Ultralytics stores x, y and visible separately
-        columns = [value.get("x", []), value.get("y", []), value.get("visible", value.get("conf", []))]
+        columns = [
+            value.get("x", []),
+            value.get("y", []),
+            value.get("visible", value.get("conf", [])),
+        ]
         points = number_array([column for column in columns if column], where).T
     else:
         points = number_array(value, where)
     if points.ndim == 1 and points.size % 3 == 0:
         points = points.reshape(-1, 3)
     if points.ndim != 2 or points.shape[1] not in (2, 3) or not 0 < len(points) <= MAX_JOINTS:
-        raise FormatError(f"{where}: expected 17 x 3 keypoints, got an array of shape {points.shape}")
+        raise FormatError(
+            f"{where}: expected 17 x 3 keypoints, got an array of shape {points.shape}"
+        )
     scores = person.get("keypoint_scores", person.get("keypoints_scores"))
     if scores is not None:
         given = number_array(scores, where)

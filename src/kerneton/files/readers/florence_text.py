@@ -1,4 +1,4 @@
-"""Florence3D-Actions text: one row ``video actor action x1 y1 z1 ... z15`` per frame, millimetres."""
+"""Florence3D-Actions text: a row ``video actor action x1 y1 z1 ... z15`` per frame, millimetres."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def read(path: Path) -> list[SkeletonSequence]:
     if not whole.all():
         bad = int(np.argmin(whole))
         got = numbers[bad].tolist()
-        raise FormatError(f"{path}, row {bad + 1}: video, actor and action must be whole numbers, got {got}")
+        raise FormatError(
+            f"{path}, row {bad + 1}: video, actor and action must be whole numbers, got {got}"
+        )
     ids = numbers.astype(np.int64)
     starts = np.flatnonzero(np.diff(ids[:, 0], prepend=ids[0, 0] - 1))
     mixed = (np.diff(ids[:, 0]) == 0) & (np.diff(ids[:, 1:], axis=0) != 0).any(1)
@@ -47,7 +49,13 @@ def read(path: Path) -> list[SkeletonSequence]:
     joints = rows[:, 3:].reshape(len(rows), -1, 3) / 1000.0
     return [
         SkeletonSequence(
-            frames, layout=FLORENCE_15, label=str(action), subject=str(actor), name=f"{path.stem}_{video}"
+            frames,
+            layout=FLORENCE_15,
+            label=str(action),
+            subject=str(actor),
+            name=f"{path.stem}_{video}",
         )
-        for frames, (video, actor, action) in zip(np.split(joints, starts[1:]), ids[starts], strict=True)
+        for frames, (video, actor, action) in zip(
+            np.split(joints, starts[1:]), ids[starts], strict=True
+        )
     ]

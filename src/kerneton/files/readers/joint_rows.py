@@ -1,13 +1,17 @@
-"""Text with one joint per row: ``x y z``, or ``x y z confidence`` as in MSR-Action3D, with or without the joint's name before them.
+"""Text with one joint per row: ``x y z``, or ``x y z confidence`` as in MSR-Action3D, with or
+without the joint's name before them.
 
-In rows with names (``HEAD 0.1 0.2 0.3``), a frame begins where a name comes again. In rows without names, a frame has as many
-rows as there are joints, so the joints must be known: give a layout (``--layout kinect20``, or the name of every joint in order,
-``--layout NAME,NAME,...``). A layout that the motion contradicts is refused. Without a layout, rows of four numbers are
-MSR-Action3D's twenty joints in metres, if the motion between the frames, the lines between them or the name of the file say so.
-Numbers are separated by spaces, commas, semicolons or tabs; blank lines, a header (``x y z``) and lines between the frames with one
-or two whole numbers, with one number, or with words such as ``frame 3`` are ignored, and so are numbers of frames before the
-coordinates. A frame of zeros is a lost frame and gets zero confidence. In rows without confidence, a joint that is at the origin in
-some but not all frames gets zero confidence there. A joint with -9999 or the like in all coordinates is missing.
+In rows with names (``HEAD 0.1 0.2 0.3``), a frame begins where a name comes again. In rows without
+names, a frame has as many rows as there are joints, so the joints must be known: give a layout
+(``--layout kinect20``, or the name of every joint in order, ``--layout NAME,NAME,...``). A layout
+that the motion contradicts is refused. Without a layout, rows of four numbers are MSR-Action3D's
+twenty joints in metres, if the motion between the frames, the lines between them or the name of the
+file say so. Numbers are separated by spaces, commas, semicolons or tabs; blank lines, a header (``x
+y z``) and lines between the frames with one or two whole numbers, with one number, or with words
+such as ``frame 3`` are ignored, and so are numbers of frames before the coordinates. A frame of
+zeros is a lost frame and gets zero confidence. In rows without confidence, a joint that is at the
+origin in some but not all frames gets zero confidence there. A joint with -9999 or the like in all
+coordinates is missing.
 """
 
 from __future__ import annotations
@@ -39,17 +43,24 @@ from kerneton.files.readers._text import (
 from kerneton.files.readers._values import check_room
 
 NAMES_JOINTS, TAKES = False, ("layout",)
-# The tracker marks inferred joints with 0, which would mean missing here; they get the smallest other confidence.
+# The tracker marks inferred joints with 0, which would mean missing here; they get the smallest
+# other confidence.
 INFERRED = 0.01
 _ROWS = 5  # number of rows at the start of a file that are used to recognise it
-_MARK = re.compile(r"[#\[]*(frame|time|timestamp|skeleton|pose)s?(no|number|id)?[-_#:=\d\].]*", re.IGNORECASE)
-_HEADER = re.compile(r"((frame|joint|name|joint_name) )?x y z( (c|conf|confidence|score|w))?", re.IGNORECASE)
+_MARK = re.compile(
+    r"[#\[]*(frame|time|timestamp|skeleton|pose)s?(no|number|id)?[-_#:=\d\].]*", re.IGNORECASE
+)
+_HEADER = re.compile(
+    r"((frame|joint|name|joint_name) )?x y z( (c|conf|confidence|score|w))?", re.IGNORECASE
+)
 _MSR_NAME = re.compile(r"a\d+_s\d+_e\d+")
 _NEARLY = 1.25  # times the smallest change of lengths: layouts that fit about as well
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
-    """Whether the first rows are three numbers each, or four each, perhaps with a name, except rows between frames."""
+    """Whether the first rows are three numbers each, or four each, perhaps with a name, except rows
+    between frames.
+    """
     rows: list[tuple[str, list[str]]] = []
     for line in decode(head).splitlines()[:80]:
         words = _words(line)
@@ -57,7 +68,9 @@ def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
             rows.append(_row(words))
     rows = rows[:_ROWS]
     named = {bool(name) for name, _ in rows}
-    return len(named) == 1 and any(all(are_numbers(own, width) for _, own in rows) for width in (3, 4))
+    return len(named) == 1 and any(
+        all(are_numbers(own, width) for _, own in rows) for width in (3, 4)
+    )
 
 
 def read(path: Path, *, layout: Layout | None = None) -> list[SkeletonSequence]:
@@ -112,7 +125,9 @@ def _sequence(values: np.ndarray, layout: Layout, path: Path) -> SkeletonSequenc
     return SkeletonSequence(joints, confidence, layout=layout, name=path.stem)
 
 
-def _named_rows(path: Path, rows: np.ndarray, names: list[str], layout: Layout | None) -> SkeletonSequence:
+def _named_rows(
+    path: Path, rows: np.ndarray, names: list[str], layout: Layout | None
+) -> SkeletonSequence:
     """The recording of rows that each name their joint: a frame begins where a name comes again."""
     places: dict[str, int] = {}
     frames, joints = np.empty(len(names), np.int64), np.empty(len(names), np.int64)
@@ -134,14 +149,20 @@ def _named_rows(path: Path, rows: np.ndarray, names: list[str], layout: Layout |
 
 
 def _rows(path: Path, at: array, names: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Line and numbers of each row; ``at`` and ``names`` get the lines and the names before the numbers, if there are any."""
+    """Line and numbers of each row; ``at`` and ``names`` get the lines and the names before the
+    numbers, if there are any.
+    """
     for line, text in lines(path):
         words = _words(text)
         if not words or _between(words, header=not at):
             continue
         name, own = _row(words)
         if bool(name) != bool(names) and at:
-            there = "has no name before its numbers" if names else f"begins with the name {shorten(name)!r}"
+            there = (
+                "has no name before its numbers"
+                if names
+                else f"begins with the name {shorten(name)!r}"
+            )
             raise FormatError(f"{path}, line {line}: this row {there}, unlike the rows before it")
         at.append(line)
         if name:
@@ -168,7 +189,9 @@ def _row(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _between(words: list[str], *, header: bool) -> bool:
-    """Whether a line is between frames: counts, a time, a comment, words such as ``frame 3``; or a header above them."""
+    """Whether a line is between frames: counts, a time, a comment, words such as ``frame 3``; or a
+    header above them.
+    """
     if words[0].startswith("#") and parse(words[0]) is None:  # not #N/A
         return True
     if header and _HEADER.fullmatch(" ".join(words)):
@@ -186,7 +209,8 @@ def _runs(steps: np.ndarray) -> np.ndarray:
 
 
 def _numbered(column: np.ndarray) -> np.ndarray | None:
-    """Rows with each number of a column that increases from frame to frame: the number or time of the frame.
+    """Rows with each number of a column that increases from frame to frame: the number or time of
+    the frame.
 
     >>> _numbered(np.array([7.0, 7, 8, 8])), _numbered(np.array([0.1, 0.3, 0.2, 0.1]))
     (array([2, 2]), None)
@@ -204,8 +228,12 @@ def _usual(runs: np.ndarray) -> int | None:
     return size if len(runs) > 1 and size > 1 and 2 * count > len(runs) else None
 
 
-def _check_frames(path: Path, rows: np.ndarray, runs: np.ndarray, at: np.ndarray, layout: Layout) -> None:
-    """Refuse rows that are not whole frames; the error says where a row is missing, if this is known."""
+def _check_frames(
+    path: Path, rows: np.ndarray, runs: np.ndarray, at: np.ndarray, layout: Layout
+) -> None:
+    """Refuse rows that are not whole frames; the error says where a row is missing, if this is
+    known.
+    """
     size, usual, ends, points = len(layout.joints), _usual(runs), np.cumsum(runs), rows[:, :3]
     of_layout = f"the {size} joints of layout {layout.name!r}"
     fits = is_frame_size(size, points)
@@ -231,20 +259,24 @@ def _ask(rows: np.ndarray, size: int | None) -> str:
     """The error about rows whose joints are not known."""
     what = f"{len(rows)} rows of {'x y z' if rows.shape[1] == 3 else 'x y z confidence'}, one joint per row"
     if size is None:
-        what += "; state the joints of a frame, such as --layout openni15"
+        what += "; state the joints of a frame, such as layout='openni15'"
     else:
-        first, others = ([f"--layout {name}" for name in names] for names in _fitting(rows[:, :3], size))
+        first, others = (
+            [f"layout={name!r}" for name in names] for names in _fitting(rows[:, :3], size)
+        )
         what += f", apparently {size} joints in a frame; state which: {' or '.join(first)}"
         if others:
             what += f" (their bones keep their lengths best), less likely {' or '.join(others)}"
         what += " (then look at it with kerneton show)" if first else ""
-    return f"{what.removesuffix(': ')}, or the name of every joint in order, --layout NAME,NAME,..."
+    return f"{what.removesuffix(': ')}, or the name of every joint in order, layout='NAME,NAME,...'"
 
 
 def _fitting(points: np.ndarray, size: int) -> tuple[list[str], list[str]]:
-    """The layouts of ``size`` joints whose bones have nearly the most constant lengths l(t) in points (N, 3), and the others.
+    """The layouts of ``size`` joints whose bones have nearly the most constant lengths l(t) in
+    points (N, 3), and the others.
 
-    The change of a layout is the mean over its bones of std(l)/mean(l). Sensors change bones too, so none is excluded.
+    The change of a layout is the mean over its bones of std(l)/mean(l). Sensors change bones too,
+    so none is excluded.
     """
     poses = points[: len(points) // size * size].reshape(-1, size, 3)
     poses = poses[np.isfinite(poses).all(axis=(1, 2)) & (poses != 0).any(axis=2).all(axis=1)]
@@ -254,7 +286,9 @@ def _fitting(points: np.ndarray, size: int) -> tuple[list[str], list[str]]:
             parents, children = np.array(layout.bones).T
             lengths = np.linalg.norm(poses[:, children] - poses[:, parents], axis=2)
             change[name] = (
-                float((lengths.std(axis=0) / (lengths.mean(axis=0) + 1e-9)).mean()) if len(poses) else 0.0
+                float((lengths.std(axis=0) / (lengths.mean(axis=0) + 1e-9)).mean())
+                if len(poses)
+                else 0.0
             )
     least = min(change.values(), default=0.0)
     first = [name for name in change if change[name] <= _NEARLY * least]

@@ -1,12 +1,14 @@
 """MediaPipe pose landmarks: JSON and CSV exports with 33 landmarks per frame.
 
-MediaPipe itself writes no files, so exports differ. Two kinds are read. JSON: a list of frames, at the top level or in ``frames``;
-a frame is a list of the 33 landmarks (objects with x, y, z, visibility, or lists of numbers in that order) or an object that
-contains them as ``landmarks``, ``pose_landmarks``, ``worldLandmarks`` or similar. Tables: columns such as
-``nose_x``, ``LEFT_HIP.visibility``, ``x12``, ``v12``, or ``frame, landmark, x, y, z, visibility``. World landmarks are in
-metres from the middle of the hips and are preferred if a file contains both kinds; the others are fractions of the picture's
-width and height, and their aspect ratio is corrected if the file states ``width`` and ``height``. Visibility becomes confidence.
-Coordinates are rotated so that x points left and y up. If there are several people, the first is read.
+MediaPipe itself writes no files, so exports differ. Two kinds are read. JSON: a list of frames, at
+the top level or in ``frames``; a frame is a list of the 33 landmarks (objects with x, y, z,
+visibility, or lists of numbers in that order) or an object that contains them as ``landmarks``,
+``pose_landmarks``, ``worldLandmarks`` or similar. Tables: columns such as ``nose_x``,
+``LEFT_HIP.visibility``, ``x12``, ``v12``, or ``frame, landmark, x, y, z, visibility``. World
+landmarks are in metres from the middle of the hips and are preferred if a file contains both kinds;
+the others are fractions of the picture's width and height, and their aspect ratio is corrected if
+the file states ``width`` and ``height``. Visibility becomes confidence. Coordinates are rotated so
+that x points left and y up. If there are several people, the first is read.
 """
 
 from __future__ import annotations
@@ -40,24 +42,40 @@ _N = len(MEDIAPIPE_33.joints)
 _WORLD = ("poseworldlandmarks", "worldlandmarks")
 _POSE = (
     *_WORLD,
-    *("poselandmarks", "landmarks", "landmark", "keypoints3d", "keypoints", "pose", "poses", "points"),
+    *(
+        "poselandmarks",
+        "landmarks",
+        "landmark",
+        "keypoints3d",
+        "keypoints",
+        "pose",
+        "poses",
+        "points",
+    ),
 )
 _FRAMES = ("frames", "data", "results", "sequence")
 _DEPTH = 8  # objects and lists around the landmarks of one frame
 _VISIBLE = re.compile(r"(.*[a-z0-9][_.:/\s-]*)?(visibility|vis|v)([_.:/\s-]*[0-9]+)?")
 _AXIS = re.compile(r"(?:^|[_.:/\s-])(x|y|z|v|vis|visibility|presence)(?:[_.:/\s-]*[0-9]+)?$")
-_WORLD_COLUMN = re.compile(r"(pose[_.:/\s-]*)?world[_.:/\s-]*(landmarks?[_.:/\s-]*)?", re.IGNORECASE)
+_WORLD_COLUMN = re.compile(
+    r"(pose[_.:/\s-]*)?world[_.:/\s-]*(landmarks?[_.:/\s-]*)?", re.IGNORECASE
+)
 _IDS = {"landmark", "landmark_id", "landmark_index", "landmark_name", "landmarkid", "landmarkindex"}
 
 
 def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
-    """Whether JSON contains landmarks or visibility, or a table has 33 columns of visibility or a landmark per row."""
+    """Whether JSON contains landmarks or visibility, or a table has 33 columns of visibility or a
+    landmark per row.
+    """
     if is_json(head):
         return b"andmark" in head or b'"visibility"' in head
     cells = [cell.strip().lower() for cell in first_row(head)]
     if _IDS & set(cells):
         return {"x", "y", "visibility"} <= set(cells)
-    return sum(_VISIBLE.fullmatch(cell) is not None for cell in cells if len(cell) < 80) in (_N, 2 * _N)
+    return sum(_VISIBLE.fullmatch(cell) is not None for cell in cells if len(cell) < 80) in (
+        _N,
+        2 * _N,
+    )
 
 
 def read(path: Path) -> list[SkeletonSequence]:
@@ -102,19 +120,29 @@ def _read_json(path: Path) -> list[SkeletonSequence]:
         width, height = _size(document)
         landmarks[..., :3] *= [width / height, 1, width / height]
         if width == height == 1:
-            LOG.info("%s: landmarks are fractions of a picture whose size the file does not state", path)
+            LOG.info(
+                "%s: landmarks are fractions of a picture whose size the file does not state", path
+            )
     return [picture_sequence(path, landmarks, MEDIAPIPE_33, fps=frame_rate(document))]
 
 
 def _in_picture(landmarks: np.ndarray) -> bool:
     """Whether these are fractions of a picture: world landmarks lie on both sides of zero."""
     seen = landmarks[~np.isnan(landmarks[..., 0]), :2]
-    return bool(len(seen)) and bool((np.median(seen, axis=0) > 0.1).all()) and bool(np.median(seen) < 1.5)
+    return (
+        bool(len(seen))
+        and bool((np.median(seen, axis=0) > 0.1).all())
+        and bool(np.median(seen) < 1.5)
+    )
 
 
 def _size(document: Any) -> tuple[float, float]:
     if isinstance(document, dict):
-        for pair in (("width", "height"), ("image_width", "image_height"), ("imageWidth", "imageHeight")):
+        for pair in (
+            ("width", "height"),
+            ("image_width", "image_height"),
+            ("imageWidth", "imageHeight"),
+        ):
             size = [document.get(key) for key in pair]
             if all(isinstance(side, (int, float)) and 1 <= side < 1e6 for side in size):
                 return float(size[0]), float(size[1])  # type: ignore[arg-type]
@@ -126,7 +154,9 @@ def _plain(key: Any) -> str:
 
 
 def _frames(document: Any, depth: int = _DEPTH) -> list[Any]:
-    """The frames of a document: a list, an object that contains them, or one whose keys are their numbers."""
+    """The frames of a document: a list, an object that contains them, or one whose keys are their
+    numbers.
+    """
     if isinstance(document, dict):
         keys = {_plain(key): key for key in document}
         inner = next((document[keys[k]] for k in (*_FRAMES, *_POSE) if k in keys), None)
@@ -143,7 +173,9 @@ def _frames(document: Any, depth: int = _DEPTH) -> list[Any]:
 def _is_point(value: Any) -> bool:
     if isinstance(value, dict):
         return "x" in value and "y" in value
-    return isinstance(value, list) and 2 <= len(value) <= 5 and not isinstance(value[0], (list, dict))
+    return (
+        isinstance(value, list) and 2 <= len(value) <= 5 and not isinstance(value[0], (list, dict))
+    )
 
 
 def _pose(value: Any, where: str, depth: int) -> np.ndarray | None:

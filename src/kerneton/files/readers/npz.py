@@ -1,10 +1,12 @@
 """NumPy files: ``.npy`` with one array, ``.npz`` with the fields of one or many recordings.
 
-Arrays of joints are (T, J, 3), or (T, J, 2) with z = 0, or (N, T, J, 3) for N recordings of one length. In an
-``.npz`` file the arrays are named like the fields of `SkeletonSequence`: ``joints``, ``confidence``, ``layout``, ``label``,
-``subject``, ``name``, ``fps`` and ``segments`` (JSON: [[label, start, stop], ...]); with several recordings, a number is
-added: ``joints_0``, ``label_0``. ``layout`` is the name of a known layout, or JSON. In files of other programs the joints may
-be named ``keypoints``, ``skeleton``, ``poses``, ``data`` or ``arr_0``. Nothing in such a file is ever executed.
+Arrays of joints are (T, J, 3), or (T, J, 2) with z = 0, or (T, J, 4) with a confidence, or (N, T,
+J, 3) for N recordings of one length. In an ``.npz`` file the arrays are named like the fields of
+`SkeletonSequence`: ``joints``, ``confidence``, ``layout``, ``label``, ``subject``, ``name``,
+``fps`` and ``segments`` (JSON: [[label, start, stop], ...]); with several recordings, a number is
+added: ``joints_0``, ``label_0``. ``layout`` is the name of a known layout, or JSON. In files of
+other programs the joints may be named ``keypoints``, ``skeleton``, ``poses``, ``data`` or
+``arr_0``. Nothing in such a file is ever executed.
 """
 
 from __future__ import annotations
@@ -13,18 +15,27 @@ import json
 import lzma
 import re
 import struct
+import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+from kerneton.data.arrays import padding
+from kerneton.data.layouts import MEDIAPIPE_33
 from kerneton.data.segments import Segment, as_segments
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import many
-from kerneton.exceptions import FormatError, KernetonError, MissingDataError
+from kerneton.data.wording import many
+from kerneton.exceptions import (
+    DataError,
+    FormatError,
+    KernetonError,
+    KernetonWarning,
+    MissingDataError,
+)
 from kerneton.files.output import replacing
 from kerneton.files.readers._arrays import (
     MAGIC,
@@ -33,17 +44,45 @@ from kerneton.files.readers._arrays import (
     layout_text,
     read_array,
     trust,
+    with_trust,
 )
-from kerneton.files.readers._text import MAX_BYTES, RECORDING, check_regular, shorten
+from kerneton.files.readers._keypoints import LOG
+from kerneton.files.readers._text import LARGEST, MAX_BYTES, RECORDING, check_regular, shorten
 from kerneton.files.readers._values import Budget, file_budget
 
 WRITES = (".npz",)
-_JOINTS = ("joints", "keypoints", "keypoint", "skeleton", "skeletons", "poses", "pose", "data", "x", "arr")
+_JOINTS = (
+    "joints",
+    "keypoints",
+    "keypoint",
+    "skeleton",
+    "skeletons",
+    "poses",
+    "pose",
+    "data",
+    "x",
+    "arr",
+)
 _CONFIDENCE = ("confidence", "confidences", "scores", "score", "keypoint_score", "visibility")
 _LABEL, _SUBJECT = ("label", "labels", "y"), ("subject", "subjects")
 _FIELDS = {*_JOINTS, *_CONFIDENCE, *_LABEL, *_SUBJECT, "layout", "name", "fps", "segments"}
 _NUMBERED = re.compile(r"(\w+)_(\d{1,9})")
-_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, RuntimeError, struct.error)
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    struct.error,
+)
+
+_ROTATIONS = {"poses", "pose", "pose_body", "body_pose", "smpl_poses", "fullpose", "global_orient"}
+_BODY_MODEL = {
+    *("trans", "betas", "mocap_framerate", "mocap_frame_rate", "root_orient", "gender", "transl"),
+    *("surface_model_type", "smpl_trans", "pose_hand", "global_orient", "dmpls"),
+}
+_FREEMOCAP = (543, 553)  # body, hands and face of MediaPipe: the first 33 are the body
 
 Fields = dict[str, np.ndarray]
 
@@ -101,7 +140,9 @@ def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
         if sequence.layout is not None:
             fields[f"layout{end}"] = layout_text(sequence.layout)
         if sequence.segments:
-            fields[f"segments{end}"] = json.dumps([[s.label, s.start, s.stop] for s in sequence.segments])
+            fields[f"segments{end}"] = json.dumps(
+                [[s.label, s.start, s.stop] for s in sequence.segments]
+            )
     with replacing(path) as temporary:
         np.savez_compressed(temporary, **fields)
 
@@ -124,13 +165,16 @@ def _members(file: IO[bytes], path: Path, budget: Budget) -> Iterator[tuple[str,
     try:
         with zipfile.ZipFile(file) as archive:
             infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            check_no_rotations(infos, path)
             # Unknown fields are not read, unless the joints have an unknown name.
             chosen = {key: info for key, info in infos.items() if _base(key) in _FIELDS}
             if not any(_base(key) in _JOINTS for key in chosen):
                 chosen = infos
             size = sum(info.file_size for info in chosen.values())
             if size > MAX_BYTES:
-                raise FormatError(f"{path}: unpacks to {size >> 20} MiB; at most {MAX_BYTES >> 20} are read")
+                raise FormatError(
+                    f"{path}: unpacks to {size >> 20} MiB; at most {MAX_BYTES >> 20} are read"
+                )
             budget.take(2 * size)
             for key, info in chosen.items():
                 where = f"{path}, {shorten(info.filename)}"
@@ -143,6 +187,23 @@ def _members(file: IO[bytes], path: Path, budget: Budget) -> Iterator[tuple[str,
         raise
     except _DAMAGED as error:
         raise FormatError(f"{path}: damaged archive: {shorten(str(error), 80)}") from error
+
+
+def check_no_rotations(names: Iterable[str], path: Path) -> None:
+    """Refuse the parameters of a body model (AMASS, SMPL-X), whose ``poses`` are rotations.
+
+    >>> check_no_rotations(["poses", "trans", "betas", "mocap_framerate"], Path("walk.npz"))
+    Traceback (most recent call last):
+    ...
+    kerneton.exceptions.FormatError: walk.npz: rotations of a body model (SMPL, AMASS), not ...
+    """
+    known = set(names)
+    if known & _ROTATIONS and known & _BODY_MODEL and not known & {"joints", "keypoints", "Jtr"}:
+        raise FormatError(
+            f"{path}: rotations of a body model (SMPL, AMASS), not positions of joints: compute "
+            "these with the model (package smplx: body_model(...).joints), and save the array "
+            "'joints' of shape (T, 24, 3) with layout 'smpl24'"
+        )
 
 
 def _base(key: str) -> str:
@@ -158,19 +219,29 @@ def _recordings(fields: Fields, path: Path, stem: str, budget: Budget) -> list[S
     joints = _find(fields, _JOINTS)
     if joints is None:
         floats = [value for value in fields.values() if value.dtype.kind == "f"]
-        likely = [value for value in floats if value.ndim in (3, 4) and value.shape[-1] in (2, 3)]
+        likely = [v for v in floats if v.ndim in (3, 4) and v.shape[-1] in (2, 3, 4)]
         if len(likely) != 1:
             found = shorten(", ".join(fields) or "none", 200)
             raise FormatError(f"{path}: expected an array 'joints', found {found}")
         joints = likely[0]
-    joints = coordinates(joints, str(path), budget)
     confidence = _find(fields, _CONFIDENCE)
+    if joints.dtype.kind in "fiu" and joints.size and joints.shape[-1] == 4 and confidence is None:
+        joints, confidence = with_trust(joints, str(path))
+    if joints.dtype.kind in "fiu" and joints.ndim == 5 and joints.size:
+        return _persons(fields, joints, path, stem, budget)
+    joints = coordinates(joints, str(path), budget)
+    if (whole := joints.shape[-2]) in _FREEMOCAP:
+        joints = joints[..., : len(MEDIAPIPE_33.joints), :]
+        confidence = None if confidence is None else confidence[..., : len(MEDIAPIPE_33.joints)]
     if confidence is not None:
         confidence = trust(confidence, joints.shape[:-1], str(path), budget)
     n = len(joints) if joints.ndim == 4 else 1
     budget.take(RECORDING * n)
     text = _one_each(fields, ("layout",), 1, path)[0]
     layout = None if text is None else layout_from_text(text, str(path))
+    if layout is None and whole in _FREEMOCAP:
+        layout = MEDIAPIPE_33
+        LOG.info("%s: of %d points of MediaPipe, the 33 of the body are read", path, whole)
     labels, subjects = (_one_each(fields, keys, n, path) for keys in (_LABEL, _SUBJECT))
     names = _one_each(fields, ("name",), n, path)
     fps = _fps(_find(fields, ("fps",)), path)
@@ -180,12 +251,50 @@ def _recordings(fields: Fields, path: Path, stem: str, budget: Budget) -> list[S
     if layout is not None and len(layout.joints) != joints.shape[2]:
         stated = f"layout {layout.name!r} has {len(layout.joints)} joints"
         raise FormatError(f"{path}: {stated}, the array {joints.shape[2]}")
-    recordings = []
+    recordings, padded = [], 0
     for i in range(n):
         trusted = None if confidence is None else confidence[i]
-        recording = SkeletonSequence(joints[i], trusted, layout=layout, fps=fps, segments=segments[i])
+        recording = SkeletonSequence(
+            joints[i], trusted, layout=layout, fps=fps, segments=segments[i]
+        )
+        seen = padding(recording.joints, recording.confidence)
+        if n > 1 and seen != (0, recording.n_frames):  # recordings of one length are often padded
+            recording, padded = recording.cut(*seen), padded + 1
         name = names[i] or (stem if n == 1 else f"{stem}_{i}")
         recordings.append(recording.replace(label=labels[i], subject=subjects[i], name=name))
+    if padded:
+        told = f"{path}: {padded} of {many(n, 'recording')}: frames without any joint at the ends"
+        warnings.warn(f"{told} are taken for padding and left out", KernetonWarning, stacklevel=2)
+    return recordings
+
+
+def _persons(
+    fields: Fields, joints: np.ndarray, path: Path, stem: str, budget: Budget
+) -> list[SkeletonSequence]:
+    """The recordings of an array (N, C, T, V, M) as ST-GCN has it, or (N, M, T, V, C)."""
+    n = len(joints)
+    budget.take(RECORDING * n + 6 * 8 * joints.size)
+    labels, subjects = (_one_each(fields, keys, n, path) for keys in (_LABEL, _SUBJECT))
+    text = _one_each(fields, ("layout",), 1, path)[0]
+    layout = None if text is None else layout_from_text(text, str(path))
+    recordings, padded = [], 0
+    for i, item in enumerate(joints):
+        if not np.isfinite(item).all() or np.abs(item).max() > LARGEST:
+            raise FormatError(f"{path}: recording {i} contains infinite or absurd values")
+        try:
+            recording = SkeletonSequence(item)
+            if layout is not None and recording.layout is None:
+                recording = recording.replace(layout=layout)
+        except DataError as error:
+            raise FormatError(f"{path}, recording {i}: {error}") from error
+        seen = padding(recording.joints, recording.confidence)
+        padded += seen != (0, recording.n_frames)
+        recordings.append(
+            recording.cut(*seen, label=labels[i], subject=subjects[i], name=f"{stem}_{i}")
+        )
+    if padded:
+        told = f"{path}: {padded} of {many(n, 'recording')}: frames without any joint at the ends"
+        warnings.warn(f"{told} are taken for padding and left out", KernetonWarning, stacklevel=2)
     return recordings
 
 
@@ -194,13 +303,20 @@ def _one_each(fields: Fields, keys: Sequence[str], n: int, path: Path) -> list[s
     if value is None:
         return [None] * n
     if value.size not in (1, n):
-        raise FormatError(f"{path}: {many(value.size, 'value')} of {keys[0]} for {many(n, 'recording')}")
+        raise FormatError(
+            f"{path}: {many(value.size, 'value')} of {keys[0]} for {many(n, 'recording')}"
+        )
     try:
         items = value.ravel().tolist()
-        texts = [item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item) for item in items]
+        texts = [
+            item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item)
+            for item in items
+        ]
     except ValueError as error:
         raise FormatError(f"{path}: {keys[0]} is not text") from error
-    texts = [text.encode("utf-8", "replace").decode() for text in texts]  # lone surrogates cannot be printed
+    texts = [
+        text.encode("utf-8", "replace").decode() for text in texts
+    ]  # lone surrogates cannot be printed
     return [*texts] if len(texts) == n else [*texts] * n
 
 
@@ -218,4 +334,6 @@ def _segments(text: str | None, path: Path) -> tuple[Segment, ...]:
     try:
         return as_segments(json.loads(text))
     except (KernetonError, ValueError, TypeError, RecursionError) as error:
-        raise FormatError(f"{path}: segments must be JSON, [[label, start, stop], ...]: {error}") from error
+        raise FormatError(
+            f"{path}: segments must be JSON, [[label, start, stop], ...]: {error}"
+        ) from error

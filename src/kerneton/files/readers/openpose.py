@@ -1,9 +1,10 @@
 """OpenPose keypoints: a folder with one ``*_keypoints.json`` per frame, or one JSON file.
 
-The keypoints are **two-dimensional**: x and y are pixels and **z is zero** for every joint, unless the files contain
-``pose_keypoints_3d``. They are rotated by 180 degrees about z, so that x points left and y up. BODY_25 and the COCO model
-are distinguished by their number of points, 25 or 18. Keypoints that OpenPose did not find are NaN with confidence 0. If several
-people are in the picture, the most confident one is tracked through the frames.
+The keypoints are **two-dimensional**: x and y are pixels and **z is zero** for every joint, unless
+the files contain ``pose_keypoints_3d``. They are rotated by 180 degrees about z, so that x points
+left and y up. BODY_25 and the COCO model are distinguished by their number of points, 25 or 18.
+Keypoints that OpenPose did not find are NaN with confidence 0. If several people are in the
+picture, the most confident one is tracked through the frames.
 """
 
 from __future__ import annotations
@@ -33,7 +34,12 @@ from kerneton.files.readers._values import check_room
 OPENPOSE_18 = Layout(
     "openpose18",
     [joint for joint in OPENPOSE_25.joints if not joint.endswith(("hip_center", "toe", "heel"))],
-    chains("neck nose", "nose *_eye *_ear", "neck *_shoulder *_elbow *_wrist", "neck *_hip *_knee *_ankle"),
+    chains(
+        "neck nose",
+        "nose *_eye *_ear",
+        "neck *_shoulder *_elbow *_wrist",
+        "neck *_hip *_knee *_ankle",
+    ),
     root="neck",
 )
 STATES = {"up": "-y"}
@@ -63,7 +69,9 @@ def read(path: Path) -> list[SkeletonSequence]:
     if not sizes:
         raise FormatError(f"{path}: {len(people)} frames, but no person in any of them")
     if len(sizes) > 1:
-        raise FormatError(f"{path}: people with {' and with '.join(map(str, sorted(sizes)))} keypoints")
+        raise FormatError(
+            f"{path}: people with {' and with '.join(map(str, sorted(sizes)))} keypoints"
+        )
     (size,) = sizes
     check_room(path, len(people), size, COPIES)
     if not any(person[:, 2].any() for frame in people for person in frame):

@@ -1,11 +1,12 @@
 """The training pickle of PYSKL and MMAction2, read without executing it, and written.
 
-The file is a dict: ``split`` maps names to lists of recordings, ``annotations`` is a list of dicts with ``frame_dir`` (the
-name), ``total_frames``, ``label`` (a number) and ``keypoint`` (persons × frames × joints × coordinates), for two
-coordinates also ``keypoint_score`` and ``img_shape``. 2D coordinates point right and down in the picture: a rotation by
-180 degrees makes them point left and up, with z = 0, as in Kinect's recordings. Files written by Kerneton also contain
-``subject``, ``fps``, ``layout`` (the name of a known layout, or names of joints and bones as JSON) and the label names, which
-other programs ignore.
+The file is a dict: ``split`` maps names to lists of recordings, ``annotations`` is a list of dicts
+with ``frame_dir`` (the name), ``total_frames``, ``label`` (a number) and ``keypoint`` (persons ×
+frames × joints × coordinates), for two coordinates also ``keypoint_score`` and ``img_shape``. 2D
+coordinates point right and down in the picture: a rotation by 180 degrees makes them point left and
+up, with z = 0, as in Kinect's recordings. Files written by Kerneton also contain ``subject``,
+``fps``, ``layout`` (the name of a known layout, or names of joints and bones as JSON) and the label
+names, which other programs ignore.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ _STARTS = (b"(dp", b"(lp", b"}q", b"]q", b"}(", b"](", b"(d", b"(l")
 
 
 def sniff(head: bytes, path: Path) -> bool:
-    """Whether the file starts as a pickle; the oldest protocols have no mark, so there the name decides."""
+    """Whether the file starts as a pickle; the oldest protocols have no mark, so there the name
+    decides.
+    """
     if len(head) > 2 and head[0] == 0x80 and head[1] <= 5:
         return True
     return path.suffix.lower() in (".pkl", ".pickle") and head.startswith(_STARTS)
@@ -48,7 +51,8 @@ def read(path: Path) -> list[SkeletonSequence]:
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "mine.pkl"
-    >>> write(file, [SkeletonSequence(np.ones((8, 25, 3)), label="wave", name="first", subject="ann")])
+    >>> first = SkeletonSequence(np.ones((8, 25, 3)), label="wave", name="first", subject="ann")
+    >>> write(file, [first])
     >>> read(file)
     [SkeletonSequence(8 frames, 25 joints, kinect25, label='wave', subject='ann', name='first')]
     """
@@ -56,7 +60,9 @@ def read(path: Path) -> list[SkeletonSequence]:
     fields = data if isinstance(data, dict) else {"annotations": data}
     annotations, label_names = fields.get("annotations"), fields.get("label_names")
     if not isinstance(annotations, list):
-        raise FormatError(f"{path}: expected a dict with a list 'annotations', got {type(data).__name__}")
+        raise FormatError(
+            f"{path}: expected a dict with a list 'annotations', got {type(data).__name__}"
+        )
     if not isinstance(label_names, list) or not all(isinstance(name, str) for name in label_names):
         label_names = []
     budget = file_budget(path)  # one array in many annotations must not fill the memory
@@ -69,10 +75,14 @@ def read(path: Path) -> list[SkeletonSequence]:
         )
     for i, annotation in enumerate(annotations):
         where = f"{path}, annotation {i}"
-        if not isinstance(annotation, dict) or not isinstance(annotation.get("keypoint"), np.ndarray):
+        if not isinstance(annotation, dict) or not isinstance(
+            annotation.get("keypoint"), np.ndarray
+        ):
             raise FormatError(f"{where}: expected a dict with an array 'keypoint'")
         budget.take(RECORDING + 6 * annotation["keypoint"].nbytes)
-        sequences.extend(_persons(annotation, label_names, where, budget, default=f"{path.stem}_{i}"))
+        sequences.extend(
+            _persons(annotation, label_names, where, budget, default=f"{path.stem}_{i}")
+        )
     if not sequences:
         raise FormatError(f"{path}: no annotations")
     flat = not any(s.joints[..., 2].any() for s in sequences)
@@ -80,10 +90,11 @@ def read(path: Path) -> list[SkeletonSequence]:
 
 
 def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
-    """Write recordings as annotations, one person each, in one split ``all``; missing joints are zeros with score 0.
+    """Write recordings as annotations, one person each, in one split ``all``; missing joints are
+    zeros with score 0.
 
-    Labels are numbered in alphabetical order. Recordings whose z is zero throughout are written with two
-    coordinates, and with the smallest picture that contains the joints.
+    Labels are numbered in alphabetical order. Recordings whose z is zero throughout are written
+    with two coordinates, and with the smallest picture that contains the joints.
     """
     names = unique_names(sequences)
     labels = sorted({s.label for s in sequences if s.label is not None})
@@ -107,7 +118,9 @@ def dump(data: Any, file: IO[bytes]) -> None:
 
 
 class _Pickler(pickle.Pickler):
-    """Arrays as calls of ``numpy.ndarray``: NumPy 2 pickles them with names that NumPy 1 does not know."""
+    """Arrays as calls of ``numpy.ndarray``: NumPy 2 pickles them with names that NumPy 1 does not
+    know.
+    """
 
     def reducer_override(self, obj: Any) -> Any:
         if not isinstance(obj, np.ndarray):
@@ -120,11 +133,15 @@ def _persons(
     annotation: dict[Any, Any], label_names: list[str], where: str, budget: Budget, default: str
 ) -> list[SkeletonSequence]:
     keypoint = annotation["keypoint"]
-    joints = coordinates(keypoint if keypoint.ndim == 4 else keypoint[None], where, budget)  # (M, T, V, 3)
+    joints = coordinates(
+        keypoint if keypoint.ndim == 4 else keypoint[None], where, budget
+    )  # (M, T, V, 3)
     score = annotation.get("keypoint_score")
     confidence = None
     if isinstance(score, np.ndarray):
-        confidence = trust(score if keypoint.ndim == 4 else score[None], joints.shape[:-1], where, budget)
+        confidence = trust(
+            score if keypoint.ndim == 4 else score[None], joints.shape[:-1], where, budget
+        )
     if keypoint.shape[-1] == 2:
         joints[..., :2] = 0.0 - joints[..., :2]
     name = annotation.get("frame_dir")

@@ -1,10 +1,11 @@
 """TRC marker trajectories, as Motion Analysis, OpenSim and Pose2Sim write them.
 
-The file has five header lines, then one row per frame: number, time, three coordinates per marker. Coordinates become metres. Markers
-become joints; known labels are translated to the package's joint names. A blank or NaN field, or a point
-exactly at the origin, is a missing point: NaN with confidence 0. Points without a name, which some programs append to the
-rows, are left out. y is assumed to point up, as in OpenSim's files; if the labels show that the body stands along z instead, it is
-rotated. Files written by Kerneton state the vertical axis (``UpAxis``).
+The file has five header lines, then one row per frame: number, time, three coordinates per marker.
+Coordinates become metres. Markers become joints; known labels are translated to the package's joint
+names. A blank or NaN field, or a point exactly at the origin, is a missing point: NaN with
+confidence 0. Points without a name, which some programs append to the rows, are left out. y is
+assumed to point up, as in OpenSim's files; if the labels show that the body stands along z instead,
+it is rotated. Files written by Kerneton state the vertical axis (``UpAxis``).
 """
 
 from __future__ import annotations
@@ -39,15 +40,17 @@ def read(path: Path) -> list[SkeletonSequence]:
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "step.trc"
     >>> _ = file.write_text('''PathFileType\\t4\\t(X/Y/Z)\\tstep.trc
-    ... DataRate\\tCameraRate\\tNumFrames\\tNumMarkers\\tUnits\\tOrigDataRate\\tOrigDataStartFrame\\tOrigNumFrames
-    ... 100\\t100\\t2\\t2\\tmm\\t100\\t1\\t2
+    ... DataRate\\tCameraRate\\tNumFrames\\tNumMarkers\\tUnits
+    ... 100\\t100\\t2\\t2\\tmm
     ... Frame#\\tTime\\tLKnee\\t\\t\\tLAnkle\\t\\t
     ... \\t\\tX1\\tY1\\tZ1\\tX2\\tY2\\tZ2
     ... 1\\t0.00\\t10\\t500\\t0\\t20\\t90\\t0
     ... 2\\t0.01\\t11\\t500\\t0\\t\\t\\t''')
     >>> (recording,) = read(file)
-    >>> recording.layout.joints, recording.fps, recording.joints[:, 1].tolist(), recording.confidence[:, 1].tolist()
-    (('left_knee', 'left_ankle'), 100.0, [[0.02, 0.09, 0.0], [nan, nan, nan]], [1.0, 0.0])
+    >>> recording.layout.joints, recording.fps
+    (('left_knee', 'left_ankle'), 100.0)
+    >>> recording.joints[:, 1].tolist(), recording.confidence[:, 1].tolist()
+    ([[0.02, 0.09, 0.0], [nan, nan, nan]], [1.0, 0.0])
     """
     lines = read_lines(path)
     while lines and not lines[-1].strip():
@@ -55,7 +58,9 @@ def read(path: Path) -> list[SkeletonSequence]:
     if not lines or not lines[0].strip().lower().startswith("pathfiletype"):
         raise FormatError(f"{path}, line 1: expected PathFileType")
     if len(lines) <= _HEADER:
-        raise FormatError(f"{path}: {len(lines)} lines; expected {_HEADER} of header and then the frames")
+        raise FormatError(
+            f"{path}: {len(lines)} lines; expected {_HEADER} of header and then the frames"
+        )
     header = dict(zip(lines[1].lower().split(), lines[2].split(), strict=False))
     fields = ("datarate", "numframes", "nummarkers", "units")
     if missing := [name for name in fields if name not in header]:
@@ -73,12 +78,16 @@ def read(path: Path) -> list[SkeletonSequence]:
             f"{path}, line 3: expected the axis that points up, such as Y, got {shorten(axis)!r}"
         )
     up = axis or marker_axis([(labels, points)]) or "y"
-    sequence = marker_sequence(path, "trc", labels, points, unit=unit, fps=rate if rate > 0 else None, up=up)
+    sequence = marker_sequence(
+        path, "trc", labels, points, unit=unit, fps=rate if rate > 0 else None, up=up
+    )
     return told([sequence], unit, up, unit_stated=True, up_stated=bool(axis))
 
 
 def _labels(path: Path, line: str) -> list[str]:
-    """The names of the markers; their count in the header is not used, since it may include unnamed points."""
+    """The names of the markers; their count in the header is not used, since it may include unnamed
+    points.
+    """
     words = [word.strip() for word in line.split("\t")] if "\t" in line.strip() else line.split()
     labels = [word for word in words[2:] if word]
     if not labels:
@@ -95,7 +104,9 @@ def _points(path: Path, lines: list[str], n_frames: int, n_markers: int) -> np.n
     """Coordinates (T, M, 3) of the rows that are not blank."""
     rows = [(i, line) for i, line in enumerate(lines[_HEADER:], start=_HEADER + 1) if line.strip()]
     if len(rows) != n_frames or not rows:
-        raise FormatError(f"{path}: the header states {n_frames} frames, but the file contains {len(rows)}")
+        raise FormatError(
+            f"{path}: the header states {n_frames} frames, but the file contains {len(rows)}"
+        )
     points = np.empty((n_frames, n_markers, 3))
     for t, (i, line) in enumerate(rows):
         points[t] = _row(f"{path}, line {i}", line, 2 + 3 * n_markers)[2:].reshape(n_markers, 3)
@@ -103,7 +114,9 @@ def _points(path: Path, lines: list[str], n_frames: int, n_markers: int) -> np.n
 
 
 def _row(where: str, line: str, width: int) -> np.ndarray:
-    """The fields of the named markers; unnamed points that follow them, three fields each, are left out."""
+    """The fields of the named markers; unnamed points that follow them, three fields each, are left
+    out.
+    """
     tabs = "\t" in line
     cells = [cell.strip() or "nan" for cell in line.split("\t")] if tabs else line.split()
     if tabs:  # writers differ in how many blanks end a row
@@ -122,13 +135,17 @@ def _row(where: str, line: str, width: int) -> np.ndarray:
 def _broken(cells: list[str]) -> bool:
     """Whether fields are incomplete points: a point has all three coordinates or none."""
     points = [cells[i : i + 3] for i in range(0, len(cells), 3)]
-    return any(point.count("nan") > 0 or len(point) < 3 for point in points if set(point) != {"nan"})
+    return any(
+        point.count("nan") > 0 or len(point) < 3 for point in points if set(point) != {"nan"}
+    )
 
 
 def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
     """Write one recording in metres; fields of missing joints stay blank."""
     if len(sequences) != 1:
-        raise ParameterError(f"{path}: a TRC file can contain only one recording, got {len(sequences)}")
+        raise ParameterError(
+            f"{path}: a TRC file can contain only one recording, got {len(sequences)}"
+        )
     (sequence,) = sequences
     fps, T, J = sequence.fps or 30.0, sequence.n_frames, sequence.n_joints
     names = (sequence.layout or plain_layout(J)).joints
@@ -137,7 +154,8 @@ def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
         missing = missing | (sequence.confidence == 0)
     lines = [
         f"PathFileType\t4\t(X/Y/Z)\t{Path(path).name}",
-        "DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate\tOrigDataStartFrame\tOrigNumFrames\tUpAxis",
+        "DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits\tOrigDataRate\tOrigDataStartFrame"
+        "\tOrigNumFrames\tUpAxis",
         f"{fps:g}\t{fps:g}\t{T}\t{J}\tm\t{fps:g}\t1\t{T}\tY",
         "Frame#\tTime\t" + "\t\t\t".join(names) + "\t\t",
         "\t\t" + "\t".join(f"{axis}{j + 1}" for j in range(J) for axis in "XYZ"),

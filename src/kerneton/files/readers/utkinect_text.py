@@ -23,7 +23,8 @@ def sniff(head: bytes, path: Path) -> bool:  # noqa: ARG001
 def read(path: Path) -> list[SkeletonSequence]:
     """The one recording of the file, without label: the bounds of its actions are in another file.
 
-    Frame numbers increase irregularly in the published files; of a repeated number, the first row is kept.
+    Frame numbers increase irregularly in the published files; of a repeated number, the first row
+    is kept.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "joints_s01_e01.txt"

@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 from walks import walk, walks
 
+from kerneton.data.checks import check_sequences, describe, joint_name
 from kerneton.data.layouts import FLORENCE_15, KINECT_20, MSR_20, Layout
+from kerneton.data.parameters import check_choice, check_in, check_positive
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.validation import (
-    check_choice,
-    check_in,
-    check_positive,
-    check_sequences,
-    describe,
-    joint_name,
-)
 from kerneton.exceptions import DataError, ParameterError
 
 
@@ -36,11 +30,17 @@ def test_arrays_and_recordings_become_a_list():
         (SkeletonSequence(walk(4)), "got one recording"),
         ("walk.npy", "got str"),
         (7, "got int"),
-        ([np.ones((4, 3))], r"#0: sequence: expected joints of shape \(frames, joints, 3\), got \(4, 3\)"),
-        ([np.ones((4, 5, 2))], r"got \(4, 5, 2\)"),
+        (
+            [np.ones((4, 3))],
+            r"#0: sequence: expected joints of shape \(frames, joints, 3\), got \(4, 3\)",
+        ),
+        ([np.ones((4, 5, 7))], r"got \(4, 5, 7\)"),
         ([np.ones((0, 5, 3))], "it has 0 frames and 5 joints"),
         ([[["a"]]], "not real numbers"),
-        (walks((3, 3)) + [walk(3, 14)], "1 of 3 recordings .* recording #2 has 14 joints, expected 15"),
+        (
+            walks((3, 3)) + [walk(3, 14)],
+            "1 of 3 recordings .* recording #2 has 14 joints, expected 15",
+        ),
     ],
 )
 def test_refused(X, message):
@@ -102,7 +102,10 @@ def test_what_only_preprocessing_may_see():
 
 def test_layouts_do_not_mix():
     x = walk(4, 20)
-    kinect, msr = SkeletonSequence(x, layout=KINECT_20), SkeletonSequence(x, layout=MSR_20, name="b")
+    kinect, msr = (
+        SkeletonSequence(x, layout=KINECT_20),
+        SkeletonSequence(x, layout=MSR_20, name="b"),
+    )
     for X in ([kinect, msr], [x, kinect, msr]):
         with pytest.raises(
             DataError,
@@ -117,7 +120,10 @@ def test_layouts_do_not_mix():
 
 
 def test_names():
-    plain, named = SkeletonSequence(walk(2)), SkeletonSequence(walk(2), layout=FLORENCE_15, name="bow-1")
+    plain, named = (
+        SkeletonSequence(walk(2)),
+        SkeletonSequence(walk(2), layout=FLORENCE_15, name="bow-1"),
+    )
     assert (describe(plain, 3), describe(named, 3)) == ("recording #3", "recording 'bow-1'")
     assert (joint_name(plain, 2), joint_name(named, 2)) == ("joint 2", "spine")
 
@@ -190,7 +196,9 @@ def test_a_minority_of_other_skeletons_is_blamed_once():
     with pytest.raises(DataError) as caught:
         check_sequences([*other, *good])
     message = str(caught.value)
-    assert message.startswith("4 of 13 recordings cannot be used: recording 'odd/0' lacks head, left_hand")
+    assert message.startswith(
+        "4 of 13 recordings cannot be used: recording 'odd/0' lacks head, left_hand"
+    )
     assert "has palm, thumb in addition" in message
     assert "(the same in 4: 'odd/0', 'odd/1', 'odd/2' and 1 more)" in message
     assert "wave" not in message
