@@ -49,6 +49,11 @@ def recordings(n_subjects=4, labels="abc", n_takes=2, name="own"):
     )
 
 
+def test_subjects_in_lists_are_refused():
+    with pytest.raises(DataError, match=r"expected one subject for each.*got \['a'\] for recording #0"):
+        list(LeaveOneSubjectOut().split(range(2), ["x", "y"], [["a"], ["b"]]))
+
+
 @pytest.mark.parametrize("name", ["half", "leave-one-subject-out", "odd-even", "k-fold"])
 def test_no_subject_is_on_both_sides_and_every_recording_on_one(name):
     data = recordings()

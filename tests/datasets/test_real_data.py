@@ -11,9 +11,9 @@ from sklearn.pipeline import FeatureUnion
 from kerneton import DCK, SCK, Preprocess
 from kerneton.datasets import load_florence3d, load_msr_action3d, load_utd_mhad, load_utkinect
 from kerneton.datasets.protocols import get_protocol
-from kerneton.experiments.paper._choice import CS, Task
-from kerneton.experiments.paper._cues import dck_family, sck_family
-from kerneton.machine.arrays import gram
+from kerneton.machine.products import gram
+from kerneton.paper.choice import CS, Task
+from kerneton.paper.cues import dck_family, sck_family
 
 
 @pytest.fixture(scope="module")

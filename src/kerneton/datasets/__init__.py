@@ -8,16 +8,22 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kerneton.data.validation import check_choice
+from kerneton.data.parameters import check_choice
 from kerneton.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonDataset
+    from kerneton.datasets.dhg14 import load_dhg14
     from kerneton.datasets.florence3d import load_florence3d
+    from kerneton.datasets.hdm05 import load_hdm05
     from kerneton.datasets.jhmdb import load_jhmdb
     from kerneton.datasets.msr_action3d import load_msr_action3d
+    from kerneton.datasets.ntu60 import load_ntu60
+    from kerneton.datasets.ntu120 import load_ntu120
+    from kerneton.datasets.nw_ucla import load_nw_ucla
     from kerneton.datasets.sbu import load_sbu
     from kerneton.datasets.sfinge3d import load_sfinge3d
+    from kerneton.datasets.shrec17 import load_shrec17
     from kerneton.datasets.synthetic import make_actions
     from kerneton.datasets.utd_mhad import load_utd_mhad
     from kerneton.datasets.utkinect import load_utkinect
@@ -26,18 +32,27 @@ __all__ = [
     "LOADERS",
     "PUBLISHED",
     "load_dataset",
+    "load_dhg14",
     "load_florence3d",
+    "load_hdm05",
     "load_jhmdb",
     "load_msr_action3d",
+    "load_ntu60",
+    "load_ntu120",
+    "load_nw_ucla",
     "load_sbu",
     "load_sfinge3d",
+    "load_shrec17",
     "load_utd_mhad",
     "load_utkinect",
     "make_actions",
 ]
 
 # Modules of this package, each with a SOURCE and a function load_<name>(data_home).
-PUBLISHED = ("florence3d", "utkinect", "msr_action3d", "utd_mhad", "sbu", "jhmdb", "sfinge3d")
+PUBLISHED = (
+    *("florence3d", "utkinect", "msr_action3d", "utd_mhad", "sbu", "jhmdb", "sfinge3d"),
+    *("ntu60", "ntu120", "nw_ucla", "hdm05", "shrec17", "dhg14"),
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -68,7 +83,7 @@ def is_dataset(name: str, data_home: str | None = None) -> bool:
     if name in LOADERS and data_home is None and os.path.exists(name):
         home = os.path.expanduser(os.environ.get("KERNETON_DATA", ""))
         if not home or os.path.realpath(home) != os.getcwd():  # whose folders are the data sets
-            way = f"write {os.path.join('.', name)} for the folder, or --data-home FOLDER for the data set"
+            way = f"write {os.path.join('.', name)} for the folder, or data_home='FOLDER' for the data set"
             raise ParameterError(f"{name} is the name of a published data set and of a folder here: {way}")
     return name in LOADERS
 
@@ -86,7 +101,10 @@ def published_folders(data_home: str | os.PathLike[str]) -> list[str]:
 def load_dataset(
     name: str, data_home: str | os.PathLike[str] | None = None, **options: Any
 ) -> SkeletonDataset:
-    """A data set by name: florence3d, utkinect, msr_action3d, utd_mhad, sbu, jhmdb, sfinge3d, synthetic.
+    """A published data set, or generated actions, by name.
+
+    florence3d, utkinect, msr_action3d, utd_mhad, sbu, jhmdb, sfinge3d, ntu60, ntu120, nw_ucla, hdm05,
+    shrec17, dhg14, synthetic.
 
     ``options`` are passed to the loader of the data set; synthetic is `make_actions` and needs no data home.
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kerneton.data.validation import absent
+from kerneton.data.sequence import absent
 from kerneton.exceptions import DataError
 
 Indices = tuple[np.ndarray, np.ndarray]
@@ -73,6 +73,12 @@ def field_of(X: Any, given: Any, field: str) -> np.ndarray | None:
         values = [getattr(x, field, None) for x in X]
     else:
         return None
+    odd = [i for i, value in enumerate(values) if isinstance(value, (list, tuple, set, dict, np.ndarray))]
+    if odd:
+        got = f"got {values[odd[0]]!r} for recording #{odd[0]}"
+        raise DataError(
+            f"expected one {field} for each recording, a text or a number; {got}: pass a flat list"
+        )
     missing = absent(values)
     if len(missing) == len(values) and given is None:
         return None

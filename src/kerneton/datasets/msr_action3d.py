@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 
+from kerneton.data.parameters import check_choice
 from kerneton.data.sequence import SkeletonDataset
-from kerneton.data.validation import check_choice
 from kerneton.datasets._home import Source
 from kerneton.files.readers import joint_rows
 

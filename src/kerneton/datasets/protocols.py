@@ -7,6 +7,7 @@ from the recordings, so ``GridSearchCV(model, grid, cv=LeaveOneSubjectOut())`` s
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -15,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.data.parameters import check_choice, check_positive
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_choice, check_positive
 from kerneton.datasets._splitter import Indices, Protocol, field_of
 from kerneton.datasets.msr_action3d import ACTION_SETS
 from kerneton.datasets.msr_action3d import ACTIONS as MSR_ACTIONS
@@ -235,17 +236,89 @@ class PublishedSplits(Protocol):
         yield from ((np.asarray(train), np.asarray(test)) for train, test in self.splits)
 
 
+# Training subjects of NTU RGB+D 120; those up to 40 are the training subjects of NTU RGB+D.
+XSUB = frozenset(
+    [1, 2, 4, 5, 8, 9, *range(13, 20), 25, 27, 28, 31, 34, 35, 38, 45, 46, 47, 49, 50]
+    + [*range(52, 60), 70, 74, 78, *range(80, 87), 89, *range(91, 96), 97, 98, 100, 103]
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossSubject(Protocol):
+    """NTU RGB+D and NTU RGB+D 120: 20 of 40 or 53 of 106 people train, the others are tested.
+
+    >>> list(CrossSubject().split(range(3), list("aba"), ["P001", "P002", "P003"]))
+    [(array([0, 1]), array([2]))]
+    """
+
+    name = "xsub"
+
+    def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:  # noqa: ARG002
+        subjects = [s.removeprefix("P") for s in self._subjects(X, groups).tolist()]
+        _odd(np.asarray(subjects), self.name)  # all are numbers
+        train = np.asarray([int(subject) in XSUB for subject in subjects])
+        yield np.flatnonzero(train), np.flatnonzero(~train)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossView(Protocol):
+    """Cameras, by the names of recordings: NTU RGB+D trains on 2 and 3 and tests on 1, NW-UCLA trains on 1 and 2 and tests on 3.
+
+    >>> from kerneton.data.sequence import SkeletonSequence
+    >>> names = [f"S001C{c:03d}P001R001A001" for c in (1, 2, 3)]
+    >>> X = [SkeletonSequence(np.ones((2, 3, 3)), name=name, label="a") for name in names]
+    >>> [(train.tolist(), test.tolist()) for train, test in CrossView().split(X)]
+    [([1, 2], [0])]
+    """
+
+    name = "xview"
+
+    def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:  # noqa: ARG002
+        ntu, ucla = (_numbers(X, pattern) for pattern in (r"S\d{3}C(\d{3})P", r"a\d\d_s\d\d_e\d\d_v(\d\d)"))
+        if ntu is None and ucla is None:
+            raise DataError(
+                f"protocol {self.name!r} finds the camera in names such as S001C002P003R002A013 or a01_s01_e00_v01"
+            )
+        test = ntu == 1 if ntu is not None else ucla == 3
+        yield np.flatnonzero(~test), np.flatnonzero(test)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossSetup(Protocol):
+    """NTU RGB+D 120: recordings with even numbers of the setup train, those with odd ones are tested."""
+
+    name = "xset"
+
+    def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:  # noqa: ARG002
+        setup = _numbers(X, r"S(\d{3})C\d{3}P")
+        if setup is None:
+            raise DataError(f"protocol {self.name!r} finds the setup in names such as S001C002P003R002A013")
+        yield np.flatnonzero(setup % 2 == 0), np.flatnonzero(setup % 2 == 1)
+
+
+def _numbers(X: Any, pattern: str) -> np.ndarray | None:
+    """A number in the names of all recordings; None if one of them has none."""
+    found = [re.match(pattern, str(getattr(x, "name", ""))) for x in X]
+    return np.asarray([int(match[1]) for match in found if match]) if all(found) else None
+
+
 PROTOCOLS: dict[str, type[Protocol]] = {
     kind.name: kind
-    for kind in (HalfSplits, LeaveOneSubjectOut, OddEven, Wang, Li, SubjectKFold, PublishedSplits)
+    for kind in (
+        *(HalfSplits, LeaveOneSubjectOut, OddEven, Wang, Li, SubjectKFold, PublishedSplits),
+        *(CrossSubject, CrossView, CrossSetup),
+    )
 }
-_DEFAULTS = {"florence3d": "half", "utkinect": "half", "msr_action3d": "wang", "utd_mhad": "odd-even"}
+_DEFAULTS = {
+    **{"florence3d": "half", "utkinect": "half", "msr_action3d": "wang", "utd_mhad": "odd-even"},
+    **{"ntu60": "xsub", "ntu120": "xsub", "nw_ucla": "xview"},
+}
 
 
 def get_protocol(name: str | Any | None, data: Sequence[SkeletonSequence]) -> Any:
     """A protocol by name for a data set; None means the one that its published results use.
 
-    Names: half, leave-one-subject-out, odd-even, wang, li, k-fold, published. Without a published protocol it is
+    Names: half, leave-one-subject-out, odd-even, wang, li, k-fold, published, xsub, xview, xset. Without a published protocol it is
     leave-one-subject-out, or k-fold over recordings where there are fewer than two subjects. A splitter object is
     returned as it is.
 
@@ -269,7 +342,7 @@ def get_protocol(name: str | Any | None, data: Sequence[SkeletonSequence]) -> An
     check_choice("protocol", name, PROTOCOLS)
     if name == "published":
         if not splits:
-            known = "sbu, jhmdb, sfinge3d"
+            known = "sbu, jhmdb, sfinge3d, hdm05, shrec17"
             raise ParameterError(f"protocol 'published' needs a data set with published splits: {known}")
         return PublishedSplits(splits=splits)
     if name == "half" and dataset in HALF_SPLITS:

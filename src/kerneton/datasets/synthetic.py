@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kerneton.data.layouts import KINECT_20
+from kerneton.data.parameters import check_choice, check_in, check_positive
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.validation import check_choice, check_in, check_positive
 from kerneton.datasets._actions import ACTIONS, Style, rest, wander
 from kerneton.datasets._body import Body, Motion, keys, pose
 from kerneton.exceptions import ParameterError

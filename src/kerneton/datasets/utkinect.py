@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from kerneton.data.layouts import KINECT_20
+from kerneton.data.parameters import check_choice
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.validation import check_choice
 from kerneton.datasets._home import Source
 from kerneton.exceptions import FormatError
 from kerneton.files.readers import utkinect_text
