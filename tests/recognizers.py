@@ -36,6 +36,7 @@ MODELS = {
     "sck": lambda **o: single(sck(), **o),
     "sck, order 3": lambda **o: single(sck(order=3, joints="key"), **o),
     "sck, mirrored": lambda **o: single(sck(mirror=True), **o),
+    "sck, partly mirrored": lambda **o: single(sck(mirror="partly"), **o),
     "sck, pairs": lambda **o: single(sck(joints=ARMS, pairs=True), **o),
     "sck, mirrored pairs, weighted": lambda **o: single(
         sck(joints=ARMS, pairs=True, mirror=True, weighting="alignment"), **o

@@ -272,7 +272,7 @@ def test_evaluation_sees_probabilities(actions):
 
 
 def test_explanation_tells_the_probability(model, actions):
-    why = model.explain(actions[0], "bow", moments=False)
+    why = model.explain(actions[0], "bow")
     column = model.classes_.tolist().index("bow")
     assert_allclose(why.probability, model.predict_proba(actions[:1])[0, column])
     assert_allclose(why.value, model.decision_function(actions[:1])[0, column], atol=1e-9)

@@ -11,8 +11,8 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from large_fits import data, difference, large, recognizer  # noqa: F401
 from sklearn.base import clone
-from test_growth import data, difference, large, recognizer  # noqa: F401
 
 from kerneton import Recognizer, Search, evaluate, load, load_folder, make_actions
 from kerneton.cli import main
@@ -20,7 +20,8 @@ from kerneton.exceptions import DataError, ParameterError
 from kerneton.files import readers
 from kerneton.files.output import write_text
 from kerneton.machine import dask_client
-from kerneton.recognize import cluster, growth
+from kerneton.recognize import cluster
+from kerneton.recognize import large as fits_of_many
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, about ports and closing
@@ -47,7 +48,7 @@ def client():
 def local(large, data):  # noqa: F811
     """What this process computes."""
     with large.context() as patch:
-        patch.setattr(growth, "active_client", lambda: None)
+        patch.setattr(fits_of_many, "active_client", lambda: None)
         return recognizer().fit(data, data.labels)
 
 
@@ -69,7 +70,7 @@ def test_a_search_tries_its_candidates_on_the_workers(large, data, client, caplo
     search = Search(sums="all", variants=mirroring, Cs=(1.0, 10.0), penalties=(3.0,))
     model = Recognizer([*cues.items()], search=search, calibrate=True)
     with large.context() as patch:
-        patch.setattr(growth, "active_client", lambda: None)
+        patch.setattr(fits_of_many, "active_client", lambda: None)
         local = clone(model).fit(data, data.labels)
         told = [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
     caplog.clear()

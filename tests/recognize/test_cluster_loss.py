@@ -10,7 +10,7 @@ from pathlib import Path
 
 import joblib
 import pytest
-from test_growth import data, large, recognizer  # noqa: F401
+from large_fits import data, large, recognizer  # noqa: F401
 
 from kerneton import Search, evaluate, make_actions
 from kerneton.exceptions import DataError, ParameterError

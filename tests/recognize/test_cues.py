@@ -67,7 +67,8 @@ def test_mirrored_cue_does_not_tell_an_action_from_its_mirror_image(data, name):
 
 
 def test_variants():
-    assert list(variants("auto", "auto")) == ["free", "free, mirrored", "fixed", "fixed, mirrored"]
+    sides = ["", ", mirrored", ", partly mirrored"]
+    assert list(variants("auto", "auto")) == [view + side for view in ("free", "fixed") for side in sides]
     assert variants("fixed", True) == {"fixed, mirrored": {"kernel__mirror": True}}
     assert variants("free", False) == {
         "free": {"preprocess__facing": "sequence", "kernel__mirror": False},

@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from large_fits import large, limit, recognizer  # noqa: F401 (a fixture)
 from sklearn.base import BaseEstimator, TransformerMixin
-from test_growth import large, recognizer  # noqa: F401 (a fixture)
 
 from kerneton import (
     Branch,
@@ -21,11 +21,11 @@ from kerneton import (
     make_recognizer,
 )
 from kerneton.data import units
-from kerneton.data.validation import absent
+from kerneton.data.sequence import absent
 from kerneton.datasets.protocols import LeaveOneSubjectOut
 from kerneton.exceptions import DataError
 from kerneton.files.summary import summarize
-from kerneton.recognize import answers, growth, training
+from kerneton.recognize import answers
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +34,10 @@ def data():
 
 
 @pytest.mark.parametrize("nobody", [None, float("nan"), np.nan])
-@pytest.mark.parametrize("limit", [10, 3000], ids=["many", "few"])
-def test_subjects_of_which_some_are_missing_are_refused(data, monkeypatch, limit, nobody):
+@pytest.mark.parametrize("most", [10, 3000], ids=["many", "few"])
+def test_subjects_of_which_some_are_missing_are_refused(data, monkeypatch, most, nobody):
     """Were they taken as they are, all of them would be one person."""
-    monkeypatch.setattr(training, "GRAM_LIMIT", limit)
+    limit(monkeypatch, gram=most)
     people = [str(s) for s in data.subjects]
     people[4] = people[9] = nobody
     told = f"2 of 36 recordings have no subject, .*{data[4].name}.*; give all of them one, or none"
@@ -47,7 +47,7 @@ def test_subjects_of_which_some_are_missing_are_refused(data, monkeypatch, limit
         list(LeaveOneSubjectOut().split(data, data.labels, people))
     kept = recognizer().fit(data[:9], data.labels[:9], keep=True)
     with pytest.raises(DataError, match="1 of 9 recordings have no subject"):
-        growth.add(kept, data[9:18], data.labels[9:18], [nobody, *people[10:18]])
+        kept.add(data[9:18], data.labels[9:18], [nobody, *people[10:18]])
 
 
 class Travel(TransformerMixin, BaseEstimator):
@@ -83,11 +83,11 @@ def test_a_kernel_of_others_on_many_recordings(data, large, tmp_path, gram, sear
         model = Recognizer([("travel", travel), hands], machine=machine, search=search)
         return model.fit(data, data.labels, **options).machine_.coef_
 
-    large.setattr(training, "GRAM_LIMIT", 3000)
-    large.setattr(training, "CHOICE_LIMIT", 3000)
+    limit(large, gram=3000)
+    limit(large, choice=3000)
     few = fitted()
-    large.setattr(training, "GRAM_LIMIT", gram)
-    large.setattr(training, "CHOICE_LIMIT", 10)
+    limit(large, gram=gram)
+    limit(large, choice=10)
     many = fitted()
     assert np.linalg.norm(many - few) < 1e-4 * np.linalg.norm(few)
     np.testing.assert_array_equal(
@@ -95,12 +95,10 @@ def test_a_kernel_of_others_on_many_recordings(data, large, tmp_path, gram, sear
     )  # the second one resumes
 
 
-@pytest.mark.parametrize("limit", [10, 3000], ids=["many", "few"])
-def test_an_interrupted_fit_leaves_the_model_as_it_was(data, monkeypatch, limit):
+@pytest.mark.parametrize("most", [10, 3000], ids=["many", "few"])
+def test_an_interrupted_fit_leaves_the_model_as_it_was(data, monkeypatch, most):
     """Whatever is interrupted: half of it would be old, half new."""
-    monkeypatch.setattr(training, "CHOICE_LIMIT", limit)
-    monkeypatch.setattr(training, "GRAM_LIMIT", limit)
-    monkeypatch.setattr(growth, "BLOCK", 7)
+    limit(monkeypatch, choice=most, gram=most, block=7)
     two = data.select(np.flatnonzero(np.isin(data.labels, ["wave", "bow"]))[:9])
     model = make_recognizer(view="free", mirror=False, calibrate=True).fit(two, two.labels, keep=True)
     before = dict(vars(model))
@@ -120,7 +118,7 @@ def test_an_interrupted_fit_leaves_the_model_as_it_was(data, monkeypatch, limit)
     assert interrupted > 2
     assert model.predict_proba(data).shape[1] == 3
     model.set_params(progress=None, search=None).fit(two, two.labels)
-    assert not hasattr(model, "variant_")  # of the fit before
+    assert model.variant_ is None  # not that of the fit before
 
 
 def stopping(at):
@@ -154,7 +152,7 @@ class Seen:
 
 
 def test_long_steps_of_a_fit_are_seen(data, large, tmp_path):  # noqa: F811
-    large.setattr(growth, "SAMPLE", 18)
+    limit(large, sample=18)
     seen = Seen()
     model = make_recognizer(view="free", calibrate=True, progress=seen)
     model.fit(data, data.labels, scratch=tmp_path)
@@ -170,7 +168,7 @@ def test_long_steps_of_a_fit_are_seen(data, large, tmp_path):  # noqa: F811
     steps |= {"likeness", "encoding blocks", "inner products of the sample", "passes over the features"}
     assert seen.counts.keys() == steps
     assert seen.counts["comparing recordings"] == seen.totals["comparing recordings"] == len(data)
-    large.setattr(training, "GRAM_LIMIT", 100)
+    limit(large, gram=100)
     model.set_params(progress=(seen := Seen())).fit(data, data.labels)
     assert {"encoding blocks", "inner products", "machines"} <= seen.counts.keys()
     assert seen.counts["encoding blocks"] == 3  # those of the sample are known

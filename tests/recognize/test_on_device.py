@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bench_parts.scale import labelled
 
-from kerneton import make_recognizer
-from kerneton.data.progress import silent
+from kerneton import Recognizer, make_recognizer
 from kerneton.exceptions import DataError
-from kerneton.experiments.bench.scale import labelled
-from kerneton.recognize import final_machine, on_device, recognizer, training
+from kerneton.recognize import on_device, recognizer
+from kerneton.recognize.training import Limits
 
 torch = pytest.importorskip("torch")
 
@@ -72,19 +72,6 @@ def test_recordings_that_a_device_cannot_take_are_answered_or_refused_as_on_the_
             model.decision_function([recordings[1], wrong])
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_features_that_come_on_a_stream_give_the_same_machine(recordings, monkeypatch):
-    monkeypatch.setattr(training, "GRAM_LIMIT", 10)
-    monkeypatch.setattr(training, "CHOICE_LIMIT", 10)
-    monkeypatch.setattr(on_device, "_MOST", 7)
-    labels = [s.label for s in recordings]
-    model = make_recognizer(view="free", mirror=True, device="cuda")
-    resident = model.fit(recordings, labels).machine_.coef_
-    monkeypatch.setattr(on_device, "_FREE", 10**6)  # blocks: all are in page-locked memory of the host
-    streamed = model.fit(recordings, labels).machine_.coef_
-    assert np.linalg.norm(resident - streamed) < 1e-5 * np.linalg.norm(resident)
-
-
 @pytest.fixture
 def torn(recordings):
     """Lost joints, lost frames and joints without confidence, each in one recording among whole ones."""
@@ -108,9 +95,6 @@ def test_gaps_are_filled_and_all_else_stays_on_the_device(recordings, torn, lost
     monkeypatch.setattr(recognizer, "encode_together", None)  # would encode on the host
     assert np.linalg.norm(model.features(torn) - expected, axis=1).max() < 1e-4
     np.testing.assert_allclose(model.decision_function(torn), decisions, atol=1e-3)
-    branches = list(model.branches_.values())
-    blocks = on_device.blocks_on(branches, torn, "cpu", silent)
-    np.testing.assert_allclose(np.concatenate(blocks.blocks), model.features(torn), atol=1e-6)
 
 
 def test_a_recording_that_cannot_be_filled_is_named_by_its_place(recordings, torn):
@@ -125,12 +109,8 @@ def test_a_recording_that_cannot_be_filled_is_named_by_its_place(recordings, tor
 
 
 def test_a_large_fit_on_a_device_is_that_of_the_host(recordings, monkeypatch):
-    monkeypatch.setattr(training, "GRAM_LIMIT", 10)
-    monkeypatch.setattr(training, "CHOICE_LIMIT", 10)
-    monkeypatch.setattr(final_machine, "SETTLED", 0.0)
-    monkeypatch.setattr(final_machine, "STEPS", 100)
-    monkeypatch.setattr(final_machine, "TOL", 1e-7)
-    monkeypatch.setattr(on_device, "_MOST", 7)
+    limits = Limits(choice=10, gram=10, block=7, settled=0.0, steps=100, tol=1e-7)
+    monkeypatch.setattr(Recognizer, "limits", limits)
     labels = [s.label for s in recordings]
     model = make_recognizer(view="free", mirror=True)
     expected = model.fit(recordings, labels).machine_

@@ -123,7 +123,7 @@ def test_parameters_come_back(actions, tmp_path):
         signals=("position", "bone"), joint_weight=(0.3, 0.4), joints=["head", 7], n_jobs=2, batch_size=3
     )
     poses = Preprocess(gaps="drop", center="head", facing="sequence", n_frames=20, reference=np.ones(19))
-    machine = LinearSVM(C=3, class_weight={"wave": 2.0}, loss="hinge")
+    machine = LinearSVM(C=3, class_weight={"wave": 2.0}, tol=1e-5)
     model = Recognizer([("kernel", Branch(poses, kernel))], machine=machine).fit(actions, actions.labels)
     back = load(save(model, tmp_path / "model.kern"))
     before, after = model.get_params(), back.get_params()
@@ -190,7 +190,7 @@ def test_the_default_recogniser(actions, tmp_path):
     back = load(save(model, tmp_path / "model.kern", data=actions))
     assert_array_equal(back.predict_proba(actions), model.predict_proba(actions))
     assert_array_equal(back.unknown_score(actions), model.unknown_score(actions))
-    why = explain(back, actions[0], "wave", moments=False)
+    why = explain(back, actions[0], "wave")
     assert_allclose(
         why.intercept + sum(why.joints.values()), model.decision_function(actions[:1])[0, 2], atol=1e-6
     )

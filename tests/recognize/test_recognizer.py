@@ -30,7 +30,6 @@ from kerneton import (
     make_recognizer,
 )
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine.compiled import load as optional
 
 WITHOUT_DATA = [
     "check_do_not_raise_errors_in_init_or_set_params",
@@ -278,19 +277,11 @@ def test_a_fit_encodes_each_cue_once(preset, monkeypatch):
     encoded = []
     real = SCK._features
 
-    def count(self, sequences, *rest):
-        encoded.append((self.signals, self.pairs, self.mirror, len(sequences)))
-        return real(self, sequences, *rest)
+    def count(self, frames, *rest):
+        encoded.append((self.signals, self.pairs, self.mirror, len(frames)))
+        return real(self, frames, *rest)
 
     monkeypatch.setattr(SCK, "_features", count)
-    if (compiled := optional("kerneton.recognize.compiled")) is not None:  # all recordings at once
-        together = compiled.Frames.encode
-
-        def count_together(self, kernel, *rest):
-            encoded.append((kernel.signals, kernel.pairs, kernel.mirror, len(self.lengths)))
-            return together(self, kernel, *rest)
-
-        monkeypatch.setattr(compiled.Frames, "encode", count_together)
     data = make_actions(["wave", "clap", "bow"], n_subjects=3, n_takes=1)
     make_recognizer(preset, calibrate=True).fit(data, data.labels)
     # Five cues; three of them as the camera sees them and turned to the front; never mirrored by themselves.

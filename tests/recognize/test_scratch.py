@@ -9,12 +9,13 @@ import sys
 
 import numpy as np
 import pytest
-from test_growth import large, recognizer  # noqa: F401 (a fixture)
+from large_fits import large, limit, recognizer  # noqa: F401 (a fixture)
 
 import kerneton
 from kerneton import Search, make_actions, make_recognizer
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.recognize import growth, packed, storage
+from kerneton.recognize import large as fits_of_many
+from kerneton.recognize import storage
 
 
 @pytest.fixture(scope="module")
@@ -29,49 +30,49 @@ def a_block(rows=5, columns=1200, seed=0):
 @pytest.mark.parametrize("halved", [False, True])
 def test_any_change_of_a_block_is_found(tmp_path, halved):
     path = tmp_path / "000000.block"
-    packed.write_packed(path, packed.pack(a_block(), halved=halved))
+    storage.write_packed(path, storage.pack(a_block(), halved=halved))
     whole = path.read_bytes()
-    np.testing.assert_allclose(packed.read_packed(path).features(), a_block(), atol=1e-3)
+    np.testing.assert_allclose(storage.read_packed(path).features(), a_block(), atol=1e-3)
     places = [*range(40), *np.linspace(40, len(whole) - 1, 60, dtype=int)]
     for place in places:  # the first ones are the types of numbers and their rows and columns
         for bit in (1, 128):
             path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
             with pytest.raises(DataError, match=r"000000\.block: the block was changed after it was written"):
-                packed.read_packed(path)
+                storage.read_packed(path)
     for damaged in (b"", whole[:20], whole[:-1], whole + b"0", bytes(len(whole))):
         path.write_bytes(damaged)
         with pytest.raises(DataError, match="was changed after"):
-            packed.read_packed(path)
+            storage.read_packed(path)
 
 
 def test_rows_of_a_block_that_are_exchanged_or_fewer_are_found(tmp_path):
     path, X = tmp_path / "000000.block", a_block()
-    packed.write_packed(path, packed.pack(X, halved=False))
+    storage.write_packed(path, storage.pack(X, halved=False))
     whole = path.read_bytes()
     row = X.itemsize * X.shape[1]
     start = whole.index(b"\n") + 1
     first, second = whole[start : start + row], whole[start + row : start + 2 * row]
     path.write_bytes(whole[:start] + second + first + whole[start + 2 * row :])
     with pytest.raises(DataError, match="was changed after"):
-        packed.read_packed(path)
+        storage.read_packed(path)
     path.write_bytes(whole.replace(b" 5 1200\n", b" 3 2000\n"))
     with pytest.raises(DataError, match="was changed after"):
-        packed.read_packed(path)
+        storage.read_packed(path)
 
 
 def test_blocks_that_are_exchanged_are_found(tmp_path):
     one, two, other = tmp_path / "a" / "1.block", tmp_path / "a" / "2.block", tmp_path / "b" / "1.block"
     for i, path in enumerate((one, two, other)):
         path.parent.mkdir(exist_ok=True)
-        packed.write_packed(path, packed.pack(a_block(seed=i)))
+        storage.write_packed(path, storage.pack(a_block(seed=i)))
     for path in (two, other):
         content = one.read_bytes(), path.read_bytes()
         for a in (one, path):
             a.write_bytes(content[a is one])
             with pytest.raises(DataError, match=f"{a.parent.name}/{a.name}: the block was changed"):
-                packed.read_packed(a)
+                storage.read_packed(a)
             a.write_bytes(content[a is not one])
-            packed.read_packed(a)
+            storage.read_packed(a)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, OSError(errno.EIO, "Input/output error")])
@@ -81,9 +82,9 @@ def test_a_block_that_is_interrupted_leaves_nothing(tmp_path, monkeypatch, error
     def stopped(*_):
         raise error
 
-    monkeypatch.setattr(packed, "_checksum", stopped)
+    monkeypatch.setattr(storage, "_checksum", stopped)
     with pytest.raises(error if isinstance(error, type) else OSError):
-        packed.write_packed(tmp_path / "000000.block", packed.pack(a_block()))
+        storage.write_packed(tmp_path / "000000.block", storage.pack(a_block()))
     assert not list(tmp_path.iterdir())
 
 
@@ -151,14 +152,14 @@ def test_other_frame_rates_are_not_taken_from_the_folder(large, data, tmp_path):
 
 
 def test_a_resumed_fit_tells_all_that_the_whole_one_tells(large, data, tmp_path):  # noqa: F811
-    large.setattr(growth, "SAMPLE", 18)
+    limit(large, sample=18)
     labels = data.labels.astype(object)
     whole = make_recognizer(view="free", calibrate=True, progress=lambda items, **_: items)
     whole.fit(data, labels, scratch=tmp_path)
-    large.setattr(growth.Encoder, "fit_all", None)  # nothing is chosen again
+    large.setattr(fits_of_many.Encoder, "fit_all", None)  # nothing is chosen again
     resumed = make_recognizer(view="free", calibrate=True, n_jobs=2).fit(data, labels, scratch=tmp_path)
     assert vars(resumed).keys() == vars(whole).keys()
-    for name in ("trials_", "chosen_", "mixtures_", "variant_", "variant_scores_", "timed_", "kept_"):
+    for name in ("trials_", "chosen_", "mixtures_", "variant_", "variant_scores_", "timed_"):
         assert getattr(resumed, name) == getattr(whole, name), name
     assert resumed.search_.get_params() == whole.search_.get_params()
     assert resumed.classes_.dtype == whole.classes_.dtype == object
@@ -211,14 +212,14 @@ def test_features_without_room_are_computed_again(own_disk, data, tmp_path, capl
     elif full == "slow":
         own_disk.setattr(storage, "seconds_to_read", lambda file, whole: 1e9)
     else:
-        checksum = packed._checksum
+        checksum = storage._checksum
 
         def third(path, head, block):
             if path.name == "000002.block":
                 raise OSError(errno.ENOSPC, "No space left on device")
             return checksum(path, head, block)
 
-        own_disk.setattr(packed, "_checksum", third)
+        own_disk.setattr(storage, "_checksum", third)
     model = recognizer().fit(data, data.labels)
     np.testing.assert_array_equal(model.machine_.coef_, on_disk.machine_.coef_)  # whatever is stored
     assert not list(tmp_path.iterdir())

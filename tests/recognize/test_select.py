@@ -19,14 +19,14 @@ from kerneton import (
     LinearSVM,
     Preprocess,
     Recognizer,
-    Search,
     make_actions,
+    make_recognizer,
 )
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.machine.folds import subject_folds
-from kerneton.machine.gram_space import penalised_gram
+from kerneton.machine.solver import penalised_gram
 from kerneton.recognize.encoder import Encoder, LocalTrials, fold_grams
-from kerneton.recognize.search import with_parameters
+from kerneton.recognize.search import Search, Trial, with_parameters
 
 
 def cue(kernel, **options):
@@ -212,6 +212,18 @@ def test_equals_of_the_last_speak_too(data):
     assert single.chosen_ == many.chosen_[:1]
 
 
+def test_optional_cues_are_in_one_more_sum():
+    search = Search(sums="all", optional=["c"])
+    assert search._candidates(["a", "b", "c"]) == [
+        {"a": 1.0, "b": 1.0},
+        {"a": 1.0, "b": 1.0, "c": 1.0},
+        {"a": 1.0},
+        {"b": 1.0},
+    ]
+    assert search._candidates(["a", "b"]) == [{"a": 1.0, "b": 1.0}, {"a": 1.0}, {"b": 1.0}]
+    assert search._candidates(["c"]) == [{"c": 1.0}]
+
+
 def test_handicap_turns_the_choice(data):
     for better, worse in (("a", "b"), ("b", "a")):
         search = searching(
@@ -220,6 +232,34 @@ def test_handicap_turns_the_choice(data):
         search.fit(data, data.labels, groups=data.subjects)
         assert search.variant_ == better
         assert_allclose(search.variant_scores_["a"], search.variant_scores_["b"])
+
+
+def test_variants_of_the_same_gain_are_ranked_by_loss():
+    """Of equal accuracies the smaller loss counts; of nearly equal losses the first; gains are between accuracies."""
+
+    def trial(variant, accuracy, loss):
+        return Trial(variant, ("a",), 1.0, accuracy, 0.0, (1.0,), losses=(loss, loss))
+
+    sides = [trial("plain", 0.9, 1.01), trial("mirrored", 0.9, 1.5), trial("partly", 0.8, 1.0)]
+    assert Search().best(sides)[0] == "plain"
+    sides = [trial("plain", 0.9, 1.03), *sides[1:]]
+    assert Search().best(sides)[0] == "partly"
+    views = [*sides, trial("fixed", 0.85, 0.1)]
+    assert Search(required_gain={"fixed": 0.06}).best(views)[0] == "partly"
+    assert Search(required_gain={"fixed": 0.04}).best(views)[0] == "fixed"
+
+
+def test_the_losses_of_trials_are_those_of_decision_values(data):
+    model = searching({"poses": cues()["poses"]}, variants=None, Cs=[1.0])
+    model.fit(data, data.labels, groups=data.subjects)
+    (trial,) = model.trials_
+    folds = subject_folds(np.unique(data.labels, return_inverse=True)[1], data.subjects)
+    for (train, valid), loss in zip(folds, trial.losses, strict=True):
+        known = data.select(train)
+        alone = plain([("poses", cues()["poses"])], 1.0).fit(known, data.labels[train])
+        signs = np.where(data.labels[valid][:, None] == alone.classes_, 1, -1)
+        margins = signs * alone.decision_function(data.select(valid))
+        assert_allclose((np.maximum(0, 1 - margins) ** 2).mean(axis=1).sum(), loss, rtol=1e-2)
 
 
 def test_test_subjects_cannot_speak(data):
@@ -334,6 +374,17 @@ def test_a_subject_with_one_label_only():
     assert search.chosen_[0].accuracy == 0  # each fold knows the other label alone
     search.fit(X, list("aabc"), groups=["s", "s", "t", "u"])
     assert 0 <= search.chosen_[0].accuracy <= 0.5
+
+
+def test_a_joint_that_one_recording_lacks_is_told_with_the_way_out(caplog):
+    data = make_actions(["bow", "wave"], n_subjects=3, n_takes=1)
+    joints = data[1].joints.copy()
+    joints[:, 5] = np.nan
+    recordings = [s.replace(joints=joints) if i == 1 else s for i, s in enumerate(data)]
+    told = f"recording '{data[1].name}' never contains left_elbow; leave the recording out, or the joint"
+    with pytest.raises(DataError, match=told):
+        make_recognizer().fit(recordings, data.labels)
+    assert not caplog.records
 
 
 def test_failing_candidates_are_skipped_and_told(caplog, data):

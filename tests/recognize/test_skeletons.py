@@ -15,7 +15,7 @@ from kerneton import SCK, SkeletonSequence, make_actions, make_recognizer, pair
 from kerneton.data.layouts import COCO_17, HAND_21, KINECT_20, LAYOUTS, Layout
 from kerneton.exceptions import ParameterError
 from kerneton.prepare import skeleton
-from kerneton.prepare.poses import SkeletonKind
+from kerneton.prepare.preprocess import SkeletonKind
 from kerneton.recognize.other_skeletons import suited
 from kerneton.recognize.presets import _search, standard_cues, variants
 
@@ -128,7 +128,7 @@ def test_exchanging_needs_two_like_bodies():
     hand = recordings(21, HAND_21)
     with pytest.raises(ParameterError, match="mirror='bodies' needs two bodies with the same joints"):
         SCK(order=2, mirror="bodies").fit(hand)
-    with pytest.raises(ParameterError, match="mirror must be one of False, True, 'bodies'"):
+    with pytest.raises(ParameterError, match="mirror must be one of False, True, 'bodies', 'partly'"):
         SCK(order=2, mirror="left").fit(hand)
 
 
@@ -145,11 +145,12 @@ def test_what_is_tried_on_two_persons():
     assert set(search.required_gain) == {name for name in search.variants if name.startswith("fixed")}
     _, search = suited(standard_cues(), _search(None, "free", False), SkeletonKind(30, bodies=2))
     assert list(search.variants) == ["free"]
-    hand = SkeletonKind(21, turns=False)
+    hand = SkeletonKind(21, turns="")
     _, search = suited(standard_cues(), _search(None, "auto", "auto"), hand)
     assert search.variants == {
         "not turned": {"kernel__mirror": False},
         "not turned, mirrored": {"kernel__mirror": True},
+        "not turned, partly mirrored": {"kernel__mirror": "partly"},
     }
     assert (
         suited(standard_cues(), search, hand)[1].variants == search.variants

@@ -11,8 +11,8 @@ from sklearn.metrics import roc_auc_score
 
 from kerneton import load_dataset, make_actions
 from kerneton.exceptions import ParameterError
-from kerneton.recognize.calibration import _area
-from kerneton.recognize.novelty import (
+from kerneton.recognize.calibration import (
+    _area,
     class_groups,
     learn_threshold,
     learn_weights,

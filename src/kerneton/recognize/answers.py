@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from kerneton.data.checks import check_sequences
 from kerneton.data.progress import silent
-from kerneton.data.validation import check_sequences
 from kerneton.exceptions import DataError
 from kerneton.machine.solver import per_class
 from kerneton.prepare.preprocess import check_gaps

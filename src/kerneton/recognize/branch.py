@@ -10,13 +10,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from kerneton.data.checks import check_sequences
+from kerneton.data.parameters import QuickParameters
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import QuickParameters, check_sequences
 from kerneton.exceptions import ModelFileError, ParameterError
-from kerneton.kernels.signals import keeping_signals
-from kerneton.machine.compiled import load
+from kerneton.kernels.blocks import BlockKernel
 from kerneton.machine.scaling import CenterNormalize, ready
-from kerneton.machine.threads import count_threads, in_threads
+from kerneton.parallel.threads import count_threads, in_threads
+from kerneton.prepare.frames import Frames, gapless
+from kerneton.prepare.preprocess import Preprocess
 
 RUNTIME_PARAMETERS = ("batch_size", "n_jobs", "device")  # do not change results
 
@@ -62,28 +64,21 @@ class Branch(QuickParameters, TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Iterable[Any], y: Any = None) -> np.ndarray:
         """Fit all steps and return the features of the training recordings, (n, n_features)."""
-        preprocess = None if self.preprocess is None else clone(self.preprocess).fit(X)
-        poses = X if preprocess is None else preprocess.transform(X)
-        kernel = clone(self.kernel)
-        return self.take(preprocess, kernel, kernel.fit_transform(poses, y))
+        prepared, kernel = Prepared(check_sequences(X, allow_missing=True)), clone(self.kernel)
+        preprocess = prepared.fit(self.preprocess)
+        return self.take(preprocess, kernel, kernel.fit_transform(prepared.poses(preprocess, kernel), y))
 
     def transform(self, X: Iterable[Any]) -> np.ndarray:
         """Features, (n, n_features)."""
         check_is_fitted(self, "kernel_")
-        poses = X if self.preprocess_ is None else self.preprocess_.transform(X)
-        return self._scaled(np.asarray(self.kernel_.transform(poses)))
-
-    def encode(self, poses: Iterable[Any]) -> np.ndarray:
-        """Features of recordings that are already preprocessed and checked, (n, n_features)."""
-        encode = getattr(self.kernel_, "encode", None) or self.kernel_.transform
-        return self._scaled(np.asarray(encode(poses)))
+        return encode_together([self], check_sequences(X, allow_missing=True))[0]
 
     def finish(self, features: np.ndarray) -> np.ndarray:
-        """Apply mirroring, block weights and scale to the kernel's plain features, in place if possible."""
+        """Apply block weights and scale to the kernel's unweighted features, in place if possible."""
         kernel = self.kernel_
-        if kernel._mirror is not None:
-            features = kernel._mirror.average(features)
-        return self._scaled(features if kernel.weighting is None else kernel.weigh(features, kernel.weights_))
+        if isinstance(kernel, BlockKernel) and kernel.weighting is not None:
+            features = kernel.weigh(features, kernel.weights_)
+        return self._scaled(features)
 
     def take(self, preprocess: Any, kernel: Any, features: np.ndarray) -> np.ndarray:
         """Store fitted steps, and scale the kernel's features of the training recordings, in place if possible."""
@@ -113,7 +108,9 @@ class Branch(QuickParameters, TransformerMixin, BaseEstimator):
     def _scaled(self, features: np.ndarray) -> np.ndarray:
         if self.scale_ is not None:
             same = type(self.scale_) is CenterNormalize and ready(self.scale_, features)
-            copy = not hasattr(self.kernel_, "encode")  # a kernel of your own may still use its features
+            copy = not isinstance(
+                self.kernel_, BlockKernel
+            )  # a kernel of your own may still use its features
             features = self.scale_.apply(features, copy=copy) if same else self.scale_.transform(features)
         return features if self.weight == 1 else features * features.dtype.type(self.weight)
 
@@ -139,23 +136,65 @@ def encode_together(branches: Iterable[Branch], sequences: list[SkeletonSequence
     >>> [features.shape for features in encode_together([branch, branch], data)]
     [(2, 4620), (2, 4620)]
     """
-    branches, fast, layout = list(branches), load("kerneton.recognize.compiled"), sequences[0].layout
-    if fast is not None and all(fast.knows(b.preprocess_, b.kernel_, layout) for b in branches):
-        found = fast.encode_together(branches, sequences)
-        if found is not None:
-            pairs = zip(branches, found, strict=True)
-            return in_threads(
-                lambda pair: pair[0].finish(pair[1]), pairs, count_threads(branches[0].kernel_.n_jobs)
-            )
-    poses: dict[int, list[SkeletonSequence]] = {}
-    features = []
+    branches = list(branches)
+    n_threads = count_threads(getattr(branches[0].kernel_, "n_jobs", None))
+    prepared, features = Prepared(sequences, n_threads), []
     for branch in branches:
-        step = branch.preprocess_
-        if id(step) not in poses:
-            prepared = sequences if step is None else step.transform(sequences)
-            poses[id(step)] = [keeping_signals(s) for s in check_sequences(prepared)]
-        features.append(branch.encode(poses[id(step)]))
-    return features
+        kernel = branch.kernel_
+        poses = prepared.poses(branch.preprocess_, kernel)
+        encode = kernel.unweighted if isinstance(kernel, BlockKernel) else kernel.transform
+        features.append(np.asarray(encode(poses)))
+    pairs = zip(branches, features, strict=True)
+    return in_threads(lambda pair: pair[0].finish(pair[1]), pairs, n_threads)
+
+
+class Prepared:
+    """Checked recordings as the kernels of some branches need them; each form is computed once.
+
+    Kernels of this package compute on frames side by side, your own on recordings.
+
+    >>> from kerneton import SCK, Preprocess, make_actions
+    >>> prepared = Prepared(list(make_actions(["wave"], n_subjects=1, n_takes=2)))
+    >>> step = prepared.fit(Preprocess())
+    >>> prepared.poses(step, SCK()) is prepared.poses(step, SCK(order=2))
+    True
+    """
+
+    def __init__(self, sequences: list[SkeletonSequence], n_threads: int = 1) -> None:
+        self.sequences, self.n_threads = sequences, n_threads
+        self._known: dict[Any, Any] = {}
+
+    def fit(self, preprocess: Any) -> Any:
+        """A fitted copy of a preprocessing; None without one."""
+        if preprocess is None:
+            return None
+        step = clone(preprocess)
+        return step.fit(self._whole(step.gaps) if type(step) is Preprocess else self.sequences)
+
+    def poses(self, step: Any, kernel: Any) -> Any:
+        """What a kernel computes on: `Frames`, or a list of recordings, after a fitted preprocessing."""
+        together = isinstance(kernel, BlockKernel)
+        key = id(step), together
+        if key not in self._known:
+            self._known[key] = self._frames(step, kernel) if together else self._recordings(step)
+        return self._known[key]
+
+    def _frames(self, step: Any, kernel: BlockKernel) -> Frames:
+        if type(step) is Preprocess:
+            step.check(self.sequences, values=False)
+            return step.place(self._whole(step.gaps))
+        fitted = hasattr(kernel, "block_sizes_")
+        n_joints, layout = (kernel.n_joints_in_, kernel.layout_) if fitted else (None, None)
+        sequences = check_sequences(self._recordings(step), n_joints=n_joints, layout=layout)
+        return Frames.of(sequences, self.n_threads)
+
+    def _recordings(self, step: Any) -> Any:
+        return self.sequences if step is None else step.transform(self.sequences)
+
+    def _whole(self, gaps: str) -> Frames:
+        if gaps not in self._known:
+            self._known[gaps] = gapless(self.sequences, gaps, self.n_threads)
+        return self._known[gaps]
 
 
 def share_preprocessing(branches: Iterable[Branch]) -> None:

@@ -22,7 +22,7 @@ from kerneton.files.readers import Content, ReadAll, read_content
 from kerneton.machine import dask_client
 from kerneton.machine.blocks import Work
 from kerneton.machine.dask_client import asked, check_workers, ended, translated
-from kerneton.machine.threads import one_blas_thread
+from kerneton.parallel.threads import one_blas_thread
 
 _BRANCHES = 8  # of the tree of sums
 _FILES = 64  # read by one task
@@ -61,7 +61,7 @@ def connect(address: str, *, quiet: bool = False) -> Any:
 
 
 class ClusterBlocks:
-    """Blocks that are tasks on a cluster; a subclass of `kerneton.machine.blocks.Blocks`."""
+    """Blocks that are tasks on a cluster; see `kerneton.machine.blocks.Blocks`."""
 
     like = np.zeros(0)
 

@@ -11,7 +11,7 @@ from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.machine.dask_client import asked, ended
 from kerneton.machine.folds import Folds
-from kerneton.machine.threads import one_blas_thread
+from kerneton.parallel.threads import one_blas_thread
 from kerneton.recognize.branch import RUNTIME_PARAMETERS, Branch, branch_key, share_preprocessing
 from kerneton.recognize.cluster import submitted
 from kerneton.recognize.encoder import Encoder, FoldGrams, LocalTrials, Scores, Trials, score_sum
@@ -51,7 +51,6 @@ class ClusterEncoder(Encoder):
             given = branch.kernel.get_params(deep=False)
             branch.kernel_.set_params(**{k: given[k] for k in RUNTIME_PARAMETERS if k in given})
         share_preprocessing(branches.values())
-        self.fitted = found
         return found
 
     def _places(self, branch: Branch) -> Any:

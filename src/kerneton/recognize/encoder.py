@@ -13,11 +13,9 @@ from sklearn.base import clone
 
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.kernels.signals import keeping_signals
-from kerneton.machine.compiled import load
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
-from kerneton.machine.threads import in_threads
-from kerneton.recognize.branch import Branch, block_sizes, branch_key, step_key
+from kerneton.parallel.threads import in_threads
+from kerneton.recognize.branch import Branch, Prepared, block_sizes, branch_key, step_key
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
@@ -25,7 +23,8 @@ if TYPE_CHECKING:
 _KEPT = 2**30  # bytes of inner products that are kept; others are computed again
 
 FoldGrams = list[tuple[np.ndarray, np.ndarray]]  # (train, train) and (held out, train), one pair per fold
-Scores = dict[tuple[float, float], tuple[float, float, tuple[int, ...]]]  # results of `score_sum`
+# Results of `score_sum`: accuracy, its standard error, and by fold the correct recordings and the sum of losses.
+Scores = dict[tuple[float, float], tuple[float, float, tuple[int, ...], tuple[float, ...]]]
 FAILURES = (DataError, ParameterError, np.linalg.LinAlgError)  # of an impossible branch
 
 
@@ -54,13 +53,10 @@ class Encoder:
     def __init__(self, sequences: Sequence[SkeletonSequence], n_threads: int = 1) -> None:
         self.sequences, self.n_threads = list(sequences), n_threads
         self.n_encoded = 0  # number of times that recordings were encoded
-        self.fitted: dict[str, np.ndarray] | None = None  # results of `fit_all`
         self._steps: dict[Any, Any] = {}  # fitted preprocessing
-        self._poses: dict[Any, Any] = {}
         self._encoded: dict[Any, Encoded] = {}
         self._grams: dict[Any, BlockGrams] = {}
-        self._frames: Any = None  # concatenated recordings; False if they cannot be concatenated
-        self._long: dict[Any, SkeletonSequence] = {}
+        self._prepared = Prepared(self.sequences, n_threads)
 
     def __reduce__(self) -> Any:
         """A copy for another process contains the recordings, but nothing computed from them."""
@@ -112,8 +108,6 @@ class Encoder:
         each = branches.values()
         done = in_threads(lambda branch: self.fit(branch, y), each, self.n_threads, progress, "features")
         found = dict(zip(branches, done, strict=True))
-        if self.fitted is not None:
-            self.fitted = found
         return found
 
     def inner(
@@ -127,14 +121,14 @@ class Encoder:
 
     def extended(self, sequences: list[SkeletonSequence], progress: Progress | None = None) -> Encoder:
         """The same encoder with more training recordings, which are encoded with the steps that are already fitted."""
-        out, poses = Encoder([*self.sequences, *sequences], self.n_threads), dict[int, Any]()
+        out, prepared = (
+            Encoder([*self.sequences, *sequences], self.n_threads),
+            Prepared(sequences, self.n_threads),
+        )
         items = self._encoded.items()
         for key, old in progress(items, total=len(items), desc="kernels") if progress else items:
-            step = old.preprocess
-            if id(step) not in poses:
-                poses[id(step)] = sequences if step is None else step.transform(sequences)
-            more = np.asarray(old.kernel.transform(poses[id(step)]))
-            out._encoded[key] = Encoded(step, old.kernel, np.concatenate([old.features, more]))
+            more = np.asarray(old.kernel.transform(prepared.poses(old.preprocess, old.kernel)))
+            out._encoded[key] = Encoded(old.preprocess, old.kernel, np.concatenate([old.features, more]))
         out._steps = self._steps
         return out
 
@@ -145,39 +139,12 @@ class Encoder:
             found = plain.kernel.mirrored(plain.features, kernel.mirror)
             if found is not None:
                 return Encoded(plain.preprocess, *found)
-        kernel = clone(kernel)
         self.n_encoded += 1
-        if (found := self._encode_compiled(branch.preprocess, kernel)) is not None:
-            return found
-        preprocess, poses = self._posed(branch.preprocess)
-        return Encoded(preprocess, kernel, np.asarray(kernel.fit_transform(poses)))
-
-    def _encode_compiled(self, preprocess: Any, kernel: Any) -> Encoded | None:
-        """Encode in compiled passes over all recordings, if they support the branch's steps."""
-        fast = load("kerneton.recognize.compiled")
-        if fast is None or not fast.knows(preprocess, kernel, self.sequences[0].layout):
-            return None
-        if self._frames is None:
-            self._frames = fast.frames_of(self.sequences, self.n_threads) or False
-        if not self._frames or getattr(kernel, "mirror", False):
-            return None
-        key = step_key(preprocess)
-        if key not in self._long:
-            step = self._steps.setdefault(key, self._frames.fit(preprocess))
-            self._long[key] = self._frames.prepare(step)
-        kernel._fit([self._long[key]])
-        features = self._frames.encode(kernel, self._long[key])
-        return None if features is None else Encoded(self._steps[key], kernel, features)
-
-    def _posed(self, preprocess: Any) -> tuple[Any, Any]:
-        if preprocess is None:
-            return None, self.sequences
-        key = step_key(preprocess)
+        kernel, key = clone(kernel), step_key(branch.preprocess)
         if key not in self._steps:
-            self._steps[key] = clone(preprocess).fit(self.sequences)
-        if key not in self._poses:
-            self._poses[key] = [keeping_signals(s) for s in self._steps[key].transform(self.sequences)]
-        return self._steps[key], self._poses[key]
+            self._steps[key] = self._prepared.fit(branch.preprocess)
+        poses = self._prepared.poses(self._steps[key], kernel)
+        return Encoded(self._steps[key], kernel, np.asarray(kernel.fit_transform(poses)))
 
 
 def fold_options(branch: Branch) -> dict[str, Any]:
@@ -248,19 +215,32 @@ def score_sum(
     Cs: Sequence[float],
     penalties: Sequence[float] = (0.0,),
 ) -> Scores:
-    """Accuracy on held-out recordings, its standard error over folds, and the number of correct ones per fold, by (penalty, C)."""
-    total, right = sum(weight for _, weight in parts), np.zeros((len(penalties), len(Cs), len(folds)))
+    """Accuracy on held-out recordings, its standard error over folds, and of each fold the number of correct ones and the sum of losses.
+
+    The loss of a recording is the mean squared hinge of its decision values, by (penalty, C).
+    """
+    total, n_classes = sum(weight for _, weight in parts), int(codes.max()) + 1
+    right = np.zeros((len(penalties), len(Cs), len(folds)))
+    losses = np.zeros_like(right)
     for f, (train, valid) in enumerate(folds):
         inside: Any = sum(part[f][0].astype(np.float64) * (weight / total) for part, weight in parts)
-        across = sum(part[f][1].astype(np.float64) * (weight / total) for part, weight in parts)
+        across: Any = sum(part[f][1].astype(np.float64) * (weight / total) for part, weight in parts)
+        signs = np.where(np.arange(n_classes) == codes[valid][:, None], 1.0, -1.0)
         for p, penalty in enumerate(penalties):
-            scores = held_out_scores(inside, across, codes[train], codes.max() + 1, Cs, penalty=penalty)
+            scores = held_out_scores(inside, across, codes[train], n_classes, Cs, penalty=penalty)
             right[p, :, f] = (scores.argmax(axis=2) == codes[valid]).sum(axis=1)
+            margins = signs * np.where(np.isfinite(scores), scores, -1.0)  # -inf: absent on the training side
+            losses[p, :, f] = (np.maximum(0.0, 1.0 - margins) ** 2).mean(axis=2).sum(axis=1)
     sizes = np.asarray([len(valid) for _, valid in folds])
     accuracy = right.sum(axis=2) / sizes.sum()
     spread = (right / sizes).std(axis=2) / np.sqrt(max(len(folds) - 1, 1))
     return {
-        (penalty, C): (float(accuracy[p, c]), float(spread[p, c]), tuple(right[p, c].astype(int).tolist()))
+        (penalty, C): (
+            float(accuracy[p, c]),
+            float(spread[p, c]),
+            tuple(right[p, c].astype(int).tolist()),
+            tuple(losses[p, c].tolist()),
+        )
         for p, penalty in enumerate(penalties)
         for c, C in enumerate(Cs)
     }

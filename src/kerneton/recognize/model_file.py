@@ -32,10 +32,10 @@ import numpy as np
 import sklearn
 
 import kerneton
+from kerneton.data.checks import check_sequences
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence, plain_text
 from kerneton.data.units import find_conventions
-from kerneton.data.validation import check_sequences
 from kerneton.exceptions import ParameterError
 from kerneton.files.output import replacing
 from kerneton.recognize.branch import RUNTIME_PARAMETERS

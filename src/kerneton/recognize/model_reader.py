@@ -76,6 +76,10 @@ class Reader:
             sound = isinstance(pairs, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in pairs)
             _expect(sound and all(isinstance(b, Branch) for _, b in pairs), f"{where} has broken branches")
             given["branches"] = list(pairs)
+        if (
+            kind is LinearSVM
+        ):  # files of 0.2.0 name the loss, of which one is left; weights of another stay valid
+            given.pop("loss", None)
         step = kind(**given)
         if node.get("state") is not None:
             state = self._table(_field(node, "state", dict, where), where, depth)

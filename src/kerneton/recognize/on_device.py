@@ -1,36 +1,31 @@
-"""The branches of a recogniser on a GPU: recordings are copied there once, features come back or stay for the classifier."""
+"""The branches of a recogniser on a GPU: recordings are copied there once, features are streamed back."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from kerneton.data.progress import Progress
+from kerneton.core.poses import taps
+from kerneton.data.checks import check_sequences
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_sequences
 from kerneton.exceptions import DataError
 from kerneton.kernels.batches import group_by_length, pad, torch_for
 from kerneton.kernels.cuda import launch
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.sck import SCK
-from kerneton.kernels.signals import _TAPS, DIFFERENCES, _band
+from kerneton.kernels.signals import SIGNALS
 from kerneton.machine.arrays import asarray_like, index_like, namespace_of
-from kerneton.machine.blocks import DeviceBlocks
-from kerneton.machine.room import check_memory
 from kerneton.machine.scaling import CenterNormalize
-from kerneton.machine.threads import in_threads
+from kerneton.parallel.threads import in_threads
 from kerneton.prepare.on_device import can_prepare, derivative, gaps, prepare
 from kerneton.prepare.preprocess import without_gaps
 from kerneton.recognize.branch import Branch
 
 _KNOWN = {"position", "velocity", "acceleration", "bone", "direction"}
 _STREAMS = 3  # one computes while the others copy data
-_FEWEST, _MOST = 256, 8192  # recordings of a block that stays on the device
-_FREE = 4  # blocks for which memory is left free there
 
 
 def can_encode(branches: Sequence[Branch], sequences: Sequence[SkeletonSequence]) -> bool:
@@ -164,43 +159,6 @@ def decide_on(
     return decisions[:, 0] if n == 1 else decisions, alike
 
 
-def blocks_on(
-    branches: Sequence[Branch], sequences: Sequence[SkeletonSequence], device: str, progress: Progress
-) -> DeviceBlocks | None:
-    """Features that stay on the device, or in page-locked host memory if it is full; None if the host must encode.
-
-    A block takes at most a sixteenth of the device's memory; four blocks are left free for computing.
-    """
-    torch = torch_for(device)
-    if not can_encode(branches, sequences):
-        return None
-    on_gpu = torch.device(device).type == "cuda"
-    width = 4 * sum(int(branch.kernel_.block_sizes_.sum()) for branch in branches)
-    whole = torch.cuda.mem_get_info(device)[1] if on_gpu else 2**34
-    size = min(max(_FEWEST, whole // 16 // width), _MOST)
-    starts, blocks = range(0, len(sequences), size), []
-    for i in progress(starts, total=len(starts), desc=f"encoding blocks of {size:,}"):
-        some = sequences[i : i + size]
-        here = not on_gpu or torch.cuda.mem_get_info(device)[0] > (_FREE + 1) * size * width
-        if not here:
-            check_memory(
-                (len(sequences) - i) * width,
-                f"keeping features of {len(sequences) - i:,} recordings beside the GPU",
-                "fit without device=, on disk, or on a cluster",
-            )
-        block = torch.empty(len(some), width // 4, device=device if here else "cpu", pin_memory=not here)
-        if here:
-            encode_on(branches, some, device, partial(_put, block))
-        else:
-            features_on(branches, some, device, block.numpy())
-        blocks.append(block)
-    return DeviceBlocks(blocks, device)
-
-
-def _put(block: Any, rows: np.ndarray, found: Any) -> None:
-    block[index_like(rows, block)] = found
-
-
 def encode_batch(branches: Sequence[Branch], x: Any, lengths: Any, fps: Sequence[float]) -> Any:
     """Features (B, n_features) of all branches, of padded recordings (B, T, J, 3) without gaps.
 
@@ -226,7 +184,7 @@ def _branch(branch: Branch, known: dict[str, Any], lengths: Any, rate: Any) -> A
     scales = _scales(kernel)
     # Directions are computed from differences of positions.
     apart = type(kernel) is SCK and kernel.pairs
-    unit = sum(1 << i for i, name in enumerate(scales) if apart and name not in DIFFERENCES)
+    unit = sum(1 << i for i, name in enumerate(scales) if apart and SIGNALS[name].unit)
     columns = []
     for i, (name, factor) in enumerate(scales.items()):
         name = "position" if unit >> i & 1 else name
@@ -262,7 +220,7 @@ def _signal(name: str, x: Any, lengths: Any, rate: Any, layout: Any) -> Any:
     """A signal of poses (B, T, J, 3); see `kerneton.kernels.signals`."""
     if name in ("velocity", "acceleration"):
         order = 1 if name == "velocity" else 2
-        return derivative(x, lengths, _band(order)[0, : 2 * _TAPS + 1], rate**order)
+        return derivative(x, lengths, taps(order), rate**order)
     if name == "direction":
         return _units(x)
     parents, children = index_like(np.asarray(layout.bones).T, x)

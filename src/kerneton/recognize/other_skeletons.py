@@ -20,29 +20,39 @@ def suited(
 ) -> tuple[dict[str, Branch], Search | None]:
     """Branches and search of a preset, changed for these recordings; unchanged for one body in space.
 
-    Hands, objects, bodies whose left and right are unknown, and 2D: poses are scaled to the reach of a body, nothing is turned to the
-    front, and one more cue uses the path in space, which centring removes. A single joint only has this cue. Two bodies: where mirroring is
-    tried, exchanging them is tried too.
+    Hands, objects, bodies whose left and right are unknown, and 2D: poses are scaled to the reach of a body, are turned to the frame of the
+    palm or not at all, and one more cue uses the path in space, which centring removes. A single joint only has this cue. Two bodies: where mirroring is
+    tried, exchanging them is tried too, and partial mirroring is not.
 
     >>> from kerneton import standard_cues
-    >>> names, _ = suited(standard_cues(), None, SkeletonKind(n_joints=21, turns=False, sides=False))
+    >>> names, _ = suited(standard_cues(), None, SkeletonKind(n_joints=21, turns="full", sides=False))
     >>> list(names)
     ['joints', 'pairs', 'pairs_force', 'bones_front', 'directions_front', 'travel']
     """
     out = dict(branches)
     if kind.flat or not kind.sides:
         out = {name: _anywhere(branch, kind) for name, branch in branches.items()}
-    if not kind.turns and "joints" in out:  # only the default's signals; the paper's kernels do not change
+    if (
+        kind.turns != "yaw" and "joints" in out
+    ):  # only the default's signals; the paper's kernels do not change
         kernel = clone(out["joints"].kernel).set_params(signals=("travel", "velocity"))
-        poses = clone(out["joints"].preprocess).set_params(center=False, reach=None)
+        poses = clone(out["joints"].preprocess).set_params(center=False, path=False, reach=None)
         travel = {"travel": Branch(poses, kernel, CenterNormalize())}
         out = {**out, **travel} if kind.n_joints > 1 else travel
+        if kind.n_joints > 1 and kind.root is not None and search is not None:
+            out["path"] = Branch(
+                clone(poses), clone(kernel).set_params(joints=[kind.root]), CenterNormalize()
+            )
+            search = clone(search).set_params(optional=("path",))
     if search is not None and search.variants:
         tried = {name: dict(overrides) for name, overrides in search.variants.items()}
         if not kind.turns:
             tried = _unturned(tried)
         gain = dict(search.required_gain or {})
         if kind.bodies == 2:
+            asked = [name for name, o in tried.items() if o.get("kernel__mirror") != "partly"]
+            tried = {name: tried[name] for name in asked} or tried  # to exchange them is tried instead
+            gain = {name: value for name, value in gain.items() if name in tried}
             for name, (like, overrides) in _exchanged(tried).items():
                 tried[name] = overrides
                 if like in gain:
@@ -56,7 +66,8 @@ def _anywhere(branch: Branch, kind: SkeletonKind) -> Branch:
     branch = clone(branch)
     if kind.n_joints == 1:  # a single joint has no size, and is its own root
         signal = "signals" if hasattr(branch.kernel, "signals") else "signal"
-        return branch.set_params(preprocess__center=False, **{f"kernel__{signal}": "travel"})
+        changed = {"preprocess__center": False, "preprocess__path": False, f"kernel__{signal}": "travel"}
+        return branch.set_params(**changed)
     facing = branch.preprocess.facing if kind.turns else None
     bones = branch.preprocess.bones or "size"
     return branch.set_params(preprocess__bones=bones, preprocess__reach=REACH, preprocess__facing=facing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kerneton.data.validation import check_choice
+from kerneton.data.parameters import check_choice
 from kerneton.exceptions import ParameterError
 from kerneton.kernels.sck import SCK
 from kerneton.machine.scaling import CenterNormalize
@@ -40,14 +40,16 @@ STANDARD_PENALTY = 3.0
 def standard_cues(*, order: int = 2) -> dict[str, Branch]:
     """The five cues of the default recogniser, by name; order 3 for third-order tensors.
 
-    Positions and velocities of joints and of pairs of joints, for pairs also accelerations; directions of bones and between joints of the
-    body turned to the front. Joints are weighted by their alignment with the training labels.
+    Positions and velocities of joints (of the root: its path through space) and of pairs of joints, for pairs also accelerations; directions
+    of bones and between joints of the body turned to the front. Joints are weighted by their alignment with the training labels.
 
     >>> list(standard_cues())
     ['joints', 'pairs', 'pairs_force', 'bones_front', 'directions_front']
     """
 
-    def cue(signals: tuple[str, ...], facing: str | None = None, **parameters: Any) -> Branch:
+    def cue(
+        signals: tuple[str, ...], facing: str | None = None, path: bool = False, **parameters: Any
+    ) -> Branch:
         kernel = SCK(
             signals=signals,
             sigma_time=0.3,
@@ -57,10 +59,11 @@ def standard_cues(*, order: int = 2) -> dict[str, Branch]:
             weighting="alignment",
             **parameters,
         )
-        return Branch(Preprocess(bones="size", facing=facing, dtype="float32"), kernel, CenterNormalize())
+        poses = Preprocess(path=path, bones="size", facing=facing, dtype="float32")
+        return Branch(poses, kernel, CenterNormalize())
 
     return {
-        "joints": cue(_MOVE, **_TWO),
+        "joints": cue(_MOVE, path=True, **_TWO),
         "pairs": cue(_MOVE, **_TWO, **_PAIRS),
         "pairs_force": cue((*_MOVE, "acceleration"), **_THREE, **_PAIRS),
         "bones_front": cue(("bone", "velocity"), facing="sequence", **_TWO),
@@ -80,7 +83,7 @@ def make_recognizer(
     kernel: str | None = None,
     view: str = "auto",
     mirror: str | bool = "auto",
-    calibrate: bool = False,
+    calibrate: bool | str = False,
     false_alarm: float = 0.05,
     reject: bool = False,
     n_jobs: int | None = None,
@@ -103,9 +106,10 @@ def make_recognizer(
     view : {"auto", "free", "fixed"}
         "free" turns every recording to the front, so that people may stand anywhere; "fixed" uses the camera's frame.
         "auto" is "free" unless the training subjects show that this costs more than two points.
-    mirror : {"auto", True, False, "bodies"}
-        Whether an action and its mirror image count as the same action; "auto" decides on the training subjects. For two persons (`pair`),
-        "bodies" means that their order does not matter; "auto" tries that too.
+    mirror : {"auto", True, False, "partly", "bodies"}
+        Whether an action and its mirror image count as the same action, as different ones, or ("partly") as similar ones, for people of
+        either hand where the side also matters; "auto" decides on the training subjects. For two persons (`pair`), "bodies" means that
+        their order does not matter; "auto" tries that too.
     calibrate, false_alarm, reject, n_jobs, device, progress
         As in `Recognizer`: probabilities and "none of these"; threads; "cuda" for the GPU; a progress bar.
 
@@ -127,7 +131,7 @@ def make_recognizer(
             f"kernel={kernel!r} is only for preset='paper' or preset='exact'; preset={preset!r} chooses its kernels itself"
         )
     check_choice("view", view, ["auto", "free", "fixed"])
-    check_choice("mirror", mirror, ["auto", True, False, "bodies"])
+    check_choice("mirror", mirror, ["auto", True, False, "partly", "bodies"])
     if preset in ("paper", "exact"):
         made = (
             {"sck": _paper_sck, "dck": _paper_dck}
@@ -157,11 +161,12 @@ def variants(view: str, mirror: str | bool) -> dict[str, dict[str, Any]]:
 
     >>> variants("free", "auto")
     {'free': {'preprocess__facing': 'sequence', 'kernel__mirror': False},
-     'free, mirrored': {'preprocess__facing': 'sequence', 'kernel__mirror': True}}
+     'free, mirrored': {'preprocess__facing': 'sequence', 'kernel__mirror': True},
+     'free, partly mirrored': {'preprocess__facing': 'sequence', 'kernel__mirror': 'partly'}}
     """
     views = list(VIEWS) if view == "auto" else [view]
-    sides = [False, True] if mirror == "auto" else [mirror]
-    told = {False: "", True: ", mirrored", "bodies": ", either order"}
+    sides = [False, True, "partly"] if mirror == "auto" else [mirror]
+    told = {False: "", True: ", mirrored", "partly": ", partly mirrored", "bodies": ", either order"}
     return {name + told[side]: {**VIEWS[name], "kernel__mirror": side} for name in views for side in sides}
 
 

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
-from sklearn.utils.metaestimators import _BaseComposition, available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import _BaseComposition
 
+from kerneton.data.checks import check_sequences
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import all_timed, check_sequences
 from kerneton.exceptions import ModelFileError
-from kerneton.machine.folds import subject_folds
-from kerneton.machine.svm import LinearSVM
-from kerneton.machine.threads import count_threads, one_blas_thread
+from kerneton.parallel.threads import one_blas_thread
 from kerneton.recognize import training
 from kerneton.recognize.branch import Branch, encode_together, share_preprocessing, side_by_side
-from kerneton.recognize.encoder import Encoder
-from kerneton.recognize.search import Mixture, Search, fitting
+from kerneton.recognize.search import Mixture, Search, Trial
+from kerneton.recognize.training import Learned, Limits
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
@@ -30,9 +32,30 @@ if TYPE_CHECKING:
     from kerneton.recognize.answers import Prediction, Results
     from kerneton.recognize.calibration import Calibration
     from kerneton.report.explanation import ClassImportance, Explanation
+    from kerneton.stream.live import LiveStream
+    from kerneton.stream.spotter import Detection, Spotter
 
 
-class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
+class _Calibrated:
+    """A method that only a calibrated recogniser has, as scikit-learn asks; others say how to get it."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+        functools.update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self.method
+        learned = model.__sklearn_is_fitted__()
+        if not (model.calibration_ is not None if learned else model.calibrate):
+            raise AttributeError(
+                f"this recogniser gives no probabilities, so it has no {self.method.__name__}: "
+                "fit it with calibrate=True"
+            )
+        return MethodType(self.method, model)
+
+
+class Recognizer(ClassifierMixin, _BaseComposition):
     """Branches of features and one linear classifier; every preset, search and model file is a `Recognizer`.
 
     Parameters
@@ -48,8 +71,9 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
     any_skeleton : bool
         Adapt branches and search to recordings of hands, in 2D, of two persons, or of a skeleton without left and right, see
         `kerneton.recognize.other_skeletons.suited`; True in all presets.
-    calibrate : bool
-        Also learn probabilities and "none of these", on held-out training subjects and classes.
+    calibrate : bool or "auto"
+        Also learn probabilities and "none of these", on held-out training subjects and classes. Where nobody
+        can be held out, True is an error, "auto" a warning.
     false_alarm, reject : float in [0, 1), bool
         The share of recordings of known classes that may count as unknown, and whether `predict` returns ``unknown_label`` for unknown
         recordings.
@@ -71,7 +95,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
 
     Examples
     --------
-    >>> from kerneton import SCK, CenterNormalize, Preprocess, make_actions
+    >>> from kerneton import SCK, CenterNormalize, LinearSVM, Preprocess, make_actions
     >>> data = make_actions(["wave", "clap", "bow"], n_subjects=3, n_takes=1)
     >>> poses = Branch(Preprocess(), SCK(order=2), CenterNormalize())
     >>> model = Recognizer([("poses", poses)], machine=LinearSVM(C=10), calibrate=True)
@@ -79,13 +103,9 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
     'wave'
     """
 
-    branches_: dict[str, Branch]
-    machine_: Any
-    mixtures_: list[Mixture]
-    classes_: np.ndarray
-    calibration_: Calibration | None
-    training_: dict[str, Any]
-    timed_: bool | None  # whether all or none of the training recordings have a frame rate; None for some
+    limits = Limits()  # of fits with many recordings
+    training_: dict[str, Any] | None = None  # what a file tells about the training recordings
+    _learned: Learned | None = None
 
     def __init__(
         self,
@@ -94,7 +114,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         machine: Any = None,
         search: Search | None = None,
         any_skeleton: bool = False,
-        calibrate: bool = False,
+        calibrate: bool | str = False,
         false_alarm: float = 0.05,
         reject: bool = False,
         unknown_label: str = "unknown",
@@ -114,64 +134,126 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         self.device = device
         self.progress = progress
 
-    def fit(self, X: Iterable[Any], y: Any, groups: Any = None, **options: Any) -> Recognizer:
-        """Train; ``groups`` are the subjects, by default the recordings' own; for options see `kerneton.recognize.growth`."""
-        with one_blas_thread(), training.told_of_memory(), training.taken_when_done(self) as fresh:
-            fresh._fit(X, y, groups, options)
+    def fit(
+        self,
+        X: Iterable[Any],
+        y: Any,
+        groups: Any = None,
+        *,
+        keep: bool = False,
+        scratch: str | os.PathLike[str] | None = None,
+        client: Any = None,
+    ) -> Recognizer:
+        """Train.
+
+        Parameters
+        ----------
+        groups : sequence, optional
+            The subjects, by default the recordings' own.
+        keep : bool
+            Keep features, for `add`; choices then use all recordings, up to 3,000.
+        scratch : path, optional
+            A folder for features of many recordings, from which an interrupted fit resumes.
+        client : dask.distributed.Client, optional
+            Whose workers encode many recordings; by default the active client, if there is one.
+        """
+        with one_blas_thread(), training.told_of_memory():
+            self._learned = training.learn(self, X, y, groups, keep=keep, scratch=scratch, client=client)
         return self
 
     def add(self, X: Iterable[Any], y: Any, groups: Any = None) -> Recognizer:
-        """Fit again with more recordings; only the new ones are encoded, see `kerneton.recognize.growth.add`."""
-        from kerneton.recognize.growth import add
+        """Fit again on the recordings of ``fit(..., keep=True)`` and on new ones; only the new ones are encoded.
+
+        Everything is chosen and learned again, except the reference skeleton, which stays that of the first fit.
+
+        >>> from kerneton import make_actions, make_recognizer
+        >>> data = make_actions(["wave", "bow"], n_subjects=4, n_takes=1)
+        >>> model = make_recognizer().fit(data[:6], data.labels[:6], keep=True)
+        >>> model.add(data[6:], data.labels[6:]).predict(data[:2]).tolist()
+        ['wave', 'bow']
+        """
+        from kerneton.recognize.large import learn_more
 
         with one_blas_thread(), training.told_of_memory():
-            return add(self, X, y, groups)
-
-    def _fit(self, X: Any, y: Any, groups: Any, options: Any = None, encoder: Any = None) -> Recognizer:
-        training.check_recognizer(self)
-        sequences, y, classes, codes = training.check_training(X, y, groups)
-        groups = training.known_subjects(sequences, groups)
-        large, keep = training.split_options(options)
-        if options is not None and training.is_large(self, len(sequences), keep):
-            return training.fit_large(self, sequences, y, groups, codes, **large)
-        named, search = fitting(self, sequences)
-        branches = {name: branch.run_on(**self._where()) for name, branch in named.items()}
-        machine = LinearSVM() if self.machine is None else clone(self.machine)
-        training.check_room(branches, sequences)
-        encoder = encoder or Encoder(sequences, count_threads(self.n_jobs))
-        self.kept_ = (encoder, y, groups) if keep else None
-        folds = subject_folds(codes, groups) if search is not None or self.calibrate else []
-        if search is None:
-            tried, features = [], encoder.fit_all(branches, codes, self.progress)
-            self.branches_, self.machine_ = branches, machine.fit(side_by_side([*features.values()]), y)
-            strength = [float(getattr(machine, name, 0.0)) for name in ("C", "within_class_penalty")]
-            self.mixtures_ = [Mixture(dict.fromkeys(branches, 1.0), *strength)]
-        else:
-            found = search.run(branches, encoder.trials(codes, folds, self.progress))
-            self.variant_, self.variant_scores_ = found.variant, found.variant_scores
-            tried, self.chosen_, self.search_ = found.trials, found.chosen, search
-            self.trials_ = sorted(tried, key=lambda t: -t.accuracy)
-            self.branches_, self.mixtures_ = found.branches, found.mixtures
-            features = encoder.fit_all(self.branches_, codes, self.progress)
-            inner = encoder.inner(self.branches_, codes, self.progress)
-            self.machine_ = training.average_machines(
-                machine, features, inner, self.mixtures_, classes, codes, encoder.n_threads, self.progress
-            )
-        self.classes_, self.calibration_, self.spotter_ = classes, None, None
-        self.timed_ = all_timed(sequences)
-        if self.calibrate:
-            grams = [encoder.grams(branch) for branch in self.branches_.values()]
-            self.calibration_ = training.calibrate_held_out(
-                self, features, grams, codes, groups, folds, tried
-            )
+            self._learned = learn_more(self, X, y, groups)
         return self
+
+    def with_learned(self, learned: Learned) -> Recognizer:
+        """A recogniser with the same parameters that has learned this; this one is not changed."""
+        out = copy.copy(self)
+        out._learned = learned
+        return out
+
+    @property
+    def learned_(self) -> Learned:
+        """All that was learned."""
+        if self._learned is None:
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        return self._learned
+
+    @property
+    def branches_(self) -> dict[str, Branch]:
+        return self.learned_.branches
+
+    @property
+    def machine_(self) -> Any:
+        return self.learned_.machine
+
+    @property
+    def mixtures_(self) -> list[Mixture]:
+        return self.learned_.mixtures
+
+    @property
+    def classes_(self) -> np.ndarray:
+        return self.learned_.classes
+
+    @property
+    def calibration_(self) -> Calibration | None:
+        return self.learned_.calibration
+
+    @property
+    def spotter_(self) -> Spotter | None:
+        return self.learned_.spotter
+
+    @property
+    def timed_(self) -> bool | None:
+        """Whether all or none of the training recordings have a frame rate; None for some."""
+        return self.learned_.timed
+
+    @property
+    def variant_(self) -> str | None:
+        """The chosen variant; None without a search."""
+        return self.learned_.variant
+
+    @property
+    def variant_scores_(self) -> dict[str, float]:
+        return self.learned_.variant_scores
+
+    @property
+    def trials_(self) -> list[Trial]:
+        """All candidates, the best first."""
+        return sorted(self.learned_.trials, key=lambda trial: -trial.accuracy)
+
+    @property
+    def chosen_(self) -> list[Trial]:
+        return self.learned_.chosen
+
+    @property
+    def search_(self) -> Search | None:
+        """The search, adapted to the recordings."""
+        return self.learned_.search
+
+    @property
+    def timing_(self) -> dict[str, float]:
+        """Seconds of the steps of a fit on many recordings."""
+        return self.learned_.timing
 
     def features(self, X: Iterable[Any]) -> np.ndarray:
         """(n, n_features), the input of the classifier: features of all branches, concatenated."""
-        check_is_fitted(self)
+        where = {"n_jobs": self.n_jobs, "device": self.device}
+        branches = [branch.run_on(**where) for branch in self.branches_.values()]
         sequences = check_sequences(X, allow_missing=True)
         with one_blas_thread():
-            branches = [branch.run_on(**self._where()) for branch in self.branches_.values()]
             if self.device is not None:
                 from kerneton.recognize.on_device import features_on
 
@@ -189,22 +271,22 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
 
         return decisions(self, X)
 
-    @available_if(lambda self: self.calibrate)
+    @_Calibrated
     def predict_proba(self, X: Iterable[Any]) -> np.ndarray:
         """(n, n_classes) in the order of ``classes_``; rows sum to one, given that the recording belongs to one of the classes."""
         return np.asarray(self.results(X).probabilities)
 
-    @available_if(lambda self: self.calibrate)
+    @_Calibrated
     def unknown_score(self, X: Iterable[Any]) -> np.ndarray:
         """(n,) in [0, 1], larger for recordings less like the training classes."""
         return np.asarray(self.results(X).unknown)
 
-    @available_if(lambda self: self.calibrate)
+    @_Calibrated
     def is_unknown(self, X: Iterable[Any]) -> np.ndarray:
         """(n,) bool: whether the score of being unknown is above the threshold."""
         return self.unknown_score(X) > self.calibration_.threshold_  # type: ignore[union-attr]
 
-    @available_if(lambda self: self.calibrate)
+    @_Calibrated
     def predictions(self, X: Iterable[Any]) -> list[Prediction]:
         """Label, probability and score of being unknown of each recording; features are computed once."""
         assert self.calibration_ is not None
@@ -216,11 +298,13 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
 
         return results(self, X)
 
-    def explain(self, sequence: Any, label: str | Segment | None = None, **options: Any) -> Explanation:
-        """The contribution of each joint, pair and moment of a recording to a class; see `kerneton.explain`."""
+    def explain(
+        self, sequence: Any, label: str | Segment | None = None, *, versus: str | None = None
+    ) -> Explanation:
+        """The contribution of each joint at each frame to a class; see `kerneton.explain`."""
         from kerneton.recognize.contributions import explain
 
-        return explain(self, sequence, label, **options)
+        return explain(self, sequence, label, versus=versus)
 
     def class_importance(self, X: Iterable[Any], y: Any = None) -> ClassImportance:
         """The mean contribution of each joint to each class, over its recordings."""
@@ -228,11 +312,63 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
 
         return class_importance(self, X, y)
 
+    def fit_spotting(
+        self,
+        takes: Iterable[SkeletonSequence],
+        *,
+        unlabelled: Iterable[SkeletonSequence] = (),
+        false_alarms: float | None = None,
+    ) -> Recognizer:
+        """Learn to find actions in long recordings with segments; see `kerneton.stream.training.fit_spotting`."""
+        from kerneton.stream.training import fit_spotting
+
+        fitted, spotter = fit_spotting(self, takes, unlabelled=unlabelled, false_alarms=false_alarms)
+        self._learned = replace(fitted.learned_, spotter=spotter)
+        return self
+
+    def spot(
+        self, recording: SkeletonSequence, *, in_order: bool = False, progress: Progress | None = None
+    ) -> list[Detection]:
+        """The actions of a long recording, without overlaps; ``in_order`` expects them in the order of training."""
+        from kerneton.stream.spotter import spot
+
+        return spot(self, recording, in_order=in_order, progress=progress)
+
+    def stream(
+        self,
+        *,
+        fps: float | None = None,
+        delay: float | None = None,
+        repetitions: bool = False,
+        in_order: bool = False,
+    ) -> LiveStream:
+        """A live stream of frames, see `kerneton.stream.live.LiveStream`.
+
+        Final segments are reported ``delay`` seconds after their end, with None when nothing can change any more.
+        """
+        from kerneton.stream.live import LiveStream
+
+        return LiveStream(self, fps=fps, delay=delay, repetitions=repetitions, in_order=in_order)
+
     def save(self, path: str | os.PathLike[str], *, data: Iterable[SkeletonSequence] | None = None) -> Path:
         """Write the recogniser to a file, completely or not at all; ``data`` are the training recordings, for a summary."""
         from kerneton.recognize.model_file import save
 
         return save(self, path, data=data)
+
+    def export(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        to: str = "js",
+        pose: str | os.PathLike[str] | None = None,
+        demo: Sequence[SkeletonSequence] | None = None,
+    ) -> list[Path]:
+        """Write the recogniser and what runs it without Python into a folder, see `kerneton.runtime.export`."""
+        from kerneton.runtime import export
+
+        training.check_fitted(self)
+        return export(self, folder, to, pose=pose, demo=demo)
 
     def adapt(self, X: Iterable[SkeletonSequence]) -> list[SkeletonSequence]:
         """Recordings with the joints, the precision and, if unknown, the frame rate that this recogniser needs."""
@@ -244,9 +380,7 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         """The result of the search, as text."""
         from kerneton.recognize.answers import described_choice
 
-        check_is_fitted(self)
-        variant, scores = getattr(self, "variant_", None), getattr(self, "variant_scores_", {})
-        return described_choice(variant, scores, self.mixtures_)
+        return described_choice(self.variant_, self.variant_scores_, self.mixtures_)
 
     @property
     def layout_(self) -> Layout | None:
@@ -260,29 +394,44 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
 
     def get_state(self) -> dict[str, Any]:
         """The learned values, for a file."""
-        names = ("classes", "branches", "machine", "calibration", "spotter")
-        state = {name: getattr(self, f"{name}_") for name in names}
-        state["mixtures"] = [[m.shares, m.C, m.penalty] for m in self.mixtures_]
-        state["timed"] = self.timed_
-        searched = self.search is not None
-        state["chosen"] = {"variant": self.variant_, "scores": self.variant_scores_} if searched else None
-        return state
+        learned = self.learned_
+        return {
+            "classes": learned.classes,
+            "branches": learned.branches,
+            "machine": learned.machine,
+            "calibration": learned.calibration,
+            "spotter": learned.spotter,
+            "mixtures": [[m.shares, m.C, m.penalty] for m in learned.mixtures],
+            "timed": learned.timed,
+            "chosen": None
+            if self.search is None
+            else {"variant": learned.variant, "scores": learned.variant_scores},
+        }
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore what ``get_state`` returned; values that do not fit are refused."""
-        self.classes_, self.branches_, self.machine_ = (state[k] for k in ("classes", "branches", "machine"))
-        share_preprocessing(self.branches_.values())
-        self.mixtures_ = [Mixture(dict(shares), float(C), float(p)) for shares, C, p in state["mixtures"]]
-        self.calibration_, self.timed_ = state["calibration"], state.get("timed")
-        if state["chosen"] is not None:
-            self.variant_, self.variant_scores_ = state["chosen"]["variant"], state["chosen"]["scores"]
-        known = {name for name, _ in self.branches} | ({"travel"} if self.any_skeleton else set())
-        used = set(self.branches_)
-        if not used or not known >= used or len(self.machine_.classes_) != len(self.classes_):
+        chosen = state["chosen"]
+        learned = Learned(
+            branches=state["branches"],
+            machine=state["machine"],
+            mixtures=[Mixture(dict(shares), float(C), float(p)) for shares, C, p in state["mixtures"]],
+            classes=state["classes"],
+            timed=state.get("timed"),
+            calibration=state["calibration"],
+            spotter=state.get("spotter"),
+            variant=None if chosen is None else chosen["variant"],
+            variant_scores={} if chosen is None else chosen["scores"],
+        )
+        share_preprocessing(learned.branches.values())
+        known = {name for name, _ in self.branches} | ({"travel", "path"} if self.any_skeleton else set())
+        used = set(learned.branches)
+        if not used or not known >= used or len(learned.machine.classes_) != len(learned.classes):
             raise ModelFileError("branches or labels that are inconsistent")
-        if any(not used >= set(m.shares) for m in self.mixtures_):
+        if any(not used >= set(m.shares) for m in learned.mixtures):
             raise ModelFileError("shares of branches that it does not have")
-        self.take_spotter(state.get("spotter"))
+        if learned.spotter is not None:
+            learned.spotter.check_fits(self.with_learned(learned))
+        self._learned = learned
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; those of a branch as ``<branch>__<step>__<parameter>``."""
@@ -293,8 +442,5 @@ class Recognizer(training.SpottingMixin, ClassifierMixin, _BaseComposition):
         self._set_params("branches", **parameters)
         return self
 
-    def _where(self) -> dict[str, Any]:
-        return {"n_jobs": self.n_jobs, "device": self.device}
-
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "machine_")
+        return self._learned is not None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from kerneton.data.validation import check_choice, check_in, check_positive
+from kerneton.data.parameters import check_choice, check_in, check_positive
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.prepare.preprocess import skeleton_kind
 from kerneton.recognize.branch import Branch, branch_key
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kerneton.recognize.encoder import Trials
 
 log = logging.getLogger(__name__)
+
+_SAME_LOSS = 0.02  # variants whose losses differ by less are equally good
 
 Failures = dict[tuple[str, str], list[str]]  # impossible variants, by branch and reason
 
@@ -38,6 +40,9 @@ class Trial:
     weights: tuple[float, ...] = ()  # one per cue
     penalty: float = 0.0
     right: tuple[int, ...] = ()  # correctly recognised recordings of each fold
+    losses: tuple[
+        float, ...
+    ] = ()  # squared hinge of the decision values of each fold, summed over its recordings
 
 
 @dataclass(frozen=True)
@@ -65,9 +70,10 @@ class Search(BaseEstimator):
     """The search of a `Recognizer`, which makes choices on held-out training subjects.
 
     A candidate is a sum of branches (cues), each centred and normalised on the training side of a fold, with a C and a within-class
-    penalty. Their accuracy on held-out subjects is computed from Gram matrices, one per branch. The variant (mirroring, view) is chosen by
-    the accuracy pooled over all candidates, which is more stable than choosing a single candidate; then the decision values of the
-    ``average`` best candidates are averaged, which reduces the effect of chance.
+    penalty. Their accuracy on held-out subjects is computed from Gram matrices, one per branch. Of variants with the same required gain
+    (mirroring) the one with the smallest squared hinge loss is chosen, which few subjects rank better than accuracy does; between those
+    with different ones (view), the accuracy pooled over all candidates decides. Then the decision values of the ``average`` best
+    candidates are averaged, which reduces the effect of chance.
 
     Parameters
     ----------
@@ -83,6 +89,8 @@ class Search(BaseEstimator):
         Parameters set on every branch only during the search, such as ``{"kernel__order": 2}``, to choose with cheaper kernels.
     Cs, penalties : sequences of float
         Of the linear classifier, see `LinearSVM`.
+    optional : sequence of str
+        Branches that "all" and "leave-out" only use in one more sum, of all branches.
     average : int
         Number of top candidates that are averaged; ties with the last are included. 1 means only the first of the best.
 
@@ -106,6 +114,7 @@ class Search(BaseEstimator):
         scout: Mapping[str, Any] | None = None,
         Cs: Sequence[float] = (1.0, 10.0, 100.0),
         penalties: Sequence[float] = (0.0,),
+        optional: Sequence[str] = (),
         average: int = 1,
     ) -> None:
         self.sums = sums
@@ -114,6 +123,7 @@ class Search(BaseEstimator):
         self.scout = scout
         self.Cs = Cs
         self.penalties = penalties
+        self.optional = optional
         self.average = average
 
     def check(self, names: Sequence[str]) -> None:
@@ -147,6 +157,8 @@ class Search(BaseEstimator):
         self.check(list(branches))
         variants = dict(self.variants or {"": {}})
         found, failures = self._fold_grams(branches, trials)
+        if not found:
+            raise DataError(f"no candidate could be computed on these recordings: {next(iter(failures))[1]}")
         for (name, reason), where in failures.items():  # one line for each branch and reason
             which = "" if len(where) == len(variants) > 1 else f" ({'; '.join(where)})"
             log.warning("cue %s%s is left out: %s", name, which, reason)
@@ -158,12 +170,10 @@ class Search(BaseEstimator):
         parts = dict(zip(sums, made, strict=True))
         scored = dict(zip(parts, trials.scores(list(parts.values()), self.Cs, self.penalties), strict=True))
         tried = [
-            Trial(variant, tuple(c), C, accuracy, spread, tuple(c.values()), penalty, right)
+            Trial(variant, tuple(c), C, accuracy, spread, tuple(c.values()), penalty, right, losses)
             for (variant, c), key in zip(candidates, sums, strict=True)
-            for (penalty, C), (accuracy, spread, right) in scored[key].items()
+            for (penalty, C), (accuracy, spread, right, losses) in scored[key].items()
         ]
-        if not tried:
-            raise DataError(f"no candidate could be computed on these recordings: {next(iter(failures))[1]}")
         return self._choose(tried, branches)
 
     def _fold_grams(
@@ -201,13 +211,13 @@ class Search(BaseEstimator):
             return [{name: 1.0} for name in available]
         if not isinstance(self.sums, str):
             return [dict(s) for s in self.sums if set(s) <= set(available)]
-        n = len(available)
+        usual = [name for name in available if name not in self.optional] or list(available)
+        n = len(usual)
         sizes = [n, 1] if self.sums == "all" else [n, max(n - 1, 1), 1]
-        return [
-            dict.fromkeys(names, 1.0)
-            for size in dict.fromkeys(sizes)
-            for names in itertools.combinations(available, size)
-        ]
+        sums = [names for size in dict.fromkeys(sizes) for names in itertools.combinations(usual, size)]
+        if len(usual) < len(available):
+            sums.insert(1, tuple(available))
+        return [dict.fromkeys(names, 1.0) for names in sums]
 
     def best(self, trials: list[Trial]) -> tuple[str, dict[str, float], list[Trial]]:
         """The variant, the accuracy of each variant pooled over candidates, and the candidates that are averaged."""
@@ -216,16 +226,25 @@ class Search(BaseEstimator):
         counts = Counter((t.cues, t.weights, t.C, t.penalty) for t in trials)
         common = [t for t in trials if counts[t.cues, t.weights, t.C, t.penalty] == len(names)] or trials
         pooled = {name: float(np.mean([t.accuracy for t in common if t.variant == name])) for name in names}
-        variant = max(names, key=lambda name: pooled[name] - (self.required_gain or {}).get(name, 0.0))
-        own = [t for t in trials if t.variant == variant]
-        if isinstance(self.sums, str):  # single branches only count for the choice of the variant
-            most = max(len(t.cues) for t in own)
-            own = [t for t in own if len(t.cues) >= min(2, most)]
+        gains = {name: (self.required_gain or {}).get(name, 0.0) for name in names}
+        losses = {name: sum(sum(t.losses) for t in common if t.variant == name) for name in names}
+        alike = {gain: [name for name in names if gains[name] == gain] for gain in gains.values()}
+        first = [_first_of_smallest(losses, group) for group in alike.values()]
+        variant = max(first, key=lambda name: pooled[name] - gains[name])
+        own = self._sums(trials, variant)
         ranked = sorted(
             own, key=lambda t: -t.accuracy
         )  # stable for equal accuracies, which are frequent with few recordings
         last = ranked[: self.average][-1].accuracy
         return variant, pooled, [t for t in ranked if t.accuracy >= last] if self.average > 1 else ranked[:1]
+
+    def _sums(self, trials: list[Trial], variant: str) -> list[Trial]:
+        """The trials of a variant that may be used; single branches only count for its accuracy."""
+        own = [t for t in trials if t.variant == variant]
+        if not isinstance(self.sums, str):
+            return own
+        most = max((len(t.cues) for t in own), default=0)
+        return [t for t in own if len(t.cues) >= min(2, most)]
 
     def _choose(self, trials: list[Trial], branches: Mapping[str, Branch]) -> Outcome:
         variant, pooled, chosen = self.best(trials)
@@ -237,6 +256,16 @@ class Search(BaseEstimator):
         mixtures = [_mixture(t, {name: first[key] for name, key in keys.items()}) for t in chosen]
         used = [name for name in branches if any(name in m.shares for m in mixtures)]
         return Outcome(variant, pooled, trials, chosen, mixtures, {name: changed[name] for name in used})
+
+
+def _first_of_smallest(losses: Mapping[str, float], names: Sequence[str]) -> str:
+    """The first of the names whose loss is nearly the smallest: later variants must be better than by chance.
+
+    >>> _first_of_smallest({"plain": 1.01, "mirrored": 1.2, "partly": 1.0}, ["plain", "mirrored", "partly"])
+    'plain'
+    """
+    limit = min(losses[name] for name in names) * (1 + _SAME_LOSS)
+    return next(name for name in names if losses[name] <= limit)
 
 
 def fitting(model: Any, sequences: Sequence[SkeletonSequence]) -> tuple[dict[str, Branch], Search | None]:

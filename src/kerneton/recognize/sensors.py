@@ -5,18 +5,20 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from kerneton.data.checks import check_sequences
 from kerneton.data.mapping import adapted
 from kerneton.data.sequence import Conventions, Conversion, SkeletonSequence
 from kerneton.data.units import AXES, UNITS, find_conventions, turn_up
-from kerneton.data.validation import check_sequences, many
+from kerneton.data.wording import many
 from kerneton.exceptions import DataError
 from kerneton.kernels.signals import FAST, SIGNALS
-from kerneton.machine.threads import one_blas_thread
+from kerneton.parallel.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from kerneton.recognize.recognizer import Recognizer
@@ -66,17 +68,16 @@ def centred_on(model: Recognizer, X: Iterable[Any]) -> Recognizer:
     sequences = check_sequences(X, allow_missing=True)
     if len(sequences) < 2:
         raise DataError("features cannot be centred on one recording: give several, of several actions")
-    out = copy.copy(model)
-    out.branches_ = {name: copy.copy(branch) for name, branch in model.branches_.items()}
+    branches = {name: copy.copy(branch) for name, branch in model.branches_.items()}
     with one_blas_thread():
-        for branch in out.branches_.values():
+        for branch in branches.values():
             if getattr(branch.scale_, "mean_", None) is None:
                 continue
             poses = sequences if branch.preprocess_ is None else branch.preprocess_.transform(sequences)
             features = branch.kernel_.transform(poses)
             branch.scale_ = copy.copy(branch.scale_)
             branch.scale_.mean_ = features.mean(axis=0, dtype=np.float64).astype(features.dtype)
-    return out
+    return model.with_learned(replace(model.learned_, branches=branches))
 
 
 def kept_conventions(facts: Mapping[str, Any]) -> Conventions | None:
@@ -116,7 +117,7 @@ def differences(
     >>> from kerneton.datasets.synthetic import make_actions
     >>> data = make_actions(["wave"], n_subjects=2, n_takes=1)
     >>> differences({"fps": 30.0, "height": 1.48}, [data[0].replace(fps=None)])
-    ['1 of 1 recording has no frame rate, the training recordings have 30 frames per second: give it with --fps']
+    ['1 of 1 recording has no frame rate, the training recordings have 30 frames per second: give it with fps=']
     """
     if not facts:
         return []
@@ -129,7 +130,7 @@ def differences(
         trained = f"the training recordings have {fps:g} frames per second"
         if without:
             verb = "has" if without == 1 else "have"
-            notes.append(f"{without} {total} {verb} no frame rate, {trained}: give it with --fps")
+            notes.append(f"{without} {total} {verb} no frame rate, {trained}: give it with fps=")
         if other:
             notes.append(f"{other} {total} differ by more than a factor of two in frame rate: {trained}")
     shown = [find_conventions([r]) for r in recordings]
@@ -137,7 +138,7 @@ def differences(
         odd = sum(c.height is not None and not 0.5 <= c.height / height <= 2 for c in shown)
         if odd:
             size = f"another size than the {height:.3g} m of training"
-            notes.append(f"{odd} {total} show bodies of {size}: is the unit right (--unit)?")
+            notes.append(f"{odd} {total} show bodies of {size}: is the unit right (unit=)?")
     done = done or Conversion()
     kinds = done.kinds or (range(len(recordings)),)
     for i, members in enumerate(kinds):
@@ -154,10 +155,10 @@ def _other_axes(
     up, count = lying[0] if lying else (None, 0)
     if up is not None and facts.get("up") == "y" and count >= _MANY * sum(c.up is not None for c in shown):
         if "up" not in done.kept:
-            return [f"bodies are aligned with {up}, but with y in training: is the axis right (--up)?"]
-        options = [f"--up={axis_before(up, done.up or 'y')}"]
+            return [f"bodies are aligned with {up}, but with y in training: is the axis right (up=)?"]
+        options = [f"up={axis_before(up, done.up or 'y')!r}"]
         if _agreed(c.mirrored for c in shown if c.up == up) and "flip" in done.kept:
-            options.append("--no-flip" if done.flip else "--flip")
+            options.append(f"flip={not done.flip}")
         some = count < total
         who = f"{count} of {total} recordings: " if some else ""
         only = " to a command with only these" if some else ""
@@ -167,9 +168,9 @@ def _other_axes(
         ]
     exchanged = _agreed(c.mirrored for c in shown)
     now, other, option = (
-        ("right-handed", "left-handed", "--no-flip")
+        ("right-handed", "left-handed", "flip=False")
         if done.flip
-        else ("left-handed", "right-handed", "--flip")
+        else ("left-handed", "right-handed", "flip=True")
     )
     if exchanged and facts.get("mirrored") is False:
         return [f"left and right seem exchanged, but not in training: are the axes {now} ({option})?"]

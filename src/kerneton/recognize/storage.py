@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
@@ -12,9 +13,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -25,16 +26,22 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.files.output import lock, write_text
 from kerneton.machine.blocks import Blocks, LocalBlocks
-from kerneton.machine.room import free_memory
-from kerneton.machine.threads import count_threads
+from kerneton.parallel.memory import free_memory
+from kerneton.parallel.threads import count_threads
 from kerneton.recognize.branch import RUNTIME_PARAMETERS
-from kerneton.recognize.packed import DamagedBlockError, FullDiskError, pack, read_packed, write_packed
 from kerneton.recognize.search import Trial, fitting
+from kerneton.recognize.training import Data, Learned
 
 log = logging.getLogger(__name__)
 
 MEMORY = 2**30  # bytes of features that stay in memory; more go to disk
 HALVE = 2**33  # bytes of features beyond which those on disk are rounded to 16 bits
+_ON_DEVICE = 32  # blocks that a device encodes at once
+_LARGEST = 32767
+_LANES = 1021  # words of eight bytes; a prime, so that no multiple is a page of memory or a sector of a disk
+_DIGEST = 16  # bytes
+_LONGEST = 100  # bytes of the first line: types of numbers and factors, rows, columns
+_KINDS = {kind.encode(): np.dtype(kind) for kind in ("<i2", "<f4", "<f8")}
 _PREFIX = "kerneton-features-"
 _CHOICE, _TRIALS, _SAMPLE = "choice.kern", "trials.json", "sample.features"
 
@@ -82,39 +89,36 @@ def _settings(model: Any) -> list[Any]:
 
 
 def keep_choice(model: Any, features: np.ndarray, folder: Path) -> None:
-    """Write the choices and learned values of a fit on a sample, and the features (m, d) of the sample."""
+    """Write what a recogniser learned from a sample, and the features (m, d) of the sample."""
     write_packed(folder / _SAMPLE, pack(features, halved=False))
-    trials = getattr(model, "trials_", [])
-    chosen = [trials.index(trial) for trial in getattr(model, "chosen_", [])]
-    write_text(
-        folder / _TRIALS, json.dumps({"trials": [asdict(t) for t in trials], "chosen": chosen}, default=float)
-    )
+    learned = model.learned_
+    chosen = [learned.trials.index(trial) for trial in learned.chosen]
+    trials = [asdict(trial) for trial in learned.trials]
+    write_text(folder / _TRIALS, json.dumps({"trials": trials, "chosen": chosen}, default=float))
     with suppress(ParameterError):  # a model that cannot be saved is chosen again
         model.save(folder / _CHOICE)
 
 
-def kept_choice(model: Any, sample: Sequence[SkeletonSequence], y: np.ndarray, folder: Path) -> Any:
-    """Features (m, d) of the sample; restores the recogniser fitted on it. None if it must be fitted (again)."""
+def kept_choice(model: Any, sample: Data, folder: Path) -> tuple[Learned, np.ndarray] | None:
+    """What was learned from the sample, and its features (m, d); None if it must be learned (again)."""
     from kerneton.recognize.model_reader import load
 
     own = [type(v) for v in model.get_params().values() if hasattr(v, "get_params")]
     try:
-        learnt = load(folder / _CHOICE, classes=own)
+        learned = load(folder / _CHOICE, classes=own).learned_
         told = json.loads((folder / _TRIALS).read_text("utf-8"))
         trials = [_trial(fields) for fields in told["trials"]]
         chosen = [trials[i] for i in told["chosen"]]
         features = read_packed(folder / _SAMPLE).features()
     except (OSError, ModelFileError, DamagedBlockError, ValueError, TypeError, LookupError):
         return None
-    branches, search = fitting(model, sample)
-    for name, branch in learnt.branches_.items():
+    branches, search = fitting(model, sample.sequences)
+    for name, branch in learned.branches.items():
         given = branches[name].kernel.get_params(deep=False)
-        branch.run_on(**{k: v for k, v in given.items() if k in RUNTIME_PARAMETERS}).run_on(**model._where())
-    model.__dict__ |= {k: v for k, v in vars(learnt).items() if k.endswith("_") and k != "training_"}
-    model.classes_, model.kept_ = np.unique(y), None
-    if search is not None:
-        model.trials_, model.chosen_, model.search_ = trials, chosen, search
-    return features
+        branch.run_on(**{k: v for k, v in given.items() if k in RUNTIME_PARAMETERS})
+        branch.run_on(n_jobs=model.n_jobs, device=model.device)
+    found = replace(learned, classes=sample.classes, trials=trials, chosen=chosen, search=search)
+    return found, features
 
 
 def _trial(fields: dict[str, Any]) -> Trial:
@@ -170,8 +174,15 @@ def local_blocks(
     def made(load: Callable[[int], np.ndarray], n_threads: int = count_threads(model.n_jobs)) -> Blocks:
         return LocalBlocks([len(p) for p in parts], n_features, load, n_threads)
 
-    if whole <= MEMORY and scratch is None:
-        arrays = [model.features(p) for p in progress(parts, total=len(parts), desc="encoding blocks")]
+    # What a device computes faster than a disk reads stays in memory as long as there is room.
+    room = MEMORY if model.device is None else max(MEMORY, (free_memory() or 0) // 2)
+    if whole <= room and scratch is None:
+        at_once = size * (1 if model.device is None else _ON_DEVICE)
+        arrays: list[np.ndarray] = []
+        starts = range(0, len(sequences), at_once)
+        for start in progress(starts, total=len(starts), desc="encoding blocks"):
+            X = model.features(sequences[start : start + at_once])
+            arrays += [X[i : i + size] for i in range(0, len(X), size)]
         return made(lambda i: arrays[i])
     disk = _Disk(lambda i: pack(model.features(parts[i]), halved=halved), len(parts))
     disk.fill(scratch, 2 * whole // first.itemsize if halved else whole, progress, until)
@@ -195,7 +206,8 @@ class _Disk:
         missing = [i for i in range(self.n_blocks) if i not in self.old]
         needed, free = whole * len(missing) // self.n_blocks, shutil.disk_usage(place).free
         if needed > free and scratch is None:
-            return _tell_room(place, whole, f"has {free / 1e9:.3g} GB left")
+            _tell_room(place, whole, f"has {free / 1e9:.3g} GB left")
+            return
         if needed > free:
             raise DataError(
                 f"{place.parent}: the features need {needed / 1e9:.3g} GB but the disk has {free / 1e9:.3g} GB left; "
@@ -212,11 +224,11 @@ class _Disk:
             except FullDiskError:
                 if scratch is not None:
                     raise
-                return _tell_room(place, whole, "is full")
+                _tell_room(place, whole, "is full")
+                return
             if scratch is None and i == 0 and seconds_to_read(files[0], whole) > seconds:
-                return None
+                return
             self.files[i] = files[i]
-        return None
 
     def load(self, i: int) -> np.ndarray:
         """Features of a block."""
@@ -254,3 +266,96 @@ def _tell_room(place: Path, whole: int, state: str) -> None:
         "name a scratch folder on a larger disk: --scratch FOLDER",
         *(place, state, whole / 1e9),
     )
+
+
+class Packed(NamedTuple):
+    """Numbers (m, d), 16-bit integers or the features themselves, and the factor of each row (m, 1)."""
+
+    numbers: np.ndarray
+    factors: np.ndarray
+
+    def features(self) -> np.ndarray:
+        """(m, d)."""
+        if self.numbers.dtype != np.int16:
+            return self.numbers
+        out = self.numbers.astype(self.factors.dtype)
+        out *= self.factors
+        return out
+
+
+def pack(features: np.ndarray, *, halved: bool = True) -> Packed:
+    """Features (m, d); ``halved`` rounds them to 16 bits, with an error of at most 1/65,534 of the row's largest value.
+
+    >>> pack(np.array([[1.0, -0.5], [0.0, 0.0]], dtype=np.float32)).features().round(4).tolist()
+    [[1.0, -0.5], [0.0, 0.0]]
+    """
+    largest = np.maximum(np.abs(features).max(axis=1, keepdims=True), features.dtype.type(1e-30))
+    if not halved:
+        return Packed(np.ascontiguousarray(features), largest)
+    numbers = np.empty(features.shape, np.int16)
+    for row, x, factor in zip(numbers, features, _LARGEST / largest, strict=True):
+        np.rint(x * factor, out=row, casting="unsafe")
+    return Packed(numbers, largest / features.dtype.type(_LARGEST))
+
+
+class DamagedBlockError(DataError):
+    """A block that was changed or belongs elsewhere."""
+
+
+class FullDiskError(DataError):
+    """The disk has no space for a block."""
+
+
+def write_packed(path: Path, block: Packed) -> None:
+    """Write a block completely or not at all."""
+    part = path.with_suffix(".part")
+    arrays: list[Any] = [np.ascontiguousarray(array) for array in block]
+    head = f"{block.numbers.dtype.str} {block.factors.dtype.str} {len(arrays[0])} {arrays[0].shape[1]}\n".encode()
+    try:
+        with open(part, "wb") as file:
+            for content in (head, *(array.data for array in arrays), _checksum(path, head, block)):
+                file.write(content)
+        os.replace(part, path)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise FullDiskError(
+                f"{path.parent}: the disk is full; make room and fit again with the same scratch folder, "
+                "whose blocks are kept, or name a folder on a larger disk"
+            ) from error
+        raise
+    finally:  # also after Ctrl-C
+        part.unlink(missing_ok=True)
+
+
+def read_packed(path: Path) -> Packed:
+    """Read the block with this name; a block that was changed or belongs elsewhere is refused."""
+    try:
+        with open(path, "rb") as file:
+            head = file.readline(_LONGEST)
+            *kinds, rows, columns = head.split()
+            kind, of_factors = (_KINDS[found] for found in kinds)
+            m, d = int(rows), int(columns)
+            size = len(head) + m * d * kind.itemsize + m * of_factors.itemsize + _DIGEST
+            if min(m, d) > 0 and size == os.fstat(file.fileno()).st_size:
+                numbers = np.fromfile(file, kind, m * d).reshape(m, d)
+                block = Packed(numbers, np.fromfile(file, of_factors, m).reshape(m, 1))
+                if file.read() == _checksum(path, head, block):
+                    return block
+    except FileNotFoundError as error:
+        raise DamagedBlockError(f"{path}: the block is missing; fit again") from error
+    except (OSError, ValueError, KeyError):
+        pass
+    raise DamagedBlockError(
+        f"{path}: the block was changed after it was written; fit again, and it is computed again"
+    )
+
+
+def _checksum(path: Path, head: bytes, block: Packed) -> bytes:
+    """The checksum of a block, its name and its folder. Nearly as fast as memory: numbers that are `_LANES` apart are combined by XOR."""
+    data = np.ascontiguousarray(block.numbers).reshape(-1).view(np.uint8)
+    whole = len(data) // (8 * _LANES) * (8 * _LANES)
+    lanes = np.bitwise_xor.reduce(data[:whole].view(np.uint64).reshape(-1, _LANES), axis=0, initial=0)
+    found = hashlib.blake2b(f"{path.parent.name}/{path.name}\n".encode(), digest_size=_DIGEST)
+    for part in (head, lanes.tobytes(), data[whole:].tobytes(), block.factors.tobytes()):
+        found.update(part)
+    return found.digest()

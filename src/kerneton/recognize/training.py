@@ -1,68 +1,216 @@
-"""Training a recogniser from features and Gram matrices: checks, averaged machines, calibration."""
+"""Training a recogniser, one step after the other: checks, choices, the averaged machine, its calibration."""
 
 from __future__ import annotations
 
-import copy
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import absent, check_in, check_sequences, describe
-from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine.arrays import combine
-from kerneton.machine.folds import BlockGrams, Folds, machines
-from kerneton.machine.svm import class_weights
-from kerneton.machine.threads import in_threads
-from kerneton.recognize.branch import check_branches
-from kerneton.recognize.encoder import FAILURES, plain_kernel
-from kerneton.recognize.search import Mixture, Search, Trial
+from kerneton.data.checks import all_timed, check_sequences, describe
+from kerneton.data.parameters import check_choice, check_in
+from kerneton.data.sequence import SkeletonSequence, absent
+from kerneton.exceptions import DataError, HeldOutError, NoProbabilitiesWarning, ParameterError
+from kerneton.machine.folds import Folds, machines, subject_folds
+from kerneton.machine.products import combine
+from kerneton.machine.svm import LinearSVM, class_weights
+from kerneton.parallel.memory import check_memory
+from kerneton.parallel.threads import count_threads, in_threads
+from kerneton.recognize.branch import check_branches, side_by_side
+from kerneton.recognize.calibration import Calibration, Held, Machines, calibrate
+from kerneton.recognize.encoder import FAILURES, Encoder, plain_kernel
+from kerneton.recognize.search import Mixture, Search, Trial, fitting
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
     from kerneton.recognize.branch import Branch
-    from kerneton.stream.live import LiveStream
-    from kerneton.stream.spotter import Detection, Spotter
+    from kerneton.stream.spotter import Spotter
+
+AUTO = "auto"  # of ``calibrate``: probabilities if people can be held out, else a warning
+_MANY = 100  # recordings below which memory is not checked
 
 
-class SpottingMixin:
-    """The methods of a recogniser for long recordings and streams, see `kerneton.stream`."""
+@dataclass(frozen=True)
+class Limits:
+    """Numbers of recordings at which a fit changes its way, and how exactly many are solved."""
 
-    spotter_: Spotter | None = None
+    choice: int = 1000  # up to which a search uses all recordings
+    gram: int = 3000  # up to which the final classifier is solved on Gram matrices
+    sample: int = 1000  # of the sample on which choices are made otherwise
+    block: int = 256  # of a block of features
+    settled: float = 0.1  # change of the training scores in the last Newton step; a margin is 1
+    steps: int = 3  # Newton steps at most
+    tol: float = 1e-5  # of the gradient, relative to that at zero
 
-    def fit_spotting(self, takes: Iterable[SkeletonSequence], **options: Any) -> Any:
-        """Learn to find actions in long recordings with segments; see `kerneton.stream.training.fit_spotting`."""
-        from kerneton.stream.training import fit_spotting
 
-        with taken_when_done(self) as fresh:
-            fresh.spotter_ = fit_spotting(fresh, takes, **options)
-        return self
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Checked training recordings: labels, sorted classes, the class and the subject of each."""
 
-    def spot(
-        self, recording: SkeletonSequence, *, in_order: bool = False, progress: Progress | None = None
-    ) -> list[Detection]:
-        """The actions of a long recording, without overlaps; ``in_order`` expects them in the order of the training recordings."""
-        from kerneton.stream.spotter import spot
+    sequences: list[SkeletonSequence]
+    y: np.ndarray
+    classes: np.ndarray
+    codes: np.ndarray
+    groups: Any
 
-        return spot(self, recording, in_order=in_order, progress=progress)
+    def take(self, rows: np.ndarray) -> Data:
+        """Some of the recordings, which have all classes."""
+        groups = None if self.groups is None else np.asarray(self.groups)[rows]
+        return Data([self.sequences[i] for i in rows], self.y[rows], self.classes, self.codes[rows], groups)
 
-    def stream(self, *, fps: float | None = None, delay: float | None = None, **options: Any) -> LiveStream:
-        """A live stream of frames; final segments are reported ``delay`` seconds after their end, with None when nothing can change any
-        more."""
-        from kerneton.stream.live import LiveStream
 
-        return LiveStream(cast("Any", self), fps=fps, delay=delay, **options)
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What `Recognizer.add` needs of the fit before."""
 
-    def take_spotter(self, spotter: Spotter | None) -> None:
-        """Store a spotter from a file; a spotter of other actions or joints is refused."""
-        if spotter is not None:
-            spotter.check_fits(self)
-        self.spotter_ = spotter
+    encoder: Encoder
+    y: np.ndarray
+    groups: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """All that a fit learns. A recogniser takes it in one step, so that an error or an interrupt changes nothing."""
+
+    branches: dict[str, Branch]
+    machine: Any
+    mixtures: list[Mixture]
+    classes: np.ndarray
+    timed: bool | None
+    calibration: Calibration | None = None
+    spotter: Spotter | None = None
+    # Of the search, if there was one; files hold the variant and its scores.
+    variant: str | None = None
+    variant_scores: dict[str, float] = field(default_factory=dict)
+    trials: list[Trial] = field(default_factory=list)  # in the order of trying
+    chosen: list[Trial] = field(default_factory=list)
+    search: Search | None = None
+    kept: Kept | None = None
+    timing: dict[str, float] = field(default_factory=dict)  # seconds of the steps of a large fit
+
+
+def learn(
+    model: Any,
+    X: Iterable[Any],
+    y: Any,
+    groups: Any = None,
+    *,
+    keep: bool = False,
+    scratch: Any = None,
+    client: Any = None,
+    encoder: Encoder | None = None,
+) -> Learned:
+    """What a recogniser with the parameters of ``model`` learns; ``encoder`` knows the recordings already."""
+    check_recognizer(model)
+    data = check_training(X, y, groups)
+    if is_large(model, len(data.sequences), keep=keep):
+        from kerneton.recognize.large import learn_large
+
+        return learn_large(model, data, scratch=scratch, client=client)
+    encoder = encoder or Encoder(data.sequences, count_threads(model.n_jobs))
+    learned, _ = learn_on(model, data, encoder)
+    return replace(learned, kept=Kept(encoder, data.y, data.groups)) if keep else learned
+
+
+def learn_on(model: Any, data: Data, encoder: Encoder) -> tuple[Learned, dict[str, np.ndarray]]:
+    """All steps of a fit with Gram matrices; also the features of every branch in use."""
+    named, search = fitting(model, data.sequences)
+    branches = {
+        name: branch.run_on(n_jobs=model.n_jobs, device=model.device) for name, branch in named.items()
+    }
+    check_room(branches, data.sequences)
+    folds = _folds(model, data, search)
+    machine = LinearSVM() if model.machine is None else clone(model.machine)
+    timed = all_timed(data.sequences)
+    if search is None:
+        features = encoder.fit_all(branches, data.codes, model.progress)
+        machine.fit(side_by_side([*features.values()]), data.y)
+        strength = [float(getattr(machine, name, 0.0)) for name in ("C", "within_class_penalty")]
+        mixtures = [Mixture(dict.fromkeys(branches, 1.0), *strength)]
+        learned = Learned(branches, machine, mixtures, data.classes, timed)
+    else:
+        found = search.run(branches, encoder.trials(data.codes, folds or [], model.progress))
+        features = encoder.fit_all(found.branches, data.codes, model.progress)
+        inner = encoder.inner(found.branches, data.codes, model.progress)
+        machine = average_machines(
+            machine,
+            features,
+            inner,
+            found.mixtures,
+            data.classes,
+            data.codes,
+            encoder.n_threads,
+            model.progress,
+        )
+        learned = Learned(
+            found.branches,
+            machine,
+            found.mixtures,
+            data.classes,
+            timed,
+            variant=found.variant,
+            variant_scores=found.variant_scores,
+            trials=found.trials,
+            chosen=found.chosen,
+            search=search,
+        )
+    if model.calibrate and folds is not None:
+        learned = replace(learned, calibration=_calibrated(model, learned, features, encoder, data, folds))
+    return learned, features
+
+
+def _folds(model: Any, data: Data, search: Search | None) -> Folds | None:
+    """Folds of subjects for the search and the calibration; None if there are none and none are needed."""
+    if search is None and not model.calibrate:
+        return None
+    try:
+        return subject_folds(data.codes, data.groups)
+    except HeldOutError as error:
+        if search is None and model.calibrate == AUTO:
+            _without_probabilities(error)
+            return None
+        raise
+
+
+def _calibrated(
+    model: Any,
+    learned: Learned,
+    features: Mapping[str, np.ndarray],
+    encoder: Encoder,
+    data: Data,
+    folds: Folds,
+) -> Calibration | None:
+    """The calibration on held-out people; None if none can be held out and probabilities are not required."""
+    if model.reject and model.unknown_label in data.classes.astype(str).tolist():
+        raise ParameterError(f"unknown_label={model.unknown_label!r} is the label of some recordings")
+    names, codes = list(learned.branches), data.codes
+    mixtures = [
+        (np.array([m.shares.get(name, 0.0) for name in names]), m.C, m.penalty) for m in learned.mixtures
+    ]
+    machines_ = Machines(mixtures, machine_options(learned.machine, learned.classes))
+    people = np.arange(len(codes)).astype(str) if data.groups is None else np.asarray(data.groups).astype(str)
+    average = np.stack([(codes == c) / (codes == c).sum() for c in range(codes.max() + 1)])
+    means = np.hstack([combine(average, block) for block in features.values()])
+    sizes = [len(valid) for _, valid in folds]
+    gained = [] if learned.search is None else optimism(learned.search, learned.trials, sizes)
+    grams = [encoder.grams(branch) for branch in learned.branches.values()]
+    held = Held(grams, machines_, codes, people)
+    try:
+        return calibrate(held, means, folds, model.false_alarm, gained, model.progress)
+    except HeldOutError as error:
+        if model.calibrate != AUTO:
+            raise
+        _without_probabilities(error)
+        return None
+
+
+def _without_probabilities(error: HeldOutError) -> None:
+    warnings.warn(f"the model gives no probabilities: {error}", NoProbabilitiesWarning, stacklevel=2)
 
 
 def check_fitted(model: Any) -> None:
@@ -74,10 +222,8 @@ def check_fitted(model: Any) -> None:
     check_is_fitted(model)
 
 
-def check_training(
-    X: Iterable[Any], y: Any, groups: Any = None
-) -> tuple[list[SkeletonSequence], np.ndarray, np.ndarray, np.ndarray]:
-    """Recordings, labels, classes, and each recording's class."""
+def check_training(X: Iterable[Any], y: Any, groups: Any = None) -> Data:
+    """Checked recordings, labels and subjects."""
     sequences = check_sequences(X, allow_missing=True)
     if y is None:
         raise DataError("a recogniser learns from labels: pass y, such as data.labels")
@@ -96,7 +242,7 @@ def check_training(
         raise DataError(f"{len(y)} recordings but {' x '.join(map(str, there)) or 'no list of'} subjects")
     if len(classes) < 2:
         raise DataError(f"expected at least two labels, got only {classes.tolist()}")
-    return sequences, y, classes, codes
+    return Data(sequences, y, classes, codes, known_subjects(sequences, groups))
 
 
 def known_subjects(sequences: Sequence[SkeletonSequence], groups: Any = None) -> Any:
@@ -123,17 +269,16 @@ def check_recognizer(model: Any) -> None:
     except ValueError as error:
         raise ParameterError(str(error)) from error
     check_in("false_alarm", model.false_alarm, 0, 1, closed="left")
-    linear = model.machine is None or "within_class_penalty" in model.machine.get_params(deep=False)
+    linear = model.machine is None or isinstance(model.machine, LinearSVM)
     if not linear and (model.search is not None or model.calibrate):
         raise ParameterError(f"search and calibration need a LinearSVM, got {type(model.machine).__name__}")
+    check_choice("calibrate", model.calibrate, [True, False, AUTO])
 
 
 def check_room(branches: Mapping[str, Branch], sequences: Sequence[SkeletonSequence]) -> None:
     """Refuse a fit whose features (twice, for weighting) and Gram matrices of joints need more memory than there is."""
     if len(sequences) < _MANY:
         return
-    from kerneton.machine.room import check_memory
-
     n_features, n_weighted, size = 0, 0, 0
     for branch in branches.values():
         if not hasattr(branch.kernel, "block_joints"):
@@ -164,45 +309,14 @@ def told_of_memory() -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def taken_when_done(model: Any) -> Iterator[Any]:
-    """An unfitted copy; what it learns is moved to the model only if the block ends without an error."""
-    fresh = copy.copy(model)
-    for name in [name for name in vars(fresh) if name.endswith("_")]:
-        delattr(fresh, name)
-    yield fresh
-    model.__dict__ = fresh.__dict__  # a single step, so that an interrupt comes before or after it
+def is_large(model: Any, n: int, *, keep: bool = False) -> bool:
+    """Whether a fit of so many recordings goes the way of `kerneton.recognize.large`.
 
-
-_MANY = 100  # recordings below which memory is not checked
-CHOICE_LIMIT = 1000  # recordings up to which a search uses all of them
-GRAM_LIMIT = 3000  # recordings up to which the final classifier is solved on Gram matrices
-
-
-def is_large(model: Any, n: int, keep: bool = False) -> bool:
-    """Whether so many recordings are fitted by `kerneton.recognize.growth`; with kept features, choices use all up to 3,000."""
-    linear = model.machine is None or getattr(model.machine, "loss", None) == "squared_hinge"
-    return linear and n > (GRAM_LIMIT if model.search is None or keep else CHOICE_LIMIT)
-
-
-def split_options(options: dict[str, Any] | None) -> tuple[dict[str, Any], bool]:
-    """Options of ``fit`` for many recordings, and whether features are kept; unknown ones are refused.
-
-    >>> split_options({"keep": True, "scratch": "blocks"})
-    ({'scratch': 'blocks'}, True)
+    With kept features, choices use all recordings as long as Gram matrices can hold them.
     """
-    large = dict(options or {})
-    keep = bool(large.pop("keep", False))
-    if unknown := large.keys() - {"scratch", "client"}:
-        raise ParameterError(f"fit takes keep, scratch and client, got {', '.join(sorted(unknown))}")
-    return large, keep
-
-
-def fit_large(*arguments: Any, **options: Any) -> Any:
-    """`kerneton.recognize.growth.fit_large`, imported when it is needed."""
-    from kerneton.recognize.growth import fit_large
-
-    return fit_large(*arguments, **options)
+    linear = model.machine is None or isinstance(model.machine, LinearSVM)
+    all_choose = model.search is None or keep
+    return linear and n > (model.limits.gram if all_choose else model.limits.choice)
 
 
 def machine_options(machine: Any, classes: np.ndarray) -> dict[str, Any]:
@@ -213,7 +327,6 @@ def machine_options(machine: Any, classes: np.ndarray) -> dict[str, Any]:
     scaling = float(machine.intercept_scaling) ** 2 if machine.fit_intercept else 0.0
     return {
         "scaling": scaling,
-        "loss": machine.loss,
         "class_weight": factors,
         "max_iter": machine.max_iter,
     }
@@ -239,7 +352,7 @@ def average_machines(
     duals: dict[str, Any] = dict.fromkeys(features, 0.0)
     intercept: Any = 0.0
     for mixture in progress(mixtures, total=len(mixtures), desc="machines") if progress else mixtures:
-        K = sum(inner[name] * share for name, share in mixture.shares.items())
+        K: Any = sum(inner[name] * share for name, share in mixture.shares.items())
         solved = machines(
             K, codes, [mixture.C], penalty=mixture.penalty, weights=weights, tol=machine.tol, **options
         )
@@ -254,33 +367,6 @@ def average_machines(
     return machine
 
 
-def calibrate_held_out(
-    model: Any,
-    features: dict[str, np.ndarray],
-    grams: Sequence[BlockGrams],
-    codes: np.ndarray,
-    groups: Any,
-    folds: Folds,
-    tried: list[Trial],
-) -> Any:
-    """The calibration of a recogniser with fitted branches, mixtures and classifier."""
-    from kerneton.recognize.calibration import Held, Machines, calibrate
-
-    if model.reject and model.unknown_label in model.machine_.classes_.astype(str).tolist():
-        raise ParameterError(f"unknown_label={model.unknown_label!r} is the label of some recordings")
-    names = list(model.branches_)
-    mixtures = [
-        (np.array([m.shares.get(name, 0.0) for name in names]), m.C, m.penalty) for m in model.mixtures_
-    ]
-    options = machine_options(model.machine_, model.machine_.classes_)
-    people = np.arange(len(codes)).astype(str) if groups is None else np.asarray(groups).astype(str)
-    average = np.stack([(codes == c) / (codes == c).sum() for c in range(codes.max() + 1)])
-    means = np.hstack([combine(average, block) for block in features.values()])
-    gained = optimism(model.search_, tried, [len(valid) for _, valid in folds]) if tried else []
-    held = Held(grams, Machines(mixtures, options), codes, people)
-    return calibrate(held, means, folds, model.false_alarm, gained, model.progress)
-
-
 def optimism(search: Search, trials: list[Trial], sizes: Sequence[int]) -> list[float]:
     """The part of each fold's accuracy that is due to choosing on the same held-out people.
 
@@ -293,8 +379,13 @@ def optimism(search: Search, trials: list[Trial], sizes: Sequence[int]) -> list[
     """
     n, everywhere, gained = sum(sizes), search.best(trials)[2], []
     for f, size in enumerate(sizes):
-        rest = max(n - size, 1)
-        elsewhere = search.best([replace(t, accuracy=(sum(t.right) - t.right[f]) / rest) for t in trials])[2]
+        elsewhere = search.best([_on_other_folds(trial, f, max(n - size, 1)) for trial in trials])[2]
         here, there = (np.mean([t.right[f] for t in chosen]) for chosen in (everywhere, elsewhere))
         gained.append(float(here - there) / max(size, 1))
     return gained
+
+
+def _on_other_folds(trial: Trial, f: int, n: int) -> Trial:
+    """A candidate as it is known without fold f, with n recordings in the others."""
+    losses = tuple(loss for i, loss in enumerate(trial.losses) if i != f)
+    return replace(trial, accuracy=(sum(trial.right) - trial.right[f]) / n, losses=losses)

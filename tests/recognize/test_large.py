@@ -1,5 +1,7 @@
 """Fits block by block: the machine of the Gram path, from memory and from disk, whatever happens on the way."""
 
+# ruff: noqa: F811 (fixtures)
+
 from __future__ import annotations
 
 import errno
@@ -11,56 +13,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from large_fits import data, difference, large, limit, recognizer  # noqa: F401 (fixtures)
 from numpy.testing import assert_allclose
 
 from kerneton import (
-    SCK,
-    Branch,
-    CenterNormalize,
-    LinearSVM,
-    Preprocess,
-    Recognizer,
     make_actions,
     make_recognizer,
 )
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine import room
-from kerneton.recognize import answers, final_machine, growth, packed, storage, training
-from kerneton.recognize.sample import sample_rows
-
-
-@pytest.fixture(scope="module")
-def data():
-    return make_actions(["wave", "clap", "bow"], n_subjects=4, n_takes=3)
-
-
-def recognizer(**options):
-    kernel = SCK(order=2, joints=["left_hand", "right_hand", "head"], weighting="alignment")
-    branch = Branch(Preprocess(), kernel, CenterNormalize())
-    machine = LinearSVM(C=10, within_class_penalty=3, tol=1e-9)
-    return Recognizer([("hands", branch)], machine=machine, **options)
-
-
-@pytest.fixture
-def large(monkeypatch):
-    """Everything is large, and everything is in the sample."""
-    monkeypatch.setattr(training, "GRAM_LIMIT", 10)
-    monkeypatch.setattr(training, "CHOICE_LIMIT", 10)
-    monkeypatch.setattr(growth, "BLOCK", 7)
-    monkeypatch.setattr(final_machine, "SETTLED", 0.0)
-    monkeypatch.setattr(final_machine, "STEPS", 100)
-    monkeypatch.setattr(final_machine, "TOL", 1e-7)
-    return monkeypatch
+from kerneton.parallel import memory
+from kerneton.recognize import answers, storage
+from kerneton.recognize import large as fits_of_many
+from kerneton.recognize.encoder import Encoder
+from kerneton.recognize.large import sample_rows
+from kerneton.recognize.training import check_training, learn_on
 
 
 @pytest.fixture(scope="module")
 def by_gram(data):
     return recognizer(calibrate=True).fit(data, data.labels)
-
-
-def difference(a, b):
-    a, b = a.machine_.coef_, b.machine_.coef_
-    return np.linalg.norm(a - b) / np.linalg.norm(b)
 
 
 @pytest.mark.parametrize(
@@ -87,28 +58,29 @@ def test_features_are_computed_anew_where_the_disk_has_no_room(large, data, by_g
 
 
 def test_a_smaller_sample_chooses_and_all_recordings_train(large, data):
-    large.setattr(growth, "SAMPLE", 18)
+    limit(large, sample=18)
     model = recognizer().fit(data, data.labels)
     assert (model.predict(data) == data.labels).mean() > 0.9
-    few = recognizer()._fit([data[i] for i in range(36)], data.labels, None)
+    few = recognizer()
+    few = few.with_learned(learn_on(few, check_training(data, data.labels), Encoder(data))[0])
     assert difference(model, few) > 1e-3  # the sample has a mean and weights of its own
 
 
 def test_frame_rates_are_looked_at_in_all_recordings(large, data):
-    large.setattr(growth, "SAMPLE", 18)
+    limit(large, sample=18)
     codes = np.unique(data.labels, return_inverse=True)[1]
-    rows = growth.sample_rows(codes, data.subjects, 18)
+    rows = sample_rows(codes, data.subjects, 18)
     some = [s if i in rows else s.replace(fps=None) for i, s in enumerate(data)]
     assert [recognizer().fit(found, data.labels).timed_ for found in (data, some)] == [True, None]
 
 
 def test_choices_on_a_sample_and_the_machine_on_gram_matrices(large, data):
     """Between the two limits: the machine that passes over blocks give in the end."""
-    large.setattr(growth, "SAMPLE", 18)
+    limit(large, sample=18)
     model = make_recognizer(view="free", mirror=False, calibrate=True)
     by_passes = model.fit(data, data.labels).machine_.coef_
-    large.setattr(training, "GRAM_LIMIT", len(data))
-    large.setattr(growth, "machine_from_blocks", None)  # not asked
+    limit(large, gram=len(data))
+    large.setattr(fits_of_many, "machine_from_blocks", None)  # not asked
     by_gram = model.fit(data, data.labels).machine_.coef_
     assert np.linalg.norm(by_gram - by_passes) < 1e-3 * np.linalg.norm(by_gram)
     assert sum(model.trials_[0].right) <= 18  # the sample chose
@@ -162,7 +134,7 @@ def test_a_full_disk(large, data, tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with large.context() as patch:
-        patch.setattr(packed, "_checksum", full)
+        patch.setattr(storage, "_checksum", full)
         with pytest.raises(
             DataError, match="the disk is full; make room and fit again with the same scratch"
         ):
@@ -187,7 +159,7 @@ def test_labels_and_subjects_that_many_recordings_must_have(large, data):
 
 def test_recordings_that_cannot_be_used_are_found_before_the_work(large, data):
     """And named by their places among all, not within a block."""
-    large.setattr(growth, "SAMPLE", 18)
+    limit(large, sample=18)
     fitted = recognizer().fit(data, data.labels)
     some = [s.replace(name="") for s in data]
     left = np.setdiff1d(
@@ -201,7 +173,7 @@ def test_recordings_that_cannot_be_used_are_found_before_the_work(large, data):
     large.setattr(answers, "_BLOCK", 7)
     with pytest.raises(DataError, match=told):
         fitted.predict(some)
-    large.setattr(growth, "_choose", None)  # not asked
+    large.setattr(fits_of_many, "_choose", None)  # not asked
     with pytest.raises(DataError, match=told):
         recognizer().fit(some, data.labels)
     with pytest.raises(
@@ -231,7 +203,7 @@ def test_the_sample_covers_classes_and_subjects():
 
 def test_packing_keeps_four_digits():
     x = np.random.default_rng(0).normal(size=(3, 50)).astype(np.float32)
-    np.testing.assert_allclose(packed.pack(x).features(), x, atol=np.abs(x).max() / 65000)
+    np.testing.assert_allclose(storage.pack(x).features(), x, atol=np.abs(x).max() / 65000)
 
 
 # more recordings
@@ -244,7 +216,7 @@ def test_adding_recordings_is_a_fit_on_all_of_them(preset):
     first = make_recognizer(preset, calibrate=True).fit(data[:9], data.labels[:9], keep=True)
     steps = [branch.preprocess_ for branch in first.branches_.values()]
     more = first.add(data[9:], data.labels[9:])
-    assert len(more.kept_[0].sequences) == len(data)
+    assert len(more.learned_.kept.encoder.sequences) == len(data)
     assert [branch.preprocess_ for branch in more.branches_.values()] == steps  # the same objects
     again = make_recognizer(preset, calibrate=True)
     reference = {
@@ -256,7 +228,7 @@ def test_adding_recordings_is_a_fit_on_all_of_them(preset):
         again.set_params(**{f"{name}__preprocess__reference": lengths})
     again.fit(data, data.labels)
     if preset != "tensor":  # whose chosen variant may be another one
-        assert more.kept_[0].n_encoded == 0
+        assert more.learned_.kept.encoder.n_encoded == 0
     # Single precision: mirrored features of the added recordings are computed directly, not from those without mirroring.
     assert_allclose(more.decision_function(data), again.decision_function(data), atol=1e-3)
     assert_allclose(more.predict_proba(data), again.predict_proba(data), atol=1e-3)
@@ -267,7 +239,7 @@ def test_adding_to_nothing_says_what_to_do():
     model = make_recognizer().fit(data, data.labels)
     with pytest.raises(ParameterError, match="keep=True"):
         model.add(data[:1], data.labels[:1])
-    with pytest.raises(ParameterError, match="keep, scratch and client, got kept"):
+    with pytest.raises(TypeError, match="kept"):
         model.fit(data, data.labels, kept=True)
     model.fit(data, data.labels, keep=True)
     with pytest.raises(DataError, match="a label per recording"):
@@ -281,9 +253,9 @@ def test_adding_to_nothing_says_what_to_do():
 
 
 def test_more_than_gram_matrices_can_hold_are_encoded_once(large, data):
-    large.setattr(training, "GRAM_LIMIT", len(data) - 1)
+    limit(large, gram=len(data) - 1)
     model = recognizer().fit(data[:18], data.labels[:18], keep=True)
-    model.kept_[0].extended = None  # not asked
+    model.learned_.kept.encoder.extended = None  # not asked
     more = model.add(data[18:], data.labels[18:])
     expected = recognizer().fit(data, data.labels)
     assert difference(more, expected) < 1e-6
@@ -294,11 +266,12 @@ def test_more_than_gram_matrices_can_hold_are_encoded_once(large, data):
 # what happens to a process and to a disk
 
 _FIT = """
-import sys, test_growth
-from kerneton.recognize import final_machine, growth, storage, training
-training.GRAM_LIMIT, growth.BLOCK = 10, 7
-final_machine.SETTLED, final_machine.STEPS, final_machine.TOL = 0.0, 100, 1e-7
-data = test_growth.make_actions(["wave", "clap", "bow"], n_subjects=4, n_takes=3)
+import sys, large_fits
+from kerneton import Recognizer
+from kerneton.recognize import storage
+from kerneton.recognize.training import Limits
+Recognizer.limits = Limits(gram=10, block=7, settled=0.0, steps=100, tol=1e-7)
+data = large_fits.make_actions(["wave", "clap", "bow"], n_subjects=4, n_takes=3)
 write = storage.write_packed
 
 def slow(path, block):
@@ -309,13 +282,13 @@ def slow(path, block):
         sys.stdin.read()  # until it is killed
 
 storage.write_packed = slow
-test_growth.recognizer().fit(data, data.labels, scratch=sys.argv[1])
+large_fits.recognizer().fit(data, data.labels, scratch=sys.argv[1])
 """
 
 
 def test_a_killed_fit_goes_on(large, data, tmp_path):
     whole = recognizer().fit(data, data.labels, scratch=tmp_path / "whole")
-    path = [str(Path(__file__).parent), *sys.path]
+    path = [str(Path(__file__).parents[1]), *sys.path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
     command = [sys.executable, "-c", _FIT, str(tmp_path / "killed")]
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -335,7 +308,7 @@ def test_a_killed_fit_goes_on(large, data, tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_disk_that_is_full_in_the_middle(large, data, tmp_path):
     """A real one: every write to /dev/full finds no space."""
-    write = packed.write_packed
+    write = storage.write_packed
 
     def third(path, block):
         if path.name == "000002.block":
@@ -352,7 +325,7 @@ def test_a_disk_that_is_full_in_the_middle(large, data, tmp_path):
 
 
 def test_a_block_damaged_between_two_passes(large, data, tmp_path):
-    solve, damaged = final_machine.solve_blocks, []
+    solve, damaged = fits_of_many.solve_blocks, []
 
     def damaging(blocks, *arguments, **options):
         reduce = blocks.reduce
@@ -369,7 +342,7 @@ def test_a_block_damaged_between_two_passes(large, data, tmp_path):
         blocks.reduce = between
         return solve(blocks, *arguments, **options)
 
-    large.setattr(final_machine, "solve_blocks", damaging)
+    large.setattr(fits_of_many, "solve_blocks", damaging)
     with pytest.raises(
         DataError, match=r"000004\.block: the block was changed after it was written; fit again"
     ):
@@ -377,6 +350,6 @@ def test_a_block_damaged_between_two_passes(large, data, tmp_path):
 
 
 def test_what_the_memory_cannot_hold_is_refused(monkeypatch):
-    monkeypatch.setattr(room, "free_memory", lambda: 2**30)
+    monkeypatch.setattr(memory, "free_memory", lambda: 2**30)
     with pytest.raises(DataError, match=r"the weights needs 2 GiB of memory and 1 GiB are left; use fewer"):
-        room.check_memory(2**31, "the weights", "use fewer labels")
+        memory.check_memory(2**31, "the weights", "use fewer labels")

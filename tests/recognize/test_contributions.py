@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from recognizers import ARMS, MODELS, branch, dck, sck, single, union
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -13,6 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from kerneton import (
     DCK,
     Branch,
+    CenterNormalize,
+    LinearSVM,
     Preprocess,
     Recognizer,
     Search,
@@ -23,8 +26,8 @@ from kerneton import (
 from kerneton.data.layouts import FLORENCE_15, Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.recognize.contributions import blocks, class_importance, explain, occlude
-from kerneton.report.explanation import Part
+from kerneton.prepare.poses import mirror
+from kerneton.recognize.contributions import blocks, class_importance, explain
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +56,13 @@ def test_parts_and_intercept_sum_to_the_decision_value(name, dtype, actions):
     assert scores.dtype == dtype
     for recording, row in zip(data[:2], scores, strict=True):
         for label, score in zip(model.classes_, row, strict=True):
-            why = explain(model, recording, str(label), moments=False)
+            why = explain(model, recording, str(label))
             assert_allclose(why.value, score, atol=1e-6)
             assert_allclose(why.intercept + sum(p.value for p in why.parts), score, atol=1e-6)
             assert_allclose(why.intercept + sum(why.joints.values()), score, atol=1e-6)
+            total = why.intercept + why.baseline.sum() + why.by_frame.sum()
+            assert_allclose(total, why.value, atol=1e-9)
+            assert why.by_frame.shape == (recording.n_frames, 20)
 
 
 def test_parts_are_those_of_the_formula(fitted, actions):
@@ -65,33 +71,33 @@ def test_parts_are_those_of_the_formula(fitted, actions):
     features = steps.kernel_.transform(steps.preprocess_.transform(actions[:1]))[0]
     centred = features - steps.scale_.mean_
     centred /= np.linalg.norm(centred)
-    why = explain(fitted, actions[0], "clap", moments=False)
+    why = explain(fitted, actions[0], "clap")
     size = steps.kernel_.block_sizes_[0]
     row = list(fitted.classes_).index("clap")
     expected = (fitted.machine_.coef_[row] * centred).reshape(-1, size).sum(axis=1)
     assert_allclose([p.value for p in why.parts], expected, atol=1e-12)
-    assert [p.joints for p in why.parts] == [((name,),) for name in actions.layout.joints]
+    assert [p.joints for p in why.parts] == [(name,) for name in actions.layout.joints]
 
 
 def test_two_classes_speak_against_each_other(actions):
     two = [s for s in actions if s.label != "bow"]
     model = single(sck()).fit(two, [s.label for s in two])
     score = model.decision_function(two[:1])[0]
-    yes, no = (explain(model, two[0], label, moments=False) for label in ("wave", "clap"))
+    yes, no = (explain(model, two[0], label) for label in ("wave", "clap"))
     assert_allclose([yes.value, no.value], [score, -score], atol=1e-9)
     assert_allclose([p.value for p in yes.parts], [-p.value for p in no.parts])
 
 
 def test_versus_is_the_difference(fitted, actions):
     scores = dict(zip(fitted.classes_, fitted.decision_function(actions[:1])[0], strict=True))
-    why = explain(fitted, actions[0], "wave", versus="bow", moments=False)
+    why = explain(fitted, actions[0], "wave", versus="bow")
     assert_allclose(why.value, scores["wave"] - scores["bow"], atol=1e-9)
     assert_allclose(why.intercept + sum(why.joints.values()), why.value, atol=1e-9)
     assert "wave rather than bow" in str(why)
 
 
 def test_default_label_is_the_predicted_one(fitted, actions):
-    assert explain(fitted, actions[0], moments=False).label == fitted.predict(actions[:1])[0]
+    assert explain(fitted, actions[0]).label == fitted.predict(actions[:1])[0]
 
 
 def test_a_search_is_explained_by_its_branches(actions):
@@ -99,7 +105,7 @@ def test_a_search_is_explained_by_its_branches(actions):
     model = Recognizer(
         [("a", branch(sck())), ("b", branch(dck()))], search=Search(sums=[{"a": 1, "b": 2}])
     ).fit(data, labels)
-    why = model.explain(data[0], "bow", moments=False)
+    why = model.explain(data[0], "bow")
     column = list(model.classes_).index("bow")
     assert_allclose(why.value, model.decision_function(data[:1])[0, column], atol=1e-6)
     assert {p.cue for p in why.parts} == {"a", "b"}
@@ -109,25 +115,37 @@ def test_a_search_is_explained_by_its_branches(actions):
 # what blocks stand for
 
 
-def test_mirrored_blocks_name_both_sides(actions):
-    model = single(sck(mirror=True, joints=ARMS)).fit(actions, actions.labels)
-    why = explain(model, actions[0], "wave", moments=False)
-    assert [str(p) for p in why.parts] == [
-        "left_shoulder | right_shoulder",
-        "left_wrist | right_wrist",
-        "head",
-    ]
-    assert why.joints["left_wrist"] == why.joints["right_wrist"]
-    assert_allclose(2 * why.joints["left_wrist"], why.parts[1].value)
-    assert_allclose(why.joints["head"], why.parts[2].value)
+def test_left_and_right_are_told_apart_where_actions_count_as_their_mirror_images(actions):
+    steps = Preprocess(bones="size")  # the same for both sides
+    kernel = Branch(steps, sck(mirror=True, joints=ARMS), CenterNormalize())
+    model = Recognizer([("kernel", kernel)], machine=LinearSVM(C=10)).fit(actions, actions.labels)
+    why = explain(model, actions[0], "wave")
+    assert sorted(str(p) for p in why.parts) == sorted(ARMS)
+    hands = [why.joints[f"{side}_wrist"] for side in ("left", "right")]
+    assert max(hands) > 4 * abs(min(hands))  # one hand waves
+    twin = actions.layout.mirror
+    other = explain(model, mirror(actions[0]), "wave")
+    assert_allclose(other.value, why.value, atol=1e-9)
+    assert_allclose(other.by_frame[:, twin], why.by_frame, atol=1e-7)
+    assert_allclose(other.baseline[twin], why.baseline, atol=1e-7)
+
+
+def test_partly_mirrored_actions_sum_too(actions):
+    kernel = Branch(Preprocess(), sck(mirror="partly", joints=ARMS), CenterNormalize())
+    model = Recognizer([("kernel", kernel)], machine=LinearSVM(C=10)).fit(actions, actions.labels)
+    why = explain(model, actions[0], "wave")
+    assert sorted(str(p) for p in why.parts) == sorted(ARMS)
+    assert_allclose(why.intercept + sum(why.joints.values()), why.value, atol=1e-9)
+    assert_allclose(why.intercept + sum(p.value for p in why.parts), why.value, atol=1e-9)
+    assert_allclose(why.baseline[7], why.baseline[11])  # of the mean, half belongs to each side
 
 
 def test_pairs_are_shared_by_their_joints(actions):
     model = single(dck(joints=["head", "left_wrist"])).fit(actions, actions.labels)
-    why = explain(model, actions[0], "wave", moments=False)
-    assert [str(p) for p in why.parts] == ["head–head", "head–left_wrist", "left_wrist–left_wrist"]
-    own, shared, other = (p.value for p in why.parts)
-    assert_allclose([why.joints["head"], why.joints["left_wrist"]], [own + shared / 2, other + shared / 2])
+    why = explain(model, actions[0], "wave")
+    assert [str(p) for p in why.parts] == ["head", "head–left_wrist", "left_wrist"]
+    assert [p.kind for p in why.parts] == ["joint", "pair", "joint"]
+    assert_allclose(why.joints["head"] + why.joints["left_wrist"], sum(p.value for p in why.parts))
     assert why.joints["right_knee"] == 0
 
 
@@ -157,55 +175,64 @@ def test_mirrored_tokens_are_mirror_images(actions):
 # moments
 
 
-def test_moments_are_what_occlusion_takes(fitted, actions):
-    why = explain(fitted, actions[0], "wave", window=10)
-    full = fitted.decision_function(actions[:1])[0, 2]
-    for moment in (why.moments[0], why.moments[3], why.moments[-1]):
-        without = occlude(actions[0], moment.start, moment.stop)
-        assert_allclose(moment.value, full - fitted.decision_function([without])[0, 2], atol=1e-9)
+def test_moments_are_sums_over_frames(fitted, actions):
+    why = explain(fitted, actions[0], "wave")
+    values = why.by_frame.sum(axis=1)
     assert why.moments[0].start == 0
     assert why.moments[-1].stop == actions[0].n_frames
-    assert why.moments_kind.startswith("occlusion: ")
-    assert np.ptp([m.value for m in why.moments]) > 0.01
+    assert all(a.stop == b.start for a, b in zip(why.moments[:-1], why.moments[1:], strict=True))
+    assert_allclose([m.value for m in why.moments], [values[m.start : m.stop].sum() for m in why.moments])
+    best = why.strongest
+    length = best.stop - best.start
+    assert length == round(actions[0].n_frames / 6)
+    sums = [values[i : i + length].sum() for i in range(len(values) - length + 1)]
+    assert_allclose(best.value, max(sums))
 
 
-def test_occlusion_equals_a_gap_in_the_recording(fitted, actions):
+def test_the_baseline_is_the_share_of_the_mean(fitted, actions):
+    steps = fitted.branches_["kernel"]
+    features = steps.kernel_.transform(steps.preprocess_.transform(actions[:1]))[0]
+    length = np.linalg.norm(features - steps.scale_.mean_)
+    row = list(fitted.classes_).index("clap")
+    products = fitted.machine_.coef_[row] * steps.scale_.mean_ / length
+    expected = -products.reshape(20, -1).sum(axis=1)
+    assert_allclose(explain(fitted, actions[0], "clap").baseline, expected, atol=1e-8)
+
+
+def test_frames_that_were_dropped_or_resampled_are_those_of_the_recording(actions):
     joints = actions[0].joints.copy()
-    joints[10:20] = np.nan
-    gap = actions[0].replace(joints=joints)
-    hidden = occlude(actions[0], 10, 20)
-    assert_allclose(fitted.decision_function([hidden]), fitted.decision_function([gap]), atol=1e-12)
-    assert_array_equal(hidden.joints[20:], actions[0].joints[20:])
-    assert_array_equal(hidden.joints[:10], actions[0].joints[:10])
-
-
-def test_moments_can_be_left_out_or_impossible(fitted, actions):
-    assert explain(fitted, actions[0], moments=False).moments == ()
-    assert explain(fitted, actions[0], window=actions[0].n_frames).moments == ()
-    filled = Preprocess().fit_transform(actions)[0]
-    one = filled.replace(joints=filled.joints[:1])
-    assert explain(fitted, one).moments == ()
-
-
-def test_moments_of_recordings_with_gaps(fitted, actions):
-    joints = Preprocess().fit_transform(actions)[0].joints[:50].copy()
-    joints[:20, 3] = np.nan  # a joint that is seen for five frames only
-    joints[25:, 3] = np.nan
-    joints[40:43] = np.nan
+    joints[30:36] = np.nan
     gap = actions[0].replace(joints=joints, confidence=None)
-    hidden = occlude(gap, 15, 30)
-    assert_array_equal(hidden.joints[20:25, 3], joints[20:25, 3])
-    assert_array_equal(np.isnan(hidden.joints), np.isnan(joints))
-    why = explain(fitted, gap, window=10)
-    assert np.isfinite([m.value for m in why.moments]).all()
+    for steps in ({"gaps": "drop"}, {"n_frames": 25}, {"n_frames": 200}, {"gaps": "drop", "n_frames": 40}):
+        kernel = Branch(Preprocess(**steps), sck(), CenterNormalize())
+        model = Recognizer([("kernel", kernel)], machine=LinearSVM(C=10)).fit(actions, actions.labels)
+        plain, why = explain(model, actions[0], "wave"), explain(model, gap, "wave")
+        for each in (plain, why):
+            assert each.by_frame.shape == (actions[0].n_frames, 20)
+            total = each.intercept + each.baseline.sum() + each.by_frame.sum()
+            assert_allclose(total, each.value, atol=1e-9)
+        if "gaps" in steps:
+            assert not why.by_frame[30:36].any()
+        # The hand that waves says most in the same part of the recording.
+        hand = actions.layout.index("right_hand")
+        middle = len(why.by_frame) // 4, 3 * len(why.by_frame) // 4
+        inside = plain.by_frame[slice(*middle), hand].sum()
+        assert inside > 0.4 * plain.by_frame[:, hand].sum()
 
 
-def test_frame_values_are_means_over_moments(fitted, actions):
-    why = explain(fitted, actions[0], window=8)
-    values = why.frame_values()
-    around = [m.value for m in why.moments if m.start <= 11 < m.stop]
-    assert len(around) == 2
-    assert_allclose(values[11], np.mean(around))
+def test_two_people(actions):
+    def both(recording):
+        still = recording.replace(joints=np.repeat(recording.joints[:1], recording.n_frames, axis=0))
+        return pair(recording, still.replace(joints=still.joints + [1.0, 0.0, 0.0]))
+
+    filled = Preprocess(center=False, bones=None).fit_transform(actions)
+    data = [both(s) for s in filled]
+    model = single(sck(mirror="bodies")).fit(data, actions.labels)
+    why = explain(model, data[0], "wave")
+    assert_allclose(why.intercept + sum(why.joints.values()), why.value, atol=1e-9)
+    moving = [v for joint, v in why.joints.items() if joint.endswith("_1")]
+    idle = [v for joint, v in why.joints.items() if joint.endswith("_2")]
+    assert sum(np.clip(moving, 0, None)) > 2 * sum(np.clip(idle, 0, None))
 
 
 # what it can be turned into
@@ -218,6 +245,8 @@ def test_tables_json_and_text(fitted, actions, tmp_path):
     assert_allclose(joints["value"].sum() + why.intercept, why.value)
     assert list(why.frame("moments")["start"]) == [m.start for m in why.moments]
     assert_allclose(why.frame("moments")["stop_seconds"] * actions[0].fps, why.frame("moments")["stop"])
+    frames = why.frame("frames")
+    assert_allclose(frames.sum() + why.baseline, [why.joints[joint] for joint in frames.columns])
     assert len(why.frame("pairs")) == 0
     assert len(why.frame("parts")) == len(why.parts)
     with pytest.raises(ParameterError, match="kind must be one of"):
@@ -225,18 +254,24 @@ def test_tables_json_and_text(fitted, actions, tmp_path):
     data = json.loads(why.to_json(tmp_path / "why.json"))
     assert data == json.loads((tmp_path / "why.json").read_text())
     assert_allclose(data["intercept"] + sum(row["value"] for row in data["parts"]), data["value"])
+    assert_allclose(
+        np.sum(data["frames"]["values"]) + np.sum(data["frames"]["baseline"]) + data["intercept"],
+        data["value"],
+    )
     text = str(why)
-    assert "wave, decision value" in text
-    assert text.splitlines()[1].split()[1] == next(r["joint"] for r in why.joint_table() if r["value"] > 0)
+    assert f"{data['recording']}: {data['words']}\n" in text
+    assert data["words"].startswith("wave, because ")
+    assert text.splitlines()[2].split()[1] == next(r["joint"] for r in why.joint_table() if r["value"] > 0)
 
 
 def test_parts_of_all_cues_are_summed(actions):
     model = union(sck(mirror=True), sck(order=1, mirror=True), dck(), dck(power=1.0)).fit(
         actions, actions.labels
     )
-    why = explain(model, actions[0], "wave", moments=False)
+    why = explain(model, actions[0], "wave")
     rows = why.summed_table()
-    assert len(rows) == len({(row["kind"], row["joints"]) for row in rows}) == len(why.parts) / 2
+    assert len(rows) == len({(row["kind"], row["joints"]) for row in rows})
+    assert len(rows) < len(why.parts)
     assert_allclose(sum(row["value"] for row in rows) + why.intercept, why.value)
     pair = why.frame("pairs").iloc[0]
     expected = [p.value for p in why.parts if str(p) == pair["joints"] and p.kind == "pair"]
@@ -245,42 +280,27 @@ def test_parts_of_all_cues_are_summed(actions):
     assert [row["joints"] for row in why.to_dict()["pairs"]] == list(why.frame("pairs")["joints"])
 
 
-def test_a_line_between_joints_is_explained_where_there_is_one(fitted, actions):
-    plain = explain(fitted, actions[0], "wave", moments=False)
-    assert not plain.mirrored
-    assert "a | b" not in str(plain)
-    parts = (Part("sck", "joint", (("left_hand",), ("right_hand",)), 0.5),)
-    both = dataclasses.replace(plain, parts=parts)
-    assert f"\n  {both.mirrored}\n" in str(both)
-    assert "left_hand | right_hand" in str(both.parts[0])
-    assert "mirror image" in both.mirrored
-
-
-def test_a_line_between_joints_of_two_people_does_not_speak_of_mirror_images(fitted, actions):
-    one, two = ((f"right_knee_{a}", f"right_foot_{b}") for a, b in ((1, 2), (2, 1)))
-    people = pair(actions[0], actions[0].replace(joints=actions[0].joints + 1.0))
-    why = explain(fitted, actions[0], "wave", moments=False)
-    why = dataclasses.replace(why, sequence=people, parts=(Part("sck", "pair", (one, two), 0.5),))
-    assert "people exchanged" in why.mirrored
-    assert "mirror" not in str(why)
-
-
-@pytest.mark.parametrize("moments", [True, False])
-def test_plot(fitted, actions, moments):
-    figure = explain(fitted, actions[0], "wave", moments=moments).plot()
+@pytest.mark.parametrize("dark", [True, False])
+def test_plot(fitted, actions, dark):
+    why = explain(fitted, actions[0], "wave")
+    figure = why.plot(dark=dark)
     figure.draw_without_rendering()
-    (bars,) = [ax for ax in figure.axes if ax.get_title(loc="right").startswith("joints and intercept")]
+    bars, _, strip, *_ = figure.axes
     names = [tick.get_text() for tick in bars.get_yticklabels()]
-    assert names[-2:] == ["the other 8", "intercept"]
+    assert names[-2:] == ["the other 12", "intercept"]
     widths = [bar.get_width() for bar in bars.patches]
-    assert_allclose(sum(widths), explain(fitted, actions[0], "wave", moments=False).value)
-    assert len(figure.axes) == (5 if moments else 3)
+    assert_allclose(sum(widths), why.value)
+    (image,) = strip.images
+    assert_allclose(np.sum(image.get_array()), why.by_frame.sum())
+    assert image.get_array().shape == (9, actions[0].n_frames)
+    assert_allclose(image.get_extent()[:2], [0, actions[0].n_frames / actions[0].fps])
+    assert why.words in " ".join(figure._suptitle.get_text().split())
 
 
-def test_text_picture_and_json_give_a_joint_and_a_moment_one_value(actions):
+def test_text_picture_and_json_give_a_joint_one_value(actions):
     model = union(sck(), dck(joints=ARMS)).fit(actions, actions.labels)
     why = explain(model, actions[0], "wave")
-    _, _, bars, strip, *_ = why.plot().axes
+    bars, *_ = why.plot().axes
     names = [tick.get_text().replace(" ", "_") for tick in bars.get_yticklabels()]
     drawn = dict(zip(names, [bar.get_width() for bar in bars.patches], strict=True))
     for row in why.to_dict()["joints"][:5]:
@@ -288,13 +308,12 @@ def test_text_picture_and_json_give_a_joint_and_a_moment_one_value(actions):
         assert f"{row['joint']} {row['value']:+.3f}" in str(why)
     until = names.index("intercept") + 1
     assert_allclose(sum([bar.get_width() for bar in bars.patches][:until]), why.value)
-    assert_allclose([bar.get_height() for bar in strip.patches], [m.value for m in why.moments])
-    assert f"{max(m.value for m in why.moments):.3f} lower" in str(why)
+    assert f"{why.strongest.value:+.3f}" in str(why)
 
 
-def test_no_moment_supports_a_label_that_hiding_never_lowers(fitted, actions):
+def test_no_moment_supports_a_label_that_no_frame_supports(fitted, actions):
     why = explain(fitted, actions[0], "wave")
-    why = dataclasses.replace(why, moments=tuple(dataclasses.replace(m, value=-0.1) for m in why.moments))
+    why = dataclasses.replace(why, by_frame=-np.abs(why.by_frame))
     assert "moments  none supports this label" in str(why)
 
 
@@ -304,7 +323,7 @@ def test_the_title_of_the_bars_stays_in_the_picture_beside_long_names(actions):
     layout = Layout("long", names, old.bones, old.root)
     data = [s.replace(layout=layout) for s in actions]
     model = single(sck(joints=None)).fit(data, actions.labels)
-    figure = explain(model, data[0], "wave", moments=False).plot()
+    figure = explain(model, data[0], "wave").plot()
     figure.canvas.draw()
     (bars,) = [ax for ax in figure.axes if ax.get_title(loc="right")]
     title = bars._right_title.get_window_extent()
@@ -328,7 +347,7 @@ def test_class_importance_is_the_mean_explanation(fitted, actions, absolute):
     importance = class_importance(fitted, actions, absolute=absolute)
     assert importance.labels == ("bow", "clap", "wave")
     assert importance.counts == (3, 3, 3)
-    waves = [explain(fitted, s, "wave", moments=False) for s in actions if s.label == "wave"]
+    waves = [explain(fitted, s, "wave") for s in actions if s.label == "wave"]
     rows = np.array([list(why.joints.values()) for why in waves])
     assert_allclose(importance.values[2], (np.abs(rows) if absolute else rows).mean(axis=0), atol=1e-9)
     best, value = importance.top("wave", 1)[0]
@@ -355,8 +374,6 @@ def test_errors(fitted, actions):
         explain(fitted, actions[0], "bow", versus="fly")
     with pytest.raises(ParameterError, match="cannot be compared with itself"):
         explain(fitted, actions[0], "bow", versus="bow")
-    with pytest.raises(ParameterError, match="window must be a positive whole number"):
-        explain(fitted, actions[0], window=0)
     with pytest.raises(DataError, match="lacks hip_center"):
         explain(fitted, SkeletonSequence(np.ones((4, 15, 3)), layout=FLORENCE_15))
     with pytest.raises(ParameterError, match="expected a Recognizer"):
@@ -365,6 +382,44 @@ def test_errors(fitted, actions):
         explain(single(sck()), actions[0])
     other = Recognizer([("a", branch(sck()))], machine=LogisticRegression().set_params(C=1.0))
     assert explain(other.fit(actions, actions.labels), actions[0], "bow").label == "bow"  # linear as well
+
+
+def test_equal_weights_say_nothing_and_still_sum(fitted, actions):
+    model = copy.deepcopy(fitted)
+    model.machine_.coef_[1:] = 0
+    why = explain(model, actions[0], "clap")
+    assert why.value == why.intercept
+    assert not why.by_frame.any()
+    assert "nothing in the recording speaks for or against it" in str(why)
+    why.plot().draw_without_rendering()
+    other = explain(model, actions[0], "clap", versus="wave")
+    assert other.value == other.intercept
+
+
+def test_one_frame_is_explained(fitted, actions):
+    filled = Preprocess(center=False, bones=None).fit_transform(actions)[0]
+    why = explain(fitted, filled.replace(joints=filled.joints[:1]), "wave")
+    assert why.by_frame.shape == (1, 20)
+    assert_allclose(why.intercept + why.baseline.sum() + why.by_frame.sum(), why.value, atol=1e-9)
+    assert str(why)
+    why.plot().draw_without_rendering()
+
+
+def test_a_joint_that_was_never_seen_is_one_error(fitted, actions):
+    joints = actions[0].joints.copy()
+    joints[:, 3] = np.nan
+    with pytest.raises(DataError, match="never contains head"):
+        explain(fitted, actions[0].replace(joints=joints, confidence=None))
+
+
+def test_a_layout_without_sides(actions):
+    joints = [name.replace("left_", "one ").replace("right_", "two ") for name in actions.layout.joints]
+    layout = Layout("no sides", joints, actions.layout.bones, actions.layout.root)
+    data = [s.replace(layout=layout) for s in actions]
+    why = explain(single(sck()).fit(data, actions.labels), data[0], "wave")
+    assert_allclose(why.intercept + sum(why.joints.values()), why.value, atol=1e-9)
+    assert "to the left" not in str(why)
+    why.plot().draw_without_rendering()
 
 
 # do the joints it names matter?
@@ -392,7 +447,7 @@ def test_joints_named_important_matter_more_than_others(name, kernel, data_home)
     used = model.branches_["kernel"].kernel_.joints_
     named, drawn = [], []
     for recording in test:
-        why = explain(model, recording, moments=False)
+        why = explain(model, recording)
         part = np.array(list(why.joints.values()))
         best = [j for j in np.argsort(-part) if j in used][:3]
         variants = [recording, freeze(recording, best)]
