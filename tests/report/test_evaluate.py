@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn
-from conftest import mean_pose
 from numpy.testing import assert_allclose, assert_array_equal
+from samples import mean_pose
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression

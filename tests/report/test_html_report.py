@@ -278,6 +278,39 @@ def test_importance_is_measured_on_test_recordings_when_asked_for(report, data, 
     assert dummy.splits[0].importance is None
 
 
+def test_players_show_what_joints_say_at_each_frame(page, report, data):
+    whys = {i: why for split in report.splits for i, why in split.reasons.items()}
+    assert whys
+    reader = Reader(page)
+    motions = motions_in(page)
+    spoken = [motion for motion in motions if motion["said"] is not None]
+    assert spoken
+    for motion in spoken:
+        said = np.array(motion["said"])
+        assert said.shape == (len(motion["frames"]), 20)
+        assert np.abs(said).max() > 50
+    dots = [a for n, a in reader.elements if n == "circle" and "mark" in (a.get("class") or "")]
+    assert len(dots) >= 20 * len(spoken)
+    shown = [why.words for why in whys.values() if html.escape(why.words, quote=False) in page]
+    assert shown
+    for split in report.splits:
+        for i, why in split.reasons.items():
+            at = split.indices.tolist().index(i)
+            assert why.label == split.predicted[at]
+            assert why.versus == (None if split.true[at] == why.label else split.true[at])
+
+
+def test_classes_say_what_the_model_looks_for_and_when(page, report):
+    importance = report.splits[0].importance
+    text = Reader(page).text
+    assert importance.phases.shape == (3, 10, 20)
+    for label in importance.labels:
+        assert label in text
+    strips = re.findall(r'<li class="phases" aria-hidden="true">(.*?)</li>', page)
+    assert len(strips) == 15
+    assert all(strip.count("<i ") == 10 for strip in strips)
+
+
 def test_importance_of_splits_with_other_joints_is_not_pooled(report):
     one = report.splits[0].importance
     other = dataclasses.replace(one, joints=tuple(reversed(one.joints)))
@@ -540,7 +573,7 @@ def test_command(data, tmp_path, monkeypatch, capsys):
     assert "expected calibration error" in text
 
 
-@pytest.mark.filterwarnings("always:the page has no probabilities")
+@pytest.mark.filterwarnings("always:the model gives no probabilities")
 def test_command_on_too_few_recordings_for_probabilities(tmp_path, monkeypatch, capsys):
     few = make_actions(["wave", "clap"], n_subjects=2, n_takes=1, fps=10)
     monkeypatch.setitem(LOADERS, "toy", lambda home: few)
@@ -548,7 +581,7 @@ def test_command_on_too_few_recordings_for_probabilities(tmp_path, monkeypatch, 
     assert (
         main(["evaluate", "toy", "--kernel", "sck", "--set", "sck__order=2", "--html", str(path), "-q"]) == 0
     )
-    assert "kerneton: warning: the page has no probabilities: " in capsys.readouterr().err
+    assert "kerneton: warning: the model gives no probabilities: " in capsys.readouterr().err
     assert "The model gives no probabilities" in Reader(path.read_text(encoding="utf-8")).text
 
 

@@ -186,6 +186,39 @@ def test_memory_and_state_stay_bounded(spotter, takes, in_order):
     assert len(engine._active) < 100
 
 
+@pytest.mark.parametrize("jump", [3600.0, -3600.0], ids=["a frame an hour ahead", "the clock set back"])
+def test_time_starts_anew_after_a_jump_that_lasts(spotter, takes, jump):
+    """Of 410 frames all but those of a quarter of a second are used."""
+    joints = np.nan_to_num(raw_joints(takes[3]))
+    stream, reasons = spotter.stream(delay=0.5), []
+    for t in range(410):
+        moved = t == 77 if jump > 0 else t >= 77
+        events = stream.push(joints[t % len(joints)], t / 30 + jump * moved)
+        reasons += [e.reason for e in events if e.kind == "dropped"]
+    stream.close()
+    assert stream.summary()["frames"] >= 400
+    assert reasons == ["time runs backwards", "the clock was set back: time starts anew"]
+
+
+def test_single_frames_that_come_late_are_dropped(spotter, takes):
+    stream, joints = spotter.stream(delay=0.5), np.nan_to_num(raw_joints(takes[3]))
+    for t in range(60):
+        stream.push(joints[t], t / 30 - 0.5 * (t % 3 == 2))
+    assert stream.summary() == {"dropped: time runs backwards": 20, "frames": 40}
+
+
+@pytest.mark.parametrize(
+    "pose",
+    [np.zeros((20, 3)), np.full((20, 3), np.nan), np.eye(20, 3)],
+    ids=["zero", "missing", "mostly zero"],
+)
+def test_a_body_that_is_never_seen_does_not_end_the_stream(spotter, takes, pose):
+    stream = spotter.stream(delay=0.5)
+    for t in range(90):
+        stream.push(pose, t / 30)
+    assert not [e for e in stream.close() if e.kind == "segment"]
+
+
 def test_repetitions():
     t = np.arange(150) / 30
     joints = np.zeros((150, 3, 3))

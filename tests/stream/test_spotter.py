@@ -80,6 +80,7 @@ def test_training_from_cut_recordings_finds_actions_in_long_ones(takes):
             "1 of 2 recordings have no segments, first s02_long_t1",
         ),
         (lambda t: [t[0].replace(segments=()), t[1].replace(segments=())], "neither segments nor a label"),
+        (lambda t: [t[0].replace(segments=[("wave", 5, 6), ("bow", 9, 10)])], "every segment has one frame"),
         (
             lambda t: [t[0].replace(segments=[("background", 5, 50)])],
             "is reserved for frames without a segment",

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kerneton.data.parameters import check_positive
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_positive
 from kerneton.exceptions import MissingExtraError, ParameterError, import_extra
 from kerneton.files.output import replacing
 from kerneton.report.body import COLOURS, Body

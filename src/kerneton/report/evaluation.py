@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,15 +19,19 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
+from kerneton.data.checks import as_dataset, describe
 from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.validation import as_dataset, describe, many
+from kerneton.data.wording import many
 from kerneton.datasets.protocols import get_protocol
 from kerneton.exceptions import DataError, HeldOutError, KernetonError, ParameterError
 from kerneton.files.summary import summarize
 from kerneton.machine.solver import per_class
-from kerneton.report.explanation import ClassImportance
+from kerneton.report.explanation import ClassImportance, Explanation
 from kerneton.report.results import Report, Split, versions
+
+_EACH_LABEL = 8  # recordings of a label in a split, from which the importance of joints is measured
+_MISTAKES = 30  # of a split that are explained, the clearest
 
 Indices = tuple[np.ndarray, np.ndarray]  # positions to train on, positions to test on
 
@@ -38,6 +44,7 @@ def evaluate(
     progress: Progress | None = None,
     n_jobs: int | None = None,
     importance: bool = False,
+    scratch: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Train and test a fresh copy of ``model`` on every split of ``protocol``.
 
@@ -46,7 +53,8 @@ def evaluate(
     scikit-learn splitter, a number of folds, or a list of (train, test) positions. A `Recognizer` finds the subjects in
     its recordings; another model whose ``fit`` takes ``groups`` is given the training subjects. ``progress`` is called like
     ``tqdm.tqdm``; ``n_jobs`` splits run at once, with the same result. ``importance`` also measures which joints matter for
-    each class, on the tested recordings of every split, if the model supports it.
+    each class, on the tested recordings of every split, if the model supports it. ``scratch`` is a folder for the features
+    of fits of many recordings: an interrupted evaluation of a `Recognizer` continues with them.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> from kerneton import SkeletonDataset, SkeletonSequence
@@ -57,6 +65,8 @@ def evaluate(
     """
     if n_jobs == 0:
         raise ParameterError("n_jobs must not be 0; 1 is one split at a time, -1 one for every core")
+    if scratch is not None and not hasattr(model, "branches"):
+        raise ParameterError(f"scratch is for recognisers, got {type(model).__name__}")
     data = _checked(data)
     labels = data.labels
     subjects = None if any(s.subject is None for s in data) else data.subjects
@@ -67,7 +77,7 @@ def evaluate(
     tasks = (
         delayed(_run)(
             _shown(model, progress if alone else None, f"split {number} of {len(splits)}, "),
-            *(data, labels, subjects, split, number, importance),
+            *(data, labels, subjects, split, number, importance, scratch),
         )
         for number, split in enumerate(splits, start=1)
     )
@@ -176,14 +186,16 @@ def _run(
     split: Indices,
     number: int,
     importance: bool,
+    scratch: str | os.PathLike[str] | None,
 ) -> Split:
     train, test = split
+    kept = {} if scratch is None else {"scratch": Path(scratch) / f"split-{number}"}
     known, unknown = list(data.select(train)), list(data.select(test))
     groups = None if subjects is None else subjects[train]
     name = _name(number, None if subjects is None else subjects[test])
     start = time.perf_counter()
     try:
-        model.fit(known, labels[train], **_fit_params(model, groups))
+        model.fit(known, labels[train], **_fit_params(model, groups), **kept)
     except HeldOutError as error:
         tested = f"of {name}, which are tested" if name != str(number) else f"that split {number} tests"
         raise HeldOutError(f"{error}, not counting the recordings {tested}") from error
@@ -216,16 +228,49 @@ def _run(
         scores=scores,
         probabilities=probabilities,
         importance=_importance(model, unknown, labels[test]) if importance else None,
+        reasons=_reasons(model, unknown, test, labels[test], predicted, scores) if importance else {},
         variant=getattr(model, "variant_", None),
         variant_scores=getattr(model, "variant_scores_", None),
     )
 
 
 def _importance(model: Any, X: list[SkeletonSequence], labels: np.ndarray) -> ClassImportance | None:
+    """Of a sample of the recordings, the first of each label: each costs a few predictions."""
+    each = [np.flatnonzero(labels == c)[:_EACH_LABEL] for c in np.unique(labels)]
+    chosen = np.sort(np.concatenate(each))
     try:
-        return model.class_importance(X, labels)
+        return model.class_importance([X[i] for i in chosen], labels[chosen])
     except (KernetonError, AttributeError):  # not a model whose features belong to joints
         return None
+
+
+def _reasons(
+    model: Any,
+    X: list[SkeletonSequence],
+    indices: np.ndarray,
+    true: np.ndarray,
+    predicted: np.ndarray,
+    scores: np.ndarray | None,
+) -> dict[int, Explanation]:
+    """Why the clearest mistakes were not their label, and the clearest right answer of each label."""
+    sure = np.zeros(len(X)) if scores is None else scores.max(axis=1)
+    order = np.argsort(-sure, kind="stable").tolist()
+    wrong = [i for i in order if true[i] != predicted[i]][:_MISTAKES]
+    right: dict[str, int] = {}
+    for i in order:
+        if true[i] == predicted[i]:
+            right.setdefault(str(true[i]), i)
+    known = {str(c) for c in getattr(model, "classes_", ())}
+    reasons = {}
+    for i in (*wrong, *right.values()):
+        label, other = str(predicted[i]), str(true[i])
+        try:
+            if label in known and other in known:
+                versus = other if other != label else None
+                reasons[int(indices[i])] = model.explain(X[i], label, versus=versus)
+        except (KernetonError, AttributeError):  # a model without such explanations
+            return {}
+    return reasons
 
 
 def _by_class(classifier: Any, method: str, X: Any, classes: tuple[str, ...]) -> np.ndarray | None:

@@ -1,7 +1,8 @@
-"""Explanations of decisions: numbers, and from them tables, text, JSON and a plot."""
+"""Explanations of decisions: numbers, and from them words, tables, JSON and a plot."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections import defaultdict
@@ -10,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.ndimage import uniform_filter1d
 
+from kerneton.data.parameters import check_choice
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_choice
 from kerneton.exceptions import import_extra
 from kerneton.report.text import written
 
@@ -20,35 +22,31 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-OCCLUSION = (
-    "occlusion: how much the decision value falls if the body is hidden at this moment "
-    "and its poses are interpolated"
-)
+PHASES = 10  # equal parts of recordings of any length, in which classes are compared
 _JOINTS = "a joint with its part of each of its pairs; the intercept and all joints sum to the decision value"
+_FRAMES = "frames × joints; a joint is its baseline, which belongs to no frame, and the sum of its frames"
 _SHOWN = 0.0005  # smaller values would be 0.000 in the text
+_MOMENTS = 12  # into which a recording is divided
+_BLUR, _USUAL_RATE = 0.25, 30.0  # seconds, and frames per second where the rate is not known
 _MOMENT = ("start", "stop", "start_seconds", "stop_seconds", "value")
 
 
 @dataclass(frozen=True)
 class Part:
-    """Contribution of one block of features to the decision value.
-
-    ``joints`` names the joint or the pair; with mirroring also its mirror image, or the same of the other person, with which
-    it shares the block. ``cue`` is the kernel's name in the recogniser.
-    """
+    """Contribution of a joint or pair to the decision value; ``cue`` is the kernel's name."""
 
     cue: str
     kind: str  # "joint" or "pair"
-    joints: tuple[tuple[str, ...], ...]
+    joints: tuple[str, ...]
     value: float
 
     def __str__(self) -> str:
-        return " | ".join("–".join(token) for token in self.joints)
+        return "–".join(self.joints)
 
 
 @dataclass(frozen=True)
 class Moment:
-    """Loss of decision value if the body is hidden from frame ``start`` up to, not including, ``stop``."""
+    """Contribution of the frames from ``start`` up to, not including, ``stop``."""
 
     start: int
     stop: int
@@ -61,19 +59,24 @@ class Explanation:
 
     Attributes
     ----------
+    sequence : SkeletonSequence
+        The explained frames.
     label, versus : str
         The class, and the one it is compared with, if any.
     value, intercept : float
-        The decision value (or the difference of two), and its part that is the same for every recording.
+        The decision value (or the difference of two), and its part that is the same for every
+        recording.
     parts : tuple of Part
-        Exact: they and the intercept sum to ``value``.
-    joints : dict of str to float
-        The same by joint, in the layout's order: the part of a pair, or of mirrored joints, is divided equally among
-        its joints.
-    moments : tuple of Moment
-        Measured as ``moments_kind`` describes.
+        By joint and pair; they and the intercept sum to ``value``.
+    by_frame : ndarray of shape (n_frames, n_joints)
+        What each joint contributes at each frame.
+    baseline : ndarray of shape (n_joints,)
+        What belongs to no frame: above all the share of the training recordings' mean. It, all of
+        ``by_frame`` and the intercept sum to ``value``.
     probability : float or None
         Of ``label``, where the recogniser is calibrated.
+    first_frame : int
+        Where the explained frames begin, if they are a segment of a longer recording.
     """
 
     sequence: SkeletonSequence
@@ -82,65 +85,112 @@ class Explanation:
     value: float
     intercept: float
     parts: tuple[Part, ...]
-    joints: dict[str, float]
-    moments: tuple[Moment, ...]
+    by_frame: np.ndarray
+    baseline: np.ndarray
     probability: float | None = None
-    moments_kind: str = OCCLUSION
+    first_frame: int = 0
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The joints, in the order of the columns of ``by_frame``."""
+        layout = self.sequence.layout
+        if layout is not None:
+            return tuple(layout.joints)
+        return tuple(f"joint {j}" for j in range(self.sequence.n_joints))
+
+    @property
+    def joints(self) -> dict[str, float]:
+        """The contribution of each joint: its baseline and the sum of its frames."""
+        total = self.baseline + self.by_frame.sum(axis=0)
+        return dict(zip(self.joint_names, total.tolist(), strict=True))
+
+    @property
+    def moments(self) -> tuple[Moment, ...]:
+        """The contribution of each twelfth of the recording; their sum is that of ``by_frame``."""
+        n_frames = len(self.by_frame)
+        edges = np.linspace(0, n_frames, min(_MOMENTS, n_frames) + 1).round().astype(int).tolist()
+        values = self.by_frame.sum(axis=1)
+        return tuple(Moment(a, b, float(values[a:b].sum())) for a, b in itertools.pairwise(edges))
+
+    @property
+    def strongest(self) -> Moment:
+        """The sixth of the recording that contributes most.
+
+        Its middle is the frame at which the body is drawn.
+        """
+        n_frames = len(self.by_frame)
+        length = max(1, round(n_frames / 6))
+        total = np.concatenate([[0.0], self.by_frame.sum(axis=1).cumsum()])
+        sums = total[length:] - total[:-length]
+        start = int(sums.argmax())
+        return Moment(start, start + length, float(sums[start]))
+
+    def shown_frames(self) -> np.ndarray:
+        """``by_frame`` for a player: means over a quarter of a second, the largest 100 or -100."""
+        width = max(1, round(_BLUR * (self.sequence.fps or _USUAL_RATE)))
+        smooth = uniform_filter1d(self.by_frame, width, axis=0, mode="nearest")
+        largest = float(np.abs(smooth).max(initial=0.0)) or 1.0
+        return np.rint(100 * smooth / largest).astype(int)
 
     def joint_table(self) -> list[dict[str, Any]]:
         """Joint and value, the strongest first."""
-        return _strongest_first({"joint": joint, "value": value} for joint, value in self.joints.items())
+        return _strongest_first({"joint": j, "value": value} for j, value in self.joints.items())
 
     def part_table(self, kind: str | None = None) -> list[dict[str, Any]]:
-        """Cue, kind, joints and value of each part, or of each "joint" or "pair" part, the strongest first."""
+        """Cue, kind, joints and value of each part, or of each "joint" or "pair" part.
+
+        The strongest are first.
+        """
         parts = [p for p in self.parts if kind in (None, p.kind)]
         return _strongest_first(
             {"cue": p.cue, "kind": p.kind, "joints": str(p), "value": p.value} for p in parts
         )
 
     def summed_table(self, kind: str | None = None) -> list[dict[str, Any]]:
-        """Kind, joints and value of each joint or pair, its parts in all cues together, the strongest first."""
+        """Kind, joints and value of each joint or pair, its parts in all cues together."""
         total: defaultdict[tuple[str, str], float] = defaultdict(float)
         for p in self.parts:
             if kind in (None, p.kind):
                 total[p.kind, str(p)] += p.value
-        rows = ({"kind": k, "joints": joints, "value": value} for (k, joints), value in total.items())
+        rows = ({"kind": k, "joints": j, "value": value} for (k, j), value in total.items())
         return _strongest_first(rows)
 
     def moment_table(self) -> list[dict[str, Any]]:
-        """First frame, the frame after the last, both in seconds where the rate is known, and value."""
+        """First frame, the frame after the last, both in seconds if the rate is known, and value.
+
+        Frames are those of the whole recording.
+        """
         fps, rows = self.sequence.fps, []
         for m in self.moments:
-            seconds = [t / fps if fps else None for t in (m.start, m.stop)]
-            rows.append(dict(zip(_MOMENT, (m.start, m.stop, *seconds, m.value), strict=True)))
+            frames = [self.first_frame + t for t in (m.start, m.stop)]
+            seconds = [t / fps if fps else None for t in frames]
+            rows.append(dict(zip(_MOMENT, (*frames, *seconds, m.value), strict=True)))
         return rows
 
-    def frame_values(self) -> np.ndarray:
-        """(n_frames,) the mean value of the moments that contain a frame."""
-        total, count = np.zeros(self.sequence.n_frames), np.zeros(self.sequence.n_frames)
-        for m in self.moments:
-            total[m.start : m.stop] += m.value
-            count[m.start : m.stop] += 1
-        return total / np.maximum(count, 1)
-
     def frame(self, kind: str = "joints") -> DataFrame:
-        """A pandas table of ``kind`` "joints", "pairs" (over all cues), "parts" (of each cue) or "moments"."""
-        tables: dict[str, tuple[list[dict[str, Any]], tuple[str, ...]]] = {
+        """A pandas table of ``kind``, the strongest first except for times.
+
+        "joints", "pairs" (over all cues), "parts" (of each cue), "moments", or "frames", a row
+        per frame and a column per joint.
+        """
+        pairs = self.summed_table("pair")
+        tables: dict[str, tuple[Any, tuple[str, ...]]] = {
             "joints": (self.joint_table(), ("joint", "value")),
-            "pairs": (self.summed_table("pair"), ("joints", "value")),
+            "pairs": (pairs, ("joints", "value")),
             "parts": (self.part_table(), ("cue", "kind", "joints", "value")),
             "moments": (self.moment_table(), _MOMENT),
+            "frames": (self.by_frame, self.joint_names),
         }
         check_choice("kind", kind, tables)
         pandas = import_extra("pandas", extra="frame", purpose="Explanation.frame")
         rows, columns = tables[kind]
         return pandas.DataFrame(rows, columns=list(columns))
 
-    def plot(self) -> Figure:
-        """Plot the skeleton with coloured joints, the strongest parts, and the moments over time."""
+    def plot(self, *, dark: bool = False) -> Figure:
+        """Plot the body at the moment that counts most, and the joints' contributions over time."""
         from kerneton.report.explanation_plot import plot_explanation
 
-        return plot_explanation(self)
+        return plot_explanation(self, dark=dark)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, ready for JSON."""
@@ -148,6 +198,7 @@ class Explanation:
             "recording": self.sequence.name,
             "label": self.label,
             "versus": self.versus,
+            "words": self.words,
             "probability": self.probability,
             "value": self.value,
             "intercept": self.intercept,
@@ -156,7 +207,13 @@ class Explanation:
             "pairs": self.summed_table("pair"),
             "parts": self.part_table(),
             "moments": self.moment_table(),
-            "moments_kind": self.moments_kind,
+            "frames": {
+                "kind": _FRAMES,
+                "first": self.first_frame,
+                "joints": list(self.joint_names),
+                "baseline": self.baseline.tolist(),
+                "values": self.by_frame.tolist(),
+            },
         }
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -164,36 +221,41 @@ class Explanation:
         return written(json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n", path)
 
     @property
-    def headline(self) -> str:
-        """Recording, label, decision value and probability in a line."""
+    def words(self) -> str:
+        """The reasons in a sentence: the label, which joints spoke for it, when and how they moved."""
+        from kerneton.report.reasons import reasons
+
+        return reasons(self)
+
+    @property
+    def numbers(self) -> str:
+        """Decision value and probability."""
         chance = "" if self.probability is None else f", probability {self.probability:.1%}"
-        against = "" if self.versus is None else f" rather than {self.versus}"
-        name = self.sequence.name or "recording"
-        return f"{name}: {self.label}{against}, decision value {self.value:+.3f}{chance}"
+        return f"decision value {self.value:+.3f}{chance}"
 
     def __str__(self) -> str:
         joints = self.joint_table()
         lines = [
-            self.headline,
+            f"{self.sequence.name or 'recording'}: {self.words}",
+            f"  {self.numbers}",
             f"  for      {_listed(r for r in joints if r['value'] > _SHOWN)}",
             f"  against  {_listed(r for r in joints if r['value'] < -_SHOWN)}",
-            f"  intercept {self.intercept:+.3f}, the same for every recording",
         ]
         pairs = self.summed_table("pair")
         if pairs:
             rows = [{"joint": row["joints"], "value": row["value"]} for row in pairs]
-            lines.insert(3, f"  pairs    {_listed(rows)}")
-        if self.mirrored:
-            lines.append(f"  {self.mirrored}")
-        if self.moments:
-            best = max(self.moments, key=lambda m: m.value)
-            told = f"strongest {self._when(best)}: without it the value would be {best.value:.3f} lower"
-            lines.append(f"  moments  {told if best.value > _SHOWN else 'none supports this label'}")
-        lines.append(f"  {self.in_words}")
+            lines.append(f"  pairs    {_listed(rows)}")
+        best = self.strongest
+        if best.value > _SHOWN:
+            lines.append(f"  moments  strongest {self.time(best)}: {best.value:+.3f}")
+        else:
+            lines.append("  moments  none supports this label")
+        lines.append(f"  intercept {self.intercept:+.3f}, the same for every recording")
+        lines.append(f"  {self.sums}")
         return "\n".join(lines)
 
     @property
-    def in_words(self) -> str:
+    def sums(self) -> str:
         """Meaning of the decision value, in a sentence."""
         pairs = ", which contain the pairs" if any(p.kind == "pair" for p in self.parts) else ""
         total = f"the sum of the intercept and all joints{pairs}"
@@ -202,39 +264,44 @@ class Explanation:
         likelier = f"above zero, {self.label} is the likelier one"
         return f"decision value: that of {self.label} minus that of {self.versus}, {total}; {likelier}"
 
-    @property
-    def mirrored(self) -> str:
-        """What a line between joints means, where an action is the same if mirrored, or with two people exchanged; else empty."""
-        shared = [part.joints for part in self.parts if len(part.joints) > 1]
-        layout = self.sequence.layout
-        if not shared or layout is None:
-            return ""
-        sides = {joint: layout.joints[layout.mirror[j]] for j, joint in enumerate(layout.joints)}
-        if all({sides.get(joint, joint) for joint in a} == {*b} for a, b, *_ in shared):
-            return "a | b: a joint or pair and its mirror image, which have one value together"
-        return "a | b: the same with the people exchanged, with one value together"
-
-    def _when(self, moment: Moment) -> str:
+    def time(self, moment: Moment) -> str:
+        """The time of a moment in the whole recording, or its frames where the rate is unknown."""
         fps = self.sequence.fps
+        start, stop = (self.first_frame + t for t in (moment.start, moment.stop))
         if fps:
-            return f"{moment.start / fps:.2f} to {moment.stop / fps:.2f} s"
-        return f"frames {moment.start} to {moment.stop - 1}"
+            return f"{start / fps:.2f} to {stop / fps:.2f} s"
+        return f"frames {start} to {stop - 1}"
 
 
 @dataclass(frozen=True, eq=False)
 class ClassImportance:
-    """Mean contribution of each joint to each class, (n_classes, n_joints); made by `class_importance`."""
+    """Mean contribution of each joint to each class; made by `class_importance`.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_classes, n_joints)
+    phases : ndarray of shape (n_classes, n_phases, n_joints)
+        The same by tenths of the recordings, without what belongs to no frame.
+    counts : tuple of int, recordings of each class
+    """
 
     labels: tuple[str, ...]
     joints: tuple[str, ...]
     values: np.ndarray
-    counts: tuple[int, ...]  # recordings of each class
+    phases: np.ndarray
+    counts: tuple[int, ...]
 
     def top(self, label: str, n: int = 5) -> list[tuple[str, float]]:
         """The joints that support a class most."""
-        check_choice("label", label, self.labels)
-        row = self.values[self.labels.index(label)]
+        row = self.values[self._row(label)]
         return [(self.joints[j], float(row[j])) for j in np.argsort(-row, kind="stable")[:n]]
+
+    def words(self, label: str) -> str:
+        """What the model looks for in a class, in a sentence: joints, and the phase of the action."""
+        from kerneton.report.reasons import looked_for
+
+        row = self._row(label)
+        return looked_for(label, self.joints, self.values[row], self.phases[row])
 
     def frame(self) -> DataFrame:
         """A pandas table, a row per class and a column per joint."""
@@ -246,6 +313,10 @@ class ClassImportance:
         from kerneton.report.explanation_plot import plot_importance
 
         return plot_importance(self)
+
+    def _row(self, label: str) -> int:
+        check_choice("label", label, self.labels)
+        return self.labels.index(label)
 
 
 def _strongest_first(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,54 +1,82 @@
-"""Plots of explanations: a skeleton with coloured joints, the strongest joints and pairs, and moments over time."""
+"""Plots of explanations: the body when it spoke, and what each joint contributed over time."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal
+import itertools
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from kerneton.data.validation import many
+from kerneton.exceptions import import_extra
 from kerneton.report.body import Body, spaced
-from kerneton.report.pictures import draw_legend, draw_pose, frame_time, new_figure, on_the_spot
+from kerneton.report.pictures import draw_pose, frame_time, new_figure, on_the_spot
 from kerneton.report.scene import with_bones
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
     from kerneton.report.explanation import ClassImportance, Explanation
 
-# Green supports, purple opposes: distinct for colour-blind readers, and neither is the colour of a body's side.
-_MAP = "PRGn"
-_FOR, _AGAINST = "#1b7837", "#762a83"
-_QUIET = "#666666"
-_BARS = 12  # joints and pairs that are spelt out
-_PAIRS = 4  # of them pairs, if there are any
+_ROWS = 8  # joints in the strip; the others are one row
+_PAIRS = 3  # pairs among the bars
 _POSES = 9  # small figures above the strip
+_SPOKE = 0.12  # of the largest contribution at a moment, from which a joint is coloured
+_NAMED = 3  # joints that are named beside the body
+_LINE = 105  # letters of the title in a line
 
 
-def plot_explanation(why: Explanation) -> Figure:
-    """Draw an `Explanation`: skeleton and bars above, poses and the strip of moments below."""
-    figure = new_figure((9.5, 7.0 if why.moments else 4.6))
-    grid = figure.add_gridspec(
-        3 if why.moments else 1,
-        2,
-        width_ratios=[1, 1.35],
-        height_ratios=[4.2, 1.3, 1.0] if why.moments else [1],
-    )
+@dataclass(frozen=True)
+class Palette:
+    """Colours of a plot.
+
+    Green supports and purple opposes: distinct for colour-blind readers, and neither is the colour
+    of a side of the body.
+    """
+
+    paper: str
+    ink: str
+    quiet: str
+    body: str
+    soft: str
+    for_: str
+    against: str
+
+    def map(self) -> Colormap:
+        """From against over the paper to for."""
+        colors = import_extra("matplotlib.colors", extra="plot", purpose="Plotting")
+        steps = [self.against, self.soft, self.for_]
+        return colors.LinearSegmentedColormap.from_list("contributions", steps)
+
+
+LIGHT = Palette("#ffffff", "#222222", "#666666", "#b4bac3", "#f6f7f9", "#1b7837", "#762a83")
+DARK = Palette("#14181f", "#e8ebf0", "#a2abb8", "#5c6675", "#1d232c", "#6fce86", "#cf9be3")
+
+
+def plot_explanation(why: Explanation, *, dark: bool = False) -> Figure:
+    """Draw an `Explanation`: body and strongest joints above, poses and the strip below."""
+    palette = DARK if dark else LIGHT
+    figure = new_figure((9.5, 7.6))
+    figure.set_facecolor(palette.paper)
+    ratios = {"width_ratios": [1, 1.35], "height_ratios": [3.6, 1.2, 2.4]}
+    grid = figure.add_gridspec(3, 2, **ratios)
     why = dataclasses.replace(why, sequence=with_bones([why.sequence])[0])
-    strongest = max((abs(v) for v in why.joints.values()), default=0.0) or 1.0
-    shown = _draw_body(figure.add_subplot(grid[0, 0]), why, strongest)
-    _draw_bars(figure.add_subplot(grid[0, 1]), why)
-    if why.moments:
-        strip = figure.add_subplot(grid[2, :])
-        _draw_strip(strip, why, shown)
-        _draw_poses(figure.add_subplot(grid[1, :]), why)
-    figure.suptitle(why.headline, x=0.01, ha="left", fontsize=11)
-    note = f"{why.in_words}; intercept: the same for every recording".replace("; ", ";\n", 1)
-    note += f"; {why.mirrored}" if why.mirrored else ""
-    figure.supxlabel(note, x=0.01, ha="left", fontsize=8, color=_QUIET)
-    draw_legend(figure, Body.of(why.sequence), top=0.16)
+    bars = figure.add_subplot(grid[0, 1])
+    drawn = _draw_body(figure.add_subplot(grid[0, 0]), why, palette)
+    _draw_bars(bars, why, palette)
+    strip = figure.add_subplot(grid[2, :])
+    _draw_strip(strip, why, palette, drawn)
+    _draw_poses(figure.add_subplot(grid[1, :]), why, palette)
+    title = f"{why.sequence.name or 'recording'}: {why.words}"
+    left: dict[str, Any] = {"x": 0.01, "ha": "left"}
+    figure.suptitle(textwrap.fill(title, _LINE), **left, fontsize=11, color=palette.ink)
+    sums = f"{why.numbers}; {why.sums}".replace("; decision value: ", ": ")
+    note = textwrap.fill(f"{sums}; intercept: the same for every recording", 150)
+    figure.supxlabel(note, **left, fontsize=8, color=palette.quiet)
     return figure
 
 
@@ -58,110 +86,146 @@ def plot_importance(importance: ClassImportance) -> Figure:
     figure = new_figure((2.6 + 0.3 * m, 1.9 + 0.28 * n))
     ax = figure.subplots()
     largest = float(np.abs(importance.values).max()) or 1.0
-    image = ax.imshow(importance.values, cmap=_MAP, vmin=-largest, vmax=largest, aspect="auto")
-    ax.set_xticks(
-        range(m), map(spaced, importance.joints), rotation=45, ha="right", rotation_mode="anchor", fontsize=8
-    )
+    shades: dict[str, Any] = {"cmap": LIGHT.map(), "vmin": -largest, "vmax": largest}
+    image = ax.imshow(importance.values, aspect="auto", **shades)
+    slanted: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(m), map(spaced, importance.joints), fontsize=8, **slanted)
     ax.set_yticks(range(n), importance.labels, fontsize=8)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    figure.colorbar(image, ax=ax, label="mean contribution to the decision value", shrink=0.8, aspect=25)
+    label = "mean contribution to the decision value"
+    figure.colorbar(image, ax=ax, label=label, shrink=0.8, aspect=25)
     return figure
 
 
-def _draw_body(ax: Axes, why: Explanation, strongest: float) -> int:
-    """The pose in the middle of the strongest moment; colour and size of a joint show its part. Returns the frame."""
+def _draw_body(ax: Axes, why: Explanation, palette: Palette) -> int:
+    """The pose at the strongest moment, with the joints that spoke then; returns its frame."""
     numbers, plane = on_the_spot(why.sequence)
-    at = len(plane) // 2
-    if why.moments:
-        best = max(why.moments, key=lambda moment: moment.value)
-        at = int(np.abs(numbers - (best.start + best.stop - 1) / 2).argmin())
+    moment = why.strongest
+    said = why.by_frame[moment.start : moment.stop].sum(axis=0)
+    at = int(np.abs(numbers - (moment.start + moment.stop - 1) / 2).argmin())
     pose = plane[at]
-    draw_pose(ax, pose, Body.of(why.sequence), width=2.5, alpha=0.45)
-    part = np.array(list(why.joints.values()))
-    order = np.argsort(np.abs(part), kind="stable")  # the strongest on top
-    image = ax.scatter(
-        pose[order, 0],
-        pose[order, 1],
-        s=30 + 330 * np.abs(part[order]) / strongest,
-        c=part[order],
-        cmap=_MAP,
-        vmin=-strongest,
-        vmax=strongest,
-        edgecolors="#555555",
-        linewidths=0.6,
-        zorder=3,
-        clip_on=False,
-    )
+    draw_pose(ax, pose, Body.of(why.sequence), width=4, colour=palette.body)
+    order = _draw_joints(ax, pose, said, palette, size=420)
+    for j in order[::-1][:_NAMED]:
+        right = pose[j, 0] >= np.nanmean(pose[:, 0])
+        ax.annotate(
+            f"{spaced(why.joint_names[j])} {said[j]:+.2f}",
+            (pose[j, 0], pose[j, 1]),
+            (12 if right else -12, 0),
+            textcoords="offset points",
+            ha="left" if right else "right",
+            va="center",
+            fontsize=8,
+            color=palette.ink,
+            zorder=5,
+        )
     ax.set_aspect("equal", adjustable="datalim")
-    ax.margins(0.1)
+    ax.margins(0.3, 0.08)
     ax.set_axis_off()
-    _caption(ax, f"joints ({frame_time(why.sequence, numbers[at])}{', ▲ below' if why.moments else ''})")
-    bar = ax.figure.colorbar(image, ax=ax, location="bottom", shrink=0.7, aspect=30, pad=0.01)
-    bar.set_ticks([-strongest, 0, strongest], labels=[f"−{strongest:.3f}", "0", f"+{strongest:.3f}"])
-    bar.set_label("against  ·  contribution to the decision value  ·  for", fontsize=8)
-    bar.ax.tick_params(labelsize=7)
+    when = frame_time(why.sequence, why.first_frame + int(numbers[at]))
+    _caption(ax, f"what spoke at the strongest moment, {why.time(moment)} (▲ {when})", palette)
     return int(numbers[at])
 
 
-def _draw_bars(ax: Axes, why: Explanation) -> None:
-    """The strongest joints, the rest in one bar, and the intercept: the values of the text. Below, paler, the strongest pairs."""
+def _draw_joints(ax: Axes, pose: np.ndarray, said: np.ndarray, palette: Palette, *, size: float) -> list[int]:
+    """Dots on the joints that spoke, larger if they said more; returns them, the strongest last."""
+    largest = float(np.abs(said).max(initial=0.0))
+    spoke = [j for j in np.argsort(np.abs(said)) if abs(said[j]) > max(_SPOKE * largest, 1e-9)]
+    spoke = [j for j in spoke if not np.isnan(pose[j]).any()]
+    if spoke:
+        x, y = pose[spoke].T
+        ax.scatter(
+            x,
+            y,
+            s=size * np.abs(said[spoke]) / largest,
+            c=[palette.for_ if said[j] > 0 else palette.against for j in spoke],
+            edgecolors=palette.paper,
+            linewidths=0.8,
+            zorder=3,
+            clip_on=False,
+        )
+    return spoke
+
+
+def _draw_bars(ax: Axes, why: Explanation, palette: Palette) -> None:
+    """The strongest joints, the rest in one bar, and the intercept; paler, the strongest pairs."""
     rows, pairs = why.joint_table(), why.summed_table("pair")[:_PAIRS]
-    top = _BARS - len(pairs)
-    bars = [(spaced(row["joint"]), row["value"]) for row in rows[:top]]
-    if len(rows) > top:
-        bars.append((f"the other {len(rows) - top}", sum(row["value"] for row in rows[top:])))
+    bars = [(spaced(row["joint"]), row["value"]) for row in rows[:_ROWS]]
+    if len(rows) > _ROWS:
+        bars.append((f"the other {len(rows) - _ROWS}", sum(row["value"] for row in rows[_ROWS:])))
     bars.append(("intercept", why.intercept))
     bars += [(spaced(row["joints"]), row["value"]) for row in pairs]
     is_pair = np.arange(len(bars)) >= len(bars) - len(pairs)
     places = np.arange(len(bars)) + 1.5 * is_pair
     colors = [
-        (_FOR if value > 0 else _AGAINST) + pale * "80"
+        (palette.for_ if value > 0 else palette.against) + pale * "80"
         for (_, value), pale in zip(bars, is_pair.tolist(), strict=True)
     ]
-    ax.barh(places, [value for _, value in bars], color=colors, height=0.7)
-    ax.axvline(0, color="#333333", linewidth=0.8)
+    drawn = ax.barh(places, [value for _, value in bars], color=colors, height=0.7)
+    numbers = [f"{value:+.2f}".replace("-", "−") for _, value in bars]
+    ax.bar_label(drawn, numbers, padding=3, fontsize=8, color=palette.ink)
+    ax.axvline(0, color=palette.quiet, linewidth=0.8)
     ax.set_yticks(places, [name for name, _ in bars], fontsize=8)
+    ax.margins(x=0.14)
     if pairs:
-        told = "strongest pairs; the joints above contain them"
-        over = float(places[~is_pair][-1]) + 1.25
-        where = ax.get_yaxis_transform()
-        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}  # not crossed by the line at zero
+        behind = {"facecolor": palette.paper, "edgecolor": "none", "pad": 1.5}
         ax.text(
-            1, over, told, transform=where, ha="right", va="center", fontsize=8, color=_QUIET, bbox=behind
+            1,
+            float(places[~is_pair][-1]) + 1.25,
+            "strongest pairs; the joints above contain them",
+            transform=ax.get_yaxis_transform(),
+            ha="right",
+            va="center",
+            fontsize=8,
+            color=palette.quiet,
+            bbox=behind,
         )
     ax.invert_yaxis()
-    ax.tick_params(axis="y", length=0)
-    ax.tick_params(axis="x", labelsize=8)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    _caption(ax, f"joints and intercept; they sum to the decision value, {why.value:+.3f}", loc="right")
-    ax.set_xlabel("against  ·  for", fontsize=8, color=_QUIET)
+    _plain(ax, palette)
+    ax.tick_params(axis="y", length=0, colors=palette.ink)
+    ax.set_xticks([])
+    ax.spines["bottom"].set_visible(False)
+    _caption(ax, f"joints and intercept; they sum to {why.value:+.3f}", palette, loc="right")
 
 
-def _draw_strip(ax: Axes, why: Explanation, shown: int) -> None:
-    """A bar for each moment, around its middle: moments overlap, so each bar is as wide as half of it."""
-    rate, moments = why.sequence.fps or 1.0, why.moments
-    middles = np.array([(m.start + m.stop) / 2 for m in moments])
-    edges = np.array([0, *(middles[1:] + middles[:-1]) / 2, why.sequence.n_frames]) / rate
-    values = np.array([m.value for m in moments])
-    ax.bar(
-        edges[:-1], values, np.diff(edges), align="edge", color=[_FOR if v > 0 else _AGAINST for v in values]
-    )
-    ax.axhline(0, color="#333333", linewidth=0.8)
-    ax.plot((shown + 0.5) / rate, 0, "^", color="#333333", markersize=5, clip_on=False)
-    ax.set_xlim(0, edges[-1])
-    ax.set_xlabel("seconds" if why.sequence.fps else "frame", fontsize=8)
-    ax.tick_params(labelsize=8)
-    ax.spines[["top", "right"]].set_visible(False)
-    length = moments[0].stop - moments[0].start
-    window = f"{length / rate:.2f} s" if why.sequence.fps else many(length, "frame")
-    _caption(
-        ax, f"moments: loss of decision value if the body is hidden for {window} around each (occlusion)"
-    )
+def _draw_strip(ax: Axes, why: Explanation, palette: Palette, drawn: int) -> None:
+    """What the strongest joints contribute at each frame, and the others together."""
+    names = [row["joint"] for row in why.joint_table()]
+    strength = dict(zip(why.joint_names, np.abs(why.by_frame).sum(axis=0), strict=True))
+    names = sorted(names, key=lambda name: -strength[name])
+    named, others = names[:_ROWS], names[_ROWS:]
+    columns = {name: why.by_frame[:, j] for j, name in enumerate(why.joint_names)}
+    rows = [columns[name] for name in named]
+    labels = [spaced(name) for name in named]
+    if others:
+        rows.append(np.sum([columns[name] for name in others], axis=0))
+        labels.append(f"the other {len(others)}")
+    table = np.stack(rows)
+    largest = float(np.quantile(np.abs(table), 0.995)) or float(np.abs(table).max()) or 1.0
+    rate, first = why.sequence.fps or 1.0, why.first_frame
+    start, stop = first / rate, (first + len(why.by_frame)) / rate
+    shades: dict[str, Any] = {"cmap": palette.map(), "vmin": -largest, "vmax": largest}
+    place = (start, stop, len(table) - 0.5, -0.5)
+    image = ax.imshow(table, aspect="auto", extent=place, interpolation="nearest", **shades)
+    ax.set_yticks(range(len(table)), labels, fontsize=8)
+    at = (first + drawn + 0.5) / rate
+    ax.plot(at, len(table) - 0.5, "^", color=palette.ink, markersize=6, clip_on=False, zorder=4)
+    for row in range(1, len(table)):
+        ax.axhline(row - 0.5, color=palette.paper, linewidth=1)
+    _plain(ax, palette)
+    ax.tick_params(axis="y", length=0, colors=palette.ink)
+    ax.spines[:].set_visible(False)
+    ax.set_xlabel("seconds" if why.sequence.fps else "frame", fontsize=8, color=palette.quiet)
+    bar = ax.figure.colorbar(image, ax=ax, location="right", aspect=12, pad=0.01, fraction=0.03)
+    bar.set_ticks([-largest, 0, largest], labels=["against", "", "for"])
+    bar.ax.tick_params(labelsize=8, length=0, colors=palette.quiet)
+    bar.outline.set_visible(False)
+    _caption(ax, f"contribution of each frame; together {why.by_frame.sum():+.3f}", palette)
 
 
-def _draw_poses(ax: Axes, why: Explanation) -> None:
-    """Small poses over the time at which they are taken."""
+def _draw_poses(ax: Axes, why: Explanation, palette: Palette) -> None:
+    """Small poses over the time at which they are taken, with what spoke around it."""
     numbers, plane = on_the_spot(why.sequence)
     plane[..., 1] -= np.nanmin(plane[..., 1])
     plane /= float(np.nanmax(plane[..., 1])) or 1.0
@@ -171,15 +235,28 @@ def _draw_poses(ax: Axes, why: Explanation) -> None:
     half = float(np.nanmax(np.abs(plane[..., 0])))
     body = Body.of(why.sequence)
     gap = 0.5 if body.numbered else 0.1
-    n_poses = int(np.clip((width + gap) / (2 * half + gap), 1, _POSES))  # as many as fit side by side
+    n_poses = int(np.clip((width + gap) / (2 * half + gap), 1, _POSES))  # that fit side by side
     places = np.linspace(half, max(width - half, half), n_poses)
+    edges = np.linspace(0, why.sequence.n_frames, n_poses + 1).round().astype(int)
     times = places / width * why.sequence.n_frames - 0.5
-    for place, i in zip(places, np.abs(numbers - times[:, None]).argmin(axis=1), strict=True):
-        draw_pose(ax, plane[i] + [place, 0], body, width=1.2, alpha=0.8)
+    said = [why.by_frame[a:b].sum(axis=0) for a, b in itertools.pairwise(edges)]
+    largest = max((float(np.abs(row).max(initial=0.0)) for row in said), default=0.0)
+    frames = np.abs(numbers - times[:, None]).argmin(axis=1)
+    for place, i, row in zip(places, frames, said, strict=True):
+        pose = plane[i] + [place, 0]
+        draw_pose(ax, pose, body, width=1.6, colour=palette.body)
+        share = float(np.abs(row).max(initial=0.0)) / (largest or 1.0)
+        _draw_joints(ax, pose, row, palette, size=70 * share)
     ax.set_xlim(0, width)
     ax.set_ylim(-0.05, 1.05)
     ax.set_axis_off()
 
 
-def _caption(ax: Axes, text: str, loc: Literal["left", "right"] = "left") -> None:
-    ax.set_title(text, loc=loc, fontsize=9, color=_QUIET)
+def _plain(ax: Axes, palette: Palette) -> None:
+    ax.set_facecolor(palette.paper)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="x", labelsize=8, colors=palette.quiet)
+
+
+def _caption(ax: Axes, text: str, palette: Palette, loc: Literal["left", "right"] = "left") -> None:
+    ax.set_title(text, loc=loc, fontsize=9, color=palette.quiet)

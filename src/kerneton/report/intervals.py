@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.validation import check_positive
+from kerneton.data.parameters import check_positive
 from kerneton.exceptions import DataError
 
 LEVEL = 0.95

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from kerneton.data.checks import check_sequences
+from kerneton.data.parameters import check_positive
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError, import_extra
 from kerneton.files.output import replacing
 from kerneton.prepare.poses import fill_gaps
@@ -223,15 +224,29 @@ def _draw_row(ax: Axes, recording: SkeletonSequence, row: _Row) -> None:
     ax.set_title(", ".join(filter(None, who)), loc="left", fontsize=9)
 
 
-def draw_pose(ax: Axes, pose: np.ndarray, body: Body, *, width: float = 2.0, alpha: float = 1.0) -> None:
-    """Bones in the colours of their sides, heads, and joints without bones, of a pose (J, 2) in the picture."""
+def draw_pose(
+    ax: Axes,
+    pose: np.ndarray,
+    body: Body,
+    *,
+    width: float = 2.0,
+    alpha: float = 1.0,
+    colour: str | None = None,
+) -> None:
+    """Bones, heads, and joints without bones, of a pose (J, 2) in the picture.
+
+    Bones have the colours of their sides, or all one ``colour``.
+    """
     line: dict[str, Any] = {"linewidth": width, "alpha": alpha, "solid_capstyle": "round"}
     for bone in body.lines:
-        ax.plot(*pose[list(bone)].T, color=body.colour(bone), zorder=1, clip_on=False, **line)
-    dot: dict[str, Any] = {"color": COLOURS["middle"], "alpha": alpha, "clip_on": False, "in_layout": False}
+        shade = colour or body.colour(bone)
+        ax.plot(*pose[list(bone)].T, color=shade, zorder=1, clip_on=False, **line)
+    dot: dict[str, Any] = {"color": colour or COLOURS["middle"], "alpha": alpha}
+    dot |= {"clip_on": False, "in_layout": False}
     ax.plot(*pose[body.heads].T, "o", markersize=3 * width, zorder=1, **dot)
     ax.plot(*pose[body.loose].T, "o", markersize=width if body.bones else 1.5 * width, **dot)
     above: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "annotation_clip": False}
+    above |= {} if colour is None else {"color": colour}
     for number, joints in body.numbered:
         seat = above_body(pose, joints)
         if seat is not None:

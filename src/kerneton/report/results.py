@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kerneton.data.validation import check_choice
+from kerneton.data.parameters import check_choice
 from kerneton.exceptions import import_extra
 from kerneton.files.output import write_text
 from kerneton.report import measures
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from kerneton.data.sequence import SkeletonSequence
-    from kerneton.report.explanation import ClassImportance
+    from kerneton.report.explanation import ClassImportance, Explanation
 
 _PACKAGES = ("kerneton", "numpy", "scipy", "scikit-learn")
 
@@ -49,6 +50,7 @@ class Split:
     scores: np.ndarray | None = None  # (n_test, n_classes) decision values
     probabilities: np.ndarray | None = None  # (n_test, n_classes)
     importance: ClassImportance | None = None  # of joints, on the tested recordings, if requested
+    reasons: dict[int, Explanation] = field(default_factory=dict)  # of some, by position in the data
     variant: str | None = None  # view and mirroring, where the model chose them
     variant_scores: dict[str, float] | None = None  # of each, accuracy on held-out training subjects
 
@@ -199,14 +201,16 @@ class Report:
         data: Iterable[SkeletonSequence] | None = None,
         *,
         command: str | None = None,
+        films: Mapping[str, Path] | None = None,
     ) -> None:
         """Write one self-contained HTML page; with the evaluated ``data`` it plays the mistakes.
 
-        ``command`` is shown as the way to make the report again.
+        ``command`` is shown as the way to make the report again. ``films`` by the names of recordings are shown
+        beside the skeletons: the page then contains pictures of people.
         """
         from kerneton.report.page import render
 
-        write_text(path, render(self, data, command=command))
+        write_text(path, render(self, data, command=command, films=films))
 
     def __str__(self) -> str:
         return report_text(self)

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kerneton.data.checks import describe
 from kerneton.data.layouts import Layout, loose_joints
-from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.sequence import SkeletonSequence, missing_joints
 from kerneton.data.units import LOW
-from kerneton.data.validation import describe
 from kerneton.exceptions import DataError
-from kerneton.prepare.poses import missing_joints
 from kerneton.report.body import Body, part
 
 YAW, ELEVATION = np.deg2rad(25), np.deg2rad(12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from kerneton.data.validation import many
+from kerneton.data.wording import many
 from kerneton.files.output import write_text
 from kerneton.report.tables import aligned, inline, markdown, percent
 
@@ -17,6 +17,7 @@ _VARIANTS = {
     "fixed": "bodies stay as the camera saw them",
     "not turned": "these recordings show no front and are looked at as they were recorded",
     "mirrored": "an action and its mirror image are the same",
+    "partly mirrored": "they are similar, for people of either hand where the side also matters",
     "either order": "it does not matter who of two is the first",
 }
 
@@ -151,7 +152,10 @@ def variant_note(report: Report) -> str:
     if not names:
         return ""
     words = "; ".join(f"{name}: {meaning}" for name, meaning in _VARIANTS.items() if name in names)
-    chosen = "In every split, the model chose one of these by its accuracy on recordings held out of the training data"
+    chosen = (
+        "In every split, the model chose one of these on recordings held out of the training data, "
+        "the view by accuracy and mirroring by the squared hinge loss"
+    )
     return f"{chosen}; the interval takes these as independent." + (f" {words}." if words else "")
 
 

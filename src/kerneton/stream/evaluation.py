@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from kerneton.data.checks import check_sequences
 from kerneton.data.progress import Progress, silent
 from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_sequences
 from kerneton.exceptions import DataError
 from kerneton.report.tables import aligned
 from kerneton.stream.detection import Detection

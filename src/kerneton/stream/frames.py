@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from kerneton.data.layouts import Layout
-from kerneton.data.sequence import SkeletonSequence
+from kerneton.data.sequence import SkeletonSequence, missing_joints
 from kerneton.exceptions import DataError, ModelFileError
-from kerneton.prepare.poses import missing_joints
 
 AHEAD = 3  # frames after a frame that its features use
 _SPAN = 2  # half of the frames over which velocity is taken

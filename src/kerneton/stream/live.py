@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kerneton.data.validation import LARGEST_COORDINATE, check_positive
+from kerneton.data.checks import LARGEST_COORDINATE
+from kerneton.data.parameters import check_positive
 from kerneton.exceptions import ParameterError
 from kerneton.stream.detection import Detection
 from kerneton.stream.engine import SOONEST, Engine
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _GAP = 1.0  # seconds without frames after which a body counts as gone
 _NEAR = 0.8  # metres that the root of a body without id may move between frames
 _MAX_BODIES = 64
+_ANEW = 0.25  # seconds of frames behind the clock after which it is believed to have been set back
 _FILL = 0.5  # seconds of missing frames that are bridged by interpolation
 
 
@@ -100,6 +102,9 @@ class LiveStream:
         self._n_joints = spotter.features_.n_joints
         self._bodies: dict[str, _Body] = {}
         self._time = -1 / self._fps
+        self._behind: tuple[float, float] | None = (
+            None  # the first and the last of rising times behind the clock
+        )
         self._n_named = 0
         self._told: dict[str, str] = {}
         self.counters: Counter[str] = Counter()
@@ -112,9 +117,14 @@ class LiveStream:
         joints = _as_frame(frame, self._n_joints)
         if isinstance(joints, str):
             return self._drop("" if body is None else str(body), joints)
+        events = []
         if now < self._time - 1e-9:
-            return self._drop("" if body is None else str(body), "time runs backwards")
-        events = self._leave(now)
+            if not self._starts_anew(now):
+                return self._drop("" if body is None else str(body), "time runs backwards")
+            events += [*self.close(), *self._drop("", "the clock was set back: time starts anew")]
+            self._time = now
+        self._behind = None
+        events += self._leave(now)
         self._time = max(self._time, now)
         self.counters["frames"] += len(joints)
         names = [str(body)] if body is not None and len(joints) == 1 else self._track(joints, now)
@@ -159,6 +169,12 @@ class LiveStream:
             self._told.clear()
         self._told[body] = reason
         return [Event("dropped", body, max(self._time, 0.0), reason=reason)]
+
+    def _starts_anew(self, now: float) -> bool:
+        """Whether times have been behind the clock for so long, in their order, that the clock is wrong and not they."""
+        first, last = self._behind or (now, now)
+        self._behind = (first, now) if last <= now <= last + _GAP else (now, now)
+        return now - self._behind[0] >= _ANEW
 
     def _leave(self, now: float) -> list[Event]:
         events = []
@@ -289,6 +305,7 @@ def _as_frame(frame: Any, n_joints: int) -> np.ndarray | str:
         joints = np.concatenate([joints, np.zeros((*joints.shape[:2], 1))], axis=2)
     joints = np.where(np.abs(joints) <= LARGEST_COORDINATE, joints, np.nan)
     joints[~np.isfinite(joints).all(axis=2)] = np.nan
+    joints[~joints.any(axis=(1, 2))] = np.nan  # a sensor that sees nobody sends zeros
     return joints
 
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import many
+from kerneton.data.wording import many
 from kerneton.files.output import write_text
 from kerneton.stream.detection import Detection
 from kerneton.stream.metrics import match_segments

@@ -82,7 +82,8 @@ def window_lengths(durations: Sequence[int]) -> np.ndarray:
     >>> window_lengths([10, 14])
     array([ 9, 10, 11, 13, 15, 17])
     """
-    low, high = max(2, 0.9 * min(durations)), 1.1 * max(durations)
+    low = max(2, 0.9 * min(durations))
+    high = max(low, 1.1 * max(durations))
     n = int(np.ceil(np.log(high / low) / np.log(_RATIO)))
     return np.unique(np.round(low * _RATIO ** np.arange(n + 1)).astype(int))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.machine.threads import one_blas_thread
+from kerneton.parallel.threads import one_blas_thread
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from kerneton.data import mapping
+from kerneton.data.checks import check_sequences
 from kerneton.data.progress import Progress, silent
 from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_sequences
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.stream.detection import Detection
 from kerneton.stream.engine import Engine

@@ -51,7 +51,7 @@ def choose_threshold(
 ) -> tuple[float, dict[str, float]]:
     """The threshold, and its results on held-out people."""
     if false_alarms is not None and fps is None:
-        raise DataError("false alarms per hour need recordings that know their frame rate (fps, --fps)")
+        raise DataError("false alarms per hour need recordings that know their frame rate (fps=)")
     truth = [t.recording.segments for t in takes]
     hours = sum(len(t.joints) for t in takes) / (fps or 30.0) / 3600
 

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from kerneton.data.checks import check_sequences
+from kerneton.data.parameters import check_positive
 from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.data.validation import check_positive, check_sequences
 from kerneton.exceptions import DataError, ParameterError
-from kerneton.machine.arrays import gram
 from kerneton.machine.folds import held_out_scores
-from kerneton.machine.threads import one_blas_thread
+from kerneton.machine.products import gram
+from kerneton.machine.svm import LinearSVM
+from kerneton.parallel.threads import one_blas_thread
 from kerneton.stream.compose import compose_takes
 from kerneton.stream.examples import Take, cut_examples, make_take
 from kerneton.stream.frames import FrameFeatures, raw_joints
@@ -42,13 +44,13 @@ def fit_spotting(
     *,
     unlabelled: Iterable[SkeletonSequence] = (),
     false_alarms: float | None = None,
-) -> Spotter:
-    """Fit a recogniser on actions and background, and learn to find actions in long recordings.
+) -> tuple[Any, Spotter]:
+    """A recogniser of actions and background, and the spotter that finds actions in long recordings with it.
 
     Parameters
     ----------
     recognizer : Recognizer
-        With a `LinearSVM`; it is fitted with one more class, the background, learned from frames between the actions.
+        With a `LinearSVM`; it is not changed. A copy is fitted with one more class, the background, learned from frames between the actions.
     takes : recordings
         Long recordings with ``segments``. Or cut recordings with labels only, from which long ones are composed: actions with pauses, parts
         of actions and transitions between them.
@@ -57,7 +59,7 @@ def fit_spotting(
     false_alarms : float, optional
         Per hour, on training people who are held out in turn; by default the threshold has the best F1 there.
     """
-    if recognizer.machine is not None and "within_class_penalty" not in recognizer.machine.get_params():
+    if recognizer.machine is not None and not isinstance(recognizer.machine, LinearSVM):
         raise ParameterError(f"spotting needs a LinearSVM, got {type(recognizer.machine).__name__}")
     recordings = check_sequences(takes, allow_missing=True)
     if false_alarms is not None:
@@ -77,7 +79,7 @@ def fit_spotting(
 
 def _learn(
     recognizer: Any, recordings: Sequence[SkeletonSequence], false_alarms: float | None, ordered: bool
-) -> Spotter:
+) -> tuple[Any, Spotter]:
     classes = tuple(sorted({s.label for r in recordings for s in r.segments}))
     if BACKGROUND in classes:
         raise DataError(
@@ -89,6 +91,11 @@ def _learn(
         [int(b - a) for t in takes for (a, b), c in zip(t.windows, t.codes, strict=True) if c == k]
         for k in range(len(classes))
     ]
+    if max(max(some) for some in durations) < 2:
+        raise DataError(
+            "every segment has one frame, too few for an action: are start and stop seconds? "
+            "Name their columns start_s and stop_s, or draw the segments around the whole action"
+        )
     lengths = window_lengths([n for some in durations for n in some])
     show = recognizer.progress or silent
     folds = _folds([t.person for t in takes])
@@ -102,9 +109,8 @@ def _learn(
     examples, labels, of_take = cut_examples(takes, candidates, classes)
     people = [s.subject or "" for s in examples]  # recordings of unknown people are held out together
     fitted = _narrowed(recognizer, takes, classes).fit(examples, np.asarray(labels), people)
-    vars(recognizer).update({k: v for k, v in vars(fitted).items() if k.endswith("_")})
     codes = np.array([[*classes, BACKGROUND].index(label) for label in labels])
-    _score_held_out(recognizer, examples, codes, np.array(of_take), takes, candidates, folds)
+    _score_held_out(fitted, examples, codes, np.array(of_take), takes, candidates, folds)
     right = [_right(c, t) for c, t in zip(candidates, takes, strict=True)]
     rates = [r.fps for r in recordings if r.fps is not None]
     out = Spotter()
@@ -122,7 +128,7 @@ def _learn(
         threshold, _ = choose_threshold(*options, orders)
         out.order_ = replace(learn_order(segments, classes), threshold=threshold)
     out.scorer_ = _scorer(takes, len(classes), lengths)
-    return out
+    return fitted, out
 
 
 def _scorer(takes: Sequence[Take], n_classes: int, lengths: np.ndarray) -> WindowScorer:

@@ -11,16 +11,18 @@ import base64
 import hashlib
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
 from markupsafe import Markup, escape
 
+from kerneton.data.checks import as_dataset
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.data.validation import as_dataset, many
+from kerneton.data.wording import many
 from kerneton.exceptions import DataError
 from kerneton.report.page._cells import per_cent
 from kerneton.report.page._facts import data_facts, making_facts, tiles
@@ -43,9 +45,14 @@ _STRANGE = dict.fromkeys(
 
 
 def render(
-    report: Report, data: Iterable[SkeletonSequence] | None = None, *, command: str | None = None
+    report: Report,
+    data: Iterable[SkeletonSequence] | None = None,
+    *,
+    command: str | None = None,
+    films: Mapping[str, Path] | None = None,
 ) -> str:
-    """The page's text; ``data`` are the evaluated recordings, without which nothing can be played.
+    """The page's text; ``data`` are the evaluated recordings, without which nothing can be played; ``films`` are
+    those of recordings, by name.
 
     >>> from kerneton import make_actions, make_recognizer, evaluate
     >>> data = make_actions(["wave", "clap"], n_subjects=2, n_takes=1)
@@ -59,6 +66,7 @@ def render(
     pairs = [pair for pair in choose(report, predictions, examples) if pair.mistakes]
     links = {(p.label, p.predicted): f"#{anchor(k)}" for k, p in enumerate(pairs, start=1)}
     importance = pooled([split.importance for split in report.splits if split.importance is not None])
+    reasons = {i: why for split in report.splits for i, why in split.reasons.items()}
     joints = joint_cards(importance, recordings, examples)
     return fill(
         "page.html",
@@ -67,13 +75,14 @@ def render(
         tiles=tiles(report),
         command=command,
         has_data=recordings is not None,
+        filmed=bool(films),
         classes=class_rows(report),
         wrong=mistake_list(report, [v for v in predictions if not v.correct]),
         importance=joints,
         sided_classes=joints is not None and any(card["sided"] for card in joints["cards"]),
         **result_facts(report),
         **confusion_facts(report, links if recordings is not None else {}),
-        **({} if recordings is None else mistake_cards(recordings, pairs)),
+        **({} if recordings is None else mistake_cards(recordings, pairs, reasons, films)),
         **calibration_facts(report),
         **data_facts(report, recordings),
         **making_facts(report),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kerneton.data.validation import many
+from kerneton.data.wording import many
 from kerneton.report.intervals import Bin
 
 _NUMBERED = 40  # classes up to which cells carry numbers

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import escape
 
 from kerneton.data.sequence import SkeletonDataset
-from kerneton.data.validation import many
+from kerneton.data.wording import many
 from kerneton.report.page import _charts
 from kerneton.report.page._cells import Cell, per_cent
 from kerneton.report.text import variant_note, variant_rows

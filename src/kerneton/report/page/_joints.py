@@ -45,8 +45,9 @@ def pooled(found: Sequence[ClassImportance]) -> ClassImportance | None:
 
     >>> import numpy as np
     >>> from kerneton.report.explanation import ClassImportance
-    >>> one = ClassImportance(("a",), ("head",), np.array([[1.0]]), (1,))
-    >>> two = ClassImportance(("a", "b"), ("head",), np.array([[4.0], [5.0]]), (2, 1))
+    >>> one = ClassImportance(("a",), ("head",), np.array([[1.0]]), np.ones((1, 10, 1)), (1,))
+    >>> values = np.array([[4.0], [5.0]])
+    >>> two = ClassImportance(("a", "b"), ("head",), values, np.ones((2, 10, 1)), (2, 1))
     >>> both = pooled([one, two])
     >>> both.labels, both.values.ravel().tolist(), both.counts
     (('a', 'b'), [3.0, 5.0], (3, 1))
@@ -54,26 +55,36 @@ def pooled(found: Sequence[ClassImportance]) -> ClassImportance | None:
     if not found or any(each.joints != found[0].joints for each in found):
         return None
     total: dict[str, Any] = defaultdict(float)
+    phases: dict[str, Any] = defaultdict(float)
     counts: Counter[str] = Counter()
     for each in found:
-        for label, row, count in zip(each.labels, each.values, each.counts, strict=True):
-            total[label] += count * row
+        for row, (label, count) in enumerate(zip(each.labels, each.counts, strict=True)):
+            total[label] += count * each.values[row]
+            phases[label] += count * each.phases[row]
             counts[label] += count
     labels = tuple(sorted(total))
-    values = np.stack([total[label] / counts[label] for label in labels])
-    return type(found[0])(labels, found[0].joints, values, tuple(counts[label] for label in labels))
+    values, when = (np.stack([x[label] / counts[label] for label in labels]) for x in (total, phases))
+    numbers = tuple(counts[label] for label in labels)
+    return type(found[0])(labels, found[0].joints, values, when, numbers)
 
 
 def _card(importance: ClassImportance, row: int, example: Any) -> dict[str, Any]:
     values, names = importance.values[row], [spaced(joint) for joint in importance.joints]
     share = np.abs(values) / (float(np.abs(values).max()) or 1.0)
+    phases = importance.phases[row]
+    most = float(np.abs(phases).max()) or 1.0
     strongest = np.argsort(-share, kind="stable")[:_TOP].tolist()
     motion = None if example is None or example.n_joints != len(values) else Motion.of(example)
     return {
         "label": importance.labels[row],
         "named": ", ".join(f"{names[j]} {signed(values[j])}" for j in strongest),
-        "bars": [
-            (names[j], Cell(signed(values[j]), share=share[j], kind=f"meter {_kind(values[j])}"))
+        "words": importance.words(importance.labels[row]).partition(": ")[2],
+        "rows": [
+            (
+                names[j],
+                Cell(signed(values[j]), share=share[j], kind=f"meter {_kind(values[j])}"),
+                [(_kind(v), round(abs(v) / most, 2)) for v in phases[:, j].tolist()],
+            )
             for j in strongest
         ],
         "stage": None if motion is None else motion.stage(quiet=True),

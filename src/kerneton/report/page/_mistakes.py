@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kerneton.data.sequence import SkeletonDataset
-from kerneton.data.validation import many
+from kerneton.data.wording import many
 from kerneton.report.advice import named
 from kerneton.report.page._cells import per_cent, signed
 from kerneton.report.page._motion import Motion
 from kerneton.report.page._predictions import Pair, Prediction, anchor
 
 if TYPE_CHECKING:
+    from kerneton.report.explanation import Explanation
     from kerneton.report.results import Report
 
 _ROWS = 300
+_PICTURES, _PICTURE_HEIGHT = (
+    30,
+    180,
+)  # of a film beside a skeleton: enough to see the action, small enough to send
 
 
-def mistake_cards(data: SkeletonDataset, pairs: Sequence[Pair]) -> dict[str, Any]:
-    """Cards of pairs with players, and the motions that they play."""
-    found = {i: Motion.of(data[i]) for pair in pairs for i in pair.recordings}
+def mistake_cards(
+    data: SkeletonDataset,
+    pairs: Sequence[Pair],
+    reasons: Mapping[int, Explanation] | None = None,
+    films: Mapping[str, Path] | None = None,
+) -> dict[str, Any]:
+    """Cards of pairs with players, and the motions that they play, coloured by their reasons, with
+    pictures of the films that are given.
+    """
+    whys = reasons or {}
+    found = {i: Motion.of(data[i], whys.get(i)) for pair in pairs for i in pair.recordings}
     drawn = {i: motion for i, motion in found.items() if motion is not None}
     number = {i: k for k, i in enumerate(drawn)}
+    pictures = {
+        i: _pictures((films or {})[data[i].name], m)
+        for i, m in drawn.items()
+        if data[i].name in (films or {})
+    }
 
     def player(index: int, prediction: Prediction | None) -> dict[str, Any]:
         sequence, motion = data[index], drawn.get(index)
@@ -33,8 +55,10 @@ def mistake_cards(data: SkeletonDataset, pairs: Sequence[Pair]) -> dict[str, Any
             "label": sequence.label if prediction is None else prediction.label,
             "verdict": prediction,
             "said": None if prediction is None or prediction.value is None else _sure(prediction),
+            "why": whys[index].words if index in whys else "",
             "motion": motion,
             "number": number.get(index),
+            "filmed": index in pictures,
             "length": f"{motion.seconds:.1f} s"
             if motion and motion.timed
             else many(sequence.n_frames, "frame"),
@@ -50,10 +74,23 @@ def mistake_cards(data: SkeletonDataset, pairs: Sequence[Pair]) -> dict[str, Any
             }
             for k, pair in enumerate(pairs, start=1)
         ],
-        "motions": [motion.to_dict() for motion in drawn.values()],
+        "motions": [
+            motion.to_dict() | ({"pictures": pictures[i]} if i in pictures else {})
+            for i, motion in drawn.items()
+        ],
         "sided": any(motion.body.sided for motion in drawn.values()),
+        "spoken": any(motion.said is not None for motion in drawn.values()),
         "traced": any(motion.body.ends for motion in drawn.values()),
     }
+
+
+def _pictures(film: Path, motion: Motion) -> list[str]:
+    """Pictures of a film at equal steps of time, as addresses that contain them."""
+    from kerneton.video.films import stills
+
+    times = np.linspace(0, motion.seconds, min(len(motion.frames), _PICTURES)).tolist()
+    found = stills(film, times, _PICTURE_HEIGHT)
+    return [f"data:image/jpeg;base64,{base64.b64encode(picture).decode()}" for picture in found]
 
 
 def mistake_list(report: Report, wrong: Sequence[Prediction]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
@@ -13,7 +13,11 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.report.body import Body
 from kerneton.report.scene import ELEVATION, YAW, camera, facing, ground, is_flat, seen, view, without_strays
 
+if TYPE_CHECKING:
+    from kerneton.report.explanation import Explanation
+
 WIDTH, HEIGHT, _EDGE = 800, 880, 50  # the picture's units
+_LARGEST, _SPOKE = 34, 12  # radius of a dot, and per cent from which it is drawn; as in players.js
 _POINTS, _FRAMES = 3000, 90  # most joints in all frames of a motion, and most frames
 
 
@@ -29,15 +33,20 @@ class Motion:
     radius: float  # of the floor
     ground: int  # vertical position of the floor's centre in the picture
     flat: bool
+    said: np.ndarray | None = None  # (n, J) what each joint contributed, in per cent of the largest
 
     @classmethod
-    def of(cls, sequence: SkeletonSequence) -> Motion | None:
+    def of(cls, sequence: SkeletonSequence, why: Explanation | None = None) -> Motion | None:
         """Choose frames, turn them to the viewer and scale them; None if no joint was measured."""
         joints, flat, fps = seen(sequence), is_flat(sequence), sequence.fps
         if np.isnan(joints).all():
             return None
         front = camera(sequence) if flat else view(facing(sequence))
-        chosen = joints[thinned(sequence.n_frames, sequence.n_joints)] @ front.T
+        kept = thinned(sequence.n_frames, sequence.n_joints)
+        chosen = joints[kept] @ front.T
+        said = None
+        if why is not None and why.by_frame.shape == joints.shape[:2]:
+            said = why.shown_frames()[kept]
         points, radius, height = _fit(chosen, sequence.layout, flat=flat)
         return cls(
             frames=points,
@@ -48,6 +57,7 @@ class Motion:
             radius=radius,
             ground=height,
             flat=flat,
+            said=said,
         )
 
     @property
@@ -59,6 +69,7 @@ class Motion:
         """What the script needs, only numbers."""
         rows = self.frames.reshape(len(self.frames), -1)
         return {
+            "said": None if self.said is None else self.said.tolist(),
             "frames": [[None if np.isnan(v) else int(v) for v in row] for row in rows],
             "bones": [list(bone) for bone in self.body.lines],
             "heads": self.body.heads,
@@ -95,6 +106,12 @@ class Motion:
             "heads": [(self._head_size(j), _place(pose[j])) for j in self.body.heads],
             "dots": [_place(pose[j]) for j in self.body.loose],
             "numbers": [(number, _above(pose[joints])) for number, joints in self.body.numbered],
+            "marks": []
+            if self.said is None or quiet
+            else [
+                (_place(place), *_mark(value))
+                for place, value in zip(pose, self.said[self.still].tolist(), strict=True)
+            ],
         }
 
     def _head_size(self, head: int) -> int:
@@ -103,6 +120,16 @@ class Motion:
         if not lengths or np.isnan(lengths).all():
             return 24
         return int(np.clip(0.45 * np.nanmedian(lengths), 14, 48))
+
+
+def _mark(value: int) -> tuple[float, str]:
+    """Radius and kind of the dot on a joint that contributed ``value`` per cent of the largest.
+
+    >>> _mark(100), _mark(-4)
+    ((34.0, 'for'), (0.0, 'against'))
+    """
+    size = round(_LARGEST * (abs(value) / 100) ** 0.5, 1) if abs(value) >= _SPOKE else 0.0
+    return size, "for" if value >= 0 else "against"
 
 
 def thinned(n_frames: int, n_joints: int) -> np.ndarray:

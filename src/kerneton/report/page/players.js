@@ -2,6 +2,7 @@
 // Players of recordings, sortable tables, and all details open when printed. The data are only numbers.
 (() => {
   const REST = 500;  // pause in milliseconds at the end, before it starts again
+  const LARGEST = 34, SPOKE = 12;  // radius of a dot, and per cent from which it is drawn
   const block = document.getElementById("motions");
   const motions = block ? JSON.parse(block.textContent) : [];
   const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -13,6 +14,7 @@
       this.button = figure.querySelector(".play");
       this.slider = figure.querySelector("input");
       this.clock = figure.querySelector("output");
+      this.film = figure.querySelector(".film");
       this.name = this.button.getAttribute("aria-label").replace(/^Play /, "");
       this.parts = kind => [...this.stage.querySelectorAll(kind)];
       this.bones = this.parts(".bone");
@@ -20,6 +22,7 @@
       this.heads = this.parts(".head");
       this.ways = this.parts(".way");
       this.numbers = this.parts(".number");
+      this.marks = this.parts(".mark");
       this.last = this.motion.frames.length - 1;
       this.at = this.motion.still;
       this.turn = 0;
@@ -46,9 +49,21 @@
       return places;
     }
 
+    // What a joint contributes between two frames, in per cent of the largest contribution.
+    said(joint) {
+      const before = Math.floor(this.at), after = Math.min(before + 1, this.last), share = this.at - before;
+      return (1 - share) * this.motion.said[before][joint] + share * this.motion.said[after][joint];
+    }
+
     show(at) {
       this.at = Math.max(0, Math.min(at, this.last));
       const pose = this.pose(this.at);
+      this.marks.forEach((mark, j) => {
+        const value = this.said(j), size = Math.abs(value) < SPOKE ? 0 : LARGEST * Math.sqrt(Math.abs(value) / 100);
+        set(mark, pose[j] && size && { cx: pose[j][0], cy: pose[j][1], r: size });
+        mark.classList.toggle("for", value >= 0);
+        mark.classList.toggle("against", value < 0);
+      });
       this.motion.bones.forEach(([a, b], i) => {
         const p = pose[a], q = pose[b];
         set(this.bones[i], p && q && { x1: p[0], y1: p[1], x2: q[0], y2: q[1] });
@@ -63,6 +78,7 @@
       const text = this.motion.timed ? time.toFixed(2) + " s" : "frame " + Math.round(time);
       this.clock.value = text;
       this.slider.value = this.at;
+      if (this.film) this.film.src = this.motion.pictures[Math.round(share * (this.motion.pictures.length - 1))];
       this.slider.setAttribute("aria-valuetext", text);
     }
 
