@@ -1,0 +1,192 @@
+"""libkerneton through ctypes, and its JavaScript module through node, for tests."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import shutil
+import subprocess
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kerneton import runtime as package
+
+NATIVE = Path(package.__file__).parent / "native"
+JS = Path(package.__file__).parent / "js"
+
+
+def library_path() -> Path:
+    """This machine's libkerneton."""
+    found = sorted(NATIVE.glob("linux-x86_64/libkerneton.so")) or sorted(NATIVE.glob("*/*kerneton.*"))
+    if not found:
+        pytest.skip("libkerneton was not built: that needs the compiler of the package ziglang")
+    return found[0]
+
+
+def node() -> str:
+    """The command of node."""
+    found = shutil.which("node")
+    if found is None:
+        pytest.skip("node is not installed")
+    if not (JS / "kerneton.wasm").is_file():
+        pytest.skip("kerneton.wasm was not built: that needs the compiler of the package ziglang")
+    return found
+
+
+class Facts(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_int32) for name in ("n_labels", "n_joints", "calibrated", "needs_rate")),
+        *((name, ctypes.c_double) for name in ("threshold", "usual_seconds")),
+    )
+
+
+class Answer(ctypes.Structure):
+    _fields_ = (("label", ctypes.c_int32), ("is_unknown", ctypes.c_int32), ("unknown", ctypes.c_double))
+
+
+class Memory:
+    """Bytes on a cache line."""
+
+    def __init__(self, size: int, content: bytes = b"") -> None:
+        self.raw = np.zeros(size + 64, np.uint8)
+        self.at = self.raw.ctypes.data + -self.raw.ctypes.data % 64
+        if content:
+            ctypes.memmove(self.at, content, len(content))
+
+
+class RuntimeFailureError(Exception):
+    """An error code of libkerneton, with its sentence."""
+
+    def __init__(self, code: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+class Library:
+    """libkerneton, with the types of its functions."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.c = ctypes.CDLL(str(path or library_path()))
+        pointer, long, real, whole = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double, ctypes.c_int32
+        types: dict[str, tuple[Any, list[Any]]] = {
+            "kn_sentence": (ctypes.c_char_p, [whole]),
+            "kn_open_size": (long, [pointer, long]),
+            "kn_open": (whole, [pointer, long, pointer, long, pointer]),
+            "kn_describe": (whole, [pointer, pointer]),
+            "kn_label": (ctypes.c_char_p, [pointer, whole]),
+            "kn_joint": (ctypes.c_char_p, [pointer, whole]),
+            "kn_predict_size": (long, [pointer, whole]),
+            "kn_predict": (whole, [pointer, pointer, whole, real, pointer, long, pointer, pointer, pointer]),
+            "kn_explain": (whole, [pointer, pointer, whole, real, whole, pointer, long, pointer, pointer]),
+        }
+        for name, (result, arguments) in types.items():
+            function = getattr(self.c, name)
+            function.restype, function.argtypes = result, arguments
+
+    def checked(self, code: int) -> int:
+        if code < 0:
+            raise RuntimeFailureError(code, self.c.kn_sentence(code).decode())
+        return code
+
+    def open(self, content: bytes) -> Model:
+        return Model(self, content)
+
+
+class Model:
+    """An opened model."""
+
+    def __init__(self, library: Library, content: bytes) -> None:
+        self.library, c = library, library.c
+        self._content = Memory(len(content), content)
+        size = library.checked(c.kn_open_size(self._content.at, len(content)))
+        self._memory, self._model = Memory(size), ctypes.c_void_p()
+        at = self._content.at, len(content), self._memory.at, size
+        library.checked(c.kn_open(*at, ctypes.addressof(self._model)))
+        self.facts = Facts()
+        c.kn_describe(self._model, ctypes.addressof(self.facts))
+
+    @cached_property
+    def labels(self) -> list[str]:
+        return [self.library.c.kn_label(self._model, k).decode() for k in range(self.facts.n_labels)]
+
+    @cached_property
+    def joints(self) -> list[str]:
+        return [self.library.c.kn_joint(self._model, k).decode() for k in range(self.facts.n_joints)]
+
+    def predict(self, joints: np.ndarray, fps: float) -> dict[str, Any]:
+        joints, room, size = self._given(joints)
+        decisions, shares, answer = np.zeros(len(self.labels)), np.zeros(len(self.labels)), Answer()
+        where = joints.ctypes.data, len(joints), fps, room.at, size
+        out = decisions.ctypes.data, shares.ctypes.data, ctypes.addressof(answer)
+        self.library.checked(self.library.c.kn_predict(self._model, *where, *out))
+        return {
+            "label": self.labels[answer.label],
+            "decisions": decisions,
+            "probabilities": shares if self.facts.calibrated else None,
+            "unknown": answer.unknown if self.facts.calibrated else None,
+        }
+
+    def explain(self, joints: np.ndarray, fps: float, label: int) -> tuple[np.ndarray, float]:
+        joints, room, size = self._given(joints)
+        out, intercept = np.zeros(len(self.joints)), ctypes.c_double()
+        where = joints.ctypes.data, len(joints), fps, label, room.at, size
+        code = self.library.c.kn_explain(self._model, *where, out.ctypes.data, ctypes.addressof(intercept))
+        self.library.checked(code)
+        return out, intercept.value
+
+    def _given(self, joints: np.ndarray) -> tuple[np.ndarray, Memory, int]:
+        joints = np.ascontiguousarray(joints, np.float32)
+        size = self.library.checked(self.library.c.kn_predict_size(self._model, len(joints)))
+        return joints, Memory(size), size
+
+
+_NODE = """
+import {load} from "./kerneton.js";
+import {readFileSync} from "node:fs";
+const given = JSON.parse(readFileSync(0, "utf8"));
+const model = await load(new Uint8Array(readFileSync(given.model)), given.wasm ? {wasm: new URL(given.wasm)} : {});
+const out = [];
+for (const {joints, fps, label} of given.recordings) {
+  const values = Float32Array.from(joints, (x) => x ?? NaN);
+  try {
+    const found = model.predict({joints: values, fps});
+    const why = model.explain({joints: values, fps}, label ?? found.label);
+    out.push({...found, decisions: [...found.decisions], probabilities: found.probabilities && [...found.probabilities],
+              contributions: Object.values(why.contributions), intercept: why.intercept});
+  } catch (error) {
+    out.push({error: error.message, code: error.code});
+  }
+}
+console.log(JSON.stringify({joints: model.joints, labels: model.labels, out}));
+"""
+
+
+def in_node(
+    folder: Path, recordings: list[tuple[np.ndarray, float]], *, plain: bool = False
+) -> dict[str, Any]:
+    """What the module in a folder answers for recordings."""
+    given = {
+        "model": str(folder / "model.knx"),
+        "wasm": (folder / "kerneton-plain.wasm").as_uri() if plain else None,
+        "recordings": [
+            {"joints": [None if math.isnan(x) else x for x in joints.astype(float).ravel()], "fps": fps}
+            for joints, fps in recordings
+        ],
+    }
+    (folder / "ask.mjs").write_text(_NODE)
+    done = subprocess.run(
+        [node(), "ask.mjs"],
+        cwd=folder,
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
