@@ -6,14 +6,15 @@ VENV ?= .venv
 EXTRA ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO := $(VENV)/.demo-installed
 
-.PHONY: help demo test lint format docs pictures dist fuzz clean
+.PHONY: help demo test lint format docs pictures dist wheels sanitize fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## say what can be made
 	@grep -E '^[a-z]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:.*## /\t/' | expand -t 10
 
-demo: $(STAMP)  ## generate actions, train, evaluate across subjects, draw (kerneton-demo/)
+demo: $(DEMO)  ## generate actions, train, evaluate across subjects, draw (kerneton-demo/)
 	$(BIN)/kerneton demo -o kerneton-demo
 
 # A file's tests run in one process, so that what they share is made once.
@@ -48,6 +49,21 @@ dist: $(STAMP)  ## build the wheel and the sdist (dist/) and try each in an empt
 	.venv-dist/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps dist/*.tar.gz
 	cd .venv-dist && env -u PYTHONPATH bin/python ../tests/smoke.py
 
+PLATFORMS ?= linux-x86_64 linux-aarch64 macos-x86_64 macos-aarch64 windows-x86_64
+wheels: $(STAMP)  ## build the wheels of all platforms on this machine (dist/) and check them
+	$(BIN)/pip install --quiet --disable-pip-version-check hatchling ziglang
+	for platform in $(PLATFORMS); do KERNETON_TARGET=$$platform $(BIN)/python -m build --no-isolation --wheel --outdir dist . || exit 1; done
+	$(BIN)/python .ci/check_wheels.py dist $(PLATFORMS)
+	.ci/try_aarch64
+
+# Needs g++ with its sanitizers' libraries; the tests run on a copy, so that the checkout keeps its fast core.
+sanitize: $(STAMP)  ## the core's tests with checks of addresses and undefined behaviour
+	rm -rf build/sanitized && mkdir -p build/sanitized && cp -r src/kerneton build/sanitized/
+	$(BIN)/python core/build.py --compiler g++ --folder build/sanitized/kerneton/core --flag=-g --flag=-O1 \
+	  --flag=-fsanitize=address,undefined --flag=-fno-sanitize-recover=all
+	env PYTHONPATH=build/sanitized LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest -p no:cacheprovider -n 0 tests/core
+
 # Readers and model files under a coverage-guided fuzzer; SECONDS=3600 for an hour. What it finds worth keeping lies in .fuzz/.
 SECONDS ?= 60
 fuzz: $(STAMP)  ## feed mutated files to readers and models for SECONDS=60
@@ -59,8 +75,7 @@ clean:  ## remove the environment, caches and the demo's output
 	  examples-out docs/_build docs/_generated docs/gallery
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Installed once, and again whenever the dependencies may have changed.
-$(STAMP): pyproject.toml
+$(BIN)/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 	  echo "Kerneton needs Python 3.10 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." >&2; \
 	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -69,5 +84,15 @@ $(STAMP): pyproject.toml
 	  rm -rf $(VENV); \
 	  $(PYTHON) -m pip install --quiet --target .venv-tools virtualenv \
 	  && PYTHONPATH=.venv-tools $(PYTHON) -m virtualenv --quiet $(VENV); }
+
+# Installed once, and again whenever the dependencies may have changed.
+$(STAMP): pyproject.toml hatch_build.py $(wildcard core/*) | $(BIN)/pip
+	@echo "Installing Kerneton with what its tests and documentation need in $(VENV) (about 1.3 GB) ..."
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]' $(EXTRA)
-	@touch $(STAMP)
+	@touch $(STAMP) $(DEMO)
+
+# What the demo needs and no more.
+$(DEMO): pyproject.toml hatch_build.py $(wildcard core/*) | $(BIN)/pip
+	@echo "Installing Kerneton with NumPy, SciPy, scikit-learn and Matplotlib in $(VENV) ..."
+	$(BIN)/pip install --disable-pip-version-check --progress-bar on -e '.[plot]'
+	@touch $(DEMO)

@@ -8,6 +8,7 @@ ORDER = [  # from first steps to the mathematics
     *("first_recognition", "own_csv", "folder_of_bvh", "cross_subject_report", "explanation"),
     *(
         "own_kernel",
+        "own_layout",
         "unknown_actions",
         "what_sck_sees",
         "exact_against_linearised",

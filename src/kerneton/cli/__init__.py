@@ -8,6 +8,7 @@ A command is a module of this package with two functions. ``add_parser(subparser
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import json
 import logging
@@ -17,7 +18,7 @@ import shlex
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -32,8 +33,8 @@ _MOVING = (".gif", ".mp4")
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 COMMANDS = (
-    *("demo", "studio", "info", "show", "convert", "cut", "spot", "watch"),
-    *("fit", "predict", "explain", "evaluate", "reproduce", "bench"),
+    *("demo", "studio", "pose", "record", "info", "show", "convert", "cut", "spot", "watch"),
+    *("fit", "predict", "explain", "evaluate", "export", "reproduce"),
 )  # modules of this package, in the order in which help lists them
 
 _EPILOG = """\
@@ -85,20 +86,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         args.parser.error(nearest_options(unknown, args.parser._actions))
     args.command_line = shlex.join(["kerneton", *argv])
-    notes = _Notes(logging.WARNING)
+    options = {action.dest for action in args.parser._actions if action.option_strings}
+    notes = _Notes(logging.WARNING, options)
     logging.getLogger("kerneton").addHandler(notes)
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _warn  # type: ignore[assignment]
+            warnings.showwarning = functools.partial(_warn, options)
             check_arguments(args)
             with _for_a_reader():  # kerneton watch prints while it runs
                 output: Output = args.run(args)
                 deliver(replace(output, text=printable(output.text, sys.stdout)), args)
     except KernetonError as error:
-        from kerneton.cli._settings import in_options
-
-        options = {action.dest for action in args.parser._actions if action.option_strings}
-        return _complain("error", in_options(str(error), options))
+        return _complain("error", error, options)
     except OSError as error:
         return _complain("error", f"{error.filename}: {error.strerror}" if error.filename else error)
     except KeyboardInterrupt:
@@ -112,27 +111,39 @@ def main(argv: Sequence[str] | None = None) -> int:
 class _Notes(logging.Handler):
     """Prints each message that the library logs once, however many splits log it."""
 
-    def __init__(self, level: int) -> None:
+    def __init__(self, level: int, options: Collection[str]) -> None:
         super().__init__(level)
         self.told: set[str] = set()
+        self.options = options
 
     def emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
         kind = re.sub(r"\d[\d.]*", "*", message)  # splits differ in numbers alone
         if kind not in self.told:
             self.told.add(kind)
-            _complain("note", message)
+            _complain("note", message, self.options)
 
 
-def _warn(message: Warning | str, *_: object) -> None:
+def _warn(options: Collection[str], message: Warning | str, *_: object) -> None:
     if (found := re.match(r"Glyph (\d+) .*missing from", str(message))) is not None:  # of Matplotlib
         message = f"the font of the picture has no {chr(int(found[1]))!r}"
-    _complain("warning", message)
+    _complain("warning", message, options)
 
 
-def _complain(kind: str, message: object) -> int:
-    print(f"kerneton: {kind}:", printable(" ".join(str(message).split()), sys.stderr), file=sys.stderr)
+def _complain(kind: str, message: object, options: Collection[str] = ()) -> int:
+    """Print one line on stderr, in which arguments of Python are named as the options of the command."""
+    from kerneton.cli._settings import in_options
+
+    text = in_options(" ".join(str(message).split()), options)
+    print(f"kerneton: {kind}:", printable(text, sys.stderr), file=sys.stderr)
     return 1
+
+
+def in_own_options(message: str, args: argparse.Namespace) -> str:
+    """A message of the library with the options of this command instead of arguments of Python."""
+    from kerneton.cli._settings import in_options
+
+    return in_options(message, {action.dest for action in args.parser._actions if action.option_strings})
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -244,7 +255,7 @@ def check_arguments(args: argparse.Namespace) -> None:
     given: dict[Any, list[str]] = {use: [] for use in PathTo}
     for action in args.parser._actions:
         if action.type in given and (value := getattr(args, action.dest)):
-            given[action.type] += value if action.nargs == "+" else [value]
+            given[action.type] += value if action.nargs in ("+", "*") else [value]
     for use, kinds in ((PathTo.DRAW, _STILL), (PathTo.ANIMATE, (*_STILL, *_MOVING))):
         for path in given[use]:
             if (kind := os.path.splitext(path)[1]).lower() not in kinds:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from collections import Counter
 
 from kerneton.data.absence import in_pairs, never_seen, without_joints
+from kerneton.data.checks import describe
 from kerneton.data.differences import layout_difference
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonDataset
-from kerneton.data.validation import describe, grouped, many
-from kerneton.exceptions import DataError, ParameterError
+from kerneton.data.wording import grouped, many
+from kerneton.exceptions import DataError, KernetonWarning, ParameterError
 
 
 def fitting(data: SkeletonDataset, layout: Layout, args: argparse.Namespace) -> SkeletonDataset:
@@ -32,23 +34,25 @@ def fitting(data: SkeletonDataset, layout: Layout, args: argparse.Namespace) -> 
             )
         data = _reduced(data, chosen, f"joints {', '.join(chosen)} (--without)")
     never = [set(never_seen(s)) for s in data]
-    everywhere = set.intersection(*never) if never else set()
-    if everywhere:
+    counts = Counter(joint for lost in never for joint in lost)
+    # A joint that most recordings lack, such as the knees of people at a table, is left out for all.
+    seldom = {joint for joint, n in counts.items() if 2 * n >= len(never)}
+    if seldom:
         assert data.layout is not None
-        joints = [joint for joint in data.layout.joints if joint in everywhere]
-        told = f"joints {', '.join(joints)}: no recording contains them"
+        everywhere = {joint for joint in seldom if counts[joint] == len(never)}
+        without = everywhere | set(in_pairs(data.layout, seldom - everywhere))
+        joints = [joint for joint in data.layout.joints if joint in without]
+        lack = f"{min(counts[joint] for joint in seldom)} or more of {len(never)} recordings lack them"
+        told = f"joints {', '.join(joints)}: {'no recording contains them' if seldom == everywhere else lack}"
         if not args.quiet:
             print(f"kerneton: note: left out: {told}", file=sys.stderr)
         data = _reduced(data, joints, told)
-    some = {
-        i: f"never contains {', '.join(sorted(lost))}"
-        for i, s in enumerate(never)
-        if (lost := s - everywhere)
-    }
+        never = [lost - set(joints) for lost in never]
+    some = {i: f"never contains {', '.join(sorted(lost))}" for i, lost in enumerate(never) if lost}
     if not some:
         return data
     assert data.layout is not None
-    names = in_pairs(data.layout, set().union(*never) - everywhere)
+    names = in_pairs(data.layout, set().union(*never))
     return _without(data, some, f"--without {','.join(names)} leaves these joints out", args)
 
 
@@ -71,7 +75,7 @@ def _without(
     if not args.skip_broken or len(odd) == len(data):
         skip = "" if len(odd) == len(data) else ", --skip-broken leaves these recordings out"
         raise DataError(f"{message}; {way}{skip}")
-    warnings.warn(message, stacklevel=1)
+    warnings.warn(message, KernetonWarning, stacklevel=1)
     kept = data.select([i for i in range(len(data)) if i not in odd])
     kept.left_out += (message,)
     return kept

@@ -10,13 +10,14 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerneton.cli import PathTo, positive, unit
+from kerneton.cli import PathTo, in_own_options, positive, unit
 from kerneton.exceptions import DataError, MissingDataError, ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
     from kerneton.data.sequence import Conversion, SkeletonDataset
     from kerneton.recognize.recognizer import Recognizer
+    from kerneton.video.estimator import PoseOptions
 
 
 def add_data_home(parser: argparse.ArgumentParser) -> None:
@@ -169,7 +170,7 @@ def all_cores() -> Any:
 
 def make_model(args: argparse.Namespace, **options: Any) -> Recognizer:
     """The recogniser that the options of `add_model` describe; ``options`` are passed to `make_recognizer`."""
-    from kerneton.data.validation import check_choice
+    from kerneton.data.parameters import check_choice
     from kerneton.recognize.presets import PRESETS, make_recognizer
 
     check_device(args)
@@ -233,6 +234,39 @@ def add_reading(group: Any) -> None:
     group.add_argument(
         "--skip-broken", action="store_true", help="leave out files that cannot be used, with a warning"
     )
+    add_poses(group)
+
+
+def add_poses(group: Any) -> None:
+    """What is estimated in films and cameras; `pose_options` returns it."""
+    group.add_argument(
+        "--pose", metavar="WHAT", help="of films: body or hands (default: body, or as in training)"
+    )
+    group.add_argument(
+        "--pose-model",
+        metavar="NAME",
+        help="of films: lite (faster), full or heavy (more exact) (default: full, or as in training)",
+    )
+    group.add_argument(
+        "--people", metavar="N", type=int, help="of films: the most people who are followed (default: 1)"
+    )
+    group.add_argument(
+        "--pose-cache",
+        metavar="FOLDER",
+        type=PathTo.FILL,
+        help="where poses of films are kept (default: poses in $KERNETON_CACHE or the system's cache folder)",
+    )
+
+
+def pose_options(args: argparse.Namespace) -> PoseOptions | None:
+    """The options of `add_poses`, None if none is given."""
+    names = ("pose", "pose_model", "people", "pose_cache")
+    given = {name: value for name in names if (value := getattr(args, name)) is not None}
+    if not given:
+        return None
+    from kerneton.video.estimator import PoseOptions
+
+    return PoseOptions(**given)
 
 
 def reading_options(args: argparse.Namespace) -> dict[str, Any]:
@@ -243,13 +277,14 @@ def reading_options(args: argparse.Namespace) -> dict[str, Any]:
 
         columns, rename = column_names(args.columns), renamed(args.rename or (), "--rename") or None
     given = {name: getattr(args, name) for name in ("layout", "fps", "unit", "up", "flip")}
-    return {**given, "columns": columns, "rename": rename}
+    return {**given, "columns": columns, "rename": rename, "poses": pose_options(args)}
 
 
 def tell_conversion(conversion: Conversion | None, args: argparse.Namespace) -> None:
     """Print one note on stderr about converted units and axes."""
     if conversion is not None and conversion.notes and not args.quiet:
-        print("kerneton: note:", "; ".join(conversion.notes), file=sys.stderr)
+        told = in_own_options("; ".join(conversion.notes), args)
+        print("kerneton: note:", told, file=sys.stderr)
 
 
 @contextmanager
@@ -281,7 +316,8 @@ def check_labels(data: SkeletonDataset, args: argparse.Namespace) -> None:
 
 def one_skeleton(data: SkeletonDataset, args: argparse.Namespace) -> SkeletonDataset:
     """The recordings with the joints that most of them have and contain; see `kerneton.cli._joints`."""
-    from kerneton.data.validation import common_layout, missing_joints
+    from kerneton.data.checks import common_layout
+    from kerneton.data.sequence import missing_joints
 
     layout = common_layout(data)
     alike = layout is None or all(s.layout is None or s.layout.joints == layout.joints for s in data)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import printable
 from kerneton.cli._options import add_reading, hinting, progress_of, reading_options, tell_conversion
-from kerneton.exceptions import DataError, KernetonError, ModelFileError, ParameterError
+from kerneton.exceptions import DataError, KernetonError, KernetonWarning, ModelFileError, ParameterError
 
 if TYPE_CHECKING:
-    from kerneton.data.layout import Layout
+    from kerneton.data.layouts import Layout
     from kerneton.data.sequence import SkeletonSequence
     from kerneton.files.readers import Content, ReadAll
     from kerneton.recognize.recognizer import Recognizer
@@ -52,52 +52,51 @@ def read_recordings(
     these; ``read_all`` may read on a cluster.
     """
     from kerneton.data.sequence import UNIT_WORDS
-    from kerneton.data.units import settle
-    from kerneton.data.validation import grouped, many
-    from kerneton.files.folder import check_renamed, distinct, file_problem, with_warnings_grouped
+    from kerneton.files.folder import collect, distinct
     from kerneton.files.readers import read_all_here, read_content
     from kerneton.recognize.sensors import differences, kept_conventions
 
+    args = with_poses_of(model, args)
     named = [file for path in paths for file in _files(Path(path))]
     files = [named[i] for i in distinct(named)]
     remembered = _remembered(args, model)
     plain, options = _file_options(args), _file_options(remembered or args)
-    axes = {name: getattr(args, name) for name in ("unit", "up", "flip")}
-    with_model = 0
-    found, broken, met = [], [], set[str]()
-    contents: Iterable[Content] = with_warnings_grouped((read_all or read_all_here)(files, options), files)
-    if (progress := progress_of(args)) is not None:
-        contents = progress(contents, total=len(files), desc="reading")
-    for file, content in zip(files, contents, strict=True):
-        if remembered is not None:
-            # A file of another kind needs no such options. One that names its joints shows left and right by nose and toes,
-            # which the layout may lack.
-            unneeded = content.error is not None or _names_joints(content, remembered, args)
-            other = read_content(file, plain) if unneeded else content
-            names_all = all(s.layout is not None for s in other.recordings)
-            if unneeded and other.error is None and (names_all or content.error is not None):
-                content = other
-            else:
-                with_model += content.error is None
-        met |= content.met
-        if content.error is not None:
-            if len(files) == 1:
-                raise content.error
-            broken.append(file_problem(file, content.error))
-            continue
-        found += [(file, content.facts, s) for s in content.recordings]
-    if broken:
-        message = f"{len(broken)} of {many(len(files), 'file')} cannot be read: {grouped(broken)}"
-        if not args.skip_broken or not found:
-            with hinting(args):
-                raise DataError(message)
-        warnings.warn(message, stacklevel=2)
-    check_renamed(plain["rename"] or {}, met, [s for *_, s in found])
-    if with_model and not args.quiet:
+    as_in_training: list[Path] = []
+
+    def by_own_means(file: Path, content: Content) -> Content:
+        """A file of another kind needs no options of the training. One that names its joints shows
+        left and right by nose and toes, which the layout may lack.
+        """
+        assert remembered is not None
+        failed = content.error is not None
+        if failed or _names_joints(content, remembered, args):
+            own = read_content(file, plain)
+            named = all(s.layout is not None for s in own.recordings)
+            if own.error is None and (named or failed):
+                return own
+        if not failed:
+            as_in_training.append(file)
+        return content
+
+    kept = kept_conventions(model_facts(model))
+    with hinting(args):
+        found = collect(
+            files,
+            options,
+            change=None if remembered is None else by_own_means,
+            renamed=plain["rename"] or (),
+            skip_broken=args.skip_broken,
+            progress=progress_of(args),
+            read_all=read_all or read_all_here,
+            unit=args.unit,
+            up=args.up,
+            flip=args.flip,
+            kept=kept,
+        )
+    sequences, conversion = found.recordings, found.conversion
+    if as_in_training and not args.quiet:
         told = printable(_spelt(remembered, args), sys.stderr)  # text of the model file
         print(f"kerneton: note: read with {told}, as in training", file=sys.stderr)
-    kept = kept_conventions(model_facts(model))
-    sequences, conversion = settle([(*facts, s) for _, facts, s in found], **axes, kept=kept)
     tell_conversion(conversion, args)
     for kind in (conversion, *conversion.others):
         if kept is None or kept.stated or kind.stated or args.unit:
@@ -105,15 +104,18 @@ def read_recordings(
         if kind.unit not in (None, kept.unit or "m"):
             who = f"{kind.count} of {len(sequences)} recordings" if conversion.others else "recordings"
             units = f"{UNIT_WORDS[kind.unit]}, those of training were in {UNIT_WORDS[kept.unit or 'm']}"
-            warnings.warn(f"{who} are in {units}; all became metres (override with --unit)", stacklevel=2)
+            warnings.warn(
+                f"{who} are in {units}; all became metres (override with --unit)",
+                KernetonWarning,
+                stacklevel=2,
+            )
     if model is not None:
         _warn_misspelt(model, sequences)
     for difference in differences(model_facts(model), sequences, conversion):
-        warnings.warn(difference, stacklevel=2)
-    names = telling_names([file for file, *_ in found], [s.name for s in sequences])
-    return [
-        (str(file), s.replace(name=name)) for (file, *_), s, name in zip(found, sequences, names, strict=True)
-    ]
+        warnings.warn(difference, KernetonWarning, stacklevel=2)
+    names = telling_names(found.files, [s.name for s in sequences])
+    named_ones = zip(found.files, sequences, names, strict=True)
+    return [(str(file), s.replace(name=name)) for file, s, name in named_ones]
 
 
 def telling_names(files: Sequence[Path], names: Sequence[str]) -> list[str]:
@@ -142,6 +144,20 @@ def _file_options(args: argparse.Namespace) -> dict[str, Any]:
 
     options = {name: v for name, v in reading_options(args).items() if name not in ("unit", "up", "flip")}
     return options | {"layout": named_layout(options["layout"])}
+
+
+def with_poses_of(model: Recognizer | None, args: argparse.Namespace) -> argparse.Namespace:
+    """The options, with those for poses in films as in training where the user gives none."""
+    stored = model_facts(model).get("reading")
+    known = {"pose": str, "pose_model": str}
+    same = {
+        name: value
+        for name, kind in known.items()
+        if isinstance(stored, dict)
+        and isinstance(value := stored.get(name), kind)
+        and not getattr(args, name)
+    }
+    return argparse.Namespace(**{**vars(args), **same})
 
 
 def _remembered(args: argparse.Namespace, model: Recognizer | None) -> argparse.Namespace | None:
@@ -178,8 +194,9 @@ def _spelt(remembered: argparse.Namespace | None, args: argparse.Namespace) -> s
 
 def _warn_misspelt(model: Recognizer, sequences: Sequence[SkeletonSequence]) -> None:
     """Warn of joints that are named nearly like those of the model, which would be replaced by their neighbours."""
+    from kerneton.data.checks import describe
     from kerneton.data.differences import layout_difference
-    from kerneton.data.validation import describe, grouped, many
+    from kerneton.data.wording import grouped, many
 
     if model.layout_ is None:
         return
@@ -192,7 +209,9 @@ def _warn_misspelt(model: Recognizer, sequences: Sequence[SkeletonSequence]) -> 
             odd.append((describe(sequence, i), difference))
     if odd:
         count = f"{len(odd)} of {many(len(sequences), 'recording')}"
-        warnings.warn(f"{count}: {grouped(odd)}; --rename OLD=NEW corrects a name", stacklevel=3)
+        warnings.warn(
+            f"{count}: {grouped(odd)}; --rename OLD=NEW corrects a name", KernetonWarning, stacklevel=3
+        )
 
 
 def warn_misspelt_side(layout: Layout | None) -> None:
@@ -200,7 +219,7 @@ def warn_misspelt_side(layout: Layout | None) -> None:
     from kerneton.data.differences import misspelt_side
 
     if layout is not None and (told := misspelt_side(layout)) is not None:
-        warnings.warn(f"{told} --rename OLD=NEW corrects a name", stacklevel=2)
+        warnings.warn(f"{told} --rename OLD=NEW corrects a name", KernetonWarning, stacklevel=2)
 
 
 def _replaced(sequence: SkeletonSequence, model: Recognizer) -> bool:
@@ -217,7 +236,7 @@ def usable(
     args: argparse.Namespace,
 ) -> list[tuple[str, SkeletonSequence]]:
     """Recordings adapted to a model; with ``--skip-broken``, those that lack one of its joints are left out."""
-    from kerneton.data.validation import grouped, many
+    from kerneton.data.wording import grouped, many
 
     if not args.skip_broken:
         return [(file, s) for (file, _), s in zip(found, adapt([s for _, s in found]), strict=True)]
@@ -231,7 +250,7 @@ def usable(
         message = f"{len(broken)} of {many(len(found), 'recording')} cannot be used: {grouped(broken)}"
         if not kept:
             raise DataError(message)
-        warnings.warn(message, stacklevel=2)
+        warnings.warn(message, KernetonWarning, stacklevel=2)
     return kept
 
 
@@ -250,7 +269,7 @@ def read_one(
     read_all: ReadAll | None = None,
 ) -> SkeletonSequence:
     """The only recording of a file, or the one with a given name or number, counted from 1."""
-    from kerneton.data.validation import few, many
+    from kerneton.data.wording import few, many
 
     recordings = [sequence for _, sequence in read_recordings([path], args, model, read_all)]
     if model is None:
@@ -283,9 +302,9 @@ def _files(path: Path) -> list[Path]:
     """The path itself, or every recording below a folder that is not one recording itself."""
     if not path.is_dir():
         return [path]
-    from kerneton.files.folder import find_entries
+    from kerneton.files.folder import check_listed, find_entries
 
-    files = [entry.path for entry in find_entries(path)]
-    if not files:
-        raise DataError(f"{path}: no recordings in this folder")
-    return files
+    ignored: list[Path] = []
+    entries = list(find_entries(path, ignored=ignored))
+    check_listed(path, entries, ignored)
+    return [entry.path for entry in entries]

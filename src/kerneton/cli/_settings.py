@@ -60,6 +60,8 @@ def in_options(message: str, options: Collection[str]) -> str:
 
     >>> in_options("view='free' goes with preset=; n_jobs must not be 0, order=7", ["view", "preset", "jobs"])
     '--view free goes with --preset; --jobs must not be 0, order=7'
+    >>> in_options("columns={'a': 'head_x'} or flip=False or up='-y'", ["columns", "flip", "up"])
+    '--columns a=head_x or --no-flip or --up=-y'
     >>> in_options("--poses must be positive", ["poses"])
     '--poses must be positive'
     """
@@ -67,12 +69,34 @@ def in_options(message: str, options: Collection[str]) -> str:
     def told(found: re.Match[str]) -> str:
         if found["name"] not in options:
             return found[0]
-        return f"--{found['name'].replace('_', '-')} {found['text'] or found['word'] or ''}".rstrip()
+        option, word = found["name"].replace("_", "-"), found["word"] or ""
+        if word in ("True", "False"):
+            return f"--{option}" if word == "True" else f"--no-{option}"
+        if found["many"]:
+            value = _written(found["many"])
+            return found[0] if value is None else f"--{option} {value}"
+        text = (found["text"] or "").replace("' or '", " or ")
+        return f"--{option}{'=' if text.startswith('-') else ' '}{text or word}".rstrip()
 
     message = message.replace("use fit_spotting", "use kerneton fit --spot")
-    return re.sub(
-        r"(?<![\w-])(n_)?(?P<name>[a-z_]+)(=('(?P<text>[^']*)'|(?P<word>\w*))|(?= must ))", told, message
-    )
+    value = r"'(?P<text>[^']*(?:' or '[^']*)*)'|(?P<many>\{[^{}]*\}|\[[^][]*\])|(?P<word>\w*)"
+    pattern = rf"(?<![\w-])(n_)?(?P<name>[a-z_]+)(=({value})|(?= must ))"
+    return re.sub(pattern, told, message)
+
+
+def _written(literal: str) -> str | None:
+    """A list or dict of Python as it is written on the command line; None for anything else.
+
+    >>> _written("{'LW X': 'left_wrist_x'}"), _written("['time', 'head_x']")
+    ("'LW X=left_wrist_x'", 'time,head_x')
+    """
+    try:
+        value = ast.literal_eval(literal)
+    except (ValueError, SyntaxError):
+        return None
+    if isinstance(value, dict):
+        value = [f"{old}={new}" for old, new in value.items()]
+    return shlex.quote(",".join(map(str, value)))
 
 
 def column_names(text: str | None) -> list[str] | dict[str, str] | None:

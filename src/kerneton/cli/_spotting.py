@@ -8,12 +8,12 @@ import warnings
 from kerneton.cli import Output
 from kerneton.cli._options import all_cores, load_data, load_recordings, make_model, progress_of
 from kerneton.cli.fit import held_out, training_facts, write_model
-from kerneton.exceptions import DataError, ParameterError
+from kerneton.exceptions import DataError, KernetonWarning, ParameterError
 
 
 def fit_spotting(args: argparse.Namespace) -> Output:
     """Load, train, write, print the accuracy of spotting on held-out subjects."""
-    from kerneton.data.validation import many
+    from kerneton.data.wording import many
     from kerneton.files.summary import summarize
     from kerneton.stream.spotter import spotter_of
 
@@ -22,7 +22,7 @@ def fit_spotting(args: argparse.Namespace) -> Output:
     data = load_data(args)
     summary = summarize(data)
     for warning in summary.warnings:
-        warnings.warn(warning, stacklevel=1)
+        warnings.warn(warning, KernetonWarning, stacklevel=1)
     if rate is not None and all(r.fps is None for r in data):
         raise DataError(
             "--false-alarms counts per hour, but no recording states its frame rate: give it with --fps"
@@ -30,7 +30,7 @@ def fit_spotting(args: argparse.Namespace) -> Output:
     quiet = list(load_recordings(args.background, args)) if args.background else []
     bare = sum(not r.segments for r in data)
     if 0 < bare < len(data):
-        warnings.warn(f"without segments, left out: {many(bare, 'recording')}", stacklevel=1)
+        warnings.warn(f"without segments, left out: {many(bare, 'recording')}", KernetonWarning, stacklevel=1)
     with all_cores():
         takes = [r for r in data if r.segments] or data
         model.fit_spotting(takes, unlabelled=quiet, false_alarms=rate)

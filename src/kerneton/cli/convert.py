@@ -24,7 +24,7 @@ _EXAMPLES = """\
   kerneton convert my-recordings tables --to csv    a folder to a folder, LABEL/SUBJECT/FILE
   kerneton convert take.skeleton take.npz --map kinect20
 """
-_FORMATS = ("csv", "tsv", "npz", "pkl", "bvh", "trc")
+_FORMATS = ("csv", "tsv", "npz", "pkl", "bvh", "trc", "jsonl", "parquet", "feather")
 _TIMED = (".bvh", ".trc")  # formats that always state a frame rate
 
 
@@ -34,7 +34,8 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "convert",
         run,
-        help="write recordings in another format: .csv, .tsv, .npz, .bvh, .trc, or the .pkl of PYSKL and MMAction2",
+        help="write recordings in another format: .csv, .tsv, .npz, .bvh, .trc, .jsonl, .parquet, .feather, or the .pkl "
+        "of PYSKL and MMAction2",
         examples=_EXAMPLES,
     )
     parser.add_argument(
@@ -53,7 +54,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, map, write."""
-    from kerneton.data.validation import many
+    from kerneton.data.wording import many
     from kerneton.files.readers import writable, write
 
     target = Path(args.target)

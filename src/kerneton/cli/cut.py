@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kerneton.cli import Output, PathTo, add_command, is_folder
 from kerneton.cli._options import add_folder_options, load_recordings, progress_of, tell_conversion
 from kerneton.cli._recordings import add_choice, read_one
-from kerneton.exceptions import ParameterError
+from kerneton.exceptions import KernetonWarning, ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonSequence
@@ -69,7 +69,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> Output:
     """Read, cut, write."""
     from kerneton.cli.convert import _places, in_new_files
-    from kerneton.data.validation import many
+    from kerneton.data.wording import many
     from kerneton.files.readers import read_all_here, write
     from kerneton.files.segments import read_all_but_segments
 
@@ -112,7 +112,7 @@ def _is_folder_of_recordings(args: argparse.Namespace) -> bool:
 def _with_segments(recordings: list[SkeletonSequence], args: argparse.Namespace) -> list[SkeletonSequence]:
     """The recordings that have segments, their own, those beside them, or those of ``--segments``."""
     from kerneton.data.segments import segment_problems, short_segments
-    from kerneton.data.validation import many
+    from kerneton.data.wording import many
     from kerneton.files.segments import segments_beside, with_segments
 
     source, several = args.segments, len(recordings) > 1
@@ -133,12 +133,12 @@ def _with_segments(recordings: list[SkeletonSequence], args: argparse.Namespace)
     if not found:
         raise ParameterError(f"{args.file}: which part? Give --segments FILE, or --from and --to")
     if bare := len(recordings) - len(found):
-        warnings.warn(f"without segments, left out: {many(bare, 'recording')}", stacklevel=2)
+        warnings.warn(f"without segments, left out: {many(bare, 'recording')}", KernetonWarning, stacklevel=2)
     for r in found:
         for problem in segment_problems(r.segments, r.n_frames):
-            warnings.warn(f"{r.name}: {problem}" if several else problem, stacklevel=2)
+            warnings.warn(f"{r.name}: {problem}" if several else problem, KernetonWarning, stacklevel=2)
     for problem in short_segments(part for r in found for part in r.segments):
-        warnings.warn(problem, stacklevel=2)
+        warnings.warn(problem, KernetonWarning, stacklevel=2)
     return found
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
   kerneton explain model.kern wave.bvh
-  kerneton explain model.kern wave.bvh -o why.png
+  kerneton explain model.kern wave.bvh -o why.png --dark
   kerneton explain model.kern wave.bvh --label wave --versus clap --json why.json
 """
 
@@ -26,7 +26,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "explain",
         run,
-        help="show which joints, pairs of joints and moments of a recording contributed to its label",
+        help="say which joints of a recording contributed to its label, when, and how they moved",
         examples=_EXAMPLES,
     )
     parser.add_argument(
@@ -36,6 +36,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=PathTo.DRAW, help="draw it, as .png, .svg or .pdf"
     )
+    parser.add_argument("--dark", action="store_true", help="draw it on a dark background")
     parser.add_argument("--label", metavar="LABEL", help="the label to explain (default: the one predicted)")
     parser.add_argument("--versus", metavar="LABEL", help="explain why it is not this label")
     add_choice(parser)
@@ -63,5 +64,5 @@ def _draw(why: Explanation, args: argparse.Namespace) -> list[str]:
         return []
     from kerneton.report.pictures import save_figure
 
-    save_figure(why.plot(), args.output)
+    save_figure(why.plot(dark=args.dark), args.output)
     return [args.output]

@@ -23,13 +23,15 @@ from kerneton.cli._options import (
     progress_of,
     reading_on,
 )
-from kerneton.exceptions import HeldOutError, ParameterError
+from kerneton.exceptions import KernetonWarning, ParameterError
 
 if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonDataset
     from kerneton.files.summary import Summary
     from kerneton.recognize.recognizer import Recognizer
 
+# How files were read, which is repeated where the model is used.
+_AS_IN_TRAINING = ("layout", "columns", "rename", "pose", "pose_model")
 _EXAMPLES = """\
   kerneton fit my-recordings -o model.kern
   kerneton fit my-recordings -o model.kern --pattern '{label}_{subject}_{take}'
@@ -103,17 +105,12 @@ def run(args: argparse.Namespace) -> Output:
 
     start = time.perf_counter()
     with all_cores(), client_of(args) as client:
-        model = make_model(args, calibrate=True, false_alarm=args.false_alarm, progress=progress_of(args))
+        model = make_model(args, calibrate="auto", false_alarm=args.false_alarm, progress=progress_of(args))
         data = _single_precision(load_data(args, **reading_on(client, args)))
         summary = summarize(data, progress_of(args))
         for warning in summary.warnings:
-            warnings.warn(warning, stacklevel=1)
-        large = {"client": client, "scratch": args.scratch}
-        try:
-            model.fit(data, data.labels, **large)
-        except HeldOutError as error:
-            model.set_params(calibrate=False).fit(data, data.labels, **large)
-            warnings.warn(f"the model gives no probabilities: {error}", stacklevel=1)
+            warnings.warn(warning, KernetonWarning, stacklevel=1)
+        model.fit(data, data.labels, client=client, scratch=args.scratch)
     model.training_ = training_facts(data, args)
     seconds = time.perf_counter() - start
     figures = None if model.calibration_ is None else model.calibration_.held_out_
@@ -148,7 +145,7 @@ def training_facts(data: SkeletonDataset, args: argparse.Namespace) -> dict[str,
     from kerneton.recognize.model_file import recording_facts, training_summary
 
     done = None if data.conversion is None else data.conversion.to_dict()
-    reading = {name: value for name in ("layout", "columns", "rename") if (value := getattr(args, name))}
+    reading = {name: value for name in _AS_IN_TRAINING if (value := getattr(args, name))}
     facts = recording_facts(data) | {"conversion": done, "reading": reading}
     return training_summary(data) | {"conventions": facts}
 

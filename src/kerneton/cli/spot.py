@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> Output:
 
 def _reason(model: Any, recording: Any, d: Detection) -> dict[str, Any]:
     """The contribution of every joint to the decision value; with the intercept they sum to it."""
-    why = model.explain(recording, d, moments=False)
+    why = model.explain(recording, d)
     return {"intercept": why.intercept, "joints": why.joints}
 
 
@@ -141,7 +141,7 @@ def _write(args: argparse.Namespace, recordings: Any, found: Any, rows: list[dic
         else:
             write_text(args.csv, out.getvalue())
     if args.eaf:
-        from kerneton.files._segment_xml import eaf_text
+        from kerneton.files.segments import eaf_text
 
         write_text(args.eaf, eaf_text(found[0], recordings[0][1].fps))
     if args.output or args.html:

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
+import secrets
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from typing import Any
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import Output, PathTo, add_command
-from kerneton.cli._recordings import add_reading_options, load_model
+from kerneton.cli._options import pose_options
+from kerneton.cli._recordings import add_reading_options, load_model, with_poses_of
 from kerneton.cli.spot import add_order
-from kerneton.exceptions import ParameterError
+from kerneton.exceptions import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from kerneton.recognize.recognizer import Recognizer
+    from kerneton.video.cameras import Sight
 
 _EXAMPLES = """\
   kerneton watch model.kern                              a JSON line per frame on the standard input, {"joints": [[x, y, z], ...]}
   kerneton watch model.kern --source udp:9000            a packet per frame, from this machine
   kerneton watch model.kern --source ws:0.0.0.0:9000     a WebSocket that other machines may reach
+  kerneton watch model.kern --source camera              people in front of the first camera
   kerneton watch model.kern --source long.bvh            a file replayed in real time
+  kerneton watch model.kern --source udp:9000 --record take.jsonl    recognise and keep the frames
   kerneton watch model.kern --delay 0.5 --lines --run notify-send
 """
 
@@ -37,7 +49,8 @@ def add_parser(subparsers: Any) -> None:
         metavar="WHERE",
         type=PathTo.READ,
         default="-",
-        help="- for JSON lines on the standard input, udp:[HOST:]PORT, ws:[HOST:]PORT, or a file (default: -)",
+        help="- for JSON lines on the standard input, udp:[HOST:]PORT, ws:[HOST:]PORT, camera or camera:1, "
+        "the address of a stream (rtsp://, http://), or a file (default: -)",
     )
     parser.add_argument(
         "--rate", metavar="N", type=float, help="frames per second where messages have no time"
@@ -54,12 +67,26 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--lines", action="store_true", help="print events as JSON lines")
     parser.add_argument("--repetitions", action="store_true", help="count repetitions inside each action")
+    parser.add_argument(
+        "--record",
+        metavar="FILE",
+        type=PathTo.WRITE,
+        help="write the frames that arrive to a .jsonl file, a line each, which every command can read",
+    )
     parser.add_argument("--fast", action="store_true", help="replay a file as fast as possible")
     parser.add_argument(
         "--run",
         metavar="COMMAND",
         dest="command",
         help="run per action; {label}, {start}, {stop}, {body} are filled in",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        metavar="ORIGIN",
+        action="append",
+        default=[],
+        type=_origin,
+        help="with ws: a web page that may connect, such as http://localhost:3000; others may not",
     )
     parser.add_argument(
         "--once", action="store_true", help="with ws: stop when the last client has disconnected"
@@ -71,21 +98,31 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> Output:
     """Watch until the source ends or the user does."""
     delay = None if args.sure else args.delay
-    stream = load_model(args.model, args).stream(
-        fps=args.rate, delay=delay, repetitions=args.repetitions, in_order=args.in_order
-    )
-    try:
-        for message in _messages(args):
-            if message.fault is not None:
-                events = stream.drop(message.fault, message.count)
-            else:
-                events = stream.push(message.joints, message.time, message.body)
-            for event in events:
-                _tell(event, args)
-    except KeyboardInterrupt:
-        pass
+    model = load_model(args.model, args)
+    stream = model.stream(fps=args.rate, delay=delay, repetitions=args.repetitions, in_order=args.in_order)
+    gone = None
+    if args.record and not args.record.endswith(".jsonl"):
+        raise ParameterError(f"--record {args.record!r}: a stream is recorded as .jsonl; name such a file")
+    with open(args.record, "w", encoding="utf-8") if args.record else nullcontext() as record:
+        try:
+            for message in _messages(args, model):
+                if message.fault is not None:
+                    events = stream.drop(message.fault, message.count)
+                else:
+                    if record is not None:
+                        record.write(message_line(message) + "\n")
+                        record.flush()  # what is recorded survives a power cut
+                    events = stream.push(message.joints, message.time, message.body)
+                for event in events:
+                    _tell(event, args)
+        except KeyboardInterrupt:
+            pass
+        except DataError as error:  # a camera that is gone: what was seen until then is told
+            gone = error
     for event in stream.close():
         _tell(event, args)
+    if gone is not None:
+        raise gone
     summary = stream.summary()
     counted = ", ".join(f"{name} {n}" for name, n in summary.items())
     if args.lines:
@@ -93,28 +130,108 @@ def run(args: argparse.Namespace) -> Output:
     return Output(f"end of the stream: {counted or 'no frames'}", summary)
 
 
-def _messages(args: argparse.Namespace) -> Iterator[Any]:
+def _messages(args: argparse.Namespace, model: Recognizer) -> Iterator[Any]:
     from kerneton.stream import sources, websocket
+    from kerneton.video.cameras import camera, is_camera
+    from kerneton.video.estimator import PoseOptions
 
     kind, colon, where = args.source.partition(":")
     if args.source == "-":
         yield from sources.from_lines(sys.stdin.buffer)
+    elif is_camera(args.source):
+        options = pose_options(with_poses_of(model, args)) or PoseOptions()
+        seen = told_sights(camera(args.source, options), args)
+        yield from sources.from_camera(seen, options.layout, model.layout_)
     elif colon and kind in ("udp", "ws"):
         with sources.bind(kind, where) as sock:
             host, port = sock.getsockname()[:2]
-            local = host in ("127.0.0.1", "::1")
-            who = "only from this machine" if local else "from any machine that can reach it"
-            print(f"kerneton: listening on {kind} {host}:{port}, {who}", file=sys.stderr, flush=True)
-            udp = kind == "udp"
-            messages = sources.from_udp(sock) if udp else websocket.from_websocket(sock, once=args.once)
+            if kind == "udp":
+                messages = sources.from_udp(sock)
+                token = None
+            else:
+                token = _token() if args.command else None
+                messages = websocket.from_websocket(
+                    sock, once=args.once, origins=args.allow_origin, token=token
+                )
+            print(f"kerneton: {_who(kind, host, port, token, args)}", file=sys.stderr, flush=True)
             yield from sources.buffered(messages)
     else:
         from kerneton.cli._recordings import read_one
 
-        if colon and kind in ("http", "https", "tcp"):
-            raise ParameterError(f"--source {args.source!r}: expected -, udp:PORT, ws:PORT or a file")
+        if colon and kind == "tcp":
+            raise ParameterError(
+                f"--source {args.source!r}: expected -, udp:PORT, ws:PORT, camera, an address or a file"
+            )
         args.recording = None
-        yield from sources.from_recording(read_one(args.source, None, args), real_time=not args.fast)
+        recording = read_one(args.source, None, args, model)
+        if model.layout_ is not None:
+            (mapped,) = model.adapt([recording])
+            recording = mapped.replace(fps=recording.fps)  # frames arrive at their own rate
+        yield from sources.from_recording(recording, real_time=not args.fast)
+
+
+def told_sights(sights: Iterator[Sight], args: argparse.Namespace) -> Iterator[Sight]:
+    """What a camera sees, with a line on a terminal that says how many people and pictures there are."""
+    shown, n, begin = 0.0, 0, time.monotonic()
+    terminal = sys.stderr.isatty() and not args.quiet
+    for sight in sights:
+        n += 1
+        now = time.monotonic()
+        if terminal and now - shown > 0.2:
+            rate = n / max(now - begin, 1e-9)
+            who = ", ".join(f"person {person.number}" for person in sight.people) or "nobody"
+            sys.stderr.write(f"\r{args.source}: {who}, {rate:.0f} pictures a second\x1b[K")
+            sys.stderr.flush()
+            shown = now
+            if now - begin > 2:
+                n, begin = 0, now
+        yield sight
+    if terminal:
+        sys.stderr.write("\r\x1b[K")
+
+
+def _origin(text: str) -> str:
+    """The origin of a page, as browsers send it."""
+    if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s]+/?|null", text.lower()):
+        raise argparse.ArgumentTypeError(f"expected an origin such as http://localhost:3000, got {text!r}")
+    return text.lower().rstrip("/")
+
+
+def _token() -> str:
+    """The user's own token, or a new one: not an option, because other users see the options of a process."""
+    return os.environ.get("KERNETON_TOKEN") or secrets.token_urlsafe(16)
+
+
+def _shown(token: str) -> str:
+    return "$KERNETON_TOKEN" if token == os.environ.get("KERNETON_TOKEN") else token
+
+
+def _who(kind: str, host: str, port: int, token: str | None, args: argparse.Namespace) -> str:
+    """Where the command listens, and who may send frames."""
+    local = host in ("127.0.0.1", "::1")
+    whence = "this machine" if local else "any machine that can reach it"
+    shown = f"[{host}]" if ":" in host else host
+    if kind == "udp":
+        return f"listening on udp {shown}:{port}, programs of {whence} may send frames"
+    pages = f"web pages of {', '.join(args.allow_origin)}" if args.allow_origin else "no web page"
+    address = f"ws://{shown}:{port}/" + ("" if token is None else f"?token={_shown(token)}")
+    need = "" if token is None else " with this token, because --run is given"
+    return f"listening on {address}, programs of {whence} and {pages} may connect{need}"
+
+
+def message_line(message: Any) -> str:
+    """A message as a line that `kerneton.read` and another ``kerneton watch`` understand.
+
+    >>> from kerneton.stream.sources import parse_message
+    >>> message_line(parse_message(b'{"joints": [[0, 1, 2], null], "time": 1.5}'))
+    '{"joints": [[0, 1, 2], null], "time": 1.5}'
+    """
+    joints = message.joints.tolist() if hasattr(message.joints, "tolist") else message.joints
+    if isinstance(joints, list):
+        unseen = [isinstance(joint, list) and any(v != v for v in joint) for joint in joints]
+        joints = [None if gone else joint for gone, joint in zip(unseen, joints, strict=True)]
+    facts = {"time": message.time, "body": message.body}
+    return json.dumps({"joints": joints} | {name: v for name, v in facts.items() if v is not None})
 
 
 def _tell(event: Any, args: argparse.Namespace) -> None:
