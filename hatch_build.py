@@ -36,7 +36,9 @@ class CoreBuildHook(BuildHookInterface):
         # Elsewhere, so that a wheel for another system leaves the checkout's own libraries alone.
         folder = Path(self.root) / "build" / f"core-{target}"
         made = builder.build(target, folder=folder)
-        build_data["force_include"].update({str(path): f"kerneton/core/{path.name}" for path in made})
+        build_data["force_include"].update(
+            {str(path): f"kerneton/core/{path.name}" for path in made}
+        )
         # A wheel that is built for others brings libkerneton for every platform, as models travel.
         targets = builder.TARGETS if os.environ.get("KERNETON_TARGET") else (target,)
         runtime = Path(self.root) / "build" / f"runtime-{'all' if len(targets) > 1 else target}"
@@ -47,7 +49,9 @@ class CoreBuildHook(BuildHookInterface):
 
 
 def _builder(root: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("kerneton_core_build", Path(root) / "core" / "build.py")
+    spec = importlib.util.spec_from_file_location(
+        "kerneton_core_build", Path(root) / "core" / "build.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

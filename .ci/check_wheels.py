@@ -21,7 +21,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST = 6 * 2**20
 # What a library may take from the system: nothing but the loader's own hooks.
-HARMLESS = {"__cxa_finalize", "__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable"}
+HARMLESS = {
+    "__cxa_finalize",
+    "__gmon_start__",
+    "_ITM_deregisterTMCloneTable",
+    "_ITM_registerTMCloneTable",
+}
 
 
 def declared() -> set[str]:
@@ -75,7 +80,8 @@ def pe_symbols(data: bytes) -> tuple[set[str], set[str]]:
     )
     tables = header + 24 + 112
     sections = [
-        struct.unpack_from("<IIII", data, header + 24 + options + 40 * k + 8) for k in range(n_sections)
+        struct.unpack_from("<IIII", data, header + 24 + options + 40 * k + 8)
+        for k in range(n_sections)
     ]
 
     def place(address: int) -> int:
@@ -88,7 +94,10 @@ def pe_symbols(data: bytes) -> tuple[set[str], set[str]]:
 
     exports, _, imports, n_imports = struct.unpack_from("<IIII", data, tables)
     at = place(exports)
-    count, names = struct.unpack_from("<I", data, at + 24)[0], struct.unpack_from("<I", data, at + 32)[0]
+    count, names = (
+        struct.unpack_from("<I", data, at + 24)[0],
+        struct.unpack_from("<I", data, at + 32)[0],
+    )
     exported = {text(a) for a in struct.unpack_from(f"<{count}I", data, place(names))}
     imported = set()
     if n_imports:
@@ -114,7 +123,9 @@ def check(wheel: Path, target: str) -> str:
             for name in archive.namelist()
             if Path(name).suffix in SYMBOLS and name.startswith("kerneton/core/")
         }
-        assert own == {f"kerneton/core/{entry['file']}" for entry in listed["libraries"].values()}, own
+        assert own == {
+            f"kerneton/core/{entry['file']}" for entry in listed["libraries"].values()
+        }, own
         for entry in listed["libraries"].values():
             data = archive.read(f"kerneton/core/{entry['file']}")
             assert len(data) == entry["size"], entry
@@ -122,9 +133,7 @@ def check(wheel: Path, target: str) -> str:
             missing, foreign = declared() - exported, imported - HARMLESS
             assert not missing, f"{entry['file']} of {target} lacks {sorted(missing)}"
             assert not foreign, f"{entry['file']} of {target} needs {sorted(foreign)}"
-    return (
-        f"{wheel.name}: {size / 2**20:.1f} MB, {', '.join(listed['libraries'])}, exports all, imports nothing"
-    )
+    return f"{wheel.name}: {size / 2**20:.1f} MB, {', '.join(listed['libraries'])}, exports all, imports nothing"
 
 
 def main() -> None:
@@ -139,7 +148,11 @@ def main() -> None:
         name = builder.wheel_platform(target).split(".")[0]
         (wheel,) = (path for path in folder.glob("*.whl") if name in path.name)
         print(check(wheel, target))
-    if platform.system() == "Linux" and "linux-x86_64" in targets and platform.machine() == "x86_64":
+    if (
+        platform.system() == "Linux"
+        and "linux-x86_64" in targets
+        and platform.machine() == "x86_64"
+    ):
         with tempfile.TemporaryDirectory() as scratch:
             (wheel,) = folder.glob("*manylinux_2_17_x86_64*.whl")
             zipfile.ZipFile(wheel).extractall(scratch)

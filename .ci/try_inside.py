@@ -1,4 +1,6 @@
-"""An installed Kerneton in one process: learn, save, load, predict the same. For emulators, which start no other process."""
+"""An installed Kerneton in one process: learn, save, load, predict the same. For emulators, which
+start no other process.
+"""
 
 from __future__ import annotations
 

@@ -24,13 +24,25 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", metavar="NAME", nargs="+", help=f"only these parts: {', '.join(PARTS)}")
-    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE (- for the screen)")
+    parser.add_argument(
+        "--only", metavar="NAME", nargs="+", help=f"only these parts: {', '.join(PARTS)}"
+    )
+    parser.add_argument(
+        "--json", metavar="FILE", help="write the figures to FILE (- for the screen)"
+    )
     parser.add_argument("--data-home", metavar="FOLDER", help="folder of the published data sets")
-    parser.add_argument("--out", metavar="FOLDER", help="draw how times grow with size into this folder")
-    parser.add_argument("--before", metavar="FOLDER", help="a checkout to compare fits with (part scale)")
-    parser.add_argument("--repeats", metavar="N", type=int, default=7, help="runs of which the median counts")
-    parser.add_argument("--quick", action="store_true", help="small workloads, to which no bar applies")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="draw how times grow with size into this folder"
+    )
+    parser.add_argument(
+        "--before", metavar="FOLDER", help="a checkout to compare fits with (part scale)"
+    )
+    parser.add_argument(
+        "--repeats", metavar="N", type=int, default=7, help="runs of which the median counts"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small workloads, to which no bar applies"
+    )
     args = parser.parse_args(argv)
     try:
         result = bench(

@@ -1,9 +1,10 @@
-"""Eigenvalue power normalisation: our solvers against LAPACK, on slices like SCK's and tensors like DCK's.
+"""Eigenvalue power normalisation: our solvers against LAPACK, on slices like SCK's and tensors like
+DCK's.
 
     python benchmarks/epn.py [--json FILE] [--orders 21 32] [--repeats 15]
 
-One table, one core: µs per matrix, the median over alternating repeats, and the largest relative error against
-`numpy.linalg.eigh` in float64 of the same input. Candidates:
+One table, one core: µs per matrix, the median over alternating repeats, and the largest relative
+error against `numpy.linalg.eigh` in float64 of the same input. Candidates:
 
 - ``eigh``: `numpy.linalg.eigh` and the two products, in the precision of the data, the baseline;
 - ``lapack``: the library by LAPACK, float64 inside;
@@ -27,18 +28,27 @@ POWER = 0.36
 
 
 def sck_slices(order, n_joints=20, n_frames=50, seed=0):
-    """Slices Σ_s v_s[k] v_s v_sᵀ of Gaussian features of smooth trajectories, (n_joints·order, order, order)."""
+    """Slices Σ_s v_s[k] v_s v_sᵀ of Gaussian features of smooth trajectories, (n_joints·order,
+    order, order).
+    """
     rng = np.random.default_rng(seed)
     n_time = {6: 3, 15: 6}.get(order, 6 + order % 3)
     time = np.arange(1, n_frames + 1)[:, None] / n_frames
     swing = (
-        0.3 * rng.standard_normal((n_joints, 1, 3)) * np.sin(6 * time + rng.uniform(0, 6, (n_joints, 1, 3)))
+        0.3
+        * rng.standard_normal((n_joints, 1, 3))
+        * np.sin(6 * time + rng.uniform(0, 6, (n_joints, 1, 3)))
     )
-    x = rng.uniform(-0.6, 0.6, (n_joints, 1, 3)) + swing + 0.01 * rng.standard_normal((n_joints, n_frames, 3))
+    x = (
+        rng.uniform(-0.6, 0.6, (n_joints, 1, 3))
+        + swing
+        + 0.01 * rng.standard_normal((n_joints, n_frames, 3))
+    )
     phi = np.exp(-((x[..., None] - np.linspace(-1, 1, (order - n_time) // 3)) ** 2) / 0.36)
     z = np.exp(-((time - np.linspace(0, 1, n_time)) ** 2) / 0.25)
     v = np.concatenate(
-        [phi.reshape(n_joints, n_frames, -1), np.broadcast_to(z, (n_joints, n_frames, n_time))], axis=-1
+        [phi.reshape(n_joints, n_frames, -1), np.broadcast_to(z, (n_joints, n_frames, n_time))],
+        axis=-1,
     )
     slices = np.einsum("jsa,jsb,jsc->jabc", v, v, v, optimize=True) / n_frames
     return slices.reshape(-1, order, order)
@@ -105,7 +115,9 @@ def row(problem, dtype, candidates, yardstick, truth, A, repeats):
     ratios = {name: micros[yardstick] / t for name, t in micros.items()}
     print(f"{problem:10s} {np.dtype(dtype).name:8s}", end="")
     for name in candidates:
-        print(f" | {name:8s} {micros[name]:8.2f} µs {ratios[name]:6.1f}x  {errors[name]:.0e}", end="")
+        print(
+            f" | {name:8s} {micros[name]:8.2f} µs {ratios[name]:6.1f}x  {errors[name]:.0e}", end=""
+        )
     print(flush=True)
     return {
         "problem": problem,
@@ -117,7 +129,9 @@ def row(problem, dtype, candidates, yardstick, truth, A, repeats):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Compare solvers for eigenvalue power normalisation.")
+    parser = argparse.ArgumentParser(
+        description="Compare solvers for eigenvalue power normalisation."
+    )
     parser.add_argument("--orders", type=int, nargs="+", default=[6, 15, 21, 22, 32, 64])
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--json", type=Path, help="write the figures to this file")
@@ -129,7 +143,9 @@ def main():
             A = A[: max(64, min(len(A), 420 * 21**3 // order**3))]
             candidates = {"eigh": eigh, "lapack": lapack, "kerneton": kerneton}
             for dtype in (np.float32, np.float64):
-                rows.append(row(f"order {order}", dtype, candidates, "eigh", eigh, A, options.repeats))
+                rows.append(
+                    row(f"order {order}", dtype, candidates, "eigh", eigh, A, options.repeats)
+                )
         tensors = np.concatenate([dck_tensors(seed=seed) for seed in range(8)])
         for dtype in (np.float32, np.float64):
             candidates = {"svd": svd, "kerneton": kerneton_hosvd}

@@ -1,4 +1,5 @@
-"""What an exported model costs: bytes, and milliseconds of a prediction in Python, C and node, in one run.
+"""What an exported model costs: bytes, and milliseconds of a prediction in Python, C and node, in
+one run.
 
 python benchmarks/export.py
 """
@@ -46,7 +47,9 @@ def main() -> None:
     """Print a table."""
     data = make_actions(list(ACTIONS)[:10], n_subjects=4, n_takes=2)
     model = make_recognizer(calibrate=True, n_jobs=1).fit(data, data.labels)
-    recording = data[0].replace(joints=resample(data[0].joints, 80).astype(np.float32), confidence=None)
+    recording = data[0].replace(
+        joints=resample(data[0].joints, 80).astype(np.float32), confidence=None
+    )
     with tempfile.TemporaryDirectory() as name, threadpool_limits(1):
         folder = Path(name)
         sizes = {path.name: path for path in export(model, folder, "web")}
@@ -56,7 +59,9 @@ def main() -> None:
             for path in sizes.values()
             if path.name not in ("model.knx", "kerneton-plain.wasm")
         )
-        print(f"model of {len(model.classes_)} labels     {sizes['model.knx'].stat().st_size / 1e6:.2f} MB")
+        print(
+            f"model of {len(model.classes_)} labels     {sizes['model.knx'].stat().st_size / 1e6:.2f} MB"
+        )
         print(
             f"kerneton.wasm           {len(wasm) / 1e3:.0f} kB, {len(gzip.compress(wasm)) / 1e3:.0f} kB compressed"
         )
@@ -81,7 +86,9 @@ def main() -> None:
         contents = {"joints": joints.astype(float).ravel().tolist(), "fps": recording.fps}
         (folder / "recording.json").write_text(json.dumps(contents))
         (folder / "time.mjs").write_text(IN_NODE)
-        done = subprocess.run([node(), "time.mjs"], cwd=folder, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [node(), "time.mjs"], cwd=folder, capture_output=True, text=True, check=True
+        )
         print(f"node, predict           {float(done.stdout):.2f} ms")
 
 

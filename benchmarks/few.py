@@ -2,8 +2,9 @@
 
     python benchmarks/few.py [DATA SET ...] [--draws 3] [--tests 100] [--json FILE] [--plot FILE]
 
-In each draw, half of the people give the examples, and up to ``--tests`` recordings of the others are tested. The default recogniser is
-compared with MiniRocket (aeon) and the nearest neighbour under dynamic time warping, on hip-centred poses of equal size. Needs `pip install
+In each draw, half of the people give the examples, and up to ``--tests`` recordings of the others
+are tested. The default recogniser is compared with MiniRocket (aeon) and the nearest neighbour
+under dynamic time warping, on hip-centred poses of equal size. Needs `pip install
 'kerneton[bench]'` and the recordings (KERNETON_DATA).
 """
 
@@ -52,7 +53,9 @@ def poses(train, test):
     """Series (n, T, d) of both, turned to the front, of equal size."""
     prepare = Preprocess(bones="size", facing="sequence", n_frames=N_FRAMES).fit(train)
     return (
-        np.stack([s.joints.reshape(N_FRAMES, -1) for s in prepare.transform(part)]).astype(np.float32)
+        np.stack([s.joints.reshape(N_FRAMES, -1) for s in prepare.transform(part)]).astype(
+            np.float32
+        )
         for part in (train, test)
     )
 
@@ -80,7 +83,9 @@ def draw(data, n_examples, n_tests, seed):
     known = np.isin(data.subjects, rng.choice(people, len(people) // 2, replace=False))
     order = rng.permutation(len(data))
     train = [
-        i for c in np.unique(data.labels) for i in order[(known & (data.labels == c))[order]][:n_examples]
+        i
+        for c in np.unique(data.labels)
+        for i in order[(known & (data.labels == c))[order]][:n_examples]
     ]
     return train, order[~known[order]][:n_tests]
 
@@ -120,7 +125,8 @@ def main() -> None:
                 )
                 print(f"draw {seed}, {name}, {n} examples: {told}", flush=True)
         table = {
-            d: {m: {n: _cell(*c) for n, c in cs.items()} for m, cs in ms.items()} for d, ms in tested.items()
+            d: {m: {n: _cell(*c) for n, c in cs.items()} for m, cs in ms.items()}
+            for d, ms in tested.items()
         }
         if args.json:
             args.json.write_text(json.dumps(table, indent=1))
@@ -130,7 +136,12 @@ def main() -> None:
 
 def _cell(right, subjects):
     known_to = interval(right, subjects)
-    return {"accuracy": float(np.mean(right)), "low": known_to.low, "high": known_to.high, "n": len(right)}
+    return {
+        "accuracy": float(np.mean(right)),
+        "low": known_to.low,
+        "high": known_to.high,
+        "n": len(right),
+    }
 
 
 def plot(table, path):
@@ -143,9 +154,18 @@ def plot(table, path):
             at = list(cells)
             ax.plot(at, [100 * cells[n]["accuracy"] for n in at], "o-", label=model)
             ax.fill_between(
-                at, [100 * cells[n]["low"] for n in at], [100 * cells[n]["high"] for n in at], alpha=0.15
+                at,
+                [100 * cells[n]["low"] for n in at],
+                [100 * cells[n]["high"] for n in at],
+                alpha=0.15,
             )
-        ax.set(title=name, xscale="log", xticks=EXAMPLES, xticklabels=EXAMPLES, xlabel="examples a class")
+        ax.set(
+            title=name,
+            xscale="log",
+            xticks=EXAMPLES,
+            xticklabels=EXAMPLES,
+            xlabel="examples a class",
+        )
         ax.minorticks_off()
     axes[0].set_ylabel("accuracy, % (people not seen)")
     axes[0].legend()

@@ -1,4 +1,6 @@
-"""Damage model files many times: each is refused or works. ``python benchmarks/fuzz_models.py [COUNT]``."""
+"""Damage model files many times: each is refused or works. ``python benchmarks/fuzz_models.py
+[COUNT]``.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ def main(count: int = 10_000) -> None:
     folder = Path(tempfile.mkdtemp())
     actions = make_actions(["wave", "clap", "bow"], n_subjects=3, n_takes=1)
     models = [
-        MODELS[name]().fit(actions, actions.labels) for name in ("sck, order 3", "both, weighed", "dck")
+        MODELS[name]().fit(actions, actions.labels)
+        for name in ("sck, order 3", "both, weighed", "dck")
     ]
     calibrated = union(sck(weighting="alignment"), dck(mirror=True), calibrate=True)
     models.append(calibrated.fit(actions, actions.labels))

@@ -3,8 +3,9 @@
     python benchmarks/fuzz_readers.py                      every format, 10,000 files each
     python benchmarks/fuzz_readers.py --count 500 npz ntu  some of them
 
-Every format runs in a process of its own. A file must give recordings or a `KernetonError`, in less than 5 s; the
-process must stay below 1 GiB. Damage is seeded: a failure names its seed and case, with which it can be repeated.
+Every format runs in a process of its own. A file must give recordings or a `KernetonError`, in less
+than 5 s; the process must stay below 1 GiB. Damage is seeded: a failure names its seed and case,
+with which it can be repeated.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("formats", nargs="*", help="formats to try; by default all")
-    parser.add_argument("--count", type=int, default=10_000, help="damaged files per format (default 10000)")
+    parser.add_argument(
+        "--count", type=int, default=10_000, help="damaged files per format (default 10000)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the damage (default 0)")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -42,7 +45,9 @@ def main() -> int:
     from samples import SAMPLES
 
     failed = False
-    print(f"{'format':14} {'files':>7} {'read':>7} {'refused':>8} {'slowest':>9} {'peak':>9} {'time':>7}")
+    print(
+        f"{'format':14} {'files':>7} {'read':>7} {'refused':>8} {'slowest':>9} {'peak':>9} {'time':>7}"
+    )
     for name in args.formats or SAMPLES:
         begin = time.perf_counter()
         result = run_child(name, args.count, args.seed)
@@ -61,12 +66,29 @@ def main() -> int:
 
 
 def run_child(name: str, count: int, seed: int) -> dict:
-    command = [sys.executable, __file__, name, "--child", "--count", str(count), "--seed", str(seed)]
+    command = [
+        sys.executable,
+        __file__,
+        name,
+        "--child",
+        "--count",
+        str(count),
+        "--seed",
+        str(seed),
+    ]
     env = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120 + 0.2 * count)
+        done = subprocess.run(
+            command, env=env, capture_output=True, text=True, timeout=120 + 0.2 * count
+        )
     except subprocess.TimeoutExpired:
-        return {"n_read": 0, "n_refused": 0, "slowest": 0.0, "peak": 0, "failures": [f"{name}: hangs"]}
+        return {
+            "n_read": 0,
+            "n_refused": 0,
+            "slowest": 0.0,
+            "peak": 0,
+            "failures": [f"{name}: hangs"],
+        }
     if done.returncode:
         told = f"{name}: process ended with {done.returncode}: {done.stderr.strip()[-500:]}"
         return {"n_read": 0, "n_refused": 0, "slowest": 0.0, "peak": 0, "failures": [told]}
@@ -86,7 +108,8 @@ def measure(name: str, count: int, seed: int) -> dict:
     total = {"n_read": 0, "n_refused": 0, "slowest": 0.0, "failures": []}
     with tempfile.TemporaryDirectory() as folder:
         for case in range(count):
-            begin = time.process_time()  # of the processor: other work on the machine does not count
+            # of the processor: other work on the machine does not count
+            begin = time.process_time()
             outcome = fuzz(name, 1, Path(folder), seed=seed, start=case)
             took = time.process_time() - begin
             total["slowest"] = max(total["slowest"], took)
@@ -95,7 +118,9 @@ def measure(name: str, count: int, seed: int) -> dict:
             total["failures"] += outcome.failures
             if took > TIME_LIMIT:
                 total["failures"].append(f"{name} seed {seed} case {case}: took {took:.1f} s")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )
     return total | {"peak": peak}
 
 

@@ -1,13 +1,16 @@
 """Graph networks of a PYSKL checkout on the same splits, trained on a GPU.
 
-    python benchmarks/gcn.py --pyskl FOLDER [florence3d utkinect msr_wang msr_li utd_mhad] [--network stgcn++ ctrgcn] [--epochs 64]
+    python benchmarks/gcn.py --pyskl FOLDER [florence3d utkinect msr_wang msr_li utd_mhad]
+    [--network stgcn++ ctrgcn] [--epochs 64]
 
-FOLDER is a checkout of PYSKL (github.com/kennymckormick/pyskl), whose requirements (torch, mmcv) are installed. Of every split the
-recordings are written as PYSKL's pickle: hip-centred, of equal size, turned to the front, as a graph of the bones of their
-layout. PYSKL's own ST-GCN++ and CTR-GCN are trained on joints and on bones with its published settings for NTU RGB+D (one
-GPU with a batch of 16 and the learning rate that belongs to it, no validation: the last epoch counts), and the scores of
-both streams are added. Printed are the accuracies of joints, bones and both. Needs the recordings (KERNETON_DATA) and a
-GPU. Written for the files and options of PYSKL that are on GitHub; it has not been run yet.
+FOLDER is a checkout of PYSKL (github.com/kennymckormick/pyskl), whose requirements (torch, mmcv)
+are installed. Of every split the recordings are written as PYSKL's pickle: hip-centred, of equal
+size, turned to the front, as a graph of the bones of their layout. PYSKL's own ST-GCN++ and CTR-GCN
+are trained on joints and on bones with its published settings for NTU RGB+D (one GPU with a batch
+of 16 and the learning rate that belongs to it, no validation: the last epoch counts), and the
+scores of both streams are added. Printed are the accuracies of joints, bones and both. Needs the
+recordings (KERNETON_DATA) and a GPU. Written for the files and options of PYSKL that are on GitHub;
+it has not been run yet.
 """
 
 from __future__ import annotations
@@ -87,7 +90,9 @@ log_level, work_dir = 'WARNING', {work!r}
 """
 
 
-def scores(pyskl: Path, network: str, stream: str, content: dict, layout, epochs: int) -> np.ndarray:
+def scores(
+    pyskl: Path, network: str, stream: str, content: dict, layout, epochs: int
+) -> np.ndarray:
     """Scores (n_tests, n_classes) of a network trained on one split."""
     n_classes = 1 + max(a["label"] for a in content["annotations"])
     with tempfile.TemporaryDirectory() as folder:
@@ -106,7 +111,16 @@ def scores(pyskl: Path, network: str, stream: str, content: dict, layout, epochs
         skeleton = {"bones": layout.bones, "root": layout.root, "n_joints": len(layout.joints)}
         for arguments in (
             ["tools/train.py", str(place / "config.py"), "--launcher", "pytorch", "--seed", "0"],
-            ["tools/test.py", str(place / "config.py"), "-C", last, "--out", answer, "--launcher", "pytorch"],
+            [
+                "tools/test.py",
+                str(place / "config.py"),
+                "-C",
+                last,
+                "--out",
+                answer,
+                "--launcher",
+                "pytorch",
+            ],
         ):
             argv = [str(pyskl / arguments[0]), *arguments[1:]]
             (place / "run.py").write_text(RUN.format(pyskl=str(pyskl), argv=argv, **skeleton))
@@ -131,7 +145,9 @@ def split_content(data, train: np.ndarray, test: np.ndarray) -> dict:
     annotations, names = [], {}
     for side, rows in (("train", train), ("test", test)):
         names[side] = [f"{side}{i}" for i in range(len(rows))]
-        for name, row, recording in zip(names[side], rows, poses.transform(data.select(rows)), strict=True):
+        for name, row, recording in zip(
+            names[side], rows, poses.transform(data.select(rows)), strict=True
+        ):
             keypoint = recording.joints[None].astype(np.float32)
             label = classes.index(data.labels[row])
             facts = {"frame_dir": name, "label": label, "total_frames": keypoint.shape[1]}
@@ -171,10 +187,14 @@ def main() -> None:
                 parts["both"] = sum(parts.values())
                 tested.append(test)
                 for stream, found in parts.items():
-                    right.setdefault(stream, []).append(classes[found.argmax(axis=1)] == data.labels[test])
+                    right.setdefault(stream, []).append(
+                        classes[found.argmax(axis=1)] == data.labels[test]
+                    )
             for stream, found in right.items():
                 mean = float(np.mean([r.mean() for r in found]))
-                known = of_splits(np.concatenate(tested), np.concatenate(found), data.subjects, mean)
+                known = of_splits(
+                    np.concatenate(tested), np.concatenate(found), data.subjects, mean
+                )
                 columns.setdefault(stream, []).append(f"{100 * mean:.2f} ({known})")
         rows += [[f"{network}, {stream}", *values] for stream, values in columns.items()]
         print(aligned([rows[0], *rows[-len(columns) :]]), flush=True)

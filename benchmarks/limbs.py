@@ -1,4 +1,6 @@
-"""Limbs for `nested.py`: their joints, how much each moves, and copies of recordings in which an idle arm moves like another person's."""
+"""Limbs for `nested.py`: their joints, how much each moves, and copies of recordings in which an
+idle arm moves like another person's.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def limbs(layout: Layout) -> dict[str, list[int]]:
 
 
 def activity(poses: SkeletonSequence, groups: dict[str, list[int]]) -> np.ndarray:
-    """How much each joint's limb moves: (1 + share) / 2, share of the limbs' speeds, 1 for their mean; (J,)."""
+    """How much each joint's limb moves: (1 + share) / 2, share of the limbs' speeds, 1 for their
+    mean; (J,).
+    """
     change = np.diff(poses.joints.astype(np.float64), axis=0)
     speeds = [np.sqrt(np.square(change[:, joints]).sum(axis=2).mean()) if len(change) else 1.0
               for joints in groups.values()]  # fmt: skip
@@ -42,11 +46,17 @@ def activity(poses: SkeletonSequence, groups: dict[str, list[int]]) -> np.ndarra
 
 
 def active(poses: list[SkeletonSequence], kernel, features: np.ndarray) -> np.ndarray:
-    """Features of an unmirrored kernel, the blocks of each recording weighted by the activity of their limbs."""
+    """Features of an unmirrored kernel, the blocks of each recording weighted by the activity of
+    their limbs.
+    """
     groups = limbs(poses[0].layout)
     moved = np.stack([activity(one, groups) for one in poses])  # (n, J)
-    weights = np.stack([moved[:, list(token)].mean(axis=1) for (token,) in kernel.block_joints()], axis=1)
-    return features * np.sqrt(np.repeat(weights, kernel.block_sizes_, axis=1)).astype(features.dtype)
+    weights = np.stack(
+        [moved[:, list(token)].mean(axis=1) for (token,) in kernel.block_joints()], axis=1
+    )
+    return features * np.sqrt(np.repeat(weights, kernel.block_sizes_, axis=1)).astype(
+        features.dtype
+    )
 
 
 def blocks_of(kernel, layout: Layout) -> list[np.ndarray]:
@@ -57,8 +67,12 @@ def blocks_of(kernel, layout: Layout) -> list[np.ndarray]:
     return [np.flatnonzero([key == other for other in keys]) for key in dict.fromkeys(keys)]
 
 
-def each_by_itself(grams: BlockGrams, parts: list[np.ndarray], compete: bool, codes, train, rows) -> tuple:
-    """Gram matrices of a fold with every limb centred and normalised separately, weighted by its share in the sum of all."""
+def each_by_itself(
+    grams: BlockGrams, parts: list[np.ndarray], compete: bool, codes, train, rows
+) -> tuple:
+    """Gram matrices of a fold with every limb centred and normalised separately, weighted by its
+    share in the sum of all.
+    """
     weights = grams.weights(codes, [train])[0]
     found, shares = [], []
     whole = BlockGrams(grams.blocks, grams.squares, True, norm=False).fold(
@@ -71,7 +85,8 @@ def each_by_itself(grams: BlockGrams, parts: list[np.ndarray], compete: bool, co
         own = BlockGrams(*blocks).fold(codes, train, rows, weights=weights[part])
         found.append([np.expm1(SHARPNESS * k) / np.expm1(SHARPNESS) if compete else k for k in own])
     return tuple(
-        sum(s * pair[side] for s, pair in zip(shares, found, strict=True)) / sum(shares) for side in (0, 1)
+        sum(s * pair[side] for s, pair in zip(shares, found, strict=True)) / sum(shares)
+        for side in (0, 1)
     )
 
 
@@ -88,8 +103,8 @@ class Arm:
 def borrowed(
     known: list[SkeletonSequence], people: list, n_copies: int = 2
 ) -> list[tuple[SkeletonSequence, int, set[int]]]:
-    """Copies in which an idle arm moves like another person's idle arm, with the positions of the recording and of those it borrows
-    from."""
+    """Copies in which an idle arm moves like another person's idle arm, with the positions of the
+    recording and of those it borrows from."""
     groups, rng = limbs(known[0].layout), np.random.default_rng(0)
     if not groups:
         return []
@@ -105,7 +120,9 @@ def borrowed(
     }
     flat = is_flat(joints[0])
     yaw = [0.0 if flat else float(facing(x, layout)) for x in joints]
-    size = [np.sqrt(np.square(x - x.mean(axis=1, keepdims=True)).sum(axis=2).mean()) for x in joints]
+    size = [
+        np.sqrt(np.square(x - x.mean(axis=1, keepdims=True)).sum(axis=2).mean()) for x in joints
+    ]
     who = [str(i) if p is None else p for i, p in enumerate(people)]
     out = []
     for i, one in enumerate(known):
@@ -126,8 +143,12 @@ def _other(name: str) -> str:
     return name.replace("left", "right") if "left" in name else name.replace("right", "left")
 
 
-def _lenders(who: list, i: int, idle: dict[str, list[int]], rng: np.random.Generator, n_copies: int):
-    """For each copy the recording of another person per idle arm, with different people in different copies."""
+def _lenders(
+    who: list, i: int, idle: dict[str, list[int]], rng: np.random.Generator, n_copies: int
+):
+    """For each copy the recording of another person per idle arm, with different people in
+    different copies.
+    """
     taken = {who[i]}
     for _ in range(n_copies if idle else 0):
         wanted = {}

@@ -1,10 +1,12 @@
-"""Ideas for the default recogniser, compared only on held-out training subjects, pooled over eight tasks.
+"""Ideas for the default recogniser, compared only on held-out training subjects, pooled over eight
+tasks.
 
     python benchmarks/nested.py [TASK ...] [--only IDEA ...] [--test IDEA] [--json FILE]
 
-In the training side of every published split, each subject is held out in turn. View and mirroring are those that the default chooses
-there; then its sum of cues is compared with that of each idea. Only ``--test`` uses test subjects, to measure the default and one idea.
-Needs the recordings (KERNETON_DATA).
+In the training side of every published split, each subject is held out in turn. View and mirroring
+are those that the default chooses there; then its sum of cues is compared with that of each idea.
+Only ``--test`` uses test subjects, to measure the default and one idea. Needs the recordings
+(KERNETON_DATA).
 """
 
 from __future__ import annotations
@@ -41,7 +43,10 @@ def slow(frames):
     """Change over the derivative of a Gaussian three frames wide, (N, J, 3)."""
     each = zip(frames.split(frames.joints), frames.rates, strict=True)
     return np.concatenate(
-        [gaussian_filter1d(x - x[:1], 3.0, axis=0, order=1, mode="nearest") * rate for x, rate in each]
+        [
+            gaussian_filter1d(x - x[:1], 3.0, axis=0, order=1, mode="nearest") * rate
+            for x, rate in each
+        ]
     )
 
 
@@ -52,7 +57,9 @@ def load(task: str) -> tuple[SkeletonDataset, list]:
     """Recordings in single precision and published splits of a task."""
     name, protocol = PUBLISHED[task][:2] if task in PUBLISHED else (task, None)
     data = load_dataset(name)
-    small = SkeletonDataset([s.replace(joints=s.joints.astype(np.float32)) for s in data], name=name)
+    small = SkeletonDataset(
+        [s.replace(joints=s.joints.astype(np.float32)) for s in data], name=name
+    )
     if task not in PUBLISHED:
         return small, list(data.splits)
     return small, list(get_protocol(protocol, data).split(data, data.labels, data.subjects))
@@ -66,7 +73,11 @@ def ideas(cues: dict[str, Branch], layout) -> Iterator[tuple[str, dict[str, Bran
         changed = clone(cues["joints"]).set_params(kernel=kernel)
         yield "slow joints", {**cues, "joints": changed}
         yield "slow cue", {**cues, "slow": changed}
-    ends = [j for j in ("head", "left_hand", "right_hand", "left_wrist", "right_wrist") if j in layout.joints]
+    ends = [
+        j
+        for j in ("head", "left_hand", "right_hand", "left_wrist", "right_wrist")
+        if j in layout.joints
+    ]
     ends = [j for j in ends if not (j.endswith("wrist") and j.replace("wrist", "hand") in ends)]
     if "pairs" in cues and len(ends) == 3:
         fine = {"sigma_joint": (0.25, 0.7), "n_pivots_joint": (9, 4), "joints": tuple(ends)}
@@ -88,7 +99,9 @@ def cut(sequence):
 
 
 class Side:
-    """The training recordings of a split, with copies of them and, for ``--test``, its test recordings."""
+    """The training recordings of a split, with copies of them and, for ``--test``, its test
+    recordings.
+    """
 
     def __init__(self, data: SkeletonDataset, train: np.ndarray, test: np.ndarray | None) -> None:
         known = list(data.select(train))
@@ -105,19 +118,27 @@ class Side:
         self.variant, self.cues = found.variant, found.branches
         self.tests = [] if test is None else list(data.select(test))
         self.truth = (
-            None if test is None else np.searchsorted(np.unique(data.labels[train]), data.labels[test])
+            None
+            if test is None
+            else np.searchsorted(np.unique(data.labels[train]), data.labels[test])
         )
-        self.copies: dict[str, list] = {"cut short": [(cut(s), i, set()) for i, s in enumerate(known)]}
+        self.copies: dict[str, list] = {
+            "cut short": [(cut(s), i, set()) for i, s in enumerate(known)]
+        }
         self._grams: dict[tuple[str, str], tuple[BlockGrams, object]] = {}
 
     def copies_of(self, idea: str) -> list:
-        """Additional training copies, with the positions of their recordings and of those they borrow from."""
+        """Additional training copies, with the positions of their recordings and of those they
+        borrow from.
+        """
         if idea == "borrowed arm" and idea not in self.copies:
             self.copies[idea] = limbs.borrowed(self.known, self.people)
         return self.copies.get(idea, [])
 
     def grams(self, name: str, cue: Branch, idea: str) -> tuple[BlockGrams, object]:
-        """Inner products of everything with the training recordings and their copies, and the kernel."""
+        """Inner products of everything with the training recordings and their copies, and the
+        kernel.
+        """
         key = name, idea if idea in ("cut short", "borrowed arm", "active limbs") else ""
         if key not in self._grams:
             plain = clone(cue).set_params(kernel__weighting=None, scale=None)
@@ -131,7 +152,9 @@ class Side:
             if others:
                 features = np.concatenate([features, kernel.transform(poses)])
             if key[1] == "active limbs":
-                features = limbs.active([*fitted.preprocess.transform(self.known), *poses], kernel, features)
+                features = limbs.active(
+                    [*fitted.preprocess.transform(self.known), *poses], kernel, features
+                )
                 if mirror:
                     kernel, features = kernel.mirrored(features, mirror)
             self._grams[key] = BlockGrams.of(features, kernel.block_sizes_, weighted=True), kernel
@@ -143,7 +166,9 @@ class Side:
             del self._grams[key]
 
     def right(self, idea: str, cues: dict[str, Branch]) -> tuple[int, int, float]:
-        """Number of correct and of all held-out training recordings, and the mean deficit of the true class."""
+        """Number of correct and of all held-out training recordings, and the mean deficit of the
+        true class.
+        """
         right, soft = 0, []
         for train, valid in self.folds:
             scores = self._scores(idea, cues, train, valid)
@@ -155,9 +180,13 @@ class Side:
     def tested(self, idea: str, cues: dict[str, Branch]) -> float:
         """Accuracy on the test recordings."""
         rows = np.arange(len(self.tests)) + self.n + len(self.copies_of(idea))
-        return float(np.mean(self._scores(idea, cues, np.arange(self.n), rows).argmax(axis=1) == self.truth))
+        return float(
+            np.mean(self._scores(idea, cues, np.arange(self.n), rows).argmax(axis=1) == self.truth)
+        )
 
-    def _scores(self, idea: str, cues: dict[str, Branch], train: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _scores(
+        self, idea: str, cues: dict[str, Branch], train: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
         copies = self.copies_of(idea)
         more = np.array([self.codes[i] for _, i, _ in copies], dtype=int)
         codes = np.concatenate([self.codes, more, np.zeros(len(self.tests), dtype=int)])
@@ -191,7 +220,9 @@ def main() -> None:
     )
     parser.add_argument("tasks", nargs="*", default=list(TASKS))
     every = (*IDEAS, *LIMBS)
-    parser.add_argument("--only", nargs="+", choices=every, default=every, help="ideas besides the default")
+    parser.add_argument(
+        "--only", nargs="+", choices=every, default=every, help="ideas besides the default"
+    )
     parser.add_argument(
         "--test", choices=every, help="measure this idea and the default on the test subjects"
     )
@@ -206,11 +237,16 @@ def main() -> None:
             wanted = ("default", asked.test) if asked.test else ("default", *asked.only)
             for idea, cues in ideas(side.cues, side.layout):
                 if idea in wanted:
-                    row = (side.tested(idea, cues), 1, 0.0) if asked.test else side.right(idea, cues)
+                    row = (
+                        (side.tested(idea, cues), 1, 0.0) if asked.test else side.right(idea, cues)
+                    )
                     counts.setdefault(idea, []).append(row)
                     side.forget(idea)
         found[task] = {
-            idea: (float(np.mean([r / n for r, n, _ in rows])), float(np.mean([s for *_, s in rows])))
+            idea: (
+                float(np.mean([r / n for r, n, _ in rows])),
+                float(np.mean([s for *_, s in rows])),
+            )
             for idea, rows in counts.items()
         }
         shown = [f"{idea} {100 * a:.2f} ({100 * s:.2f})" for idea, (a, s) in found[task].items()]

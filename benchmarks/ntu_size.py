@@ -1,11 +1,13 @@
-"""A generated data set of the size and shape of NTU RGB+D, as PYSKL's pickle, for `kerneton evaluate ntu60`.
+"""A generated data set of the size and shape of NTU RGB+D, as PYSKL's pickle, for `kerneton
+evaluate ntu60`.
 
     python benchmarks/ntu_size.py FOLDER [--share 0.1]
     kerneton evaluate ntu60 --data-home FOLDER --protocol xsub --scratch FOLDER/scratch
 
-56,880 recordings (times the share) of 60 classes by 40 people before three cameras, 25 joints, 30 to 150 frames, a second
-body in the last ten classes and some others, a fifth in all. Each class is a sum of slow waves of a few joints, each person
-has an own size, speed and amplitude. Accuracy on them says nothing about NTU RGB+D.
+56,880 recordings (times the share) of 60 classes by 40 people before three cameras, 25 joints, 30
+to 150 frames, a second body in the last ten classes and some others, a fifth in all. Each class is
+a sum of slow waves of a few joints, each person has an own size, speed and amplitude. Accuracy on
+them says nothing about NTU RGB+D.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ def motion(action: int, person: int, take: int, pose: np.ndarray) -> np.ndarray:
     size, pace, amplitude = who.uniform(0.85, 1.15), who.lognormal(0, 0.15), who.lognormal(0, 0.15)
     time = np.linspace(0, 1, n_frames)[:, None, None] ** chance.uniform(0.8, 1.25) * pace
     moving = (kind.uniform(size=(1, 25, 1)) < 0.3) * kind.uniform(0.05, 0.4, (1, 25, 3))
-    waves = np.sin(2 * np.pi * kind.uniform(0.5, 2.5, (1, 25, 3)) * time + kind.uniform(0, 6, (1, 25, 3)))
+    waves = np.sin(
+        2 * np.pi * kind.uniform(0.5, 2.5, (1, 25, 3)) * time + kind.uniform(0, 6, (1, 25, 3))
+    )
     path = kind.normal(0, 0.3, 3) * [1, 0, 1] * time
     noise = chance.normal(0, 0.01, (n_frames, 25, 3))
     return size * (pose + amplitude * moving * waves) + path + noise
@@ -63,10 +67,10 @@ def annotations(share: float):
             other = motion(action, (person + 1) % N_PEOPLE, take, pose)[: len(bodies[0])]
             other = np.pad(other, ((0, len(bodies[0]) - len(other)), (0, 0), (0, 0)), mode="edge")
             bodies.append(turn(other, np.pi) + [0, 0, -1.2])
-        keypoint = np.stack([turn(body, np.deg2rad(45.0 * (camera - 1))) + [0, 0, 3.0] for body in bodies])
-        name = (
-            f"S{take // 6 + 1:03d}C{camera + 1:03d}P{person + 1:03d}R{take % 6 // 3 + 1:03d}A{action + 1:03d}"
+        keypoint = np.stack(
+            [turn(body, np.deg2rad(45.0 * (camera - 1))) + [0, 0, 3.0] for body in bodies]
         )
+        name = f"S{take // 6 + 1:03d}C{camera + 1:03d}P{person + 1:03d}R{take % 6 // 3 + 1:03d}A{action + 1:03d}"
         yield {
             "frame_dir": name,
             "label": action,
@@ -81,7 +85,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--share", type=float, default=1.0, help="of the 56,880 recordings (default: all)")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="of the 56,880 recordings (default: all)"
+    )
     asked = parser.parse_args()
     (asked.folder / "ntu60").mkdir(parents=True, exist_ok=True)
     made = list(annotations(asked.share))

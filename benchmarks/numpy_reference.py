@@ -1,8 +1,10 @@
-"""SCK and DCK in plain NumPy, directly from the formulas: the baseline of ``python benchmarks/bench.py``.
+"""SCK and DCK in plain NumPy, directly from the formulas: the baseline of ``python
+benchmarks/bench.py``.
 
-One recording at a time, vectorised, with batched LAPACK calls and matrix products where einsum would be slow: as a good NumPy programmer
-would write it from the paper. It does not use the library; a test checks that both give the same features. Recordings are (T, J, 3),
-float32 or float64, and so is the arithmetic.
+One recording at a time, vectorised, with batched LAPACK calls and matrix products where einsum
+would be slow: as a good NumPy programmer would write it from the paper. It does not use the
+library; a test checks that both give the same features. Recordings are (T, J, 3), float32 or
+float64, and so is the arithmetic.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ def outer_cubes(v: np.ndarray) -> np.ndarray:
     """1/(T√J) Σ_s v⊗v⊗v; (J, T, d) → (J, d, d, d)."""
     n_joints, n_frames, d = v.shape
     squares = (v[..., :, None] * v[..., None, :]).reshape(n_joints, n_frames, d * d)
-    return (v.swapaxes(1, 2) @ squares).reshape(n_joints, d, d, d) / (n_frames * math.sqrt(n_joints))
+    return (v.swapaxes(1, 2) @ squares).reshape(n_joints, d, d, d) / (
+        n_frames * math.sqrt(n_joints)
+    )
 
 
 def epn(matrices: np.ndarray, power: float) -> np.ndarray:
@@ -58,7 +62,9 @@ def epn(matrices: np.ndarray, power: float) -> np.ndarray:
 
 
 def upper_simplex(tensors: np.ndarray) -> np.ndarray:
-    """Entries i ≤ j ≤ k of slice k, weighted by √(number of permutations); (J, d, d, d) → (J, n_entries)."""
+    """Entries i ≤ j ≤ k of slice k, weighted by √(number of permutations); (J, d, d, d) → (J,
+    n_entries).
+    """
     d = tensors.shape[-1]
     i, j, k = np.array(list(itertools.combinations_with_replacement(range(d), 3))).T
     same = (i == j).astype(int) + (j == k)
@@ -81,11 +87,15 @@ def dck_sums(
     n_pivots_time: int,
     sigma_span: float | None,
 ) -> np.ndarray:
-    """1/(J T) Σ_{s≠s'} G_σ4(s-s') φ(x_is - x_i's') z(s/T) z(s'/T), pairs i ≤ i'; (T, J, 3) → (n_pairs, 3Z₂, Z₃, Z₃)."""
+    """1/(J T) Σ_{s≠s'} G_σ4(s-s') φ(x_is - x_i's') z(s/T) z(s'/T), pairs i ≤ i'; (T, J, 3) →
+    (n_pairs, 3Z₂, Z₃, Z₃).
+    """
     n_frames, n_joints, _ = joints.shape
     z = times(n_frames, sigma_time, n_pivots_time, joints.dtype)
     steps = np.subtract.outer(np.arange(n_frames), np.arange(n_frames))
-    window = np.ones(steps.shape) if sigma_span is None else np.exp(-(steps**2) / (2 * sigma_span**2))
+    window = (
+        np.ones(steps.shape) if sigma_span is None else np.exp(-(steps**2) / (2 * sigma_span**2))
+    )
     np.fill_diagonal(window, 0)
     window = window.astype(joints.dtype)
     x = np.ascontiguousarray(joints.transpose(1, 2, 0))  # (J, 3, T)
@@ -99,7 +109,9 @@ def dck_sums(
 
 
 def hosvd_epn(tensors: np.ndarray, power: float) -> np.ndarray:
-    """sgn(E)|E|^γ of the core of the higher-order singular value decomposition; (n, a, b, c) → the same."""
+    """sgn(E)|E|^γ of the core of the higher-order singular value decomposition; (n, a, b, c) → the
+    same.
+    """
     n = len(tensors)
     factors = []
     for mode in (1, 2, 3):
@@ -109,7 +121,9 @@ def hosvd_epn(tensors: np.ndarray, power: float) -> np.ndarray:
     return multiply(np.sign(core) * np.abs(core) ** power, *factors)
 
 
-def multiply(tensors: np.ndarray, first: np.ndarray, second: np.ndarray, third: np.ndarray) -> np.ndarray:
+def multiply(
+    tensors: np.ndarray, first: np.ndarray, second: np.ndarray, third: np.ndarray
+) -> np.ndarray:
     """X ×₁A ×₂B ×₃C."""
     n, a, b, c = tensors.shape
     tensors = (first @ tensors.reshape(n, a, b * c)).reshape(n, a, b, c)

@@ -1,4 +1,5 @@
-"""The paper's tables with every setting evaluated on the test subjects: an upper bound, not a result.
+"""The paper's tables with every setting evaluated on the test subjects: an upper bound, not a
+result.
 
 python benchmarks/oracle.py --only utkinect --cache done --json oracle.json
 python benchmarks/oracle.py --reading all --cache done

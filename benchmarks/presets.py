@@ -2,8 +2,8 @@
 
     python benchmarks/presets.py [--jobs N] [default tensor auto paper]
 
-The data home is taken from KERNETON_DATA. Times of one recording are medians and 95th percentiles over every fourth test
-recording, each predicted separately by a model that was used before.
+The data home is taken from KERNETON_DATA. Times of one recording are medians and 95th percentiles
+over every fourth test recording, each predicted separately by a model that was used before.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def main() -> None:
             model.predict([recording])
             alone.append(time.perf_counter() - start)
         times = [together, *np.quantile(alone, [0.5, 0.95])]
-        rows.append([preset, f"{fit:.0f}", *(f"{1e3 * t:.1f}" for t in times), f"{100 * right:.2f}"])
+        rows.append(
+            [preset, f"{fit:.0f}", *(f"{1e3 * t:.1f}" for t in times), f"{100 * right:.2f}"]
+        )
     print(aligned(rows))
 
 

@@ -127,7 +127,9 @@ def distract(motion, used, phase, chance):
     n = int(chance.integers(2, 5))
     rest = ARM_AT_REST if end == "hand" else np.zeros(3)
     low, high = (
-        ([-0.3, -0.9, -0.2], [0.6, 0.5, 0.7]) if end == "hand" else ([-0.1, 0, -0.25], [0.15, 0.15, 0.25])
+        ([-0.3, -0.9, -0.2], [0.6, 0.5, 0.7])
+        if end == "hand"
+        else ([-0.1, 0, -0.25], [0.15, 0.15, 0.25])
     )
     places = chance.uniform(low, high, (n, 3))
     path = keys(phase, [0, *np.linspace(0.1, 0.9, n), 1], [rest, *places, rest])
@@ -232,7 +234,9 @@ def published(name, folder, n_recordings):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help="folder of the published data sets (default: $KERNETON_DATA)")
+    parser.add_argument(
+        "--data", help="folder of the published data sets (default: $KERNETON_DATA)"
+    )
     parser.add_argument("--sets", nargs="*", default=["florence3d", "utkinect"])
     parser.add_argument("--recordings", type=int, default=40, help="of each published set")
     parser.add_argument("--subjects", type=int, default=20, help="of generated actions")
@@ -246,7 +250,9 @@ def main():
         ("others busy", 1.0, 2),
     ):
         row = found[title] = known_motion(args.subjects, 2, busy, seed)
-        shares = (f"{100 * row[k]:5.1f} %" for k in ("joints", "frames of joints", "inside the time"))
+        shares = (
+            f"{100 * row[k]:5.1f} %" for k in ("joints", "frames of joints", "inside the time")
+        )
         print(f"{title:28} {row['recordings']:10}  " + "       ".join(shares), flush=True)
     for name in args.sets:
         row = found[name] = published(name, args.data, args.recordings)
@@ -255,7 +261,9 @@ def main():
             areas = row[order]
             print(f"  {order:26} {areas['deletion']:+8.3f}  {areas['insertion']:+8.3f}", flush=True)
         for other, share in row["better than"].items():
-            text = f"{100 * share['deletion']:.0f} %, {100 * share['insertion']:.0f} % of recordings"
+            text = (
+                f"{100 * share['deletion']:.0f} %, {100 * share['insertion']:.0f} % of recordings"
+            )
             print(f"  better than {other}: {text}")
     if args.json:
         args.json.write_text(json.dumps(found, indent=2) + "\n")

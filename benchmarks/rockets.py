@@ -2,9 +2,9 @@
 
     python benchmarks/rockets.py [florence3d utkinect msr_wang msr_li utd_mhad]
 
-Accuracy of MultiRocketHydra and MiniRocket (aeon) on poses resampled to 40 frames, hip-centred, of equal size, with and
-without being turned to the front, compared with `kerneton reproduce beyond`. Needs `pip install 'kerneton[bench]'` and the
-recordings (KERNETON_DATA).
+Accuracy of MultiRocketHydra and MiniRocket (aeon) on poses resampled to 40 frames, hip-centred, of
+equal size, with and without being turned to the front, compared with `kerneton reproduce beyond`.
+Needs `pip install 'kerneton[bench]'` and the recordings (KERNETON_DATA).
 """
 
 from __future__ import annotations

@@ -2,10 +2,12 @@
 
     python benchmarks/sameness.py [--frames 60] [--before CHECKOUT] [--json FILE]
 
-Each kernel encodes the same recordings in two ways, which the row names; the columns are the largest differences between features, relative
-to the largest feature. The last column is the limit of the row, larger for power 0.3; the exit status is 1 if a limit is exceeded. Powers
-turn rounding errors ε into ε^power, so limits for float32 are far above its rounding. ``--before`` names a checkout of another version:
-models that it fits and saves are loaded here, and decision values are compared.
+Each kernel encodes the same recordings in two ways, which the row names; the columns are the
+largest differences between features, relative to the largest feature. The last column is the limit
+of the row, larger for power 0.3; the exit status is 1 if a limit is exceeded. Powers turn rounding
+errors ε into ε^power, so limits for float32 are far above its rounding. ``--before`` names a
+checkout of another version: models that it fits and saves are loaded here, and decision values are
+compared.
 """
 
 from __future__ import annotations
@@ -38,8 +40,12 @@ Features = dict[str, np.ndarray]
 
 
 def recordings(n_frames: int, dtype: Any) -> list[Any]:
-    """A few generated actions of different lengths, cut to so many frames; values that float32 can hold."""
-    data = Preprocess().fit_transform(make_actions(["wave", "clap", "kick"], n_subjects=3, n_takes=1))
+    """A few generated actions of different lengths, cut to so many frames; values that float32 can
+    hold.
+    """
+    data = Preprocess().fit_transform(
+        make_actions(["wave", "clap", "kick"], n_subjects=3, n_takes=1)
+    )
     lengths = [max(2, n_frames - 7 * i) for i in range(len(data))]
     cut = [s.joints[:n].astype(np.float64) for s, n in zip(data, lengths, strict=True)]
     return [(x - x.mean((0, 1))).astype(np.float32).astype(dtype) for x in cut]
@@ -82,7 +88,11 @@ def table(n_frames: int, before: Path | None = None) -> list[dict[str, Any]]:
     rows = []
 
     def compare(
-        name: str, bar: float, found: Features, low_power: float | None = None, expected: Features = plain
+        name: str,
+        bar: float,
+        found: Features,
+        low_power: float | None = None,
+        expected: Features = plain,
     ) -> None:
         gaps = {k: gap(found[k], expected[k]) for k in KERNELS if k in found}
         bars = {k: low_power if low_power and "0.3" in k else bar for k in gaps}
@@ -132,7 +142,9 @@ def main() -> int:
     rows = table(args.frames, args.before)
     shown = [["largest difference between", *KERNELS, "limit", ""]]
     for row in rows:
-        cells = [f"{row['differences'][k]:.0e}" if k in row["differences"] else "-" for k in KERNELS]
+        cells = [
+            f"{row['differences'][k]:.0e}" if k in row["differences"] else "-" for k in KERNELS
+        ]
         shown.append(
             [
                 row["comparison"],

@@ -1,11 +1,12 @@
-"""People of either hand: mirrored, not mirrored, or both, on generated actions whose sides are known.
+"""People of either hand: mirrored, not mirrored, or both, on generated actions whose sides are
+known.
 
     python benchmarks/sides.py [--seeds N]
 
-Nine labels: five actions with one hand, done by everybody with the preferred hand, and two done with the left and with the
-right hand as the label says. Half of the training people are left-handed, all of the test people are. Every choice is made
-inside the training people. Printed are the accuracies of the recogniser that is never mirrored, always mirrored, and as
-it chooses.
+Nine labels: five actions with one hand, done by everybody with the preferred hand, and two done
+with the left and with the right hand as the label says. Half of the training people are
+left-handed, all of the test people are. Every choice is made inside the training people. Printed
+are the accuracies of the recogniser that is never mirrored, always mirrored, and as it chooses.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ _HANDS = [KINECT_20.index(f"{side}_hand") for side in ("left", "right")]
 def people_of_either_hand(
     n_train: int = 4, n_test: int = 4, n_takes: int = 2, seed: int = 0
 ) -> tuple[SkeletonDataset, SkeletonDataset]:
-    """Training recordings, every second person left-handed, and test recordings, everybody left-handed."""
+    """Training recordings, every second person left-handed, and test recordings, everybody
+    left-handed.
+    """
     sides: tuple[list[SkeletonSequence], list[SkeletonSequence]] = ([], [])
     known = [action for action in SIDED if action in ACTIONS]
     jobs = [(action, None) for action in ONE_HAND if action in ACTIONS]
@@ -49,7 +52,8 @@ def people_of_either_hand(
 def _with_hand(action, hand, subject, seed, take) -> SkeletonSequence:
     """A recording of an action whose moving hand is the given one."""
     number = 1 + list(ACTIONS).index(action)
-    for left_handed in (False, True):  # one of the two is done with the other hand, as happens now and then
+    # one of the two is done with the other hand, as happens now and then
+    for left_handed in (False, True):
         chance = np.random.default_rng([*seed, number, take, hand == "left"])
         person = dataclasses.replace(subject, left_handed=left_handed)
         style = make_style([*seed, number], person, chance)
@@ -77,7 +81,9 @@ def main() -> None:
             found.setdefault(name, []).append((right, model.variant_))
     for name, runs in found.items():
         values = [right for right, _ in runs]
-        chosen = "; ".join(f"{v} {sum(w == v for _, w in runs)}" for v in sorted({v for _, v in runs}))
+        chosen = "; ".join(
+            f"{v} {sum(w == v for _, w in runs)}" for v in sorted({v for _, v in runs})
+        )
         rows.append([name, f"{100 * np.mean(values):.2f}", f"{100 * min(values):.2f}", chosen])
     print(aligned(rows))
 

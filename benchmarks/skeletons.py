@@ -2,13 +2,15 @@
 
     python benchmarks/skeletons.py [sbu jhmdb sfinge3d held] [--only-ours] [--json FILE]
 
-Accuracy under the published splits: SBU-Kinect-Interaction, five folds by pairs of persons; JHMDB's 2D poses, three splits;
-SFINGE 3D, three folds by take (take modulo 3), with the built-in layout, with meaningless joint names, and without bones.
-"held" is SFINGE 3D with the sensor held otherwise: trained on takes 1 to 9 and tested on 10 to 18, and the other way round, every test
-recording as it is, and turned by 20 and 30 degrees about its own random axis.
-All choices are made inside the training recordings. MiniRocket and MultiRocketHydra (aeon) see poses resampled to 40
-frames, centred and of equal size. Their kernels are random: the mean of five seeds is shown, and the lowest and the
-highest. Kerneton has no random numbers. Needs `pip install 'kerneton[bench]'` and the recordings (KERNETON_DATA).
+Accuracy under the published splits: SBU-Kinect-Interaction, five folds by pairs of persons; JHMDB's
+2D poses, three splits; SFINGE 3D, three folds by take (take modulo 3), with the built-in layout,
+with meaningless joint names, and without bones. "held" is SFINGE 3D with the sensor held otherwise:
+trained on takes 1 to 9 and tested on 10 to 18, and the other way round, every test recording as it
+is, and turned by 20 and 30 degrees about its own random axis. All choices are made inside the
+training recordings. MiniRocket and MultiRocketHydra (aeon) see poses resampled to 40 frames,
+centred and of equal size. Their kernels are random: the mean of five seeds is shown, and the lowest
+and the highest. Kerneton has no random numbers. Needs `pip install 'kerneton[bench]'` and the
+recordings (KERNETON_DATA).
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ def held(data: SkeletonDataset) -> dict[str, list[float]]:
         tests, labels = list(data.select(np.flatnonzero(~known))), data.labels[~known]
         for angle in (0, 20, 30):
             rng = np.random.default_rng(0)
-            turned = [s.replace(joints=s.joints @ rotation(rng, np.deg2rad(angle)).T) for s in tests]
+            turned = [
+                s.replace(joints=s.joints @ rotation(rng, np.deg2rad(angle)).T) for s in tests
+            ]
             found.setdefault(f"held, {angle} degrees", []).append(
                 float((model.predict(turned) == labels).mean())
             )
@@ -79,7 +83,9 @@ def ours(data: SkeletonDataset, splits: Splits) -> list[np.ndarray]:
 
 
 def rocket(name: str, data: SkeletonDataset, splits: Splits) -> list[np.ndarray]:
-    """Which test recordings of each split one of aeon's classifiers gets right: (seeds, recordings)."""
+    """Which test recordings of each split one of aeon's classifiers gets right: (seeds,
+    recordings).
+    """
     from aeon.classification import convolution_based
 
     classifier = getattr(convolution_based, f"{name}Classifier")
@@ -129,9 +135,18 @@ def main() -> None:
             shares = np.concatenate([np.atleast_2d(r).mean(0) for r in right])
             known = of_splits(tested, shares, people, float(np.mean(values)))
             shown = " ".join(f"{100 * v:.1f}" for v in values)
-            seeds = "" if len(by_seed) == 1 else f"{100 * by_seed.min():.2f} to {100 * by_seed.max():.2f}"
+            seeds = (
+                ""
+                if len(by_seed) == 1
+                else f"{100 * by_seed.min():.2f} to {100 * by_seed.max():.2f}"
+            )
             rows.append([run, f"{100 * np.mean(values):.2f}", str(known), seeds, shown])
-            found[run] = {"splits": values, "low": known.low, "high": known.high, "seeds": by_seed.tolist()}
+            found[run] = {
+                "splits": values,
+                "low": known.low,
+                "high": known.high,
+                "seeds": by_seed.tolist(),
+            }
     print("\n" + aligned(rows))
     if asked.json:
         with open(asked.json, "w", encoding="utf-8") as file:

@@ -1,9 +1,11 @@
-"""Speed of the studio: from clips to a live label, responses during a training, frames per second of the list.
+"""Speed of the studio: from clips to a live label, responses during a training, frames per second
+of the list.
 
     python benchmarks/studio.py [--recordings 2000]
 
-It starts the command on generated actions and drives Chromium through Playwright. Times are wall times, so run it on an idle machine;
-``cpu_seconds`` is the processor time of the server's processes from pressing Train until everything is learned.
+It starts the command on generated actions and drives Chromium through Playwright. Times are wall
+times, so run it on an idle machine; ``cpu_seconds`` is the processor time of the server's processes
+from pressing Train until everything is learned.
 """
 
 from __future__ import annotations
@@ -69,7 +71,8 @@ def clips_to_live(page: Page, url: str, pid: int) -> dict[str, float]:
     page.goto(url)
     page.get_by_role("button", name="Only the clips").click()
     page.wait_for_selector(".card")
-    time.sleep(20)  # the processes that train and recognise get ready, as they do while people collect
+    # the processes that train and recognise get ready, as they do while people collect
+    time.sleep(20)
     page.goto(f"{base}/#/train")
     computed = cpu_seconds(pid)
     begin = time.perf_counter()
@@ -130,7 +133,9 @@ def main() -> None:
     n = parser.parse_args().recordings
     results: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as work, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = driver.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         page.set_default_timeout(120_000)
         process, url = start(Path(work) / "clips")
@@ -140,7 +145,9 @@ def main() -> None:
         layout = make_actions(["wave"], n_subjects=1, n_takes=1)[0].layout
         rng = np.random.default_rng(0)
         for i in range(n):
-            one = SkeletonSequence(rng.normal(size=(30, 20, 3)).astype(np.float32), layout=layout, fps=30)
+            one = SkeletonSequence(
+                rng.normal(size=(30, 20, 3)).astype(np.float32), layout=layout, fps=30
+            )
             write(Path(work) / "many" / f"label {i % 20}" / f"p{i % 7}" / f"{i:05d}.npz", [one])
         process, url = start(Path(work) / "many")
         results |= list_of(page, url, n)

@@ -1,7 +1,8 @@
 """Live labels on recordings of people and actions that were not trained: what Studio would show.
 
-``python benchmarks/studio_live.py --data-home DATA`` trains as Studio does on four actions of UTD-MHAD by
-half of the people, and plays clips of the other half: the trained actions, and ten others.
+``python benchmarks/studio_live.py --data-home DATA`` trains as Studio does on four actions of
+UTD-MHAD by half of the people, and plays clips of the other half: the trained actions, and ten
+others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""LinearSVM against scikit-learn's LinearSVC on features shaped like SCK + DCK: fit, predict, model selection.
+"""LinearSVM against scikit-learn's LinearSVC on features shaped like SCK + DCK: fit, predict, model
+selection.
 
     OMP_NUM_THREADS=1 python benchmarks/svm.py --json svm.json
 
-As ``python benchmarks/bench.py --only svm``, with the shape, C, losses and device to choose; see `bench_parts.linear_svm`.
+As ``python benchmarks/bench.py --only svm``, with the shape, C, losses and device to choose; see
+`bench_parts.linear_svm`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ def main() -> None:
     parser.add_argument("--C", type=float, default=10.0)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--losses", nargs="+", choices=LOSSES, default=LOSSES[:1])
-    parser.add_argument("--device", help="time torch on this device (cpu, cuda) instead of LinearSVC")
+    parser.add_argument(
+        "--device", help="time torch on this device (cpu, cuda) instead of LinearSVC"
+    )
     parser.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args()
     sizes = options.n, options.features, options.classes, options.C, options.repeats

@@ -1,10 +1,11 @@
-"""A fit with default BLAS threads, with one BLAS thread, and together with one busy process per core.
+"""A fit with default BLAS threads, with one BLAS thread, and together with one busy process per
+core.
 
     python benchmarks/threads.py --json threads.json
 
-Fits the default recogniser on 108 generated recordings (six actions, six people, three takes). The kinds of fits run alternately, each in
-its own process, so that a slow machine affects all of them. Targets: ``as_it_comes_vs_one_thread`` ≤ 1.1 and
-``busy_vs_idle`` ≤ 2.5.
+Fits the default recogniser on 108 generated recordings (six actions, six people, three takes). The
+kinds of fits run alternately, each in its own process, so that a slow machine affects all of them.
+Targets: ``as_it_comes_vs_one_thread`` ≤ 1.1 and ``busy_vs_idle`` ≤ 2.5.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def measure(repeats: int) -> dict[str, float]:
         seconds["as_it_comes"].append(as_it_comes.seconds())
         seconds["one_thread"].append(one_thread.seconds())
         busy = [
-            subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)
+            subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            for _ in range(os.cpu_count() or 1)
         ]
         try:
             seconds["busy"].append(as_it_comes.seconds())
@@ -99,7 +101,11 @@ def main() -> None:
         return fit_on_request()
     found = measure(options.repeats)
     for name, value in found.items():
-        verdict = f"  ≤ {BARS[name]}: {'met' if value <= BARS[name] else 'MISSED'}" if name in BARS else ""
+        verdict = (
+            f"  ≤ {BARS[name]}: {'met' if value <= BARS[name] else 'MISSED'}"
+            if name in BARS
+            else ""
+        )
         print(f"{name:28s} {value:.3g}{verdict}")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:

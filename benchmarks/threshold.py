@@ -2,10 +2,12 @@
 
     python benchmarks/threshold.py [--seeds FIRST LAST] [--keep FOLDER]
 
-Draws of half of the people and of a few classes to leave out, as in `trust.py --draws`, but with other seeds and also with SBU. Features of
-a data set are computed once, without labels; a draw then takes seconds, since all of it (search, folds, calibration, tests) is computed
-from Gram matrices. Rules are compared by a criterion that was fixed beforehand: at least 3 % of the known actions are rejected, more than
-12 % in at most one draw of 40, and as many unknown ones as possible. ``--keep`` stores the results of draws.
+Draws of half of the people and of a few classes to leave out, as in `trust.py --draws`, but with
+other seeds and also with SBU. Features of a data set are computed once, without labels; a draw then
+takes seconds, since all of it (search, folds, calibration, tests) is computed from Gram matrices.
+Rules are compared by a criterion that was fixed beforehand: at least 3 % of the known actions are
+rejected, more than 12 % in at most one draw of 40, and as many unknown ones as possible. ``--keep``
+stores the results of draws.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from kerneton.recognize.presets import STANDARD_C
 from kerneton.recognize.training import machine_options
 
 SETS = {**LEFT_OUT, "sbu": 1}
-LOW, HIGH, DRAWS = 0.03, 0.12, 1 / 40  # rates of the criterion, and the share of draws that may be above
+# rates of the criterion, and the share of draws that may be above
+LOW, HIGH, DRAWS = 0.03, 0.12, 1 / 40
 
 Rule = Callable[[np.ndarray, np.ndarray], float]
 
@@ -113,7 +116,9 @@ def reached(top: int, tail: float, margin: float) -> Rule:
         own = [x for x in own if len(x) >= 5]
         spread = tail * np.sqrt(np.mean([x.var() for x in own]))
         return float(
-            np.mean([np.sort(x)[-top:].mean() - spread * np.log(0.05 / margin * len(x)) for x in own])
+            np.mean(
+                [np.sort(x)[-top:].mean() - spread * np.log(0.05 / margin * len(x)) for x in own]
+            )
         )
 
     return rule

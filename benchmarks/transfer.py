@@ -1,9 +1,11 @@
-"""From one sensor to another: train on the actions of one data set, test on the same actions of another.
+"""From one sensor to another: train on the actions of one data set, test on the same actions of
+another.
 
     python benchmarks/transfer.py [--json FILE]
 
-Four data sets, twelve directions, the actions that both have. Recordings of the other sensor go through the layout mapping, as in
-`kerneton predict` ("adapted"), and features are also centred on them, as in `kerneton predict --new-sensor` ("centred"). Needs the recordings (KERNETON_DATA).
+Four data sets, twelve directions, the actions that both have. Recordings of the other sensor go
+through the layout mapping, as in `kerneton predict` ("adapted"), and features are also centred on
+them, as in `kerneton predict --new-sensor` ("centred"). Needs the recordings (KERNETON_DATA).
 """
 
 from __future__ import annotations

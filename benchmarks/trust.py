@@ -1,13 +1,15 @@
 """Are probabilities calibrated, and unknown actions noticed? With KERNETON_DATA:
 
-    python benchmarks/trust.py [PRESET ...]              UTD-MHAD, odd subjects train, even ones are tested
-    python benchmarks/trust.py --draws [DATA SET ...]    four data sets, five draws of half of the people each
-    python benchmarks/trust.py --by-lot [PRESET ...]     Florence3D and UTKinect, labels drawn by lot
+    python benchmarks/trust.py [PRESET ...]            UTD-MHAD, odd subjects train, even ones test
+    python benchmarks/trust.py --draws [DATA SET ...]  four data sets, five draws of half the people
+    python benchmarks/trust.py --by-lot [PRESET ...]   Florence3D and UTKinect, labels drawn by lot
 
-Calibration: expected calibration error of the probabilities. Unknown actions: some of the classes are left out of the training,
-five seeded draws; area under the ROC curve of the score, and what the threshold for 5 % false alarms refuses, of known actions
-of people not seen in training and of unknown ones; ``--draws`` also says what the rule of before (the 95 % quantile of the
-doubts of all held-out recordings) refuses, and what it finds if its quantile is moved to the same rate of false alarms. Labels drawn by lot: the accuracy that `kerneton fit` prints must be chance.
+Calibration: expected calibration error of the probabilities. Unknown actions: some of the classes
+are left out of the training, five seeded draws; area under the ROC curve of the score, and what the
+threshold for 5 % false alarms refuses, of known actions of people not seen in training and of
+unknown ones; ``--draws`` also says what the rule of before (the 95 % quantile of the doubts of all
+held-out recordings) refuses, and what it finds if its quantile is moved to the same rate of false
+alarms. Labels drawn by lot: the accuracy that `kerneton fit` prints must be chance.
 """
 
 from __future__ import annotations
@@ -56,7 +58,10 @@ def measure(preset: str, train: list, test: list, n_draws: int = 5) -> None:
             f"and {refused[strange].mean():.1%} of unknown recordings",
             flush=True,
         )
-    print(f"{preset}: area under the ROC curve {np.mean(areas):.3f}, mean of {n_draws} draws", flush=True)
+    print(
+        f"{preset}: area under the ROC curve {np.mean(areas):.3f}, mean of {n_draws} draws",
+        flush=True,
+    )
 
 
 LEFT_OUT = {"florence3d": 1, "utkinect": 1, "msr_action3d": 2, "utd_mhad": 3}  # classes of a draw
@@ -71,7 +76,9 @@ def drawn(people, labels, n_gone: int, seed: int) -> tuple[set, set]:
 
 @dataclass(frozen=True)
 class Draw:
-    """Doubts (log-odds of being unknown) of held-out training recordings and of the tests, and the threshold that was learned."""
+    """Doubts (log-odds of being unknown) of held-out training recordings and of the tests, and the
+    threshold that was learned.
+    """
 
     doubts: np.ndarray
     tested: np.ndarray
@@ -79,7 +86,9 @@ class Draw:
     threshold: float
 
     def refused(self, threshold: float) -> tuple[int, int, float]:
-        """Known tests that are refused, all known tests, and the share of unknown ones that is refused."""
+        """Known tests that are refused, all known tests, and the share of unknown ones that is
+        refused.
+        """
         above = self.tested > threshold
         return above[~self.strange].sum(), (~self.strange).sum(), above[self.strange].mean()
 
@@ -102,7 +111,9 @@ def draw(data: list, name: str, seed: int) -> Draw:
         np.array([s.label in gone for s in test]),
         float(logit(model.calibration_.threshold_)),
     )
-    low, high = (100 * model.calibration_.held_out_[f"false_alarm_{end}"] for end in ("low", "high"))
+    low, high = (
+        100 * model.calibration_.held_out_[f"false_alarm_{end}"] for end in ("low", "high")
+    )
     wrong, n, noticed = found.refused(found.threshold)
     print(
         f"{name}, draw {seed}: refused {wrong / n:.1%} of {n} known (foreseen {low:.1f} to {high:.1f}), "
@@ -113,17 +124,24 @@ def draw(data: list, name: str, seed: int) -> Draw:
 
 
 def pooled(found: list[Draw], share: float | None = None) -> tuple[float, float, float]:
-    """Refused known of all draws, the largest share of one, and unknown that are refused, mean of draws.
+    """Refused known of all draws, the largest share of one, and unknown that are refused, mean of
+    draws.
 
-    By the thresholds that were learned, or by the rule of before: a quantile of the doubts of all held-out recordings.
+    By the thresholds that were learned, or by the rule of before: a quantile of the doubts of all
+    held-out recordings.
     """
-    rows = [one.refused(one.threshold if share is None else np.quantile(one.doubts, share)) for one in found]
+    rows = [
+        one.refused(one.threshold if share is None else np.quantile(one.doubts, share))
+        for one in found
+    ]
     wrong, n, noticed = np.transpose(rows)
     return wrong.sum() / n.sum(), (wrong / n).max(), noticed.mean()
 
 
 def draws(names: list[str], n_draws: int = 5) -> None:
-    """False alarms and detection on the other half of the people, draw by draw and pooled; before and now at equal rates."""
+    """False alarms and detection on the other half of the people, draw by draw and pooled; before
+    and now at equal rates.
+    """
     found: dict[str, list[Draw]] = {}
     for name in names:
         data = [s.replace(joints=s.joints.astype(np.float32)) for s in load_dataset(name)]
@@ -141,7 +159,10 @@ def draws(names: list[str], n_draws: int = 5) -> None:
         same = shares[np.argmin([abs(pooled(some, share)[0] - rate) for share in shares])]
         for told, share in (("before", 0.95), ("before, moved to this rate", same)):
             rate, worst, noticed = pooled(some, share)
-            print(f"  {told}, quantile {share:.3f}: {rate:.1%}, {worst:.1%}, {noticed:.1%}", flush=True)
+            print(
+                f"  {told}, quantile {share:.3f}: {rate:.1%}, {worst:.1%}, {noticed:.1%}",
+                flush=True,
+            )
 
 
 def by_lot(presets: list[str], n_draws: int = 4) -> None:
@@ -154,7 +175,9 @@ def by_lot(presets: list[str], n_draws: int = 4) -> None:
             for seed in range(n_draws):
                 lot = np.random.default_rng(seed).permutation(labels)
                 model, _ = fit(preset, [s.replace(label=c) for s, c in zip(data, lot, strict=True)])
-                told.append([model.calibration_.held_out_[k] for k in ("accuracy", "accuracy_nested")])
+                told.append(
+                    [model.calibration_.held_out_[k] for k in ("accuracy", "accuracy_nested")]
+                )
             chosen, nested = np.mean(told, axis=0)
             print(
                 f"{name}, {preset}, by lot: {nested:.1%} ({chosen:.1%} by the same choice for all)",

@@ -1,7 +1,8 @@
 """Build the compiled core: `python core/build.py` puts its libraries into src/kerneton/core.
 
-The compiler is $KERNETON_CXX, or the clang of the package `ziglang` if that is installed, or a clang++ on the path, or
-any C++ compiler. One library for each level of the processor; `kerneton.core` chooses when it is imported.
+The compiler is $KERNETON_CXX, or the clang of the package `ziglang` if that is installed, or a
+clang++ on the path, or any C++ compiler. One library for each level of the processor;
+`kerneton.core` chooses when it is imported.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ TARGETS = ("linux-x86_64", "linux-aarch64", "macos-x86_64", "macos-aarch64", "wi
 
 def this_platform() -> str:
     """System and processor of this machine, such as "linux-x86_64"."""
-    system = {"Linux": "linux", "Darwin": "macos", "Windows": "windows"}.get(platform.system(), "linux")
+    system = {"Linux": "linux", "Darwin": "macos", "Windows": "windows"}.get(
+        platform.system(), "linux"
+    )
     machine = platform.machine().lower()
     return f"{system}-{ {'amd64': 'x86_64', 'arm64': 'aarch64'}.get(machine, machine) }"
 
@@ -86,7 +89,9 @@ def build(
     flags: tuple[str, ...] = (),
     folder: Path = TARGET,
 ) -> list[Path]:
-    """Compile all levels of a platform; returns the libraries and the list of them that `kerneton.core` reads."""
+    """Compile all levels of a platform; returns the libraries and the list of them that
+    `kerneton.core` reads.
+    """
     target = target or this_platform()
     system, machine = target.split("-")
     compiler = compiler or own_compiler() or _fallback()
@@ -95,7 +100,9 @@ def build(
     if machine not in LEVELS:
         raise SystemExit(f"no core for the processor {machine!r}; known are {', '.join(LEVELS)}")
     if not zig and target != this_platform():
-        raise SystemExit(f"only the compiler of the package ziglang builds for {target} on {this_platform()}")
+        raise SystemExit(
+            f"only the compiler of the package ziglang builds for {target} on {this_platform()}"
+        )
     common = [*compiler, *(["-target", f"{machine}-{triple}"] if zig else []), *FLAGS, *flags]
     if system != "windows":
         common.append("-fPIC")
@@ -144,8 +151,12 @@ def build(
     return [*libraries, manifest]
 
 
-def build_runtime(folder: Path, targets: tuple[str, ...], compiler: list[str] | None = None) -> list[Path]:
-    """libkerneton for C and as WebAssembly; only the compiler of the package ziglang makes all of it."""
+def build_runtime(
+    folder: Path, targets: tuple[str, ...], compiler: list[str] | None = None
+) -> list[Path]:
+    """libkerneton for C and as WebAssembly; only the compiler of the package ziglang makes all of
+    it.
+    """
     compiler = compiler or own_compiler() or _fallback()
     if "ziglang" not in compiler:
         return []
@@ -161,10 +172,13 @@ def build_runtime(folder: Path, targets: tuple[str, ...], compiler: list[str] | 
         (runtime / "kerneton.h").read_text() + (HERE / "kerneton_core.h").read_text(),
         re.M,
     )
-    public = re.findall(r"^KN_PUBLIC [\w ]+?\*?(kn_\w+)\(", (runtime / "kerneton.h").read_text(), re.M)
+    public = re.findall(
+        r"^KN_PUBLIC [\w ]+?\*?(kn_\w+)\(", (runtime / "kerneton.h").read_text(), re.M
+    )
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        for level in LEVELS["x86_64"]:  # every level has names of its own, so that one library holds all
+        # every level has names of its own, so that one library holds all
+        for level in LEVELS["x86_64"]:
             renamed = "".join(f"#define {function} {function}_{level}\n" for function in names)
             (scratch / f"{level}.h").write_text(f"{renamed}#define kn kn_{level}\n")
         jobs = [(flags, runtime, scratch, target) for target in targets]
@@ -240,7 +254,9 @@ def source_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def _compile(common: list[str], machine: str, zig: bool, level: str, source: Path, made: Path) -> None:
+def _compile(
+    common: list[str], machine: str, zig: bool, level: str, source: Path, made: Path
+) -> None:
     oldest = source.stem == "processor"  # runs before the level is known
     flags = []
     if machine == "x86_64":
@@ -264,7 +280,9 @@ def _fallback() -> list[str]:
 def _run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"building Kerneton's core failed: {shlex.join(command)}\n{done.stderr.strip()}")
+        raise SystemExit(
+            f"building Kerneton's core failed: {shlex.join(command)}\n{done.stderr.strip()}"
+        )
     if done.stderr.strip():
         sys.stderr.write(done.stderr)
 
@@ -276,13 +294,21 @@ if __name__ == "__main__":
     )
     parser.add_argument("--compiler", type=shlex.split, help="command of the compiler")
     parser.add_argument("--folder", type=Path, default=TARGET, help="where the libraries go")
-    parser.add_argument("--flag", action="append", default=[], help="more flags, such as -fsanitize=address")
     parser.add_argument(
-        "--if-needed", action="store_true", help="do nothing if the libraries belong to these sources"
+        "--flag", action="append", default=[], help="more flags, such as -fsanitize=address"
+    )
+    parser.add_argument(
+        "--if-needed",
+        action="store_true",
+        help="do nothing if the libraries belong to these sources",
     )
     chosen = parser.parse_args()
     listed = TARGET / MANIFEST
-    if chosen.if_needed and listed.exists() and json.loads(listed.read_text()).get("source") == source_hash():
+    if (
+        chosen.if_needed
+        and listed.exists()
+        and json.loads(listed.read_text()).get("source") == source_hash()
+    ):
         sys.exit(0)
     made = build(chosen.target, chosen.compiler, tuple(chosen.flag), chosen.folder)
     if chosen.folder == TARGET and not chosen.target:

@@ -1,7 +1,7 @@
 """How the documentation is built: ``make docs``, or ``sphinx-build -W docs docs/_build``.
 
-Pages are Markdown (MyST), the gallery runs ``examples/*.py``, the reference comes from docstrings. Formulas become MathML,
-which browsers draw themselves: the site needs no network.
+Pages are Markdown (MyST), the gallery runs ``examples/*.py``, the reference comes from docstrings.
+Formulas become MathML, which browsers draw themselves: the site needs no network.
 """
 
 import subprocess
@@ -68,14 +68,18 @@ def _mathml(display):
         from docutils import nodes
 
         formula = convert(node.astext(), display=display)
-        translator.body.append(f'<div class="formula">{formula}</div>' if display == "block" else formula)
+        translator.body.append(
+            f'<div class="formula">{formula}</div>' if display == "block" else formula
+        )
         raise nodes.SkipNode
 
     return visit
 
 
 def _draw(app):  # noqa: ARG001
-    """Draw the pictures of the concepts, in a process of its own: drawing must not change this one."""
+    """Draw the pictures of the concepts, in a process of its own: drawing must not change this
+    one.
+    """
     command = [sys.executable, str(DOCS / "pictures.py"), str(GENERATED)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 

@@ -1,7 +1,9 @@
-"""Draw the two pictures of the first page and of the README: ``make pictures``, or ``python docs/front_pictures.py docs/front``.
+"""Draw the two pictures of the first page and of the README: ``make pictures``, or ``python
+docs/front_pictures.py docs/front``.
 
-A report and an explanation of generated actions, by the commands that the README shows. The report is photographed with
-Chromium, so the pictures are kept with the source and not drawn with every build.
+A report and an explanation of generated actions, by the commands that the README shows. The report
+is photographed with Chromium, so the pictures are kept with the source and not drawn with every
+build.
 """
 
 import shutil
@@ -67,9 +69,18 @@ def draw(folder):
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
         here = Path(place)
-        poor = make_actions(ALIKE, n_subjects=6, n_takes=2, fps=15, noise=0.09, dropout=0.06)  # a poor camera
+        # a poor camera
+        poor = make_actions(ALIKE, n_subjects=6, n_takes=2, fps=15, noise=0.09, dropout=0.06)
         record(here / "my-recordings", poor)
-        main(["evaluate", str(here / "my-recordings"), "--html", str(here / "report.html"), "--quiet"])
+        main(
+            [
+                "evaluate",
+                str(here / "my-recordings"),
+                "--html",
+                str(here / "report.html"),
+                "--quiet",
+            ]
+        )
         photograph(here / "report.html", folder / "report.png")
         record(here / "good", make_actions(PLAIN, n_subjects=6, n_takes=2))
         (new,) = make_actions(["wave"], n_subjects=1, n_takes=1, random_state=1)

@@ -1,4 +1,6 @@
-"""How the gallery runs the examples: in which order, where they write, and where their pictures go."""
+"""How the gallery runs the examples: in which order, where they write, and where their pictures
+go.
+"""
 
 import shutil
 from pathlib import Path

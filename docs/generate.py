@@ -1,6 +1,8 @@
-"""Write the pages that come from the code: ``python docs/generate.py``; with ``--check``, say whether they are up to date.
+"""Write the pages that come from the code: ``python docs/generate.py``; with ``--check``, say
+whether they are up to date.
 
-``command-line.md`` holds what ``--help`` prints, ``formats.md`` what the readers' docstrings and the layouts say.
+``command-line.md`` holds what ``--help`` prints, ``formats.md`` what the readers' docstrings and
+the layouts say.
 """
 
 import argparse
@@ -70,7 +72,10 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 def command_line_page() -> str:
     """What ``--help`` prints, command after command."""
     parts = [NOTE + COMMAND_LINE, f"```text\n{_help(build_parser())}```\n"]
-    parts += [f"## kerneton {name}\n\n```text\n{_help(parser)}```\n" for name, parser in commands().items()]
+    parts += [
+        f"## kerneton {name}\n\n```text\n{_help(parser)}```\n"
+        for name, parser in commands().items()
+    ]
     return "\n".join(parts)
 
 
@@ -87,17 +92,27 @@ def formats_page() -> str:
     for name, module in formats.items():
         title, _, body = inspect.getdoc(module).partition("\n")
         endings = ", ".join(f"`{suffix}`" for suffix, writer in written.items() if writer == name)
-        rows.append((f"[{name}](#{name.replace('_', '-')})", _markdown(title), endings or "not written"))
+        rows.append(
+            (f"[{name}](#{name.replace('_', '-')})", _markdown(title), endings or "not written")
+        )
         details.append(f"### {name}\n\n{_markdown(title)}\n{_markdown(body)}\n")
     layouts = [("layout", "joints", "root", "joint sets", "joints in order")]
     for name, layout in LAYOUTS.items():
         root = "none" if layout.root is None else layout.joints[layout.root]
         layouts.append(
-            (f"`{name}`", str(len(layout.joints)), root, ", ".join(layout.sets), ", ".join(layout.joints))
+            (
+                f"`{name}`",
+                str(len(layout.joints)),
+                root,
+                ", ".join(layout.sets),
+                ", ".join(layout.joints),
+            )
         )
     stand_ins = [("joint", "substitutes")]
     for joint, choices in ALIASES.items():
-        stand_ins.append((f"`{joint}`", "; ".join(" and ".join(f"`{j}`" for j in c) for c in choices)))
+        stand_ins.append(
+            (f"`{joint}`", "; ".join(" and ".join(f"`{j}`" for j in c) for c in choices))
+        )
     tables = [
         _table(rows),
         "\n".join(details),
@@ -110,7 +125,9 @@ def formats_page() -> str:
 def _markdown(docstring: str) -> str:
     """A docstring's reStructuredText, of which readers use little, as Markdown."""
     text = re.sub(r"``(.+?)``", r"`\1`", docstring)
-    return re.sub(r"(?m)^((?: {4}.*\n?)+)", lambda m: f"```text\n{inspect.cleandoc(m[1])}\n```\n", text)
+    return re.sub(
+        r"(?m)^((?: {4}.*\n?)+)", lambda m: f"```text\n{inspect.cleandoc(m[1])}\n```\n", text
+    )
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:
@@ -123,7 +140,9 @@ PAGES = {"command-line.md": command_line_page, "formats.md": formats_page}
 
 
 def is_current(name: str) -> bool:
-    """Whether the page says what the code says; argparse's line breaks differ between versions of Python."""
+    """Whether the page says what the code says; argparse's line breaks differ between versions of
+    Python.
+    """
     path = DOCS / name
     return path.is_file() and path.read_text(encoding="utf-8").split() == PAGES[name]().split()
 

@@ -25,13 +25,19 @@ def draw_pivots():
     left.plot(u, gaussian_features(u, sigma=0.6, n_pivots=5), color=BLUE, linewidth=1.2)
     here = 0.2
     left.axvline(here, color=GREY, linewidth=1, linestyle="--")
-    left.plot([here] * 5, gaussian_features(np.array(here), sigma=0.6, n_pivots=5), "o", color=ORANGE)
+    left.plot(
+        [here] * 5, gaussian_features(np.array(here), sigma=0.6, n_pivots=5), "o", color=ORANGE
+    )
     left.plot(pivots(5, -1, 1), [0] * 5, "^", color=BLUE)
     left.set(xlabel="coordinate u, metres", title="φ(0.2): five numbers", xlim=(-1.3, 1.3))
     at = gaussian_features(np.array(0.0), sigma=0.6, n_pivots=5)
     right.plot(u, gaussian(u, 0.6), color=GREY, label="G(u), exact")
-    right.plot(u, gaussian_features(u, sigma=0.6, n_pivots=5) @ at, "--", color=ORANGE, label="φ(u)·φ(0)")
-    right.set(xlabel="difference u, metres", title="their products make the kernel", xlim=(-1.3, 1.3))
+    right.plot(
+        u, gaussian_features(u, sigma=0.6, n_pivots=5) @ at, "--", color=ORANGE, label="φ(u)·φ(0)"
+    )
+    right.set(
+        xlabel="difference u, metres", title="their products make the kernel", xlim=(-1.3, 1.3)
+    )
     right.legend(frameon=False, fontsize=9)
     return figure
 
@@ -53,9 +59,19 @@ def draw_displacements():
         ax.plot(*pose[hand], "o", color=BLUE, markersize=7, zorder=3)
         ax.plot(*pose[elbow], "o", color=ORANGE, markersize=7, zorder=3)
         ax.text(
-            step * i, pose[:, 1].min() - 0.15, f"s = {int(frames[i])}", ha="center", fontsize=9, color=GREY
+            step * i,
+            pose[:, 1].min() - 0.15,
+            f"s = {int(frames[i])}",
+            ha="center",
+            fontsize=9,
+            color=GREY,
         )
-    arrow = {"arrowstyle": "->", "color": GREY, "linewidth": 1.2, "connectionstyle": "arc3,rad=-0.15"}
+    arrow = {
+        "arrowstyle": "->",
+        "color": GREY,
+        "linewidth": 1.2,
+        "connectionstyle": "arc3,rad=-0.15",
+    }
     for target in (*places[:1], *places[2:]):  # s = s' has no part
         ax.annotate("", target[elbow], places[1][hand], arrowprops=arrow, zorder=2)
     ax.set_aspect("equal")
@@ -83,7 +99,9 @@ def draw_powers():
 
 def draw_alike():
     """Two actions that are taken for each other."""
-    return plot_skeleton(list(make_actions(["drink", "answer phone"], n_subjects=1, n_takes=1, dropout=0)))
+    return plot_skeleton(
+        list(make_actions(["drink", "answer phone"], n_subjects=1, n_takes=1, dropout=0))
+    )
 
 
 def main(folder):

@@ -1,6 +1,8 @@
-"""Pictures of the studio, of generated actions: ``python docs/studio_pictures.py FOLDER [--all]`` (needs Chromium).
+"""Pictures of the studio, of generated actions: ``python docs/studio_pictures.py FOLDER [--all]``
+(needs Chromium).
 
-Without ``--all`` the pictures of the pages, light and wide; with it every view, light and dark, wide and on a phone.
+Without ``--all`` the pictures of the pages, light and wide; with it every view, light and dark,
+wide and on a phone.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--data", type=Path, help="a studio's folder with the generated actions and a model")
+    parser.add_argument(
+        "--data", type=Path, help="a studio's folder with the generated actions and a model"
+    )
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work, sync_playwright() as driver:
@@ -70,11 +74,15 @@ def main() -> None:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             found = re.search(r"(http://\S+)/\?token=\S+", process.stdout.readline())
-            browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            browser = driver.chromium.launch(
+                executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+            )
             for theme in ("light", "dark") if arguments.all else ("light",):
                 for size in WIDTHS if arguments.all else ("wide",):
                     width, height = WIDTHS[size]
-                    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)
+                    page = browser.new_page(
+                        viewport={"width": width, "height": height}, color_scheme=theme
+                    )
                     page.set_default_timeout(240_000)
                     page.goto(found[0])
                     page.wait_for_selector("body[data-ready]")
@@ -84,7 +92,8 @@ def main() -> None:
                         page.wait_for_selector(".card")
                         train(page, found[1])
                     for view in VIEWS if arguments.all else ("label", "train", "live"):
-                        tall = view == "train" and size == "wide"  # the comparison of models is at its end
+                        # the comparison of models is at its end
+                        tall = view == "train" and size == "wide"
                         page.set_viewport_size({"width": width, "height": 1120 if tall else height})
                         show(page, found[1], view)
                         name = f"{view}-{theme}-{size}" if arguments.all else view

@@ -2,9 +2,11 @@
 Choosing joints
 ===============
 
-Not every joint helps, and the number of DCK's features grows with the square of the number of joints.
+Not every joint helps, and the number of DCK's features grows with the square of the number of
+joints.
 
-You learn how to use named joint sets and your own, what they cost, and how joints can be weighted by the training labels.
+You learn how to use named joint sets and your own, what they cost, and how joints can be weighted
+by the training labels.
 """
 
 import sys
@@ -48,13 +50,13 @@ for name, joints in choices.items():
     report = evaluate(model, data, protocol)
     n_features = model.fit(data, data.labels).features(data[:1]).shape[1]
     accuracies.append(100 * report.accuracy)
-    print(f"{name:10} {len(layout.indices(joints)):2} joints {n_features:6,} features: {report.accuracy:.1%}")
+    print(
+        f"{name:10} {len(layout.indices(joints)):2} joints {n_features:6,} features: {report.accuracy:.1%}"
+    )
 
-# %%
-# Weights from the training labels
-# --------------------------------
-# ``weighting="alignment"`` measures how well each joint alone distinguishes the training labels, and weights its
-# features accordingly (centred kernel alignment, squared; the mean weight is 1).
+# %% Weights from the training labels -------------------------------- ``weighting="alignment"``
+# measures how well each joint alone distinguishes the training labels, and weights its features
+# accordingly (centred kernel alignment, squared; the mean weight is 1).
 
 poses = Preprocess().fit_transform(data)
 sck = SCK(weighting="alignment").fit(poses, data.labels)
@@ -69,7 +71,9 @@ figure = Figure(figsize=(8, 3.6), layout="constrained")
 left, right = figure.subplots(1, 2, width_ratios=[1, 1.8])
 for a, b in layout.bones:
     left.plot(*pose[[a, b]].T, color="#cccccc", linewidth=3, zorder=1)
-left.scatter(*pose.T, s=20 + 120 * sck.weights_, c=sck.weights_, cmap="Blues", edgecolors="#444444", zorder=2)
+left.scatter(
+    *pose.T, s=20 + 120 * sck.weights_, c=sck.weights_, cmap="Blues", edgecolors="#444444", zorder=2
+)
 left.set_aspect("equal")
 left.margins(0.25, 0.05)
 left.set_axis_off()
@@ -79,8 +83,12 @@ right.set(xlim=(0, 105), xlabel="accuracy of DCK (%)")
 right.invert_yaxis()
 figure.savefig(out / "choosing_joints.png", dpi=110)
 
-# %%
-# Choose among them inside the training subjects: put ``dck__kernel__joints`` or ``sck__kernel__weighting`` into a
-# ``GridSearchCV`` with a splitter by subject, as in the example on EPN.
+# %% Choose among them inside the training subjects: put ``dck__kernel__joints`` or
+# ``sck__kernel__weighting`` into a ``GridSearchCV`` with a splitter by subject, as in the example
+# on EPN.
 
-print(sorted(p for p in make_recognizer("paper").get_params() if p.endswith(("__joints", "__weighting"))))
+print(
+    sorted(
+        p for p in make_recognizer("paper").get_params() if p.endswith(("__joints", "__weighting"))
+    )
+)

@@ -2,10 +2,12 @@
 A kernel of your own
 ====================
 
-A kernel is a class with ``fit`` and ``transform`` that turns recordings into features. With one file and one line it can be
-fitted, evaluated, saved and loaded like SCK and DCK. This one describes a recording by how far each joint travels.
+A kernel is a class with ``fit`` and ``transform`` that turns recordings into features. With one
+file and one line it can be fitted, evaluated, saved and loaded like SCK and DCK. This one describes
+a recording by how far each joint travels.
 
-You learn what a kernel must provide, how to build a recogniser with it, and how to save it in a model file.
+You learn what a kernel must provide, how to build a recogniser with it, and how to save it in a
+model file.
 """
 
 import sys
@@ -14,17 +16,24 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from kerneton import Branch, CenterNormalize, LinearSVM, Preprocess, Recognizer, evaluate, load, make_actions
+from kerneton import (
+    Branch,
+    CenterNormalize,
+    LinearSVM,
+    Preprocess,
+    Recognizer,
+    evaluate,
+    load,
+    make_actions,
+)
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
 
-# %%
-# The kernel
-# ----------
-# ``fit`` learns from the training recordings, ``transform`` gives one row of features per recording. ``block_sizes_`` and
-# ``block_joints`` say which features belong to which joint: with them, decisions can be explained. ``get_state`` and
-# ``set_state`` are for model files: plain numbers, strings, lists and arrays, never code.
+# %% The kernel ---------- ``fit`` learns from the training recordings, ``transform`` gives one row
+# of features per recording. ``block_sizes_`` and ``block_joints`` say which features belong to
+# which joint: with them, decisions can be explained. ``get_state`` and ``set_state`` are for model
+# files: plain numbers, strings, lists and arrays, never code.
 
 
 class Travel(TransformerMixin, BaseEstimator):
@@ -42,7 +51,8 @@ class Travel(TransformerMixin, BaseEstimator):
         return np.stack([self._travel(s.joints) for s in X])
 
     def _travel(self, joints):
-        steps = np.linalg.norm(np.diff(joints, axis=0, prepend=joints[:1]), axis=2)  # (frames, joints)
+        # (frames, joints)
+        steps = np.linalg.norm(np.diff(joints, axis=0, prepend=joints[:1]), axis=2)
         parts = np.array_split(steps, self.n_parts)
         return np.stack([part.sum(axis=0) for part in parts], axis=1).ravel()
 
@@ -63,7 +73,9 @@ class Travel(TransformerMixin, BaseEstimator):
 # A branch is a preprocessing step, a kernel, and the centring of its features. One line per branch.
 
 data = make_actions(["wave", "clap", "kick", "sit down"], n_subjects=4, n_takes=2)
-model = Recognizer([("travel", Branch(Preprocess(), Travel(), CenterNormalize()))], machine=LinearSVM(C=10))
+model = Recognizer(
+    [("travel", Branch(Preprocess(), Travel(), CenterNormalize()))], machine=LinearSVM(C=10)
+)
 print(evaluate(model, data, "leave-one-subject-out"))
 
 # %%

@@ -2,10 +2,12 @@
 Layouts of animals
 ==================
 
-Kerneton knows bodies and hands. For anything else, a layout says which joints there are and which bones connect them: here
-those of a mouse, a fly and a horse, as DeepLabCut and SLEAP name their points. The drawings are made from such recordings.
+Kerneton knows bodies and hands. For anything else, a layout says which joints there are and which
+bones connect them: here those of a mouse, a fly and a horse, as DeepLabCut and SLEAP name their
+points. The drawings are made from such recordings.
 
-You learn how to describe a skeleton of your own, which joints Kerneton takes for the important ones, and how sides are found.
+You learn how to describe a skeleton of your own, which joints Kerneton takes for the important
+ones, and how sides are found.
 """
 
 import sys
@@ -19,14 +21,21 @@ from kerneton import Layout, SkeletonSequence
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
 
-# %%
-# A mouse from above
-# ------------------
-# Bones are pairs of names, in any order. The root and the key joints follow from them; ``left_`` and ``right_`` (or ``L``, ``_l``) make
-# the sides.
+# %% A mouse from above ------------------ Bones are pairs of names, in any order. The root and the
+# key joints follow from them; ``left_`` and ``right_`` (or ``L``, ``_l``) make the sides.
 mouse = Layout(
     "mouse",
-    ["snout", "left_ear", "right_ear", "neck", "center", "left_hip", "right_hip", "tail_base", "tail_end"],
+    [
+        "snout",
+        "left_ear",
+        "right_ear",
+        "neck",
+        "center",
+        "left_hip",
+        "right_hip",
+        "tail_base",
+        "tail_end",
+    ],
     bones=[
         *(("neck", joint) for joint in ("snout", "left_ear", "right_ear", "center")),
         *(("center", joint) for joint in ("left_hip", "right_hip", "tail_base")),
@@ -42,10 +51,19 @@ mouse = Layout(
 legs = [f"{side}_{leg}" for side in ("left", "right") for leg in ("fore", "mid", "hind")]
 fly = Layout(
     "fly",
-    ["head", "thorax", "abdomen", *(f"{leg}_{part}" for leg in legs for part in ("coxa", "tibia", "tip"))],
+    [
+        "head",
+        "thorax",
+        "abdomen",
+        *(f"{leg}_{part}" for leg in legs for part in ("coxa", "tibia", "tip")),
+    ],
     bones=[("thorax", "head"), ("thorax", "abdomen")]
     + [("thorax", f"{leg}_coxa") for leg in legs]
-    + [(f"{leg}_{a}", f"{leg}_{b}") for leg in legs for a, b in (("coxa", "tibia"), ("tibia", "tip"))],
+    + [
+        (f"{leg}_{a}", f"{leg}_{b}")
+        for leg in legs
+        for a, b in (("coxa", "tibia"), ("tibia", "tip"))
+    ],
     root="thorax",
 )
 limbs = [f"{side}_{limb}" for side in ("left", "right") for limb in ("front", "hind")]
@@ -60,19 +78,33 @@ horse = Layout(
     ],
     bones=[("nose", "poll"), ("poll", "withers"), ("withers", "croup")]
     + [("withers" if "front" in limb else "croup", f"{limb}_top") for limb in limbs]
-    + [(f"{limb}_{a}", f"{limb}_{b}") for limb in limbs for a, b in (("top", "knee"), ("knee", "hoof"))],
+    + [
+        (f"{limb}_{a}", f"{limb}_{b}")
+        for limb in limbs
+        for a, b in (("top", "knee"), ("knee", "hoof"))
+    ],
     root="withers",
 )
 for layout in (mouse, fly, horse):
     key = ", ".join(layout.joints[joint] for joint in layout.sets["key"])
-    print(f"{layout.name}: {len(layout.joints)} joints, root {layout.joints[layout.root]}, key joints {key}")
+    print(
+        f"{layout.name}: {len(layout.joints)} joints, root {layout.joints[layout.root]}, key joints {key}"
+    )
 
-# %%
-# A recording with such a layout
-# ------------------------------
-# Files that name their joints need no layout object: ``kerneton.read`` finds the names. Arrays are given one.
+# %% A recording with such a layout ------------------------------ Files that name their joints need
+# no layout object: ``kerneton.read`` finds the names. Arrays are given one.
 places = {
-    "mouse": [(0, 5), (-0.9, 4), (0.9, 4), (0, 3.4), (0, 1.8), (-0.8, 0.4), (0.8, 0.4), (0, 0), (0.5, -2.5)],
+    "mouse": [
+        (0, 5),
+        (-0.9, 4),
+        (0.9, 4),
+        (0, 3.4),
+        (0, 1.8),
+        (-0.8, 0.4),
+        (0.8, 0.4),
+        (0, 0),
+        (0.5, -2.5),
+    ],
     "fly": [(0, 3), (0, 2), (0, -1)]
     + [
         (s * x, y)

@@ -2,11 +2,11 @@
 Unknown actions
 ===============
 
-A recogniser that knows five actions always predicts one of the five. Train it to answer "none of these", and to give
-probabilities.
+A recogniser that knows five actions always predicts one of the five. Train it to answer "none of
+these", and to give probabilities.
 
-You learn calibrated probabilities, the score of being unknown, and how its threshold follows from a false alarm rate that
-you choose.
+You learn calibrated probabilities, the score of being unknown, and how its threshold follows from a
+false alarm rate that you choose.
 """
 
 import sys
@@ -21,10 +21,9 @@ from kerneton import make_actions, make_recognizer
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
 
-# %%
-# Actions that are taught, and actions that are not
-# -------------------------------------------------
-# Six people are in the training data, three others are recognised. Three actions are not in the training data.
+# %% Actions that are taught, and actions that are not
+# ------------------------------------------------- Six people are in the training data, three
+# others are recognised. Three actions are not in the training data.
 
 taught = ["wave", "clap", "drink", "kick", "sit down"]
 others = ["bow", "throw", "draw circle"]
@@ -36,11 +35,9 @@ train, known, unknown = (
     for mask in (is_taught & ~is_new, is_taught & is_new, ~is_taught & is_new)
 )
 
-# %%
-# Fit
-# ---
-# Probabilities and the threshold are learned on training subjects held out in turn; for "none of these", classes are also
-# left out. ``false_alarm`` is the share of recordings of known actions that may be rejected.
+# %% Fit --- Probabilities and the threshold are learned on training subjects held out in turn; for
+# "none of these", classes are also left out. ``false_alarm`` is the share of recordings of known
+# actions that may be rejected.
 
 model = make_recognizer(kernel="sck", calibrate=True, false_alarm=0.1, reject=True)
 model.set_params(sck__kernel__joints="key")
@@ -80,7 +77,9 @@ for row, label in enumerate([*taught, *others]):
     values = model.unknown_score([s for s in part if s.label == label])
     ax.plot(values, [row] * len(values), "o", color=colour, markersize=7, alpha=0.7)
 ax.axvline(threshold, color="#444444", linewidth=1)
-ax.set_yticks(range(len(taught) + len(others)), [*taught, *(f"{label} (not taught)" for label in others)])
+ax.set_yticks(
+    range(len(taught) + len(others)), [*taught, *(f"{label} (not taught)" for label in others)]
+)
 ax.invert_yaxis()
 ax.set_xlabel("score of being unknown; refused right of the line")
 figure.savefig(out / "unknown_actions.png", dpi=110)

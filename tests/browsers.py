@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 
 WAIT = 120_000  # milliseconds: a busy machine is slow, not wrong
-CHROMIUM = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None
+)
 
 
 def opened(context, server, view: str = ""):

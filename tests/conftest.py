@@ -1,4 +1,6 @@
-"""What several test files share: a small data set and a recogniser that needs nothing but scikit-learn."""
+"""What several test files share: a small data set and a recogniser that needs nothing but
+scikit-learn.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,8 @@ def no_progress_in_logs(monkeypatch):
 def toy() -> SkeletonDataset:
     """Three labels, four subjects, three takes each."""
     return SkeletonDataset(
-        [toy_sequence(k, s, t) for k in TOY_LABELS for s in range(1, 5) for t in range(3)], name="toy"
+        [toy_sequence(k, s, t) for k in TOY_LABELS for s in range(1, 5) for t in range(3)],
+        name="toy",
     )
 
 

@@ -1,9 +1,11 @@
 """Readers and model files under a fuzzer that looks at coverage: ``make fuzz SECONDS=3600``.
 
-With atheris (libFuzzer) files that reach new code are kept in a corpus and changed further, by the damages that ``fuzz`` and
-``model_fuzz`` know: numbers, lines, members of archives with their checksums put right. Without atheris the same damages are made at
-random. What is not a recording, a model or a `KernetonError` stops the run; the file lies beside the corpus. A run begins with whole files and
-with what earlier runs found worth keeping: ``fuzz_corpus.zip``, which ``--keep`` writes from a corpus.
+With atheris (libFuzzer) files that reach new code are kept in a corpus and changed further, by the
+damages that ``fuzz`` and ``model_fuzz`` know: numbers, lines, members of archives with their
+checksums put right. Without atheris the same damages are made at random. What is not a recording, a
+model or a `KernetonError` stops the run; the file lies beside the corpus. A run begins with whole
+files and with what earlier runs found worth keeping: ``fuzz_corpus.zip``, which ``--keep`` writes
+from a corpus.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ with nullcontext() if atheris is None else atheris.instrument_imports(include=["
     from kerneton.files.readers import formats, read
     from kerneton.recognize.model_reader import load
 
-    for name in formats():  # readers are imported when first used, which would be too late to be looked at
+    # readers are imported when first used, which would be too late to be looked at
+    for name in formats():
         importlib.import_module(f"kerneton.files.readers.{name}")
 
 import numpy as np
@@ -52,7 +55,9 @@ SMALL = 4000  # bytes of a file that is kept
 @functools.cache
 def suffixes() -> list[str]:
     """What a file's first byte chooses: how its name ends."""
-    names = {Path(name).suffix for makes in SAMPLES.values() for make in makes for name in make().files}
+    names = {
+        Path(name).suffix for makes in SAMPLES.values() for make in makes for name in make().files
+    }
     return [MODEL, *sorted(names)]
 
 
@@ -79,7 +84,9 @@ def seeds(folder: Path) -> dict[str, bytes]:
 
 
 def keep(corpus: Path, trial: Trial) -> None:
-    """Write small files of a corpus that reach lines of the package which those before them do not, into `KEPT`."""
+    """Write small files of a corpus that reach lines of the package which those before them do not,
+    into `KEPT`.
+    """
     package, reached, kept = str(Path(kerneton.__file__).parent), set(), []
 
     def trace(frame: Any, event: str, _: Any) -> Any:
@@ -160,10 +167,17 @@ def main() -> None:
             keep(args.corpus, trial)
             return
         if atheris is None:
-            print("atheris is not installed: damage at random, not led by coverage", file=sys.stderr)
+            print(
+                "atheris is not installed: damage at random, not led by coverage", file=sys.stderr
+            )
             at_random(trial, list(whole.values()), args.seconds, args.corpus)
             return
-        options = [f"-max_total_time={args.seconds}", "-timeout=20", "-rss_limit_mb=3000", "-max_len=1000000"]
+        options = [
+            f"-max_total_time={args.seconds}",
+            "-timeout=20",
+            "-rss_limit_mb=3000",
+            "-max_len=1000000",
+        ]
         prefix = f"-artifact_prefix={args.corpus}{os.sep}failed-"
         command = [sys.argv[0], *options, prefix, "-print_final_stats=1", str(args.corpus)]
         atheris.Setup(command, trial, custom_mutator=changed)

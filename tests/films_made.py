@@ -11,7 +11,9 @@ import numpy as np
 VIDEOS = Path(os.environ.get("KERNETON_DATA", "")) / "videos"
 
 
-def write_film(path: Path, times=None, size=(64, 48), codec="mpeg4", n=20, rate=20, **options) -> Path:
+def write_film(
+    path: Path, times=None, size=(64, 48), codec="mpeg4", n=20, rate=20, **options
+) -> Path:
     """A film whose picture t is grey with the value 10 t, red in its upper left quarter."""
     times = [t / rate for t in range(n)] if times is None else times
     import av
@@ -31,7 +33,9 @@ def write_film(path: Path, times=None, size=(64, 48), codec="mpeg4", n=20, rate=
     return path
 
 
-def part_of(source: Path, target: Path, start: int, stop: int, *, crop=None, mirror=False, blank=()) -> Path:
+def part_of(
+    source: Path, target: Path, start: int, stop: int, *, crop=None, mirror=False, blank=()
+) -> Path:
     """Pictures of a film as a new film, cut out or mirrored; those in ``blank`` are grey."""
     import av
 

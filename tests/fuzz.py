@@ -1,4 +1,6 @@
-"""Seeded damage to recordings' files: whatever comes, readers give sequences or a `KernetonError`, and soon."""
+"""Seeded damage to recordings' files: whatever comes, readers give sequences or a `KernetonError`,
+and soon.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,38 @@ from kerneton.exceptions import KernetonError
 from kerneton.files import readers
 
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
-_NUMBERS = [b"0", b"-1", b"1", b"2", b"nan", b"inf", b"-inf", b"1e308", b"1e-320", b"99999999999999999999"]
-_NUMBERS += [b"2147483647", b"4294967296", b"1000000000", b"", b"x", b"1_0", b"1e999", b"0x10", b"9" * 5000]
-_BYTES = [b"\0", b"\xff", b"\xff" * 4, b"\xff\xff\xff\x7f", b"\0\0\0\x80", b"\xff" * 8, b"\xff" * 7 + b"\x7f"]
+_NUMBERS = [
+    b"0",
+    b"-1",
+    b"1",
+    b"2",
+    b"nan",
+    b"inf",
+    b"-inf",
+    b"1e308",
+    b"1e-320",
+    b"99999999999999999999",
+]
+_NUMBERS += [
+    b"2147483647",
+    b"4294967296",
+    b"1000000000",
+    b"",
+    b"x",
+    b"1_0",
+    b"1e999",
+    b"0x10",
+    b"9" * 5000,
+]
+_BYTES = [
+    b"\0",
+    b"\xff",
+    b"\xff" * 4,
+    b"\xff\xff\xff\x7f",
+    b"\0\0\0\x80",
+    b"\xff" * 8,
+    b"\xff" * 7 + b"\x7f",
+]
 _TEXTS = [
     b"\n",
     b"\r\n\r\n",
@@ -38,7 +69,18 @@ _TEXTS = [
     b"(" * 500,
     b"\xef\xbb\xbf",
 ]
-_TEXTS += [b"\xff\xfe", b"NaN", b"null", b"true", b"-", b"\\", b"\\x", "é\ud7ff".encode(), b" " * 2000, b"#"]
+_TEXTS += [
+    b"\xff\xfe",
+    b"NaN",
+    b"null",
+    b"true",
+    b"-",
+    b"\\",
+    b"\\x",
+    "é\ud7ff".encode(),
+    b" " * 2000,
+    b"#",
+]
 
 
 @dataclass
@@ -93,7 +135,9 @@ def _flip(data: bytearray, rng: random.Random) -> None:
 def _replace(data: bytearray, rng: random.Random) -> None:
     for _ in range(rng.choice((1, 1, 4, 32))):
         if data:
-            data[rng.randrange(min(len(data), rng.choice((64, 1024, 1 << 30))))] = rng.randrange(256)
+            data[rng.randrange(min(len(data), rng.choice((64, 1024, 1 << 30))))] = rng.randrange(
+                256
+            )
 
 
 def _truncate(data: bytearray, rng: random.Random) -> None:
@@ -146,7 +190,19 @@ def _line(data: bytearray, rng: random.Random) -> None:
 
 
 _DAMAGES = (
-    *(_flip, _replace, _truncate, _delete, _insert, _overwrite, _duplicate, _swap, _number, _number, _line),
+    *(
+        _flip,
+        _replace,
+        _truncate,
+        _delete,
+        _insert,
+        _overwrite,
+        _duplicate,
+        _swap,
+        _number,
+        _number,
+        _line,
+    ),
 )
 
 

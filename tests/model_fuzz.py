@@ -1,6 +1,8 @@
-"""Seeded damage to model files: whatever comes, `load` gives a model that works or a `ModelFileError`, and soon.
+"""Seeded damage to model files: whatever comes, `load` gives a model that works or a
+`ModelFileError`, and soon.
 
-Bytes are damaged anywhere; and members are damaged with all checksums put right, as one would who means harm.
+Bytes are damaged anywhere; and members are damaged with all checksums put right, as one would who
+means harm.
 """
 
 from __future__ import annotations
@@ -20,7 +22,26 @@ from kerneton.exceptions import KernetonError, ModelFileError
 from kerneton.recognize.model_reader import load
 
 _VALUES = [
-    *(None, True, False, 0, 1, -1, 2, 3, 7, 1000, 10**6, 10**9, 2**63, 0.0, -0.5, 0.5, 1e-300, 1e300),
+    *(
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        2,
+        3,
+        7,
+        1000,
+        10**6,
+        10**9,
+        2**63,
+        0.0,
+        -0.5,
+        0.5,
+        1e-300,
+        1e300,
+    ),
     *(
         "",
         "x",
@@ -89,7 +110,13 @@ def npy(array: np.ndarray) -> bytes:
 def places(value, path=()):
     """Where values are in nested JSON."""
     yield path
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    pairs = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, inner in pairs:
         yield from places(inner, (*path, key))
 
@@ -128,7 +155,9 @@ def change_array(data: bytes, rng: random.Random) -> bytes:
     elif how == 2:
         array = np.concatenate([array, array], axis=-1)
     elif how == 3:
-        array = array.astype(rng.choice(("float16", "int32", "complex64", "U3", "float64", "float32")))
+        array = array.astype(
+            rng.choice(("float16", "int32", "complex64", "U3", "float64", "float32"))
+        )
     elif how == 4:
         array = array.reshape(-1) if array.ndim > 1 else array[None]
     elif how == 5:
@@ -155,14 +184,16 @@ def damage(content: bytes, rng: random.Random) -> bytes:
         del parts[rng.choice(names)]
     else:
         name = rng.choice(names)
-        parts[rng.choice(("../" + name, "/etc/passwd", name.upper(), "arrays/9999.npy", "x.pkl"))] = parts[
-            name
-        ]
+        parts[
+            rng.choice(("../" + name, "/etc/passwd", name.upper(), "arrays/9999.npy", "x.pkl"))
+        ] = parts[name]
     return seal(parts)
 
 
 def try_files(contents: list[bytes], recordings: list, folder: Path, n: int, seed: int) -> Counter:
-    """Damage files ``n`` times; how many still worked, how many were refused. Anything else is an error."""
+    """Damage files ``n`` times; how many still worked, how many were refused. Anything else is an
+    error.
+    """
     rng, found = random.Random(seed), Counter()
     file = folder / "damaged.kern"
     for i in range(n):
@@ -170,7 +201,9 @@ def try_files(contents: list[bytes], recordings: list, folder: Path, n: int, see
         try:
             model = load(file)
         except ModelFileError as error:
-            found["refused" if str(file) in str(error) else "refused without saying which file"] += 1
+            found[
+                "refused" if str(file) in str(error) else "refused without saying which file"
+            ] += 1
         else:
             try:
                 with np.errstate(all="ignore"):

@@ -1,4 +1,6 @@
-"""Small files in the forms that other programs publish, with a person who bows: what readers must understand."""
+"""Small files in the forms that other programs publish, with a person who bows: what readers must
+understand.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-# A person who faces z, y up, in metres, with names of Plug-in Gait; the head nods through the frames.
+# A person who faces z, y up, in metres, with names of Plug-in Gait; the head nods through the
+# frames.
 MARKERS = {
     "LFHD": (0.07, 1.75, 0.1),
     "RFHD": (-0.07, 1.75, 0.1),
@@ -78,7 +81,9 @@ def motive() -> bytes:
 
 
 def nexus() -> bytes:
-    """Vicon Nexus: forces and then trajectories in millimetres with z up, one marker lost in a frame."""
+    """Vicon Nexus: forces and then trajectories in millimetres with z up, one marker lost in a
+    frame.
+    """
     points = 1000 * z_up(person())
     lines = ["Devices", "1000", ",,Force,,", "Frame,Sub Frame,Fx,Fy,Fz", ",,N,N,N"]
     lines += [f"{t},0,1,2,3" for t in range(3)] + [""]
@@ -113,7 +118,11 @@ def visual3d(kind: str = "TARGET") -> bytes:
     """Visual3D's text export of targets, in metres with z up."""
     names = [name for name in MARKERS for _ in "XYZ"]
     lines = ["\t" + "\t".join([word] * 36) for word in ("walk.c3d",)]
-    lines += ["\t" + "\t".join(names), "\t" + "\t".join([kind] * 36), "\t" + "\t".join(["ORIGINAL"] * 36)]
+    lines += [
+        "\t" + "\t".join(names),
+        "\t" + "\t".join([kind] * 36),
+        "\t" + "\t".join(["ORIGINAL"] * 36),
+    ]
     lines.append("ITEM\t" + "\t".join("XYZ" * 12))
     for t, frame in enumerate(z_up(person())):
         lines.append("\t".join([str(t + 1), *(f"{v:.6f}" for v in frame.ravel())]))
@@ -122,9 +131,19 @@ def visual3d(kind: str = "TARGET") -> bytes:
 
 def body_kinematics() -> bytes:
     """OpenSim's Body Kinematics: positions and rotations of bodies in metres, y up."""
-    lines = ["Positions", "version=1", f"nRows={N_FRAMES}", "nColumns=73", "inDegrees=yes", "", "endheader"]
+    lines = [
+        "Positions",
+        "version=1",
+        f"nRows={N_FRAMES}",
+        "nColumns=73",
+        "inDegrees=yes",
+        "",
+        "endheader",
+    ]
     lines.append(
-        "\t".join(["time", *(f"{n}_{a}" for n in MARKERS for a in ("X", "Y", "Z", "Ox", "Oy", "Oz"))])
+        "\t".join(
+            ["time", *(f"{n}_{a}" for n in MARKERS for a in ("X", "Y", "Z", "Ox", "Oy", "Oz"))]
+        )
     )
     for t, frame in enumerate(person()):
         cells = [f"{v:.6f}" for point in frame for v in (*point, 10, 20, 30)]
@@ -134,7 +153,13 @@ def body_kinematics() -> bytes:
 
 def vec3_sto() -> bytes:
     """OpenSim's table of vectors: three numbers a cell."""
-    lines = ["DataRate=50", "DataType=Vec3", "version=3", "endheader", "\t".join(["time", *MARKERS])]
+    lines = [
+        "DataRate=50",
+        "DataType=Vec3",
+        "version=3",
+        "endheader",
+        "\t".join(["time", *MARKERS]),
+    ]
     lines += ["\t".join([f"{t / 50:.4f}", *map(_row, frame)]) for t, frame in enumerate(person())]
     return "\n".join(lines).encode()
 
@@ -188,7 +213,9 @@ AZURE = [
 
 
 def azure_kinect() -> bytes:
-    """offline_processor of Azure Kinect's body tracking SDK: millimetres, y down, two people at times."""
+    """offline_processor of Azure Kinect's body tracking SDK: millimetres, y down, two people at
+    times.
+    """
     body = np.random.default_rng(0).normal(size=(32, 3)) * 200 + [0, 0, 2000]
     body[AZURE.index("HEAD"), 1], body[AZURE.index("FOOT_LEFT"), 1] = -600, 1000
     frames = []
@@ -201,7 +228,12 @@ def azure_kinect() -> bytes:
         other = {"body_id": 2, "joint_positions": (body + [500, 0, 0]).tolist()}
         people = [one, other] if t == 2 else [one]
         frames.append(
-            {"frame_id": t, "num_bodies": len(people), "bodies": people, "timestamp_usec": 33333 * t}
+            {
+                "frame_id": t,
+                "num_bodies": len(people),
+                "bodies": people,
+                "timestamp_usec": 33333 * t,
+            }
         )
     return json.dumps({"joint_names": AZURE, "bone_list": [], "frames": frames}).encode()
 
@@ -301,7 +333,9 @@ def mvnx(positions: bool = True) -> bytes:
     for t, kind in enumerate(("identity", "npose", *["normal"] * N_FRAMES)):
         text = " ".join(f"{v:.6f}" for v in (place + 0.01 * t).ravel())
         inside = f"<position>{text}</position>" if positions else ""
-        frames += f'<frame time="{t}" type="{kind}"><orientation>1 0 0 0</orientation>{inside}</frame>\n'
+        frames += (
+            f'<frame time="{t}" type="{kind}"><orientation>1 0 0 0</orientation>{inside}</frame>\n'
+        )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<mvnx xmlns="http://www.xsens.com/mvn/mvnx" version="4">'
         f'<subject label="ann" frameRate="60" segmentCount="{len(XSENS)}"><segments>{segments}</segments>'
@@ -311,12 +345,20 @@ def mvnx(positions: bool = True) -> bytes:
 
 def deeplabcut_csv(animals: tuple[str, ...] = ("mouse1", "mouse2")) -> bytes:
     """DeepLabCut's CSV of several animals."""
-    columns = [(a, p, c) for a in animals for p in ("snout", "ear", "tail") for c in ("x", "y", "likelihood")]
+    columns = [
+        (a, p, c)
+        for a in animals
+        for p in ("snout", "ear", "tail")
+        for c in ("x", "y", "likelihood")
+    ]
     lines = [",".join(["scorer", *["DLC_resnet50"] * len(columns)])]
     for word, k in (("individuals", 0), ("bodyparts", 1), ("coords", 2)):
         lines.append(",".join([word, *(column[k] for column in columns)]))
     for t in range(N_FRAMES):
-        cells = [f"{0.9 if c == 'likelihood' else 100 + 10 * i + t:.2f}" for i, (*_, c) in enumerate(columns)]
+        cells = [
+            f"{0.9 if c == 'likelihood' else 100 + 10 * i + t:.2f}"
+            for i, (*_, c) in enumerate(columns)
+        ]
         lines.append(",".join([str(t), *cells]))
     return "\n".join([*lines, ""]).encode()
 
@@ -337,7 +379,9 @@ def gltf(binary: bool = True) -> bytes:
     """A skeleton of three joints whose arm turns by a right angle about z in a second."""
     times = np.linspace(0, 1, N_FRAMES, dtype="<f4")
     angles = times * np.pi / 2
-    turns = np.stack([0 * angles, 0 * angles, np.sin(angles / 2), np.cos(angles / 2)], axis=1).astype("<f4")
+    turns = np.stack(
+        [0 * angles, 0 * angles, np.sin(angles / 2), np.cos(angles / 2)], axis=1
+    ).astype("<f4")
     data = times.tobytes() + turns.tobytes()
     document = {
         "asset": {"version": "2.0"},
@@ -371,7 +415,12 @@ def gltf(binary: bool = True) -> bytes:
         return json.dumps(document).encode()
     text = json.dumps(document).encode()
     text += b" " * (-len(text) % 4)
-    parts = struct.pack("<I4s", len(text), b"JSON") + text + struct.pack("<I4s", len(data), b"BIN\0") + data
+    parts = (
+        struct.pack("<I4s", len(text), b"JSON")
+        + text
+        + struct.pack("<I4s", len(data), b"BIN\0")
+        + data
+    )
     return struct.pack("<4sII", b"glTF", 2, 12 + len(parts)) + parts
 
 
@@ -442,7 +491,9 @@ def deeplabcut_h5(animals: tuple[str, ...] = ()) -> bytes:
 
     parts = [(p, c) for p in ("snout", "ear", "tail") for c in ("x", "y", "likelihood")]
     columns = [
-        ("DLC_resnet50", *animal, *part) for animal in ([(a,) for a in animals] or [()]) for part in parts
+        ("DLC_resnet50", *animal, *part)
+        for animal in ([(a,) for a in animals] or [()])
+        for part in parts
     ]
     values = np.random.default_rng(0).uniform(0, 1, (N_FRAMES, len(columns)))
 
@@ -470,7 +521,9 @@ def arrow(suffix: str) -> bytes:
 
 
 def zipped(**files: bytes) -> bytes:
-    """A zip archive of files below folders; ``__`` in names stands for a slash, ``_dot_`` for a dot."""
+    """A zip archive of files below folders; ``__`` in names stands for a slash, ``_dot_`` for a
+    dot.
+    """
     memory = io.BytesIO()
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():

@@ -43,7 +43,9 @@ MODELS = {
     ),
     "dck": lambda **o: single(dck(), **o),
     "dck, mirrored": lambda **o: single(dck(mirror=True), **o),
-    "dck, weighted, different joints": lambda **o: single(dck(weighting="alignment", same_joint=False), **o),
+    "dck, weighted, different joints": lambda **o: single(
+        dck(weighting="alignment", same_joint=False), **o
+    ),
     "both": lambda **o: union(sck(signals=("position", "velocity"), joint_weight=0.3), dck(), **o),
     "both, weighed": lambda **o: union(sck(mirror=True), dck(), weights=[0.5, 2.0], **o),
     "not centred": lambda **o: Recognizer([("kernel", Branch(Preprocess(), sck()))], **o),

@@ -22,7 +22,9 @@ JS = Path(package.__file__).parent / "js"
 
 def library_path() -> Path:
     """This machine's libkerneton."""
-    found = sorted(NATIVE.glob("linux-x86_64/libkerneton.so")) or sorted(NATIVE.glob("*/*kerneton.*"))
+    found = sorted(NATIVE.glob("linux-x86_64/libkerneton.so")) or sorted(
+        NATIVE.glob("*/*kerneton.*")
+    )
     if not found:
         pytest.skip("libkerneton was not built: that needs the compiler of the package ziglang")
     return found[0]
@@ -46,7 +48,11 @@ class Facts(ctypes.Structure):
 
 
 class Answer(ctypes.Structure):
-    _fields_ = (("label", ctypes.c_int32), ("is_unknown", ctypes.c_int32), ("unknown", ctypes.c_double))
+    _fields_ = (
+        ("label", ctypes.c_int32),
+        ("is_unknown", ctypes.c_int32),
+        ("unknown", ctypes.c_double),
+    )
 
 
 class Memory:
@@ -72,7 +78,12 @@ class Library:
 
     def __init__(self, path: Path | None = None) -> None:
         self.c = ctypes.CDLL(str(path or library_path()))
-        pointer, long, real, whole = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double, ctypes.c_int32
+        pointer, long, real, whole = (
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.c_double,
+            ctypes.c_int32,
+        )
         types: dict[str, tuple[Any, list[Any]]] = {
             "kn_sentence": (ctypes.c_char_p, [whole]),
             "kn_open_size": (long, [pointer, long]),
@@ -81,8 +92,14 @@ class Library:
             "kn_label": (ctypes.c_char_p, [pointer, whole]),
             "kn_joint": (ctypes.c_char_p, [pointer, whole]),
             "kn_predict_size": (long, [pointer, whole]),
-            "kn_predict": (whole, [pointer, pointer, whole, real, pointer, long, pointer, pointer, pointer]),
-            "kn_explain": (whole, [pointer, pointer, whole, real, whole, pointer, long, pointer, pointer]),
+            "kn_predict": (
+                whole,
+                [pointer, pointer, whole, real, pointer, long, pointer, pointer, pointer],
+            ),
+            "kn_explain": (
+                whole,
+                [pointer, pointer, whole, real, whole, pointer, long, pointer, pointer],
+            ),
         }
         for name, (result, arguments) in types.items():
             function = getattr(self.c, name)
@@ -112,11 +129,15 @@ class Model:
 
     @cached_property
     def labels(self) -> list[str]:
-        return [self.library.c.kn_label(self._model, k).decode() for k in range(self.facts.n_labels)]
+        return [
+            self.library.c.kn_label(self._model, k).decode() for k in range(self.facts.n_labels)
+        ]
 
     @cached_property
     def joints(self) -> list[str]:
-        return [self.library.c.kn_joint(self._model, k).decode() for k in range(self.facts.n_joints)]
+        return [
+            self.library.c.kn_joint(self._model, k).decode() for k in range(self.facts.n_joints)
+        ]
 
     def predict(self, joints: np.ndarray, fps: float) -> dict[str, Any]:
         joints, room, size = self._given(joints)
@@ -135,7 +156,9 @@ class Model:
         joints, room, size = self._given(joints)
         out, intercept = np.zeros(len(self.joints)), ctypes.c_double()
         where = joints.ctypes.data, len(joints), fps, label, room.at, size
-        code = self.library.c.kn_explain(self._model, *where, out.ctypes.data, ctypes.addressof(intercept))
+        code = self.library.c.kn_explain(
+            self._model, *where, out.ctypes.data, ctypes.addressof(intercept)
+        )
         self.library.checked(code)
         return out, intercept.value
 
@@ -174,7 +197,10 @@ def in_node(
         "model": str(folder / "model.knx"),
         "wasm": (folder / "kerneton-plain.wasm").as_uri() if plain else None,
         "recordings": [
-            {"joints": [None if math.isnan(x) else x for x in joints.astype(float).ravel()], "fps": fps}
+            {
+                "joints": [None if math.isnan(x) else x for x in joints.astype(float).ravel()],
+                "fps": fps,
+            }
             for joints, fps in recordings
         ],
     }

@@ -38,7 +38,9 @@ class Sample:
 
 
 def mean_pose(X) -> np.ndarray:
-    """One row of features for each recording; here, since the processes of a parallel run import it."""
+    """One row of features for each recording; here, since the processes of a parallel run import
+    it.
+    """
     return np.array([s.joints.mean(axis=0).ravel() for s in X])
 
 
@@ -57,7 +59,9 @@ def sequence(layout: Layout | None = KINECT_20, n_frames: int = 6, **fields) -> 
 
 
 def split_bodies(sequence: SkeletonSequence) -> list[SkeletonSequence]:
-    """A recording of each body, with the names that its joints have alone; the recording itself where there is one body."""
+    """A recording of each body, with the names that its joints have alone; the recording itself
+    where there is one body.
+    """
     layout = sequence.layout
     if layout is None or len(layout.bodies) == 1:
         return [sequence]
@@ -76,7 +80,11 @@ def split_bodies(sequence: SkeletonSequence) -> list[SkeletonSequence]:
             },
         )
         confidence = None if sequence.confidence is None else sequence.confidence[:, list(body)]
-        out.append(sequence.replace(joints=sequence.joints[:, list(body)], confidence=confidence, layout=own))
+        out.append(
+            sequence.replace(
+                joints=sequence.joints[:, list(body)], confidence=confidence, layout=own
+            )
+        )
     return out
 
 
@@ -109,7 +117,9 @@ def utkinect_text(frames: tuple[int, ...] = (190, 192, 194, 194, 197)) -> bytes:
     ).encode()
 
 
-def ntu_text(bodies: tuple[tuple[int, ...], ...] = ((1,), (1, 2), (2,), (1, 2)), state: str = " 2") -> bytes:
+def ntu_text(
+    bodies: tuple[tuple[int, ...], ...] = ((1,), (1, 2), (2,), (1, 2)), state: str = " 2"
+) -> bytes:
     joints = motion(len(bodies), 25)
     out = [str(len(bodies))]
     for frame, present in enumerate(bodies):
@@ -117,7 +127,9 @@ def ntu_text(bodies: tuple[tuple[int, ...], ...] = ((1,), (1, 2), (2,), (1, 2)),
         for body in present:
             out += [f"7205759403793110{body} 0 1 1 1 1 0 -0.437266 -0.117168 2", "25"]
             for x, y, z in joints[frame] + body:
-                out.append(f"{x:.7f} {y:.7f} {z:.7f} 277.4 191.8 1036.2 519.1 -0.2 0.03 0.97 -0.1{state}")
+                out.append(
+                    f"{x:.7f} {y:.7f} {z:.7f} 277.4 191.8 1036.2 519.1 -0.2 0.03 0.97 -0.1{state}"
+                )
     return ("\n".join(out) + "\n").encode()
 
 
@@ -141,7 +153,9 @@ def pyskl_data(n: int = 2, m: int = 2, layout: Layout = COCO_17) -> dict:
             "img_shape": (1080, 1920),
             "original_shape": (1080, 1920),
             "label": i,
-            "keypoint": np.stack([motion(6, len(layout.joints), 10 * i + k)[..., :2] for k in range(m)]),
+            "keypoint": np.stack(
+                [motion(6, len(layout.joints), 10 * i + k)[..., :2] for k in range(m)]
+            ),
             "keypoint_score": np.full((m, 6, len(layout.joints)), 0.9, np.float16),
         }
         for i in range(n)
@@ -205,7 +219,9 @@ def c3d_by_hand(processor: int = 86, scale: float = 0.001) -> bytes:
         return struct.pack("bb", len(name), group) + name + whole(2 + len(body)) + body
 
     def parameter(group: int, name: bytes, kind: int, sizes: list[int], content: bytes) -> bytes:
-        return entry(group, name, struct.pack("bB", kind, len(sizes)) + bytes(sizes) + content + b"\0")
+        return entry(
+            group, name, struct.pack("bB", kind, len(sizes)) + bytes(sizes) + content + b"\0"
+        )
 
     points = motion(5, 6)
     labels = b"LSHORSHOLELBRELBLANKRANK"
@@ -297,7 +313,9 @@ def openpose_files() -> dict[str, bytes]:
     for t, frame in enumerate(motion(4, len(OPENPOSE_25.joints))):
         points = np.column_stack([600 * frame[:, 0], 600 * frame[:, 1], np.full(len(frame), 0.8)])
         people = [{"person_id": [-1], "pose_keypoints_2d": points.round(3).ravel().tolist()}]
-        frames[f"walk_{t:012d}_keypoints.json"] = json.dumps({"version": 1.3, "people": people}).encode()
+        frames[f"walk_{t:012d}_keypoints.json"] = json.dumps(
+            {"version": 1.3, "people": people}
+        ).encode()
     return frames
 
 
@@ -305,7 +323,9 @@ def mediapipe_json() -> bytes:
     frames = [
         {
             "frame": t,
-            "landmarks": [{"x": x, "y": y, "z": z, "visibility": 0.9} for x, y, z in frame.round(4).tolist()],
+            "landmarks": [
+                {"x": x, "y": y, "z": z, "visibility": 0.9} for x, y, z in frame.round(4).tolist()
+            ],
         }
         for t, frame in enumerate(motion(4, len(MEDIAPIPE_33.joints)))
     ]
@@ -326,9 +346,16 @@ def coco_json() -> bytes:
     for t, frame in enumerate(motion(4, 17)):
         points = np.column_stack([600 * frame[:, 0], 600 * frame[:, 1], np.full(17, 2)])
         annotations.append(
-            {"id": t, "image_id": t, "category_id": 1, "keypoints": points.round(2).ravel().tolist()}
+            {
+                "id": t,
+                "image_id": t,
+                "category_id": 1,
+                "keypoints": points.round(2).ravel().tolist(),
+            }
         )
-    images = [{"id": t, "file_name": f"{t:06d}.jpg", "width": 1920, "height": 1080} for t in range(4)]
+    images = [
+        {"id": t, "file_name": f"{t:06d}.jpg", "width": 1920, "height": 1080} for t in range(4)
+    ]
     return json.dumps({"images": images, "annotations": annotations, "categories": []}).encode()
 
 
@@ -359,7 +386,11 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
         _one("nod.parquet", lambda: published.arrow(".parquet")),
         _one("nod.feather", lambda: published.arrow(".feather")),
     ],
-    "mat": [_one("nod.mat", lambda: published.mat(d_skel=np.ones((20, 3, 30)) * np.arange(30), fps=30.0))],
+    "mat": [
+        _one(
+            "nod.mat", lambda: published.mat(d_skel=np.ones((20, 3, 30)) * np.arange(30), fps=30.0)
+        )
+    ],
     "hdf5": [
         _one("mice.h5", published.sleap),
         _one("mouse.nc", published.movement),
@@ -382,7 +413,10 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
         _one("vision.json", published.vision_pro),
     ],
     "mvnx": [_one("walk.mvnx", published.mvnx)],
-    "gltf": [_one("raise.glb", published.gltf), _one("raise.gltf", lambda: published.gltf(binary=False))],
+    "gltf": [
+        _one("raise.glb", published.gltf),
+        _one("raise.gltf", lambda: published.gltf(binary=False)),
+    ],
     "yolo": [functools.lru_cache(lambda: Sample(published.yolo_files(), "."))],
     "ntu": [_one("S001C002P003R002A013.skeleton", ntu_text)],
     "npz": [
@@ -391,7 +425,10 @@ SAMPLES: dict[str, list[Callable[[], Sample]]] = {
         _one("wave.npy", lambda: npy_bytes(motion().astype(np.float32))),
     ],
     "pyskl": [
-        _one("new.pkl", lambda: written("new.pkl", sequence(KINECT_25), sequence(KINECT_25, name="b"))),
+        _one(
+            "new.pkl",
+            lambda: written("new.pkl", sequence(KINECT_25), sequence(KINECT_25, name="b")),
+        ),
         _one("own.pkl", lambda: written("own.pkl", sequence(Layout("own", ["palm", "thumb"])))),
         *(_one(f"p{p}.pkl", lambda p=p: pickle.dumps(pyskl_data(), protocol=p)) for p in range(6)),
     ],

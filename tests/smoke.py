@@ -1,4 +1,5 @@
-"""An installed Kerneton in an environment with nothing else: learn, keep, load, predict, report, and say the version.
+"""An installed Kerneton in an environment with nothing else: learn, keep, load, predict, report,
+and say the version.
 
 Run by ``make dist`` with the interpreter of that environment; needs nothing but the package itself.
 """
@@ -36,8 +37,12 @@ def main() -> None:
             Path(home, "answers.json"),
         )
         for n, sequence in enumerate(data):
-            (folder / str(sequence.label) / str(sequence.subject)).mkdir(parents=True, exist_ok=True)
-            kerneton.write(folder / str(sequence.label) / str(sequence.subject) / f"{n}.csv", [sequence])
+            (folder / str(sequence.label) / str(sequence.subject)).mkdir(
+                parents=True, exist_ok=True
+            )
+            kerneton.write(
+                folder / str(sequence.label) / str(sequence.subject) / f"{n}.csv", [sequence]
+            )
         kerneton_command("fit", folder, "-o", model, "-q")
         kerneton_command("predict", model, folder, "--json", answers, "-q")
         said = json.loads(answers.read_text(encoding="utf-8"))
@@ -46,7 +51,9 @@ def main() -> None:
         assert sum(right) > 0.9 * len(right), f"{sum(right)} of {len(right)} right"
         kerneton_command("evaluate", folder, "--html", Path(home, "report.html"), "-q")
         assert Path(home, "report.html").stat().st_size > 10_000
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    versions = ", ".join(
+        f"{name} {metadata.version(name)}" for name in ("numpy", "scipy", "scikit-learn")
+    )
     python = ".".join(map(str, sys.version_info[:3]))
     print(f"kerneton {kerneton.__version__} works: Python {python}, {versions}")
 

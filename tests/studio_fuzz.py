@@ -1,7 +1,8 @@
-"""Strangers' folders: ``__studio__`` damaged in every way, opened, searched, taken over, changed, undone.
+"""Strangers' folders: ``__studio__`` damaged in every way, opened, searched, taken over, changed,
+undone.
 
-Whatever is in it, nothing outside of the folder is touched, and no recording inside is lost. ``python tests/studio_fuzz.py 10000``
-tries ten thousand folders; the suite tries some of them.
+Whatever is in it, nothing outside of the folder is touched, and no recording inside is lost.
+``python tests/studio_fuzz.py 10000`` tries ten thousand folders; the suite tries some of them.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ _NAMES = ["journal.jsonl", "edits.json", "clips.json", "clips.txt", "lock", "id"
 
 
 def template(at: Path) -> None:
-    """A folder that the studio made, with notes, segments, a clip, moves and a model; and a victim beside it."""
+    """A folder that the studio made, with notes, segments, a clip, moves and a model; and a victim
+    beside it.
+    """
     joints = np.random.default_rng(0).normal(size=(8, 20, 3)) + [0, 1, 2]
     root = at / "moves"
     for number, path in enumerate(("wave/ann/1.npz", "wave/bob/2.npz", "kick/ann/3.npz", LONG)):
@@ -67,14 +70,22 @@ def template(at: Path) -> None:
     library = Library(root)
     library.take_over()
     library.annotate(LONG, segments=[{"start": 2, "stop": 5, "label": "bow"}], note="long")
-    library.annotate(library.assign(["wave/ann/1.npz"], label="greet")["wave/ann/1.npz"], note="good")
+    library.annotate(
+        library.assign(["wave/ann/1.npz"], label="greet")["wave/ann/1.npz"], note="good"
+    )
     library.undo()
     library.remove(["kick/ann/3.npz"])
     library.journal.sync()
     model = root / "__studio__" / "models" / "2026-01-31_154500"
     model.mkdir(parents=True)
     (model / "model.kern").write_bytes(b"model")
-    figures = {"labels": {"wave": 2}, "frames": 8, "fps": 30.0, "date": "2026-01-31", "recordings": 2}
+    figures = {
+        "labels": {"wave": 2},
+        "frames": 8,
+        "fps": 30.0,
+        "date": "2026-01-31",
+        "recordings": 2,
+    }
     (model / "figures.json").write_text(json.dumps(figures))
     (at / "victim" / "empty").mkdir(parents=True)
     write(at / "victim" / "thesis.npz", [SkeletonSequence(joints + 9, layout=KINECT_20, fps=30)])
@@ -85,7 +96,9 @@ def damage(root: Path, rng: random.Random) -> None:
     """One to four damages to a folder's ``__studio__``."""
     home, victim = root / "__studio__", str(root.parent / "victim")
     for _ in range(rng.randint(1, 4)):
-        kind = rng.choice(["json", "json", "json", "link", "link", "bytes", "line", "index", "clip"])
+        kind = rng.choice(
+            ["json", "json", "json", "link", "link", "bytes", "line", "index", "clip"]
+        )
         name = rng.choice(_NAMES)
         if kind == "json":
             file = home / rng.choice(["journal.jsonl", "edits.json", "clips.json", "models/2026-01-31_154500/figures.json"])  # fmt: skip
@@ -99,8 +112,12 @@ def damage(root: Path, rng: random.Random) -> None:
                 file.write_bytes(data[: rng.choice([len(data), rng.randrange(len(data) + 1)])])
         elif kind == "line":
             path = [rng.choice(_PATHS).replace("{victim}", victim) for _ in range(2)]
-            steps = rng.choice([[{"move": path}], [{"move": [path[0], "wave/ann/1.npz"]}, {"move": path}]])
-            steps += [{"edit": [path[1], "segments", None, [{"start": 0, "stop": 3, "label": path[0]}]]}]
+            steps = rng.choice(
+                [[{"move": path}], [{"move": [path[0], "wave/ann/1.npz"]}, {"move": path}]]
+            )
+            steps += [
+                {"edit": [path[1], "segments", None, [{"start": 0, "stop": 3, "label": path[0]}]]}
+            ]
             _add(home / "journal.jsonl", rng.choice([{"n": 6}, {"n": 1}, {}]) | {"do": {"what": "x", "steps": steps}})  # fmt: skip
         elif kind == "index":
             rows = [f"{rng.choice(_PATHS)},{rng.choice(_PATHS)},ann".replace("{victim}", victim) for _ in range(3)]  # fmt: skip
@@ -141,7 +158,8 @@ def _changed(value: object, rng: random.Random, victim: str) -> object:
         key = rng.choice(list(value))
         if rng.random() < 0.3:
             return {
-                rng.choice(_PATHS).replace("{victim}", victim) if k == key else k: v for k, v in value.items()
+                rng.choice(_PATHS).replace("{victim}", victim) if k == key else k: v
+                for k, v in value.items()
             }
         return value | {key: _changed(value[key], rng, victim)}
     if isinstance(value, list) and value and rng.random() < 0.9:
@@ -151,7 +169,9 @@ def _changed(value: object, rng: random.Random, victim: str) -> object:
 
 
 def _replace_by_link(root: Path, home: Path, name: str, rng: random.Random, victim: str) -> None:
-    """A link to the victim where the studio has its own files and folders; what was there is kept beside it."""
+    """A link to the victim where the studio has its own files and folders; what was there is kept
+    beside it.
+    """
     place = rng.choice([home / name, home / name, home / "models" / "2026-01-31_154500" / "model.kern", root / "greet", root / "bow", root / "link", home / "unlabelled" / "ann" / "x.npz", home])  # fmt: skip
     if place.is_symlink() or any(parent.is_symlink() for parent in place.parents):
         return
@@ -159,7 +179,9 @@ def _replace_by_link(root: Path, home: Path, name: str, rng: random.Random, vict
         place.rename(place.with_name(f"was-{place.name}"))
     place.parent.mkdir(parents=True, exist_ok=True)
     place.symlink_to(
-        rng.choice([victim, f"{victim}/thesis.npz", f"{victim}/new", f"{victim}/empty", "wave", "."])
+        rng.choice(
+            [victim, f"{victim}/thesis.npz", f"{victim}/new", f"{victim}/empty", "wave", "."]
+        )
     )
 
 
@@ -214,8 +236,12 @@ def tree(at: Path) -> list[tuple[str, ...]]:
 
 
 def recordings(root: Path) -> Counter[str]:
-    """How often there is a recording of each content; files of segments are made again, they do not count."""
-    files = (p for p in root.rglob("*.npz") if p.is_file() and not p.is_symlink() and "@" not in p.name)
+    """How often there is a recording of each content; files of segments are made again, they do not
+    count.
+    """
+    files = (
+        p for p in root.rglob("*.npz") if p.is_file() and not p.is_symlink() and "@" not in p.name
+    )
     return Counter(hashlib.sha256(p.read_bytes()).hexdigest() for p in files)
 
 
@@ -235,7 +261,9 @@ def try_folders(seeds: range, work: Path) -> Counter[str]:
         except Exception as error:
             raise AssertionError(f"folder {seed}: {type(error).__name__}: {error}") from error
         assert tree(at / "victim") == outside, f"folder {seed}: something outside has changed"
-        assert sorted(p.name for p in at.iterdir()) == beside, f"folder {seed}: something outside is new"
+        assert sorted(p.name for p in at.iterdir()) == beside, (
+            f"folder {seed}: something outside is new"
+        )
         lost = inside - recordings(at / "moves")
         assert not lost, f"folder {seed}: {sum(lost.values())} recordings are lost"
         shutil.rmtree(at)

@@ -34,7 +34,13 @@ class Server:
         self.told: list[Any] = []  # news of a training, where there was one
 
     def ask(
-        self, path: str, body: Any = None, *, method: str | None = None, token: bool = True, **headers: str
+        self,
+        path: str,
+        body: Any = None,
+        *,
+        method: str | None = None,
+        token: bool = True,
+        **headers: str,
     ):
         """Status and answer of a request; a body is sent as JSON unless it is bytes."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
@@ -42,7 +48,9 @@ class Server:
         given = {"Content-Type": kind} if data is not None else {}
         given |= {"X-Kerneton-Token": self.token} if token else {}
         given |= {key.replace("_", "-"): value for key, value in headers.items()}
-        request = urllib.request.Request(f"{self.address}{path}", data=data, headers=given, method=method)
+        request = urllib.request.Request(
+            f"{self.address}{path}", data=data, headers=given, method=method
+        )
         try:
             with urllib.request.urlopen(request, timeout=30) as answer:
                 return answer.status, _parsed(answer.read()), dict(answer.headers)
@@ -119,7 +127,9 @@ class Command:
             env=environment,
         )
         assert self.process.stdout is not None
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=(\S+)", self.process.stdout.readline())
+        found = re.search(
+            r"http://127\.0\.0\.1:(\d+)/\?token=(\S+)", self.process.stdout.readline()
+        )
         assert found is not None
         self.url, self.port, self.token = found[0], int(found[1]), found[2]
 

@@ -1,4 +1,6 @@
-"""Smooth random motion within a metre or two of the origin, for tests of kernels and preprocessing."""
+"""Smooth random motion within a metre or two of the origin, for tests of kernels and
+preprocessing.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from kerneton.data.layouts import FLORENCE_15
 from kerneton.data.sequence import SkeletonSequence
 
 
-def walk(n_frames: int, n_joints: int = 15, *, seed: int = 0, dtype: Any = np.float64) -> np.ndarray:
+def walk(
+    n_frames: int, n_joints: int = 15, *, seed: int = 0, dtype: Any = np.float64
+) -> np.ndarray:
     """Joints that start around a body's size from each other and drift, (T, J, 3)."""
     rng = np.random.default_rng([seed, n_frames, n_joints])
     start = rng.uniform(-0.7, 0.7, size=(1, n_joints, 3))
@@ -20,7 +24,9 @@ def walk(n_frames: int, n_joints: int = 15, *, seed: int = 0, dtype: Any = np.fl
     return (start + drift).astype(dtype)
 
 
-def walks(lengths: tuple[int, ...], n_joints: int = 15, *, seed: int = 0, dtype: Any = np.float64) -> list:
+def walks(
+    lengths: tuple[int, ...], n_joints: int = 15, *, seed: int = 0, dtype: Any = np.float64
+) -> list:
     return [walk(t, n_joints, seed=seed + i, dtype=dtype) for i, t in enumerate(lengths)]
 
 

@@ -1,6 +1,8 @@
-"""Speed of the library compared with plain NumPy, LAPACK, scikit-learn and others, in one run on one machine.
+"""Speed of the library compared with plain NumPy, LAPACK, scikit-learn and others, in one run on
+one machine.
 
-Every part measures ours and a baseline in turns and returns plain data; only ratios within a run are comparable.
+Every part measures ours and a baseline in turns and returns plain data; only ratios within a run
+are comparable.
 """
 
 from __future__ import annotations
@@ -55,10 +57,11 @@ def bench(
 ) -> dict[str, Any]:
     """Measure everything, or ``only`` some of `PARTS`.
 
-    ``"cpu"`` holds ratios of medians, None if a package or data set is missing; ``"gpu"`` the figures of the GPU, None
-    without one; ``"scale"`` ratios of fits, compared with the checkout ``before`` if it is given; ``"stream"`` those of
-    live recognition; ``"details"`` everything else that each part measured. ``quick`` uses smaller workloads, to which the
-    targets do not apply; ``output`` is a folder for plots of how times grow.
+    ``"cpu"`` holds ratios of medians, None if a package or data set is missing; ``"gpu"`` the
+    figures of the GPU, None without one; ``"scale"`` ratios of fits, compared with the checkout
+    ``before`` if it is given; ``"stream"`` those of live recognition; ``"details"`` everything else
+    that each part measured. ``quick`` uses smaller workloads, to which the targets do not apply;
+    ``output`` is a folder for plots of how times grow.
 
     >>> bench(only=["gpu"], quick=True)["cpu"]  # doctest: +SKIP
     {}
@@ -85,7 +88,9 @@ def bench(
             draw(found, output)
         section = name.partition("-")[0]
         ratios = result.setdefault(section, {}) if section in ("scale", "stream") else result["cpu"]
-        ratios |= {key: line and line["ratio"] for key, line in found.get("comparisons", {}).items()}
+        ratios |= {
+            key: line and line["ratio"] for key, line in found.get("comparisons", {}).items()
+        }
     return result
 
 
@@ -98,7 +103,9 @@ def machine() -> dict[str, Any]:
 def _cpu_name() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+            names = [
+                line.partition(":")[2].strip() for line in file if line.startswith("model name")
+            ]
     except OSError:
         names = []
     return names[0] if names else platform.processor() or platform.machine()

@@ -12,7 +12,9 @@ from kerneton.report.tables import aligned
 
 @dataclass(frozen=True)
 class Bar:
-    """What a ratio measures, the baseline, and how large or small the ratio must be; a limit of NaN is no target."""
+    """What a ratio measures, the baseline, and how large or small the ratio must be; a limit of NaN
+    is no target.
+    """
 
     what: str
     yardstick: str
@@ -43,11 +45,17 @@ BARS = {
     "linear_svm_vs_linear_svc": Bar("LinearSVM's fit", "LinearSVC's fit", 1),
     "msr_vs_multirockethydra": Bar("all of MSR-Action3D", "MultiRocketHydra", 1, at_least=False),
     "msr_vs_minirocket": Bar("all of MSR-Action3D", "MiniRocket", NONE),
-    "memory_10000_vs_1000": Bar("memory, 10,000 recordings", "1,000 recordings", 1.2, at_least=False),
+    "memory_10000_vs_1000": Bar(
+        "memory, 10,000 recordings", "1,000 recordings", 1.2, at_least=False
+    ),
 }
 SCALE_BARS = {
-    "fit_growth_2000_4000": Bar("a fit of 4,000 recordings", "2,000 recordings", 2.4, at_least=False),
-    "fit_growth_8000_16000": Bar("a fit of 16,000 recordings", "8,000 recordings", 2.4, at_least=False),
+    "fit_growth_2000_4000": Bar(
+        "a fit of 4,000 recordings", "2,000 recordings", 2.4, at_least=False
+    ),
+    "fit_growth_8000_16000": Bar(
+        "a fit of 16,000 recordings", "8,000 recordings", 2.4, at_least=False
+    ),
     "peak_memory_16000": Bar("memory above 16,000 recordings", "1 GiB", 3, at_least=False),
     "dask_two_vs_one": Bar("8,000 recordings, two workers", "one worker", 1.6),
     "fit_vs_before": Bar("the default fit", "the checkout before", 5),
@@ -58,7 +66,9 @@ SCALE_BARS = {
 }
 STREAM_BARS = {
     "stream_8_bodies": Bar("a frame of 8 bodies", "a thirtieth of a second", 1),
-    "stream_last_vs_first": Bar("an hour of stream, last minute", "first minute", 1.1, at_least=False),
+    "stream_last_vs_first": Bar(
+        "an hour of stream, last minute", "first minute", 1.1, at_least=False
+    ),
     "stream_memory": Bar("memory that a day of stream adds", "5 MB", 1, at_least=False),
     "stream_false_alarms": Bar("false alarms in an hour of unknown motion", "3", 1, at_least=False),
 }
@@ -76,7 +86,11 @@ RATES = {
 def to_text(result: Mapping[str, Any]) -> str:
     """One line per ratio: our figure, the baseline's, their ratio and the target."""
     rows = [["what", "ours", "baseline", "", "ratio", "target"]]
-    lines = {key: c for part in result["details"].values() for key, c in part.get("comparisons", {}).items()}
+    lines = {
+        key: c
+        for part in result["details"].values()
+        for key, c in part.get("comparisons", {}).items()
+    }
     ratios = {**result["cpu"], **result.get("scale", {}), **result.get("stream", {})}
     for key, bar in {**BARS, **SCALE_BARS, **STREAM_BARS}.items():
         if key not in ratios:
@@ -98,7 +112,9 @@ def _gpu_rows(gpu: Mapping[str, Any] | None) -> list[list[str]]:
     if gpu is None:
         return [["GPU", "-", "-", "", "no GPU here", f"≥ {RATE.limit:,.0f} a second"]]
     rows = [
-        _rate_row(RATE, gpu["sequences_per_second"], gpu["sequences_per_second_without_own_kernels"]),
+        _rate_row(
+            RATE, gpu["sequences_per_second"], gpu["sequences_per_second_without_own_kernels"]
+        ),
     ]
     for path, bar in RATES.items():
         found: Any = gpu

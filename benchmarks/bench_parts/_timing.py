@@ -1,4 +1,6 @@
-"""Settings of a run, medians of repeats in turns, programs in their own process, versions of packages."""
+"""Settings of a run, medians of repeats in turns, programs in their own process, versions of
+packages.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 
 @dataclass(frozen=True)
 class Settings:
-    """How much to measure, where the published recordings and an older checkout are, and how to show progress."""
+    """How much to measure, where the published recordings and an older checkout are, and how to
+    show progress.
+    """
 
     repeats: int = 7
     quick: bool = False
@@ -39,13 +43,20 @@ def compared(ours: float, yardstick: float, ratio: float, unit: str) -> dict[str
 
 
 def median_seconds(
-    calls: Mapping[str, Callable[[], Any]], settings: Settings, desc: str = "", repeats: int | None = None
+    calls: Mapping[str, Callable[[], Any]],
+    settings: Settings,
+    desc: str = "",
+    repeats: int | None = None,
 ) -> dict[str, float]:
     """Median wall seconds of each call; the first one, which may compile, is not counted.
 
     The calls take turns, so that a busy machine slows all of them down.
 
-    >>> sorted(median_seconds({"nothing": lambda: None, "little": lambda: sum(range(9))}, Settings(repeats=3)))
+    >>> sorted(
+    ...     median_seconds(
+    ...         {"nothing": lambda: None, "little": lambda: sum(range(9))}, Settings(repeats=3)
+    ...     )
+    ... )
     ['little', 'nothing']
     """
     for call in calls.values():
@@ -59,14 +70,18 @@ def median_seconds(
 
 
 def run_program(program: str, source: Path, *arguments: str) -> dict[str, Any]:
-    """The JSON that a program prints, run in its own process on one thread with the package of this source folder."""
+    """The JSON that a program prints, run in its own process on one thread with the package of this
+    source folder.
+    """
     path = os.pathsep.join([str(source), str(Path(__file__).parents[1])])
     environment = os.environ | _ONE_THREAD | {"PYTHONPATH": path}
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments], env=environment, capture_output=True, text=True
     )
     if done.returncode:
-        raise DataError(f"a run with the source in {source} failed: {done.stderr.strip().splitlines()[-1]}")
+        raise DataError(
+            f"a run with the source in {source} failed: {done.stderr.strip().splitlines()[-1]}"
+        )
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -1,9 +1,10 @@
 """The default recogniser compared with an older checkout of the source, and with MultiRocketHydra.
 
-``--before`` names a checkout (a folder with ``src/kerneton``). Its fit on two cores (``n_jobs=2``, BLAS on one thread) and
-its prediction of one recording on one core are measured in turns with ours, in separate processes, on the same recordings:
-UTD-MHAD's odd subjects, or generated ones where that data set is missing. A warm-up comes first, so that compiling is not
-counted. Wall time and processor time are both kept: on a busy machine the latter varies less.
+``--before`` names a checkout (a folder with ``src/kerneton``). Its fit on two cores (``n_jobs=2``,
+BLAS on one thread) and its prediction of one recording on one core are measured in turns with ours,
+in separate processes, on the same recordings: UTD-MHAD's odd subjects, or generated ones where that
+data set is missing. A warm-up comes first, so that compiling is not counted. Wall time and
+processor time are both kept: on a busy machine the latter varies less.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ print(json.dumps({"fit": fit, "predict_one": predict_one, "n": len(train)}))
 
 
 def measure(settings: Settings) -> dict[str, Any]:
-    """Seconds of ours and of theirs; ratios are null where the checkout, MSR-Action3D or aeon is missing."""
+    """Seconds of ours and of theirs; ratios are null where the checkout, MSR-Action3D or aeon is
+    missing.
+    """
     lines: dict[str, Any] = {**dict.fromkeys(BEFORE), MSR: None}
     found: dict[str, Any] = {}
     if settings.before is None:
@@ -68,7 +71,9 @@ def measure(settings: Settings) -> dict[str, Any]:
             }
     found["msr_default"] = _msr(settings)
     if found["msr_default"] is not None:
-        ours, theirs = (found["msr_default"][name]["seconds"] for name in ("default", "multirockethydra"))
+        ours, theirs = (
+            found["msr_default"][name]["seconds"] for name in ("default", "multirockethydra")
+        )
         lines[MSR] = compared(ours, theirs, ours / theirs, "s")
     return found | {"comparisons": lines}
 
@@ -76,12 +81,16 @@ def measure(settings: Settings) -> dict[str, Any]:
 def _against(checkout: Path, settings: Settings) -> dict[str, Any]:
     """Medians (ours, theirs) of wall seconds and of processor seconds."""
     if not (checkout / "src" / "kerneton").is_dir():
-        raise ParameterError(f"--before names {checkout}, which has no src/kerneton: it must be a checkout")
+        raise ParameterError(
+            f"--before names {checkout}, which has no src/kerneton: it must be a checkout"
+        )
     arguments = ("quick" if settings.quick else "", str(settings.data_home or ""))
     sources = (SOURCE, checkout / "src")
     repeats = 1 if settings.quick else min(settings.repeats, 3)
     runs: list[list[dict[str, Any]]] = [[], []]
-    for _ in settings.progress(range(repeats), total=repeats, desc="compared with the checkout before"):
+    for _ in settings.progress(
+        range(repeats), total=repeats, desc="compared with the checkout before"
+    ):
         for side, source in zip(runs, sources, strict=True):
             side.append(run_program(_COMPARED, source, *arguments))
     found: dict[str, Any] = {"n": runs[0][0]["n"], "repeats": repeats}

@@ -17,7 +17,8 @@ KINDS: dict[str, dict[str, Any]] = {"any_distance": {}, "window": PAPER_DCK}
 
 
 def measure(settings: Settings) -> dict[str, Any]:
-    """Seconds per sequence for 200, 400 and 800 frames, eight joints in float64, with and without the paper's window.
+    """Seconds per sequence for 200, 400 and 800 frames, eight joints in float64, with and without
+    the paper's window.
 
     The targets apply to the worse of the two.
     """

@@ -1,7 +1,9 @@
-"""SCK + DCK on a GPU: sequences per second from recordings to features on the host, and the peak of the machine.
+"""SCK + DCK on a GPU: sequences per second from recordings to features on the host, and the peak of
+the machine.
 
-Recordings of 25 joints and 80 frames on the host become float32 features on the host through the public classes,
-``SCK(device="cuda").transform`` and then ``DCK(device="cuda").transform``. Kernels are timed by device events.
+Recordings of 25 joints and 80 frames on the host become float32 features on the host through the
+public classes, ``SCK(device="cuda").transform`` and then ``DCK(device="cuda").transform``. Kernels
+are timed by device events.
 """
 
 from __future__ import annotations
@@ -85,11 +87,12 @@ def machine(torch: Any, device: str) -> dict[str, Any]:
 
 
 def throughput(torch: Any, device: str, n: int, batch_sizes: tuple[int, ...]) -> dict[str, Any]:
-    """From recordings on the host to features on the host, by batch size and kind of the result's memory.
+    """From recordings on the host to features on the host, by batch size and kind of the result's
+    memory.
 
-    "page-locked" and "used" memory was written to before. "fresh" is what ``out=None`` allocates: the system maps its pages
-    at the first write, which takes longer than everything else. ``sequences_per_second`` is SCK and then DCK in the paper's
-    window.
+    "page-locked" and "used" memory was written to before. "fresh" is what ``out=None`` allocates:
+    the system maps its pages at the first write, which takes longer than everything else.
+    ``sequences_per_second`` is SCK and then DCK in the paper's window.
     """
     X = [SkeletonSequence(x) for x in recordings(n)]
     made = kernels(device=device)
@@ -105,7 +108,12 @@ def throughput(torch: Any, device: str, n: int, batch_sizes: tuple[int, ...]) ->
             for name, kernel in made.items():
                 kernel.set_params(batch_size=batch_size)
                 row |= _transform(
-                    torch, name, kernel, X, outs[widths[name]], repeats=3 if memory != "fresh" else 1
+                    torch,
+                    name,
+                    kernel,
+                    X,
+                    outs[widths[name]],
+                    repeats=3 if memory != "fresh" else 1,
                 )
             row["sequences_per_second"] = n / (row["sck_s"] + row["dck_window_s"])
             row["sequences_per_second_without_window"] = n / (row["sck_s"] + row["dck_s"])
@@ -138,7 +146,9 @@ def _transform(
 
 
 def without_own_kernels(torch: Any, device: str, n: int) -> dict[str, Any]:
-    """The baseline: the same classes with torch's operations only, ``torch.linalg.eigh`` and ``svd`` among them."""
+    """The baseline: the same classes with torch's operations only, ``torch.linalg.eigh`` and
+    ``svd`` among them.
+    """
     X = [SkeletonSequence(x) for x in recordings(n)]
     result: dict[str, Any] = {"n": n}
     own = _cuda._kernel

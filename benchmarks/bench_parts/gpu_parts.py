@@ -1,4 +1,6 @@
-"""Peak speed of a GPU, each stage's share of it, power normalisation alone, and errors against the CPU."""
+"""Peak speed of a GPU, each stage's share of it, power normalisation alone, and errors against the
+CPU.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from kerneton.kernels import power_norm
 from kerneton.kernels.tensors import gaussian_features
 from kerneton.paper.stopwatch import repeated, timed
 
-ORDERS = {6: 400_000, 15: 200_000, 22: 100_000, 32: 50_000, 64: 8_000}  # and how many matrices to time
+# and how many matrices to time
+ORDERS = {6: 400_000, 15: 200_000, 22: 100_000, 32: 50_000, 64: 8_000}
 N_NUMBERS = 2**29  # that a copy moves
 N_MATRIX = 8192  # side of the matrices that are multiplied
 N_STAGES = 1024  # sequences while stages are timed
@@ -38,7 +41,9 @@ def seconds(torch: Any, function: Callable[[], Any], repeats: int = 7) -> float:
 
 
 def ceilings(torch: Any, device: str) -> dict[str, float]:
-    """Peaks of the machine: bytes and operations per second. Products in float64 run on tensor cores."""
+    """Peaks of the machine: bytes and operations per second. Products in float64 run on tensor
+    cores.
+    """
     a, b = (torch.randn(N_NUMBERS, device=device) for _ in range(2))
     result = {"copy_bytes": 2 * a.nbytes / seconds(torch, lambda: b.copy_(a))}
     for name, dtype in (("fp32", torch.float32), ("fp64", torch.float64)):
@@ -46,16 +51,24 @@ def ceilings(torch: Any, device: str) -> dict[str, float]:
         result[f"{name}_flops"] = 2 * N_MATRIX**3 / seconds(torch, lambda x=x, y=y: x @ y, 3)  # type: ignore[misc]
     host = torch.empty(N_NUMBERS // 2, pin_memory=device.startswith("cuda"))
     part = a[: N_NUMBERS // 2]
-    result["to_host_bytes"] = host.nbytes / seconds(torch, lambda: host.copy_(part, non_blocking=True), 3)
-    result["to_device_bytes"] = host.nbytes / seconds(torch, lambda: part.copy_(host, non_blocking=True), 3)
+    result["to_host_bytes"] = host.nbytes / seconds(
+        torch, lambda: host.copy_(part, non_blocking=True), 3
+    )
+    result["to_device_bytes"] = host.nbytes / seconds(
+        torch, lambda: part.copy_(host, non_blocking=True), 3
+    )
     source, target = np.ones(N_NUMBERS // 4, np.float32), np.empty(N_NUMBERS // 4, np.float32)
     for name in ("fresh", "used"):
-        result[f"host_copy_{name}_bytes"] = source.nbytes / timed(lambda: np.copyto(target, source))[0]
+        result[f"host_copy_{name}_bytes"] = (
+            source.nbytes / timed(lambda: np.copyto(target, source))[0]
+        )
     return result
 
 
 def stages(torch: Any, device: str, peaks: dict[str, float]) -> dict[str, Any]:
-    """Device microseconds per sequence of each stage, and the share of the measured peak that its operations reach."""
+    """Device microseconds per sequence of each stage, and the share of the measured peak that its
+    operations reach.
+    """
     n = N_STAGES
     X = torch.as_tensor(recordings(n), device=device)
     lengths = torch.full((n,), X.shape[1], device=device)
@@ -90,8 +103,8 @@ def stages(torch: Any, device: str, peaks: dict[str, float]) -> dict[str, Any]:
 def _operations(n: int) -> dict[str, dict[str, float]]:
     """Operations and bytes of memory that a sequence needs at least, by stage.
 
-    A rotation of two columns of order m is 6m operations, a sweep m(m-1)/2 rotations, and five are the usual number; an
-    exponential counts as four.
+    A rotation of two columns of order m is 6m operations, a sweep m(m-1)/2 rotations, and five are
+    the usual number; an exponential counts as four.
     """
     frames, slices, order, pairs, z2, z3 = 80, 25 * 22, 22, 36, 15, 6
     entries, band = z2 * z3 * z3, 25  # frames to either side that the kernel looks at for σ = 3
@@ -113,13 +126,18 @@ def _operations(n: int) -> dict[str, dict[str, float]]:
             "bytes": 4 * (8 * 3 * frames + pairs * entries),
         },
         # Gram matrices of three modes, their eigenvectors, and products there and back
-        "dck_hosvd": {"fp64_flop": pairs * (grams + rotations + 2 * grams), "bytes": 2 * 4 * pairs * entries},
+        "dck_hosvd": {
+            "fp64_flop": pairs * (grams + rotations + 2 * grams),
+            "bytes": 2 * 4 * pairs * entries,
+        },
         "dck_entries": {"bytes": 4 * (4 * 16920) + 8 * 16920 / n},
     }
 
 
 def slices(torch: Any, device: str, n: int, order: int = 22) -> Any:
-    """n slices like SCK's, (n, order, order), float64: features of smooth motion, weighted by one of them."""
+    """n slices like SCK's, (n, order, order), float64: features of smooth motion, weighted by one
+    of them.
+    """
     x = torch.as_tensor(recordings(16, n_joints=16), dtype=torch.float64, device=device)
     v = gaussian_features(x, sigma=0.6, n_pivots=-(-order // 3))
     v = v.swapaxes(1, 2).reshape(256, 80, -1)[..., :order]
@@ -157,7 +175,9 @@ def accuracy(torch: Any, device: str) -> dict[str, float]:
             X = A.to(dtype)
             got = power_norm.psd_power(X, POWER).cpu().numpy().astype(float)
             expected = power_norm._eigh_power(np, X.cpu().numpy().astype(float), POWER)
-            error = np.linalg.norm(got - expected, axis=(1, 2)) / np.linalg.norm(expected, axis=(1, 2))
+            error = np.linalg.norm(got - expected, axis=(1, 2)) / np.linalg.norm(
+                expected, axis=(1, 2)
+            )
             result[f"psd_power_{order}_{str(dtype)[6:]}"] = float(error.max())
     rng = np.random.default_rng(1)
     X = [x[: rng.integers(2, 80)] for x in recordings(N_ACCURACY)]

@@ -1,4 +1,6 @@
-"""Recognisers on a GPU: recordings per second from the host to features on the host, or to decisions."""
+"""Recognisers on a GPU: recordings per second from the host to features on the host, or to
+decisions.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ N_FRAMES, N_CLASSES, N_TRAINING = 80, 20, 120
 
 
 def recordings(n: int, seed: int = 0) -> list[SkeletonSequence]:
-    """Recordings of 25 joints and 80 frames of 20 classes by 20 people, made in single precision, many at a time."""
+    """Recordings of 25 joints and 80 frames of 20 classes by 20 people, made in single precision,
+    many at a time.
+    """
     rng = np.random.default_rng(seed)
     body = np.random.default_rng(1).uniform(-0.6, 0.6, size=(25, 3)).astype(np.float32)
     swing = np.random.default_rng(2).normal(scale=0.15, size=(N_CLASSES, 25, 3)).astype(np.float32)
@@ -31,14 +35,20 @@ def recordings(n: int, seed: int = 0) -> list[SkeletonSequence]:
     for i in range(n):
         phase = np.float32(rng.uniform(0, 1))
         wave = np.sin(turns + phase)[:, None, None] * swing[i % N_CLASSES]
-        x = body + wave + rng.standard_normal((N_FRAMES, 25, 3), dtype=np.float32) * np.float32(0.01)
+        x = (
+            body
+            + wave
+            + rng.standard_normal((N_FRAMES, 25, 3), dtype=np.float32) * np.float32(0.01)
+        )
         label, subject = str(i % N_CLASSES), str(i // N_CLASSES % 20)
         made.append(SkeletonSequence(x, layout=KINECT_25, label=label, subject=subject, fps=30))
     return made
 
 
 def measure(torch: Any, device: str, n: int) -> dict[str, Any]:
-    """Rates with features in page-locked and in ordinary memory of the host, and with decisions only; stages; errors."""
+    """Rates with features in page-locked and in ordinary memory of the host, and with decisions
+    only; stages; errors.
+    """
     X = recordings(n)
     return {
         "n": n,
@@ -49,7 +59,9 @@ def measure(torch: Any, device: str, n: int) -> dict[str, Any]:
 
 
 def paper(torch: Any, device: str, n: int) -> dict[str, Any]:
-    """The same for the paper's recogniser: bones of one length, SCK with tensors of order 22, DCK in its window."""
+    """The same for the paper's recogniser: bones of one length, SCK with tensors of order 22, DCK
+    in its window.
+    """
     model = make_recognizer("paper")
     dict(model.branches)["sck"].set_params(kernel__n_pivots_time=7)
     return {"n": n, "shape": [N_FRAMES, 25, 3], **_rates(torch, device, recordings(n), model)}
@@ -61,7 +73,10 @@ def _rates(torch: Any, device: str, X: list[SkeletonSequence], model: Recognizer
     branches = list(model.branches_.values())
     errors = features_on(branches, few[:16], device) - model.features(few[:16])
     width = sum(int(b.kernel_.block_sizes_.sum()) for b in branches)
-    row: dict[str, Any] = {"n_features": width, "error": float(np.linalg.norm(errors, axis=1).max())}
+    row: dict[str, Any] = {
+        "n_features": width,
+        "error": float(np.linalg.norm(errors, axis=1).max()),
+    }
     call: Callable[[], Any] = partial(model.set_params(device=device).decision_function, X)
     row["decisions_per_second"] = n / statistics.median(repeated(call, 3))
     for memory, repeats in (("page-locked", 3), ("used", 1)):
@@ -75,7 +90,9 @@ def _rates(torch: Any, device: str, X: list[SkeletonSequence], model: Recognizer
 
 
 def fit(torch: Any, device: str, n: int) -> dict[str, Any]:
-    """Seconds of a fit on n recordings: features from the device, choices and solver on the host."""
+    """Seconds of a fit on n recordings: features from the device, choices and solver on the
+    host.
+    """
     X = recordings(n)
     labels = [s.label for s in X]
     model = make_recognizer(device=device, n_jobs=-1)
@@ -89,8 +106,12 @@ def fit(torch: Any, device: str, n: int) -> dict[str, Any]:
     return found
 
 
-def _stages(torch: Any, device: str, branches: list[Any], X: list[SkeletonSequence]) -> dict[str, float]:
-    """Device microseconds per recording: everything, poses, and each branch after its poses are computed."""
+def _stages(
+    torch: Any, device: str, branches: list[Any], X: list[SkeletonSequence]
+) -> dict[str, float]:
+    """Device microseconds per recording: everything, poses, and each branch after its poses are
+    computed.
+    """
 
     def micros(call: Callable[[], Any]) -> float:
         return seconds(torch, call, 3) / len(X) * 1e6

@@ -28,7 +28,9 @@ _TITLES = {
 
 
 def measure(settings: Settings) -> dict[str, Any]:
-    """Seconds of one core, float32, as each of the three grows alone: per sequence, or for all while sequences grow."""
+    """Seconds of one core, float32, as each of the three grows alone: per sequence, or for all
+    while sequences grow.
+    """
     sizes = QUICK if settings.quick else SIZES
     return {"growth": {what: _sweep(what, values, settings) for what, values in sizes.items()}}
 
@@ -44,7 +46,9 @@ def _sweep(what: str, sizes: tuple[int, ...], settings: Settings) -> dict[str, A
         X = list(recordings(n, frames, joints))
         for name, kernel in kernels(joints=None if what == "joints" else SET_E).items():
             calls[f"{name} {size}"] = partial(kernel.fit(X[:1]).transform, X)
-    seconds = median_seconds(calls, settings, f"growth with {what}", repeats=min(settings.repeats, 5))
+    seconds = median_seconds(
+        calls, settings, f"growth with {what}", repeats=min(settings.repeats, 5)
+    )
     count = 1 if what == "sequences" else _FEW
     found: dict[str, Any] = {what: list(sizes)}
     for name in ("sck", "dck", "dck_window"):
@@ -56,9 +60,15 @@ def draw(found: dict[str, Any], folder: str | os.PathLike[str]) -> None:
     """Plots of growth with frames, joints and sequences: ``growth_frames.png`` and so on."""
     for what, sweep in found["growth"].items():
         sizes = sweep[what]
-        names = {"sck_s": "SCK", "dck_s": "DCK, any distance", "dck_window_s": "DCK, window of σ = 3 frames"}
+        names = {
+            "sck_s": "SCK",
+            "dck_s": "DCK, any distance",
+            "dck_window_s": "DCK, window of σ = 3 frames",
+        }
         curves = {title: 1e3 * np.asarray(sweep[key]) for key, title in names.items()}
-        curves["proportional"] = max(curve[0] for curve in curves.values()) * np.asarray(sizes) / sizes[0]
+        curves["proportional"] = (
+            max(curve[0] for curve in curves.values()) * np.asarray(sizes) / sizes[0]
+        )
         xlabel, fixed = _TITLES[what]
         figure = plot_sweep(
             sizes,

@@ -1,8 +1,9 @@
 """SCK and DCK (set E) of MSR-Action3D's recordings against the plain NumPy formulas, on one core.
 
-The kernels of ``make_recognizer("paper")``, from prepared poses to features. Ours takes all recordings together, as in
-normal use, the formulas one after another. Both have the same precision: the ratio with a target is that of float32, in which
-all experiments run; that of float64 is also given.
+The kernels of ``make_recognizer("paper")``, from prepared poses to features. Ours takes all
+recordings together, as in normal use, the formulas one after another. Both have the same precision:
+the ratio with a target is that of float32, in which all experiments run; that of float64 is also
+given.
 """
 
 from __future__ import annotations
@@ -19,9 +20,13 @@ from bench_parts.workloads import Prepared, parameters, prepared
 
 
 def measure(settings: Settings) -> dict[str, Any]:
-    """Seconds per sequence in both precisions, also one by one, and the difference of the features."""
+    """Seconds per sequence in both precisions, also one by one, and the difference of the
+    features.
+    """
     given = prepared(4 if settings.quick else 48, settings.data_home)
-    found: dict[str, Any] = {name: _precision(given.to(name), settings) for name in ("float32", "float64")}
+    found: dict[str, Any] = {
+        name: _precision(given.to(name), settings) for name in ("float32", "float64")
+    }
     n_frames = float(np.mean([s.n_frames for s in given.for_sck]))
     return found | {
         "recordings": given.source,
@@ -45,7 +50,12 @@ def _precision(given: Prepared, settings: Settings) -> dict[str, Any]:
     dtype = given.for_sck[0].joints.dtype.name
     chosen = {
         "sck": (given.sck, given.for_sck, plain.sck, [s.joints for s in given.for_sck]),
-        "dck": (given.dck, given.for_dck, plain.dck, [s.joints[:, given.dck.joints_] for s in given.for_dck]),
+        "dck": (
+            given.dck,
+            given.for_dck,
+            plain.dck,
+            [s.joints[:, given.dck.joints_] for s in given.for_dck],
+        ),
     }
     rows = {}
     for name, (kernel, sequences, formula, arrays) in chosen.items():
@@ -59,7 +69,10 @@ def _precision(given: Prepared, settings: Settings) -> dict[str, Any]:
         row = {key: value / len(sequences) for key, value in seconds.items()}
         features, expected = calls["ours_s"](), np.stack(calls["numpy_s"]())
         apart = np.linalg.norm(features - expected, axis=1) / np.linalg.norm(expected, axis=1)
-        rows[name] = row | {"ratio": row["numpy_s"] / row["ours_s"], "features_differ_by": float(apart.max())}
+        rows[name] = row | {
+            "ratio": row["numpy_s"] / row["ours_s"],
+            "features_differ_by": float(apart.max()),
+        }
     return rows
 
 

@@ -1,7 +1,7 @@
 """Fits of many generated recordings: how time and memory grow beyond Gram matrices.
 
-Every fit runs in a process of its own, BLAS on one thread. Memory is measured without the recordings themselves; times are those of the
-choices on the sample, of encoding and of the solver.
+Every fit runs in a process of its own, BLAS on one thread. Memory is measured without the
+recordings themselves; times are those of the choices on the sample, of encoding and of the solver.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def main() -> None:
 
 
 def warm_up() -> None:
-    """A small fit, so that loading compiled code is not counted; on workers this happens once in their life."""
+    """A small fit, so that loading compiled code is not counted; on workers this happens once in
+    their life.
+    """
     from kerneton import make_recognizer
 
     few = labelled(60)
@@ -88,7 +90,9 @@ def _told(iterable: Any, *, total: int | None = None, desc: str = "") -> Any:
 
 
 def fit(n: int, kind: str) -> dict[str, Any]:
-    """Fit the default recogniser on n generated recordings in this process; "large" ones have 25 joints, 60 classes, 40 people."""
+    """Fit the default recogniser on n generated recordings in this process; "large" ones have 25
+    joints, 60 classes, 40 people.
+    """
     from kerneton import make_recognizer
     from kerneton.recognize.training import Limits
 

@@ -1,7 +1,9 @@
-"""LinearSVM compared with scikit-learn's LinearSVC on features like those of SCK + DCK: fit, predict, model selection.
+"""LinearSVM compared with scikit-learn's LinearSVC on features like those of SCK + DCK: fit,
+predict, model selection.
 
-Features are positive and nearly parallel, as those of SCK and DCK are, then centred and scaled to unit norm. Times are
-processor seconds, so that other work on the machine does not count; LinearSVC runs with its defaults.
+Features are positive and nearly parallel, as those of SCK and DCK are, then centred and scaled to
+unit norm. Times are processor seconds, so that other work on the machine does not count; LinearSVC
+runs with its defaults.
 """
 
 from __future__ import annotations
@@ -30,16 +32,21 @@ MSR_SHAPE = (284, 57_400, 20)  # training sequences, features and classes of MSR
 
 
 def measure(settings: Settings) -> dict[str, Any]:
-    """Fits on as many sequences as MSR-Action3D has for training; a quick run takes fewer with fewer features."""
+    """Fits on as many sequences as MSR-Action3D has for training; a quick run takes fewer with
+    fewer features.
+    """
     shape = (60, 4_000, 10) if settings.quick else MSR_SHAPE
     found = compare(*shape, repeats=min(settings.repeats, 5))
-    ours, theirs = (found[f"{name}_squared_hinge"]["fit_s"] for name in ("linear_svm", "linear_svc"))
+    ours, theirs = (
+        found[f"{name}_squared_hinge"]["fit_s"] for name in ("linear_svm", "linear_svc")
+    )
     found["comparisons"] = {"linear_svm_vs_linear_svc": compared(ours, theirs, theirs / ours, "s")}
     return found
 
 
 def make_features(n: int, d: int, n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Positive features around a common mean: classes, sub-clusters and noise of falling size, float32.
+    """Positive features around a common mean: classes, sub-clusters and noise of falling size,
+    float32.
 
     >>> X, y = make_features(6, 50, 3)
     >>> X.shape, y.tolist()
@@ -47,7 +54,9 @@ def make_features(n: int, d: int, n_classes: int, seed: int = 0) -> tuple[np.nda
     """
     rng = np.random.default_rng(seed)
     y = np.arange(n) % n_classes
-    factors = rng.standard_normal((n, 40)).astype(np.float32) * (np.arange(1, 41) ** -0.7).astype(np.float32)
+    factors = rng.standard_normal((n, 40)).astype(np.float32) * (np.arange(1, 41) ** -0.7).astype(
+        np.float32
+    )
     factors[:, :n_classes] += np.eye(n_classes, dtype=np.float32)[y] * 0.6
     X = factors @ rng.standard_normal((40, d), dtype=np.float32)
     X += 0.3 * rng.standard_normal((n, d), dtype=np.float32)
@@ -70,7 +79,9 @@ def median_timed(
 
 
 def stages(timer: Timer, X: Any, y: np.ndarray, n: int) -> tuple[dict[str, float], Any, Any]:
-    """Seconds from n training sequences to the scores of all folds; training and test features, scaled."""
+    """Seconds from n training sequences to the scores of all folds; training and test features,
+    scaled.
+    """
     scale = CenterNormalize().fit(X[:n])
     folds = list(StratifiedKFold(5).split(np.zeros((n, 1)), y[:n]))
     seconds: dict[str, float] = {}
@@ -101,9 +112,15 @@ def compare(
             fit_s, _ = fit_timer(partial(model.fit, train, y[:n]))
         predict_s, labels = timer(partial(model.predict, test))
         accuracy = float(np.mean(labels == y[n:]))
-        result[f"{name}_squared_hinge"] = {"fit_s": fit_s, "predict_s": predict_s, "accuracy": accuracy}
+        result[f"{name}_squared_hinge"] = {
+            "fit_s": fit_s,
+            "predict_s": predict_s,
+            "accuracy": accuracy,
+        }
     for stage in ("fit", "predict"):
-        slow, fast = (result[f"{name}_squared_hinge"][f"{stage}_s"] for name in ("linear_svc", "linear_svm"))
+        slow, fast = (
+            result[f"{name}_squared_hinge"][f"{stage}_s"] for name in ("linear_svc", "linear_svm")
+        )
         result[f"{stage}_vs_linear_svc_squared_hinge"] = slow / fast
     result["weights_differ_by_squared_hinge"] = _difference(ours.coef_, theirs.coef_)
     return result
@@ -124,13 +141,17 @@ def fold_decisions(
     intercept_scaling: float = 1.0,
     **options: Any,
 ) -> list[Any]:
-    """Decision values of every fold's held-out rows for every C, from one Gram matrix of raw features.
+    """Decision values of every fold's held-out rows for every C, from one Gram matrix of raw
+    features.
 
-    Each fold is centred and normalised on its own training side. The answer is one array (n_C, n_held_out, k) per fold;
-    options go to `held_out_scores`.
+    Each fold is centred and normalised on its own training side. The answer is one array (n_C,
+    n_held_out, k) per fold; options go to `held_out_scores`.
 
     >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.1, 1.0], [1.0, 0.1]])
-    >>> [D.argmax(-1).tolist() for D in fold_decisions(X @ X.T, [0, 1, 0, 1], [([0, 1], [2, 3])], [1.0, 10.0])]
+    >>> [
+    ...     D.argmax(-1).tolist()
+    ...     for D in fold_decisions(X @ X.T, [0, 1, 0, 1], [([0, 1], [2, 3])], [1.0, 10.0])
+    ... ]
     [[[0, 1], [0, 1]]]
     """
     codes = np.asarray(codes)
@@ -139,6 +160,8 @@ def fold_decisions(
     for train, test in folds:
         inside, across = center_normalize_gram(K, train, test, center=center, norm=norm)
         answers.append(
-            held_out_scores(inside, across, codes[np.asarray(train)], int(codes.max()) + 1, Cs, **options)
+            held_out_scores(
+                inside, across, codes[np.asarray(train)], int(codes.max()) + 1, Cs, **options
+            )
         )
     return answers

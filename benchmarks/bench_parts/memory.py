@@ -1,9 +1,10 @@
 """Peak memory of transforming many recordings, without the output.
 
-Every figure is the peak resident memory of a separate process, interpreter and libraries included (``VmHWM`` on Linux, where
-``ru_maxrss`` starts with what the parent held). A process before them compiles. Recordings are views of 64 arrays, so that
-they take no memory; features go into a memory-mapped file whose pages are released after every batch, so that they do not
-count as resident.
+Every figure is the peak resident memory of a separate process, interpreter and libraries included
+(``VmHWM`` on Linux, where ``ru_maxrss`` starts with what the parent held). A process before them
+compiles. Recordings are views of 64 arrays, so that they take no memory; features go into a
+memory-mapped file whose pages are released after every batch, so that they do not count as
+resident.
 
     python -m bench_parts.memory 1000
 """

@@ -1,8 +1,10 @@
-"""All of MSR-Action3D, from loaded recordings to test predictions, against MultiRocketHydra and MiniRocket of aeon.
+"""All of MSR-Action3D, from loaded recordings to test predictions, against MultiRocketHydra and
+MiniRocket of aeon.
 
-Wang's split of the 557 recordings, two cores. Ours is ``make_recognizer("paper")``: preprocessing, fit and prediction. The
-others get hip-centred poses resampled to 40 frames, about the average; preparing these is not in their time. A warm-up on a
-few recordings comes first, so that compiling is not counted.
+Wang's split of the 557 recordings, two cores. Ours is ``make_recognizer("paper")``: preprocessing,
+fit and prediction. The others get hip-centred poses resampled to 40 frames, about the average;
+preparing these is not in their time. A warm-up on a few recordings comes first, so that compiling
+is not counted.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ def measure(settings: Settings) -> dict[str, Any]:
     others, arrays = aeon_classifiers(), as_arrays(*split)
     models: Models = {"ours": (lambda: make_recognizer("paper", n_jobs=N_CORES), *split)}
     models |= {name: (make, *arrays) for name, make in others.items()}
-    found = compare(models, *split, ["ours"] * settings.repeats + list(others), settings, "MSR-Action3D")
+    found = compare(
+        models, *split, ["ours"] * settings.repeats + list(others), settings, "MSR-Action3D"
+    )
     for name in others:
         ours, theirs = found["ours"]["seconds"], found[name]["seconds"]
         lines[KEYS[name]] = compared(ours, theirs, ours / theirs, "s")
@@ -52,7 +56,9 @@ def measure(settings: Settings) -> dict[str, Any]:
 
 
 def load_split(settings: Settings, *, every: int) -> tuple[SkeletonDataset, SkeletonDataset] | None:
-    """Training and test recordings of Wang's split, if they are here; a quick run takes one of ``every`` few."""
+    """Training and test recordings of Wang's split, if they are here; a quick run takes one of
+    ``every`` few.
+    """
     try:
         data = load_msr_action3d(settings.data_home)
     except MissingDataError:
@@ -93,7 +99,9 @@ def as_arrays(known: SkeletonDataset, unknown: SkeletonDataset) -> tuple[np.ndar
     """Input of the others: hip-centred poses resampled to 40 frames, (n, 3 J, frames)."""
     poses = Preprocess(bones=None).fit(known)
     first, second = (
-        np.stack([resample(s.joints, N_FRAMES).reshape(N_FRAMES, -1).T for s in poses.transform(part)])
+        np.stack(
+            [resample(s.joints, N_FRAMES).reshape(N_FRAMES, -1).T for s in poses.transform(part)]
+        )
         for part in (known, unknown)
     )
     return first, second
@@ -102,7 +110,10 @@ def as_arrays(known: SkeletonDataset, unknown: SkeletonDataset) -> tuple[np.ndar
 def aeon_classifiers() -> dict[str, Callable[[], Any]]:
     """The classifiers to compare with; none where aeon is not installed."""
     try:
-        from aeon.classification.convolution_based import MiniRocketClassifier, MultiRocketHydraClassifier
+        from aeon.classification.convolution_based import (
+            MiniRocketClassifier,
+            MultiRocketHydraClassifier,
+        )
     except ImportError:
         return {}
     makers: dict[str, Callable[[], Any]] = {

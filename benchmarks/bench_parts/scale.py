@@ -1,5 +1,5 @@
-"""The default recogniser with growing numbers of recordings, compared with others (`before`): each fit in its own process, BLAS on one
-thread."""
+"""The default recogniser with growing numbers of recordings, compared with others (`before`): each
+fit in its own process, BLAS on one thread."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ print(json.dumps({"fit_s": seconds, "cpu_s": cpu, "peak_mb": resource.getrusage(
 
 
 def measure(settings: Settings) -> dict[str, Any]:
-    """Seconds and memory of fits; ratios to half the recordings and to the checkout ``settings.before``."""
+    """Seconds and memory of fits; ratios to half the recordings and to the checkout
+    ``settings.before``.
+    """
     sizes = QUICK if settings.quick else SIZES
     repeats = min(settings.repeats, 3)
     here = SOURCE
@@ -43,7 +45,8 @@ def measure(settings: Settings) -> dict[str, Any]:
         growth.setdefault(str(size), []).append(before.run_program(_GROWING, here, str(size)))
     found: dict[str, Any] = {
         "growth": {
-            n: {key: statistics.median(r[key] for r in runs) for key in runs[0]} for n, runs in growth.items()
+            n: {key: statistics.median(r[key] for r in runs) for key in runs[0]}
+            for n, runs in growth.items()
         }
     }
     few, many = (found["growth"][str(size)]["fit_s"] for size in (sizes[1], sizes[-1]))
@@ -61,7 +64,8 @@ def labelled(
     layout: Layout = KINECT_20,
     longest: int = 80,
 ) -> SkeletonDataset:
-    """Recordings of 20 classes by 20 people, of 40 to 80 frames: every class swings its joints in its own way.
+    """Recordings of 20 classes by 20 people, of 40 to 80 frames: every class swings its joints in
+    its own way.
 
     >>> data = labelled(40)
     >>> len(data), len(set(data.labels)), data[0].joints.dtype
@@ -77,7 +81,12 @@ def labelled(
         action, subject = i % classes, i // classes % people
         time = np.linspace(0, 1, int(rng.integers(40, longest + 1)))[:, None, None]
         turns = rng.uniform(0.8, 1.2) * 2 * np.pi * time + rng.uniform(0, 0.5)
-        x = body + person[subject] + swing[action, 0] * np.sin(turns) + swing[action, 1] * np.sin(2 * turns)
+        x = (
+            body
+            + person[subject]
+            + swing[action, 0] * np.sin(turns)
+            + swing[action, 1] * np.sin(2 * turns)
+        )
         x = x + rng.normal(scale=0.01, size=x.shape)
         made.append(
             SkeletonSequence(

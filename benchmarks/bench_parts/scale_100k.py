@@ -1,4 +1,6 @@
-"""100,000 recordings of 25 joints, 40 to 120 frames, 60 classes and 40 people, all features of the default recogniser."""
+"""100,000 recordings of 25 joints, 40 to 120 frames, 60 classes and 40 people, all features of the
+default recogniser.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Time of each stage of SCK and DCK on one core, and its share of the core's peak speed.
 
-Peaks are measured: products of large matrices for operations, copies of large arrays for bytes. Operations are counted from
-the formulas with their symmetries; an exponential counts as twenty, an eigenproblem of order n as 9n³, as in textbooks, and
-the product after it as n³. ``limit_s`` is the time that all operations would take at the peak.
+Peaks are measured: products of large matrices for operations, copies of large arrays for bytes.
+Operations are counted from the formulas with their symmetries; an exponential counts as twenty, an
+eigenproblem of order n as 9n³, as in textbooks, and the product after it as n³. ``limit_s`` is the
+time that all operations would take at the peak.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _BAND = 18  # frames on either side that a window of σ = 3 reaches
 
 
 def measure(settings: Settings) -> dict[str, Any]:
-    """Seconds per sequence of each stage in both precisions, operations, and share of the measured peak."""
+    """Seconds per sequence of each stage in both precisions, operations, and share of the measured
+    peak.
+    """
     n = 4 if settings.quick else 32
     found: dict[str, Any] = {"peaks": peaks(256 if settings.quick else 1024)}
     given = prepared(n, settings.data_home)
@@ -70,7 +73,11 @@ def _rows(given: Prepared, peak: float, settings: Settings) -> dict[str, Any]:
     seconds["sck_sums_epn_entries"] = seconds.pop("sck") - seconds["sck_vectors"]  # one kernel
     operations = _operations(given, float(np.mean(x.lengths)), slices.shape[-1])
     rows: dict[str, Any] = {
-        name: {"seconds": seconds[name], "flop": count, "share_of_peak": count / peak / seconds[name]}
+        name: {
+            "seconds": seconds[name],
+            "flop": count,
+            "share_of_peak": count / peak / seconds[name],
+        }
         for name, count in operations.items()
     }
     limit = sum(operations.values()) / peak
@@ -94,8 +101,11 @@ def _operations(given: Prepared, n_frames: float, d: int) -> dict[str, float]:
     unfold = 2 * z2 * z3 * z3 * (z2 + 2 * z3)
     return {
         "sck_vectors": n_joints * n_frames * d * (_EXP + 4),
-        "sck_sums_epn_entries": n_joints * (n_frames * d * (d + 1) * (d + 2) / 6 * 2 + d * 10 * d**3),
-        "dck_sums": n_pairs * n_frames * (near * (3 * (_EXP + 4) + z2 * (2 + 2 * z3)) + z2 * 2 * z3 * z3),
+        "sck_sums_epn_entries": n_joints
+        * (n_frames * d * (d + 1) * (d + 2) / 6 * 2 + d * 10 * d**3),
+        "dck_sums": n_pairs
+        * n_frames
+        * (near * (3 * (_EXP + 4) + z2 * (2 + 2 * z3)) + z2 * 2 * z3 * z3),
         # Gram matrices or bidiagonals, eigenvectors, and products there and back
         "dck_hosvd": n_pairs * (3 * unfold + 9 * (z2**3 + 2 * z3**3)),
     }

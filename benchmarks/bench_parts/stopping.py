@@ -1,7 +1,8 @@
-"""The cost of stopping the solver early: accuracy on held-out people, compared with the exact classifier on the same features.
+"""The cost of stopping the solver early: accuracy on held-out people, compared with the exact
+classifier on the same features.
 
-Fits are forced to go block by block, with a third of the recordings in the sample. Of published sets only the training subjects of
-their protocol take part, each held out in turn.
+Fits are forced to go block by block, with a third of the recordings in the sample. Of published
+sets only the training subjects of their protocol take part, each held out in turn.
 """
 
 from __future__ import annotations
@@ -26,10 +27,14 @@ TRAINING_SUBJECTS = {"msr_action3d": {"1", "3", "5", "7", "9"}, "utd_mhad": {"1"
 
 
 def measure(settings: Settings) -> dict[str, Any]:
-    """Accuracy of both machines, how often they agree, and how much their scores differ, by data set."""
+    """Accuracy of both machines, how often they agree, and how much their scores differ, by data
+    set.
+    """
     made = alike_actions(QUICK if settings.quick else N)
     people = sorted({str(s.subject) for s in made})
-    jobs: list[tuple[str, list[SkeletonSequence], Sequence[str]]] = [("generated", list(made), people[::4])]
+    jobs: list[tuple[str, list[SkeletonSequence], Sequence[str]]] = [
+        ("generated", list(made), people[::4])
+    ]
     for name, trained in () if settings.quick else TRAINING_SUBJECTS.items():
         try:
             data = load_dataset(name, settings.data_home)
@@ -55,8 +60,8 @@ def _summary(rows: np.ndarray) -> dict[str, float]:
 
 
 def _compare(recordings: list[SkeletonSequence], out: Sequence[str]) -> np.ndarray:
-    """For each recording of held-out people: whether the exact and the early classifier are right, whether they agree, and the squared
-    difference."""
+    """For each recording of held-out people: whether the exact and the early classifier are right,
+    whether they agree, and the squared difference."""
     train = [s for s in recordings if s.subject not in out]
     test = [s for s in recordings if s.subject in out]
     model = make_recognizer(n_jobs=-1)
@@ -64,19 +69,22 @@ def _compare(recordings: list[SkeletonSequence], out: Sequence[str]) -> np.ndarr
     model.limits = Limits(choice=third, gram=third, sample=third)
     model.fit(train, [s.label for s in train])
     codes = np.searchsorted(model.classes_, np.array([s.label for s in train]))
-    exact = machine_from_features(model, model.features(train), codes, widths_of(model.learned_, train))
+    exact = machine_from_features(
+        model, model.features(train), codes, widths_of(model.learned_, train)
+    )
     X = model.features(test)
     scores = [per_class(X @ m.coef_.T + m.intercept_) for m in (exact, model.machine_)]
     labels = [model.classes_[s.argmax(axis=1)] for s in scores]
     truth = np.array([s.label for s in test])
     square = np.square(scores[0] - scores[1]).mean(axis=1)
-    return np.stack([labels[0] == truth, labels[1] == truth, labels[0] == labels[1], square], axis=1).astype(
-        float
-    )
+    return np.stack(
+        [labels[0] == truth, labels[1] == truth, labels[0] == labels[1], square], axis=1
+    ).astype(float)
 
 
 def alike_actions(n: int, seed: int = 0, *, classes: int = 20, people: int = 40) -> SkeletonDataset:
-    """Recordings like those of `labelled`, but hard: classes share most of their motion, and each person moves differently.
+    """Recordings like those of `labelled`, but hard: classes share most of their motion, and each
+    person moves differently.
 
     >>> data = alike_actions(40)
     >>> len(data), len(set(data.labels)), len(set(data.subjects))

@@ -1,9 +1,10 @@
 """Live streams: number of bodies per core, growth of time and memory, and false alarms.
 
-A spotter of ten generated actions with the default recogniser. Frames are those of a long generated recording, over and
-over. For memory a day passes, 2.6 million frames: the recording once an hour, and a person who crouches without moving for the rest, which
-is processed frame by frame but gives few candidates, so that a day takes a quarter of an hour. False alarms are counted in an hour of rests
-and unknown motions of people who were not seen in training, one per hour being asked for.
+A spotter of ten generated actions with the default recogniser. Frames are those of a long generated
+recording, over and over. For memory a day passes, 2.6 million frames: the recording once an hour,
+and a person who crouches without moving for the rest, which is processed frame by frame but gives
+few candidates, so that a day takes a quarter of an hour. False alarms are counted in an hour of
+rests and unknown motions of people who were not seen in training, one per hour being asked for.
 """
 
 from __future__ import annotations
@@ -33,11 +34,17 @@ def measure(settings: Settings) -> dict[str, Any]:
     n_actions, n_subjects = (3, 2) if settings.quick else (10, 4)
     actions = list(ACTIONS)[:n_actions]
     takes = make_actions(actions, n_subjects=n_subjects + 1, n_takes=1, uncut=True)
-    spotter = make_recognizer(progress=settings.progress).fit_spotting(takes[:n_subjects], false_alarms=1.0)
+    spotter = make_recognizer(progress=settings.progress).fit_spotting(
+        takes[:n_subjects], false_alarms=1.0
+    )
     joints = raw_joints(takes[n_subjects])
     seconds = 10 if settings.quick else 60
-    per_frame = _seconds(spotter.stream(delay=_DELAY), joints, round(seconds * FPS)) / (seconds * FPS)
-    first, last = _growth(spotter, joints, 40 if settings.quick else _HOUR, 10 if settings.quick else 60)
+    per_frame = _seconds(spotter.stream(delay=_DELAY), joints, round(seconds * FPS)) / (
+        seconds * FPS
+    )
+    first, last = _growth(
+        spotter, joints, 40 if settings.quick else _HOUR, 10 if settings.quick else 60
+    )
     alarms = _false_alarms(spotter, 60 if settings.quick else _HOUR)
     grown = _memory(spotter, joints, 60 if settings.quick else _DAY)
     return {
@@ -45,7 +52,9 @@ def measure(settings: Settings) -> dict[str, Any]:
         "memory_growth_mb": grown,
         "false_alarms": alarms,
         "comparisons": {
-            "stream_8_bodies": compared(BODIES * per_frame, 1 / FPS, 1 / (FPS * BODIES * per_frame), "s"),
+            "stream_8_bodies": compared(
+                BODIES * per_frame, 1 / FPS, 1 / (FPS * BODIES * per_frame), "s"
+            ),
             "stream_last_vs_first": compared(last, first, last / first, "s"),
             "stream_memory": compared(grown, 5.0, grown / 5.0, "MB"),
             "stream_false_alarms": compared(alarms, 3, alarms / 3, "per hour"),
@@ -60,8 +69,12 @@ def _seconds(stream: LiveStream, joints: np.ndarray, n_frames: int, begin: int =
     return time.process_time() - start
 
 
-def _growth(spotter: Recognizer, joints: np.ndarray, seconds: int, window: int) -> tuple[float, float]:
-    """Processor time of the first and of the last ``window`` seconds of a stream; whole rounds of the recording."""
+def _growth(
+    spotter: Recognizer, joints: np.ndarray, seconds: int, window: int
+) -> tuple[float, float]:
+    """Processor time of the first and of the last ``window`` seconds of a stream; whole rounds of
+    the recording.
+    """
     stream = spotter.stream(delay=_DELAY)
     rounds = max(1, round(window * FPS / len(joints)))
     n = rounds * len(joints)

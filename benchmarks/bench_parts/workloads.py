@@ -1,4 +1,6 @@
-"""Seeded recordings that the benchmarks share, and the plain NumPy formulas that are their baseline."""
+"""Seeded recordings that the benchmarks share, and the plain NumPy formulas that are their
+baseline.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ PAPER_DCK: dict[str, Any] = {"sigma_joint": 0.3, "sigma_time": 0.25, "sigma_span
 
 
 class Prepared(NamedTuple):
-    """Recordings as the paper's kernels take them: hip-centred with equal bones for SCK, as recorded for DCK."""
+    """Recordings as the paper's kernels take them: hip-centred with equal bones for SCK, as
+    recorded for DCK.
+    """
 
     source: str
     for_sck: list[SkeletonSequence]
@@ -32,7 +36,8 @@ class Prepared(NamedTuple):
     def to(self, dtype: Any) -> Prepared:
         """The same recordings in another precision."""
         cast = [
-            [s.replace(joints=s.joints.astype(dtype)) for s in part] for part in (self.for_sck, self.for_dck)
+            [s.replace(joints=s.joints.astype(dtype)) for s in part]
+            for part in (self.for_sck, self.for_dck)
         ]
         return self._replace(for_sck=cast[0], for_dck=cast[1])
 
@@ -55,7 +60,9 @@ def recordings(n: int, n_frames: int = 80, n_joints: int = 25, seed: int = 0) ->
 
 
 def kernels(joints: Any = SET_E, **options: Any) -> dict[str, Any]:
-    """SCK with tensors of order 22, and DCK over any two frames and in the paper's window; ``joints`` are DCK's."""
+    """SCK with tensors of order 22, and DCK over any two frames and in the paper's window;
+    ``joints`` are DCK's.
+    """
     return {
         "sck": SCK(n_pivots_time=7, **options),
         "dck": DCK(joints=joints, **options),
@@ -64,7 +71,9 @@ def kernels(joints: Any = SET_E, **options: Any) -> dict[str, Any]:
 
 
 def msr_action3d(data_home: str | os.PathLike[str] | None) -> SkeletonDataset:
-    """MSR-Action3D, or generated recordings of its shape: 557 of 20 joints and 13 to 76 frames, 40 on average."""
+    """MSR-Action3D, or generated recordings of its shape: 557 of 20 joints and 13 to 76 frames, 40
+    on average.
+    """
     try:
         return load_msr_action3d(data_home)
     except MissingDataError:
@@ -76,7 +85,8 @@ def _generated_msr() -> SkeletonDataset:
     made = make_actions(n_subjects=10, n_takes=4)[:557]
     lengths = np.random.default_rng(0).triangular(13, 31, 76, len(made)).astype(int)
     short = [
-        s.replace(joints=resample(s.joints, n), confidence=None) for s, n in zip(made, lengths, strict=True)
+        s.replace(joints=resample(s.joints, n), confidence=None)
+        for s, n in zip(made, lengths, strict=True)
     ]
     return SkeletonDataset(short, name="generated, of the shape of MSR-Action3D")
 
@@ -90,7 +100,9 @@ def prepared(n: int, data_home: str | os.PathLike[str] | None) -> Prepared:
     for name, branch in branches.items():
         ready[name] = branch.preprocess.fit(data).transform(some)
         branch.kernel.fit(ready[name])
-    return Prepared(data.name, ready["sck"], ready["dck"], branches["sck"].kernel, branches["dck"].kernel)
+    return Prepared(
+        data.name, ready["sck"], ready["dck"], branches["sck"].kernel, branches["dck"].kernel
+    )
 
 
 def parameters(kernel: SCK | DCK) -> dict[str, Any]:

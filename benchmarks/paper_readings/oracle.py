@@ -1,7 +1,9 @@
-"""The best that the printed method can reach: every setting of the tables' grids on the test subjects. This is not a result.
+"""The best that the printed method can reach: every setting of the tables' grids on the test
+subjects. This is not a result.
 
-For each cell the printed accuracy, ours (chosen inside the training subjects), and over all settings the median, the best
-single setting kept for all splits, and the best of each split. The last three are looked up among accuracies on test subjects.
+For each cell the printed accuracy, ours (chosen inside the training subjects), and over all
+settings the median, the best single setting kept for all splits, and the best of each split. The
+last three are looked up among accuracies on test subjects.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from kerneton.paper.cues import Factor
 from kerneton.paper.tables import SHARE, _family
 
 DATA = ("florence3d", "utkinect", "msr_action3d")
-N_SUMS = 100  # pairs of settings and weights of the sum that a reading uses; the tables' settings use all
+# pairs of settings and weights of the sum that a reading uses; the tables' settings use all
+N_SUMS = 100
 
 
 def oracle(
@@ -39,10 +42,12 @@ def oracle(
     readings: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Every setting of the tables on the test subjects, a strip per cell; values chosen on test subjects are not results.
+    """Every setting of the tables on the test subjects, a strip per cell; values chosen on test
+    subjects are not results.
 
-    ``only`` names data sets, ``readings`` some of `READINGS` ("printed" by default, "all" for all, "done" for those that ``cache`` holds). ``cache`` is a folder that
-    stores finished parts, a file per data set and reading, so that a stopped run can resume. ``output`` receives ``oracle.md``,
+    ``only`` names data sets, ``readings`` some of `READINGS` ("printed" by default, "all" for all,
+    "done" for those that ``cache`` holds). ``cache`` is a folder that stores finished parts, a file
+    per data set and reading, so that a stopped run can resume. ``output`` receives ``oracle.md``,
     ``oracle.png`` and, with several readings, ``readings.png``. Accuracies are fractions.
 
     >>> found = oracle(data_home="/data", only=["utkinect"], cache="done")  # doctest: +SKIP
@@ -93,7 +98,9 @@ def _task(name: str, data_home: Any) -> Task:
 def _measure(
     name: str, key: str, task: Task, known: dict[Any, Strip], progress: Progress
 ) -> list[dict[str, Any]]:
-    """All cells of a data set under one reading; the smaller joint set of Florence3D with the tables' settings alone."""
+    """All cells of a data set under one reading; the smaller joint set of Florence3D with the
+    tables' settings alone.
+    """
     reading = READINGS[key]
     task = reading.task(task)
     tables = {"": name} if name != "msr_action3d" else {"wang": "wang", "li": "li"}
@@ -105,7 +112,9 @@ def _measure(
             continue
         title = f"{name}, {READINGS[key].title}, {kernel.upper()}"
         if kernel == "sck+dck":
-            strip = _sums([strips["sck"], list(strips.values())[-1]], task, reading, progress, title)
+            strip = _sums(
+                [strips["sck"], list(strips.values())[-1]], task, reading, progress, title
+            )
         else:
             found = known.get((kernel, reading.Cs)) if reading.choice != "cautious" else None
             strip = (
@@ -124,14 +133,17 @@ def _measure(
 
 @dataclass
 class Strip:
-    """Accuracy of every setting and C in every split, on test subjects and on held-out training subjects."""
+    """Accuracy of every setting and C in every split, on test subjects and on held-out training
+    subjects.
+    """
 
     grams: Grams | None
     factors: Sequence[Factor]
     settings: list[Setting]
     test: np.ndarray  # (n_settings, n_C, n_splits)
     validation: np.ndarray  # the same
-    chosen: list[tuple[Setting, int, float]]  # setting, position of C and test accuracy of each split
+    # setting, position of C and test accuracy of each split
+    chosen: list[tuple[Setting, int, float]]
     n_all: int  # number of settings, of which only some may be used
 
     def rechosen(self, task: Task, choice: str) -> Strip:
@@ -173,7 +185,9 @@ def _alone(kernel: str, task: Task, reading: Reading, progress: Progress, title:
     return Strip(grams, family.factors, settings, test, validation, chosen, len(settings))
 
 
-def _sums(strips: Sequence[Strip], task: Task, reading: Reading, progress: Progress, title: str) -> Strip:
+def _sums(
+    strips: Sequence[Strip], task: Task, reading: Reading, progress: Progress, title: str
+) -> Strip:
     """Sums of two kernels: chosen as in the tables, and all pairs of settings on test subjects."""
     sck, dck = strips
     assert sck.grams is not None
@@ -191,7 +205,9 @@ def _sums(strips: Sequence[Strip], task: Task, reading: Reading, progress: Progr
     every = [(a, b, share) for a in sck.settings for b in dck.settings for (share,) in shares]
     n_all = len(every)
     if reading is not READINGS["printed"] and n_all > N_SUMS:
-        every = [every[i] for i in np.sort(np.random.default_rng(0).choice(n_all, N_SUMS, replace=False))]
+        every = [
+            every[i] for i in np.sort(np.random.default_rng(0).choice(n_all, N_SUMS, replace=False))
+        ]
     test = np.empty((len(every), len(task.Cs), len(task.splits)))
     for s, (a, b, share) in enumerate(progress(every, total=len(every), desc=title)):
         for p, split in enumerate(task.splits):
@@ -208,7 +224,9 @@ def _choose(
     task: Task,
     choice: str,
 ) -> list[tuple[Setting, int, float]]:
-    """The setting of every split by held-out training subjects, as the tables choose it, and its test accuracy."""
+    """The setting of every split by held-out training subjects, as the tables choose it, and its
+    test accuracy.
+    """
     found = []
     n_C = len(task.Cs)
     common = np.arange(n_C)
@@ -219,5 +237,7 @@ def _choose(
             setting: validation[s, common, p] for s, setting in enumerate(settings)
         }
         setting, c = choose(accuracy, factors, n=len(train), cautious_C=choice == "cautious")
-        found.append((setting, int(common[c]), float(test[list(settings).index(setting), common[c], p])))
+        found.append(
+            (setting, int(common[c]), float(test[list(settings).index(setting), common[c], p]))
+        )
     return found

@@ -1,4 +1,6 @@
-"""Readings of the paper: possible meanings of its text where it is ambiguous, as changes of the tables' method."""
+"""Readings of the paper: possible meanings of its text where it is ambiguous, as changes of the
+tables' method.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,17 @@ from kerneton.paper.cues import Family
 from kerneton.prepare.poses import fill_gaps
 
 FOCAL_LENGTH = 285.63  # pixels of the depth camera at 320 x 240
-SPLINE_FRAMES = {"florence3d": 35, "utkinect": 74, "msr_action3d": 76}  # as the CVPR 2014 package resamples
+# as the CVPR 2014 package resamples
+SPLINE_FRAMES = {"florence3d": 35, "utkinect": 74, "msr_action3d": 76}
 
 
 @dataclass(frozen=True)
 class Reading:
     """A change of the tables' method; kernels that it does not name do not change.
 
-    ``recordings`` changes the data, ``encoder`` the steps from recordings to features, ``levels`` the levels of open points;
-    ``choice`` is how C is chosen: as in the tables, freely in every split, or once for all splits of a cell.
+    ``recordings`` changes the data, ``encoder`` the steps from recordings to features, ``levels``
+    the levels of open points; ``choice`` is how C is chosen: as in the tables, freely in every
+    split, or once for all splits of a cell.
     """
 
     title: str
@@ -53,9 +57,13 @@ class Reading:
         """The settings of one of the paper's kernels, sck or dck, under this reading."""
         if kernel not in self.kernels:
             return family
-        factors = tuple(replace(f, levels=self.levels.get(f.name, f.levels)) for f in family.factors)
+        factors = tuple(
+            replace(f, levels=self.levels.get(f.name, f.levels)) for f in family.factors
+        )
         build = (
-            family.build if self.encoder is None else functools.partial(_changed, family.build, self.encoder)
+            family.build
+            if self.encoder is None
+            else functools.partial(_changed, family.build, self.encoder)
         )
         return Family(factors, build)
 
@@ -65,7 +73,8 @@ def _changed(build: Any, change: Any, **levels: Any) -> Pipeline:
 
 
 def one_against_one(inside: Any, across: Any, codes: np.ndarray, Cs: Sequence[float]) -> np.ndarray:
-    """Classes (n_C, n_test) by the votes of a machine per pair of classes, hinge loss and free intercept: LIBSVM.
+    """Classes (n_C, n_test) by the votes of a machine per pair of classes, hinge loss and free
+    intercept: LIBSVM.
 
     >>> one_against_one(np.eye(2), np.array([[0.9, 0.1]]), np.array([0, 1]), [1.0]).tolist()
     [[0]]
@@ -100,12 +109,15 @@ class _DCKEnds(_DCKOfPadded):
     def _times(self, x: Any, n_frames: Any) -> Any:
         frames, lengths = np.arange(1, x.shape[1] + 1, dtype=x.dtype), n_frames[:, None]
         time = ((frames - 1) / np.maximum(lengths - 1, 1)).astype(x.dtype)
-        z = gaussian_features(time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=0.0, high=1.0)
+        z = gaussian_features(
+            time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=0.0, high=1.0
+        )
         return z * (frames <= lengths)[..., None]
 
 
 class _DCKLater(_DCKOfPadded):
-    """Displacements from a frame to later ones alone, summed lag by lag; the window is cut where it is below 1e-8.
+    """Displacements from a frame to later ones alone, summed lag by lag; the window is cut where it
+    is below 1e-8.
 
     ::
 
@@ -128,7 +140,9 @@ class _DCKLater(_DCKOfPadded):
         steps = x[:, : T - lag, i] - x[:, lag:, k]  # (B, T - lag, n_pairs, 3)
         reach, Z = self._reach(), self.n_pivots_joint
         phi = gaussian_features(steps, sigma=self.sigma_joint, n_pivots=Z, low=-reach, high=reach)
-        ends = z[:, : T - lag, :, None] * (z[:, lag:, None] * x.dtype.type(gaussian(lag, self._span())))
+        ends = z[:, : T - lag, :, None] * (
+            z[:, lag:, None] * x.dtype.type(gaussian(lag, self._span()))
+        )
         sums = phi.reshape(B, T - lag, -1).swapaxes(1, 2) @ ends.reshape(B, T - lag, -1)
         return sums.reshape(B, len(i), 3 * Z, P, P)
 
@@ -186,17 +200,23 @@ def _scaled(
 
 
 def height(joints: np.ndarray) -> float:
-    """Height of a body in a recording (T, J, 3): what its joints span upwards, in the tallest twentieth of the frames."""
+    """Height of a body in a recording (T, J, 3): what its joints span upwards, in the tallest
+    twentieth of the frames.
+    """
     return float(np.quantile(np.ptp(joints[..., 1], axis=1), 0.95))
 
 
 def half_span(joints: np.ndarray) -> float:
-    """Half the largest extent of a recording along an axis: divided by it, its coordinates span [-1, 1]."""
+    """Half the largest extent of a recording along an axis: divided by it, its coordinates span
+    [-1, 1].
+    """
     return float(np.ptp(joints, axis=(0, 1)).max() / 2)
 
 
 def splined(data: SkeletonDataset) -> SkeletonDataset:
-    """Cubic splines resampled to one length, as the CVPR 2014 package does; gaps are filled before, lest splines overshoot."""
+    """Cubic splines resampled to one length, as the CVPR 2014 package does; gaps are filled before,
+    lest splines overshoot.
+    """
     from scipy.interpolate import CubicSpline
 
     n_frames, found = SPLINE_FRAMES.get(str(data.name), 35), []
@@ -209,7 +229,9 @@ def splined(data: SkeletonDataset) -> SkeletonDataset:
 
 
 def on_screen(data: SkeletonDataset) -> SkeletonDataset:
-    """Screen coordinates: pixels through a pinhole, and depth; a unit is a metre at the recordings' median depth."""
+    """Screen coordinates: pixels through a pinhole, and depth; a unit is a metre at the recordings'
+    median depth.
+    """
     depth = float(np.median(np.concatenate([s.joints[..., 2][s.joints[..., 2] > 0] for s in data])))
     found = []
     for s in data:
@@ -234,12 +256,18 @@ READINGS: dict[str, Reading] = {
     "screen": Reading("screen coordinates", data=("msr_action3d",), recordings=on_screen),
     "spline": Reading("splines resampled to one length (CVPR 2014)", recordings=splined),
     "other-joints": Reading("DCK over i < i' only", ("dck",), encoder=_use(same_joint=False)),
-    "any-frames": Reading("DCK over all s, s', s = s' too", ("dck",), encoder=_use(dck=_DCKAnyFrames)),
+    "any-frames": Reading(
+        "DCK over all s, s', s = s' too", ("dck",), encoder=_use(dck=_DCKAnyFrames)
+    ),
     "later": Reading("DCK over s < s' only", ("dck",), encoder=_use(dck=_DCKLater)),
     "later-same": Reading("DCK over s ≤ s'", ("dck",), encoder=_use(dck=_DCKLaterOrSame)),
-    "lambda-frames": Reading("DCK, Λ = J²MN, its root at each side", ("dck",), encoder=_use(dck=_DCKPerRoot)),
+    "lambda-frames": Reading(
+        "DCK, Λ = J²MN, its root at each side", ("dck",), encoder=_use(dck=_DCKPerRoot)
+    ),
     "lambda-joints": Reading("DCK, Λ = J²", ("dck",), encoder=_use(dck=_DCKPerJoints)),
-    "units-height": Reading("DCK, body height 1", ("dck",), encoder=functools.partial(_in_units, height)),
+    "units-height": Reading(
+        "DCK, body height 1", ("dck",), encoder=functools.partial(_in_units, height)
+    ),
     "units-span": Reading(
         "DCK, recording in [-1, 1]", ("dck",), encoder=functools.partial(_in_units, half_span)
     ),

@@ -4,9 +4,9 @@
     python from_ros.py walk.bag poses.jsonl --topic /body_tracking_data
     kerneton info poses.jsonl
 
-Read are messages with positions: geometry_msgs/PoseArray, visualization_msgs/MarkerArray (a joint per marker, in the
-order of their ids; other namespaces are other bodies) and tf2_msgs/TFMessage (a joint per child frame that has
-the prefix --prefix). Units are metres in ROS, and z points up.
+Read are messages with positions: geometry_msgs/PoseArray, visualization_msgs/MarkerArray (a joint
+per marker, in the order of their ids; other namespaces are other bodies) and tf2_msgs/TFMessage (a
+joint per child frame that has the prefix --prefix). Units are metres in ROS, and z points up.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def convert(source: Path, target: Path, topic: str | None, prefix: str = "") -> 
     written = 0
     names: dict[str, list[str]] = {}
     with AnyReader([source]) as reader, target.open("w", encoding="utf-8") as out:
-        found = [c for c in reader.connections if c.msgtype.endswith(known) and topic in (None, c.topic)]
+        found = [
+            c for c in reader.connections if c.msgtype.endswith(known) and topic in (None, c.topic)
+        ]
         topics = sorted({c.topic for c in found})
         if len(topics) != 1:
             every = ", ".join(sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections}))
@@ -74,4 +76,6 @@ if __name__ == "__main__":
     parser.add_argument("--topic", help="the topic of the poses, if there are several")
     parser.add_argument("--prefix", default="", help="of the child frames that are joints, for tf")
     args = parser.parse_args()
-    print(f"wrote {convert(args.source, args.target, args.topic, args.prefix)} frames to {args.target}")
+    print(
+        f"wrote {convert(args.source, args.target, args.topic, args.prefix)} frames to {args.target}"
+    )

@@ -43,7 +43,9 @@ class KernetonWarning(UserWarning):
 
 
 class NoProbabilitiesWarning(KernetonWarning):
-    """A recogniser was fitted without probabilities, since nobody could be held out to learn them."""
+    """A recogniser was fitted without probabilities, since nobody could be held out to learn
+    them.
+    """
 
 
 class MissingExtraError(KernetonError, ImportError):

@@ -1,4 +1,6 @@
-"""The benchmark: its yardstick gives our features, its parts run on small sizes, its table and files say what they should."""
+"""The benchmark: its yardstick gives our features, its parts run on small sizes, its table and
+files say what they should.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,9 @@ def test_kept_results_meet_the_bars_and_are_quoted():
         assert any(f"| {figure} |" in page for figure in rounded), key
     gpu_result = json.loads((results / "h200.json").read_text())["gpu"]
     rates = {RATE: gpu_result["sequences_per_second"]}
-    rates |= {bar: functools.reduce(dict.__getitem__, path, gpu_result) for path, bar in RATES.items()}
+    rates |= {
+        bar: functools.reduce(dict.__getitem__, path, gpu_result) for path, bar in RATES.items()
+    }
     for bar, rate in rates.items():
         assert bar.met(rate), bar.what
         assert f"**{round(rate, -2):,.0f}**" in page
@@ -106,7 +110,9 @@ def test_kept_results_meet_the_bars_and_are_quoted():
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """All parts, on small sizes, as on a machine without a GPU; those of many recordings have a test of their own."""
+    """All parts, on small sizes, as on a machine without a GPU; those of many recordings have a
+    test of their own.
+    """
     pytest.importorskip("matplotlib")
     folder = tmp_path_factory.mktemp("pictures")
     with pytest.MonkeyPatch.context() as patch:
@@ -132,7 +138,8 @@ def test_figures_are_plain_data_under_the_required_keys(found):
     for n in ("40", "80"):  # really measured: an interpreter with NumPy, and features on top
         assert 20 < memory_of[n]["before_mb"] < memory_of[n]["peak_mb"] < 4000
     assert_allclose(
-        result["cpu"]["memory_10000_vs_1000"], memory_of["80"]["peak_mb"] / memory_of["40"]["peak_mb"]
+        result["cpu"]["memory_10000_vs_1000"],
+        memory_of["80"]["peak_mb"] / memory_of["40"]["peak_mb"],
     )
     assert result["gpu"] is None
     assert result["machine"]["numpy"] == np.__version__
@@ -164,7 +171,9 @@ def test_stages_say_what_share_of_the_peak_they_reach(found):
 
 def test_growth_is_drawn(found):
     result, folder = found
-    assert {path.name for path in folder.iterdir()} == {f"growth_{what}.png" for what in growth.SIZES}
+    assert {path.name for path in folder.iterdir()} == {
+        f"growth_{what}.png" for what in growth.SIZES
+    }
     for what, sweep in result["details"]["growth"]["growth"].items():
         assert sweep[what] == list(growth.QUICK[what])
         assert all(seconds > 0 for seconds in sweep["sck_s"])
@@ -176,7 +185,9 @@ def test_table_shows_every_ratio_and_that_there_is_no_gpu(found):
         assert BARS[key].what in text
     assert re.search(r"all of MSR-Action3D +- +- +MultiRocketHydra +not measured +≤ 1", text)
     many, few = (f"{found[0]['details']['memory'][n]['peak_mb']:.0f} MB" for n in ("80", "40"))
-    assert re.search(rf"memory, 10,000 recordings +{many} +{few} +1,000 recordings +[0-9.]+ +≤ 1.2: ", text)
+    assert re.search(
+        rf"memory, 10,000 recordings +{many} +{few} +1,000 recordings +[0-9.]+ +≤ 1.2: ", text
+    )
     assert re.search(r"GPU .*no GPU here", text)
     assert "MSR-Action3D is not here" in text
 
@@ -279,7 +290,10 @@ def test_gpu_figures(monkeypatch):
 def test_command(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(gpu, "torch_for", _no_torch)
     file = tmp_path / "bench.json"
-    assert program.main(["--only", "epn", "gpu", "--quick", "--repeats", "1", "--json", str(file)]) == 0
+    assert (
+        program.main(["--only", "epn", "gpu", "--quick", "--repeats", "1", "--json", str(file)])
+        == 0
+    )
     result = json.loads(file.read_text())
     assert set(result["cpu"]) == {"epn_vs_eigh_f32", "epn_vs_eigh_f64"}
     assert result["gpu"] is None

@@ -27,7 +27,9 @@ from kerneton.paper.cues import dck_family, sck_family
 
 
 def people(layout, labels, n_subjects, name):
-    """Random motions whose labels shift one coordinate, so that some are recognised and some are not."""
+    """Random motions whose labels shift one coordinate, so that some are recognised and some are
+    not.
+    """
     rng = np.random.default_rng(0)
     data = []
     for subject in range(1, n_subjects + 1):
@@ -39,7 +41,9 @@ def people(layout, labels, n_subjects, name):
 
 
 def narrow(family):
-    factors = tuple(f if f.name == "root" else replace(f, levels=f.levels[-1:]) for f in family.factors)
+    factors = tuple(
+        f if f.name == "root" else replace(f, levels=f.levels[-1:]) for f in family.factors
+    )
     return replace(family, factors=factors)
 
 
@@ -64,9 +68,19 @@ def test_strips(small, tmp_path):
         assert seen["median"] <= seen["best_setting"] <= seen["best_per_split"]
         assert_allclose(seen["percentiles"][-1], seen["best_setting"], atol=1e-4)
         assert cell["chosen"] <= seen["best_per_split"]
-        assert_allclose(cell["chosen"], tables[cell["kernel"]]["accuracy"])  # ours is the tables' figure
+        # ours is the tables' figure
+        assert_allclose(cell["chosen"], tables[cell["kernel"]]["accuracy"])
         assert cell["paper"] == tables[cell["kernel"]]["paper_accuracy"]
-        assert set(cell) == {"data", "kernel", "reading", "paper", "chosen", "settings", "settings_of", SEEN}
+        assert set(cell) == {
+            "data",
+            "kernel",
+            "reading",
+            "paper",
+            "chosen",
+            "settings",
+            "settings_of",
+            SEEN,
+        }
     assert found["cells"][0]["settings"] == 2 * 4  # roots and Cs of the narrowed grid
     text = (tmp_path / "oracle.md").read_text(encoding="utf-8")
     assert text.splitlines()[0].count(SEEN) == 3
@@ -138,7 +152,10 @@ def test_sums_over_some_frames_are_the_plain_ones(small, kind, allowed):
 def test_one_against_one_votes():
     codes = np.array([0, 0, 1, 1, 2, 2])
     X = np.eye(3)[codes] + 0.01 * np.arange(6)[:, None]
-    assert _readings.one_against_one(X @ X.T, X @ X.T, codes, [1.0, 10.0]).tolist() == [codes.tolist()] * 2
+    assert (
+        _readings.one_against_one(X @ X.T, X @ X.T, codes, [1.0, 10.0]).tolist()
+        == [codes.tolist()] * 2
+    )
 
 
 def test_screen_coordinates_shrink_with_distance():
@@ -165,7 +182,9 @@ def test_splines_go_through_what_is_valid():
 
 def test_c_is_chosen_per_cell():
     data = people(FLORENCE_15, ["bow", "clap"], 4, "own")
-    task = Task(data, [(np.arange(4), np.arange(4, 8)), (np.arange(4, 8), np.arange(4))], (1.0, 10.0))
+    task = Task(
+        data, [(np.arange(4), np.arange(4, 8)), (np.arange(4, 8), np.arange(4))], (1.0, 10.0)
+    )
     validation = np.array(
         [[[0.5, 0.6], [0.6, 0.55]]]
     )  # the second C is better on average, not in the second split

@@ -21,7 +21,8 @@ from kerneton.paper.markdown import to_markdown
 from kerneton.recognize.presets import make_recognizer
 from kerneton.report.results import versions
 
-SMALL = ["--set", "sck__n_pivots_joint=2", "--set", "sck__n_pivots_time=3"]  # features that take no time
+# features that take no time
+SMALL = ["--set", "sck__n_pivots_joint=2", "--set", "sck__n_pivots_time=3"]
 
 
 @pytest.fixture
@@ -35,7 +36,10 @@ def without_times(report):
     """What two runs must agree on."""
     drop = {"fit_seconds", "predict_seconds"}
     splits = [{k: v for k, v in split.items() if k not in drop} for split in report["splits"]]
-    return {**{k: v for k, v in report.items() if k not in ("timings", "seconds", "files")}, "splits": splits}
+    return {
+        **{k: v for k, v in report.items() if k not in ("timings", "seconds", "files")},
+        "splits": splits,
+    }
 
 
 def stop_with(monkeypatch, error):
@@ -93,7 +97,9 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"kerneton {kerneton.__version__}\n"
 
 
-@pytest.mark.parametrize("argv", [[], ["juggle"], ["evaluate"], ["info", "--colour"], ["reproduce", "music"]])
+@pytest.mark.parametrize(
+    "argv", [[], ["juggle"], ["evaluate"], ["info", "--colour"], ["reproduce", "music"]]
+)
 def test_wrong_usage_is_2(argv, capsys):
     with pytest.raises(SystemExit) as stop:
         main(argv)
@@ -104,11 +110,20 @@ def test_wrong_usage_is_2(argv, capsys):
 @pytest.mark.parametrize(
     ("argv", "near"),
     [
-        (["info", "--layot", "kinect20"], "unrecognized arguments: --layot; did you mean --layout?"),
+        (
+            ["info", "--layot", "kinect20"],
+            "unrecognized arguments: --layot; did you mean --layout?",
+        ),
         (["fit", "data", "--kernal=sck", "-x"], "--kernal=sck -x; did you mean --kernel?"),
         (["info", "-x"], "unrecognized arguments: -x\n"),
-        (["evaluate", "data", "--jobs", "two"], "argument --jobs: expected a whole number, got 'two'"),
-        (["info", "--unit", "yards"], "no unit 'yards'; expected m, cm, mm, in, ft, or a word such as feet"),
+        (
+            ["evaluate", "data", "--jobs", "two"],
+            "argument --jobs: expected a whole number, got 'two'",
+        ),
+        (
+            ["info", "--unit", "yards"],
+            "no unit 'yards'; expected m, cm, mm, in, ft, or a word such as feet",
+        ),
     ],
 )
 def test_wrong_usage_says_what_may_be_meant(argv, near, capsys):
@@ -121,7 +136,8 @@ def test_wrong_usage_says_what_may_be_meant(argv, near, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "near"), [("evalute", "; did you mean evaluate?"), ("x", "; kerneton --help lists them")]
+    ("name", "near"),
+    [("evalute", "; did you mean evaluate?"), ("x", "; kerneton --help lists them")],
 )
 def test_a_misspelt_command(name, near, capsys):
     with pytest.raises(SystemExit):
@@ -174,7 +190,9 @@ def test_errors_reach_the_shell():
     )
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.startswith("kerneton: error: 'no-such-folder' is neither a folder nor a data set")
+    assert done.stderr.startswith(
+        "kerneton: error: 'no-such-folder' is neither a folder nor a data set"
+    )
     assert done.stderr.count("\n") == 1
 
 
@@ -197,7 +215,9 @@ def test_quiet_prints_nothing(capsys):
 
 def test_parse_settings():
     assert parse_settings([]) == {}
-    assert parse_settings(["a=1", "b=0.5", "c=None", "d=(1, 'x')", "e=word", "f = two words ", "g=a=b"]) == {
+    assert parse_settings(
+        ["a=1", "b=0.5", "c=None", "d=(1, 'x')", "e=word", "f = two words ", "g=a=b"]
+    ) == {
         "a": 1,
         "b": 0.5,
         "c": None,
@@ -296,7 +316,16 @@ def test_info_of_a_folder_equals_the_library_call(capsys, folder):
 
 
 def test_folder_options(capsys, folder):
-    argv = ["info", str(folder), "--json", "-", "--pattern", "{subject}-{label}-{take}", "--fps", "25"]
+    argv = [
+        "info",
+        str(folder),
+        "--json",
+        "-",
+        "--pattern",
+        "{subject}-{label}-{take}",
+        "--fps",
+        "25",
+    ]
     assert main(argv) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["labels"] == {"1": 9, "2": 9, "3": 9, "4": 9}
@@ -316,7 +345,17 @@ def test_broken_files(capsys, folder):
 
 
 def test_evaluate_a_folder(capsys, folder):
-    argv = ["evaluate", str(folder), "--json", "-", "--protocol", "k-fold", "--kernel", "sck", *SMALL]
+    argv = [
+        "evaluate",
+        str(folder),
+        "--json",
+        "-",
+        "--protocol",
+        "k-fold",
+        "--kernel",
+        "sck",
+        *SMALL,
+    ]
     assert main(argv) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["data"]["name"] == "mine"
@@ -357,8 +396,11 @@ def test_one_recording_is_predicted_on_all_cores(tmp_path, folder, monkeypatch):
     assert main(["fit", str(folder), "-o", str(model), "--kernel", "sck", *SMALL]) == 0
     seen = []
     known = Vectors.order3
-    monkeypatch.setattr(model_reader, "try_out", lambda model: None)  # on a short recording of its own
-    monkeypatch.setattr(Vectors, "order3", lambda *given: (seen.append(given[4:6]), known(*given))[1])
+    # on a short recording of its own
+    monkeypatch.setattr(model_reader, "try_out", lambda model: None)
+    monkeypatch.setattr(
+        Vectors, "order3", lambda *given: (seen.append(given[4:6]), known(*given))[1]
+    )
     assert main(["predict", str(model), str(next(folder.rglob("*.npz")))]) == 0
     assert len(set(seen)) == cpu_count()
 
@@ -369,15 +411,28 @@ def test_no_jobs(toy_loader, capsys):
 
 
 def test_evaluate_equals_the_library_call(toy_loader, tmp_path, capsys):
-    json_path, markdown_path, plot_path = (tmp_path / f"report.{kind}" for kind in ("json", "md", "png"))
-    argv = ["evaluate", "toy", "--protocol", "leave-one-subject-out", "--preset", "paper", "--kernel", "sck"]
+    json_path, markdown_path, plot_path = (
+        tmp_path / f"report.{kind}" for kind in ("json", "md", "png")
+    )
+    argv = [
+        "evaluate",
+        "toy",
+        "--protocol",
+        "leave-one-subject-out",
+        "--preset",
+        "paper",
+        "--kernel",
+        "sck",
+    ]
     argv += ["--set", "machine__C=0.5", *SMALL]
     argv += ["--json", str(json_path), "--markdown", str(markdown_path), "--plot", str(plot_path)]
     assert main(argv) == 0
     model = make_recognizer(preset="paper", kernel="sck")
     model.set_params(machine__C=0.5, sck__kernel__n_pivots_joint=2, sck__kernel__n_pivots_time=3)
     expected = kerneton.evaluate(model, toy_loader, "leave-one-subject-out")
-    assert without_times(json.loads(json_path.read_text())) == without_times(json.loads(expected.to_json()))
+    assert without_times(json.loads(json_path.read_text())) == without_times(
+        json.loads(expected.to_json())
+    )
     assert json.loads(json_path.read_text())["parameters"]["machine__C"] == 0.5
     *printed, _, last = capsys.readouterr().out.splitlines()  # the line between tells the time
     assert printed == str(expected).splitlines()[:-1]
@@ -456,7 +511,11 @@ def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
     argv = [sys.executable, "-m", "kerneton", "demo", "-o", "out", "--json", "demo.json"]
     done = subprocess.run(
-        [*argv, "--subjects", "2", "--takes", "1"], cwd=folder, capture_output=True, text=True, check=True
+        [*argv, "--subjects", "2", "--takes", "1"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return folder, done.stdout
 
@@ -494,10 +553,14 @@ def test_demo_ends_with_commands_that_work(demo, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     lines = text.partition("next steps\n")[2].splitlines()
     commands = [
-        line.partition("kerneton ")[2].split() for line in lines if re.search(r"kerneton [a-z]+ \S*out", line)
+        line.partition("kerneton ")[2].split()
+        for line in lines
+        if re.search(r"kerneton [a-z]+ \S*out", line)
     ]
     commands += [
-        line.split("kerneton ")[1].split() for line in lines if "model.kern" in line and "predict" in line
+        line.split("kerneton ")[1].split()
+        for line in lines
+        if "model.kern" in line and "predict" in line
     ]
     assert [words[0] for words in commands[:3]] == ["info", "evaluate", "fit"]
     for words in commands:

@@ -25,7 +25,18 @@ def test_segments_become_a_folder_that_is_a_data_set(tmp_path, long, capsys):
     (tmp_path / "marks.csv").write_text("label,start_s,stop_s\nwave,1,2\nclap,3,5\nwave,6,7\n")
     out = tmp_path / "actions"
     assert (
-        main(["cut", str(long), "--segments", str(tmp_path / "marks.csv"), "-o", str(out), "--json", "-"])
+        main(
+            [
+                "cut",
+                str(long),
+                "--segments",
+                str(tmp_path / "marks.csv"),
+                "-o",
+                str(out),
+                "--json",
+                "-",
+            ]
+        )
         == 0
     )
     told = json.loads(capsys.readouterr().out)
@@ -71,7 +82,12 @@ def test_mistakes(tmp_path, long, capsys, options, message):
 @pytest.mark.filterwarnings("default")
 def test_overlaps_and_ends_beyond_are_warned_of(tmp_path, long, capsys):
     (tmp_path / "marks.csv").write_text("label,start,stop\nwave,10,50\nclap,40,400\n")
-    assert main(["cut", str(long), "--segments", str(tmp_path / "marks.csv"), "-o", str(tmp_path / "a")]) == 0
+    assert (
+        main(
+            ["cut", str(long), "--segments", str(tmp_path / "marks.csv"), "-o", str(tmp_path / "a")]
+        )
+        == 0
+    )
     err = capsys.readouterr().err
     assert "ends at frame 400, the recording at 300" in err
     assert "overlap in 10 frames" in err
@@ -90,7 +106,9 @@ def test_whole_seconds_that_are_read_as_frames_are_warned_of_once(tmp_path, long
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_broken_table_of_segments_stops_training_but_not_looking_at_the_recording(tmp_path, long, capsys):
+def test_a_broken_table_of_segments_stops_training_but_not_looking_at_the_recording(
+    tmp_path, long, capsys
+):
     (tmp_path / "long.segments.csv").write_text("foo,bar,label\n1,3,wave\n")
     told = "got the columns foo, bar, label"
     commands = [

@@ -76,10 +76,15 @@ def printed(capsys):
 
 def test_fit_equals_the_library_call(folder, tmp_path, capsys):
     path = tmp_path / "deep" / "model.kern"
-    assert main(["fit", str(folder), "-o", str(path), "--json", str(tmp_path / "fit.json"), *FAST]) == 0
+    assert (
+        main(["fit", str(folder), "-o", str(path), "--json", str(tmp_path / "fit.json"), *FAST])
+        == 0
+    )
     text = printed(capsys)
     data = load_folder(folder)
-    data = SkeletonDataset([s.replace(joints=s.joints.astype(np.float32)) for s in data], name=data.name)
+    data = SkeletonDataset(
+        [s.replace(joints=s.joints.astype(np.float32)) for s in data], name=data.name
+    )
     expected = make_recognizer("paper", kernel="sck", calibrate=True)
     expected.set_params(sck__kernel__order=2, sck__kernel__joints="key").fit(data, data.labels)
     found = load(path)
@@ -108,7 +113,17 @@ def test_fit_takes_patterns_and_false_alarms(folder, tmp_path):
     for s in make():
         write(flat / f"{s.label}-{s.subject}.csv", [s.replace(label=None, subject=None)])
     path = tmp_path / "model.kern"
-    argv = ["fit", str(flat), "-o", str(path), "--pattern", "{label}-{subject}", "--false-alarm", "0.2", "-q"]
+    argv = [
+        "fit",
+        str(flat),
+        "-o",
+        str(path),
+        "--pattern",
+        "{label}-{subject}",
+        "--false-alarm",
+        "0.2",
+        "-q",
+    ]
     assert main([*argv, *FAST]) == 0
     assert load(path).false_alarm == 0.2
     assert load(path).training_["subjects"] == {"1": 3, "2": 3, "3": 3}
@@ -142,7 +157,9 @@ def test_fit_without_anything_to_hold_out(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[1].split()[-2:] == ["wave", "-"]
 
 
-def test_a_fit_that_fails_is_not_repeated_without_probabilities(folder, tmp_path, monkeypatch, capsys):
+def test_a_fit_that_fails_is_not_repeated_without_probabilities(
+    folder, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(Recognizer, "limits", Limits(choice=5, gram=5, sample=6))
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(storage.shutil, "disk_usage", lambda _: usage._replace(free=1000))
@@ -174,12 +191,15 @@ def test_prediction_moves_in_blocks(model, new, tmp_path, monkeypatch, capsys):
     whole = json.loads(capsys.readouterr().out)
     monkeypatch.setattr(predict, "_BLOCK", 2)
     shown = []
-    monkeypatch.setattr(predict, "progress_of", lambda _: lambda items, **how: shown.append(how) or items)
+    monkeypatch.setattr(
+        predict, "progress_of", lambda _: lambda items, **how: shown.append(how) or items
+    )
     assert main(["predict", str(model), str(new), "--json", "-"]) == 0
     for row, expected in zip(json.loads(capsys.readouterr().out), whole, strict=True):
         assert row["file"] == expected["file"]
         assert row["label"] == expected["label"]
-        assert row["probability"] == pytest.approx(expected["probability"], abs=1e-6)  # sums in float32
+        # sums in float32
+        assert row["probability"] == pytest.approx(expected["probability"], abs=1e-6)
     assert shown == [{"total": 2, "desc": "predicting"}]
 
 
@@ -194,7 +214,10 @@ def test_prediction_moves_in_blocks(model, new, tmp_path, monkeypatch, capsys):
 )
 def test_fit_says_what_is_wrong(folder, tmp_path, capsys, argv, message):
     argv = [str(folder) if word == "FOLDER" else word for word in argv]
-    assert main(["fit", *argv, "-o", str(tmp_path / "m.kern"), "--preset", "paper", "--kernel", "sck"]) == 1
+    assert (
+        main(["fit", *argv, "-o", str(tmp_path / "m.kern"), "--preset", "paper", "--kernel", "sck"])
+        == 1
+    )
     error = capsys.readouterr().err
     assert message in error
     assert error.startswith("kerneton: error: ")
@@ -248,7 +271,15 @@ def test_predict_equals_the_library_call(model, new, tmp_path, capsys):
 def test_predict_reads_folders_and_writes_tables_to_the_screen(model, new, capsys):
     assert main(["predict", str(model), str(new), "--csv", "-"]) == 0
     rows = list(csv.reader(io.StringIO(printed(capsys))))
-    assert rows[0] == ["file", "recording", "frames", "label", "probability", "unknown", "unknown_score"]
+    assert rows[0] == [
+        "file",
+        "recording",
+        "frames",
+        "label",
+        "probability",
+        "unknown",
+        "unknown_score",
+    ]
     assert [row[3] for row in rows[1:]] == sorted(LABELS)
 
 
@@ -269,10 +300,14 @@ def test_predict_tells_what_is_unknown(model, folder, tmp_path, capsys):
 
 def test_predict_maps_other_layouts(model, new, tmp_path, capsys):
     (wave,) = read(new / "wave.npz")
-    rich = SkeletonSequence(np.zeros((wave.n_frames, 25, 3)), layout=KINECT_25, name="wave25", fps=15)
+    rich = SkeletonSequence(
+        np.zeros((wave.n_frames, 25, 3)), layout=KINECT_25, name="wave25", fps=15
+    )
     joints = rich.joints
     for i, joint in enumerate(KINECT_25.joints):
-        joints[:, i] = wave.joints[:, KINECT_20.index(joint if joint in KINECT_20.joints else "head")]
+        joints[:, i] = wave.joints[
+            :, KINECT_20.index(joint if joint in KINECT_20.joints else "head")
+        ]
     write(tmp_path / "wave25.npz", [rich])
     bare = wave.replace(layout=None, name="bare")
     write(tmp_path / "bare.npz", [bare])
@@ -324,7 +359,9 @@ def test_predict_with_what_is_no_model(new, tmp_path, capsys):
     assert main(["predict", str(new / "wave.npz"), str(tmp_path)]) == 1
 
 
-@pytest.mark.parametrize("command", ["evaluate {}", "convert {} a.csv", "predict {model} {}", "info {}"])
+@pytest.mark.parametrize(
+    "command", ["evaluate {}", "convert {} a.csv", "predict {model} {}", "info {}"]
+)
 def test_a_model_in_the_place_of_recordings(model, tmp_path, capsys, monkeypatch, command):
     """Also one of another name, which is told by its content."""
     monkeypatch.chdir(tmp_path)
@@ -372,8 +409,12 @@ def test_explain_equals_the_library_call(model, new, tmp_path, capsys):
 
 
 def test_explain_tells_the_seconds_of_the_recording(model, new, tmp_path, capsys, monkeypatch):
-    """A model of recordings without frame rate looks at others at a rate that makes them as fast, and is no time."""
-    monkeypatch.setattr("kerneton.recognize.sensors.paced", lambda _, sequence: sequence.replace(fps=0.9))
+    """A model of recordings without frame rate looks at others at a rate that makes them as fast,
+    and is no time.
+    """
+    monkeypatch.setattr(
+        "kerneton.recognize.sensors.paced", lambda _, sequence: sequence.replace(fps=0.9)
+    )
     argv = ["explain", str(model), str(new / "wave.npz"), "--json", str(tmp_path / "why.json")]
     assert main(argv) == 0
     assert re.search(r" strongest \d\.\d\d to \d\.\d\d s: ", printed(capsys))
@@ -383,7 +424,10 @@ def test_explain_tells_the_seconds_of_the_recording(model, new, tmp_path, capsys
 
 
 def test_explain_another_label(model, new, capsys):
-    assert main(["explain", str(model), str(new / "wave.npz"), "--label", "bow", "--versus", "clap"]) == 0
+    assert (
+        main(["explain", str(model), str(new / "wave.npz"), "--label", "bow", "--versus", "clap"])
+        == 0
+    )
     assert "wave: bow rather than clap, " in printed(capsys)
     assert main(["explain", str(model), str(new / "wave.npz"), "--label", "fly"]) == 1
     assert "no label 'fly'; its labels are bow, clap, wave" in capsys.readouterr().err
@@ -450,7 +494,10 @@ def test_which_recording_of_several(new, tmp_path, capsys):
     )
     argv = ["show", str(tmp_path / "both.npz"), "-o", str(tmp_path / "a.png"), "--json", "-"]
     assert main(argv) == 1
-    assert "contains 2 recordings (bow, wave): choose one, such as --recording 1" in capsys.readouterr().err
+    assert (
+        "contains 2 recordings (bow, wave): choose one, such as --recording 1"
+        in capsys.readouterr().err
+    )
     for which, frames in (("1", 4), ("2", 5), ("wave", 5)):
         assert main([*argv, "--recording", which]) == 0
         assert json.loads(capsys.readouterr().out)["frames"] == frames
@@ -487,9 +534,17 @@ def test_convert_a_folder_to_one_file_and_back(folder, tmp_path, ending, capsys)
 
 def test_convert_maps_layouts(new, tmp_path, capsys):
     (wave,) = read(new / "wave.npz")
-    filmed = SkeletonSequence(np.random.default_rng(0).normal(size=(5, 17, 3)), layout=COCO_17, name="filmed")
+    filmed = SkeletonSequence(
+        np.random.default_rng(0).normal(size=(5, 17, 3)), layout=COCO_17, name="filmed"
+    )
     write(tmp_path / "filmed.npz", [filmed])
-    argv = ["convert", str(tmp_path / "filmed.npz"), str(tmp_path / "out.npz"), "--map", "florence15"]
+    argv = [
+        "convert",
+        str(tmp_path / "filmed.npz"),
+        str(tmp_path / "out.npz"),
+        "--map",
+        "florence15",
+    ]
     assert main(argv) == 0
     assert read(tmp_path / "out.npz")[0].layout.name == "florence15"
     assert main([*argv[:-1], "moon"]) == 1
@@ -509,7 +564,10 @@ def test_convert_says_what_it_cannot_do(new, tmp_path, capsys):
 
 def test_convert_stays_within_its_folder(new, tmp_path):
     (wave,) = read(new / "wave.npz")
-    evil = [wave.replace(label="../../evil", subject="/root", name=name) for name in ("../x", "../x", "..")]
+    evil = [
+        wave.replace(label="../../evil", subject="/root", name=name)
+        for name in ("../x", "../x", "..")
+    ]
     write(tmp_path / "evil.npz", evil)
     assert main(["convert", str(tmp_path / "evil.npz"), str(tmp_path / "out"), "-q"]) == 0
     found = sorted(str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*.npz"))

@@ -23,7 +23,9 @@ from kerneton.stream.live import Event
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """A folder of long recordings with segments beside them, a model trained from it, and one more recording."""
+    """A folder of long recordings with segments beside them, a model trained from it, and one more
+    recording.
+    """
     home = tmp_path_factory.mktemp("spot")
     takes = make_actions(["wave", "kick"], n_subjects=4, n_takes=1, uncut=True, random_state=2)
     for take in takes[:3]:
@@ -49,7 +51,9 @@ def test_the_model_file_finds_what_the_spotter_finds(home, capsys):
 
 
 def test_tables_elan_pictures_and_pages(home, tmp_path):
-    table, eaf, page, picture = (tmp_path / n for n in ("found.csv", "found.eaf", "page.html", "line.png"))
+    table, eaf, page, picture = (
+        tmp_path / n for n in ("found.csv", "found.eaf", "page.html", "line.png")
+    )
     options = ["--csv", str(table), "--eaf", str(eaf), "--html", str(page), "-o", str(picture)]
     assert main(["spot", str(home / "model.kern"), str(home / "new.npz"), "-q", *options]) == 0
     (found,) = read_segments(table).values()
@@ -76,10 +80,15 @@ def test_watch_standard_input_with_rubbish_in_it(home, monkeypatch, capsys):
         joints = [None if np.isnan(j).any() else [float(c) for c in j] for j in pose]
         messages.append(json.dumps({"joints": joints, "time": t / 30}))
         if t == 50:
-            messages += ["{broken"] * 1000 + ['{"joints": [[0, 0, 0]]}', '{"joints": [], "time": -4}']
+            messages += ["{broken"] * 1000 + [
+                '{"joints": [[0, 0, 0]]}',
+                '{"joints": [], "time": -4}',
+            ]
     events = lines_of(home, monkeypatch, capsys, "\n".join(messages).encode(), "--sure")
     found = [
-        (e["label"], round(e["start"] * 30), round(e["stop"] * 30)) for e in events if e["event"] == "segment"
+        (e["label"], round(e["start"] * 30), round(e["stop"] * 30))
+        for e in events
+        if e["event"] == "segment"
     ]
     expected = [(d.label, d.start, d.stop) for d in load(home / "model.kern").spot(take)]
     assert sorted(found, key=lambda s: s[1]) == expected
@@ -106,19 +115,39 @@ def test_watch_records_the_frames_that_arrive(home, tmp_path, monkeypatch, capsy
 def test_watch_replays_a_file_and_runs_a_command(home, tmp_path, capsys):
     log = tmp_path / "log.txt"
     command = f"python3 -c \"open({str(log)!r},'a').write('{{label}}\\n')\""
-    arguments = ["--source", str(home / "new.npz"), "--fast", "--sure", "--run", command, "--repetitions"]
+    arguments = [
+        "--source",
+        str(home / "new.npz"),
+        "--fast",
+        "--sure",
+        "--run",
+        command,
+        "--repetitions",
+    ]
     assert main(["watch", str(home / "model.kern"), *arguments]) == 0
     out = capsys.readouterr().out
     assert "end of the stream: frames" in out
-    assert log.read_text().split() == [line.split()[3] for line in out.splitlines() if " from " in line]
+    assert log.read_text().split() == [
+        line.split()[3] for line in out.splitlines() if " from " in line
+    ]
 
 
 def test_a_web_socket_whose_actions_run_commands_needs_the_token(home):
-    """The address that the command prints works; without its token, or from a web page, nothing is heard."""
+    """The address that the command prints works; without its token, or from a web page, nothing is
+    heard.
+    """
     from websockets.exceptions import InvalidStatus
     from websockets.sync.client import connect
 
-    arguments = ["--source", "ws:0", "--once", "--run", "true", "--allow-origin", "http://localhost:3000"]
+    arguments = [
+        "--source",
+        "ws:0",
+        "--once",
+        "--run",
+        "true",
+        "--allow-origin",
+        "http://localhost:3000",
+    ]
     command = subprocess.Popen(
         [sys.executable, "-m", "kerneton", "watch", str(home / "model.kern"), *arguments],
         stdout=subprocess.PIPE,
@@ -127,11 +156,17 @@ def test_a_web_socket_whose_actions_run_commands_needs_the_token(home):
     )
     said = command.stderr.readline()
     address = re.search(r"ws://127\.0\.0\.1:\d+/\?token=\S+(?=,)", said)[0]
-    assert "web pages of http://localhost:3000 may connect with this token, because --run is given" in said
+    assert (
+        "web pages of http://localhost:3000 may connect with this token, because --run is given"
+        in said
+    )
     with connect(address) as client:
         with pytest.raises(InvalidStatus, match="401"), connect(address.partition("?")[0]):
             pass
-        with pytest.raises(InvalidStatus, match="403"), connect(address, origin="http://evil.example"):
+        with (
+            pytest.raises(InvalidStatus, match="403"),
+            connect(address, origin="http://evil.example"),
+        ):
             pass
         with connect(address, origin="http://localhost:3000"):
             pass
@@ -145,7 +180,10 @@ def test_a_web_socket_whose_actions_run_commands_needs_the_token(home):
     ("arguments", "message"),
     [
         (["fit", "TRAIN", "--false-alarms", "1/h"], "go with --spot"),
-        (["fit", "TRAIN", "--spot", "--false-alarms", "often"], "takes a rate such as 1/h, got 'often'"),
+        (
+            ["fit", "TRAIN", "--spot", "--false-alarms", "often"],
+            "takes a rate such as 1/h, got 'often'",
+        ),
         (["watch", "MODEL", "--source", "udp:x"], "expected PORT or HOST:PORT"),
         (
             ["watch", "MODEL", "--source", "tcp:9000"],

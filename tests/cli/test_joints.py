@@ -31,7 +31,9 @@ def test_joints_that_no_recording_contains_are_left_out(tmp_path, capsys):
     data = written(tmp_path / "data", everywhere=("left_foot", "right_foot"))
     assert main(["info", str(data)]) == 0
     shown = capsys.readouterr().out
-    told = "joints that recordings never contain: left_foot (6 recordings), right_foot (6 recordings)"
+    told = (
+        "joints that recordings never contain: left_foot (6 recordings), right_foot (6 recordings)"
+    )
     assert told in shown
     assert main(["fit", str(data), "-o", str(tmp_path / "model.kern")]) == 0
     told = "joints left_foot, right_foot: no recording contains them"
@@ -52,7 +54,9 @@ def test_joints_that_some_recordings_never_contain_are_an_error_with_two_ways_ou
     assert main(["fit", str(data), "-o", model]) == 1
     told = capsys.readouterr().err
     assert "1 of 6 recordings cannot be used" in told
-    assert "never contains right_foot; --without left_foot,right_foot leaves these joints out" in told
+    assert (
+        "never contains right_foot; --without left_foot,right_foot leaves these joints out" in told
+    )
     assert "--skip-broken leaves these recordings out" in told
     assert "cue" not in told
     assert main(["fit", str(data), "-o", model, "--without", "left_foot,right_foot"]) == 0
@@ -79,9 +83,9 @@ def test_joints_to_leave_out_must_exist_and_not_be_all(tmp_path, capsys, names):
 def test_convert_keeps_joints_that_are_never_seen(tmp_path):
     data = written(tmp_path / "data", once=("right_foot",))
     assert main(["convert", str(data), str(tmp_path / "all.npz"), "--map", "kinect20"]) == 0
-    assert sorted(joint for s in kerneton.read(tmp_path / "all.npz") for joint in never_seen(s)) == [
-        "right_foot"
-    ]
+    assert sorted(
+        joint for s in kerneton.read(tmp_path / "all.npz") for joint in never_seen(s)
+    ) == ["right_foot"]
 
 
 def test_both_people_lose_the_same_joints():
@@ -98,7 +102,8 @@ def test_both_people_lose_the_same_joints():
 
 def test_joints_that_are_left_out_leave_their_bones_to_the_next():
     (rest,) = without_joints(
-        [kerneton.SkeletonSequence(np.ones((2, 17, 3)), layout=COCO_17)], ["left_elbow", "right_elbow"]
+        [kerneton.SkeletonSequence(np.ones((2, 17, 3)), layout=COCO_17)],
+        ["left_elbow", "right_elbow"],
     )
     bones = {tuple(rest.layout.joints[j] for j in bone) for bone in rest.layout.bones}
     assert ("left_shoulder", "left_wrist") in bones

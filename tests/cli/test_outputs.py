@@ -1,4 +1,6 @@
-"""Nothing of the user's is overwritten or lost: outputs that are inputs, or would be read with them, are refused before the work."""
+"""Nothing of the user's is overwritten or lost: outputs that are inputs, or would be read with
+them, are refused before the work.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ ABOUT_FILES = {  # options whose help speaks of files, but whose value is none
 
 
 def undeclared(action: argparse.Action) -> bool:
-    """Whether an option seems to take a path, by its metavar or its help, and is not declared as one."""
+    """Whether an option seems to take a path, by its metavar or its help, and is not declared as
+    one.
+    """
     if (
         action.nargs == 0
         or action.choices
@@ -42,7 +46,8 @@ def undeclared(action: argparse.Action) -> bool:
         return False
     names = ("FILE", "FOLDER", "PATH", "MODEL", "DATA", "WHERE", "IN", "OUT")
     return (
-        action.metavar in names or re.search(r"\b(files?|folders?|checkout)\b", action.help or "") is not None
+        action.metavar in names
+        or re.search(r"\b(files?|folders?|checkout)\b", action.help or "") is not None
     )
 
 
@@ -59,7 +64,9 @@ def test_an_undeclared_path_is_found():
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder of recordings, one recording beside it with its segments, a model that nobody reads: all that commands name."""
+    """A folder of recordings, one recording beside it with its segments, a model that nobody reads:
+    all that commands name.
+    """
     for recording in make_actions(["bow", "wave"], n_subjects=1, n_takes=1):
         there = tmp_path / "data" / recording.label / "ann"
         there.mkdir(parents=True)
@@ -93,7 +100,12 @@ def refused(place, capsys, argv: str) -> str:
 
 ONTO_ITSELF = (
     *("info {} --json {}", "show {} --json {}", "convert {} {}", "cut {} --to 9 -o {}"),
-    *("fit {} -o {}", "predict m.kern {} --csv {}", "evaluate {} --html {}", "evaluate {} --markdown {}"),
+    *(
+        "fit {} -o {}",
+        "predict m.kern {} --csv {}",
+        "evaluate {} --html {}",
+        "evaluate {} --markdown {}",
+    ),
     *("spot m.kern {} --eaf {}", "spot m.kern {} --csv {}", "spot m.kern {} --html {}"),
     "pose {} --json {}",
     *("watch m.kern --source {} --json {}", "explain m.kern {} --json {}"),
@@ -111,7 +123,9 @@ def test_every_command_that_names_recordings_is_tried():
 @pytest.mark.parametrize("command", ONTO_ITSELF)
 def test_a_recording_is_not_overwritten(place, capsys, monkeypatch, command, target):
     monkeypatch.setattr(readers, "read_content", lambda *_: pytest.fail("work has begun"))
-    assert "would overwrite an input file" in refused(place, capsys, command.format("one.csv", target))
+    assert "would overwrite an input file" in refused(
+        place, capsys, command.format("one.csv", target)
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,7 +145,13 @@ def test_what_is_read_beside_recordings_is_not_overwritten(place, capsys, argv):
 
 @pytest.mark.parametrize(
     "name",
-    [*(f"a{s}" for f in readers.FORMATS.values() for s in f.suffixes), "a.asf", "a.eaf", "index.csv", "a"],
+    [
+        *(f"a{s}" for f in readers.FORMATS.values() for s in f.suffixes),
+        "a.asf",
+        "a.eaf",
+        "index.csv",
+        "a",
+    ],
 )
 @pytest.mark.parametrize("folder", ["data", "linked/wave"])
 def test_results_do_not_become_recordings(place, capsys, name, folder):
@@ -158,7 +178,11 @@ def test_recordings_that_a_folder_links_to_are_not_overwritten(place, capsys):
 @pytest.mark.parametrize(
     "argv",
     [
-        *("show one.csv -o data", "explain m.kern one.csv -o data", "spot m.kern one.csv --eaf data"),
+        *(
+            "show one.csv -o data",
+            "explain m.kern one.csv -o data",
+            "spot m.kern one.csv --eaf data",
+        ),
         *(
             "spot m.kern one.csv -o data",
             "fit data -o .",
@@ -192,7 +216,12 @@ def test_a_file_is_no_folder(place, capsys, argv):
 
 @pytest.mark.parametrize(
     "argv",
-    ["convert data data", "convert linked data/new", "fit data --scratch data/s", "convert data ./linked/x"],
+    [
+        "convert data data",
+        "convert linked data/new",
+        "fit data --scratch data/s",
+        "convert data ./linked/x",
+    ],
 )
 def test_folders_are_not_filled_among_recordings(place, capsys, argv):
     assert "would be read as recordings of" in refused(place, capsys, argv)
@@ -207,7 +236,9 @@ def test_files_that_the_user_did_not_name_are_not_replaced(place, capsys, comman
     assert "already there, and not replaced" in refused(place, capsys, command)
 
 
-@pytest.mark.parametrize(("argv", "name"), [("show one.csv", "one.gif"), ("fit data", "model.kern")])
+@pytest.mark.parametrize(
+    ("argv", "name"), [("show one.csv", "one.gif"), ("fit data", "model.kern")]
+)
 def test_default_names_replace_nothing(place, capsys, argv, name):
     (place / name).write_text("mine")
     assert f"{name}: already there; -o {name} replaces it" in refused(place, capsys, argv)
@@ -218,13 +249,16 @@ def test_the_demo_replaces_nothing_but_a_demo(place, capsys):
 
 
 @pytest.mark.parametrize(
-    "argv", ["demo -o new", "explain m.kern one.csv -o why", "show one.csv", "evaluate data --plot a.svg"]
+    "argv",
+    ["demo -o new", "explain m.kern one.csv -o why", "show one.csv", "evaluate data --plot a.svg"],
 )
 def test_missing_libraries_are_told_before_the_work(place, capsys, monkeypatch, argv):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr("kerneton.files.output.find_spec", lambda _: None)
     monkeypatch.setattr(
-        "kerneton.datasets.make_actions", lambda *_, **__: pytest.fail("work has begun"), raising=False
+        "kerneton.datasets.make_actions",
+        lambda *_, **__: pytest.fail("work has begun"),
+        raising=False,
     )
     assert "pip install 'kerneton[plot]'" in refused(place, capsys, argv)
 

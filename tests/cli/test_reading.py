@@ -1,4 +1,6 @@
-"""The options of every command that reads recordings, and outputs that are checked before the work."""
+"""The options of every command that reads recordings, and outputs that are checked before the
+work.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,16 @@ from kerneton.datasets.synthetic import make_actions
 from kerneton.files import readers
 from kerneton.report.body import Body
 
-READING = ("--layout", "--rename", "--columns", "--fps", "--unit", "--up", "--flip", "--skip-broken")
+READING = (
+    "--layout",
+    "--rename",
+    "--columns",
+    "--fps",
+    "--unit",
+    "--up",
+    "--flip",
+    "--skip-broken",
+)
 
 
 @pytest.fixture
@@ -86,7 +97,16 @@ def test_rename_and_columns(tmp_path, capsys):
     table = tmp_path / "a.csv"
     table.write_text("LWX,LWY,LWZ,RigthHand_x,RigthHand_y,RigthHand_z\n1,2,3,4,5,6\n1,2,3,4,5,7\n")
     columns = "LWX=left_wrist_x,LWY=left_wrist_y,LWZ=left_wrist_z"
-    command = ["info", str(table), "--columns", columns, "--rename", "RigthHand=right_hand", "--json", "-"]
+    command = [
+        "info",
+        str(table),
+        "--columns",
+        columns,
+        "--rename",
+        "RigthHand=right_hand",
+        "--json",
+        "-",
+    ]
     assert main(command) == 0
     assert json.loads(capsys.readouterr().out)["joint_names"] == ["left_wrist", "right_hand"]
     assert main(["info", str(table), "--rename", "RigthHand"]) == 1
@@ -100,13 +120,17 @@ def test_no_python_words_in_messages(tmp_path, capsys):
     for name in ("bare.csv", "rows.txt", "odd.csv", ""):
         assert main(["info", str(tmp_path / name)]) == 1
         error = capsys.readouterr().err
-        assert not any(word in error for word in ("layout=", "columns=", "kerneton.", "load_folder", "True"))
+        assert not any(
+            word in error for word in ("layout=", "columns=", "kerneton.", "load_folder", "True")
+        )
 
 
 @pytest.mark.parametrize("where", ["folder", "input", "file-in-file"])
 def test_outputs_are_checked_before_the_work(folder, tmp_path, capsys, monkeypatch, where):
     (one, *_) = sorted(folder.rglob("*.csv"))
-    monkeypatch.setattr("kerneton.files.folder.load_folder", lambda *_, **__: pytest.fail("work has begun"))
+    monkeypatch.setattr(
+        "kerneton.files.folder.load_folder", lambda *_, **__: pytest.fail("work has begun")
+    )
     output = {"folder": folder, "input": one, "file-in-file": one / "x.npz"}[where]
     told = {
         "folder": "a folder; name a file",
@@ -135,7 +159,10 @@ def model(tmp_path_factory):
     """Trained on the recordings of three people at 30 frames per second."""
     root = tmp_path_factory.mktemp("model")
     readers.write(root / "all.npz", make_actions(["wave", "bow"], n_subjects=3, n_takes=1))
-    assert main(["fit", str(root / "all.npz"), "-o", str(root / "m.kern"), "-q", "--kernel", "sck"]) == 0
+    assert (
+        main(["fit", str(root / "all.npz"), "-o", str(root / "m.kern"), "-q", "--kernel", "sck"])
+        == 0
+    )
     return root / "m.kern"
 
 
@@ -147,8 +174,9 @@ def test_prediction_warns_of_recordings_that_differ(model, tmp_path, capsys):
     assert capsys.readouterr().err == ""
     readers.write(tmp_path / "timeless.npz", [wave.replace(fps=None)])
     assert main(["predict", str(model), str(tmp_path / "timeless.npz")]) == 0
-    assert "has no frame rate, the training recordings have 30 frames per second: give it with --fps" in (
-        capsys.readouterr().err
+    assert (
+        "has no frame rate, the training recordings have 30 frames per second: give it with --fps"
+        in (capsys.readouterr().err)
     )
     assert main(["predict", str(model), str(tmp_path / "timeless.npz"), "--fps", "30"]) == 0
     assert capsys.readouterr().err == ""
@@ -171,7 +199,14 @@ def test_skip_broken_skips_recordings_that_lack_a_joint(model, tmp_path, capsys)
     wave = make_actions(["wave"], n_subjects=1, n_takes=1, random_state=3)[0]
     readers.write(tmp_path / "good.npz", [wave])
     (tmp_path / "lacks.csv").write_text("head_x,head_y,head_z\n0,1.7,2\n0,1.6,2\n")
-    command = ["predict", str(model), str(tmp_path / "good.npz"), str(tmp_path / "lacks.csv"), "--json", "-"]
+    command = [
+        "predict",
+        str(model),
+        str(tmp_path / "good.npz"),
+        str(tmp_path / "lacks.csv"),
+        "--json",
+        "-",
+    ]
     assert main(command) == 1
     assert "lacks" in capsys.readouterr().err
     assert main([*command, "--skip-broken"]) == 0
@@ -213,17 +248,24 @@ def test_false_alarms_need_the_frame_rate(tmp_path, capsys):
 
 def test_fit_takes_one_file_of_many_recordings(tmp_path, capsys):
     readers.write(tmp_path / "all.pkl", make_actions(["wave", "bow"], n_subjects=3, n_takes=1))
-    assert main(["fit", str(tmp_path / "all.pkl"), "-o", str(tmp_path / "m.kern"), "--kernel", "sck"]) == 0
+    assert (
+        main(["fit", str(tmp_path / "all.pkl"), "-o", str(tmp_path / "m.kern"), "--kernel", "sck"])
+        == 0
+    )
     assert "all: 6 recordings, 2 labels, 3 subjects" in capsys.readouterr().out
 
 
 @pytest.mark.filterwarnings("always")
 def test_a_report_says_what_was_left_out(tmp_path):
-    """A file that cannot be read, and a recording of other joints; a label may be missing because of them."""
+    """A file that cannot be read, and a recording of other joints; a label may be missing because
+    of them.
+    """
     for i, recording in enumerate(make_actions(["bow", "wave"], n_subjects=3, n_takes=1)):
         place = tmp_path / "data" / recording.label / recording.subject
         place.mkdir(parents=True)
-        readers.write(place / "take.csv", [map_layout(recording, FLORENCE_15) if i == 0 else recording])
+        readers.write(
+            place / "take.csv", [map_layout(recording, FLORENCE_15) if i == 0 else recording]
+        )
     (tmp_path / "data" / "wave" / "3" / "empty.csv").write_bytes(b"")
     page, text, plain = (tmp_path / f"r.{kind}" for kind in ("html", "md", "json"))
     argv = [
@@ -271,7 +313,9 @@ def test_recordings_of_another_skeleton_are_named_once_or_left_out(tmp_path, cap
 def test_a_file_that_is_not_there_is_left_out(folder, tmp_path, capsys):
     assert main(["fit", str(folder), "-o", str(tmp_path / "model.kern"), "-q"]) == 0
     files = [str(folder / "bow" / "1" / "take.csv"), str(tmp_path / "gone.csv")]
-    assert main(["predict", str(tmp_path / "model.kern"), *files, "--skip-broken", "--json", "-"]) == 0
+    assert (
+        main(["predict", str(tmp_path / "model.kern"), *files, "--skip-broken", "--json", "-"]) == 0
+    )
     captured = capsys.readouterr()
     assert "1 of 2 files cannot be used" in captured.err
     assert len(json.loads(captured.out)) == 1
@@ -280,7 +324,10 @@ def test_a_file_that_is_not_there_is_left_out(folder, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--preset", "secret"], "preset must be one of 'tensor', 'auto', 'paper', 'exact', got 'secret'"),
+        (
+            ["--preset", "secret"],
+            "preset must be one of 'tensor', 'auto', 'paper', 'exact', got 'secret'",
+        ),
         (["--kernel", "rbf"], "kernel must be one of"),
         (["--set", "machine__Q=1"], "no parameter 'machine__Q'"),
         (["--device", "abacus"], "--device abacus: there is no such device here"),
@@ -308,7 +355,9 @@ def test_recordings_without_any_label_say_where_labels_come_from(folder, tmp_pat
         readers.write(flat / f"{i}.csv", recordings)
     for command in ("fit", "evaluate"):
         assert main([command, str(flat), "--json", str(tmp_path / "a.json")]) == 1
-        assert "have no label; labels come from folders LABEL/SUBJECT/FILE" in capsys.readouterr().err
+        assert (
+            "have no label; labels come from folders LABEL/SUBJECT/FILE" in capsys.readouterr().err
+        )
 
 
 @pytest.mark.filterwarnings("default")
@@ -327,7 +376,9 @@ def test_prediction_names_a_misspelt_joint(model, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", ["evaluate", "explain", "show"])
-def test_pictures_of_unknown_kinds_are_refused_before_the_work(model, folder, tmp_path, capsys, command):
+def test_pictures_of_unknown_kinds_are_refused_before_the_work(
+    model, folder, tmp_path, capsys, command
+):
     target = tmp_path / "why.docx"
     (folder / "wave" / "broken.csv").write_text("head_x,head_y\nnot a number,1\n")
     argv = {
@@ -369,7 +420,9 @@ def test_a_model_that_can_be_kept_nowhere_leaves_no_folder(tmp_path, monkeypatch
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(OSError, match="No space left"):
-        write_model(SimpleNamespace(save=save), SimpleNamespace(output="m.kern", quiet=True, json=None), {})
+        write_model(
+            SimpleNamespace(save=save), SimpleNamespace(output="m.kern", quiet=True, json=None), {}
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -383,7 +436,9 @@ def test_some_broken_files_say_how_to_leave_them_out(model, folder, capsys):
 
 
 def test_a_layout_that_most_files_do_not_fit_is_another_one(tmp_path, capsys):
-    """Tables of rows x y z whose length happens to fit must not be read wrongly while the others are left out."""
+    """Tables of rows x y z whose length happens to fit must not be read wrongly while the others
+    are left out.
+    """
     for label, n_rows in (("wave", 75), ("bow", 90), ("nod", 300)):
         (tmp_path / label).mkdir()
         np.savetxt(tmp_path / label / "take.txt", np.random.default_rng(0).random((n_rows, 3)))
@@ -418,7 +473,8 @@ def test_a_folder_with_the_name_of_a_data_set(folder, tmp_path, capsys, monkeypa
 def test_long_recordings_say_what_to_do_with_their_segments(tmp_path, capsys):
     (wave,) = make_actions(["wave"], n_subjects=1, n_takes=1)
     readers.write(
-        tmp_path / "long.npz", [wave.replace(label=None, segments=[("up", 0, 20), ("down", 20, 40)])]
+        tmp_path / "long.npz",
+        [wave.replace(label=None, segments=[("up", 0, 20), ("down", 20, 40)])],
     )
     for command in ("fit", "evaluate"):
         assert main([command, str(tmp_path / "long.npz")]) == 1
@@ -435,7 +491,9 @@ def test_a_recording_that_is_named_twice_is_read_once(model, folder, tmp_path, c
         assert main(["predict", str(model), *argv, "--json", "-"]) == 0
         told = capsys.readouterr()
         assert len(json.loads(told.out)) == n
-        assert f"1 of {n + 1} files come twice, read once: {argv[1]}" in told.err.replace(" data", " ./data")
+        assert f"1 of {n + 1} files come twice, read once: {argv[1]}" in told.err.replace(
+            " data", " ./data"
+        )
 
 
 @pytest.mark.filterwarnings("default")
@@ -449,7 +507,9 @@ def test_files_of_one_name_are_told_apart_by_their_folders(model, folder, capsys
 
 
 def test_a_model_remembers_how_its_files_were_read(tmp_path, capsys):
-    """Rows without names need --layout in training, and not again in predict; other files are read as they are."""
+    """Rows without names need --layout in training, and not again in predict; other files are read
+    as they are.
+    """
     people = make_actions(["wave", "bow"], n_subjects=2, n_takes=2, dropout=0)
     for i, s in enumerate(people):
         place = tmp_path / "data" / s.label / s.subject / f"{i}.txt"
@@ -457,13 +517,16 @@ def test_a_model_remembers_how_its_files_were_read(tmp_path, capsys):
         np.savetxt(place, s.joints.reshape(-1, 3))
     model, data = str(tmp_path / "m.kern"), str(tmp_path / "data")
     options = ["--layout", "kinect20", "--fps", "30", "--kernel", "sck"]
-    assert main(["fit", data, "-o", model, *options, "--rename", "left_hand=left_paw", "--quiet"]) == 0
+    assert (
+        main(["fit", data, "-o", model, *options, "--rename", "left_hand=left_paw", "--quiet"]) == 0
+    )
     capsys.readouterr()
     assert main(["predict", model, str(place), "--fps", "30"]) == 0
     out = capsys.readouterr()
     assert s.label in out.out
     assert (
-        out.err == "kerneton: note: read with --layout kinect20 --rename left_hand=left_paw, as in training\n"
+        out.err
+        == "kerneton: note: read with --layout kinect20 --rename left_hand=left_paw, as in training\n"
     )
     readers.write(tmp_path / "a.csv", [s])
     names = ["--rename", "left_hand=left_paw"]
@@ -475,7 +538,9 @@ def test_a_model_remembers_how_its_files_were_read(tmp_path, capsys):
 
 @pytest.mark.filterwarnings("default")
 def test_a_file_that_names_its_joints_keeps_those_that_the_training_layout_lacks(tmp_path, capsys):
-    """Nose and toes show that left and right are exchanged; the training files had neither, nor names."""
+    """Nose and toes show that left and right are exchanged; the training files had neither, nor
+    names.
+    """
     people = make_actions(["wave", "bow"], n_subjects=2, n_takes=2, dropout=0)
     openni = LAYOUTS["openni15"]
     for i, s in enumerate(people):

@@ -29,7 +29,10 @@ def recording(path, name):
 def kerneton(*arguments, **options):
     command = [sys.executable, "-m", "kerneton", *map(os.fsencode, arguments)]
     return subprocess.run(
-        command, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}, timeout=120, check=False
+        command,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
+        timeout=120,
+        check=False,
     )
 
 
@@ -50,7 +53,10 @@ def test_escape_sequences_in_errors_and_warnings(tmp_path, capsys):
     recording(tmp_path / "b.npz", "b")
     assert main(["info", str(tmp_path / f"a{ESCAPES}.csv")]) == 1
     assert main(["convert", str(tmp_path / f"{ESCAPES}none.npz"), str(tmp_path / "out.csv")]) == 1
-    assert main(["fit", str(tmp_path), "-o", str(tmp_path / f"{ESCAPES}/m.kern"), "--preset", ESCAPES]) == 1
+    assert (
+        main(["fit", str(tmp_path), "-o", str(tmp_path / f"{ESCAPES}/m.kern"), "--preset", ESCAPES])
+        == 1
+    )
     said = capsys.readouterr()
     assert said.err.count("kerneton: error:") == 3
     assert is_harmless(said.out + said.err)
@@ -97,7 +103,9 @@ def test_predictions_in_a_folder_whose_name_is_no_text(tmp_path):
     done = kerneton("predict", str(model), os.fsdecode(folder), "--csv", str(table))
     assert done.returncode == 0, done.stderr
     assert r"caf\udce9" in table.read_text(encoding="utf-8")
-    assert rb"caf\udce9" in kerneton("predict", str(model), os.fsdecode(folder), "--csv", "-").stdout
+    assert (
+        rb"caf\udce9" in kerneton("predict", str(model), os.fsdecode(folder), "--csv", "-").stdout
+    )
 
 
 def test_screens_that_lack_letters(tmp_path):
@@ -134,7 +142,10 @@ def test_html_in_labels_does_not_reach_markdown(label):
 
 
 def test_links_and_code_in_labels_do_not_reach_markdown():
-    assert markdown([["label"], ["![x](http://y) `z`"]]).splitlines()[-1] == r"| !\[x](http:\//y) \`z\` |"
+    assert (
+        markdown([["label"], ["![x](http://y) `z`"]]).splitlines()[-1]
+        == r"| !\[x](http:\//y) \`z\` |"
+    )
     assert markdown([["label"], ["`a`<b>`c`"]]).splitlines()[-1] == "| `a'<b>'c` |"
 
 
@@ -161,7 +172,12 @@ def test_a_reader_that_goes_away_costs_no_file(tmp_path, buffered):
     reading, writing = os.pipe()
     os.close(reading)
     done = kerneton(
-        "info", file, "--json", out, stdout=writing, env={**os.environ, "PYTHONUNBUFFERED": buffered}
+        "info",
+        file,
+        "--json",
+        out,
+        stdout=writing,
+        env={**os.environ, "PYTHONUNBUFFERED": buffered},
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")

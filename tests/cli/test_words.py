@@ -27,12 +27,16 @@ def put(folder, recordings, *, subjects=True):
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Recordings of three people, one of whom does what nobody else does; and of nobody that is named."""
+    """Recordings of three people, one of whom does what nobody else does; and of nobody that is
+    named.
+    """
     made = list(kerneton.make_actions(["bow", "wave"], n_subjects=3, n_takes=1))
     rare = made[0].replace(label="rare", name="rare")
     root = tmp_path_factory.mktemp("words")
     kerneton.write(root / "clip.npz", [made[0]])
-    make_recognizer("paper", kernel="sck").fit(made, [s.label for s in made]).save(root / "model.kern")
+    make_recognizer("paper", kernel="sck").fit(made, [s.label for s in made]).save(
+        root / "model.kern"
+    )
     some = put(root / "rare", [*made, rare]), put(root / "nobody", made, subjects=False)
     return *some, root / "model.kern", root / "clip.npz"
 
@@ -69,7 +73,10 @@ def test_errors_name_options_and_no_arguments(folders, argv, said, capsys, monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(ENVIRONMENT, raising=False)
     names = ("RARE", "NOBODY", "MODEL", "CLIP")
-    assert main([dict(zip(names, map(str, folders), strict=True)).get(word, word) for word in argv]) == 1
+    assert (
+        main([dict(zip(names, map(str, folders), strict=True)).get(word, word) for word in argv])
+        == 1
+    )
     error = capsys.readouterr().err.splitlines()[-1]
     assert said in error
     assert not re.search(r"\w=|n_[a-z]+|\bNone\b|True", error)
@@ -97,7 +104,9 @@ def test_no_line_of_help_ends_within_a_name(width, monkeypatch):
 
 @pytest.mark.filterwarnings("default")
 def test_counts_of_one(tmp_path, capsys, monkeypatch):
-    """One recording, one frame, one subject, one test, one mistake: the word is in the singular wherever it stands."""
+    """One recording, one frame, one subject, one test, one mistake: the word is in the singular
+    wherever it stands.
+    """
     monkeypatch.chdir(tmp_path)
     bow, wave = kerneton.make_actions(["bow", "wave"], n_subjects=1, n_takes=1)
     put(tmp_path / "one", [bow])
@@ -106,7 +115,12 @@ def test_counts_of_one(tmp_path, capsys, monkeypatch):
     (tmp_path / "index.csv").write_text("file,label\nnone.npz,bow\n")
     commands = [
         *("info", "info one", "info pose.npz", "convert pose.npz pose.csv", "convert one out"),
-        *("cut clip.npz --from 0 --to 9 -o cut.npz", "show pose.npz -o pose.png", "fit clip.npz", "fit one"),
+        *(
+            "cut clip.npz --from 0 --to 9 -o cut.npz",
+            "show pose.npz -o pose.png",
+            "fit clip.npz",
+            "fit one",
+        ),
         *("info one --index index.csv", "evaluate one", "info one --columns a,b"),
     ]
     model = make_recognizer("paper", kernel="sck")
@@ -122,7 +136,11 @@ def test_counts_of_one(tmp_path, capsys, monkeypatch):
     out, err = capsys.readouterr()
     texts = [out, err, str(report), report.to_markdown()]
     page = render(report, data)
-    texts.append(re.sub(r"<[^>]+>", " ", re.sub(r"<(script|style|svg).*?</\1>", "", page, flags=re.S)))
+    texts.append(
+        re.sub(r"<[^>]+>", " ", re.sub(r"<(script|style|svg).*?</\1>", "", page, flags=re.S))
+    )
     words = "recordings|tests|classes|splits|labels|subjects|files|frames|joints|people|mistakes|kinds|were|have|do"
     for text in texts:
-        assert not re.findall(rf"(?<![\d.,] )(?<![\d.,-])\b1 (?:of 1 )?(?:\w+ )?(?:{words})\b.*", text)
+        assert not re.findall(
+            rf"(?<![\d.,] )(?<![\d.,-])\b1 (?:of 1 )?(?:\w+ )?(?:{words})\b.*", text
+        )

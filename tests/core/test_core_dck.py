@@ -29,7 +29,9 @@ def sums(x: np.ndarray, z: np.ndarray, pairs: np.ndarray = PAIRS, **options: Any
     """The sums of one recording, without the share 1/(J T)."""
     options = {"reach": 1.0, "tol": 1e-5, **options}
     joints = range(x.shape[1])
-    displacements = Displacements(x, [0], [len(x)], joints, pairs, z, [0], n_axes=x.shape[2], **options)
+    displacements = Displacements(
+        x, [0], [len(x)], joints, pairs, z, [0], n_axes=x.shape[2], **options
+    )
     out = np.full((1, *displacements.shape), np.nan, x.dtype)
     displacements.sums(0, 1, out)
     return out[0] * x.shape[1] * len(x)
@@ -45,7 +47,8 @@ def assert_within(
 @pytest.mark.parametrize("n_frames", [1, 2, 3, 8, 9, 50, 200])
 @pytest.mark.parametrize("sigma_span", [None, 0.5, 1.5, 4.0, 60.0])
 @pytest.mark.parametrize(
-    ("dtype", "tol"), [(np.float64, 1e-5), (np.float64, 1e-10), (np.float32, 1e-5), (np.float32, 1e-3)]
+    ("dtype", "tol"),
+    [(np.float64, 1e-5), (np.float64, 1e-10), (np.float32, 1e-5), (np.float32, 1e-3)],
 )
 def test_sums_are_within_the_tolerance(n_frames, sigma_span, dtype, tol):
     x, z = walk(n_frames, 4).astype(dtype), times(n_frames)
@@ -68,7 +71,9 @@ def test_sums_are_within_the_tolerance(n_frames, sigma_span, dtype, tol):
     st.sampled_from(["float32", "float64"]),
     st.integers(0, 99),
 )
-def test_any_sizes_and_widths(n_frames, n_joints, n_axes, n_pivots, n_times, sigma, sigma_span, dtype, seed):
+def test_any_sizes_and_widths(
+    n_frames, n_joints, n_axes, n_pivots, n_times, sigma, sigma_span, dtype, seed
+):
     x = np.random.default_rng(seed).uniform(-1, 1, (n_frames, n_joints, n_axes)).astype(dtype)
     z = times(n_frames, n_times)
     pairs = np.array(list(itertools.combinations_with_replacement(range(n_joints), 2)))
@@ -92,7 +97,9 @@ def test_widths_and_pivots(sigma, reach, n_pivots, stretch):
 
 @pytest.mark.parametrize("sigma_span", [0.02, 0.1, 0.2, 0.3, 1.0])
 def test_spans_shorter_than_a_frame(sigma_span):
-    """Terms of one frame with itself are up to 1e11 times as large as those of two frames, and cancel."""
+    """Terms of one frame with itself are up to 1e11 times as large as those of two frames, and
+    cancel.
+    """
     x, z = walk(20, 4), times(20)
     same = {"sigma": 0.6, "n_pivots": 5, "sigma_span": sigma_span}
     found, expected = sums(x, z, tol=1e-6, **same), reference_sums(x, z, PAIRS, **same)
@@ -107,10 +114,14 @@ def test_five_thousand_frames():
         zeta, height = np.linspace(-1, 1, 3), np.sqrt(np.sqrt(2 / np.pi) / 0.6)
         for start in range(0, 5000, 100):
             part = slice(start, start + 100)
-            phi = height * np.exp(-((x[part, None, 0, :, None] - x[None, :, 1, :, None] - zeta) ** 2) / 0.36)
+            phi = height * np.exp(
+                -((x[part, None, 0, :, None] - x[None, :, 1, :, None] - zeta) ** 2) / 0.36
+            )
             gap = np.arange(start, start + 100)[:, None] - np.arange(5000)
             weight = (gap != 0) * (1.0 if span is None else np.exp(-(gap**2) / (2 * span**2)))
-            ends = (z[part, None, :, None] * z[None, :, None, :] * weight[:, :, None, None]).reshape(-1, 4)
+            ends = (
+                z[part, None, :, None] * z[None, :, None, :] * weight[:, :, None, None]
+            ).reshape(-1, 4)
             expected = expected + (phi.reshape(len(ends), -1).T @ ends).reshape(-1, 2, 2)
         same = {"sigma": 0.6, "n_pivots": 3, "sigma_span": span}
         peak = height * 5000**2 if span is None else height * 5000 * span * np.sqrt(2 * np.pi)
@@ -153,7 +164,13 @@ def test_no_recording_depends_on_others(sigma_span, dtype):
 
 def test_what_is_too_wide_is_left_out():
     x = np.concatenate([walk(5, 4), 1000 * walk(6, 4)])
-    options: dict[str, Any] = {"sigma": 0.6, "n_pivots": 3, "reach": 1.0, "sigma_span": None, "tol": 1e-5}
+    options: dict[str, Any] = {
+        "sigma": 0.6,
+        "n_pivots": 3,
+        "reach": 1.0,
+        "sigma_span": None,
+        "tol": 1e-5,
+    }
     given = Displacements(x, [0, 5], [5, 6], range(4), PAIRS, times(6), [0, 0], **options)
     out = np.zeros((2, *given.shape))
     given.sums(0, 2, out)

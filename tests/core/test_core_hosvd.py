@@ -18,7 +18,9 @@ def norms(X: np.ndarray) -> np.ndarray:
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 40),
-    st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(1, 12)).filter(lambda s: np.prod(s) >= 16),
+    st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(1, 12)).filter(
+        lambda s: np.prod(s) >= 16
+    ),
     st.sampled_from(["float32", "float64"]),
     st.floats(-12, 12),
     st.floats(0.3, 1.0),
@@ -36,7 +38,8 @@ def test_any_batch_shape_scale_and_power(
     # Core entries that should be zero are rounding errors, which the power enlarges.
     least = (2 * max(shape) * np.finfo(np.float64).eps) ** power * np.sqrt(np.prod(shape))
     assert np.all(
-        norms(found - expected) <= (least + (1e-5 if dtype == "float32" else 1e-9)) * norms(expected)
+        norms(found - expected)
+        <= (least + (1e-5 if dtype == "float32" else 1e-9)) * norms(expected)
     )
 
 

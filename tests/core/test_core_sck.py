@@ -15,12 +15,18 @@ from kerneton.kernels.tensors import entry_table
 
 
 def table_of(n_coordinates: int, n_pivots: int, n_times: int, sigma: float) -> np.ndarray:
-    rows = [(w, p, 1 / sigma**2, 0.7) for w in range(n_coordinates) for p in np.linspace(-1, 1, n_pivots)]
+    rows = [
+        (w, p, 1 / sigma**2, 0.7)
+        for w in range(n_coordinates)
+        for p in np.linspace(-1, 1, n_pivots)
+    ]
     rows += [(-1, p, 4.0, 0.5) for p in np.linspace(0, 1, n_times)]
     return np.ascontiguousarray(np.array(rows).T)
 
 
-def walks(lengths: list[int], n_joints: int, n_signals: int, dtype: str, seed: int) -> list[np.ndarray]:
+def walks(
+    lengths: list[int], n_joints: int, n_signals: int, dtype: str, seed: int
+) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
     shape = sum(lengths), n_joints, 3
     return [np.cumsum(rng.normal(size=shape) * 0.1, axis=0).astype(dtype) for _ in range(n_signals)]
@@ -63,7 +69,11 @@ def test_the_formula(
     starts = np.cumsum(lengths) - lengths
     scales = np.linspace(1, 2, n_signals)
     pairs = pairs and n_joints > 1
-    rows = [(j, (j + 1) % n_joints) for j in range(n_joints)] if pairs else [(j, -1) for j in range(n_joints)]
+    rows = (
+        [(j, (j + 1) % n_joints) for j in range(n_joints)]
+        if pairs
+        else [(j, -1) for j in range(n_joints)]
+    )
     found = features(Vectors(signals, starts, lengths, rows, scales, table), power, parts=2)
     for b, (start, n) in enumerate(zip(starts, lengths, strict=True)):
         x = [
@@ -73,7 +83,8 @@ def test_the_formula(
         x = [y - np.roll(y, -1, axis=1) for y in x] if pairs else x
         expected = order2(np.concatenate(x, axis=2), table, power).ravel()
         gap = np.linalg.norm(found[b] - expected) / np.linalg.norm(expected)
-        # Single precision of the signals, lifted by the power; eigenvalues are known to 1e-16 of the largest.
+        # Single precision of the signals, lifted by the power; eigenvalues are known to 1e-16 of
+        # the largest.
         assert gap < (1e-4 if dtype == "float32" else 2e-5 if power < 0.5 else 1e-6)
 
 

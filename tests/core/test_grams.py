@@ -63,7 +63,10 @@ def test_rows_beyond_the_labelled_ones_do_not_count():
 )
 def test_sums_of_blocks(seed, n_blocks, n_sums, size, dtype, n_threads):
     rng = np.random.default_rng(seed)
-    blocks, weights = rng.normal(size=(n_blocks, size)).astype(dtype), rng.normal(size=(n_sums, n_blocks))
+    blocks, weights = (
+        rng.normal(size=(n_blocks, size)).astype(dtype),
+        rng.normal(size=(n_sums, n_blocks)),
+    )
     found = weighted_sums(weights, blocks)
     assert_array_equal(weighted_sums(weights, blocks, n_threads), found)
     assert_allclose(found, weights @ blocks.astype(float), atol=1e-13 * n_blocks)
@@ -80,7 +83,8 @@ def test_centring(seed, n, shuffled, scale):
     found = center_normalize(X @ X.T, train, others)
     assert_allclose(found, linear.center_normalize(X @ X.T, train, others), atol=1e-10)
     alone = center_normalize(X @ X.T, train, others[:1])
-    assert_array_equal(alone, found[: cut + len(others[:1])])  # rows do not depend on their neighbours
+    # rows do not depend on their neighbours
+    assert_array_equal(alone, found[: cut + len(others[:1])])
 
 
 def test_arguments_that_do_not_fit():

@@ -11,7 +11,9 @@ from kerneton.core.mirror import average
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "n_all", "n_kept"), [(1, 3, 2), (7, 40, 23), (130, 1000, 700), (0, 3, 2)])
+@pytest.mark.parametrize(
+    ("n", "n_all", "n_kept"), [(1, 3, 2), (7, 40, 23), (130, 1000, 700), (0, 3, 2)]
+)
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_the_formula(dtype, n, n_all, n_kept, n_threads):
     rng = np.random.default_rng(n)

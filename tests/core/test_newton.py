@@ -46,7 +46,9 @@ def test_the_minimum(seed, n, d, scale, shares):
     for y, c, b, f in zip(Y, C, coef, F, strict=True):
         cost = 0.5 * b @ f + 0.5 * (c * np.maximum(0, 1 - y * f) ** 2).sum()
         assert cost <= (1 + 1e-9) * linear.least_cost(K, y, c)
-        assert_allclose(b, c * np.maximum(0, 1 - y * f) * y, atol=1e-9 * abs(b).max() + 1e-300, rtol=1e-6)
+        assert_allclose(
+            b, c * np.maximum(0, 1 - y * f) * y, atol=1e-9 * abs(b).max() + 1e-300, rtol=1e-6
+        )
 
 
 def test_classes_do_not_depend_on_each_other():

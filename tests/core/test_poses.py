@@ -1,4 +1,6 @@
-"""Poses and signals by the core, against the formulas; recordings side by side, in parts, in both precisions."""
+"""Poses and signals by the core, against the formulas; recordings side by side, in parts, in both
+precisions.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,11 @@ def chain(n_joints: int) -> list[tuple[int, int]]:
 
 
 def recordings(
-    lengths: tuple[int, ...], n_joints: int, dtype: str = "float64", scale: float = 1.0, seed: int = 0
+    lengths: tuple[int, ...],
+    n_joints: int,
+    dtype: str = "float64",
+    scale: float = 1.0,
+    seed: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     frames = rng.normal(size=(sum(lengths), n_joints, 3)) + rng.normal(size=(n_joints, 3)) * 3
@@ -36,7 +42,11 @@ def parts(starts: np.ndarray) -> list[tuple[int, int]]:
 
 
 def compare(
-    found: np.ndarray, expected: list[np.ndarray], starts: np.ndarray, rounding: float, scale: float = 1.0
+    found: np.ndarray,
+    expected: list[np.ndarray],
+    starts: np.ndarray,
+    rounding: float,
+    scale: float = 1.0,
 ) -> None:
     for b, one in enumerate(expected):
         here = found[starts[b] : starts[b + 1]]
@@ -67,7 +77,8 @@ def test_gaps(lengths: list[int], n_joints: int, dtype: str, share: float, seed:
     for first, last in parts(starts):
         poses.fill_gaps(out, missing, starts, first, last)
     expected = [
-        reference.filled(x[a:b].astype(np.float64), missing[a:b]) for a, b in itertools.pairwise(starts)
+        reference.filled(x[a:b].astype(np.float64), missing[a:b])
+        for a, b in itertools.pairwise(starts)
     ]
     compare(out, expected, starts, 10 * ROUNDING[dtype])
     np.testing.assert_array_equal(out[~missing], x[~missing])
@@ -116,7 +127,9 @@ TURNS = {
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("bones", ["size", "reference", None])
 @pytest.mark.parametrize("kind", TURNS)
-@pytest.mark.parametrize(("roots", "path"), [((2,), False), ((2,), True), ((0, 3), False), ((), False)])
+@pytest.mark.parametrize(
+    ("roots", "path"), [((2,), False), ((2,), True), ((0, 3), False), ((), False)]
+)
 @pytest.mark.parametrize("each_frame", [False, True])
 def test_places(
     dtype: str, bones: str | None, kind: str, roots: tuple[int, ...], path: bool, each_frame: bool
@@ -192,7 +205,9 @@ def test_directions_and_displacements(dtype: str) -> None:
     y = x.astype(np.float64)
     lines = np.where((parents >= 0)[:, None], y - y[:, parents], 0)
     np.testing.assert_allclose(poses.directions(x), reference.unit(y), atol=ROUNDING[dtype])
-    np.testing.assert_allclose(poses.directions(x, parents), reference.unit(lines), atol=ROUNDING[dtype])
+    np.testing.assert_allclose(
+        poses.directions(x, parents), reference.unit(lines), atol=ROUNDING[dtype]
+    )
     every = [y[a:b] for a, b in itertools.pairwise(starts)]
     origins = {
         poses.FROM_FIRST: lambda one: one[:1],

@@ -1,4 +1,6 @@
-"""Loaders: on generated files in the published formats, and on the real recordings where they are at hand."""
+"""Loaders: on generated files in the published formats, and on the real recordings where they are
+at hand.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ def ut_home(tmp_path, rng):
     tables = {}
     for take in ut_module.TAKES:
         frames = np.arange(100, 184, 2)
-        frames = np.insert(frames, 5, frames[5])  # frame 110 twice, the second with another skeleton
+        # frame 110 twice, the second with another skeleton
+        frames = np.insert(frames, 5, frames[5])
         table = np.column_stack([frames, rng.normal(size=(len(frames), 60)).round(6)])
         np.savetxt(folder / f"joints_{take}.txt", table, fmt=["%d"] + ["%.6f"] * 60, delimiter="  ")
         tables[take] = table
@@ -64,7 +67,9 @@ def ut_home(tmp_path, rng):
             lines.append(take)
             for i, action in enumerate(ut_module.ACTIONS):
                 window = f"{100 + 8 * i} {106 + 8 * i + shift} "
-                lines.append(f"{action}: {'NaN NaN' if (take, action) == ('s10_e02', 'carry') else window}")
+                lines.append(
+                    f"{action}: {'NaN NaN' if (take, action) == ('s10_e02', 'carry') else window}"
+                )
         (folder / kind).write_text("\n".join(lines) + "\n\n")
     return tmp_path, tables
 
@@ -88,7 +93,9 @@ def utd_home(tmp_path, rng):
     grid = [(a, s, t) for a in range(1, 28) for s in range(1, 9) for t in range(1, 5)]
     for a, s, t in grid:
         if (a, s, t) not in ((8, 1, 4), (23, 6, 4), (27, 8, 4)):
-            savemat(folder / f"a{a}_s{s}_t{t}_skeleton.mat", {"d_skel": rng.normal(size=(20, 3, 2 + t))})
+            savemat(
+                folder / f"a{a}_s{s}_t{t}_skeleton.mat", {"d_skel": rng.normal(size=(20, 3, 2 + t))}
+            )
     return tmp_path
 
 
@@ -110,7 +117,10 @@ def test_florence_values_and_metadata(florence_home):
     [
         (lambda lines: lines[:-1], "expected 215 videos with 4016 frames, got 215 with 4015"),
         (lambda lines: lines[:100], "got 6 with 100"),
-        (lambda lines: lines[:9] + [lines[9][:40]] + lines[10:], r"line 10: expected 48 numbers .*, got \d"),
+        (
+            lambda lines: lines[:9] + [lines[9][:40]] + lines[10:],
+            r"line 10: expected 48 numbers .*, got \d",
+        ),
         (
             lambda lines: lines[:7] + [lines[7].replace(" ", " oops ", 1)],
             "line 8: expected 48 numbers .*, got 49 words",
@@ -120,7 +130,9 @@ def test_florence_values_and_metadata(florence_home):
             "line 8, column 1: expected a number, got 'oops'",
         ),
         (
-            lambda lines: [line.replace("1 1 1 ", "1 1 12 ", 1) for line in lines[:18]] + lines[18:],
+            lambda lines: (
+                [line.replace("1 1 1 ", "1 1 12 ", 1) for line in lines[:18]] + lines[18:]
+            ),
             "video 1 has action 12, expected 1 to 9",
         ),
         (lambda lines: ["1 1.5 1" + lines[0][5:]] + lines[1:], "row 1: .*1.5"),
@@ -172,8 +184,14 @@ def test_utkinect_original_labels(ut_home):
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda text: text.replace("walk: 100 108", "walk: 100", 1), "line 2: expected the first and last"),
-        (lambda text: text.replace("walk: 100 108", "jump: 100 108", 1), "line 2: expected an action"),
+        (
+            lambda text: text.replace("walk: 100 108", "walk: 100", 1),
+            "line 2: expected the first and last",
+        ),
+        (
+            lambda text: text.replace("walk: 100 108", "jump: 100 108", 1),
+            "line 2: expected an action",
+        ),
         (lambda text: text.replace("s01_e02", "s11_e02", 1), "line 12: expected a take"),
         (lambda text: text[: text.index("s10_e01")], "no labels for s10_e01, s10_e02"),
         (
@@ -197,7 +215,12 @@ def test_msr_names_confidence_and_subset(msr_home):
     assert len(load_msr_action3d(msr_home, subset="all")) == 567
     assert data.layout is MSR_20
     first = data[0]
-    assert (first.label, first.subject, first.name, first.fps) == ("high arm wave", "1", "a01_s01_e01", 15.0)
+    assert (first.label, first.subject, first.name, first.fps) == (
+        "high arm wave",
+        "1",
+        "a01_s01_e01",
+        15.0,
+    )
     # an inferred joint is not a missing one; a frame of zeros is
     assert_allclose(first.confidence[0, :4], [1.0, joint_rows.INFERRED, 0.25, 1.0])
     assert_array_equal(first.confidence[1], np.zeros(20))
@@ -209,11 +232,15 @@ def test_msr_names_confidence_and_subset(msr_home):
 def test_one_missing_file_among_567(msr_home):
     folder = msr_home / "msr_action3d" / "MSRAction3DSkeletonReal3D"
     (folder / "a09_s05_e02_skeleton3D.txt").unlink()
-    with pytest.raises(MissingDataError, match=r"1 of 567 files are not in .*a09_s05_e02_skeleton3D\.txt"):
+    with pytest.raises(
+        MissingDataError, match=r"1 of 567 files are not in .*a09_s05_e02_skeleton3D\.txt"
+    ):
         load_msr_action3d(msr_home, subset="all")
     for path in sorted(folder.iterdir())[:7]:
         path.unlink()
-    with pytest.raises(MissingDataError, match=r"8 of 557 .* and 5 more\. Download the skeleton data"):
+    with pytest.raises(
+        MissingDataError, match=r"8 of 557 .* and 5 more\. Download the skeleton data"
+    ):
         load_msr_action3d(msr_home)
 
 
@@ -221,7 +248,9 @@ def test_truncated_msr_file(msr_home):
     path = msr_home / "msr_action3d" / "MSRAction3DSkeletonReal3D" / "a09_s05_e02_skeleton3D.txt"
     lines = path.read_text().splitlines()
     path.write_text("\n".join(lines[:-3]))
-    with pytest.raises(FormatError, match=r"a09_s05_e02.*37 rows are not a multiple of the 20 joints"):
+    with pytest.raises(
+        FormatError, match=r"a09_s05_e02.*37 rows are not a multiple of the 20 joints"
+    ):
         load_msr_action3d(msr_home)
     path.write_text("\n".join([*lines[:-1], lines[-1][:12]]))
     with pytest.raises(FormatError, match="line 40: expected 4 numbers"):
@@ -268,12 +297,16 @@ def test_utd_values_and_damage(utd_home):
         ("utd_mhad", "University of Texas at Dallas"),
     ],
 )
-def test_absent_data_says_what_to_download_and_where_to_put_it(name, publisher, tmp_path, monkeypatch):
+def test_absent_data_says_what_to_download_and_where_to_put_it(
+    name, publisher, tmp_path, monkeypatch
+):
     monkeypatch.delenv("KERNETON_DATA", raising=False)
     with pytest.raises(MissingDataError, match=rf"set KERNETON_DATA\. Download .*{publisher}"):
         load_dataset(name)
     monkeypatch.setenv("KERNETON_DATA", str(tmp_path))
-    with pytest.raises(MissingDataError, match=f"no folder {tmp_path}/{name}.*so that {tmp_path}/{name}/.*"):
+    with pytest.raises(
+        MissingDataError, match=f"no folder {tmp_path}/{name}.*so that {tmp_path}/{name}/.*"
+    ):
         load_dataset(name)
     with pytest.raises(FileNotFoundError, match="no folder elsewhere"):
         load_dataset(name, "elsewhere")
@@ -315,7 +348,9 @@ def test_real_counts(name, options, n, n_actions, n_subjects, lengths):
 
 @real
 def test_real_msr_names_are_the_published_list():
-    listing = os.path.join(os.environ["KERNETON_DATA"], "msr_action3d", "files_used_in_cvpr12_paper.txt")
+    listing = os.path.join(
+        os.environ["KERNETON_DATA"], "msr_action3d", "files_used_in_cvpr12_paper.txt"
+    )
     if not os.path.exists(listing):
         pytest.skip("the list of 557 names is not in the data home")
     with open(listing) as file:
@@ -340,8 +375,12 @@ def test_real_utkinect_corrections_change_seven_recordings():
 
 
 def test_a_data_set_is_named_once(monkeypatch, capsys):
-    """A module and its name in PUBLISHED are all that a data set needs; `kerneton info` lists it."""
-    module = SimpleNamespace(SOURCE=florence_module.SOURCE, load_mine=lambda data_home=None: [data_home])
+    """A module and its name in PUBLISHED are all that a data set needs; `kerneton info` lists
+    it.
+    """
+    module = SimpleNamespace(
+        SOURCE=florence_module.SOURCE, load_mine=lambda data_home=None: [data_home]
+    )
     monkeypatch.setitem(sys.modules, "kerneton.datasets.mine", module)
     monkeypatch.setattr(datasets, "PUBLISHED", (*datasets.PUBLISHED, "mine"))
     assert datasets.load_mine("home") == ["home"]

@@ -27,7 +27,9 @@ def skeleton_file(path, *bodies):
     n = 1 + max((max(frames) for frames, _ in bodies), default=0)
     lines = [str(n)]
     for t in range(n):
-        here = [(i, joints[frames.index(t)]) for i, (frames, joints) in enumerate(bodies) if t in frames]
+        here = [
+            (i, joints[frames.index(t)]) for i, (frames, joints) in enumerate(bodies) if t in frames
+        ]
         lines.append(str(len(here)))
         for i, pose in here:
             lines += [f"{72057 + i} 0 1 1 1 1 0 0.02 0.1 2", "25"]
@@ -45,8 +47,12 @@ def ntu_home(tmp_path):
     folder.mkdir(parents=True)
     for subject in (1, 2, 3):
         for action in (1, 60):
-            skeleton_file(folder / f"S001C{subject:03d}P{subject:03d}R001A{action:03d}.skeleton", one())
-    skeleton_file(folder / "S001C002P001R002A060.skeleton", one(), (list(range(6)), UPRIGHT + [1.0, 0, 0]))
+            skeleton_file(
+                folder / f"S001C{subject:03d}P{subject:03d}R001A{action:03d}.skeleton", one()
+            )
+    skeleton_file(
+        folder / "S001C002P001R002A060.skeleton", one(), (list(range(6)), UPRIGHT + [1.0, 0, 0])
+    )
     skeleton_file(folder / "S002C003P003R001A001.skeleton")  # nobody
     (folder / "S002C002P001R001A001.skeleton").write_text("damaged")
     listed = tmp_path / "ntu60" / "NTU_RGBD_samples_with_missing_skeletons.txt"
@@ -65,7 +71,11 @@ def test_ntu_from_its_files(ntu_home, caplog):
     assert "2 recordings are left out: S002C002P001R001A001" in caplog.text
     assert {s.layout.name for s in data} == {"kinect25+kinect25"}
     assert {s.joints.dtype for s in data} == {np.dtype(np.float32)}
-    assert (data[0].label, data[0].subject, data[0].name) == ("A001", "P001", "S001C001P001R001A001")
+    assert (data[0].label, data[0].subject, data[0].name) == (
+        "A001",
+        "P001",
+        "S001C001P001R001A001",
+    )
     two = data[[s.name for s in data].index("S001C002P001R002A060")]
     first, second = split_bodies(two)
     assert_allclose(second.joints - first.joints, np.ones((6, 25, 1)) * [1, 0, 0], atol=1e-5)
@@ -101,7 +111,9 @@ def test_ntu_from_the_pickle(ntu_home):
         there = bodies if name.endswith("R002A060") else bodies[:1]
         keypoint = np.stack([body.joints for body in there]).astype(np.float16)
         label = int(name[-3:]) - 1
-        annotations.append({"frame_dir": name, "label": label, "total_frames": 6, "keypoint": keypoint})
+        annotations.append(
+            {"frame_dir": name, "label": label, "total_frames": 6, "keypoint": keypoint}
+        )
     content = {"split": {"xsub_train": []}, "annotations": annotations}
     (ntu_home / "ntu60" / "ntu60_3danno.pkl").write_bytes(pickle.dumps(content))
     data = load_dataset("ntu60", ntu_home)
@@ -111,7 +123,9 @@ def test_ntu_from_the_pickle(ntu_home):
         assert_allclose(s.joints, plain[s.name].joints, atol=0.02)
     annotations[0]["frame_dir"] = "mine"
     (ntu_home / "ntu60" / "ntu60_3danno.pkl").write_bytes(pickle.dumps(content))
-    with pytest.raises(FormatError, match="expected names such as S001C002P003R002A013, got 'mine'"):
+    with pytest.raises(
+        FormatError, match="expected names such as S001C002P003R002A013, got 'mine'"
+    ):
         load_dataset("ntu60", ntu_home)
 
 
@@ -131,7 +145,9 @@ def test_ntu_that_is_not_there(tmp_path):
     (recording,) = load_dataset("ntu120", tmp_path)
     assert (recording.label, recording.subject) == ("A120", "P050")
     (tmp_path / "ntu120" / "mine.skeleton").write_text("")
-    with pytest.raises(FormatError, match=r"expected a name such as S001C002P003R002A013\.skeleton"):
+    with pytest.raises(
+        FormatError, match=r"expected a name such as S001C002P003R002A013\.skeleton"
+    ):
         load_dataset("ntu120", tmp_path)
 
 
@@ -176,7 +192,13 @@ def test_nw_ucla(ucla_home):
     ((train, test),) = get_protocol(None, data).split(data)
     assert (train.tolist(), test.tolist()) == ([0, 1], [2])
     path = ucla_home / "nw_ucla" / "all_sqe" / "a11_s01_e00_v01.json"
-    for content in ("[", "{}", '{"skeletons": [[1, 2], [3]]}', '{"skeletons": [[["x"]]]}', "[" * 10**5):
+    for content in (
+        "[",
+        "{}",
+        '{"skeletons": [[1, 2], [3]]}',
+        '{"skeletons": [[["x"]]]}',
+        "[" * 10**5,
+    ):
         path.write_text(content)
         with pytest.raises(FormatError, match=r"a11_s01_e00_v01\.json: expected JSON with lists"):
             load_dataset("nw_ucla", ucla_home)
@@ -203,10 +225,14 @@ def test_shrec17(tmp_path):
     test = [(1, 1, 28, 5, 1, 1, 8)]
     gesture_files(folder, train + test, "skeletons_world.txt")
     for name, rows in (("train", train), ("test", test)):
-        (folder / f"{name}_gestures.txt").write_text("".join(" ".join(map(str, r)) + "\n" for r in rows))
+        (folder / f"{name}_gestures.txt").write_text(
+            "".join(" ".join(map(str, r)) + "\n" for r in rows)
+        )
     data = load_dataset("shrec17", tmp_path)
     assert [s.label for s in data] == ["grab", "shake", "shake", "grab"]
-    assert [s.label for s in load_dataset("shrec17", tmp_path, gestures=28)][1] == "shake, whole hand"
+    assert [s.label for s in load_dataset("shrec17", tmp_path, gestures=28)][
+        1
+    ] == "shake, whole hand"
     assert data[3].subject == "28"
     assert data.layout == HAND_22
     assert_allclose(data[0].joints, walk(8, 22, seed=4), atol=1e-6)
@@ -280,11 +306,19 @@ def test_hdm05_names(tmp_path):
 
 
 def hdm_asf():
-    """The skeleton of HDM05 with every bone a tenth long: its bones by the joint at their far end."""
+    """The skeleton of HDM05 with every bone a tenth long: its bones by the joint at their far
+    end.
+    """
     ends = {joint: bones[0] for part in ENDS for joint, bones in part.items()}
     names = {joint: bone_of(joint, ends) for joint in HDM_31.joints}
     parts = [":version 1.10", ":name HDM", ":units", "  mass 1.0", "  length 1.0", "  angle deg"]
-    parts += [":root", "  order TX TY TZ RX RY RZ", "  axis XYZ", "  position 0 0 0", "  orientation 0 0 0"]
+    parts += [
+        ":root",
+        "  order TX TY TZ RX RY RZ",
+        "  axis XYZ",
+        "  position 0 0 0",
+        "  orientation 0 0 0",
+    ]
     parts += [":bonedata"]
     for i, (_, child) in enumerate(HDM_31.bones, 1):
         joint = HDM_31.joints[child]
@@ -306,7 +340,9 @@ def bone_of(joint, ends):
 def test_hdm05(tmp_path):
     folder = tmp_path / "hdm05" / "clap5Reps"
     folder.mkdir(parents=True)
-    amc = "#!OML:ASF\n:FULLY-SPECIFIED\n:DEGREES\n" + "".join(f"{t}\nroot {t} 2 3 0 0 0\n" for t in (1, 2, 3))
+    amc = "#!OML:ASF\n:FULLY-SPECIFIED\n:DEGREES\n" + "".join(
+        f"{t}\nroot {t} 2 3 0 0 0\n" for t in (1, 2, 3)
+    )
     for subject in ("bd", "mm"):
         (folder / f"HDM_{subject}.asf").write_text(hdm_asf())
         for take in (1, 2):
@@ -322,5 +358,7 @@ def test_hdm05(tmp_path):
     assert len(data.splits) == 10
     (folder / "HDM_bd.asf").write_text(ASF)
     (folder / "HDM_bd_clap5Reps_001_120.amc").write_text(AMC)
-    with pytest.raises(FormatError, match="its ASF skeleton is not HDM05's, whose 31 joints are known"):
+    with pytest.raises(
+        FormatError, match="its ASF skeleton is not HDM05's, whose 31 joints are known"
+    ):
         load_dataset("hdm05", tmp_path)

@@ -16,7 +16,9 @@ from kerneton.datasets.jhmdb import jhmdb_splits
 from kerneton.datasets.sbu import ACTIONS, FOLDS, PAIRS
 from kerneton.exceptions import FormatError, MissingDataError
 
-real = pytest.mark.skipif("KERNETON_DATA" not in os.environ, reason="needs the recordings (KERNETON_DATA)")
+real = pytest.mark.skipif(
+    "KERNETON_DATA" not in os.environ, reason="needs the recordings (KERNETON_DATA)"
+)
 
 
 def test_folds_of_sbu_hold_every_pair_once():
@@ -54,7 +56,9 @@ def test_sbu_that_is_not_whole(sbu_home, tmp_path):
     path = sbu_home / "sbu/s07s03/08/001/skeleton_pos.txt"
     content = path.read_text()
     path.write_text("1,2,3\n")
-    with pytest.raises(FormatError, match=r"skeleton_pos\.txt, line 1: 3 columns do not fit the 30 joints"):
+    with pytest.raises(
+        FormatError, match=r"skeleton_pos\.txt, line 1: 3 columns do not fit the 30 joints"
+    ):
         load_dataset("sbu", sbu_home)
     path.write_text(content + "1,x\n")
     with pytest.raises(FormatError, match=r"skeleton_pos\.txt, line 3: expected 91 columns, got 2"):
@@ -103,7 +107,8 @@ def test_sfinge3d(tmp_path):
     fields = npz(path, 234, (3, 20, 3), lambda i: f"g{i // 18:02d}_t{i % 18 + 1:02d}")
     data = load_dataset("sfinge3d", tmp_path)
     assert (data.layout, data[0].fps) == (HAND_20, 20)
-    assert [test[:2].tolist() for _, test in data.splits] == [[2, 5], [0, 3], [1, 4]]  # takes 3 6, 1 4, 2 5
+    # takes 3 6, 1 4, 2 5
+    assert [test[:2].tolist() for _, test in data.splits] == [[2, 5], [0, 3], [1, 4]]
     np.savez(path, **fields | {"name_7": "nod"})
     with pytest.raises(FormatError, match="got 234, 233 of them with such names"):
         load_dataset("sfinge3d", tmp_path)

@@ -50,7 +50,9 @@ def recordings(n_subjects=4, labels="abc", n_takes=2, name="own"):
 
 
 def test_subjects_in_lists_are_refused():
-    with pytest.raises(DataError, match=r"expected one subject for each.*got \['a'\] for recording #0"):
+    with pytest.raises(
+        DataError, match=r"expected one subject for each.*got \['a'\] for recording #0"
+    ):
         list(LeaveOneSubjectOut().split(range(2), ["x", "y"], [["a"], ["b"]]))
 
 
@@ -72,7 +74,9 @@ def test_no_subject_is_on_both_sides_and_every_recording_on_one(name):
 
 def test_leave_one_subject_out_counts_up():
     groups = [10, 2, 1, 10, 2, 1]
-    tested = [groups[test[0]] for _, test in LeaveOneSubjectOut().split(range(6), list("aaaaaa"), groups)]
+    tested = [
+        groups[test[0]] for _, test in LeaveOneSubjectOut().split(range(6), list("aaaaaa"), groups)
+    ]
     assert tested == [1, 2, 10]
 
 
@@ -89,7 +93,8 @@ def test_drawn_halves_differ_and_are_seeded():
     assert len(set(halves)) == 10
     assert halves == [tuple(train) for train, _ in HalfSplits().split(data)]
     assert halves != [tuple(train) for train, _ in HalfSplits(random_state=1).split(data)]
-    assert HalfSplits(n_splits=10).get_n_splits(recordings(4)) == 6  # there are only six halves of four
+    # there are only six halves of four
+    assert HalfSplits(n_splits=10).get_n_splits(recordings(4)) == 6
 
 
 def test_published_halves_are_of_half_the_subjects():
@@ -111,7 +116,9 @@ def test_li_keeps_to_its_action_sets():
         assert set(data.labels[train]) == set(data.labels[test]) == set(actions)
         assert set(data.subjects[train]) == {"1", "3", "5", "7", "9"}
         assert set(data.subjects[test]) == {"2", "4", "6", "8", "10"}
-    with pytest.raises(DataError, match="'li': no recording is of AS1, which has horizontal arm wave"):
+    with pytest.raises(
+        DataError, match="'li': no recording is of AS1, which has horizontal arm wave"
+    ):
         list(Li().split(recordings()))
     with pytest.raises(DataError, match="no labels are known"):
         list(Li().split(np.zeros((4, 2)), None, [1, 2, 3, 4]))
@@ -193,7 +200,9 @@ def test_labels_on_one_side_only():
     assert len(list(OddEven().split(np.zeros((4, 2)), labels, [1, 2, 3, 2]))) == 1
 
 
-@pytest.mark.parametrize("cv", [LeaveOneSubjectOut(), RecordingKFold(n_splits=2), SubjectKFold(n_splits=2)])
+@pytest.mark.parametrize(
+    "cv", [LeaveOneSubjectOut(), RecordingKFold(n_splits=2), SubjectKFold(n_splits=2)]
+)
 def test_a_class_with_one_example_is_named(cv):
     labels = ["a", "a", "a", "lonely"]
     with pytest.raises(DataError, match=r"'lonely' \(1 in all\)"):
@@ -213,7 +222,11 @@ def test_too_few_recordings_for_the_folds():
 
 
 def test_get_protocol_defaults_and_names():
-    for dataset, kind in (("florence3d", HalfSplits), ("utkinect", HalfSplits), ("msr_action3d", Wang)):
+    for dataset, kind in (
+        ("florence3d", HalfSplits),
+        ("utkinect", HalfSplits),
+        ("msr_action3d", Wang),
+    ):
         assert type(get_protocol(None, recordings(name=dataset))) is kind
     assert type(get_protocol(None, recordings(name="utd_mhad"))) is OddEven
     assert type(get_protocol(None, recordings())) is LeaveOneSubjectOut
@@ -226,7 +239,9 @@ def test_get_protocol_defaults_and_names():
     for name, kind in PROTOCOLS.items():
         if name != "published":
             assert isinstance(get_protocol(name, recordings()), kind)
-    with pytest.raises(ParameterError, match="needs a data set with published splits: sbu, jhmdb, sfinge3d"):
+    with pytest.raises(
+        ParameterError, match="needs a data set with published splits: sbu, jhmdb, sfinge3d"
+    ):
         get_protocol("published", recordings())
     splits = [(np.array([0, 1]), np.array([2, 3]))]
     brought = SkeletonDataset(recordings(), splits=splits)
@@ -260,7 +275,9 @@ def test_scikit_learn_takes_them_as_cv(name):
     search = GridSearchCV(model, {"nearestcentroid__shrink_threshold": [None, 0.1]}, cv=cv)
     clone(search).fit(list(data), data.labels)
     features = mean_pose(data)
-    assert len(cross_val_score(DummyClassifier(), features, data.labels, groups=data.subjects, cv=cv))
+    assert len(
+        cross_val_score(DummyClassifier(), features, data.labels, groups=data.subjects, cv=cv)
+    )
 
 
 @real

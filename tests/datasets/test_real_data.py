@@ -1,4 +1,6 @@
-"""The published recordings: counts, sizes, and accuracies with fixed parameters. Skipped without KERNETON_DATA."""
+"""The published recordings: counts, sizes, and accuracies with fixed parameters. Skipped without
+KERNETON_DATA.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def utkinect(home):
 def accuracy(task, preprocess, kernel, C=10.0):
     """Mean over splits, from one Gram matrix."""
     K = gram(kernel.fit_transform(preprocess.fit_transform(task.data)))
-    return np.mean([task.recognized([(K, 1.0)], split)[CS.index(C)].mean() for split in task.splits])
+    return np.mean(
+        [task.recognized([(K, 1.0)], split)[CS.index(C)].mean() for split in task.splits]
+    )
 
 
 def raw():
@@ -80,17 +84,24 @@ def test_ten_half_splits(florence, utkinect):
 
 
 @pytest.mark.parametrize(
-    ("name", "sck", "dck", "both"), [("florence", 26_565, 16_920, 43_485), ("msr", 40_480, 16_920, 57_400)]
+    ("name", "sck", "dck", "both"),
+    [("florence", 26_565, 16_920, 43_485), ("msr", 40_480, 16_920, 57_400)],
 )
 def test_sizes_are_the_papers(name, sck, dck, both, request):
     task = request.getfixturevalue(name)
     families = (sck_family(task.data[0].n_joints), dck_family("E"))
     union = FeatureUnion(
-        [(kernel, next(f.encoders())[0]) for kernel, f in zip(("sck", "dck"), families, strict=True)]
+        [
+            (kernel, next(f.encoders())[0])
+            for kernel, f in zip(("sck", "dck"), families, strict=True)
+        ]
     )
     features = union.fit_transform(task.data[:2])
     assert features.shape == (2, both)
-    assert [branch["kernel"].block_sizes_.sum() for _, branch in union.transformer_list] == [sck, dck]
+    assert [branch["kernel"].block_sizes_.sum() for _, branch in union.transformer_list] == [
+        sck,
+        dck,
+    ]
 
 
 def test_size_of_set_d(florence):
@@ -122,7 +133,12 @@ def test_sck_on_utkinect(utkinect):
 
 def test_dck_on_msr(msr):
     kernel = DCK(
-        joints="E_words", sigma_joint=0.3, sigma_time=0.25, sigma_span=3.0, entry_power=0.5, n_jobs=-1
+        joints="E_words",
+        sigma_joint=0.3,
+        sigma_time=0.25,
+        sigma_span=3.0,
+        entry_power=0.5,
+        n_jobs=-1,
     )
     assert accuracy(msr, raw(), kernel) > 0.79
 

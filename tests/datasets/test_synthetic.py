@@ -1,4 +1,6 @@
-"""Generated actions: bodies that hold together, people who differ, sensors that err, and a task worth its name."""
+"""Generated actions: bodies that hold together, people who differ, sensors that err, and a task
+worth its name.
+"""
 
 from __future__ import annotations
 
@@ -79,9 +81,13 @@ def test_motion_is_smooth(clean):
         speed = np.linalg.norm(np.diff(sequence.joints, axis=0), axis=2) * sequence.fps
         assert speed.max() < 14, sequence.name  # metres a second: a throwing hand
     # at eight times the rate steps are an eighth as long: no jumps hide between frames
-    fine = make_actions(["throw", "answer phone", "draw X"], noise=0, dropout=0, n_subjects=6, fps=240)
+    fine = make_actions(
+        ["throw", "answer phone", "draw X"], noise=0, dropout=0, n_subjects=6, fps=240
+    )
     for sequence in fine:
-        assert np.linalg.norm(np.diff(sequence.joints, axis=0), axis=2).max() < 14 / 200, sequence.name
+        assert np.linalg.norm(np.diff(sequence.joints, axis=0), axis=2).max() < 14 / 200, (
+            sequence.name
+        )
 
 
 def test_feet_stay_on_the_ground(clean):
@@ -99,7 +105,10 @@ def test_actions_do_what_their_names_say(clean):
 
     for label in ("drink", "answer phone"):
         for s in of(clean, label):
-            assert min(nearest(s, "left_hand", "head").min(), nearest(s, "right_hand", "head").min()) < 0.32
+            assert (
+                min(nearest(s, "left_hand", "head").min(), nearest(s, "right_hand", "head").min())
+                < 0.32
+            )
     for label in ("clap", "pass hand to hand"):
         for s in of(clean, label):
             assert nearest(s, "left_hand", "right_hand").min() < 0.3
@@ -132,7 +141,9 @@ def test_people_differ():
     assert np.ptp([p.facing for p in people]) > np.deg2rad(40)
     # the hand that moves most: both kinds of people are among the recordings
     data = make_actions(["throw"], n_subjects=16, n_takes=1, noise=0, dropout=0)
-    swing = [np.ptp(s.joints[:, [JOINT["left_hand"], JOINT["right_hand"]]], axis=0).max(-1) for s in data]
+    swing = [
+        np.ptp(s.joints[:, [JOINT["left_hand"], JOINT["right_hand"]]], axis=0).max(-1) for s in data
+    ]
     assert set(np.argmax(swing, axis=1)) == {0, 1}
 
 
@@ -187,10 +198,14 @@ def test_dropouts_are_nan_with_no_confidence(dropout):
 
 
 def test_the_mean_pose_is_not_enough(seen):
-    """A linear SVM on the time-averaged pose is far above chance and far from done, across subjects."""
+    """A linear SVM on the time-averaged pose is far above chance and far from done, across
+    subjects.
+    """
     poses = np.stack([np.nanmean(s.joints - s.joints[:, :1], axis=0).ravel() for s in seen])
     model = make_pipeline(StandardScaler(), LinearSVC(C=0.1, max_iter=20000))
-    told = cross_val_predict(model, poses, seen.labels, groups=seen.subjects, cv=LeaveOneSubjectOut())
+    told = cross_val_predict(
+        model, poses, seen.labels, groups=seen.subjects, cv=LeaveOneSubjectOut()
+    )
     accuracy = np.mean(told == seen.labels)
     assert 0.4 < accuracy < 0.85  # chance is 0.07
     # the pairs meant to be mistaken for each other are
@@ -210,7 +225,9 @@ def test_time_helps(seen):
 
     model = make_pipeline(StandardScaler(), LinearSVC(C=0.01, max_iter=20000))
     features = np.stack([frames(s) for s in seen])
-    told = cross_val_predict(model, features, seen.labels, groups=seen.subjects, cv=LeaveOneSubjectOut())
+    told = cross_val_predict(
+        model, features, seen.labels, groups=seen.subjects, cv=LeaveOneSubjectOut()
+    )
     assert np.mean(told == seen.labels) > 0.75
 
 
@@ -260,7 +277,9 @@ def test_limbs_reach_what_they_can():
 
 
 def test_uncut_recordings_hold_each_action_once_and_background():
-    takes = make_actions(["wave", "kick", "bow"], n_subjects=2, n_takes=2, uncut=True, random_state=3)
+    takes = make_actions(
+        ["wave", "kick", "bow"], n_subjects=2, n_takes=2, uncut=True, random_state=3
+    )
     assert len(takes) == 4
     for take in takes:
         assert sorted(s.label for s in take.segments) == ["bow", "kick", "wave"]

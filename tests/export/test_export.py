@@ -1,4 +1,6 @@
-"""Exported models answer as Python does: the C library, WebAssembly in node, and what bad input gives."""
+"""Exported models answer as Python does: the C library, WebAssembly in node, and what bad input
+gives.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ CLOSE = 1e-4
 ACTIONS = ["wave", "clap", "sit down"]
 
 
-def of_layout(name: str, n_axes: int = 3, seed: int = 0) -> tuple[list[SkeletonSequence], np.ndarray]:
+def of_layout(
+    name: str, n_axes: int = 3, seed: int = 0
+) -> tuple[list[SkeletonSequence], np.ndarray]:
     """Smooth random motion in a layout: three actions of three people, twice."""
     layout, rng = LAYOUTS[name], np.random.default_rng(seed)
     J, rows, labels = len(layout.joints), [], []
@@ -41,14 +45,17 @@ def of_layout(name: str, n_axes: int = 3, seed: int = 0) -> tuple[list[SkeletonS
                 if n_axes == 2:
                     joints[..., 2] = 0
                 rows.append(
-                    SkeletonSequence(joints, layout=layout, label=f"a{action}", subject=f"p{person}", fps=30)
+                    SkeletonSequence(
+                        joints, layout=layout, label=f"a{action}", subject=f"p{person}", fps=30
+                    )
                 )
                 labels.append(f"a{action}")
     return rows, np.array(labels)
 
 
 def expected(model: Any, sequence: SkeletonSequence) -> dict[str, Any]:
-    sequence = sequence.replace(joints=sequence.joints.astype(np.float32))  # what the runtimes are given
+    # what the runtimes are given
+    sequence = sequence.replace(joints=sequence.joints.astype(np.float32))
     results = model.results([sequence])
     return {
         "label": str(model.predict([sequence])[0]),
@@ -68,7 +75,9 @@ def assert_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 @cache
 def body() -> tuple[Any, list[SkeletonSequence]]:
-    """A calibrated default model of generated actions, and recordings of a person it has not seen."""
+    """A calibrated default model of generated actions, and recordings of a person it has not
+    seen.
+    """
     data = make_actions(ACTIONS, n_subjects=5, n_takes=2)
     train = [s for s in data if s.subject != data[-1].subject]
     model = make_recognizer(calibrate=True).fit(train, [s.label for s in train])
@@ -146,7 +155,9 @@ def test_two_persons() -> None:
                 for side in (0.0, 1.5):
                     joints = rng.normal(scale=0.4, size=(1, 20, 3)) + np.array([0, 0, side])
                     motion = np.sin(np.linspace(0, 6, 30))[:, None, None] * (0.1 + 0.3 * action)
-                    both.append(SkeletonSequence(joints + motion, layout=LAYOUTS["kinect20"], fps=30))
+                    both.append(
+                        SkeletonSequence(joints + motion, layout=LAYOUTS["kinect20"], fps=30)
+                    )
                 rows.append(kerneton.pair(*both).replace(subject=str(person)))
                 labels.append(f"a{action}")
     for mirror in (False, "bodies"):
@@ -179,7 +190,9 @@ def test_a_model_of_another_sensor() -> None:
     model, sequences = body()
     moved = centred_on(model, sequences)
     opened = Library().open(model_bytes(moved))
-    assert_same(opened.predict(sequences[0].joints, sequences[0].fps), expected(moved, sequences[0]))
+    assert_same(
+        opened.predict(sequences[0].joints, sequences[0].fps), expected(moved, sequences[0])
+    )
 
 
 def test_what_is_not_exported_is_refused_before_any_work(tmp_path) -> None:
@@ -190,7 +203,8 @@ def test_what_is_not_exported_is_refused_before_any_work(tmp_path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-# --- bad input ----------------------------------------------------------------------------------------------
+# --- bad input
+# ----------------------------------------------------------------------------------------------
 
 
 def test_bad_recordings_are_codes_with_sentences() -> None:
@@ -246,7 +260,9 @@ def mutated(content: bytes, rng: np.random.Generator) -> bytes:
             at = offset + int(rng.integers(max(1, count * width)))
         else:
             at = int(rng.integers(8, len(data)))
-        data[min(at, len(data) - 1)] = int(rng.choice([0, 1, 2, 127, 128, 255, int(rng.integers(256))]))
+        data[min(at, len(data) - 1)] = int(
+            rng.choice([0, 1, 2, 127, 128, 255, int(rng.integers(256))])
+        )
     if rng.random() < 0.1:
         data = data[: int(rng.integers(len(data)))]
     if len(data) >= 32:
@@ -258,7 +274,12 @@ def fuzz(n: int, path: Path | None = None, seed: int = 0) -> int:
     """Open and ask n mutated models, with recordings of all kinds; returns how many opened."""
     data = make_actions(ACTIONS[:2], n_subjects=3, n_takes=1)
     model = make_recognizer(view="free", mirror=True, calibrate=False).fit(data, data.labels)
-    content, library, rng, opened = model_bytes(model), Library(path), np.random.default_rng(seed), 0
+    content, library, rng, opened = (
+        model_bytes(model),
+        Library(path),
+        np.random.default_rng(seed),
+        0,
+    )
     for _ in range(n):
         try:
             found = library.open(mutated(content, rng))
@@ -291,7 +312,9 @@ def test_sizes(tmp_path) -> None:
     written = export(body()[0], tmp_path, "web")
     sizes = {path.name: path.stat().st_size for path in written}
     assert sizes["kerneton.wasm"] <= 150_000
-    without = sum(size for name, size in sizes.items() if name not in ("model.knx", "kerneton-plain.wasm"))
+    without = sum(
+        size for name, size in sizes.items() if name not in ("model.knx", "kerneton-plain.wasm")
+    )
     assert without <= 300_000
 
 

@@ -1,4 +1,6 @@
-"""The exported page in Chromium: its demo, its look at two sizes and in two themes, and what it asks for."""
+"""The exported page in Chromium: its demo, its look at two sizes and in two themes, and what it
+asks for.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,13 @@ sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 ARGUMENTS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"),
+    *(
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-sync",
+        "--no-first-run",
+    ),
     *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
 )
 
@@ -37,7 +45,9 @@ def address(tmp_path_factory) -> Iterator[str]:
     data = make_actions(["wave", "clap", "sit down"], n_subjects=3, n_takes=1)
     model = make_recognizer(view="free", mirror=True, calibrate=True).fit(data, data.labels)
     model.export(folder, to="web", demo=data[:2])
-    host = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    host = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))
+    )
     threading.Thread(target=host.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{host.server_address[1]}/"
     host.shutdown()
@@ -52,7 +62,9 @@ def browser() -> Iterator[sync_api.Browser]:
         opened.close()
 
 
-@pytest.mark.parametrize(("width", "theme"), [(400, "light"), (400, "dark"), (1500, "light"), (1500, "dark")])
+@pytest.mark.parametrize(
+    ("width", "theme"), [(400, "light"), (400, "dark"), (1500, "light"), (1500, "dark")]
+)
 def test_the_demo_runs_without_a_fault(browser, address: str, width: int, theme: str) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
     said: list[str] = []
@@ -70,7 +82,9 @@ def test_the_demo_runs_without_a_fault(browser, address: str, width: int, theme:
     assert page.locator("main").bounding_box()["width"] <= width
     from axe_playwright_python.sync_playwright import Axe
 
-    found = [v for v in Axe().run(page).response["violations"] if v["impact"] in ("serious", "critical")]
+    found = [
+        v for v in Axe().run(page).response["violations"] if v["impact"] in ("serious", "critical")
+    ]
     assert not found, found
     page.get_by_role("button", name="Stop").click()
     assert page.get_by_role("button", name="Start the camera").is_visible()

@@ -1,4 +1,6 @@
-"""Recordings of any length, number of joints and size, with gaps, standing still, doubled or reversed, through the estimators."""
+"""Recordings of any length, number of joints and size, with gaps, standing still, doubled or
+reversed, through the estimators.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every kind of bad input, as a user meets it: one clear error that names what is wrong, or the documented treatment."""
+"""Every kind of bad input, as a user meets it: one clear error that names what is wrong, or the
+documented treatment.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ def test_infinite_coordinates_are_refused_everywhere(value):
         lambda: dck_kernel(X),
         lambda: recogniser().fit(four(), LABELS).predict(X),
     ):
-        with pytest.raises(DataError, match="recording 'take 3' is infinite at frame 4, left_wrist"):
+        with pytest.raises(
+            DataError, match="recording 'take 3' is infinite at frame 4, left_wrist"
+        ):
             call()
 
 
@@ -88,7 +92,9 @@ def test_nan_is_filled_by_preprocessing_and_refused_after_it():
     X = four(put((4, 5), np.nan))
     assert len(recogniser().fit(X, LABELS).predict(X)) == 4
     for step in (SCK(), DCK()):
-        with pytest.raises(DataError, match=r"'take 3' is NaN at frame 4, left_wrist .*Preprocess before"):
+        with pytest.raises(
+            DataError, match=r"'take 3' is NaN at frame 4, left_wrist .*Preprocess before"
+        ):
             step.fit(X)
         with pytest.raises(DataError, match="is NaN"):
             step.fit(four()).transform(X)
@@ -112,7 +118,9 @@ def test_nothing_but_zeros():
 
 
 def test_absurd_coordinates():
-    with pytest.raises(DataError, match=r"'take 3' is 1e\+30 at frame 0, head, which cannot be a coordinate"):
+    with pytest.raises(
+        DataError, match=r"'take 3' is 1e\+30 at frame 0, head, which cannot be a coordinate"
+    ):
         recogniser().fit(four(put((0, 0, 0), 1e30)), LABELS)
 
 
@@ -190,12 +198,18 @@ def test_one_joint():
 
 def test_unknown_joints():
     X = four()
-    for step in (SCK(joints=["left_wing"]), DCK(joints=["left_wing"]), Preprocess(center="left_wing")):
+    for step in (
+        SCK(joints=["left_wing"]),
+        DCK(joints=["left_wing"]),
+        Preprocess(center="left_wing"),
+    ):
         with pytest.raises(
             ParameterError, match="layout 'florence15' has no joint 'left_wing'; it has head, neck"
         ):
             step.fit(X).transform(X)
-    with pytest.raises(ParameterError, match=r"no joint or joint set 'wings'; sets: A, B, .*; joints: head"):
+    with pytest.raises(
+        ParameterError, match=r"no joint or joint set 'wings'; sets: A, B, .*; joints: head"
+    ):
         DCK(joints="wings").fit(X)
 
 
@@ -254,7 +268,9 @@ def test_one_class_or_too_few_labels():
 
 def test_a_tolerance_that_single_precision_cannot_meet():
     X = [x.astype(np.float32) for x in walks((5, 6), 3)]
-    with pytest.raises(ParameterError, match=r"tol=1e-08 cannot be met in float32; .*float64 recordings"):
+    with pytest.raises(
+        ParameterError, match=r"tol=1e-08 cannot be met in float32; .*float64 recordings"
+    ):
         DCK(tol=1e-8).fit_transform(X)
     assert DCK(tol=1e-8).fit_transform([x.astype(float) for x in X]).dtype == np.float64
 
@@ -283,7 +299,9 @@ def test_sck_tells_when_it_sees_nothing(caplog):
 def test_no_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     for kernel in (SCK(device="cuda"), DCK(device="cuda")):
-        with pytest.raises(MissingExtraError, match=r"needs PyTorch: pip install 'kerneton\[torch\]'"):
+        with pytest.raises(
+            MissingExtraError, match=r"needs PyTorch: pip install 'kerneton\[torch\]'"
+        ):
             kernel.fit_transform(four())
 
 
@@ -291,7 +309,9 @@ def test_no_gpu(monkeypatch):
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for kernel in (SCK(device="cuda"), DCK(device="cuda:1")):
-        with pytest.raises(ParameterError, match="PyTorch sees no GPU here; leave device=None for the CPU"):
+        with pytest.raises(
+            ParameterError, match="PyTorch sees no GPU here; leave device=None for the CPU"
+        ):
             kernel.fit_transform(four())
     with pytest.raises(ParameterError, match="device must name a PyTorch device"):
         SCK(device="gpu").fit_transform(four())

@@ -1,4 +1,6 @@
-"""Parameters and inputs far outside of what anybody means: one clear error before any work, or a finite answer."""
+"""Parameters and inputs far outside of what anybody means: one clear error before any work, or a
+finite answer.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ F = np.random.default_rng(0).normal(size=(4, 6))
 LABELS = list("aabb")
 
 
-@pytest.mark.parametrize("sigma", [1e-300, 1e-10, 1e10, 1e300, np.inf, np.nan, 0, -1, "wide", True, None])
+@pytest.mark.parametrize(
+    "sigma", [1e-300, 1e-10, 1e10, 1e300, np.inf, np.nan, 0, -1, "wide", True, None]
+)
 @pytest.mark.parametrize("kernel", [SCK, DCK, sck_kernel, dck_kernel])
 @pytest.mark.parametrize("name", ["sigma_joint", "sigma_time"])
 def test_widths_without_a_square(kernel, name, sigma):
@@ -60,13 +64,17 @@ def test_the_narrowest_and_widest_kernels_give_finite_features(sigma, dtype):
 @pytest.mark.parametrize("kernel", [SCK(), SCK(order=2), SCK(pairs=True, mirror=False), DCK()])
 @pytest.mark.parametrize("count", [1_000_000, 10**18])
 def test_pivots_without_number(kernel, name, count):
-    with pytest.raises(ParameterError, match=rf"{name}={count}.* features per recording, at most 2e\+07"):
+    with pytest.raises(
+        ParameterError, match=rf"{name}={count}.* features per recording, at most 2e\+07"
+    ):
         type(kernel)(**{**kernel.get_params(), name: count}).fit(X)
 
 
 @pytest.mark.parametrize("factor", [-1, np.nan, np.inf, "x", None, True])
 def test_class_weights(factor):
-    with pytest.raises(ParameterError, match=r"class_weight of 'a' must be a number in \[0, 1e\+100\], got"):
+    with pytest.raises(
+        ParameterError, match=r"class_weight of 'a' must be a number in \[0, 1e\+100\], got"
+    ):
         LinearSVM(class_weight={"a": factor}).fit(F, LABELS)
 
 
@@ -99,7 +107,9 @@ PLAIN = Branch(None, SCK())
 
 @pytest.mark.parametrize("branches", [None, [], "abc", 3, [("a",)], [(1, PLAIN)], {"a": PLAIN}])
 def test_branches_that_are_no_pairs(branches):
-    with pytest.raises(ParameterError, match=r"at least one branch: expected a list of pairs .*, got"):
+    with pytest.raises(
+        ParameterError, match=r"at least one branch: expected a list of pairs .*, got"
+    ):
         Recognizer(branches).fit(X, LABELS)
 
 
@@ -133,7 +143,10 @@ def test_labels_of_different_lengths():
     ("labels", "said"),
     [
         ([10**5000, 10**5000, 1, 2], "label"),
-        (["a", 1, None, 2], "labels must be of one kind to be sorted, got NoneType and int and str"),
+        (
+            ["a", 1, None, 2],
+            "labels must be of one kind to be sorted, got NoneType and int and str",
+        ),
         ([0.1, 0.2, 0.3, 0.4], "continuous"),
         (["a", "b"], "inconsistent numbers"),
         ([["a", "b"]] * 4, "1d array"),

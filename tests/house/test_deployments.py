@@ -1,4 +1,6 @@
-"""Containers, service users, full and read-only disks, threads and forks: the same answers, or one clear sentence."""
+"""Containers, service users, full and read-only disks, threads and forks: the same answers, or one
+clear sentence.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ print(repr(weighted_sums(X[:, 0, :3], X).tolist()))
 
 
 def python(program, *, path=PACKAGE.parent, limit=None, **environment):
-    """Run a program with a package's folder and an environment; its output and the lines it complained in."""
+    """Run a program with a package's folder and an environment; its output and the lines it
+    complained in.
+    """
     import resource
 
     done = subprocess.run(
@@ -62,7 +66,8 @@ def sums():
 
 @posix
 def test_another_user_without_a_home_and_with_a_package_that_is_read_only():
-    folder = Path(tempfile.mkdtemp(prefix="kerneton-readonly-"))  # pytest's own folders are closed to others
+    # pytest's own folders are closed to others
+    folder = Path(tempfile.mkdtemp(prefix="kerneton-readonly-"))
     try:
         shutil.copytree(PACKAGE, folder / "kerneton", ignore=shutil.ignore_patterns("__pycache__"))
         for path in [folder, *folder.rglob("*")]:
@@ -139,7 +144,11 @@ print("same")
 
 def test_examples_that_need_torch_are_skipped_without_it():
     source = PACKAGE.parent
-    files = [file for file in PACKAGE.rglob("*.py") if ">>> import torch" in file.read_text(encoding="utf-8")]
+    files = [
+        file
+        for file in PACKAGE.rglob("*.py")
+        if ">>> import torch" in file.read_text(encoding="utf-8")
+    ]
     program = f"""
 import sys
 from importlib.machinery import PathFinder
@@ -150,7 +159,11 @@ import pytest
 sys.exit(pytest.main(["-p", "no:cacheprovider", "-p", "conftest", "--rootdir", {str(source.parent)!r}, *{list(map(str, files))!r}]))
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=source.parent, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program],
+        cwd=source.parent,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(files)} skipped" in done.stdout

@@ -1,4 +1,6 @@
-"""Pages agree with the code, the tutorial's commands do what it shows, and the site builds without a warning."""
+"""Pages agree with the code, the tutorial's commands do what it shows, and the site builds without
+a warning.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,15 @@ from kerneton.data.layouts import LAYOUTS
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MEASURED = ("reproduction", "accuracy", "performance")
-BUILD_NEEDS = ("sphinx", "myst_parser", "furo", "sphinx_gallery", "latex2mathml", "matplotlib", "pandas")
+BUILD_NEEDS = (
+    "sphinx",
+    "myst_parser",
+    "furo",
+    "sphinx_gallery",
+    "latex2mathml",
+    "matplotlib",
+    "pandas",
+)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +90,9 @@ def test_every_reader_and_layout_is_on_the_page():
 
 
 def test_every_public_name_is_in_the_reference():
-    documented = re.findall(r"\.\. auto(?:class|function):: (?:kerneton\.(?:\w+\.)*)?(\w+)", page("api.md"))
+    documented = re.findall(
+        r"\.\. auto(?:class|function):: (?:kerneton\.(?:\w+\.)*)?(\w+)", page("api.md")
+    )
     assert sorted(set(kerneton.__all__) - {"__version__"} - set(documented)) == []
 
 
@@ -88,7 +100,9 @@ def test_every_example_has_a_place_in_the_gallery(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))
     import gallery_hooks
 
-    assert sorted(gallery_hooks.ORDER) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
+    assert sorted(gallery_hooks.ORDER) == sorted(
+        path.stem for path in (ROOT / "examples").glob("*.py")
+    )
 
 
 # the site
@@ -118,15 +132,32 @@ class Links(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site, built with warnings as errors; examples are shown but not run, which test_examples does."""
+    """The site, built with warnings as errors; examples are shown but not run, which test_examples
+    does.
+    """
     for package in BUILD_NEEDS:
-        pytest.importorskip(package, reason=f"the site needs {package}: pip install 'kerneton[docs]'")
+        pytest.importorskip(
+            package, reason=f"the site needs {package}: pip install 'kerneton[docs]'"
+        )
     root = tmp_path_factory.mktemp("repository")
-    shutil.copytree(DOCS, root / "docs", ignore=shutil.ignore_patterns("_build", "_generated", "gallery"))
+    shutil.copytree(
+        DOCS, root / "docs", ignore=shutil.ignore_patterns("_build", "_generated", "gallery")
+    )
     for name in ("src", "examples", "README.md", "pyproject.toml"):
         (root / name).symlink_to(ROOT / name)
     done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-D", "plot_gallery=0", "docs", "site"],
+        [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-W",
+            "--keep-going",
+            "-q",
+            "-D",
+            "plot_gallery=0",
+            "docs",
+            "site",
+        ],
         cwd=root,
         capture_output=True,
         encoding="utf-8",
@@ -155,7 +186,9 @@ def test_site_needs_no_network_and_its_links_lead_somewhere(site):
                 continue
             url, anchor = urldefrag(unquote(link))
             target = (path.parent / url.partition("?")[0]).resolve() if url else path
-            there = target.is_file() and (target not in pages or anchor in {"", *pages[target].anchors})
+            there = target.is_file() and (
+                target not in pages or anchor in {"", *pages[target].anchors}
+            )
             if not there:
                 broken.append(f"{path.name}: {link}")
     assert broken == []
@@ -187,11 +220,14 @@ def test_no_page_of_the_site_is_wider_than_the_window(site, width):
 # the tutorial, the README and the page of questions
 
 
-SHORTER = {"evaluate": ["--kernel", "sck"]}  # the plain kernel: six trainings in a fraction of the time
+# the plain kernel: six trainings in a fraction of the time
+SHORTER = {"evaluate": ["--kernel", "sck"]}
 
 
 def test_tutorial_does_what_it_shows(tmp_path, monkeypatch, capsys):
-    """Its Python makes the folders; its commands print the words shown, ``...`` standing for any. Numbers may differ."""
+    """Its Python makes the folders; its commands print the words shown, ``...`` standing for any.
+    Numbers may differ.
+    """
     text = page("tutorial.md")
     monkeypatch.chdir(tmp_path)
     (program,) = re.findall(r"```python\n(.*?)```", text, re.S)
@@ -206,10 +242,18 @@ def test_tutorial_does_what_it_shows(tmp_path, monkeypatch, capsys):
 
 
 def test_readme_does_what_it_shows(tmp_path, monkeypatch, capsys):
-    """The folders are those that the demo leaves; the page of the report is written by the tutorial's test."""
+    """The folders are those that the demo leaves; the page of the report is written by the
+    tutorial's test.
+    """
     monkeypatch.chdir(tmp_path)
-    demo._write_recordings(Path("kerneton-demo"), make_actions(n_subjects=6, n_takes=2), demo.strangers(2))
-    told = [(words, shown) for words, shown in commands((ROOT / "README.md").read_text("utf-8")) if shown]
+    demo._write_recordings(
+        Path("kerneton-demo"), make_actions(n_subjects=6, n_takes=2), demo.strangers(2)
+    )
+    told = [
+        (words, shown)
+        for words, shown in commands((ROOT / "README.md").read_text("utf-8"))
+        if shown
+    ]
     assert [words[0] for words, _ in told] == ["info", "evaluate", "fit", "predict", "explain"]
     for words, shown in told:
         check([word for word in words if word not in ("--html", "report.html")], shown, capsys)
@@ -241,7 +285,10 @@ def commands(text: str) -> list[tuple[list[str], str]]:
     """The words after ``$ kerneton``, and what the page says is printed."""
     blocks = re.findall(r"```console\n(.*?)```", text, re.S)
     found = [
-        part for block in blocks for part in re.split(r"(?m)^\$ ", block) if part.startswith("kerneton ")
+        part
+        for block in blocks
+        for part in re.split(r"(?m)^\$ ", block)
+        if part.startswith("kerneton ")
     ]
     lines = [part.partition("\n") for part in found]
     return [(shlex.split(first, comments=True)[1:], shown) for first, _, shown in lines]
@@ -251,7 +298,9 @@ def check(words: list[str], shown: str, capsys) -> None:
     assert main(words) == 0
     said = capsys.readouterr().out
     options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    same = doctest.OutputChecker().check_output(without_numbers(shown), without_numbers(said), options)
+    same = doctest.OutputChecker().check_output(
+        without_numbers(shown), without_numbers(said), options
+    )
     assert same, f"kerneton {' '.join(words)} said\n{said}"
 
 

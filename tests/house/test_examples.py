@@ -1,4 +1,6 @@
-"""Every example runs without warnings, without data and without network, and leaves its pictures where it was told."""
+"""Every example runs without warnings, without data and without network, and leaves its pictures
+where it was told.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ GALLERY = {
 }
 PNG = b"\x89PNG\r\n\x1a\n"
 
-matplotlib = pytest.importorskip("matplotlib", reason="examples draw pictures: pip install 'kerneton[plot]'")
+matplotlib = pytest.importorskip(
+    "matplotlib", reason="examples draw pictures: pip install 'kerneton[plot]'"
+)
 plt = pytest.importorskip("matplotlib.pyplot")
 pytest.importorskip("pandas", reason="examples print tables: pip install 'kerneton[frame]'")
 
@@ -72,7 +76,9 @@ def test_example_runs(example, tmp_path, monkeypatch, capsys):
     )  # in this process: eleven more would start as long as they run
     plt.close("all")
     assert capsys.readouterr().out.strip()
-    assert [p.name for p in tmp_path.iterdir()] == ["pictures"], "it writes into the folder it is given alone"
+    assert [p.name for p in tmp_path.iterdir()] == ["pictures"], (
+        "it writes into the folder it is given alone"
+    )
     pictures = sorted((tmp_path / "pictures").glob("*.png"))
     assert pictures
     for picture in pictures:

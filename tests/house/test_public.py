@@ -34,7 +34,9 @@ def test_name_is_documented_with_an_example(name):
 def test_lists_agree():
     """What type checkers see, what __all__ exports and what loads at run time are the same."""
     tree = ast.parse(Path(kerneton.__file__).read_text(encoding="utf-8"))
-    (block,) = [n for n in tree.body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+    (block,) = [
+        n for n in tree.body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"
+    ]
     seen = {
         alias.name: node.module.removeprefix("kerneton.")
         for node in block.body
@@ -68,10 +70,14 @@ def test_star_import():
 
 def test_example_in_the_readme_gives_the_output_shown(pytestconfig, capsys):
     readme = (pytestconfig.rootpath / "README.md").read_text(encoding="utf-8")
-    (program,), (shown,) = (re.findall(rf"```{kind}\n(.*?)```", readme, re.S) for kind in ("python", "text"))
+    (program,), (shown,) = (
+        re.findall(rf"```{kind}\n(.*?)```", readme, re.S) for kind in ("python", "text")
+    )
     exec(compile(program, "README.md", "exec"), {})
     said = capsys.readouterr().out
     assert said.splitlines()[0] == shown.splitlines()[0]
     accuracies = [float(re.search(r"accuracy ([\d.]+) %", text)[1]) for text in (said, shown)]
-    assert abs(accuracies[0] - accuracies[1]) < 10, "the README shows another result than the program gives"
+    assert abs(accuracies[0] - accuracies[1]) < 10, (
+        "the README shows another result than the program gives"
+    )
     assert len(program.splitlines()) <= 10

@@ -33,7 +33,11 @@ def test_citation_can_be_read_and_names_the_paper():
 
 def test_lowest_versions_are_those_of_the_project():
     said = subprocess.run(
-        [sys.executable, ROOT / ".ci" / "lowest.py"], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, ROOT / ".ci" / "lowest.py"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     ).stdout.split()
     (listed,) = re.findall(r"^dependencies = \[(.*?)\]", text("pyproject.toml"), re.M | re.S)
     assert len(said) == listed.count('"') // 2

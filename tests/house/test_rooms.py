@@ -37,7 +37,9 @@ def test_no_public_function_shares_its_name_with_a_module():
 
 
 def modules_after(program: str, folder: Path | None = None) -> set[str]:
-    """Modules of the package that a program really imports; ``__init__.py`` counts where it is more than a docstring."""
+    """Modules of the package that a program really imports; ``__init__.py`` counts where it is more
+    than a docstring.
+    """
     report = "print(*sorted(m for m in sys.modules if m.startswith('kerneton.')))"
     done = subprocess.run(
         [sys.executable, "-c", f"{program}\n{report}"],
@@ -79,9 +81,17 @@ def test_a_command_imports_what_its_files_need(tmp_path):
         place.mkdir(parents=True, exist_ok=True)
         kerneton.write(place / f"{i}.csv", [recording])
     found = modules_after(COMMAND, tmp_path)
-    readers = {name.rpartition(".")[2] for name in found if name.startswith("kerneton.files.readers.")}
+    readers = {
+        name.rpartition(".")[2] for name in found if name.startswith("kerneton.files.readers.")
+    }
     assert not readers & {"npz", "c3d", "pyskl", "bvh", "trc", "amc", "coco"}, readers
-    assert not {name for name in found if name.startswith("kerneton.datasets.")}  # the table of names alone
+    # the table of names alone
+    assert not {name for name in found if name.startswith("kerneton.datasets.")}
     assert not {name.split(".")[1] for name in found} & {"stream", "studio", "paper"}
     packages = {name for name in found if ROOT.joinpath(*name.split(".")[1:]).is_dir()}
-    assert packages == {"kerneton.cli", "kerneton.core", "kerneton.datasets", "kerneton.files.readers"}
+    assert packages == {
+        "kerneton.cli",
+        "kerneton.core",
+        "kerneton.datasets",
+        "kerneton.files.readers",
+    }

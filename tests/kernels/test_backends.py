@@ -10,7 +10,14 @@ from walks import assert_rows_close, people, walks
 from kerneton import DCK, SCK, CenterNormalize, LinearSVM
 from kerneton.kernels.displacement import direct_sums, harmonic_sums
 from kerneton.kernels.tensors import gaussian_features, outer_power_sum, unique_entries
-from kerneton.machine.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
+from kerneton.machine.arrays import (
+    as_dtype_of,
+    asarray_like,
+    index_like,
+    is_torch,
+    namespace_of,
+    to_numpy,
+)
 
 torch = pytest.importorskip("torch")
 
@@ -48,7 +55,8 @@ def test_kernels(kernel, batch_size):
     kernel.set_params(device=None)
     assert isinstance(answer, np.ndarray)
     assert answer.dtype == np.float64
-    # The device sums DCK by other harmonics than the core: each is within ``tol``, which a power of entries enlarges.
+    # The device sums DCK by other harmonics than the core: each is within ``tol``, which a power of
+    # entries enlarges.
     tol = 1e-6
     if isinstance(kernel, DCK):
         tol = 2 * kernel.tol if kernel.entry_power == 1 else 5e-3
@@ -101,7 +109,9 @@ def test_displacement_sums(dtype, sigma_span, n_frames):
         answer = sums(torch.as_tensor(x), torch.as_tensor(z), pairs, **same, **extra)
         assert is_torch(answer)
         tol = 1e-5 if dtype == np.float32 else 1e-12
-        assert_allclose(answer.numpy(), expected, rtol=tol, atol=tol * max(np.abs(expected).max(), 1e-30))
+        assert_allclose(
+            answer.numpy(), expected, rtol=tol, atol=tol * max(np.abs(expected).max(), 1e-30)
+        )
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])

@@ -18,7 +18,12 @@ LENGTHS = (7, 1, 30, 12, 7, 2, 170, 13, 9, 30, 5)
 def kernels():
     return [
         SCK(),
-        SCK(signals=("position", "velocity"), joint_weight=(0.4, 0.3), n_pivots_joint=(4, 3), order=2),
+        SCK(
+            signals=("position", "velocity"),
+            joint_weight=(0.4, 0.3),
+            n_pivots_joint=(4, 3),
+            order=2,
+        ),
         SCK(epn="hosvd", entries="slices", n_pivots_joint=3),
         DCK(joints=[0, 1, 3]),
         DCK(joints=[0, 1, 3], sigma_span=3.0, signal="velocity"),
@@ -46,7 +51,9 @@ def test_two_runs_agree_to_the_last_bit(kernel):
 
 @pytest.mark.parametrize("where", [(0.0, 0.0, 0.0), (40.0, -3.0, 900.0)])
 def test_a_distant_body_among_others(where):
-    """Zero padding and other recordings lie far from this one; neither may widen the harmonics' period."""
+    """Zero padding and other recordings lie far from this one; neither may widen the harmonics'
+    period.
+    """
     X = walks((5, 20, 40), 4)
     for x in X:
         x[0, 0], x[0, 1] = -1, 1.1  # one extent, so that they share a batch
@@ -186,18 +193,23 @@ def test_a_batch_too_large_for_the_device_is_halved(monkeypatch):
     def never(x, n, n_threads):
         raise torch.cuda.OutOfMemoryError("too large")
 
-    with pytest.raises(DataError, match="one recording of 7 frames does not fit into the GPU's memory"):
+    with pytest.raises(
+        DataError, match="one recording of 7 frames does not fit into the GPU's memory"
+    ):
         map_batches(never, X[:1], 1, batch_size=1, device="cpu")
 
 
-@pytest.mark.parametrize("kernel", [SCK(), SCK(joints=[0, 1]), SCK(signals="velocity"), DCK()], ids=repr)
+@pytest.mark.parametrize(
+    "kernel", [SCK(), SCK(joints=[0, 1]), SCK(signals="velocity"), DCK()], ids=repr
+)
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, 1e12, "zero", "unsure"])
 def test_bad_numbers_are_told_the_same_on_a_device(kernel, wrong):
     """On a device they are found while it computes; the error is that of the CPU."""
     pytest.importorskip("torch")
     X = [SkeletonSequence(x) for x in walks((9, 4, 7, 5), 3)]
     fitted = {
-        device: clone(kernel).set_params(device=device, batch_size=2).fit(X) for device in (None, "cpu")
+        device: clone(kernel).set_params(device=device, batch_size=2).fit(X)
+        for device in (None, "cpu")
     }
     bad, confidence = X[2].joints.copy(), None
     if wrong == "unsure":

@@ -1,4 +1,6 @@
-"""The CUDA kernels run on the CPU by a few lines of C++, lane by lane: what they compute is tested where no GPU is."""
+"""The CUDA kernels run on the CPU by a few lines of C++, lane by lane: what they compute is tested
+where no GPU is.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ def errors(answer, expected):
 
 
 def matrices(n):
-    """Rank one, zero, identity, definite, repeated eigenvalues, tiny, huge, rank two, indefinite."""
+    """Rank one, zero, identity, definite, repeated eigenvalues, tiny, huge, rank two,
+    indefinite.
+    """
     rng = np.random.default_rng(n)
     Q, G, v = np.linalg.qr(rng.normal(size=(n, n)))[0], rng.normal(size=(n, n)), rng.normal(size=n)
     halves = np.where(np.arange(n) < n // 2, 1.0, 0.5)
@@ -93,7 +97,9 @@ def test_powers(compiled, order, dtype, tol):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_powers_of_nearly_singular_slices(compiled, dtype):
-    """Rounded to single precision they have negative eigenvalues; 1e-5 is what λ^0.36 makes of 1e-14."""
+    """Rounded to single precision they have negative eigenvalues; 1e-5 is what λ^0.36 makes of
+    1e-14.
+    """
     v = (
         SCK(n_pivots_joint=2, n_pivots_time=15)
         .fit(walks((30,), 4))
@@ -135,7 +141,9 @@ def test_vectors(compiled, order):
 @pytest.mark.parametrize("entries", ["simplex", "upper", "slices"])
 @pytest.mark.parametrize(("dtype", "tol"), [(np.float64, 1e-7), (np.float32, 2e-6)])
 def test_sck(compiled, entries, dtype, tol):
-    """Sums in double precision: single precision costs 1e-6 and not the 1e-3 of a rounded tensor."""
+    """Sums in double precision: single precision costs 1e-6 and not the 1e-3 of a rounded
+    tensor.
+    """
     X = walks((20, 1, 9), 2, dtype=dtype)
     kernel = SCK(
         signals=("position", "from_mean"),
@@ -237,7 +245,10 @@ def test_dck_gives_up_on_millimetres(compiled):
     plan = np.array([0.6, 1.0, 1.0, 0, 0.5, 0, 1, 1, 1e-5])
     given = [pointer(np.array(v, np.int32)) for v in ([30], [[0, 1]])]
     out = np.zeros((1, 1, 15, 3, 3), np.float32)
-    assert compiled("sck", 12).dck(pointer(x), pointer(out), *given, pointer(plan), 1, 30, 2, 1, 5) == 1
+    assert (
+        compiled("sck", 12).dck(pointer(x), pointer(out), *given, pointer(plan), 1, 30, 2, 1, 5)
+        == 1
+    )
 
 
 @pytest.mark.parametrize("sides", ["15,6,6", "4,7,5"])
@@ -248,11 +259,21 @@ def test_hosvd(compiled, sides, entry_power):
     X[2], X[3], X[4, 1:] = 0, 1e-15 * X[3], 0
     expected = _svd_power(np, X, 0.85, entry_power)
     answer = call(
-        compiled("hosvd", sides).hosvd, X, np.full_like(X, 99), 11, *halves(0.85), *halves(entry_power)
+        compiled("hosvd", sides).hosvd,
+        X,
+        np.full_like(X, 99),
+        11,
+        *halves(0.85),
+        *halves(entry_power),
     )
     assert errors(answer, expected).max() < 2e-6
     X[5, 0, 1, 2] = np.nan
     answer = call(
-        compiled("hosvd", sides).hosvd, X, np.full_like(X, 99), 11, *halves(0.85), *halves(entry_power)
+        compiled("hosvd", sides).hosvd,
+        X,
+        np.full_like(X, 99),
+        11,
+        *halves(0.85),
+        *halves(entry_power),
     )
     assert np.isnan(answer).reshape(11, -1).all(1).tolist() == [i == 5 for i in range(11)]

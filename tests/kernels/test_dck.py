@@ -43,7 +43,9 @@ def test_sizes(n_joints, parameters, size):
     assert len(kernel.pairs_) == len(kernel.block_sizes_)
 
 
-@pytest.mark.parametrize(("joints", "size"), [("D", 9_450), ("D_words", 9_450), ("E", 16_920), ("A", 990)])
+@pytest.mark.parametrize(
+    ("joints", "size"), [("D", 9_450), ("D_words", 9_450), ("E", 16_920), ("A", 990)]
+)
 def test_named_sets(joints, size):
     assert DCK(joints=joints).fit(people((4,))).block_sizes_.sum() == size
 
@@ -54,11 +56,19 @@ def test_named_sets(joints, size):
 @pytest.mark.parametrize("margin", [0.0, 1.5])
 def test_plain_formula(sigma_span, same_joint, power, entry_power, margin):
     X = walks(SHORT, 3)
-    options = {"sigma_span": sigma_span, "same_joint": same_joint, "power": power, "entry_power": entry_power}
+    options = {
+        "sigma_span": sigma_span,
+        "same_joint": same_joint,
+        "power": power,
+        "entry_power": entry_power,
+    }
     kernel = DCK(tol=1e-10, pivot_margin=margin, **options, **SMALL)
     expected = np.stack([by_hand(x, margin=margin, **options) for x in X])
-    # Before γ*, which enlarges rounding near zero without bound; γ = 0.7 makes 1e-10 of ten rounding errors.
-    got, expected = (np.sign(f) * np.abs(f) ** (1 / entry_power) for f in (kernel.fit_transform(X), expected))
+    # Before γ*, which enlarges rounding near zero without bound; γ = 0.7 makes 1e-10 of ten
+    # rounding errors.
+    got, expected = (
+        np.sign(f) * np.abs(f) ** (1 / entry_power) for f in (kernel.fit_transform(X), expected)
+    )
     assert_allclose(got, expected, rtol=0, atol=1e-9 * expected.max())
 
 
@@ -114,7 +124,13 @@ def test_on_real_recordings(data_home):
 )
 def test_mirror_is_the_average_over_mirror_images(parameters, sigma_span, same_joint):
     X = people((8, 13, 5, 9), fps=25.0)
-    options = {"sigma_span": sigma_span, "same_joint": same_joint, "tol": 1e-12, **SMALL, **parameters}
+    options = {
+        "sigma_span": sigma_span,
+        "same_joint": same_joint,
+        "tol": 1e-12,
+        **SMALL,
+        **parameters,
+    }
     plain = DCK(**options).fit(X)
     mean = (plain.transform(X) + plain.transform([mirror(s) for s in X])) / 2
     symmetric = DCK(mirror=True, **options)
@@ -126,7 +142,9 @@ def test_mirror_is_the_average_over_mirror_images(parameters, sigma_span, same_j
 
 
 def test_mirror_needs_both_sides():
-    with pytest.raises(ParameterError, match="needs both sides: right_wrist is not among the joints"):
+    with pytest.raises(
+        ParameterError, match="needs both sides: right_wrist is not among the joints"
+    ):
         DCK(joints=["head", "left_wrist"], mirror=True).fit(people(SHORT))
     with pytest.raises(ParameterError, match="needs recordings with a layout"):
         DCK(mirror=True).fit(walks(SHORT))
@@ -168,7 +186,9 @@ def test_precision_is_kept(dtype, parameters):
     assert features.dtype == dtype
     assert np.isfinite(features).all()
     wide = DCK(joints="A", **parameters).fit_transform(people((9, 200)))
-    assert np.linalg.norm(features - wide) < (1e-4 if dtype == np.float32 else 1e-12) * np.linalg.norm(wide)
+    assert np.linalg.norm(features - wide) < (
+        1e-4 if dtype == np.float32 else 1e-12
+    ) * np.linalg.norm(wide)
 
 
 @pytest.mark.parametrize("sigma_span", [None, 3.0])

@@ -1,6 +1,7 @@
 """Sums over pairs of frames: as they are written, and by harmonics, within the tolerance asked for.
 
-The error of a harmonic sum is held against what the sum would be if every Gaussian were at its peak.
+The error of a harmonic sum is held against what the sum would be if every Gaussian were at its
+peak.
 """
 
 from __future__ import annotations
@@ -54,21 +55,26 @@ def extent_of(x):
 def test_direct_sums_term_by_term(sigma_span, reach):
     x, z = batch(4)
     sigma, n_pivots = 0.5, 3
-    answer = direct_sums(x, z, PAIRS, sigma=sigma, n_pivots=n_pivots, sigma_span=sigma_span, reach=reach)
+    answer = direct_sums(
+        x, z, PAIRS, sigma=sigma, n_pivots=n_pivots, sigma_span=sigma_span, reach=reach
+    )
     expected = np.zeros((2, 3, 9, 3, 3))
     for s, t in itertools.permutations(range(4), 2):
         window = 1.0 if sigma_span is None else math.exp(-((s - t) ** 2) / (2 * sigma_span**2))
         for p, (i, k) in enumerate(PAIRS):
             step = x[:, s, i] - x[:, t, k]
             phi = gaussian_features(step, sigma=sigma, n_pivots=n_pivots, low=-reach, high=reach)
-            expected[:, p] += window * np.einsum("bz,bp,bq->bzpq", phi.reshape(2, 9), z[:, s], z[:, t])
+            expected[:, p] += window * np.einsum(
+                "bz,bp,bq->bzpq", phi.reshape(2, 9), z[:, s], z[:, t]
+            )
     assert_allclose(answer, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_frames", [1, 2, 3, 50, 200])
 @pytest.mark.parametrize("sigma_span", [None, 0.5, 4.0, 60.0])
 @pytest.mark.parametrize(
-    ("dtype", "tol"), [(np.float64, 1e-5), (np.float64, 1e-10), (np.float32, 1e-5), (np.float32, 1e-3)]
+    ("dtype", "tol"),
+    [(np.float64, 1e-5), (np.float64, 1e-10), (np.float32, 1e-5), (np.float32, 1e-3)],
 )
 def test_harmonics_equal_the_direct_sum(n_frames, sigma_span, dtype, tol):
     x, z = batch(n_frames, dtype=dtype)
@@ -159,7 +165,9 @@ def test_padding_adds_nothing():
 @pytest.mark.parametrize("extent", [0.25, 1.5, 6.0])
 @pytest.mark.parametrize("tol", [0.1, 1e-3, 1e-12])
 def test_plan(sigma, extent, tol):
-    """The series of one Gaussian stays within the tolerance for every displacement, up to the extent's ends."""
+    """The series of one Gaussian stays within the tolerance for every displacement, up to the
+    extent's ends.
+    """
     period, n_harmonics = plan_harmonics(extent, sigma, tol)
     omega = 2 * math.pi / period
     u = np.linspace(-extent - 1, extent + 1, 501)
@@ -173,7 +181,9 @@ def test_number_of_harmonics_grows_as_it_should():
     few, many = plan_harmonics(1.0, 0.6, 1e-3)[1], plan_harmonics(1.0, 0.6, 1e-9)[1]
     assert few < many < 3 * few
     assert plan_harmonics(1.0, 0.06, 1e-5)[1] > 4 * plan_harmonics(1.0, 0.6, 1e-5)[1]
-    with pytest.raises(DataError, match=rf"up to 1800 .* \(at most {MAX_HARMONICS}\): .* millimetres\?"):
+    with pytest.raises(
+        DataError, match=rf"up to 1800 .* \(at most {MAX_HARMONICS}\): .* millimetres\?"
+    ):
         plan_harmonics(1800.0, 0.6, 1e-5)
 
 

@@ -48,7 +48,9 @@ def dck_by_hand(a, b, sigma_joint, sigma_time, sigma_span, sigma_index, same_joi
         weight = alike(i, j, sigma_index) * alike(k, m, sigma_index)
         if sigma_span is not None:
             weight *= g(s - u, sigma_span) * g(t - v, sigma_span)
-        weight *= g((s + 1) / M - (t + 1) / N, sigma_time) * g((u + 1) / M - (v + 1) / N, sigma_time)
+        weight *= g((s + 1) / M - (t + 1) / N, sigma_time) * g(
+            (u + 1) / M - (v + 1) / N, sigma_time
+        )
         if weight:
             total += weight * g3((a[s, i] - a[u, k]) - (b[t, j] - b[v, m]), sigma_joint, isotropic)
     return total / (J**2 * M * N)
@@ -69,7 +71,9 @@ def test_sck_formula(order, sigma_index, isotropic):
     }
     expected = [[sck_by_hand(p, q, **options) for q in (a, b)] for p in (a, b)]
     assert_allclose(sck_kernel([a, b], **options), expected, rtol=1e-12)
-    assert_allclose(sck_kernel([a], [b, a], **options), [[expected[0][1], expected[0][0]]], rtol=1e-12)
+    assert_allclose(
+        sck_kernel([a], [b, a], **options), [[expected[0][1], expected[0][0]]], rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("sigma_span", [None, 1.5])
@@ -144,7 +148,8 @@ def test_recordings_are_checked(kernel):
         kernel([walk(3, 2)], [walk(3, 3)])
     with pytest.raises(DataError, match="the same 20 joints in another order"):
         kernel(
-            [SkeletonSequence(walk(2, 20), layout=KINECT_20)], [SkeletonSequence(walk(2, 20), layout=MSR_20)]
+            [SkeletonSequence(walk(2, 20), layout=KINECT_20)],
+            [SkeletonSequence(walk(2, 20), layout=MSR_20)],
         )
     with pytest.raises(DataError, match="is NaN"):
         kernel([np.full((2, 2, 3), np.nan)])

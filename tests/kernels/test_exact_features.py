@@ -1,4 +1,6 @@
-"""Exact kernels as features: their products are kernel values, a recogniser on them is the kernel machine."""
+"""Exact kernels as features: their products are kernel values, a recogniser on them is the kernel
+machine.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ def data():
 
 
 CASES = [
-    (ExactSCK(order=2, joint_weight=0.3), lambda X, Y: sck_kernel(X, Y, order=2, joint_weight=0.3), 1e-9),
+    (
+        ExactSCK(order=2, joint_weight=0.3),
+        lambda X, Y: sck_kernel(X, Y, order=2, joint_weight=0.3),
+        1e-9,
+    ),
     (ExactSCK(), sck_kernel, 1e-9),
     (ExactDCK(), lambda X, Y: dck_kernel(X, Y, same_joint=True), 1e-4),
     (
@@ -65,7 +71,10 @@ def test_fit_predict_evaluate_and_save(data, tmp_path):
     answers = model.decision_function(data)
     model.save(tmp_path / "model.kern")
     assert_allclose(load(tmp_path / "model.kern").decision_function(data), answers, atol=1e-6)
-    assert evaluate(make_recognizer("exact", kernel="sck"), data, "leave-one-subject-out").accuracy > 0.8
+    assert (
+        evaluate(make_recognizer("exact", kernel="sck"), data, "leave-one-subject-out").accuracy
+        > 0.8
+    )
 
 
 def test_too_many_are_refused_before_the_work(data, monkeypatch):

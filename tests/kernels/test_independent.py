@@ -1,6 +1,8 @@
-"""Both kernels, both power normalisations and the vectorisations once more, in loops over the paper's formulas.
+"""Both kernels, both power normalisations and the vectorisations once more, in loops over the
+paper's formulas.
 
-Nothing of the package helps here: sums are ``math.fsum``, eigenvectors and singular vectors come from Jacobi's rotations.
+Nothing of the package helps here: sums are ``math.fsum``, eigenvectors and singular vectors come
+from Jacobi's rotations.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ def recording(n_frames, n_joints, seed):
     )
 
 
-# --- the formulas ------------------------------------------------------------------------------------------
+# --- the formulas
+# ------------------------------------------------------------------------------------------
 
 
 def g(u, sigma):
@@ -87,11 +90,15 @@ def eigen(A):
 def matrix_power(A, power):
     lam, V = eigen(A)
     floor = 2 * math.sqrt(len(A)) * EPS * np.abs(lam).max()
-    return sum(max(v, 0) ** power * np.outer(x, x) for v, x in zip(lam, V.T, strict=True) if v > floor)
+    return sum(
+        max(v, 0) ** power * np.outer(x, x) for v, x in zip(lam, V.T, strict=True) if v > floor
+    )
 
 
 def left_vectors(M):
-    """Left singular vectors (columns) by rotations of the rows of M until they are orthogonal: U = Rᵀ of R M = Σ Vᵀ."""
+    """Left singular vectors (columns) by rotations of the rows of M until they are orthogonal: U =
+    Rᵀ of R M = Σ Vᵀ.
+    """
     M, R = M.copy(), np.eye(len(M))
     for _ in range(60):
         still = True
@@ -101,7 +108,9 @@ def left_vectors(M):
                 continue
             still = False
             theta = 0.5 * math.atan2(2 * dot, a - b)
-            turn = np.array([[math.cos(theta), math.sin(theta)], [-math.sin(theta), math.cos(theta)]])
+            turn = np.array(
+                [[math.cos(theta), math.sin(theta)], [-math.sin(theta), math.cos(theta)]]
+            )
             M[[p, q]], R[[p, q]] = turn @ M[[p, q]], turn @ R[[p, q]]
         if still:
             break
@@ -123,11 +132,17 @@ def sck_tensors(x, *, s2, z2, s3, z3, b1, order):
     for i in range(J):
         total = 0.0
         for s in range(T):
-            place = [math.sqrt(b1) * value for c in x[s, i] for value in pivot_map(c, s2, z2, -1, 1)]
+            place = [
+                math.sqrt(b1) * value for c in x[s, i] for value in pivot_map(c, s2, z2, -1, 1)
+            ]
             time = [math.sqrt(1 - b1) * value for value in pivot_map((s + 1) / T, s3, z3, 0, 1)]
             v = np.array(place + time)
             total = total + (
-                v if order == 1 else np.multiply.outer(v, v) if order == 2 else np.einsum("i,j,k", v, v, v)
+                v
+                if order == 1
+                else np.multiply.outer(v, v)
+                if order == 2
+                else np.einsum("i,j,k", v, v, v)
             )
         tensors.append(total / (T * math.sqrt(J)))
     return tensors
@@ -142,7 +157,9 @@ def sck_features(x, power, entries, **parameters):
             continue
         if order == 2:
             V = matrix_power(X, power)
-            features += [V[i, j] * math.sqrt(1 if i == j else 2) for i in range(d) for j in range(i, d)]
+            features += [
+                V[i, j] * math.sqrt(1 if i == j else 2) for i in range(d) for j in range(i, d)
+            ]
             continue
         V = np.stack(
             [matrix_power(X[:, :, s], power) for s in range(d)], axis=2
@@ -150,12 +167,16 @@ def sck_features(x, power, entries, **parameters):
         if entries == "slices":
             for k in range(d):
                 features += [
-                    V[i, j, k] * math.sqrt(1 if i == j else 2) for i in range(d) for j in range(i, d)
+                    V[i, j, k] * math.sqrt(1 if i == j else 2)
+                    for i in range(d)
+                    for j in range(i, d)
                 ]
             continue
         for i, j, k in itertools.combinations_with_replacement(range(d), 3):
             orders = set(itertools.permutations((i, j, k)))
-            value = V[i, j, k] if entries == "upper" else math.fsum(V[o] for o in orders) / len(orders)
+            value = (
+                V[i, j, k] if entries == "upper" else math.fsum(V[o] for o in orders) / len(orders)
+            )
             features.append(value * math.sqrt(len(orders)))
     return features
 
@@ -177,7 +198,8 @@ def dck_features(x, power, entry_power, *, s2, z2, s3, z3, s4):
     return features
 
 
-# --- the package says the same -----------------------------------------------------------------------------
+# --- the package says the same
+# -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
@@ -224,7 +246,8 @@ def test_power_of_core_tensors(power, entry_power, shape):
 
 
 @pytest.mark.parametrize(
-    ("order", "entries"), [(1, "simplex"), (2, "simplex"), (3, "simplex"), (3, "upper"), (3, "slices")]
+    ("order", "entries"),
+    [(1, "simplex"), (2, "simplex"), (3, "simplex"), (3, "upper"), (3, "slices")],
 )
 @pytest.mark.parametrize("power", [0.36, 1.0])
 def test_linearised_sck(order, entries, power):

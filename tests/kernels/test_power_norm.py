@@ -54,13 +54,18 @@ def eigh_power(A, power):
 
 
 def sck_slices(d, n_frames=50, n_joints=3, seed=0):
-    """Slices of Σ v⊗v⊗v over smooth Gaussian features: spectra that fall by ten decades and more."""
+    """Slices of Σ v⊗v⊗v over smooth Gaussian features: spectra that fall by ten decades and
+    more.
+    """
     rng = np.random.default_rng(seed)
     time = np.linspace(0, 1, n_frames)[:, None]
     x = rng.uniform(-0.5, 0.5, (n_joints, 1, 3)) + 0.4 * np.sin(
         6 * time + rng.uniform(0, 6, (n_joints, 1, 3))
     )
-    phi = [np.exp(-((x[..., i, None] - np.linspace(-1, 1, (d - 6) // 3)) ** 2) / 0.36) for i in range(3)]
+    phi = [
+        np.exp(-((x[..., i, None] - np.linspace(-1, 1, (d - 6) // 3)) ** 2) / 0.36)
+        for i in range(3)
+    ]
     z = np.exp(-((time - np.linspace(0, 1, d - 3 * ((d - 6) // 3))) ** 2) / 0.25)
     v = np.concatenate([*phi, np.broadcast_to(z, (n_joints, *z.shape))], axis=-1)
     return np.einsum("jsa,jsb,jsc->jabc", v, v, v, optimize=True) / n_frames
@@ -68,7 +73,9 @@ def sck_slices(d, n_frames=50, n_joints=3, seed=0):
 
 FAMILIES = {
     "well conditioned": lambda rng, n: with_spectrum(rng, rng.uniform(0.01, 1, n)),
-    "nearly singular": lambda rng, n: with_spectrum(rng, np.r_[np.full(2, 1e-8), rng.uniform(0.1, 1, n - 2)]),
+    "nearly singular": lambda rng, n: with_spectrum(
+        rng, np.r_[np.full(2, 1e-8), rng.uniform(0.1, 1, n - 2)]
+    ),
     "graded": lambda rng, n: with_spectrum(rng, np.geomspace(1e-8, 1, n)),
     "repeated": lambda rng, n: with_spectrum(rng, rng.choice([0.25, 0.5, 1.0], n)),
     "nearly repeated": lambda rng, n: with_spectrum(rng, 0.5 + 1e-13 * np.arange(n)),
@@ -91,14 +98,18 @@ def test_psd_power_equals_eigh(n, dtype, path):
     assert result.shape == A.shape
     assert_array_equal(A, before)
     errors = relative_errors(result, eigh_power(A, POWER))
-    assert dict(zip(list(FAMILIES) * 2, errors > bar(dtype), strict=True)) == dict.fromkeys(FAMILIES, False)
+    assert dict(zip(list(FAMILIES) * 2, errors > bar(dtype), strict=True)) == dict.fromkeys(
+        FAMILIES, False
+    )
     assert_allclose(result, result.swapaxes(1, 2), atol=1e-14 * n)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("power", [0.36, 0.5, 0.99])
 def test_rank_deficient_has_no_noise(dtype, power, path):
-    """Small integers, so that the products are exact and the true rank is that of the matrix given."""
+    """Small integers, so that the products are exact and the true rank is that of the matrix
+    given.
+    """
     rng = np.random.default_rng(0)
     V = rng.integers(-3, 4, (20, 21, 2)).astype(dtype)
     V[:7, :, 1] = 0
@@ -115,7 +126,9 @@ def test_rank_deficient_has_no_noise(dtype, power, path):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_float32_slices_agree_with_float64_arithmetic(dtype, path):
-    """Real spectra: 1e-5 for the float32 matrix as given; in float64 the noise floor is the limit."""
+    """Real spectra: 1e-5 for the float32 matrix as given; in float64 the noise floor is the
+    limit.
+    """
     for d in (21, 22):
         A = sck_slices(d).astype(dtype)
         errors = relative_errors(slice_power(A, POWER), eigh_power(A, POWER))
@@ -143,7 +156,8 @@ def test_extreme_scales_are_exact_powers_of_two(exponent, path):
     A = with_spectrum(np.random.default_rng(2), np.geomspace(1e-3, 1, 6))
     expected = psd_power(A, 0.5) * 2.0 ** (exponent // 2)
     both = psd_power(np.stack([np.ldexp(A, exponent), A]), 0.5)
-    assert relative_errors(both[0], expected) < (1e-12 if exponent > -1000 else 1e-3)  # subnormal entries
+    # subnormal entries
+    assert relative_errors(both[0], expected) < (1e-12 if exponent > -1000 else 1e-3)
     assert_array_equal(both[1], psd_power(A, 0.5))
 
 
@@ -165,10 +179,14 @@ def longdouble_power(A, power):
     return np.float64((U * np.clip(np.diag(A), 0, None) ** np.longdouble(power)) @ U.T)
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="no extended precision on this machine")
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).eps > 1e-18, reason="no extended precision on this machine"
+)
 @pytest.mark.parametrize("smallest", [1e-12, 1e-14, 1e-16])
 def test_ambiguous_eigenvalues_stay_within_the_holder_bound(smallest, path):
-    """|(λ+δ)^γ - λ^γ| ≤ |δ|^γ: what an error δ = n·eps in an eigenvalue may do, and no method can do better."""
+    """|(λ+δ)^γ - λ^γ| ≤ |δ|^γ: what an error δ = n·eps in an eigenvalue may do, and no method can
+    do better.
+    """
     rng = np.random.default_rng(3)
     A = np.stack([with_spectrum(rng, np.geomspace(smallest, 1, 8)) for _ in range(4)])
     truth = np.stack([longdouble_power(a, POWER) for a in A])
@@ -196,9 +214,9 @@ def test_negative_rounding_is_clipped(path):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_nan_stays_in_its_matrix(bad, dtype, path):
-    A = np.stack([with_spectrum(np.random.default_rng(i), np.linspace(0.1, 1, 5)) for i in range(21)]).astype(
-        dtype
-    )
+    A = np.stack(
+        [with_spectrum(np.random.default_rng(i), np.linspace(0.1, 1, 5)) for i in range(21)]
+    ).astype(dtype)
     clean = psd_power(A, POWER)
     A[4, 2, 1] = A[4, 1, 2] = A[18, 0, 0] = bad
     result = psd_power(A, POWER)
@@ -218,7 +236,9 @@ def test_a_matrix_does_not_depend_on_its_neighbours(n_batch):
 
 def test_layouts_and_leading_axes(path):
     rng = np.random.default_rng(5)
-    A = np.stack([with_spectrum(rng, rng.uniform(0.1, 1, 6)) for _ in range(24)]).reshape(2, 3, 4, 6, 6)
+    A = np.stack([with_spectrum(rng, rng.uniform(0.1, 1, 6)) for _ in range(24)]).reshape(
+        2, 3, 4, 6, 6
+    )
     result = psd_power(A, POWER)
     assert_array_equal(psd_power(np.asfortranarray(A), POWER), result)
     assert_array_equal(psd_power(A[:, ::2], POWER), result[:, ::2])
@@ -226,7 +246,9 @@ def test_layouts_and_leading_axes(path):
 
 
 def test_without_convergence_lapack_steps_in(monkeypatch):
-    A = np.stack([with_spectrum(np.random.default_rng(i), np.linspace(0.1, 1, 12)) for i in range(20)])
+    A = np.stack(
+        [with_spectrum(np.random.default_rng(i), np.linspace(0.1, 1, 12)) for i in range(20)]
+    )
     A[5] = np.eye(12)
     powers, expected = power_norm.powers.psd_power, eigh_power(A, POWER)
 
@@ -307,7 +329,9 @@ def dck_tensors(n_joints=4, n_frames=40, seed=0):
 
 @pytest.mark.parametrize("entry_power", [0.5, 1.0])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(15, 6, 6), (2, 3, 4), (2, 2, 9), (9, 2, 2), (5, 5, 5), (1, 1, 1)])
+@pytest.mark.parametrize(
+    "shape", [(15, 6, 6), (2, 3, 4), (2, 2, 9), (9, 2, 2), (5, 5, 5), (1, 1, 1)]
+)
 def test_hosvd_power_equals_definition(shape, dtype, entry_power):
     rng = np.random.default_rng(3)
     X = rng.standard_normal((5, *shape)).astype(dtype)
@@ -329,7 +353,9 @@ def test_hosvd_power_of_dck_tensors(dtype):
 
 @pytest.mark.parametrize("power", [0.75, 0.85])
 def test_hosvd_power_of_float32_by_larger_powers(power):
-    """There the compiled factors are eigenvectors of M Mᵀ, without singular values under 1e-8 of the largest."""
+    """There the compiled factors are eigenvectors of M Mᵀ, without singular values under 1e-8 of
+    the largest.
+    """
     X = np.concatenate([dck_tensors(seed=s) for s in range(3)]).astype(np.float32)
     X[0] = 0
     X[0, :4, :3, :2] = np.random.default_rng(0).standard_normal((4, 3, 2))  # singular in every mode
@@ -339,11 +365,15 @@ def test_hosvd_power_of_float32_by_larger_powers(power):
 
 
 def test_hosvd_power_of_a_matrix():
-    """Zeros of the core come out as rounding errors about the floor: the Hölder bound is what can be promised."""
+    """Zeros of the core come out as rounding errors about the floor: the Hölder bound is what can
+    be promised.
+    """
     X = np.random.default_rng(9).standard_normal((3, 17))
     U, sigma, Vt = np.linalg.svd(X, full_matrices=False)
     expected = (U * sigma**POWER) @ Vt
-    assert_allclose(hosvd_power(X[..., None], POWER)[..., 0], expected, atol=6 * (17 * EPS) ** POWER)
+    assert_allclose(
+        hosvd_power(X[..., None], POWER)[..., 0], expected, atol=6 * (17 * EPS) ** POWER
+    )
 
 
 def test_hosvd_of_equal_singular_values():

@@ -14,7 +14,15 @@ from kerneton.data.layouts import FLORENCE_15
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.kernels.exact import dck_kernel, sck_kernel
 from kerneton.kernels.tensors import unique_entries
-from kerneton.prepare.poses import bone_lengths, equal_bones, face_front, fill_gaps, mirror, resample, turn
+from kerneton.prepare.poses import (
+    bone_lengths,
+    equal_bones,
+    face_front,
+    fill_gaps,
+    mirror,
+    resample,
+    turn,
+)
 
 quick = settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
@@ -81,7 +89,9 @@ def test_joints_may_be_relabelled(X, order):
     for kernel in kernels():
         a, b = kernel.fit_transform(X), kernel.fit_transform(relabelled)
         assert_allclose(b @ b.T, a @ a.T, rtol=1e-6, atol=1e-9 * np.abs(a @ a.T).max())
-    assert_allclose(dck_kernel([x[:4] for x in relabelled]), dck_kernel([x[:4] for x in X]), rtol=1e-9)
+    assert_allclose(
+        dck_kernel([x[:4] for x in relabelled]), dck_kernel([x[:4] for x in X]), rtol=1e-9
+    )
 
 
 @quick
@@ -186,7 +196,9 @@ def test_mirroring_and_facing_go_together(seed):
     person = SkeletonSequence(body(seed), layout=FLORENCE_15)
     front = person.replace(joints=face_front(person.joints, FLORENCE_15, per_frame=True))
     assert_allclose(
-        face_front(mirror(person).joints, FLORENCE_15, per_frame=True), mirror(front).joints, atol=1e-9
+        face_front(mirror(person).joints, FLORENCE_15, per_frame=True),
+        mirror(front).joints,
+        atol=1e-9,
     )
 
 

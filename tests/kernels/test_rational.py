@@ -21,7 +21,9 @@ def test_the_sum_of_fractions_is_the_power(power):
     assert c.min() > 0
 
 
-@pytest.mark.parametrize(("power", "dtype"), [(0.3, np.float32), (0.6, np.float32), (0.36, np.float64)])
+@pytest.mark.parametrize(
+    ("power", "dtype"), [(0.3, np.float32), (0.6, np.float32), (0.36, np.float64)]
+)
 def test_no_poles_where_they_would_not_do(power, dtype):
     assert resolvents(power, np.dtype(dtype)) is None
 
@@ -30,7 +32,9 @@ def test_no_poles_where_they_would_not_do(power, dtype):
 @pytest.mark.parametrize("power", POWERS)
 @pytest.mark.parametrize("n_pivots", [1, 5, 9])
 def test_float32_agrees_with_eigenvalues(n_pivots, power, order):
-    """Recordings of a few frames, whose matrices are singular, among them; and one that leaves only time."""
+    """Recordings of a few frames, whose matrices are singular, among them; and one that leaves only
+    time.
+    """
     X = [x.astype(np.float32) for x in walks((1, 2, 5, 9, 21, 40, 170), 3)]
     X.append(X[-1] + np.float32(1e3))
     kernel = SCK(order=order, power=power, n_pivots_joint=n_pivots, n_pivots_time=5).fit(X)

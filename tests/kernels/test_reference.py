@@ -1,4 +1,6 @@
-"""Linearised kernels tend to the exact ones as pivots grow, and every fast path equals the plain formula."""
+"""Linearised kernels tend to the exact ones as pivots grow, and every fast path equals the plain
+formula.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ PIVOTS = (4, 6, 9, 14)
 
 
 def error(features, exact):
-    """Largest error of kernel values, relative to the geometric mean of the two self-similarities."""
+    """Largest error of kernel values, relative to the geometric mean of the two
+    self-similarities.
+    """
     scale = np.sqrt(np.outer(np.diag(exact), np.diag(exact)))
     return float(np.abs((features @ features.T - exact) / scale).max())
 
@@ -29,7 +33,9 @@ def sck_errors(X, pivots=PIVOTS, entries="simplex", **parameters):
     errors = []
     for n in pivots:
         size = {"n_pivots_joint": n, "n_pivots_time": n, "pivot_margin": 2.0}
-        errors.append(error(SCK(power=1.0, entries=entries, **size, **options).fit_transform(X), exact))
+        errors.append(
+            error(SCK(power=1.0, entries=entries, **size, **options).fit_transform(X), exact)
+        )
     return errors
 
 
@@ -66,7 +72,8 @@ def test_the_papers_pivots_cut_the_tails():
     X = walks((9, 14, 6), 4)
     exact = sck_kernel(X)
     errors = [
-        error(SCK(n_pivots_joint=n, n_pivots_time=n, power=1.0).fit_transform(X), exact) for n in (5, 10, 20)
+        error(SCK(n_pivots_joint=n, n_pivots_time=n, power=1.0).fit_transform(X), exact)
+        for n in (5, 10, 20)
     ]
     assert min(errors) > 0.05
     assert sck_errors(X, (14,), joint_weight=0.5)[0] < 1e-3
@@ -81,7 +88,8 @@ def test_one_percent_on_real_recordings(data_home):
     errors = sck_errors(X, (4, 6, 9))
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 0.01
-    short = sorted(data, key=lambda s: s.n_frames)[:60:15]  # the exact kernel costs M² N² a pair of joints
+    # the exact kernel costs M² N² a pair of joints
+    short = sorted(data, key=lambda s: s.n_frames)[:60:15]
     Y = [s.joints[:, [5, 8, 11]] for s in short]
     for sigma_span in (None, 3.0):
         errors = dck_errors(Y, (6, 9, 14), sigma_span=sigma_span)
@@ -90,7 +98,9 @@ def test_one_percent_on_real_recordings(data_home):
 
 
 def test_dck_with_same_joint_pairs_adds_their_off_diagonal():
-    """The paper's sizes add a joint with itself at two times: exactly those blocks, the others unchanged."""
+    """The paper's sizes add a joint with itself at two times: exactly those blocks, the others
+    unchanged.
+    """
     X = walks((5, 7), 3)
     with_same, strict = DCK(power=1.0), DCK(power=1.0, same_joint=False)
     a, b = with_same.fit_transform(X), strict.fit_transform(X)
@@ -100,7 +110,9 @@ def test_dck_with_same_joint_pairs_adds_their_off_diagonal():
 
 
 def test_dck_of_a_joint_with_itself_against_the_exact_kernel():
-    """Features hold p < q, √2-fold; with the diagonal p = q that they leave out they make the exact kernel."""
+    """Features hold p < q, √2-fold; with the diagonal p = q that they leave out they make the exact
+    kernel.
+    """
     X = walks((6, 8), 1)
     exact = dck_kernel(X, same_joint=True)
     size = {"n_pivots_joint": 14, "n_pivots_time": 14, "pivot_margin": 2.0}

@@ -18,10 +18,14 @@ def gap(found, expected):
 
 
 def parts_and_roundings(found, expected, dtype):
-    """Largest difference, as a part of each entry, beside one unit of the smallest number there is."""
+    """Largest difference, as a part of each entry, beside one unit of the smallest number there
+    is.
+    """
     unit = float(np.finfo(dtype).smallest_subnormal)
     return float(
-        (np.maximum(np.abs(np.float64(found) - expected) - 2 * unit, 0) / np.abs(expected).max()).max()
+        (
+            np.maximum(np.abs(np.float64(found) - expected) - 2 * unit, 0) / np.abs(expected).max()
+        ).max()
     )
 
 
@@ -35,7 +39,8 @@ def test_batches(kernel, power):
     expected = kernel.set_params(batch_size=32).fit_transform(X)
     for size in (1, 2):
         assert (
-            gap(kernel.set_params(batch_size=size).fit_transform(X), expected) <= 1e-3 * (power == 0.1) + 1e-6
+            gap(kernel.set_params(batch_size=size).fit_transform(X), expected)
+            <= 1e-3 * (power == 0.1) + 1e-6
         )
 
 
@@ -71,7 +76,9 @@ def test_matrices_next_to_nothing(dtype, power, n):
     for size in (1e3 * tiny, tiny, tiny / 1e2, tiny / 1e4):
         A = (v @ v.T / n * size).astype(dtype)
         exponent = np.floor(np.log2(np.float64(A.max())))
-        expected = psd_power(np.ldexp(np.float64(A), -int(exponent)), power) * 2.0 ** (exponent * power)
+        expected = psd_power(np.ldexp(np.float64(A), -int(exponent)), power) * 2.0 ** (
+            exponent * power
+        )
         loose = 1e-6 if dtype == np.float32 else 1e-13
         beside = np.stack([np.eye(n, dtype=dtype), A])
         assert parts_and_roundings(psd_power(A, power), expected, dtype) < loose
@@ -89,4 +96,6 @@ def test_tensors_next_to_nothing(dtype, power, entry_power):
         expected = hosvd_power(np.ldexp(np.float64(Y), -int(exponent)), power, entry_power)
         expected = expected * 2.0 ** (exponent * power * entry_power)
         found = hosvd_power(Y, power, entry_power)
-        assert parts_and_roundings(found, expected, dtype) < (1e-6 if dtype == np.float32 else 1e-12)
+        assert parts_and_roundings(found, expected, dtype) < (
+            1e-6 if dtype == np.float32 else 1e-12
+        )

@@ -24,11 +24,17 @@ SHORT = (9, 14, 6)
 
 
 def by_hand(signal, blocks, *, sigma_time=0.5, n_pivots_time=6, order=3, power=0.36, margin=0.0):
-    """Tensors of one recording as the formulas say, (J, d, ...), EPN by plain eigendecompositions."""
+    """Tensors of one recording as the formulas say, (J, d, ...), EPN by plain
+    eigendecompositions.
+    """
     T, J, _ = signal.shape
     reach = margin * sigma_time
     z = gaussian_features(
-        np.arange(1, T + 1) / T, sigma=sigma_time, n_pivots=n_pivots_time, low=-reach, high=1 + reach
+        np.arange(1, T + 1) / T,
+        sigma=sigma_time,
+        n_pivots=n_pivots_time,
+        low=-reach,
+        high=1 + reach,
     )
     tensors = []
     for j in range(J):
@@ -70,7 +76,11 @@ def dots(tensors):
         (15, {"order": 1}, 15 * 21),
         (15, {"joints": [2, 4, 7]}, 3 * 1771),
         (5, {"pairs": True}, 10 * 1771),
-        (4, {"signals": ("position", "bone"), "joint_weight": 0.4, "n_pivots_joint": (5, 3)}, 4 * 4960),
+        (
+            4,
+            {"signals": ("position", "bone"), "joint_weight": 0.4, "n_pivots_joint": (5, 3)},
+            4 * 4960,
+        ),
     ],
 )
 def test_sizes(n_joints, parameters, size):
@@ -103,7 +113,15 @@ def test_plain_formula(order, power, margin):
     )
     features = kernel.fit_transform(X)
     expected = dots(
-        by_hand(x, [(0.7, 2, 0.6)], sigma_time=0.3, n_pivots_time=3, order=order, power=power, margin=margin)
+        by_hand(
+            x,
+            [(0.7, 2, 0.6)],
+            sigma_time=0.3,
+            n_pivots_time=3,
+            order=order,
+            power=power,
+            margin=margin,
+        )
         for x in X
     )
     assert_allclose(features @ features.T, expected, rtol=1e-6)
@@ -125,9 +143,9 @@ def test_several_signals_share_one_vector():
     fast = np.concatenate([np.abs(SIGNALS["velocity"](s)[:, [5, 8]]).max(axis=(1, 2)) for s in X])
     assert_allclose(kernel.scales_["velocity"], 1 / np.quantile(fast, 0.9))
     signals = [
-        np.concatenate([SIGNALS["bone"](s), SIGNALS["velocity"](s) * kernel.scales_["velocity"]], axis=2)[
-            :, [5, 8]
-        ]
+        np.concatenate(
+            [SIGNALS["bone"](s), SIGNALS["velocity"](s) * kernel.scales_["velocity"]], axis=2
+        )[:, [5, 8]]
         for s in X
     ]
     expected = dots(by_hand(s, [(0.5, 3, 0.5), (0.8, 2, 0.2)], order=2) for s in signals)
@@ -156,11 +174,14 @@ def test_powers_of_the_core(power, entry_power):
     expected = dots(hosvd_power(T, power, entry_power) for T in raw)
     assert_allclose(features @ features.T, expected, rtol=1e-6)
     with_slices = SCK(power=power, entry_power=entry_power, **options).fit_transform(X)
-    assert_allclose(with_slices, SCK(power=power, **options).fit_transform(X))  # γ* belongs to "hosvd" alone
+    # γ* belongs to "hosvd" alone
+    assert_allclose(with_slices, SCK(power=power, **options).fit_transform(X))
 
 
 def test_power_evens_out():
-    """EPN keeps scale only as its power: T^γ of 16 T is 16^γ as large; here through repeated joints."""
+    """EPN keeps scale only as its power: T^γ of 16 T is 16^γ as large; here through repeated
+    joints.
+    """
     X = walks(SHORT, 1)
     alone = SCK().fit_transform(X)
     joined = SCK().fit_transform([np.repeat(x, 4, axis=1) for x in X])  # 1/√J is 1/2
@@ -187,7 +208,11 @@ def test_power_evens_out():
             "n_pivots_joint": (3, 2, 4),
             "order": 2,
         },
-        {"signals": ("from_mean", "acceleration", "from_first"), "joint_weight": 0.2, "n_pivots_joint": 2},
+        {
+            "signals": ("from_mean", "acceleration", "from_first"),
+            "joint_weight": 0.2,
+            "n_pivots_joint": 2,
+        },
     ],
     ids=str,
 )
@@ -219,7 +244,9 @@ def test_partly_mirrored_is_a_sum_of_both_kernels(order, pairs):
 
 def test_mirror_needs_both_sides():
     X = people(SHORT)
-    with pytest.raises(ParameterError, match="needs both sides: right_wrist is not among the joints"):
+    with pytest.raises(
+        ParameterError, match="needs both sides: right_wrist is not among the joints"
+    ):
         SCK(joints=["head", "left_wrist"], mirror=True).fit(X)
     with pytest.raises(ParameterError, match="needs recordings with a layout"):
         SCK(mirror=True).fit(walks(SHORT))
@@ -228,7 +255,9 @@ def test_mirror_needs_both_sides():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("parameters", [{}, {"mirror": True}, {"order": 1}, {"epn": "hosvd"}], ids=str)
+@pytest.mark.parametrize(
+    "parameters", [{}, {"mirror": True}, {"order": 1}, {"epn": "hosvd"}], ids=str
+)
 def test_precision_is_kept(dtype, parameters):
     X = [s.replace(joints=s.joints.astype(dtype)) for s in people(SHORT)]
     features = SCK(
@@ -346,7 +375,9 @@ def test_fit_again_forgets():
     kernel.set_params(pairs=False)
     assert_allclose(kernel.fit_transform(X), first, rtol=0)
     slow = [s.replace(joints=s.joints / 3) for s in X]
-    assert_allclose(kernel.fit(slow).scales_["velocity"], 3 * clone(kernel).fit(X).scales_["velocity"])
+    assert_allclose(
+        kernel.fit(slow).scales_["velocity"], 3 * clone(kernel).fit(X).scales_["velocity"]
+    )
 
 
 def test_scale_is_learnt_from_the_training_recordings():
@@ -406,7 +437,9 @@ def test_the_same_answer_in_any_company():
 
 
 def test_directions_of_pairs_are_those_of_the_difference():
-    """Positions that are unit vectors already, given as joints of their own, are the same signal."""
+    """Positions that are unit vectors already, given as joints of their own, are the same
+    signal.
+    """
     X = walks((9, 12), 4)
     pairs = list(itertools.combinations(range(4), 2))
     apart = [np.stack([x[:, i] - x[:, j] for i, j in pairs], axis=1) for x in X]
@@ -422,8 +455,11 @@ def test_directions_of_pairs_are_those_of_the_difference():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_joints", [1, 3, 7, 15, 16, 17, 25])
 def test_threads_and_shared_lanes_change_nothing(n_joints, dtype):
-    """Joints that leave vectors half empty, alone and split over threads, against many recordings together."""
-    X = [x.astype(dtype) for x in walks((9,) * 16, n_joints)]  # every joint in a full group of lanes
+    """Joints that leave vectors half empty, alone and split over threads, against many recordings
+    together.
+    """
+    # every joint in a full group of lanes
+    X = [x.astype(dtype) for x in walks((9,) * 16, n_joints)]
     kernel = SCK(n_pivots_time=5).fit(X)
     whole = kernel.transform(X)
     for n_jobs in (1, 2, 3):

@@ -56,9 +56,13 @@ def by_formula(x, kernel, scales):
 
     x = np.asarray(x)
     if kernel.pairs:
-        x = np.stack([x[:, i] - x[:, j] for i in kernel.joints for j in kernel.joints if i < j], axis=1)
+        x = np.stack(
+            [x[:, i] - x[:, j] for i in kernel.joints for j in kernel.joints if i < j], axis=1
+        )
     T, J = x.shape[:2]
-    signals = [SIGNALS[name](sck.SkeletonSequence(x)).astype(np.float64) * scales[name] for name in names]
+    signals = [
+        SIGNALS[name](sck.SkeletonSequence(x)).astype(np.float64) * scales[name] for name in names
+    ]
     rest = max(1 - sum(values("joint_weight")), 0)
     out = []
     for j in range(J):
@@ -67,11 +71,15 @@ def by_formula(x, kernel, scales):
             v = [
                 math.sqrt(beta) * phi(signal[s, j, axis], sigma, n, -1, 1)
                 for signal, sigma, n, beta in zip(
-                    signals, *map(values, ("sigma_joint", "n_pivots_joint", "joint_weight")), strict=True
+                    signals,
+                    *map(values, ("sigma_joint", "n_pivots_joint", "joint_weight")),
+                    strict=True,
                 )
                 for axis in range(3)
             ]
-            v.append(math.sqrt(rest) * phi((s + 1) / T, kernel.sigma_time, kernel.n_pivots_time, 0, 1))
+            v.append(
+                math.sqrt(rest) * phi((s + 1) / T, kernel.sigma_time, kernel.n_pivots_time, 0, 1)
+            )
             v = np.concatenate(v)
             A = A + np.outer(v, v) / (T * math.sqrt(J))
         values_, U = np.linalg.eigh(A)
@@ -92,7 +100,8 @@ def test_equals_the_formula(name, dtype):
     assert answer.dtype == dtype
     expected = np.stack([by_formula(x, kernel, kernel.scales_) for x in X])
     errors = np.linalg.norm(answer - expected, axis=1) / np.linalg.norm(expected, axis=1)
-    # Eigenvalues are known to 1e-16 of the largest; the power lifts that of the smallest that count.
+    # Eigenvalues are known to 1e-16 of the largest; the power lifts that of the smallest that
+    # count.
     assert errors.max() < (2e-3 if kernel.power < 0.2 else 2e-5)
 
 
@@ -113,7 +122,9 @@ def test_the_same_to_the_bit_in_any_batch_and_thread(n_joints, dtype):
     kernel = SCK(order=2, power=0.1, **TWO).fit(X)
     expected = np.concatenate([kernel.transform([x]) for x in X])
     for batch_size, n_jobs in [(1, 2), (3, None), (7, 3), (64, None), (64, 5)]:
-        assert_array_equal(kernel.set_params(batch_size=batch_size, n_jobs=n_jobs).transform(X), expected)
+        assert_array_equal(
+            kernel.set_params(batch_size=batch_size, n_jobs=n_jobs).transform(X), expected
+        )
     order = np.random.default_rng(0).permutation(len(X))
     assert_array_equal(kernel.transform([X[i] for i in order]), expected[order])
 
@@ -151,7 +162,9 @@ def test_a_row_of_nan_harms_no_other():
     def features(signals):
         B, T, J, W = signals.shape
         rows = np.stack([np.arange(J), np.full(J, -1)], axis=1)
-        vectors = Vectors([signals.reshape(-1, J, W)], np.arange(B) * T, np.full(B, T), rows, [1], table)
+        vectors = Vectors(
+            [signals.reshape(-1, J, W)], np.arange(B) * T, np.full(B, T), rows, [1], table
+        )
         return sck.order2_features(vectors, 0.3, 1)
 
     found = features(signals)

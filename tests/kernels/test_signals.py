@@ -36,7 +36,8 @@ def person():
 def test_plain_formulas(person):
     x = person.joints
     assert SIGNALS["position"](person) is x
-    # Derivatives of a Gaussian one frame wide, cut at four; beyond the ends the first and last pose stand still.
+    # Derivatives of a Gaussian one frame wide, cut at four; beyond the ends the first and last pose
+    # stand still.
     k = np.arange(-4, 5)
     weights = np.exp(-(k**2) / 2) / np.exp(-(k**2) / 2).sum()
     padded = np.pad(x - x[0], ((4, 4), (0, 0), (0, 0)), mode="edge")
@@ -74,7 +75,9 @@ def test_few_frames_and_precision(name, n_frames, dtype):
 @pytest.mark.parametrize("name", ["velocity", "acceleration"])
 def test_change_does_not_depend_on_the_place(person, name):
     signal = SIGNALS[name](person)
-    assert_allclose(SIGNALS[name](person.replace(joints=person.joints + [1, -2, 5])), signal, atol=1e-9)
+    assert_allclose(
+        SIGNALS[name](person.replace(joints=person.joints + [1, -2, 5])), signal, atol=1e-9
+    )
     still = SkeletonSequence(np.full((9, 2, 3), 3.3), fps=30)
     assert_allclose(SIGNALS[name](still), 0, atol=0)
     assert learn_scale(name, [still], [0, 1]) == 1
@@ -82,7 +85,9 @@ def test_change_does_not_depend_on_the_place(person, name):
 
 @pytest.mark.parametrize("name", SIGNALS)
 def test_mirror_images(person, name):
-    """Each signal of the mirror image is the mirror image of the signal, which SCK's mirroring relies on."""
+    """Each signal of the mirror image is the mirror image of the signal, which SCK's mirroring
+    relies on.
+    """
     seen = SIGNALS[name](mirror(person))
     expected = SIGNALS[name](person)[:, FLORENCE_15.mirror] * [-1, 1, 1]
     assert_allclose(seen, expected, atol=1e-12)
@@ -105,7 +110,9 @@ def test_bones_need_a_layout(layout, name):
 def test_scale():
     ramp = np.arange(200.0).reshape(200, 1, 1).repeat(3, 2)
     slow, fast = (SkeletonSequence(ramp * v) for v in (1, 4))
-    assert all(SIGNALS[name].scaled or learn_scale(name, [slow, fast], [0]) == 1 for name in SIGNALS)
+    assert all(
+        SIGNALS[name].scaled or learn_scale(name, [slow, fast], [0]) == 1 for name in SIGNALS
+    )
     assert_allclose(learn_scale("velocity", [slow], [0]), 1, rtol=1e-3)
     assert_allclose(learn_scale("velocity", [slow, fast], [0]), 1 / 4, rtol=1e-3)
     rarely = [slow] * 19 + [fast]  # the fast twentieth does not count
@@ -134,7 +141,9 @@ def test_derivatives_are_those_of_the_filter(n_frames, order, dtype):
     x = walk(n_frames, dtype=dtype)
     expected = gaussian_filter1d(np.float64(x - x[:1]), 1.0, axis=0, order=order, mode="nearest")
     answer = SIGNALS["velocity" if order == 1 else "acceleration"](SkeletonSequence(x))
-    assert_allclose(answer, expected, rtol=0, atol=8 * np.finfo(dtype).eps * np.abs(x - x[:1]).max())
+    assert_allclose(
+        answer, expected, rtol=0, atol=8 * np.finfo(dtype).eps * np.abs(x - x[:1]).max()
+    )
 
 
 @pytest.mark.parametrize("name", sorted(set(SIGNALS) - {"bone"}))
@@ -147,13 +156,16 @@ def test_signals_of_pairs_are_those_of_the_difference(person, name):
 
 def test_pairs_compare_the_directions_of_their_bones(person):
     bones = SIGNALS["bone"](person)
-    assert_allclose(pair_signal("bone", person, np.array([[4, 2]]))[:, 0], bones[:, 4] - bones[:, 2])
+    assert_allclose(
+        pair_signal("bone", person, np.array([[4, 2]]))[:, 0], bones[:, 4] - bones[:, 2]
+    )
 
 
 @pytest.mark.parametrize("name", SIGNALS)
 def test_recordings_side_by_side_are_those_alone(name):
     X = [
-        s.replace(fps=rate) for s, rate in zip(people((12, 1, 5, 30)), (30.0, None, 10.0, 25.0), strict=True)
+        s.replace(fps=rate)
+        for s, rate in zip(people((12, 1, 5, 30)), (30.0, None, 10.0, 25.0), strict=True)
     ]
     together = Frames.of(X, n_threads=3)
     for found, alone in zip(together.split(SIGNALS[name](together)), X, strict=True):

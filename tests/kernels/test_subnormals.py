@@ -1,4 +1,6 @@
-"""Numbers below the smallest normal one: dropped within a power, kept outside, and still right as input and result."""
+"""Numbers below the smallest normal one: dropped within a power, kept outside, and still right as
+input and result.
+"""
 
 import numpy as np
 import pytest

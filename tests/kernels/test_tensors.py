@@ -53,7 +53,9 @@ def test_simplex_is_the_symmetric_part():
     orders = list(itertools.permutations((1, 2, 3)))
     symmetric = sum(T.transpose(0, *order) for order in orders) / len(orders)
     simplex = unique_entries(T, 3, "simplex")
-    assert_allclose(simplex @ simplex.T, np.einsum("axyz,bxyz->ab", symmetric, symmetric), rtol=1e-10)
+    assert_allclose(
+        simplex @ simplex.T, np.einsum("axyz,bxyz->ab", symmetric, symmetric), rtol=1e-10
+    )
     assert_allclose(simplex, unique_entries(symmetric, 3, "simplex"), rtol=1e-10)
 
 
@@ -72,7 +74,9 @@ def test_upper_keeps_each_entry_from_the_slice_of_its_largest_index():
     triples = list(itertools.combinations_with_replacement(range(4), 3))
     kept = unique_entries(tensor, 3, "upper")
     weights = [np.sqrt({1: 1, 2: 3, 3: 6}[len(set(t))]) for t in triples]
-    assert_allclose(kept, [w * tensor[c, a, b] for w, (a, b, c) in zip(weights, triples, strict=True)])
+    assert_allclose(
+        kept, [w * tensor[c, a, b] for w, (a, b, c) in zip(weights, triples, strict=True)]
+    )
     assert kept.shape == (n_entries(4, 3, "upper"),)
 
 

@@ -44,7 +44,9 @@ def test_error_falls_as_the_spacing_promises():
         n_pivots = round(2 * reach / spacing) + 1
         phi = gaussian_features(u, sigma=sigma, n_pivots=n_pivots, low=-reach, high=reach)
         errors.append(np.abs(phi @ phi.T - gaussian(u[:, None] - u, sigma)).max())
-        assert_allclose(errors[-1], 2 * math.exp(-((math.pi * sigma / spacing) ** 2) / 2), rtol=0.01)
+        assert_allclose(
+            errors[-1], 2 * math.exp(-((math.pi * sigma / spacing) ** 2) / 2), rtol=0.01
+        )
     assert errors[2] < errors[1] / 4 < errors[0] / 13
 
 

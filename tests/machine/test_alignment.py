@@ -17,7 +17,11 @@ def labelled():
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b", "c"], 6)
     told = np.eye(3)[np.repeat(range(3), 6)] + 0.2 * rng.normal(size=(18, 3))
-    return np.hstack([told, rng.normal(size=(18, 4)), np.full((18, 2), 5.0)]), np.array([3, 4, 2]), y
+    return (
+        np.hstack([told, rng.normal(size=(18, 4)), np.full((18, 2), 5.0)]),
+        np.array([3, 4, 2]),
+        y,
+    )
 
 
 def test_block_grams(labelled):
@@ -50,7 +54,9 @@ def test_scale_order_and_label_names_do_not_matter(labelled):
     weights = alignment_weights(grams, y)
     assert_allclose(alignment_weights(grams * 1e-6, y), weights, rtol=1e-9)
     shuffle = np.random.default_rng(1).permutation(18)
-    assert_allclose(alignment_weights(grams[:, shuffle][:, :, shuffle], y[shuffle]), weights, rtol=1e-9)
+    assert_allclose(
+        alignment_weights(grams[:, shuffle][:, :, shuffle], y[shuffle]), weights, rtol=1e-9
+    )
     renamed = np.select([y == "a", y == "b"], [7, 3], 5)
     assert_allclose(alignment_weights(grams, renamed), weights, rtol=1e-12)
 
@@ -74,7 +80,9 @@ def test_one_label_or_all_different():
 
 @pytest.mark.parametrize("rows", [18, 25])
 def test_several_training_sides_at_once(labelled, rows):
-    """As blocks that were cut out for each side; rows beyond the labelled ones are not looked at."""
+    """As blocks that were cut out for each side; rows beyond the labelled ones are not looked
+    at.
+    """
     features, sizes, y = labelled
     features = np.concatenate([features, np.random.default_rng(3).normal(size=(rows - 18, 9))])
     grams = block_grams(features, sizes)[:, :, :18]
@@ -83,12 +91,17 @@ def test_several_training_sides_at_once(labelled, rows):
     assert answer.shape == (4, 3)
     for weights, train in zip(answer, trains, strict=True):
         assert_allclose(
-            weights, alignment_weights(grams[:, train][:, :, train], y[train]), rtol=1e-9, atol=1e-12
+            weights,
+            alignment_weights(grams[:, train][:, :, train], y[train]),
+            rtol=1e-9,
+            atol=1e-12,
         )
 
 
 def test_nearly_parallel_features_lose_no_digits(labelled):
-    """Features far from the origin, as those of SCK are: inner products are large, what varies in them is small."""
+    """Features far from the origin, as those of SCK are: inner products are large, what varies in
+    them is small.
+    """
     features, sizes, y = labelled
     weights = alignment_weights(block_grams(features, sizes), y)
     far = alignment_weights(block_grams(features + 1e3, sizes), y)
@@ -113,5 +126,7 @@ def test_weighted_kernels(kernel):
         kernel.fit(X)
     with pytest.raises(DataError, match="4 recordings but 2 labels"):
         kernel.fit(X, y[:2])
-    with pytest.raises(ParameterError, match="weighting must be one of None, 'alignment', got 'best'"):
+    with pytest.raises(
+        ParameterError, match="weighting must be one of None, 'alignment', got 'best'"
+    ):
         kernel.set_params(weighting="best").fit(X, y)

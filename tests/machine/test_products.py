@@ -10,7 +10,11 @@ from kerneton.machine.products import add_gram, combine, gram
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gram_and_combine(dtype):
     rng = np.random.default_rng(2)
-    X, Y, beta = rng.random((9, 21)).astype(dtype), rng.random((4, 21)).astype(dtype), rng.random((3, 9))
+    X, Y, beta = (
+        rng.random((9, 21)).astype(dtype),
+        rng.random((4, 21)).astype(dtype),
+        rng.random((3, 9)),
+    )
     wide_X, wide_Y = X.astype(float), Y.astype(float)
     rtol = 1e-6 if dtype == np.float32 else 1e-13
     for other, wide in ((None, wide_X), (Y, wide_Y)):

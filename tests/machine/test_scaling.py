@@ -9,7 +9,9 @@ from kerneton.machine.products import gram
 from kerneton.machine.scaling import CenterNormalize, center_normalize_gram, unit_rows
 
 
-@parametrize_with_checks([CenterNormalize(), CenterNormalize(center=False), CenterNormalize(norm=False)])
+@parametrize_with_checks(
+    [CenterNormalize(), CenterNormalize(center=False), CenterNormalize(norm=False)]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -69,7 +69,9 @@ def test_options_equal_linear_svc(shape, options):
         ours = LinearSVM(0.1, tol=1e-10, **options).fit(X, y)
         theirs = reference(X, y, C=0.1, **options)
         assert_allclose(ours.coef_, theirs.coef_, atol=1e-7)
-        assert_allclose(ours.intercept_, np.broadcast_to(theirs.intercept_, ours.intercept_.shape), atol=1e-7)
+        assert_allclose(
+            ours.intercept_, np.broadcast_to(theirs.intercept_, ours.intercept_.shape), atol=1e-7
+        )
 
 
 @pytest.mark.parametrize("shape", [(30, 60), (60, 8)])
@@ -88,7 +90,12 @@ def test_sample_weight(shape, class_weight):
 def test_float32(shape):
     X, y = problem(*shape, 4, dtype=np.float32)
     model = LinearSVM(0.1).fit(X, y)
-    assert model.coef_.dtype == model.intercept_.dtype == model.decision_function(X).dtype == np.float32
+    assert (
+        model.coef_.dtype
+        == model.intercept_.dtype
+        == model.decision_function(X).dtype
+        == np.float32
+    )
     wide = LinearSVM(0.1).fit(X.astype(float), y)
     assert wide.coef_.dtype == np.float64
     assert_allclose(model.coef_, wide.coef_, atol=2e-6)
@@ -117,7 +124,8 @@ def test_folds_equal_separate_fits(class_weight, center, norm):
     X = X + 3
     Cs = [0.1, 10.0]
     folds = [
-        (np.flatnonzero(np.arange(48) % 3 != i), np.flatnonzero(np.arange(48) % 3 == i)) for i in range(3)
+        (np.flatnonzero(np.arange(48) % 3 != i), np.flatnonzero(np.arange(48) % 3 == i))
+        for i in range(3)
     ]
     answers = fold_decisions(
         gram(X), y, folds, Cs, center=center, norm=norm, class_weight=class_weight, tol=1e-9
@@ -163,13 +171,17 @@ def test_passes_over_features_equal_the_gram_matrix(n, d, k, weights, penalty):
     for one, other in zip(exact, passed, strict=True):
         assert other.converged
         expected = X @ one.coef.T + one.intercept
-        assert_allclose(X @ other.coef.T + other.intercept, expected, atol=1e-4 * max(1, abs(expected).max()))
+        assert_allclose(
+            X @ other.coef.T + other.intercept, expected, atol=1e-4 * max(1, abs(expected).max())
+        )
 
 
 @pytest.mark.parametrize("weights", [None, "balanced"])
 @pytest.mark.parametrize("k", [2, 7])
 def test_steps_in_the_core_equal_those_by_lapack(k, weights):
-    """Also where a step leads too far, from C to C, and for examples that are repeated or have no weight."""
+    """Also where a step leads too far, from C to C, and for examples that are repeated or have no
+    weight.
+    """
     X, y = problem(90, 40, k)
     X[80:] = X[:10]
     K, Y = gram(CenterNormalize().fit_transform(X)) + 1, one_vs_rest(y, k)
@@ -197,7 +209,9 @@ def test_singular_systems_are_solved_by_least_squares():
 
 @pytest.mark.parametrize("C", [1e-6, 1.0, 1e4])
 def test_hard_problems_reach_the_optimum(C):
-    """Repeated, parallel, badly scaled and contradictory examples: the duality gap closes all the same."""
+    """Repeated, parallel, badly scaled and contradictory examples: the duality gap closes all the
+    same.
+    """
     rng = np.random.default_rng(5)
     base = 1 + 1e-3 * rng.standard_normal((25, 60))
     X = np.concatenate([base, base, 100 * base[:10], np.zeros((2, 60))])
@@ -239,8 +253,14 @@ def test_warns_when_stopped_early():
     [
         ({"C": 0}, "C must be a positive number, got 0"),
         ({"C": 1e308}, r"C must be a number in \[0, 1e\+100\], got 1e\+308"),
-        ({"class_weight": {0: 1e308}}, r"class_weight of 0 must be a number in \[0, 1e\+100\], got"),
-        ({"loss": "hinge"}, r"loss='hinge' was removed in Kerneton 0.3.0: scikit-learn's LinearSVC"),
+        (
+            {"class_weight": {0: 1e308}},
+            r"class_weight of 0 must be a number in \[0, 1e\+100\], got",
+        ),
+        (
+            {"loss": "hinge"},
+            r"loss='hinge' was removed in Kerneton 0.3.0: scikit-learn's LinearSVC",
+        ),
         ({"loss": "log"}, "loss must be one of None, 'squared_hinge', got 'log'"),
         ({"intercept_scaling": -1.0}, "intercept_scaling must be a positive number"),
         ({"tol": 0.0}, "tol must be a positive number"),

@@ -34,7 +34,9 @@ def scale_of(blocks, codes, exact=512):
 
 
 def by_gram(X, codes, C, penalty, scaling):
-    ((duals, intercept),) = machines(gram(X), codes, [C], penalty=penalty, scaling=scaling, tol=1e-9)
+    ((duals, intercept),) = machines(
+        gram(X), codes, [C], penalty=penalty, scaling=scaling, tol=1e-9
+    )
     return combine(duals, X), intercept
 
 
@@ -103,10 +105,14 @@ def test_errors():
 
 
 def falling(n=900, d=400, k=5):
-    """Variances that fall with the number of the direction, as those of real features do; every third recording is the sample."""
+    """Variances that fall with the number of the direction, as those of real features do; every
+    third recording is the sample.
+    """
     rng = np.random.default_rng(0)
     codes = np.append(np.arange(k), rng.integers(k, size=n - k))
-    X = (rng.normal(size=(k, d))[codes] + 1.5 * rng.normal(size=(n, d))) * np.arange(1, d + 1) ** -0.5
+    X = (rng.normal(size=(k, d))[codes] + 1.5 * rng.normal(size=(n, d))) * np.arange(
+        1, d + 1
+    ) ** -0.5
     X -= X.mean(axis=0)
     return X / np.linalg.norm(X, axis=1, keepdims=True), codes, np.arange(0, n, 3)
 

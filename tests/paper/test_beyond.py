@@ -1,4 +1,6 @@
-"""The comparison past the paper: its rows are those of the presets, and nothing of a test subject is used."""
+"""The comparison past the paper: its rows are those of the presets, and nothing of a test subject
+is used.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ def split(data):
 def split_of(data, labels):
     train, test = [np.flatnonzero(np.isin(data.subjects, who)) for who in (["1", "3"], ["2", "4"])]
     return SplitGrams(
-        list(data.select(train)), labels[train], data.subjects[train], {"test": list(data.select(test))}
+        list(data.select(train)),
+        labels[train],
+        data.subjects[train],
+        {"test": list(data.select(test))},
     )
 
 
@@ -49,7 +54,9 @@ def cheap(preset, **options):
     """A search with three of the cues."""
     model = make_recognizer(preset, **options)
     cues = standard_cues()
-    return model.set_params(branches=[(name, cues[name]) for name in ("joints", "pairs", "bones_front")])
+    return model.set_params(
+        branches=[(name, cues[name]) for name in ("joints", "pairs", "bones_front")]
+    )
 
 
 def chosen(split, model):
@@ -82,9 +89,13 @@ def test_labels_of_test_subjects_change_nothing(data):
 
 @pytest.mark.parametrize(("grown", "same"), [(["2", "4"], True), (["1"], False)])
 def test_the_skeleton_is_learnt_from_the_training_recordings(data, split, grown, same):
-    """Other proportions of the people who are tested change nothing in training; of those who are trained, they do."""
+    """Other proportions of the people who are tested change nothing in training; of those who are
+    trained, they do.
+    """
     legs = np.where(data[0].joints[:1, :, 1:2] < np.median(data[0].joints[0, :, 1]), 3.0, 1.0)
-    other = SkeletonDataset([s.replace(joints=s.joints * legs) if s.subject in grown else s for s in data])
+    other = SkeletonDataset(
+        [s.replace(joints=s.joints * legs) if s.subject in grown else s for s in data]
+    )
     every = np.arange(len(split.codes))
     found, expected = (
         some.grams(standard_cues()["joints"]).fold(split.codes, every, every)[0]
@@ -106,7 +117,8 @@ def test_cues_are_encoded_once(split):
     split.grams(with_parameters(cue, {"kernel__mirror": True}))
     assert split.encoder.n_encoded == 1
     split.grams(standard_cues()["bones_front"])
-    split.grams(with_parameters(cue, {"preprocess__facing": "sequence"}))  # the same by another name
+    # the same by another name
+    split.grams(with_parameters(cue, {"preprocess__facing": "sequence"}))
     assert split.encoder.n_encoded == 2
 
 
@@ -144,13 +156,17 @@ def test_ablations_change_one_thing():
         assert set(every[name]) == set(cues) - {name}
     for name, cue in every["pairs of joints"].items():
         assert not cue.kernel.pairs, name
-    assert not any({"bone", "direction"} & set(c.kernel.signals) for c in every["directions"].values())
+    assert not any(
+        {"bone", "direction"} & set(c.kernel.signals) for c in every["directions"].values()
+    )
     for name, cue in every["velocity"].items():
         assert "velocity" not in cue.kernel.signals
         assert_allclose(sum(cue.kernel.joint_weight), sum(cues[name].kernel.joint_weight))
     assert {c.kernel.weighting for c in every["joint weights"].values()} == {None}
     assert {c.preprocess.bones for c in every["equal size"].values()} == {None}
-    assert {c.preprocess.bones for c in every["equal size, each bone instead"].values()} == {"reference"}
+    assert {c.preprocess.bones for c in every["equal size, each bone instead"].values()} == {
+        "reference"
+    }
     assert {c.kernel.power for c in every["power normalisation"].values()} == {1.0}
     assert {c.kernel.mirror for c in every["mirroring, never"].values()} == {False}
     assert {c.kernel.mirror for c in every["mirroring, always"].values()} == {True}
@@ -189,7 +205,11 @@ def test_rows(done, data):
     assert sum(part["choices"]["auto"].values()) == 1
     errors = part["errors"]
     assert errors["tested"] == 12
-    assert errors["wrong"] == sum(count for *_, count in errors["pairs"]) == sum(errors["subjects"].values())
+    assert (
+        errors["wrong"]
+        == sum(count for *_, count in errors["pairs"])
+        == sum(errors["subjects"].values())
+    )
     assert_allclose(1 - errors["wrong"] / errors["tested"], part["auto"])
 
 
@@ -237,13 +257,27 @@ def test_unknown_data_set():
 
 
 def test_command(data, done, monkeypatch, capsys, tmp_path):
-    """What is asked for, of what is found under the folder that is named, as the library call gives it."""
+    """What is asked for, of what is found under the folder that is named, as the library call gives
+    it.
+    """
     homes = []
     monkeypatch.setattr(module, "ROWS", ROWS)
-    tasks = {"utkinect": ("synthetic", "odd-even", 0.982), "florence3d": ("synthetic", "odd-even", 0.9523)}
+    tasks = {
+        "utkinect": ("synthetic", "odd-even", 0.982),
+        "florence3d": ("synthetic", "odd-even", 0.9523),
+    }
     monkeypatch.setattr(module, "TASKS", tasks)
     monkeypatch.setattr(module, "load_dataset", lambda name, home: homes.append(home) or data)
-    argv = ["reproduce", "beyond", "--only", "utkinect", "--data-home", "/data", "-o", str(tmp_path)]
+    argv = [
+        "reproduce",
+        "beyond",
+        "--only",
+        "utkinect",
+        "--data-home",
+        "/data",
+        "-o",
+        str(tmp_path),
+    ]
     assert main([*argv, "--json", str(tmp_path / "r.json")]) == 0
     result = json.loads((tmp_path / "r.json").read_text())
     assert set(homes) == {"/data"}

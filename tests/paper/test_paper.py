@@ -1,4 +1,6 @@
-"""The paper's experiments on small stand-ins for the published recordings: structure, choice, files, errors."""
+"""The paper's experiments on small stand-ins for the published recordings: structure, choice,
+files, errors.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kerneton import Branch, CenterNormalize, LinearSVM, Preprocess, Recognizer, Search, make_actions
+from kerneton import (
+    Branch,
+    CenterNormalize,
+    LinearSVM,
+    Preprocess,
+    Recognizer,
+    Search,
+    make_actions,
+)
 from kerneton.data.layouts import FLORENCE_15, KINECT_20, MSR_20
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.datasets import protocols
@@ -27,15 +37,21 @@ from kerneton.paper.markdown import to_markdown
 
 
 def people(layout, labels, n_subjects, name, n_takes=1):
-    """Random motions whose labels shift one coordinate, so that some are recognised and some are not."""
+    """Random motions whose labels shift one coordinate, so that some are recognised and some are
+    not.
+    """
     rng = np.random.default_rng(0)
     data = []
     for subject in range(1, n_subjects + 1):
         for code, label in enumerate(labels):
             for _ in range(n_takes):
-                joints = rng.normal(scale=0.3, size=(int(rng.integers(6, 9)), len(layout.joints), 3))
+                joints = rng.normal(
+                    scale=0.3, size=(int(rng.integers(6, 9)), len(layout.joints), 3)
+                )
                 joints[..., 1] += 0.15 * code
-                data.append(SkeletonSequence(joints, layout=layout, label=label, subject=str(subject)))
+                data.append(
+                    SkeletonSequence(joints, layout=layout, label=label, subject=str(subject))
+                )
     return SkeletonDataset(data, name=name)
 
 
@@ -47,7 +63,9 @@ def task():
 
 @pytest.fixture
 def stand_ins(monkeypatch):
-    """Loaders of small sets under the published names, two splits in place of ten, fewer settings."""
+    """Loaders of small sets under the published names, two splits in place of ten, fewer
+    settings.
+    """
     florence = people(FLORENCE_15, ["bow", "clap", "wave"], 4, "florence3d")
     utkinect = people(KINECT_20, ["pull", "push", "walk"], 4, "utkinect")
     msr = people(MSR_20, ACTIONS, 4, "msr_action3d")
@@ -55,7 +73,9 @@ def stand_ins(monkeypatch):
     monkeypatch.setitem(protocols.HALF_SPLITS, "utkinect", ((1, 3), (2, 4)))
 
     def narrow(family):
-        factors = tuple(f if f.name == "root" else replace(f, levels=f.levels[-1:]) for f in family.factors)
+        factors = tuple(
+            f if f.name == "root" else replace(f, levels=f.levels[-1:]) for f in family.factors
+        )
         return replace(family, factors=factors)
 
     monkeypatch.setattr(_tables, "sck_family", lambda n: narrow(sck_family(n)))
@@ -71,8 +91,12 @@ def stand_ins(monkeypatch):
 
 def test_choice_pools_over_what_is_still_open():
     factors = [Factor("letter", ("a", "b")), Factor("number", (1, 2))]
-    accuracy = {("a", 1): 0.9, ("a", 2): 0.1, ("b", 1): 0.6, ("b", 2): 0.7}  # the best one is an outlier
-    assert choose({k: np.array([v, 0, 0, 0]) for k, v in accuracy.items()}, factors, n=10) == (("b", 2), 0)
+    # the best one is an outlier
+    accuracy = {("a", 1): 0.9, ("a", 2): 0.1, ("b", 1): 0.6, ("b", 2): 0.7}
+    assert choose({k: np.array([v, 0, 0, 0]) for k, v in accuracy.items()}, factors, n=10) == (
+        ("b", 2),
+        0,
+    )
 
 
 @pytest.mark.parametrize(("gain", "expected"), [(0.02, "a"), (0.05, "b")])
@@ -135,7 +159,12 @@ def test_settings_and_encoders_agree():
 
 def test_printed_parameters():
     sck = next(sck_family(15).encoders())[0]["kernel"]
-    assert (sck.sigma_joint, sck.sigma_time, sck.n_pivots_joint, sck.n_pivots_time) == (0.6, 0.5, 5, 6)
+    assert (sck.sigma_joint, sck.sigma_time, sck.n_pivots_joint, sck.n_pivots_time) == (
+        0.6,
+        0.5,
+        5,
+        6,
+    )
     assert (sck.power, sck.order, sck.mirror, sck.weighting) == (0.36, 3, False, None)
     dck = next(dck_family("E").encoders())[0]["kernel"]
     assert (dck.n_pivots_joint, dck.n_pivots_time, dck.power, dck.joints) == (5, 6, 0.85, "E")
@@ -157,7 +186,9 @@ def test_tables(stand_ins, tmp_path):
     tables = result["tables"]
     assert list(tables["florence3d"]) == ["sck", "dck_d", "dck_e", "sck+dck"]
     assert list(tables["utkinect"]) == ["sck", "dck", "sck+dck"]
-    assert [list(tables["msr_action3d"][p]) for p in ("wang", "li")] == [["sck", "dck", "sck+dck"]] * 2
+    assert [list(tables["msr_action3d"][p]) for p in ("wang", "li")] == [
+        ["sck", "dck", "sck+dck"]
+    ] * 2
     for _, _, cell in _tables.cells_of(tables):
         assert 0 <= cell["low"] <= cell["accuracy"] <= cell["high"] <= 1
         assert cell["size"] == cell["paper_size"]
@@ -187,8 +218,13 @@ def test_tables_markdown_shows_both_figures():
         "paper_accuracy": 0.9298,
         "paper_size": 26565,
     }
-    text = to_markdown({"tables": {"florence3d": {"sck": cell}, "msr_action3d": {"li": {"dck": cell}}}})
-    assert "| Florence3D | SCK | 92.98 | 91.19 | 86.0 to 95.0 | 3.88 | -1.79 | 26,565 | 26,565 |" in text
+    text = to_markdown(
+        {"tables": {"florence3d": {"sck": cell}, "msr_action3d": {"li": {"dck": cell}}}}
+    )
+    assert (
+        "| Florence3D | SCK | 92.98 | 91.19 | 86.0 to 95.0 | 3.88 | -1.79 | 26,565 | 26,565 |"
+        in text
+    )
     assert "| MSR Li | DCK |" in text
 
 
@@ -252,7 +288,8 @@ def test_timing(stand_ins, tmp_path, monkeypatch):
     assert timing["dck"]["paper_seconds"] == 1.2
     assert 0 < timing["sck"]["seconds"] < 5
     assert_allclose(
-        60 * timing["msr_action3d"]["minutes"], sum(timing["msr_action3d"]["stages_seconds"].values())
+        60 * timing["msr_action3d"]["minutes"],
+        sum(timing["msr_action3d"]["stages_seconds"].values()),
     )
     assert timing["msr_action3d"]["paper_minutes"] == 13
     assert timing["msr_action3d"]["sequences"] == 80
@@ -323,6 +360,8 @@ def test_markdown_of_something_else():
 def test_turned_recordings_keep_their_movement():
     from kerneton.paper.cues import at_origin
 
-    data = Preprocess(center=False, bones=None).fit_transform(make_actions(["kick"], n_subjects=1, n_takes=1))
+    data = Preprocess(center=False, bones=None).fit_transform(
+        make_actions(["kick"], n_subjects=1, n_takes=1)
+    )
     (placed,) = at_origin(data)
     assert_allclose(np.diff(placed.joints, axis=0), np.diff(data[0].joints, axis=0), atol=1e-6)

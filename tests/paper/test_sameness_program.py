@@ -32,9 +32,15 @@ def test_a_broken_bar_is_noticed(program, monkeypatch, capsys):
 
     def careless(X, **options):
         found = whole(X, **options)
-        return {k: v * (1 + 1e-9) for k, v in found.items()} if options.get("batch_size") == 7 else found
+        return (
+            {k: v * (1 + 1e-9) for k, v in found.items()}
+            if options.get("batch_size") == 7
+            else found
+        )
 
     monkeypatch.setattr(program, "features", careless)
     monkeypatch.setattr("sys.argv", ["sameness.py", "--frames", "10"])
     assert program.main() == 1
-    assert [line.split()[2] for line in capsys.readouterr().out.splitlines() if "BROKEN" in line] == ["7"]
+    assert [
+        line.split()[2] for line in capsys.readouterr().out.splitlines() if "BROKEN" in line
+    ] == ["7"]

@@ -29,7 +29,9 @@ except DataError as error:
 """
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the size of a process is read from /proc")
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/statm"), reason="the size of a process is read from /proc"
+)
 @pytest.mark.parametrize(
     ("preset", "times", "left", "said"),
     [

@@ -135,7 +135,9 @@ def test_encoding_uses_one_blas_thread_each(n_jobs):
 def test_solvers_use_one_blas_thread(monkeypatch):
     seen = set()
     real = solver.newton
-    monkeypatch.setattr(solver, "newton", lambda *given: seen.update(blas_threads()) or real(*given))
+    monkeypatch.setattr(
+        solver, "newton", lambda *given: seen.update(blas_threads()) or real(*given)
+    )
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 30)), np.arange(12) % 3
     LinearSVM().fit(X, y)

@@ -149,12 +149,16 @@ def test_bone_of_no_length():
 def test_reference_is_the_median_of_medians():
     X = people((5, 9, 4))
     fitted = Preprocess().fit(X)
-    assert_allclose(fitted.reference_, np.median([bone_lengths(s.joints, FLORENCE_15) for s in X], axis=0))
+    assert_allclose(
+        fitted.reference_, np.median([bone_lengths(s.joints, FLORENCE_15) for s in X], axis=0)
+    )
     new = fitted.transform(people((6,), seed=7))[0]
     assert_allclose(bone_lengths(new.joints, FLORENCE_15), fitted.reference_)
     given = Preprocess(reference=np.full(14, 0.25)).fit_transform(X)
     assert_allclose(bone_lengths(given[0].joints, FLORENCE_15), 0.25)
-    with pytest.raises(ParameterError, match=r"reference must contain 14 bone lengths, got shape \(3,\)"):
+    with pytest.raises(
+        ParameterError, match=r"reference must contain 14 bone lengths, got shape \(3,\)"
+    ):
         Preprocess(reference=np.ones(3)).fit(X)
     assert not hasattr(Preprocess(bones=None).fit(X), "reference_")
 
@@ -164,7 +168,9 @@ def test_people_of_different_size_become_one():
     small = a.replace(joints=a.joints * 0.6 + [0.3, 0.1, 2.0])
     for bones in ("reference", "size"):
         fitted = Preprocess(bones=bones).fit([a])
-        assert_allclose(fitted.transform([small])[0].joints, fitted.transform([a])[0].joints, atol=1e-12)
+        assert_allclose(
+            fitted.transform([small])[0].joints, fitted.transform([a])[0].joints, atol=1e-12
+        )
 
 
 def test_equal_size_keeps_proportions_and_what_frames_do():
@@ -179,7 +185,9 @@ def test_equal_size_keeps_proportions_and_what_frames_do():
     assert (
         equal_size(point, FLORENCE_15, fitted.reference_) is point
     )  # a body without size has nothing to scale
-    assert equal_size(a.joints.astype(np.float32), FLORENCE_15, fitted.reference_).dtype == np.float32
+    assert (
+        equal_size(a.joints.astype(np.float32), FLORENCE_15, fitted.reference_).dtype == np.float32
+    )
 
 
 def test_mirror():
@@ -193,7 +201,9 @@ def test_mirror():
     assert seen.label == "wave"
     with pytest.raises(ParameterError, match="mirroring a recording needs a layout"):
         mirror(SkeletonSequence(walk(3)))
-    assert mirror(person.replace(joints=person.joints.astype(np.float32))).joints.dtype == np.float32
+    assert (
+        mirror(person.replace(joints=person.joints.astype(np.float32))).joints.dtype == np.float32
+    )
 
 
 @pytest.mark.parametrize("angle", [0.3, -2.0, np.pi])
@@ -244,7 +254,9 @@ def test_facing_without_hips_and_shoulders():
     wrists = Layout("arms", ["left_wrist", "right_wrist"])
     x = walk(3, 2)
     assert_allclose(
-        facing(turn(x, 0.4), wrists, per_frame=True), facing(x, wrists, per_frame=True) + 0.4, atol=1e-12
+        facing(turn(x, 0.4), wrists, per_frame=True),
+        facing(x, wrists, per_frame=True) + 0.4,
+        atol=1e-12,
     )
     with pytest.raises(ParameterError, match="layout 'dots' has no left and right joints"):
         facing(x, Layout("dots", "ab"))
@@ -294,7 +306,11 @@ def test_resampled_recordings_keep_their_speed():
 def test_precision_is_kept(dtype):
     X = [s.replace(joints=s.joints.astype(dtype)) for s in people((5, 8))]
     X[0].joints[2, 3] = np.nan
-    for options in ({}, {"facing": "frame", "n_frames": 12}, {"facing": "sequence", "gaps": "drop"}):
+    for options in (
+        {},
+        {"facing": "frame", "n_frames": 12},
+        {"facing": "sequence", "gaps": "drop"},
+    ):
         out = Preprocess(**options).fit_transform(X)
         assert {s.joints.dtype for s in out} == {np.dtype(dtype)}
         assert all(np.isfinite(s.joints).all() for s in out)

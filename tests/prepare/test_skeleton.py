@@ -42,7 +42,8 @@ def test_bones_are_found_in_what_joints_do(actions, named):
     names = KINECT_20.joints if named else [f"m{i}" for i in range(20)]
     found = find_bones([s.joints for s in actions], Layout("bare", names))
     assert len(found) == 19
-    assert len(edges(found) & edges(KINECT_20.bones)) >= 14  # a trunk that hardly bends has several trees
+    # a trunk that hardly bends has several trees
+    assert len(edges(found) & edges(KINECT_20.bones)) >= 14
 
 
 def test_joints_that_never_part_have_bones_too():
@@ -54,10 +55,19 @@ def test_joints_that_never_part_have_bones_too():
 def test_legs_that_stand_still_are_not_tied_together():
     arm = np.random.default_rng(0).normal(scale=0.1, size=(20, 1, 3))
     rest = np.array(
-        [[0, 1, 0], [-0.1, 0.9, 0], [0.1, 0.9, 0], [-0.1, 0.5, 0], [0.1, 0.5, 0], [-0.1, 0, 0], [0.1, 0, 0]]
+        [
+            [0, 1, 0],
+            [-0.1, 0.9, 0],
+            [0.1, 0.9, 0],
+            [-0.1, 0.5, 0],
+            [0.1, 0.5, 0],
+            [-0.1, 0, 0],
+            [0.1, 0, 0],
+        ]
     )
     layout = Layout(
-        "own", ["rumpf", *(f"{side}_{part}" for part in ("h", "k", "f") for side in ("left", "right"))]
+        "own",
+        ["rumpf", *(f"{side}_{part}" for part in ("h", "k", "f") for side in ("left", "right"))],
     )
     found = edges(find_bones([rest + np.repeat(arm, 7, axis=1)], layout))
     assert found == edges([(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 6)])
@@ -96,11 +106,14 @@ def test_what_has_no_front_is_not_turned(option):
     filmed = SkeletonSequence(walk(6, 17) * [1, 1, 0], layout=COCO_17)
     for recording in (rope, filmed):
         plain, asked = (
-            Preprocess(facing=facing).fit_transform([recording])[0].joints for facing in (None, option)
+            Preprocess(facing=facing).fit_transform([recording])[0].joints
+            for facing in (None, option)
         )
         assert_array_equal(plain, asked)
     deep = filmed.replace(joints=walk(6, 17))
-    assert not np.allclose(*(Preprocess(facing=f).fit_transform([deep])[0].joints for f in (None, option)))
+    assert not np.allclose(
+        *(Preprocess(facing=f).fit_transform([deep])[0].joints for f in (None, option))
+    )
 
 
 def rotation(seed):
@@ -117,13 +130,17 @@ def test_hands_do_not_depend_on_how_the_sensor_is_held(layout, option):
     for center in (True, False):
         step = Preprocess(facing=option, center=center).fit([hand])
         here, *turned = step.transform(held)
-        assert not np.allclose(here.joints, Preprocess(center=center).fit_transform([hand])[0].joints)
+        assert not np.allclose(
+            here.joints, Preprocess(center=center).fit_transform([hand])[0].joints
+        )
         for other in turned:
             assert_allclose(other.joints, here.joints, atol=1e-9)
 
 
 def test_the_palm_is_a_frame_by_hand():
-    """A flat hand in the plane of x and y, fingers along y, from index at the right to the little finger at the left."""
+    """A flat hand in the plane of x and y, fingers along y, from index at the right to the little
+    finger at the left.
+    """
     joints = np.zeros((1, 21, 3))
     for finger, place in enumerate((0.04, 0.02, 0.0, -0.02, -0.04)):
         for part in range(4):
@@ -136,12 +153,17 @@ def test_the_palm_is_a_frame_by_hand():
 def test_the_other_hand_is_the_mirror_image():
     hand = SkeletonSequence(walk(6, 20), layout=HAND_20)
     step = Preprocess(facing="sequence").fit([hand])
-    own, other = (step.transform([hand.replace(joints=hand.joints * [x, 1, 1])])[0].joints for x in (1, -1))
+    own, other = (
+        step.transform([hand.replace(joints=hand.joints * [x, 1, 1])])[0].joints for x in (1, -1)
+    )
     assert_allclose(other, own * [-1, 1, 1], atol=1e-9)
 
 
 def test_hands_without_a_frame_stay_hands():
-    for x in (np.zeros((3, 20, 3)), np.ones((3, 20, 1)) * np.linspace(0, 1, 20)[None, :, None] * [1, 0, 0]):
+    for x in (
+        np.zeros((3, 20, 3)),
+        np.ones((3, 20, 1)) * np.linspace(0, 1, 20)[None, :, None] * [1, 0, 0],
+    ):
         frame = palm(x, HAND_20)
         assert_allclose(frame @ frame.T, np.eye(3), atol=1e-9)
 
@@ -252,7 +274,9 @@ def test_reach_needs_bones():
 def test_joints_without_a_bone_get_one_and_known_bones_stay(actions, bodies, caplog):
     lost = KINECT_20.index("spine")
     bones = [
-        bone for bone in KINECT_20.bones if lost not in bone and KINECT_20.index("left_hand") not in bone
+        bone
+        for bone in KINECT_20.bones
+        if lost not in bone and KINECT_20.index("left_hand") not in bone
     ]
     layout = Layout("table", KINECT_20.joints, bones)
     body = [s.replace(layout=layout) for s in actions]

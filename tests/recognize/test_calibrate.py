@@ -46,7 +46,9 @@ def test_reliability_counts_by_probability():
     assert_allclose([bins[4].confidence, bins[4].accuracy], [0.925, 0.5])
     assert (bins[0].low, bins[0].high, bins[4].high) == (0.0, 0.2, 1.0)
     error = (3 * abs(1.65 / 3 - 2 / 3) + 2 * 0.425) / 5
-    assert_allclose(expected_calibration_error(proba, ["a", "b", "b", "a", "a"], ["a", "b"], n_bins=5), error)
+    assert_allclose(
+        expected_calibration_error(proba, ["a", "b", "b", "a", "a"], ["a", "b"], n_bins=5), error
+    )
 
 
 def test_calibration_error_of_honest_and_of_vain_probabilities():
@@ -57,7 +59,8 @@ def test_calibration_error_of_honest_and_of_vain_probabilities():
     assert expected_calibration_error(proba, honest, ["a", "b"]) < 0.02
     assert expected_calibration_error(proba, rng.choice(["a", "b"], len(p)), ["a", "b"]) > 0.2
     assert expected_calibration_error(np.eye(2), ["a", "b"], ["a", "b"]) == 0
-    assert expected_calibration_error(np.eye(2), ["c", "c"], ["a", "b"]) == 1  # neither was asked about
+    # neither was asked about
+    assert expected_calibration_error(np.eye(2), ["c", "c"], ["a", "b"]) == 1
 
 
 def test_calibration_error_says_what_is_wrong():
@@ -87,9 +90,12 @@ def test_sharpness_of_few_recordings_is_modest():
 
 
 def test_sharpness_where_a_class_was_absent():
-    decisions = np.array([[1.0, -1.0, -np.inf], [-1.0, 1.0, -np.inf], [0.2, -1.0, 0.5], [0.1, 0.4, -1.0]])
+    decisions = np.array(
+        [[1.0, -1.0, -np.inf], [-1.0, 1.0, -np.inf], [0.2, -1.0, 0.5], [0.1, 0.4, -1.0]]
+    )
     codes = np.array([0, 1, 2, 0])
-    known = learn_sharpness(decisions[2:], codes[2:])  # rows of a fold where all classes are present
+    # rows of a fold where all classes are present
+    known = learn_sharpness(decisions[2:], codes[2:])
     assert 0.1 * known < learn_sharpness(decisions, codes) < 10 * known
 
 
@@ -240,7 +246,8 @@ def test_a_class_that_one_person_does(actions):
     alone = [
         s
         for s in actions
-        if (s.label, s.subject) in set(zip(actions.labels, sorted(set(actions.subjects)), strict=False))
+        if (s.label, s.subject)
+        in set(zip(actions.labels, sorted(set(actions.subjects)), strict=False))
     ]
     with pytest.raises(DataError, match="every label has only one subject"):
         single(sck(), calibrate=True).fit(alone, [s.label for s in alone])
@@ -313,7 +320,10 @@ def test_probabilities_hold_for_people_not_seen(data_home):
     assert error < 0.08
     vain = proba**4 / (proba**4).sum(axis=1, keepdims=True)
     assert expected_calibration_error(vain, labels, model.classes_) > error
-    assert abs(model.calibration_.held_out_["accuracy"] - (model.predict(test) == labels).mean()) < 0.05
+    assert (
+        abs(model.calibration_.held_out_["accuracy"] - (model.predict(test) == labels).mean())
+        < 0.05
+    )
 
 
 def test_union_is_calibrated_from_both(actions):
@@ -333,7 +343,9 @@ def test_means_of_classes(name, actions):
 
 
 def test_choices_on_noise_are_not_taken_for_accuracy(actions):
-    """With labels drawn by lot, the best of many candidates looks better than chance; without the tested subject it does not."""
+    """With labels drawn by lot, the best of many candidates looks better than chance; without the
+    tested subject it does not.
+    """
     cues = [(f"a{i}", branch(sck(sigma_joint=0.2 + 0.2 * i))) for i in range(4)]
     found = []
     for seed in range(6):
@@ -348,7 +360,9 @@ def test_choices_on_noise_are_not_taken_for_accuracy(actions):
 
 
 def test_what_one_person_alone_motivates_is_not_credited_to_that_person():
-    """Of equals the first is chosen: without the one left-handed person nothing speaks for mirroring."""
+    """Of equals the first is chosen: without the one left-handed person nothing speaks for
+    mirroring.
+    """
     last = make_actions(["wave"], n_subjects=4, n_takes=1)[-1].subject
     data = [
         mirrored(s) if s.subject == last else s
@@ -364,7 +378,8 @@ def test_what_one_person_alone_motivates_is_not_credited_to_that_person():
 
 def mirrored(s):
     names = [
-        j.replace("left_", "@").replace("right_", "left_").replace("@", "right_") for j in s.layout.joints
+        j.replace("left_", "@").replace("right_", "left_").replace("@", "right_")
+        for j in s.layout.joints
     ]
     swapped = [s.layout.joints.index(name) for name in names]
     confidence = None if s.confidence is None else s.confidence[:, swapped]

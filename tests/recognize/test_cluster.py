@@ -63,7 +63,9 @@ def test_equals_the_local_path(large, data, client, local):  # noqa: F811
 
 
 def test_a_search_tries_its_candidates_on_the_workers(large, data, client, caplog):  # noqa: F811
-    """The same accuracies, choice and machine; what cannot be computed there is left out as here."""
+    """The same accuracies, choice and machine; what cannot be computed there is left out as
+    here.
+    """
     cues = {name: clone(recognizer().branches[0][1]) for name in ("hands", "nobody")}
     cues["nobody"].set_params(kernel__joints=["left_hand", "no_such_joint"])
     mirroring = {"plain": {}, "mirrored": {"kernel__mirror": True}}
@@ -72,7 +74,9 @@ def test_a_search_tries_its_candidates_on_the_workers(large, data, client, caplo
     with large.context() as patch:
         patch.setattr(fits_of_many, "active_client", lambda: None)
         local = clone(model).fit(data, data.labels)
-        told = [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
+        told = [
+            record.getMessage() for record in caplog.records if "left out" in record.getMessage()
+        ]
     caplog.clear()
     there = clone(model).fit(data, data.labels, client=client)
     assert there.trials_ == local.trials_
@@ -157,7 +161,9 @@ def test_splits_of_an_evaluation_run_on_the_cluster(client):
 
 
 def test_an_address_without_a_scheduler():
-    with pytest.raises(ParameterError, match=r"no Dask scheduler responds at 'tcp://127\.0\.0\.1:1'"):
+    with pytest.raises(
+        ParameterError, match=r"no Dask scheduler responds at 'tcp://127\.0\.0\.1:1'"
+    ):
         cluster.connect("tcp://127.0.0.1:1")
 
 
@@ -202,12 +208,16 @@ def test_what_is_wrong_with_files_that_workers_read(client, folder, capsys):
         load_folder(folder, read_all=cluster.reader(client))
     assert str(found.value) == str(expected.value)
     address = client.scheduler.address
-    assert main(["fit", str(folder / "nothing"), "--scheduler", address, "-o", str(folder / "m.kern")]) == 1
+    assert (
+        main(["fit", str(folder / "nothing"), "--scheduler", address, "-o", str(folder / "m.kern")])
+        == 1
+    )
     assert "neither a folder nor a data set" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(
-    not Path("/proc/self/cwd").exists(), reason="needs a path that means another place in another process"
+    not Path("/proc/self/cwd").exists(),
+    reason="needs a path that means another place in another process",
 )
 def test_a_worker_that_does_not_see_the_files(client, folder, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(folder.parent)

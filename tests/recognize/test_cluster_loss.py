@@ -1,4 +1,6 @@
-"""A Dask cluster whose workers or scheduler are not there, or leave: one error, in the time that is stated."""
+"""A Dask cluster whose workers or scheduler are not there, or leave: one error, in the time that is
+stated.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, about ports and cl
 
 @pytest.fixture
 def made(monkeypatch):
-    """A cluster in this process, whose worker has two threads: joblib runs splits for one thread here."""
+    """A cluster in this process, whose worker has two threads: joblib runs splits for one thread
+    here.
+    """
     monkeypatch.setattr(dask_client, "PATIENCE", 1)
     monkeypatch.setattr(dask_client, "WORKERLESS", 0.3)
     monkeypatch.setattr(dask_client, "_LOOK", 0.1)
@@ -82,11 +86,15 @@ def on_dask(client, samples=None):
         return evaluate(recognizer(), samples, n_jobs=-1)
 
 
-@pytest.mark.parametrize("where", ["choices", "encoding", "passes", "reading", "predict", "evaluate"])
+@pytest.mark.parametrize(
+    "where", ["choices", "encoding", "passes", "reading", "predict", "evaluate"]
+)
 def test_workers_that_leave(where, large, data, made, client):  # noqa: F811
     ask, step = work(where, client, data)
     on_call(large, *step, partial(without_workers, made, client))
-    with pytest.raises(ParameterError, match=r"has had no workers for 0\.3 s.*begin again") as found:
+    with pytest.raises(
+        ParameterError, match=r"has had no workers for 0\.3 s.*begin again"
+    ) as found:
         ask()
     assert "\n" not in str(found.value)
 
@@ -154,9 +162,19 @@ def failing(error, *_):
 
 
 def test_a_command_tells_it_in_one_sentence(made, client, tmp_path):
-    """And not by what distributed logs of every connection that closes, also when the process ends."""
+    """And not by what distributed logs of every connection that closes, also when the process
+    ends.
+    """
     without_workers(made, client)
-    command = [sys.executable, "-m", "kerneton", "fit", str(tmp_path), "-o", str(tmp_path / "m.kern")]
+    command = [
+        sys.executable,
+        "-m",
+        "kerneton",
+        "fit",
+        str(tmp_path),
+        "-o",
+        str(tmp_path / "m.kern"),
+    ]
     given = {"stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([*command, "--scheduler", made.scheduler_address], **given) as process:
         assert "note: the Dask cluster has no workers" in process.stderr.readline()

@@ -181,7 +181,9 @@ def test_moments_are_sums_over_frames(fitted, actions):
     assert why.moments[0].start == 0
     assert why.moments[-1].stop == actions[0].n_frames
     assert all(a.stop == b.start for a, b in zip(why.moments[:-1], why.moments[1:], strict=True))
-    assert_allclose([m.value for m in why.moments], [values[m.start : m.stop].sum() for m in why.moments])
+    assert_allclose(
+        [m.value for m in why.moments], [values[m.start : m.stop].sum() for m in why.moments]
+    )
     best = why.strongest
     length = best.stop - best.start
     assert length == round(actions[0].n_frames / 6)
@@ -203,9 +205,16 @@ def test_frames_that_were_dropped_or_resampled_are_those_of_the_recording(action
     joints = actions[0].joints.copy()
     joints[30:36] = np.nan
     gap = actions[0].replace(joints=joints, confidence=None)
-    for steps in ({"gaps": "drop"}, {"n_frames": 25}, {"n_frames": 200}, {"gaps": "drop", "n_frames": 40}):
+    for steps in (
+        {"gaps": "drop"},
+        {"n_frames": 25},
+        {"n_frames": 200},
+        {"gaps": "drop", "n_frames": 40},
+    ):
         kernel = Branch(Preprocess(**steps), sck(), CenterNormalize())
-        model = Recognizer([("kernel", kernel)], machine=LinearSVM(C=10)).fit(actions, actions.labels)
+        model = Recognizer([("kernel", kernel)], machine=LinearSVM(C=10)).fit(
+            actions, actions.labels
+        )
         plain, why = explain(model, actions[0], "wave"), explain(model, gap, "wave")
         for each in (plain, why):
             assert each.by_frame.shape == (actions[0].n_frames, 20)
@@ -222,7 +231,9 @@ def test_frames_that_were_dropped_or_resampled_are_those_of_the_recording(action
 
 def test_two_people(actions):
     def both(recording):
-        still = recording.replace(joints=np.repeat(recording.joints[:1], recording.n_frames, axis=0))
+        still = recording.replace(
+            joints=np.repeat(recording.joints[:1], recording.n_frames, axis=0)
+        )
         return pair(recording, still.replace(joints=still.joints + [1.0, 0.0, 0.0]))
 
     filled = Preprocess(center=False, bones=None).fit_transform(actions)
@@ -244,7 +255,9 @@ def test_tables_json_and_text(fitted, actions, tmp_path):
     assert joints["value"].abs().is_monotonic_decreasing
     assert_allclose(joints["value"].sum() + why.intercept, why.value)
     assert list(why.frame("moments")["start"]) == [m.start for m in why.moments]
-    assert_allclose(why.frame("moments")["stop_seconds"] * actions[0].fps, why.frame("moments")["stop"])
+    assert_allclose(
+        why.frame("moments")["stop_seconds"] * actions[0].fps, why.frame("moments")["stop"]
+    )
     frames = why.frame("frames")
     assert_allclose(frames.sum() + why.baseline, [why.joints[joint] for joint in frames.columns])
     assert len(why.frame("pairs")) == 0
@@ -261,7 +274,9 @@ def test_tables_json_and_text(fitted, actions, tmp_path):
     text = str(why)
     assert f"{data['recording']}: {data['words']}\n" in text
     assert data["words"].startswith("wave, because ")
-    assert text.splitlines()[2].split()[1] == next(r["joint"] for r in why.joint_table() if r["value"] > 0)
+    assert text.splitlines()[2].split()[1] == next(
+        r["joint"] for r in why.joint_table() if r["value"] > 0
+    )
 
 
 def test_parts_of_all_cues_are_summed(actions):
@@ -349,7 +364,9 @@ def test_class_importance_is_the_mean_explanation(fitted, actions, absolute):
     assert importance.counts == (3, 3, 3)
     waves = [explain(fitted, s, "wave") for s in actions if s.label == "wave"]
     rows = np.array([list(why.joints.values()) for why in waves])
-    assert_allclose(importance.values[2], (np.abs(rows) if absolute else rows).mean(axis=0), atol=1e-9)
+    assert_allclose(
+        importance.values[2], (np.abs(rows) if absolute else rows).mean(axis=0), atol=1e-9
+    )
     best, value = importance.top("wave", 1)[0]
     assert importance.frame().loc["wave", best] == value == importance.values[2].max()
     importance.plot().draw_without_rendering()
@@ -358,7 +375,9 @@ def test_class_importance_is_the_mean_explanation(fitted, actions, absolute):
 def test_class_importance_of_some_classes_and_of_none(fitted, actions):
     some = [s.replace(label=None) for s in actions if s.label == "bow"]
     assert class_importance(fitted, some, ["bow"] * 3).labels == ("bow",)
-    with pytest.raises(DataError, match="no recording has a label of the model, which are bow, clap, wave"):
+    with pytest.raises(
+        DataError, match="no recording has a label of the model, which are bow, clap, wave"
+    ):
         class_importance(fitted, some)
     with pytest.raises(DataError, match="3 recordings but 2 labels"):
         class_importance(fitted, some, ["bow", "bow"])
@@ -381,7 +400,8 @@ def test_errors(fitted, actions):
     with pytest.raises(NotFittedError):
         explain(single(sck()), actions[0])
     other = Recognizer([("a", branch(sck()))], machine=LogisticRegression().set_params(C=1.0))
-    assert explain(other.fit(actions, actions.labels), actions[0], "bow").label == "bow"  # linear as well
+    # linear as well
+    assert explain(other.fit(actions, actions.labels), actions[0], "bow").label == "bow"
 
 
 def test_equal_weights_say_nothing_and_still_sum(fitted, actions):
@@ -413,7 +433,9 @@ def test_a_joint_that_was_never_seen_is_one_error(fitted, actions):
 
 
 def test_a_layout_without_sides(actions):
-    joints = [name.replace("left_", "one ").replace("right_", "two ") for name in actions.layout.joints]
+    joints = [
+        name.replace("left_", "one ").replace("right_", "two ") for name in actions.layout.joints
+    ]
     layout = Layout("no sides", joints, actions.layout.bones, actions.layout.root)
     data = [s.replace(layout=layout) for s in actions]
     why = explain(single(sck()).fit(data, actions.labels), data[0], "wave")
@@ -440,7 +462,10 @@ def test_joints_named_important_matter_more_than_others(name, kernel, data_home)
     data = load_dataset(name, data_home)
     odd = np.array([int(s) % 2 == 1 for s in data.subjects])
     step = {"florence3d": 1, "msr_action3d": 3}[name]
-    train, test = data.select(np.flatnonzero(odd)[::step]), data.select(np.flatnonzero(~odd)[:: 3 * step])
+    train, test = (
+        data.select(np.flatnonzero(odd)[::step]),
+        data.select(np.flatnonzero(~odd)[:: 3 * step]),
+    )
     model = single(sck(n_pivots_time=5) if kernel == "sck" else dck(joints="key", sigma_joint=0.3))
     model.fit(train, train.labels)
     rng = np.random.default_rng(0)

@@ -58,7 +58,8 @@ def test_free_view_does_not_mind_where_people_stand(data, name):
 def test_mirrored_cue_does_not_tell_an_action_from_its_mirror_image(data, name):
     images = [mirror(s) for s in data]
     cue = standard_cues(order=2)[name]
-    # Powers of zero eigenvalues are noise of 1e-5, and a reference skeleton of few people is not quite symmetric.
+    # Powers of zero eigenvalues are noise of 1e-5, and a reference skeleton of few people is not
+    # quite symmetric.
     exact = {"preprocess__bones": None, "preprocess__dtype": "float64"}
     same = [features(cue, data, X, kernel__mirror=True, **exact) for X in (data, images)]
     assert_allclose(same[1], same[0], atol=1e-4 * np.abs(same[0]).max())
@@ -68,7 +69,9 @@ def test_mirrored_cue_does_not_tell_an_action_from_its_mirror_image(data, name):
 
 def test_variants():
     sides = ["", ", mirrored", ", partly mirrored"]
-    assert list(variants("auto", "auto")) == [view + side for view in ("free", "fixed") for side in sides]
+    assert list(variants("auto", "auto")) == [
+        view + side for view in ("free", "fixed") for side in sides
+    ]
     assert variants("fixed", True) == {"fixed, mirrored": {"kernel__mirror": True}}
     assert variants("free", False) == {
         "free": {"preprocess__facing": "sequence", "kernel__mirror": False},

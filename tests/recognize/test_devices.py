@@ -29,7 +29,9 @@ def test_labels_equal_those_of_the_cpu(data, preset, mirror, device):
     if preset == "paper" and mirror:
         pytest.skip("the paper's recogniser does not mirror")
     expected = make_recognizer(preset, **options).set_params(**fewer).fit(data, data.labels)
-    model = make_recognizer(preset, device=device, **options).set_params(**fewer).fit(data, data.labels)
+    model = (
+        make_recognizer(preset, device=device, **options).set_params(**fewer).fit(data, data.labels)
+    )
     assert {branch.kernel_.device for branch in model.branches_.values()} == {device}
     assert_allclose(model.decision_function(data), expected.decision_function(data), atol=5e-3)
     assert np.array_equal(model.predict(data), expected.predict(data))

@@ -1,4 +1,6 @@
-"""What every fit holds to, whatever its size: subjects, interrupted fits, kernels of others, progress."""
+"""What every fit holds to, whatever its size: subjects, interrupted fits, kernels of others,
+progress.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def test_subjects_of_which_some_are_missing_are_refused(data, monkeypatch, most,
 
 
 class Travel(TransformerMixin, BaseEstimator):
-    """A kernel of others with what is required and nothing more: how far each joint travels, along each axis."""
+    """A kernel of others with what is required and nothing more: how far each joint travels, along
+    each axis.
+    """
 
     def fit(self, X, y=None):
         self.layout_, self.n_joints_in_ = X[0].layout, X[0].n_joints
@@ -100,7 +104,9 @@ def test_an_interrupted_fit_leaves_the_model_as_it_was(data, monkeypatch, most):
     """Whatever is interrupted: half of it would be old, half new."""
     limit(monkeypatch, choice=most, gram=most, block=7)
     two = data.select(np.flatnonzero(np.isin(data.labels, ["wave", "bow"]))[:9])
-    model = make_recognizer(view="free", mirror=False, calibrate=True).fit(two, two.labels, keep=True)
+    model = make_recognizer(view="free", mirror=False, calibrate=True).fit(
+        two, two.labels, keep=True
+    )
     before = dict(vars(model))
     interrupted = 0
     for at in 2 ** np.arange(12):
@@ -165,7 +171,12 @@ def test_long_steps_of_a_fit_are_seen(data, large, tmp_path):  # noqa: F811
         "machines",
         "calibration",
     }
-    steps |= {"likeness", "encoding blocks", "inner products of the sample", "passes over the features"}
+    steps |= {
+        "likeness",
+        "encoding blocks",
+        "inner products of the sample",
+        "passes over the features",
+    }
     assert seen.counts.keys() == steps
     assert seen.counts["comparing recordings"] == seen.totals["comparing recordings"] == len(data)
     limit(large, gram=100)
@@ -205,7 +216,9 @@ def test_many_recordings_are_looked_at_with_progress_and_their_axes_seen_in_some
     """A hundred thousand recordings must not keep anyone waiting without a word."""
     one = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
     seen, looked, trunk = Seen(), [], units._trunk
-    monkeypatch.setattr(units, "_trunk", lambda *given: looked.append(given[0].name) or trunk(*given))
+    monkeypatch.setattr(
+        units, "_trunk", lambda *given: looked.append(given[0].name) or trunk(*given)
+    )
     told = summarize([one.replace(name=str(i)) for i in range(3000)], seen)
     assert seen.counts == {"looking at recordings": 3000}
     assert len(set(looked)) == 1000

@@ -1,4 +1,6 @@
-"""Model files with right checksums and wrong content: refused with a `ModelFileError` that names the file, or harmless."""
+"""Model files with right checksums and wrong content: refused with a `ModelFileError` that names
+the file, or harmless.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,13 @@ VALUES = {
     "object of lists": {
         k: [] for k in ("labels", "frames", "subjects", "date", "kerneton", "recordings", "name")
     },
-    "object of surrogates": dict.fromkeys(("labels", "frames", "subjects", "date", "kerneton", "name"), LONE),
-    "deep counts": {"labels": {"wave": "many", LONE: -1}, "frames": {"min": None, "max": "x", "median": []}},
+    "object of surrogates": dict.fromkeys(
+        ("labels", "frames", "subjects", "date", "kerneton", "name"), LONE
+    ),
+    "deep counts": {
+        "labels": {"wave": "many", LONE: -1},
+        "frames": {"min": None, "max": "x", "median": []},
+    },
 }
 PLACES = ("training", "written_by", "labels", "layouts")
 CASES = [f"{place}: {kind}" for place in PLACES for kind in VALUES]
@@ -73,7 +80,9 @@ def changed(model, path, change):
 
 
 def attempt(path, recordings, capsys):
-    """Load, predict, describe, by the library and by the commands; anything but a clear error is raised."""
+    """Load, predict, describe, by the library and by the commands; anything but a clear error is
+    raised.
+    """
     try:
         loaded = kerneton.load(path)
     except ModelFileError as error:
@@ -107,13 +116,20 @@ def test_odd_json(case, model, actions, tmp_path, capsys):
     attempt(changed(model, tmp_path / "odd.kern", change), list(actions), capsys)
 
 
-@pytest.mark.parametrize("place", ["no training", "no written_by", "no labels", "no layouts", "no model"])
+@pytest.mark.parametrize(
+    "place", ["no training", "no written_by", "no labels", "no layouts", "no model"]
+)
 def test_missing_parts(place, model, actions, tmp_path, capsys):
     path = changed(model, tmp_path / "odd.kern", lambda header: header.pop(place.split()[1]))
     attempt(path, list(actions), capsys)
 
 
-NUMBERS = {"digits": "1" + "0" * 5000, "infinite": "1e999", "not a number": "NaN", "negative zero": "-0"}
+NUMBERS = {
+    "digits": "1" + "0" * 5000,
+    "infinite": "1e999",
+    "not a number": "NaN",
+    "negative zero": "-0",
+}
 
 
 @pytest.mark.parametrize("kind", list(NUMBERS))
@@ -126,7 +142,9 @@ def test_numbers_that_json_allows(kind, model, actions, tmp_path, capsys):
         start += len(key) + 3
         end = min(i for i in (text.find(c, start) for c in ",}\n") if i > 0)
         path = tmp_path / f"{key}.kern"
-        path.write_bytes(seal({**model, "model.json": (text[:start] + NUMBERS[kind] + text[end:]).encode()}))
+        path.write_bytes(
+            seal({**model, "model.json": (text[:start] + NUMBERS[kind] + text[end:]).encode()})
+        )
         attempt(path, list(actions), capsys)
 
 
@@ -165,7 +183,9 @@ def test_how_training_files_were_read_is_text(model, actions, tmp_path, capsys):
 
 def test_labels_without_nul(model, tmp_path):
     new = {"labels": ["a\0b", "b", "c"], "dtype": "<U3"}
-    path = changed(model, tmp_path / "nul.kern", lambda header: placed(header["model"], "classes", new))
+    path = changed(
+        model, tmp_path / "nul.kern", lambda header: placed(header["model"], "classes", new)
+    )
     with pytest.raises(ModelFileError, match="labels that are not text"):
         kerneton.load(path)
 
@@ -179,7 +199,9 @@ def repeated(value, copies):
             for item in value
             if isinstance(item, list) and len(item) == 2 and '"mean"' in json.dumps(item)
         ]
-        named += [item for item in value if isinstance(item, dict) and '"array"' in json.dumps(item)]
+        named += [
+            item for item in value if isinstance(item, dict) and '"array"' in json.dumps(item)
+        ]
         if named:
             item = named[0]
             at = value.index(item)
@@ -225,7 +247,11 @@ def placed(value, key, new):
 @pytest.mark.parametrize(
     ("key", "new", "said"),
     [
-        ("classes", {"labels": ["a" * 20_000, *map(str, range(50_000))], "dtype": "<U20000"}, "too many"),
+        (
+            "classes",
+            {"labels": ["a" * 20_000, *map(str, range(50_000))], "dtype": "<U20000"},
+            "too many",
+        ),
         ("n_pivots_joint", 40, "more features than the file has numbers"),
     ],
 )

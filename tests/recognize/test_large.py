@@ -1,4 +1,6 @@
-"""Fits block by block: the machine of the Gram path, from memory and from disk, whatever happens on the way."""
+"""Fits block by block: the machine of the Gram path, from memory and from disk, whatever happens on
+the way.
+"""
 
 # ruff: noqa: F811 (fixtures)
 
@@ -102,7 +104,9 @@ def test_a_stopped_fit_goes_on(large, data, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         recognizer().fit(data, data.labels, scratch=tmp_path / "again")
     assert all(path.exists() for path in written)
-    large.setattr(storage, "write_packed", lambda path, block: (written.append(path), write(path, block)))
+    large.setattr(
+        storage, "write_packed", lambda path, block: (written.append(path), write(path, block))
+    )
     model = recognizer().fit(data, data.labels, scratch=tmp_path / "again")
     assert len(written) == len(set(written)) == 7  # no block twice, nor the sample
     np.testing.assert_array_equal(model.machine_.coef_, whole.machine_.coef_)
@@ -142,7 +146,8 @@ def test_a_full_disk(large, data, tmp_path):
     assert not list(tmp_path.glob("*/*"))
     large.setattr(storage.shutil, "disk_usage", lambda folder: type("", (), {"free": 1000}))
     with pytest.raises(
-        DataError, match=r"the features need 0\.\d+ GB but the disk has 1e-06 GB left; give a folder"
+        DataError,
+        match=r"the features need 0\.\d+ GB but the disk has 1e-06 GB left; give a folder",
     ):
         recognizer().fit(data, data.labels, scratch=tmp_path)
 
@@ -150,10 +155,14 @@ def test_a_full_disk(large, data, tmp_path):
 def test_labels_and_subjects_that_many_recordings_must_have(large, data):
     labels = data.labels.astype(object)
     labels[3] = "wvae"
-    with pytest.raises(DataError, match=r"'wvae': a single recording among 36, .* correct the label"):
+    with pytest.raises(
+        DataError, match=r"'wvae': a single recording among 36, .* correct the label"
+    ):
         recognizer().fit(data, labels)
     some = [s.replace(subject=None) if i in (4, 9) else s for i, s in enumerate(data)]
-    with pytest.raises(DataError, match="2 of 36 recordings have no subject, the first is number 4"):
+    with pytest.raises(
+        DataError, match="2 of 36 recordings have no subject, the first is number 4"
+    ):
         recognizer().fit(some, data.labels)
 
 
@@ -163,7 +172,8 @@ def test_recordings_that_cannot_be_used_are_found_before_the_work(large, data):
     fitted = recognizer().fit(data, data.labels)
     some = [s.replace(name="") for s in data]
     left = np.setdiff1d(
-        np.arange(36), sample_rows(np.unique(data.labels, return_inverse=True)[1], data.subjects, 18)
+        np.arange(36),
+        sample_rows(np.unique(data.labels, return_inverse=True)[1], data.subjects, 18),
     )
     for i, change in zip(left[-2:], ((slice(None), 0), (slice(None), slice(None))), strict=True):
         joints = some[i].joints.copy()
@@ -229,7 +239,8 @@ def test_adding_recordings_is_a_fit_on_all_of_them(preset):
     again.fit(data, data.labels)
     if preset != "tensor":  # whose chosen variant may be another one
         assert more.learned_.kept.encoder.n_encoded == 0
-    # Single precision: mirrored features of the added recordings are computed directly, not from those without mirroring.
+    # Single precision: mirrored features of the added recordings are computed directly, not from
+    # those without mirroring.
     assert_allclose(more.decision_function(data), again.decision_function(data), atol=1e-3)
     assert_allclose(more.predict_proba(data), again.predict_proba(data), atol=1e-3)
 
@@ -247,7 +258,9 @@ def test_adding_to_nothing_says_what_to_do():
     with pytest.raises(DataError, match="a label per recording"):
         model.add(data[:2], None)
     with pytest.raises(DataError, match="15 joints"):
-        model.add([data[0].replace(joints=data[0].joints[:, :15], confidence=None, layout=None)], ["wave"])
+        model.add(
+            [data[0].replace(joints=data[0].joints[:, :15], confidence=None, layout=None)], ["wave"]
+        )
     with pytest.raises(DataError, match="need subjects, or none"):
         model.add([data[0].replace(subject=None)], ["wave"])
 
@@ -291,7 +304,9 @@ def test_a_killed_fit_goes_on(large, data, tmp_path):
     path = [str(Path(__file__).parents[1]), *sys.path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
     command = [sys.executable, "-c", _FIT, str(tmp_path / "killed")]
-    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         for _ in range(3):
             assert b".block" in process.stdout.readline()
@@ -316,7 +331,9 @@ def test_a_disk_that_is_full_in_the_middle(large, data, tmp_path):
         write(path, block)
 
     large.setattr(storage, "write_packed", third)
-    with pytest.raises(DataError, match="the disk is full; make room and fit again with the same scratch"):
+    with pytest.raises(
+        DataError, match="the disk is full; make room and fit again with the same scratch"
+    ):
         recognizer().fit(data, data.labels, scratch=tmp_path)
     assert len(list(tmp_path.glob("*/*.block"))) == 2
     assert not list(tmp_path.glob("*/*.part"))
@@ -351,5 +368,7 @@ def test_a_block_damaged_between_two_passes(large, data, tmp_path):
 
 def test_what_the_memory_cannot_hold_is_refused(monkeypatch):
     monkeypatch.setattr(memory, "free_memory", lambda: 2**30)
-    with pytest.raises(DataError, match=r"the weights needs 2 GiB of memory and 1 GiB are left; use fewer"):
+    with pytest.raises(
+        DataError, match=r"the weights needs 2 GiB of memory and 1 GiB are left; use fewer"
+    ):
         memory.check_memory(2**31, "the weights", "use fewer labels")

@@ -17,7 +17,9 @@ MODELS = Path(__file__).parent / "models"
 
 @pytest.fixture(scope="module")
 def model():
-    """Two cues with a search, alignment weights, mirroring and probabilities, written by Kerneton 0.2.0."""
+    """Two cues with a search, alignment weights, mirroring and probabilities, written by Kerneton
+    0.2.0.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return load(MODELS / "0.2.0.kern")
@@ -46,9 +48,16 @@ def test_a_model_of_0_2_0_answers_as_then(model, told, recordings):
 
 def test_a_model_of_0_2_0_is_written_and_fitted_again(model, told, recordings, tmp_path):
     again = load(model.save(tmp_path / "again.kern"))
-    assert_allclose(again.decision_function(recordings), model.decision_function(recordings), atol=0)
+    assert_allclose(
+        again.decision_function(recordings), model.decision_function(recordings), atol=0
+    )
     doubled = [*recordings, *(r.replace(joints=r.joints[::-1]) for r in recordings)]
     with warnings.catch_warnings():
-        warnings.simplefilter("error", FutureWarning)  # the loss that its file names is not asked for
-        fresh = clone(model).set_params(calibrate=False, search=None).fit(doubled, [*told["labels"]] * 2)
+        # the loss that its file names is not asked for
+        warnings.simplefilter("error", FutureWarning)
+        fresh = (
+            clone(model)
+            .set_params(calibrate=False, search=None)
+            .fit(doubled, [*told["labels"]] * 2)
+        )
     assert fresh.predict(recordings).tolist() == told["labels"].tolist()

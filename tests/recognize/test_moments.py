@@ -1,4 +1,6 @@
-"""Shares of frames: against finite differences, sums written out, and the symmetries they must have."""
+"""Shares of frames: against finite differences, sums written out, and the symmetries they must
+have.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def test_shares_sum_to_the_weighted_features(name, mirrored, poses):
     weights = weights_for(features)
     shares = frame_shares(kernel, poses[0], weights)
     size = np.linalg.norm(weights) * np.linalg.norm(features)
-    assert_allclose(sum(share.sum() for share, _ in shares.values()), weights @ features, atol=1e-8 * size)
+    assert_allclose(
+        sum(share.sum() for share, _ in shares.values()), weights @ features, atol=1e-8 * size
+    )
     used = {joint for tokens in kernel.block_joints() for token in tokens for joint in token}
     assert {joint for token in shares for joint in token} == used
     for token, (share, division) in shares.items():
@@ -70,7 +74,9 @@ def test_shares_sum_to_the_weighted_features(name, mirrored, poses):
 
 @pytest.mark.parametrize("name", ["order 2", "order 3", "order 3, slices", "order 1", "pairs"])
 def test_the_share_of_a_frame_is_the_derivative_for_its_weight(name, poses):
-    """Euler: of a homogeneous function of degree γ of Σ c_s v_s⊗v_s, the derivative for c_s is γ shares."""
+    """Euler: of a homogeneous function of degree γ of Σ c_s v_s⊗v_s, the derivative for c_s is γ
+    shares.
+    """
     # Noise, whose matrices have full rank: differences cannot resolve powers of nearly zero.
     noise = poses[0].replace(joints=np.random.default_rng(0).uniform(-1, 1, (17, 20, 3)))
     kernel = KERNELS[name].set_params(mirror=False, n_pivots_joint=2, n_pivots_time=2).fit([noise])
@@ -105,7 +111,9 @@ def test_orders_without_power_are_sums_written_out(poses):
             weights[n] * (1.0 if a == b else np.sqrt(2)) * v[a] * v[b]
             for n, (a, b) in enumerate((a, b) for a in range(len(v)) for b in range(a, len(v)))
         )
-        for v in kernel._map.vectors(kernel._signal(Frames.of(poses[:1]))[None], np.array([17]), 2)[0, 0]
+        for v in kernel._map.vectors(kernel._signal(Frames.of(poses[:1]))[None], np.array([17]), 2)[
+            0, 0
+        ]
     ]
     assert_allclose(share[:, 0], alone, atol=1e-12)
 
@@ -128,9 +136,13 @@ def test_dck_without_power_is_the_sum_over_two_frames_written_out(poses):
     for s in range(17):
         for t in range(17):
             if s != t:
-                phi = amplitude * np.exp(-((one[s, :, None] - other[t, :, None] - zeta) ** 2) / 0.36)
+                phi = amplitude * np.exp(
+                    -((one[s, :, None] - other[t, :, None] - zeta) ** 2) / 0.36
+                )
                 near = np.exp(-((s - t) ** 2) / (2 * 2.0**2))
-                total[s, t] = np.sqrt(2) / 34 * near * np.einsum("xk,xkpq,p,q->", phi, W, z[s], z[t])
+                total[s, t] = (
+                    np.sqrt(2) / 34 * near * np.einsum("xk,xkpq,p,q->", phi, W, z[s], z[t])
+                )
     assert {head, wrist} == set(token)
     assert_allclose(share.sum(), total.sum(), atol=1e-12)
     assert_allclose(weights @ kernel.transform(poses[:1])[0], total.sum(), atol=1e-9)
@@ -154,7 +166,9 @@ def test_mirrored_recordings_have_mirrored_shares(name, poses):
 
 
 def test_exchanged_people_have_exchanged_shares(poses):
-    two = pair(poses[0], poses[1].replace(joints=poses[1].joints + [0.8, 0.0, 0.0], fps=poses[0].fps))
+    two = pair(
+        poses[0], poses[1].replace(joints=poses[1].joints + [0.8, 0.0, 0.0], fps=poses[0].fps)
+    )
     kernel = sck(mirror="bodies").fit([two])
     weights = weights_for(kernel.transform([two])[0])
     first, second = (list(body) for body in two.layout.bodies)
@@ -177,7 +191,9 @@ def test_a_pair_belongs_to_the_joint_that_moves():
     assert division[0] > 0.999
 
 
-@pytest.mark.parametrize("name", ["order 1", "order 2", "order 3", "pairs", "dck", "pairs, directions"])
+@pytest.mark.parametrize(
+    "name", ["order 1", "order 2", "order 3", "pairs", "dck", "pairs, directions"]
+)
 def test_one_frame(name, poses):
     kernel = KERNELS[name].set_params(mirror=False).fit(poses)
     one = poses[0].replace(joints=poses[0].joints[:1])

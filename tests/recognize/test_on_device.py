@@ -1,4 +1,6 @@
-"""Branches encoded many recordings at a time, by torch: on the CPU here, with torch's own operations."""
+"""Branches encoded many recordings at a time, by torch: on the CPU here, with torch's own
+operations.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def test_features_are_those_of_the_cpu(recordings, view, mirror):
     np.testing.assert_allclose(model.decision_function(recordings), decisions, atol=1e-3)
 
 
-@pytest.mark.parametrize("changed", [{}, {"kernel__mirror": True}, {"preprocess__facing": "sequence"}])
+@pytest.mark.parametrize(
+    "changed", [{}, {"kernel__mirror": True}, {"preprocess__facing": "sequence"}]
+)
 def test_the_papers_features_are_those_of_the_cpu(recordings, changed):
     model = make_recognizer("paper")
     for _, branch in model.branches:
@@ -54,7 +58,9 @@ def test_answers_leave_features_on_the_device(classes, preset, monkeypatch):
     found = model.results(data)
     assert list(found.labels) == list(expected.labels)
     for name in ("scores", "probabilities", "unknown"):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=5e-3, err_msg=name)
+        np.testing.assert_allclose(
+            getattr(found, name), getattr(expected, name), atol=5e-3, err_msg=name
+        )
 
 
 def test_recordings_that_a_device_cannot_take_are_answered_or_refused_as_on_the_host(recordings):
@@ -74,7 +80,9 @@ def test_recordings_that_a_device_cannot_take_are_answered_or_refused_as_on_the_
 
 @pytest.fixture
 def torn(recordings):
-    """Lost joints, lost frames and joints without confidence, each in one recording among whole ones."""
+    """Lost joints, lost frames and joints without confidence, each in one recording among whole
+    ones.
+    """
     joints, frames = recordings[0].joints.copy(), recordings[1].joints.copy()
     joints[3, 5] = np.nan
     frames[[0, 4, 5]] = 0

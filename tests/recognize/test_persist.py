@@ -17,7 +17,16 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from kerneton import Branch, Layout, LinearSVM, Preprocess, Recognizer, Search, make_actions, make_recognizer
+from kerneton import (
+    Branch,
+    Layout,
+    LinearSVM,
+    Preprocess,
+    Recognizer,
+    Search,
+    make_actions,
+    make_recognizer,
+)
 from kerneton.data.mapping import sub_layout
 from kerneton.exceptions import MissingDataError, ModelFileError, ParameterError
 from kerneton.files.folder import load_folder
@@ -35,7 +44,9 @@ def actions():
 
 @pytest.fixture(scope="module")
 def calibrated(actions):
-    return union(sck(weighting="alignment"), dck(mirror=True), calibrate=True).fit(actions, actions.labels)
+    return union(sck(weighting="alignment"), dck(mirror=True), calibrate=True).fit(
+        actions, actions.labels
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,10 +58,14 @@ def saved(calibrated, actions, tmp_path_factory):
 def test_a_folder_name_that_is_not_utf8_is_a_label_like_any_other(actions, tmp_path):
     for s in actions:
         folder = os.fsdecode(
-            os.path.join(os.fsencode(tmp_path), b"\xe9t\xe9", s.label.encode() + b" caf\xe9", b"\xfc")
+            os.path.join(
+                os.fsencode(tmp_path), b"\xe9t\xe9", s.label.encode() + b" caf\xe9", b"\xfc"
+            )
         )
         write(os.path.join(folder, f"{s.name}.npz"), [s.replace(label=None, subject=None)])
-    data = load_folder(os.path.join(os.fsencode(tmp_path), b"\xe9t\xe9").decode("utf-8", "surrogateescape"))
+    data = load_folder(
+        os.path.join(os.fsencode(tmp_path), b"\xe9t\xe9").decode("utf-8", "surrogateescape")
+    )
     assert set(data.labels) == {"wave café", "clap café", "bow café"}
     model = single(sck()).fit(data, data.labels)
     back = load(save(model, tmp_path / "model.kern", data=data))
@@ -64,7 +79,9 @@ def test_labels_that_no_file_can_hold(actions, tmp_path):
         save(model, tmp_path / "model.kern")
     long = [label * 30_000 for label in actions.labels]
     model = single(sck()).fit(actions, long)
-    assert_array_equal(load(save(model, tmp_path / "long.kern")).predict(actions), model.predict(actions))
+    assert_array_equal(
+        load(save(model, tmp_path / "long.kern")).predict(actions), model.predict(actions)
+    )
 
 
 def as_dtype(data, dtype):
@@ -85,7 +102,10 @@ def test_round_trip_is_exact_to_the_bit(name, dtype, actions, tmp_path):
     assert_array_equal(before, after)
     assert_array_equal(back.predict(data), model.predict(data))
     assert back.predict(data).dtype == model.predict(data).dtype
-    first, second = (tmp_path / "model.kern").read_bytes(), save(back, tmp_path / "again.kern").read_bytes()
+    first, second = (
+        (tmp_path / "model.kern").read_bytes(),
+        save(back, tmp_path / "again.kern").read_bytes(),
+    )
     assert first == second
     assert explain(back, data[0]).joints == explain(model, data[0]).joints
 
@@ -120,18 +140,30 @@ def test_a_loaded_model_can_be_fitted_again(saved, calibrated, actions):
 
 def test_parameters_come_back(actions, tmp_path):
     kernel = sck(
-        signals=("position", "bone"), joint_weight=(0.3, 0.4), joints=["head", 7], n_jobs=2, batch_size=3
+        signals=("position", "bone"),
+        joint_weight=(0.3, 0.4),
+        joints=["head", 7],
+        n_jobs=2,
+        batch_size=3,
     )
-    poses = Preprocess(gaps="drop", center="head", facing="sequence", n_frames=20, reference=np.ones(19))
+    poses = Preprocess(
+        gaps="drop", center="head", facing="sequence", n_frames=20, reference=np.ones(19)
+    )
     machine = LinearSVM(C=3, class_weight={"wave": 2.0}, tol=1e-5)
-    model = Recognizer([("kernel", Branch(poses, kernel))], machine=machine).fit(actions, actions.labels)
+    model = Recognizer([("kernel", Branch(poses, kernel))], machine=machine).fit(
+        actions, actions.labels
+    )
     back = load(save(model, tmp_path / "model.kern"))
     before, after = model.get_params(), back.get_params()
     assert after["kernel__kernel__n_jobs"] is None
     assert after["kernel__kernel__batch_size"] == 32
     reference = "kernel__preprocess__reference"
     for name, value in before.items():
-        if name.endswith(("n_jobs", "batch_size")) or name == reference or hasattr(value, "get_params"):
+        if (
+            name.endswith(("n_jobs", "batch_size"))
+            or name == reference
+            or hasattr(value, "get_params")
+        ):
             continue
         if name != "branches":
             assert after[name] == (tuple(value) if isinstance(value, list) else value), name
@@ -158,7 +190,8 @@ def test_labels_cut_from_longer_ones(actions, tmp_path):
 
 def test_layouts(actions, tmp_path):
     model = single(sck()).fit(actions, actions.labels)
-    assert load(save(model, tmp_path / "a.kern")).layout_ is actions.layout  # one that everybody knows
+    # one that everybody knows
+    assert load(save(model, tmp_path / "a.kern")).layout_ is actions.layout
     own = sub_layout(actions.layout, range(12), name="upper body")
     upper = [s.replace(joints=s.joints[:, :12], confidence=None, layout=own) for s in actions]
     model = single(sck()).fit(upper, actions.labels)
@@ -192,12 +225,16 @@ def test_the_default_recogniser(actions, tmp_path):
     assert_array_equal(back.unknown_score(actions), model.unknown_score(actions))
     why = explain(back, actions[0], "wave")
     assert_allclose(
-        why.intercept + sum(why.joints.values()), model.decision_function(actions[:1])[0, 2], atol=1e-6
+        why.intercept + sum(why.joints.values()),
+        model.decision_function(actions[:1])[0, 2],
+        atol=1e-6,
     )
 
 
 def test_files_are_the_same_in_another_process(saved, tmp_path):
-    program = f"from kerneton import load, save; save(load({str(saved)!r}), {str(tmp_path / 'x.kern')!r})"
+    program = (
+        f"from kerneton import load, save; save(load({str(saved)!r}), {str(tmp_path / 'x.kern')!r})"
+    )
     subprocess.run([sys.executable, "-c", program], check=True)
     assert (tmp_path / "x.kern").read_bytes() == saved.read_bytes()
 
@@ -210,11 +247,14 @@ def test_size_of_the_papers_recogniser(tmp_path):
     model = make_recognizer("paper").fit(data, rng.permutation(np.arange(20).astype(str)))
     size = save(model, tmp_path / "paper.kern").stat().st_size
     assert model.machine_.coef_.shape == (20, 52340)
-    assert 4 * 21 * 52340 < size < 4 * 21 * 52340 + 20_000  # 4.4 MB: the weights, the means, and little else
+    # 4.4 MB: the weights, the means, and little else
+    assert 4 * 21 * 52340 < size < 4 * 21 * 52340 + 20_000
 
 
 def test_numbers_are_kept_in_the_narrowest_type_that_is_exact(calibrated, saved):
-    kept = [np.load(io.BytesIO(d)) for n, d in members(saved.read_bytes()).items() if n.endswith(".npy")]
+    kept = [
+        np.load(io.BytesIO(d)) for n, d in members(saved.read_bytes()).items() if n.endswith(".npy")
+    ]
     means = calibrated.calibration_.class_means_
     shapes = {a.dtype.name for a in kept if a.shape == means.shape}
     assert shapes == {
@@ -354,10 +394,18 @@ def test_versions(saved, tmp_path):
         "version 3 of the format.*pip install --upgrade",
     )
     refused(
-        with_header(saved, lambda h: h.update(version=1)), tmp_path, "older Kerneton: fit the model again"
+        with_header(saved, lambda h: h.update(version=1)),
+        tmp_path,
+        "older Kerneton: fit the model again",
     )
-    refused(with_header(saved, lambda h: h.update(version="1")), tmp_path, "not a model file of Kerneton")
-    refused(with_header(saved, lambda h: h.update(format="x")), tmp_path, "not a model file of Kerneton")
+    refused(
+        with_header(saved, lambda h: h.update(version="1")),
+        tmp_path,
+        "not a model file of Kerneton",
+    )
+    refused(
+        with_header(saved, lambda h: h.update(format="x")), tmp_path, "not a model file of Kerneton"
+    )
 
 
 def test_older_files_without_newer_parameters_take_the_defaults(saved, actions, tmp_path):
@@ -366,7 +414,9 @@ def test_older_files_without_newer_parameters_take_the_defaults(saved, actions, 
 
     path = tmp_path / "older.kern"
     path.write_bytes(with_header(saved, forget))
-    assert_array_equal(load(path).decision_function(actions), load(saved).decision_function(actions))
+    assert_array_equal(
+        load(path).decision_function(actions), load(saved).decision_function(actions)
+    )
 
 
 def test_compressed_members(saved, tmp_path):
@@ -386,15 +436,25 @@ def test_compressed_members(saved, tmp_path):
 )
 def test_paths(saved, tmp_path, name):
     parts = members(saved.read_bytes())
-    refused(seal({**parts, name: b"x"}), tmp_path, "expected the members model.json, arrays and SHA256SUMS")
+    refused(
+        seal({**parts, name: b"x"}),
+        tmp_path,
+        "expected the members model.json, arrays and SHA256SUMS",
+    )
     assert not (tmp_path.parent / "evil.npy").exists()
 
 
 def test_missing_and_double_members(saved, tmp_path):
     parts = members(saved.read_bytes())
-    refused(seal({k: v for k, v in parts.items() if k != "model.json"}), tmp_path, "expected the members")
     refused(
-        seal({k: v for k, v in parts.items() if k != "arrays/0000.npy"}), tmp_path, "expected the members"
+        seal({k: v for k, v in parts.items() if k != "model.json"}),
+        tmp_path,
+        "expected the members",
+    )
+    refused(
+        seal({k: v for k, v in parts.items() if k != "arrays/0000.npy"}),
+        tmp_path,
+        "expected the members",
     )
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
@@ -414,14 +474,21 @@ def test_object_arrays_are_never_unpickled(saved, tmp_path):
 
     out = io.BytesIO()
     np.save(out, np.array([Evil()], dtype=object), allow_pickle=True)
-    refused(seal({**parts, "arrays/0000.npy": out.getvalue()}), tmp_path, "only plain numbers and strings")
+    refused(
+        seal({**parts, "arrays/0000.npy": out.getvalue()}),
+        tmp_path,
+        "only plain numbers and strings",
+    )
     assert not (tmp_path / "gotcha").exists()
 
 
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda a: np.where(np.arange(a.size).reshape(a.shape) == 3, np.nan, a), "contains NaN or infinity"),
+        (
+            lambda a: np.where(np.arange(a.size).reshape(a.shape) == 3, np.nan, a),
+            "contains NaN or infinity",
+        ),
         (lambda a: a * np.inf, "contains NaN or infinity"),
         (lambda a: a.astype(np.complex64), "only plain numbers"),
         (lambda a: a.astype(np.int64), "is of type int64"),
@@ -517,7 +584,9 @@ def test_objects(saved, tmp_path, change, match):
     ],
 )
 def test_parameters(saved, tmp_path, path, change, match):
-    refused(with_header(saved, lambda h: at(h, *path)["parameters"].update(change)), tmp_path, match)
+    refused(
+        with_header(saved, lambda h: at(h, *path)["parameters"].update(change)), tmp_path, match
+    )
 
 
 def test_broken_json(saved, tmp_path):
@@ -544,7 +613,9 @@ def test_structure(saved, tmp_path):
 
     refused(with_header(saved, deep), tmp_path, "nested too deeply")
     refused(with_header(saved, lambda h: h.update(model=None)), tmp_path, "model is not an object")
-    refused(with_header(saved, lambda h: h.update(layouts=None)), tmp_path, "layouts must be a list")
+    refused(
+        with_header(saved, lambda h: h.update(layouts=None)), tmp_path, "layouts must be a list"
+    )
     refused(
         with_header(saved, lambda h: h["layouts"][0].update(bones=[[0, 1], [1, 2], [2, 0]])),
         tmp_path,
@@ -552,7 +623,9 @@ def test_structure(saved, tmp_path):
     )
     refused(with_header(saved, lambda h: h["layouts"][0].update(root=99)), tmp_path, "99")
     refused(
-        with_header(saved, lambda h: h["model"]["parameters"].update(estimator=1)), tmp_path, "does not know"
+        with_header(saved, lambda h: h["model"]["parameters"].update(estimator=1)),
+        tmp_path,
+        "does not know",
     )
     alone = with_header(saved, lambda h: h.update(model=at(h, *SVM)))
     refused(alone, tmp_path, "it contains arrays that are not used")

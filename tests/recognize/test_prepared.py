@@ -30,7 +30,9 @@ CHANGES = {
 
 
 def recordings(dtype=np.float64, layout=FLORENCE_15):
-    """Of unlike lengths, one of a single frame, some with gaps, lost frames and confidence, one without depth."""
+    """Of unlike lengths, one of a single frame, some with gaps, lost frames and confidence, one
+    without depth.
+    """
     rng, J = np.random.default_rng(4), len(layout.joints)
     made = []
     for i, n in enumerate((30, 1, 9, 17, 40, 9, 12, 3)):
@@ -44,7 +46,9 @@ def recordings(dtype=np.float64, layout=FLORENCE_15):
         if i == 6:
             x[..., 2] = 0
         fps = None if i % 2 else 30.0
-        made.append(SkeletonSequence(x.astype(dtype), layout=layout, confidence=confidence, fps=fps))
+        made.append(
+            SkeletonSequence(x.astype(dtype), layout=layout, confidence=confidence, fps=fps)
+        )
     return made
 
 
@@ -83,7 +87,9 @@ def test_a_body_of_two_and_a_hand():
         cue = with_parameters(standard_cues()["joints"], {"preprocess__facing": "sequence"})
         data = recordings(np.float64, layout)
         together = Encoder(data).encoded(cue)
-        alone = np.concatenate([together.kernel.transform(together.preprocess.transform([s])) for s in data])
+        alone = np.concatenate(
+            [together.kernel.transform(together.preprocess.transform([s])) for s in data]
+        )
         np.testing.assert_allclose(together.features, alone, atol=1e-6)
 
 
@@ -136,7 +142,9 @@ def test_another_skeleton_is_refused():
     other = SkeletonSequence(np.ones((4, 21, 3)), layout=HAND_21, name="hand")
     for branch in (standard_cues()["joints"], Branch(None, standard_cues()["joints"].kernel)):
         sound = [data[0], data[1]]
-        fitted = Branch(branch.preprocess, branch.kernel).set_params(kernel__weighting=None).fit(sound)
+        fitted = (
+            Branch(branch.preprocess, branch.kernel).set_params(kernel__weighting=None).fit(sound)
+        )
         with pytest.raises(DataError, match="recording 'hand'"):
             fitted.transform([data[0], other])
 

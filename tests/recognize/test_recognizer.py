@@ -124,7 +124,9 @@ class TestSequenceContract:
         X = [person.replace(joints=x) for person in people((5,))]
         features = clone(estimator).fit(X).transform(X)
         x = people((5,))[0].joints
-        again = clone(estimator).fit(X).transform([person.replace(joints=x) for person in people((5,))])
+        again = (
+            clone(estimator).fit(X).transform([person.replace(joints=x) for person in people((5,))])
+        )
         for one, other in zip(features, again, strict=True):
             assert_allclose(getattr(one, "joints", one), getattr(other, "joints", other), rtol=0)
 
@@ -187,7 +189,9 @@ def test_grid_search_with_groups(toy):
         "sck__kernel__entries": np.array(["simplex", "slices"]),
         "machine__C": [1, 10],
     }
-    search = GridSearchCV(small(), grid, cv=GroupKFold(2)).fit(list(toy), toy.labels, groups=toy.subjects)
+    search = GridSearchCV(small(), grid, cv=GroupKFold(2)).fit(
+        list(toy), toy.labels, groups=toy.subjects
+    )
     assert len(search.cv_results_["params"]) == 8
     best = small().set_params(**search.best_params_)
     scores = cross_val_score(best, list(toy), toy.labels, groups=toy.subjects, cv=GroupKFold(2))
@@ -198,7 +202,9 @@ def test_grid_search_with_groups(toy):
 def test_cross_validation_takes_data_sets(toy):
     scores = cross_validate(small(), toy, toy.labels, groups=toy.subjects, cv=GroupKFold(4))
     assert len(scores["test_score"]) == 4
-    again = cross_val_score(small(n_jobs=2), list(toy), toy.labels, groups=toy.subjects, cv=GroupKFold(4))
+    again = cross_val_score(
+        small(n_jobs=2), list(toy), toy.labels, groups=toy.subjects, cv=GroupKFold(4)
+    )
     assert_allclose(scores["test_score"], again)
 
 
@@ -209,16 +215,22 @@ def test_weighting_sees_the_training_labels_of_each_fold(toy):
     poisoned = y.copy()
     poisoned[test] = np.roll(y[test], 1)
     models = [
-        cross_validate(small(weighting="alignment"), X, labels, cv=[(train, test)], return_estimator=True)
+        cross_validate(
+            small(weighting="alignment"), X, labels, cv=[(train, test)], return_estimator=True
+        )
         for labels in (y, poisoned)
     ]
     honest, other = (m["estimator"][0] for m in models)
-    assert_allclose(honest.branches_["sck"].kernel_.weights_, other.branches_["sck"].kernel_.weights_, rtol=0)
+    assert_allclose(
+        honest.branches_["sck"].kernel_.weights_, other.branches_["sck"].kernel_.weights_, rtol=0
+    )
     assert_allclose(honest.decision_function(X), other.decision_function(X), rtol=0)
     swapped = y.copy()
     swapped[train] = np.roll(y[train], 5)  # these labels were for training
     third = small(weighting="alignment").fit([X[i] for i in train], swapped[train])
-    assert not np.allclose(honest.branches_["sck"].kernel_.weights_, third.branches_["sck"].kernel_.weights_)
+    assert not np.allclose(
+        honest.branches_["sck"].kernel_.weights_, third.branches_["sck"].kernel_.weights_
+    )
 
 
 def test_set_output_of_one_step():
@@ -244,7 +256,9 @@ def test_set_output_of_one_step():
 
 def test_parameters_reach_through_the_small():
     model = make_recognizer(kernel="sck")
-    copy = clone(model).set_params(sck__kernel__power=0.5, sck__preprocess__facing="sequence", machine__C=3)
+    copy = clone(model).set_params(
+        sck__kernel__power=0.5, sck__preprocess__facing="sequence", machine__C=3
+    )
     branch = dict(copy.branches)["sck"]
     assert (branch.kernel.power, branch.preprocess.facing, copy.machine.C) == (0.5, "sequence", 3)
     assert dict(model.branches)["sck"].kernel.power == 0.36
@@ -273,7 +287,9 @@ def test_search_is_a_classifier():
 
 @pytest.mark.parametrize("preset", [None, "auto", "paper"])
 def test_a_fit_encodes_each_cue_once(preset, monkeypatch):
-    """Selection, final machine and calibration share features; mirrored ones come from those that are not."""
+    """Selection, final machine and calibration share features; mirrored ones come from those that
+    are not.
+    """
     encoded = []
     real = SCK._features
 
@@ -284,7 +300,8 @@ def test_a_fit_encodes_each_cue_once(preset, monkeypatch):
     monkeypatch.setattr(SCK, "_features", count)
     data = make_actions(["wave", "clap", "bow"], n_subjects=3, n_takes=1)
     make_recognizer(preset, calibrate=True).fit(data, data.labels)
-    # Five cues; three of them as the camera sees them and turned to the front; never mirrored by themselves.
+    # Five cues; three of them as the camera sees them and turned to the front; never mirrored by
+    # themselves.
     assert len(encoded) == (1 if preset == "paper" else 8)
     assert not any(mirror for _, _, mirror, _ in encoded)
 
@@ -309,7 +326,9 @@ def test_a_loaded_recogniser_repeats_its_training_to_the_bit(preset, calibrate, 
     if calibrate:
         assert np.array_equal(again.predict_proba(data), model.predict_proba(data))
         assert np.array_equal(again.unknown_score(data), model.unknown_score(data))
-    assert again.save(tmp_path / "again.kern").read_bytes() == (tmp_path / "model.kern").read_bytes()
+    assert (
+        again.save(tmp_path / "again.kern").read_bytes() == (tmp_path / "model.kern").read_bytes()
+    )
 
 
 def test_labels_and_subjects_are_checked():

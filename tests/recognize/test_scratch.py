@@ -1,4 +1,6 @@
-"""Features of many recordings on a disk: what belongs to which fit, what is damaged, what does not fit, what is left over."""
+"""Features of many recordings on a disk: what belongs to which fit, what is damaged, what does not
+fit, what is left over.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def test_any_change_of_a_block_is_found(tmp_path, halved):
     for place in places:  # the first ones are the types of numbers and their rows and columns
         for bit in (1, 128):
             path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
-            with pytest.raises(DataError, match=r"000000\.block: the block was changed after it was written"):
+            with pytest.raises(
+                DataError, match=r"000000\.block: the block was changed after it was written"
+            ):
                 storage.read_packed(path)
     for damaged in (b"", whole[:20], whole[:-1], whole + b"0", bytes(len(whole))):
         path.write_bytes(damaged)
@@ -61,7 +65,11 @@ def test_rows_of_a_block_that_are_exchanged_or_fewer_are_found(tmp_path):
 
 
 def test_blocks_that_are_exchanged_are_found(tmp_path):
-    one, two, other = tmp_path / "a" / "1.block", tmp_path / "a" / "2.block", tmp_path / "b" / "1.block"
+    one, two, other = (
+        tmp_path / "a" / "1.block",
+        tmp_path / "a" / "2.block",
+        tmp_path / "b" / "1.block",
+    )
     for i, path in enumerate((one, two, other)):
         path.parent.mkdir(exist_ok=True)
         storage.write_packed(path, storage.pack(a_block(seed=i)))
@@ -75,7 +83,9 @@ def test_blocks_that_are_exchanged_are_found(tmp_path):
             storage.read_packed(a)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, OSError(errno.EIO, "Input/output error")])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt, MemoryError, OSError(errno.EIO, "Input/output error")]
+)
 def test_a_block_that_is_interrupted_leaves_nothing(tmp_path, monkeypatch, error):
     """Neither half a block nor its temporary file."""
 
@@ -118,7 +128,8 @@ def test_features_are_those_of_the_same_recordings_and_parameters_alone(data, mo
     differs("order", key(model, [data[1], data[0], *data[2:]], data.labels))
     differs("labels", key(model, data, data.labels[::-1]))
     differs("subjects", key(model, data, groups=data.subjects))
-    numbers = np.unique(data.labels, return_inverse=True)[1] + 8  # 9 comes before 10, "9" after "10"
+    # 9 comes before 10, "9" after "10"
+    numbers = np.unique(data.labels, return_inverse=True)[1] + 8
     differs("numbers", key(model, data, numbers))
     differs("the same digits", key(model, data, numbers.astype(str)))
     differs("block size", key(model, data, size=8))
@@ -137,7 +148,9 @@ def test_where_and_how_loudly_a_fit_runs_is_not_part_of_the_name(data):
     assert key(loud, list(data)) == name
     strided = [s.replace(joints=np.asfortranarray(s.joints)) for s in data]
     assert key(recognizer(), strided) == name
-    with pytest.raises(ParameterError, match="only for a recogniser whose parameters can be written down"):
+    with pytest.raises(
+        ParameterError, match="only for a recogniser whose parameters can be written down"
+    ):
         key(recognizer().set_params(hands__kernel__signals=lambda s: s), data)
 
 
@@ -148,7 +161,9 @@ def test_other_frame_rates_are_not_taken_from_the_folder(large, data, tmp_path):
     slow = [s.replace(fps=10.0) for s in data]
     model().fit(data, data.labels, scratch=tmp_path)
     resumed = model().fit(slow, data.labels, scratch=tmp_path)
-    np.testing.assert_array_equal(resumed.machine_.coef_, model().fit(slow, data.labels).machine_.coef_)
+    np.testing.assert_array_equal(
+        resumed.machine_.coef_, model().fit(slow, data.labels).machine_.coef_
+    )
 
 
 def test_a_resumed_fit_tells_all_that_the_whole_one_tells(large, data, tmp_path):  # noqa: F811
@@ -157,7 +172,9 @@ def test_a_resumed_fit_tells_all_that_the_whole_one_tells(large, data, tmp_path)
     whole = make_recognizer(view="free", calibrate=True, progress=lambda items, **_: items)
     whole.fit(data, labels, scratch=tmp_path)
     large.setattr(fits_of_many.Encoder, "fit_all", None)  # nothing is chosen again
-    resumed = make_recognizer(view="free", calibrate=True, n_jobs=2).fit(data, labels, scratch=tmp_path)
+    resumed = make_recognizer(view="free", calibrate=True, n_jobs=2).fit(
+        data, labels, scratch=tmp_path
+    )
     assert vars(resumed).keys() == vars(whole).keys()
     for name in ("trials_", "chosen_", "mixtures_", "variant_", "variant_scores_", "timed_"):
         assert getattr(resumed, name) == getattr(whole, name), name
@@ -172,7 +189,11 @@ def test_a_damaged_choice_is_made_again(large, data, tmp_path):  # noqa: F811
     whole = recognizer(search=Search()).fit(data, data.labels, scratch=tmp_path)
     for name in ("choice.kern", "trials.json", "sample.features"):
         (file,) = tmp_path.glob(f"*/{name}")
-        for damaged in (file.read_bytes()[:-30], b'{"trials": [{"name": 1}], "chosen": [3]}', b"[1]"):
+        for damaged in (
+            file.read_bytes()[:-30],
+            b'{"trials": [{"name": 1}], "chosen": [3]}',
+            b"[1]",
+        ):
             file.write_bytes(damaged)
             again = recognizer(search=Search()).fit(data, data.labels, scratch=tmp_path)
             np.testing.assert_array_equal(again.machine_.coef_, whole.machine_.coef_)
@@ -221,7 +242,8 @@ def test_features_without_room_are_computed_again(own_disk, data, tmp_path, capl
 
         own_disk.setattr(storage, "_checksum", third)
     model = recognizer().fit(data, data.labels)
-    np.testing.assert_array_equal(model.machine_.coef_, on_disk.machine_.coef_)  # whatever is stored
+    # whatever is stored
+    np.testing.assert_array_equal(model.machine_.coef_, on_disk.machine_.coef_)
     assert not list(tmp_path.iterdir())
     if full == "slow":
         assert not caplog.text
@@ -234,9 +256,14 @@ def test_features_without_room_are_computed_again(own_disk, data, tmp_path, capl
 
 def test_what_a_killed_fit_left_is_removed_by_the_next(own_disk, data, tmp_path):
     program = "from kerneton.recognize.storage import *\nwith temporary_folder() as f: print(f, flush=True); input()"
-    command = [sys.executable, "-c", f"import tempfile; tempfile.tempdir = {str(tmp_path)!r}\n{program}"]
+    command = [
+        sys.executable,
+        "-c",
+        f"import tempfile; tempfile.tempdir = {str(tmp_path)!r}\n{program}",
+    ]
     running = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in "ab"
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in "ab"
     ]
     folders = [storage.Path(process.stdout.readline().strip()) for process in running]
     try:

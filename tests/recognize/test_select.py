@@ -34,7 +34,9 @@ def cue(kernel, **options):
 
 
 def searching(cues, *, calibrate=False, progress=None, **options):
-    return Recognizer(list(cues.items()), search=Search(**options), calibrate=calibrate, progress=progress)
+    return Recognizer(
+        list(cues.items()), search=Search(**options), calibrate=calibrate, progress=progress
+    )
 
 
 def plain(branches, C):
@@ -46,7 +48,9 @@ def cues():
     return {
         "poses": cue(SCK(order=1, joints="key")),
         "pairs": cue(SCK(order=1, joints="key", pairs=True, joint_weight=0.9)),
-        "dynamics": cue(DCK(joints="A", n_pivots_joint=3, n_pivots_time=3), center=False, bones=None),
+        "dynamics": cue(
+            DCK(joints="A", n_pivots_joint=3, n_pivots_time=3), center=False, bones=None
+        ),
     }
 
 
@@ -62,11 +66,15 @@ def fitted(data):
 
 
 def test_result_is_what_one_would_write_by_hand(fitted, data):
-    """With one candidate the decision is that of the chosen branch and machine, fitted without a search."""
+    """With one candidate the decision is that of the chosen branch and machine, fitted without a
+    search.
+    """
     (chosen,) = fitted.chosen_
     override = {"kernel__mirror": True} if fitted.variant_ == "mirrored" else {}
     name = chosen.cues[0]
-    by_hand = plain([(name, with_parameters(cues()[name], override))], chosen.C).fit(data, data.labels)
+    by_hand = plain([(name, with_parameters(cues()[name], override))], chosen.C).fit(
+        data, data.labels
+    )
     assert_allclose(fitted.decision_function(data), by_hand.decision_function(data), atol=1e-5)
     assert np.array_equal(fitted.predict(data), by_hand.predict(data))
     assert_allclose(fitted.score(data, data.labels), by_hand.score(data, data.labels))
@@ -86,7 +94,9 @@ def test_weighted_joints_and_two_labels(data, weighting, labels):
 
 
 def test_sums_keep_their_weights(data):
-    """A weight of three is three times in the kernel; two sums of the same cues are two candidates."""
+    """A weight of three is three times in the kernel; two sums of the same cues are two
+    candidates.
+    """
     sums = [{"poses": 1.0, "dynamics": 1.0}, {"poses": 3.0, "dynamics": 1.0}]
     search = searching(cues(), sums=sums, Cs=[1.0], average=2)
     search.fit(data, data.labels, groups=data.subjects)
@@ -94,7 +104,9 @@ def test_sums_keep_their_weights(data):
     expected = 0
     for weights in sums:
         factors = {name: np.sqrt(w / sum(weights.values())) for name, w in weights.items()}
-        branches = [(name, cues()[name].set_params(weight=factor)) for name, factor in factors.items()]
+        branches = [
+            (name, cues()[name].set_params(weight=factor)) for name, factor in factors.items()
+        ]
         by_hand = plain(branches, 1.0).fit(data, data.labels)
         expected = expected + by_hand.decision_function(data) / 2
     assert_allclose(search.decision_function(data), expected, atol=1e-5)
@@ -103,7 +115,9 @@ def test_sums_keep_their_weights(data):
 
 
 def penalised(X, y, scatter, C):
-    """Weights of the plain formula: features changed by (I + scatter S / t)^-1/2, then an ordinary machine."""
+    """Weights of the plain formula: features changed by (I + scatter S / t)^-1/2, then an ordinary
+    machine.
+    """
     within = X - np.stack([X[y == label].mean(axis=0) for label in y])
     S = within.T @ within
     metric = np.eye(X.shape[1]) + scatter * S / (np.trace(S) / len(X))
@@ -142,25 +156,35 @@ def test_single_cues_have_a_say_in_the_variant_only(data):
         assert {len(t.cues) for t in search.chosen_} == sizes
         assert {len(t.cues) for t in search.trials_} == sizes | {1}
         for variant, score in search.variant_scores_.items():
-            assert_allclose(score, np.mean([t.accuracy for t in search.trials_ if t.variant == variant]))
-    two = searching({k: v for k, v in cues().items() if k != "pairs"}, sums="leave-out", Cs=[1.0], average=9)
+            assert_allclose(
+                score, np.mean([t.accuracy for t in search.trials_ if t.variant == variant])
+            )
+    two = searching(
+        {k: v for k, v in cues().items() if k != "pairs"}, sums="leave-out", Cs=[1.0], average=9
+    )
     assert [len(t.cues) for t in two.fit(data, data.labels, groups=data.subjects).chosen_] == [2]
     one = searching({"poses": cues()["poses"]}, sums="all", Cs=[1.0])
     assert len(one.fit(data, data.labels, groups=data.subjects).chosen_) == 1
 
 
 def test_cues_that_a_variant_makes_the_same_are_one_branch(data):
-    """Bones of the camera and from the front: one branch of twice the weight, and the decision of two."""
+    """Bones of the camera and from the front: one branch of twice the weight, and the decision of
+    two.
+    """
     seen, turned = cues()["poses"], cue(SCK(order=1, joints="key"), facing="sequence")
     other = cues()["pairs"]
     free = {"free": {"preprocess__facing": "sequence"}}
     names = {"seen": seen, "turned": turned, "other": other}
-    search = searching(names, sums=[dict.fromkeys(names, 1.0)], variants=free, Cs=[3.0], penalties=[1.0])
+    search = searching(
+        names, sums=[dict.fromkeys(names, 1.0)], variants=free, Cs=[3.0], penalties=[1.0]
+    )
     search.fit(data, data.labels, groups=data.subjects)
     assert list(search.branches_) == ["seen", "other"]
     assert_allclose(list(search.mixtures_[0].shares.values()), [2 / 3, 1 / 3])
     fewer = {"seen": seen, "other": other}
-    twice = searching(fewer, sums=[{"seen": 2.0, "other": 1.0}], variants=free, Cs=[3.0], penalties=[1.0])
+    twice = searching(
+        fewer, sums=[{"seen": 2.0, "other": 1.0}], variants=free, Cs=[3.0], penalties=[1.0]
+    )
     twice.fit(data, data.labels, groups=data.subjects)
     assert_allclose(search.decision_function(data), twice.decision_function(data), atol=1e-9)
     assert_allclose(search.chosen_[0].accuracy, twice.chosen_[0].accuracy)
@@ -176,10 +200,14 @@ def test_scores_are_those_of_cross_validation(data):
     search = searching({"one": single}, Cs=Cs).fit(data, data.labels, groups=data.subjects)
     for trial in search.trials_:
         by_hand = plain([("one", single)], trial.C)
-        # The reference skeleton is learned from all training subjects, labels and joint weights fold by fold.
+        # The reference skeleton is learned from all training subjects, labels and joint weights
+        # fold by fold.
         by_hand.set_params(one__preprocess__reference=clone(single.preprocess).fit(data).reference_)
-        scores = cross_validate(by_hand, list(data), data.labels, groups=data.subjects, cv=LeaveOneGroupOut())
-        assert_allclose(trial.accuracy, scores["test_score"].mean(), atol=1e-12)  # subjects are equally large
+        scores = cross_validate(
+            by_hand, list(data), data.labels, groups=data.subjects, cv=LeaveOneGroupOut()
+        )
+        # subjects are equally large
+        assert_allclose(trial.accuracy, scores["test_score"].mean(), atol=1e-12)
         assert_allclose(trial.spread, scores["test_score"].std() / np.sqrt(3), atol=1e-12)
 
 
@@ -189,7 +217,9 @@ def test_what_was_tried(fitted):
     accuracies = [t.accuracy for t in fitted.trials_]
     assert accuracies == sorted(accuracies, reverse=True)
     for variant, score in fitted.variant_scores_.items():
-        assert_allclose(score, np.mean([t.accuracy for t in fitted.trials_ if t.variant == variant]))
+        assert_allclose(
+            score, np.mean([t.accuracy for t in fitted.trials_ if t.variant == variant])
+        )
     own = [t for t in fitted.trials_ if t.variant == fitted.variant_]
     assert fitted.chosen_ == own[:1]
     assert (
@@ -227,7 +257,10 @@ def test_optional_cues_are_in_one_more_sum():
 def test_handicap_turns_the_choice(data):
     for better, worse in (("a", "b"), ("b", "a")):
         search = searching(
-            {"poses": cues()["poses"]}, variants={"a": {}, "b": {}}, required_gain={worse: 0.1}, Cs=[1.0]
+            {"poses": cues()["poses"]},
+            variants={"a": {}, "b": {}},
+            required_gain={worse: 0.1},
+            Cs=[1.0],
         )
         search.fit(data, data.labels, groups=data.subjects)
         assert search.variant_ == better
@@ -235,7 +268,9 @@ def test_handicap_turns_the_choice(data):
 
 
 def test_variants_of_the_same_gain_are_ranked_by_loss():
-    """Of equal accuracies the smaller loss counts; of nearly equal losses the first; gains are between accuracies."""
+    """Of equal accuracies the smaller loss counts; of nearly equal losses the first; gains are
+    between accuracies.
+    """
 
     def trial(variant, accuracy, loss):
         return Trial(variant, ("a",), 1.0, accuracy, 0.0, (1.0,), losses=(loss, loss))
@@ -266,13 +301,20 @@ def test_test_subjects_cannot_speak(data):
     """Wrong labels of the held-out subjects change nothing that is chosen, nor any decision."""
     X, y, groups = list(data), data.labels, data.subjects
     splits = list(GroupKFold(2).split(X, y, groups))
-    search = searching(cues(), variants={"plain": {}, "mirrored": {"kernel__mirror": True}}, average=2)
+    search = searching(
+        cues(), variants={"plain": {}, "mirrored": {"kernel__mirror": True}}, average=2
+    )
     for train, test in splits[:1]:
         poisoned = y.copy()
         poisoned[test] = np.roll(np.unique(y), 1)[np.searchsorted(np.unique(y), y[test])]
         runs = [
             cross_validate(
-                search, X, labels, cv=[(train, test)], params={"groups": groups}, return_estimator=True
+                search,
+                X,
+                labels,
+                cv=[(train, test)],
+                params={"groups": groups},
+                return_estimator=True,
             )["estimator"][0]
             for labels in (y, poisoned)
         ]
@@ -280,7 +322,9 @@ def test_test_subjects_cannot_speak(data):
         assert runs[0].trials_ == runs[1].trials_
         assert runs[0].variant_scores_ == runs[1].variant_scores_
         held_out = data.select(test)
-        assert_allclose(runs[0].decision_function(held_out), runs[1].decision_function(held_out), rtol=0)
+        assert_allclose(
+            runs[0].decision_function(held_out), runs[1].decision_function(held_out), rtol=0
+        )
 
 
 def test_joint_weights_of_a_fold_do_not_see_its_held_out_labels(data):
@@ -323,7 +367,9 @@ def test_nests_in_cross_validation(data, routing):
                 return_estimator=True,
             )
     splits = GroupKFold(2).split(X, y, groups)
-    for (train, test), inner, score in zip(splits, scores["estimator"], scores["test_score"], strict=True):
+    for (train, test), inner, score in zip(
+        splits, scores["estimator"], scores["test_score"], strict=True
+    ):
         by_hand = clone(search).fit([X[i] for i in train], y[train], groups=groups[train])
         assert inner.trials_ == by_hand.trials_
         assert score == by_hand.score([X[i] for i in test], y[test])
@@ -360,7 +406,9 @@ def test_class_smaller_than_the_folds(data):
     rare = np.flatnonzero(data.labels == "clap")[1:]
     part = data.select(np.setdiff1d(np.arange(len(data)), rare))
     for groups in (None, part.subjects):
-        search = searching({"poses": cues()["poses"]}, Cs=[1.0]).fit(part, part.labels, groups=groups)
+        search = searching({"poses": cues()["poses"]}, Cs=[1.0]).fit(
+            part, part.labels, groups=groups
+        )
         assert search.classes_.tolist() == ["clap", "draw X", "draw circle"]
         assert set(search.predict(part)) <= set(search.classes_)
         assert 0 < search.chosen_[0].accuracy < 1
@@ -402,16 +450,23 @@ def test_failing_candidates_are_skipped_and_told(caplog, data):
     assert "cue wings (as given) is left out: layout 'kinect20' has no joint 'left_wing'" in told
     assert "cue fine (as given) is left out: displacements of up to" in told
     with pytest.raises(
-        DataError, match="no candidate could be computed on these recordings: layout 'kinect20' has no joint"
+        DataError,
+        match="no candidate could be computed on these recordings: layout 'kinect20' has no joint",
     ):
         searching(bad).fit(data, data.labels, groups=data.subjects)
 
 
 def test_a_variant_does_not_win_by_failing(data):
     """Pooled accuracies compare the candidates that every variant could compute."""
-    names = {"good": cues()["poses"], "poor": cue(SCK(order=1, joints=["left_foot"], joint_weight=0.01))}
-    variants = {"plain": {}, "mirrored": {"kernel__mirror": True}}  # "poor" has no right foot to mirror
-    search = searching(names, variants=variants, Cs=[1.0]).fit(data, data.labels, groups=data.subjects)
+    names = {
+        "good": cues()["poses"],
+        "poor": cue(SCK(order=1, joints=["left_foot"], joint_weight=0.01)),
+    }
+    # "poor" has no right foot to mirror
+    variants = {"plain": {}, "mirrored": {"kernel__mirror": True}}
+    search = searching(names, variants=variants, Cs=[1.0]).fit(
+        data, data.labels, groups=data.subjects
+    )
     alone = searching({"good": names["good"]}, variants=variants, Cs=[1.0])
     alone.fit(data, data.labels, groups=data.subjects)
     assert search.variant_scores_ == alone.variant_scores_
@@ -437,12 +492,20 @@ def test_features_that_are_not_finite(caplog, data, monkeypatch):
     [
         ({"cues": {}}, ParameterError, "at least one branch"),
         ({"sums": []}, ParameterError, "sums is empty; None tries"),
-        ({"sums": [{"poses": 1.0, "sound": 1.0}]}, ParameterError, "branches that do not exist: sound"),
+        (
+            {"sums": [{"poses": 1.0, "sound": 1.0}]},
+            ParameterError,
+            "branches that do not exist: sound",
+        ),
         ({"sums": [{}]}, ParameterError, "a sum names no branch"),
         ({"sums": [{"poses": 0.0}]}, ParameterError, "weight of poses must be a positive number"),
         ({"Cs": []}, ParameterError, "at least one C"),
         ({"penalties": ()}, ParameterError, "at least one C and one penalty"),
-        ({"penalties": [-1.0]}, ParameterError, r"penalty must be a number in \[0, 1000000\.0\], got -1\.0"),
+        (
+            {"penalties": [-1.0]},
+            ParameterError,
+            r"penalty must be a number in \[0, 1000000\.0\], got -1\.0",
+        ),
         ({"Cs": [1.0, -1.0]}, ParameterError, r"C must be a positive number, got -1\.0"),
         ({"average": 0}, ParameterError, "average must be a positive whole number"),
     ],
@@ -512,4 +575,9 @@ def test_candidates_are_told_as_they_are_tried():
     grams = Grams([(K[:2, :2], K[2:, :2])])
     trials = LocalTrials(None, np.array([0, 1, 0, 1]), folds, shown)
     trials.scores([[(grams, 1.0)], [(grams, 1.0)]], [1.0], [0.0])
-    assert [events[0], *events[1:3], events[3]] == [("candidates", 2), "tried", "tried", ("candidates", 2)]
+    assert [events[0], *events[1:3], events[3]] == [
+        ("candidates", 2),
+        "tried",
+        "tried",
+        ("candidates", 2),
+    ]

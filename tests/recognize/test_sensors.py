@@ -1,4 +1,6 @@
-"""Recordings of another sensor: frame rates that cannot be compared, and features centred on new recordings."""
+"""Recordings of another sensor: frame rates that cannot be compared, and features centred on new
+recordings.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,17 @@ def test_rates_that_are_known_stay(model, actions):
     untimed = [s.replace(fps=None) for s in actions]
     other = single(sck(order=2, signals=("position", "velocity"))).fit(untimed, actions.labels)
     assert [s.fps for s in other.adapt(untimed)] == [None] * len(untimed)
-    assert all(0 < s.fps < 10 for s in other.adapt(actions))  # as fast in a frame as the training recordings
+    # as fast in a frame as the training recordings
+    assert all(0 < s.fps < 10 for s in other.adapt(actions))
     mixed = [s.replace(fps=None) if i % 2 else s for i, s in enumerate(actions)]
     some = single(sck(order=2)).fit(mixed, actions.labels)
     assert [s.fps for s in some.adapt(mixed)] == [s.fps for s in mixed]
 
 
 def test_a_recording_that_stands_still_has_no_pace(model, actions):
-    still = actions[0].replace(joints=np.repeat(actions[0].joints[:1], 5, axis=0), confidence=None, fps=None)
+    still = actions[0].replace(
+        joints=np.repeat(actions[0].joints[:1], 5, axis=0), confidence=None, fps=None
+    )
     assert model.adapt([still])[0].fps is None
 
 

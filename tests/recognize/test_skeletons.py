@@ -1,4 +1,6 @@
-"""Ready-made recognisers on every skeleton: each built-in layout, 2D, two bodies, markers, one joint, none at all."""
+"""Ready-made recognisers on every skeleton: each built-in layout, 2D, two bodies, markers, one
+joint, none at all.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ FIVE = ["joints", "pairs", "pairs_force", "bones_front", "directions_front"]
 
 
 def recordings(n_joints, layout=None, *, scale=1.0, flat=False, bodies=1, n_takes=2):
-    """Two actions of three subjects: in one the last joint goes round, in the other it goes to and fro."""
+    """Two actions of three subjects: in one the last joint goes round, in the other it goes to and
+    fro.
+    """
     out = []
     rest = np.random.default_rng(0).uniform(-0.6, 0.6, size=(n_joints, 3))
     for subject in range(3):
@@ -37,14 +41,18 @@ def recordings(n_joints, layout=None, *, scale=1.0, flat=False, bodies=1, n_take
                 x[:, -1] += 0.4 * path
                 depth = np.asarray([1, 1, 0 if flat else 1]) * scale
                 x = x + [0.3, 1.0, 2.5]
-                one = SkeletonSequence(x * depth, layout=layout, label=label, subject=f"s{subject}", fps=30)
+                one = SkeletonSequence(
+                    x * depth, layout=layout, label=label, subject=f"s{subject}", fps=30
+                )
                 other = one.replace(joints=(x[::-1] * [-1, 1, 1] + [1.0, 0, 0.5]) * depth)
                 out.append(one if bodies == 1 else pair(one, other))
     return out
 
 
 CASES = {
-    **{name: {"n_joints": len(layout.joints), "layout": layout} for name, layout in LAYOUTS.items()},
+    **{
+        name: {"n_joints": len(layout.joints), "layout": layout} for name, layout in LAYOUTS.items()
+    },
     "2D in pixels": {"n_joints": 17, "layout": COCO_17, "flat": True, "scale": 320.0},
     "39 markers without bones": {"n_joints": 39, "layout": Layout("vicon", MARKERS)},
     "39 points without names": {"n_joints": 39},
@@ -76,15 +84,20 @@ def test_every_skeleton(case, preset, tmp_path):
 def test_nothing_is_spent_on_depth_in_2d(preset):
     flat, deep = (recordings(17, COCO_17, flat=flat) for flat in (True, False))
     models = [
-        make_recognizer(preset, mirror=False).fit(data, [s.label for s in data]) for data in (flat, deep)
+        make_recognizer(preset, mirror=False).fit(data, [s.label for s in data])
+        for data in (flat, deep)
     ]
     for name, branch in models[0].branches_.items():
         assert branch.kernel_.n_axes_ == 2
         if name in models[1].branches_:
             assert models[1].branches_[name].kernel_.n_axes_ == 3
-            assert branch.kernel_.block_sizes_.sum() < models[1].branches_[name].kernel_.block_sizes_.sum()
+            assert (
+                branch.kernel_.block_sizes_.sum()
+                < models[1].branches_[name].kernel_.block_sizes_.sum()
+            )
     if preset is None:
-        assert list(models[0].variant_scores_) == ["not turned"]  # there is one way to look at a picture
+        # there is one way to look at a picture
+        assert list(models[0].variant_scores_) == ["not turned"]
         assert "travel" in models[0].branches_
         assert "travel" not in models[1].branches_
 
@@ -92,7 +105,8 @@ def test_nothing_is_spent_on_depth_in_2d(preset):
 def test_flat_features_are_those_of_all_axes_less_the_constant_ones():
     """With a linear kernel the z pivots add a constant: dot products differ by it alone."""
     flat = recordings(6, Layout("mine", list("abcdef")), flat=True)
-    deep = [s.replace(joints=s.joints + [0, 0, 1e-30]) for s in flat]  # as good as flat, and not known to be
+    # as good as flat, and not known to be
+    deep = [s.replace(joints=s.joints + [0, 0, 1e-30]) for s in flat]
     options = {"order": 1, "power": 1.0, "joint_weight": 0.5}
     a, b = (SCK(**options).fit(X) for X in (flat, deep))
     assert (a.n_axes_, b.n_axes_) == (2, 3)
@@ -105,7 +119,9 @@ def test_flat_features_are_those_of_all_axes_less_the_constant_ones():
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("flat", [False, True])
 def test_persons_in_either_order(pairs, order, flat):
-    """Features with mirror="bodies" do not tell who comes first, as long as recordings are turned by the line."""
+    """Features with mirror="bodies" do not tell who comes first, as long as recordings are turned
+    by the line.
+    """
     data = recordings(15, LAYOUTS["openni15"], bodies=2, flat=flat)[:4]
     other = [pair(*split_bodies(s)[::-1]) for s in data]
     facing = None if flat else "sequence"
@@ -126,23 +142,31 @@ def test_persons_in_either_order(pairs, order, flat):
 
 def test_exchanging_needs_two_like_bodies():
     hand = recordings(21, HAND_21)
-    with pytest.raises(ParameterError, match="mirror='bodies' needs two bodies with the same joints"):
+    with pytest.raises(
+        ParameterError, match="mirror='bodies' needs two bodies with the same joints"
+    ):
         SCK(order=2, mirror="bodies").fit(hand)
-    with pytest.raises(ParameterError, match="mirror must be one of False, True, 'bodies', 'partly'"):
+    with pytest.raises(
+        ParameterError, match="mirror must be one of False, True, 'bodies', 'partly'"
+    ):
         SCK(order=2, mirror="left").fit(hand)
 
 
 def test_what_is_tried_on_two_persons():
     _, search = suited(standard_cues(), _search(None, "auto", "auto"), SkeletonKind(30, bodies=2))
     assert [
-        (name, v["kernel__mirror"]) for name, v in search.variants.items() if name.startswith("free")
+        (name, v["kernel__mirror"])
+        for name, v in search.variants.items()
+        if name.startswith("free")
     ] == [
         ("free", False),
         ("free, mirrored", True),
         ("free, either order", "bodies"),
     ]
     assert len(search.variants) == 6
-    assert set(search.required_gain) == {name for name in search.variants if name.startswith("fixed")}
+    assert set(search.required_gain) == {
+        name for name in search.variants if name.startswith("fixed")
+    }
     _, search = suited(standard_cues(), _search(None, "free", False), SkeletonKind(30, bodies=2))
     assert list(search.variants) == ["free"]
     hand = SkeletonKind(21, turns="")

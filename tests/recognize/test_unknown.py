@@ -45,7 +45,11 @@ def model(known):
 
 def test_likeness_is_the_product_with_the_unit_mean():
     rng = np.random.default_rng(0)
-    X, Y, codes = rng.normal(size=(9, 4)), rng.normal(size=(3, 4)), np.array([0, 0, 0, 2, 2, 2, 2, 0, 2])
+    X, Y, codes = (
+        rng.normal(size=(9, 4)),
+        rng.normal(size=(3, 4)),
+        np.array([0, 0, 0, 2, 2, 2, 2, 0, 2]),
+    )
     found = likeness(Y @ X.T, X @ X.T, codes, 3)
     for c in (0, 2):
         mean = X[codes == c].mean(axis=0)
@@ -70,17 +74,25 @@ def test_usual_likeness_is_that_to_other_people():
 
 
 def test_usual_likeness_of_classes_with_one_recording():
-    assert usual_likeness(np.eye(2), np.array([0, 1]), np.array(["a", "b"]), 2).tolist() == [0.0, 0.0]
+    assert usual_likeness(np.eye(2), np.array([0, 1]), np.array(["a", "b"]), 2).tolist() == [
+        0.0,
+        0.0,
+    ]
 
 
 def test_signs_ignore_absent_classes():
     decisions = np.array([[0.5, -np.inf, -0.25]])
-    assert_allclose(novelty_features(decisions, np.array([[0.3, -np.inf, 0.1]]), np.zeros(3)), [[0.75, 0.3]])
+    assert_allclose(
+        novelty_features(decisions, np.array([[0.3, -np.inf, 0.1]]), np.zeros(3)), [[0.75, 0.3]]
+    )
 
 
 def test_weights_separate_known_from_unknown():
     rng = np.random.default_rng(2)
-    known, unknown = rng.normal([2, 0.5], 0.5, size=(200, 2)), rng.normal([0.5, 0.0], 0.5, size=(50, 2))
+    known, unknown = (
+        rng.normal([2, 0.5], 0.5, size=(200, 2)),
+        rng.normal([0.5, 0.0], 0.5, size=(50, 2)),
+    )
     weights = learn_weights(known, unknown)
     score = [expit(x @ weights[:2] + weights[2]) for x in (known, unknown)]
     assert (weights[:2] < 0).all()
@@ -102,7 +114,9 @@ def test_threshold_follows_how_far_the_scores_of_each_person_reach():
     people = np.repeat(list(scores), [20, 40, 60])
     every = np.concatenate(list(scores.values()))
     spread = 0.3 * np.sqrt(np.mean([x.var() for x in scores.values()]))
-    expected = [np.sort(x)[-2:].mean() - spread * np.log(0.4 * 0.03 * len(x)) for x in scores.values()]
+    expected = [
+        np.sort(x)[-2:].mean() - spread * np.log(0.4 * 0.03 * len(x)) for x in scores.values()
+    ]
     assert_allclose(learn_threshold(every, people, 0.03), np.mean(expected))
     rates = [0.0, 0.001, 0.01, 0.05, 0.0501, 0.2, 0.5, 0.9]
     found = [learn_threshold(every, people, rate) for rate in rates]
@@ -148,9 +162,15 @@ def test_score_is_what_the_attributes_say(model, known):
     top, best = np.sort(decisions, axis=1), np.argmax(decisions, axis=1)
     alike = (features * svm.class_means_[best]).sum(axis=1) - svm.usual_likeness_[best]
     odds = svm.unknown_weights_[0] * (top[:, -1] - top[:, -2]) + svm.unknown_weights_[1] * alike
-    assert_allclose(model.unknown_score(known[:3]), expit(odds + svm.unknown_weights_[2]), atol=1e-9)
-    means = np.array([model.features(known)[known.labels == c].mean(axis=0) for c in model.classes_])
-    assert_allclose(svm.class_means_, means / np.linalg.norm(means, axis=1, keepdims=True), atol=1e-3)
+    assert_allclose(
+        model.unknown_score(known[:3]), expit(odds + svm.unknown_weights_[2]), atol=1e-9
+    )
+    means = np.array(
+        [model.features(known)[known.labels == c].mean(axis=0) for c in model.classes_]
+    )
+    assert_allclose(
+        svm.class_means_, means / np.linalg.norm(means, axis=1, keepdims=True), atol=1e-3
+    )
 
 
 @pytest.mark.parametrize("reject", [False, True])
@@ -167,7 +187,9 @@ def test_only_those_who_ask_get_unknown(known, actions, reject):
 
 def test_false_alarms_are_rarer_with_a_smaller_share(known):
     thresholds = [
-        single(sck(), calibrate=True, false_alarm=share).fit(known, known.labels).calibration_.threshold_
+        single(sck(), calibrate=True, false_alarm=share)
+        .fit(known, known.labels)
+        .calibration_.threshold_
         for share in (0.0, 0.05, 0.3)
     ]
     assert thresholds == sorted(thresholds, reverse=True)
@@ -175,24 +197,32 @@ def test_false_alarms_are_rarer_with_a_smaller_share(known):
 
 
 def test_name_of_the_unknown(known):
-    named = single(sck(), calibrate=True, reject=True, unknown_label="none of these", false_alarm=0.5)
+    named = single(
+        sck(), calibrate=True, reject=True, unknown_label="none of these", false_alarm=0.5
+    )
     assert "none of these" in named.fit(known, known.labels).predict(known)
     clash = single(sck(), calibrate=True, reject=True, unknown_label="wave")
-    with pytest.raises(ParameterError, match="unknown_label='wave' is the label of some recordings"):
+    with pytest.raises(
+        ParameterError, match="unknown_label='wave' is the label of some recordings"
+    ):
         clash.fit(known, known.labels)
-    single(sck(), calibrate=True, unknown_label="wave").fit(known, known.labels)  # it will not be said
+    # it will not be said
+    single(sck(), calibrate=True, unknown_label="wave").fit(known, known.labels)
 
 
 # the bar
 
 
 def test_left_out_classes_of_utd_mhad(data_home):
-    """Three of 27 classes left out of the training, five draws: the score tells them from the others."""
+    """Three of 27 classes left out of the training, five draws: the score tells them from the
+    others.
+    """
     data = load_dataset("utd_mhad", data_home)
     data = [s.replace(joints=s.joints.astype(np.float32)) for s in data]
     labels = sorted({s.label for s in data})
     train, test = ([s for s in data if int(s.subject) % 2 == odd] for odd in (1, 0))
-    # Preprocessing and features of the test recordings are the same in every draw but for the reference skeleton.
+    # Preprocessing and features of the test recordings are the same in every draw but for the
+    # reference skeleton.
     kernel = sck(n_pivots_joint=5, n_pivots_time=8, sigma_time=0.25, joint_weight=0.7)
     areas, alarms = [], []
     for seed in range(5):

@@ -29,7 +29,9 @@ def reference_features(
     z *= np.sqrt(spacing * np.sqrt(2 / np.pi) / sigma_time)
     pairs = [(i, k) for i in range(J) for k in range(i if same_joint else i + 1, J)]
     options = {"sigma": sigma_joint, "n_pivots": n_pivots_joint, "sigma_span": sigma_span}
-    sums = reference_sums(x, z, np.array(pairs), reach=1 + pivot_margin * sigma_joint, **options) / (J * T)
+    sums = reference_sums(
+        x, z, np.array(pairs), reach=1 + pivot_margin * sigma_joint, **options
+    ) / (J * T)
     rows, columns = np.triu_indices(n_pivots_time, 1)
     features = []
     for (i, k), X in zip(pairs, sums, strict=True):

@@ -8,7 +8,9 @@ import numpy as np
 def reference_window(n_frames: int, sigma_span: float | None) -> np.ndarray:
     """G_σ4(s-s') without its diagonal, (T, T); ones without a window."""
     steps = np.subtract.outer(np.arange(n_frames), np.arange(n_frames)).astype(float)
-    window = np.ones_like(steps) if sigma_span is None else np.exp(-(steps**2) / (2 * sigma_span**2))
+    window = (
+        np.ones_like(steps) if sigma_span is None else np.exp(-(steps**2) / (2 * sigma_span**2))
+    )
     np.fill_diagonal(window, 0)
     return window
 
@@ -23,7 +25,9 @@ def reference_sums(
     sigma_span: float | None,
     reach: float = 1.0,
 ) -> np.ndarray:
-    """Σ_{s≠s'} G_σ4(s-s') φ_z(x_is - x_i's') z_p(s) z_q(s') of x (T, J, 3) and z (T, P), (n_pairs, 3Z, P, P)."""
+    """Σ_{s≠s'} G_σ4(s-s') φ_z(x_is - x_i's') z_p(s) z_q(s') of x (T, J, 3) and z (T, P), (n_pairs,
+    3Z, P, P).
+    """
     x, z = np.asarray(x, np.float64), np.asarray(z, np.float64)
     window = reference_window(len(x), sigma_span)
     spacing = 2 * reach / max(n_pivots - 1, 1)

@@ -6,7 +6,9 @@ import numpy as np
 
 
 def reference_hosvd_power(X: np.ndarray, power: float, entry_power: float = 1.0) -> np.ndarray:
-    """One tensor (a, b, c) by the definition in float64, with random signs of the singular vectors."""
+    """One tensor (a, b, c) by the definition in float64, with random signs of the singular
+    vectors.
+    """
     rng = np.random.default_rng(0)
     X = np.asarray(X, np.float64)
     factors = []

@@ -7,7 +7,9 @@ from scipy.optimize import minimize
 
 
 def alignment_sums(block, codes, sides, counts):
-    """Σ r_i, Σ r_i², Σ r_i c_i, Σ K_ij², Σ K_ij [code_i = code_j] and Σ K_ii of every side, (n_sides, 6)."""
+    """Σ r_i, Σ r_i², Σ r_i c_i, Σ K_ij², Σ K_ij [code_i = code_j] and Σ K_ii of every side,
+    (n_sides, 6).
+    """
     K = block[: len(codes)].astype(float)
     K = K - K.mean()
     same = codes[:, None] == codes
@@ -21,7 +23,9 @@ def alignment_sums(block, codes, sides, counts):
 
 
 def center_normalize(K, train, others):
-    """Products of features less the mean of ``train`` and of unit length, from those of all features."""
+    """Products of features less the mean of ``train`` and of unit length, from those of all
+    features.
+    """
     H = np.eye(len(K))
     H[:, train] -= 1 / len(train)
     C = H @ K @ H.T

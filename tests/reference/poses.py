@@ -75,7 +75,9 @@ def full_front(
     each_frame: bool = False,
 ) -> np.ndarray:
     """Turned so that the mean of the lines along points to y and that of the lines across to z."""
-    both = [unit(np.mean([x[:, j] - x[:, i] for i, j in lines], axis=0)) for lines in (along, across)]
+    both = [
+        unit(np.mean([x[:, j] - x[:, i] for i, j in lines], axis=0)) for lines in (along, across)
+    ]
     points = np.concatenate(both, axis=1)
     if not each_frame:
         points = np.tile(geometric_median(points), (len(x), 1))
@@ -89,7 +91,9 @@ def full_front(
 
 
 def derivative(x: np.ndarray, order: int, rate: float) -> np.ndarray:
-    """By the derivative of a Gaussian one frame wide, cut at four; the first and last pose stand still."""
+    """By the derivative of a Gaussian one frame wide, cut at four; the first and last pose stand
+    still.
+    """
     k = np.arange(-4, 5)
     weights = np.exp(-(k**2) / 2) / np.exp(-(k**2) / 2).sum() * (k if order == 1 else k**2 - 1)
     moved = np.pad(x - x[:1], ((4, 4), (0, 0), (0, 0)), mode="edge")

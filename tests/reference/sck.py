@@ -17,7 +17,9 @@ def vectors(signal: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 
 def order2(signals: np.ndarray, table: np.ndarray, power: float) -> np.ndarray:
-    """Unique entries of (1/(T√J) Σ_s v_s v_sᵀ)^γ, times √2 off the diagonal; (T, J, W) → (J, d(d+1)/2)."""
+    """Unique entries of (1/(T√J) Σ_s v_s v_sᵀ)^γ, times √2 off the diagonal; (T, J, W) → (J,
+    d(d+1)/2).
+    """
     T, J, _ = signals.shape
     i, j = np.triu_indices(table.shape[1])
     out = []
@@ -30,10 +32,11 @@ def order2(signals: np.ndarray, table: np.ndarray, power: float) -> np.ndarray:
 
 
 def order3(signals: np.ndarray, table: np.ndarray, power: float, entries: str) -> np.ndarray:
-    """Entries of T = 1/(T√J) Σ_s v_s ⊗ v_s ⊗ v_s with slices to the power; (T, J, W) → (J, n_entries).
+    """Entries of T = 1/(T√J) Σ_s v_s ⊗ v_s ⊗ v_s with slices to the power; (T, J, W) → (J,
+    n_entries).
 
-    "slices": the upper triangle of every slice; "upper": entries i ≤ j ≤ k, slice k; "simplex": those of
-    the mean over which index names the slice. Weighted by √(number of permutations).
+    "slices": the upper triangle of every slice; "upper": entries i ≤ j ≤ k, slice k; "simplex":
+    those of the mean over which index names the slice. Weighted by √(number of permutations).
     """
     n_frames, n_joints, _ = signals.shape
     d = table.shape[1]
@@ -53,7 +56,9 @@ def order3(signals: np.ndarray, table: np.ndarray, power: float, entries: str) -
                 for c in range(b, d):
                     weight = np.sqrt({1: 1, 2: 3, 3: 6}[len({a, b, c})])
                     row_of.append([T[c, a, b] * weight])
-        out.append(np.stack(row_of, axis=1).ravel() if entries == "slices" else np.concatenate(row_of))
+        out.append(
+            np.stack(row_of, axis=1).ravel() if entries == "slices" else np.concatenate(row_of)
+        )
     return np.stack(out)
 
 

@@ -28,12 +28,23 @@ def standing(n_frames=6, **fields):
     pose = {"hip_center": (0, 1), "spine": (0, 1.2), "shoulder_center": (0, 1.5), "head": (0, 1.7)}
     arm, leg = ("shoulder", "elbow", "wrist", "hand"), ("hip", "knee", "ankle", "foot")
     for side, sign in (("left", -1), ("right", 1)):
-        pose |= {f"{side}_{part}": (sign * (0.2 + 0.1 * i), 1.45 - 0.2 * i) for i, part in enumerate(arm)}
+        pose |= {
+            f"{side}_{part}": (sign * (0.2 + 0.1 * i), 1.45 - 0.2 * i) for i, part in enumerate(arm)
+        }
         pose |= {f"{side}_{part}": (sign * 0.1, 0.9 - 0.3 * i) for i, part in enumerate(leg)}
-    joints = np.array([[*pose[name], 2.0] for name in KINECT_20.joints])[None].repeat(n_frames, axis=0)
-    joints[:, [KINECT_20.index("left_foot"), KINECT_20.index("right_foot")], 2] -= 0.2  # toes forward
+    joints = np.array([[*pose[name], 2.0] for name in KINECT_20.joints])[None].repeat(
+        n_frames, axis=0
+    )
+    # toes forward
+    joints[:, [KINECT_20.index("left_foot"), KINECT_20.index("right_foot")], 2] -= 0.2
     joints[:, KINECT_20.index("right_hand"), 1] += np.linspace(0, 1, n_frames)
-    fields = {"layout": KINECT_20, "label": "wave", "subject": "ann", "name": "take 1", "fps": 20.0} | fields
+    fields = {
+        "layout": KINECT_20,
+        "label": "wave",
+        "subject": "ann",
+        "name": "take 1",
+        "fps": 20.0,
+    } | fields
     return SkeletonSequence(joints, **fields)
 
 
@@ -44,7 +55,9 @@ def turned(sequence, angle):
 
 def pixels(picture, colour):
     """Rows and columns of the pixels of a colour."""
-    return np.argwhere((np.abs(np.asarray(picture.convert("RGB")).astype(int) - colour) < 12).all(axis=2))
+    return np.argwhere(
+        (np.abs(np.asarray(picture.convert("RGB")).astype(int) - colour) < 12).all(axis=2)
+    )
 
 
 def open_frames(path):
@@ -71,7 +84,8 @@ def test_left_is_on_the_right_of_the_picture_and_the_head_above():
     plane = {name: scene.plane[0, i] for i, name in enumerate(KINECT_20.joints)}
     assert plane["left_hand"][0] > plane["head"][0] > plane["right_hand"][0]
     assert plane["head"][1] > plane["hip_center"][1] > plane["left_foot"][1]
-    assert plane["head"][2] > plane["left_ankle"][2]  # nearer to a camera that stands a little above
+    # nearer to a camera that stands a little above
+    assert plane["head"][2] > plane["left_ankle"][2]
 
 
 def test_projection_is_a_rotation():
@@ -162,12 +176,16 @@ def test_gif_plays_at_the_recordings_speed(tmp_path):
     for frame in (frames[0], frames[-1]):
         assert frame.getpixel((2, frame.height // 2)) == (255, 255, 255)
         assert min(len(pixels(frame, LEFT)), len(pixels(frame, RIGHT))) > 100
-    hand = [pixels(frame.crop((0, 50, *frame.size)), RIGHT)[:, 0].min() for frame in (frames[0], frames[-1])]
+    hand = [
+        pixels(frame.crop((0, 50, *frame.size)), RIGHT)[:, 0].min()
+        for frame in (frames[0], frames[-1])
+    ]
     assert hand[1] < hand[0] - 10  # the right hand went up
 
 
 @pytest.mark.parametrize(
-    ("fps", "given", "n", "total"), [(120.0, None, 8, 240), (30.0, None, 30, 1000), (None, 10.0, 30, 3000)]
+    ("fps", "given", "n", "total"),
+    [(120.0, None, 8, 240), (30.0, None, 30, 1000), (None, 10.0, 30, 3000)],
 )
 def test_gif_frames_are_chosen_by_time(tmp_path, fps, given, n, total):
     frames, durations = open_frames(animate(standing(30, fps=fps), tmp_path / "a.gif", fps=given))
@@ -176,7 +194,9 @@ def test_gif_frames_are_chosen_by_time(tmp_path, fps, given, n, total):
 
 
 def test_long_recordings_are_thinned(tmp_path):
-    frames, durations = open_frames(animate(standing(50, fps=25.0), tmp_path / "a.gif", max_frames=10))
+    frames, durations = open_frames(
+        animate(standing(50, fps=25.0), tmp_path / "a.gif", max_frames=10)
+    )
     assert len(frames) == 10
     assert sum(durations) == 2000
 
@@ -185,13 +205,17 @@ def test_layouts_without_head_and_recordings_without_layout(tmp_path):
     """Bones in three colours where there are sides, dots where there are no bones."""
     rng = np.random.default_rng(0)
     still = rng.normal(size=(1, 17, 3)).repeat(2, axis=0)
-    coco, _ = open_frames(animate(SkeletonSequence(still, layout=COCO_17), tmp_path / "a.gif", title=""))
+    coco, _ = open_frames(
+        animate(SkeletonSequence(still, layout=COCO_17), tmp_path / "a.gif", title="")
+    )
     assert min(len(pixels(coco[0], LEFT)), len(pixels(coco[0], RIGHT))) > 100
     for name, n_joints in (("b.gif", 5), ("c.gif", 1)):
         bare = SkeletonSequence(rng.normal(size=(2, n_joints, 3)) + 3)
         frames, _ = open_frames(animate(bare, tmp_path / name, title=""))
         assert len(frames) == 2
-        dots = pixels(frames[0].crop((0, 60, frames[0].width, frames[0].height - 40)), (0x44, 0x44, 0x44))
+        dots = pixels(
+            frames[0].crop((0, 60, frames[0].width, frames[0].height - 40)), (0x44, 0x44, 0x44)
+        )
         assert len(dots) >= 4 * n_joints
         assert len(pixels(frames[0], LEFT)) == len(pixels(frames[0], RIGHT)) == 0
 

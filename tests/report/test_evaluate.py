@@ -84,7 +84,12 @@ def test_kinds_of_protocol(toy, toy_model, protocol, name, n_splits):
 
 def test_splits_of_one_subject_bear_its_name(toy, toy_model):
     report = evaluate(toy_model, toy, LeaveOneGroupOut())
-    assert [split.name for split in report.splits] == ["subject s1", "subject s2", "subject s3", "subject s4"]
+    assert [split.name for split in report.splits] == [
+        "subject s1",
+        "subject s2",
+        "subject s3",
+        "subject s4",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +141,9 @@ def test_binary_scores_have_two_columns(toy):
 
 
 def test_scores_of_pairs_are_not_taken_for_scores_of_classes(toy):
-    model = make_pipeline(FunctionTransformer(mean_pose), SVC(kernel="linear", decision_function_shape="ovo"))
+    model = make_pipeline(
+        FunctionTransformer(mean_pose), SVC(kernel="linear", decision_function_shape="ovo")
+    )
     model_4 = SkeletonDataset([*toy, *(s.replace(label=f"{s.label} again") for s in toy)])
     assert evaluate(model, model_4, LeaveOneGroupOut()).splits[0].scores is None
 
@@ -153,7 +160,9 @@ class Witness(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.said_, dtype=object)
 
 
-@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: make_pipeline(FunctionTransformer(mean_pose), m)])
+@pytest.mark.parametrize(
+    "wrap", [lambda m: m, lambda m: make_pipeline(FunctionTransformer(mean_pose), m)]
+)
 def test_groups_reach_a_fit_that_takes_them(toy, wrap):
     report = evaluate(wrap(Witness()), toy, LeaveOneGroupOut())
     assert [split.predicted[0] for split in report.splits] == [
@@ -169,7 +178,9 @@ def test_groups_reach_a_fit_that_takes_them(toy, wrap):
 def test_groups_reach_a_routed_fit(toy):
     with sklearn.config_context(enable_metadata_routing=True):
         for requested, said in ((True, "trained on s2 s3 s4"), (False, "bow")):
-            model = make_pipeline(FunctionTransformer(mean_pose), Witness().set_fit_request(groups=requested))
+            model = make_pipeline(
+                FunctionTransformer(mean_pose), Witness().set_fit_request(groups=requested)
+            )
             assert evaluate(model, toy, LeaveOneGroupOut()).splits[0].predicted[0] == said
 
 
@@ -197,7 +208,9 @@ def test_features_are_computed_once(toy):
     report = evaluate(model, toy, split)
     assert Counting.seen == 36
     assert report.splits[0].scores is not None
-    search = GridSearchCV(model, {"logisticregression__C": [1.0]}, cv=[(np.arange(9), np.arange(9, 18))])
+    search = GridSearchCV(
+        model, {"logisticregression__C": [1.0]}, cv=[(np.arange(9), np.arange(9, 18))]
+    )
     Counting.seen = 0
     searched = evaluate(search, toy, split)
     assert Counting.seen == 18 + 36  # once for the search, then as above
@@ -210,7 +223,9 @@ def test_without_subjects(toy, toy_model):
     assert report.subjects is None
     assert report.data["subjects"] == {}
     assert report.prediction_table()[0]["subject"] is None
-    with pytest.raises(DataError, match=r"LeaveOneGroupOut\(\) splits by subject, and .*'bow-1-0' has none"):
+    with pytest.raises(
+        DataError, match=r"LeaveOneGroupOut\(\) splits by subject, and .*'bow-1-0' has none"
+    ):
         evaluate(toy_model, nameless, LeaveOneGroupOut())
 
 
@@ -264,7 +279,9 @@ def test_a_split_that_leaves_too_few_to_hold_out_says_so(protocol, tested):
     if protocol == "by hand":
         protocol = [(np.flatnonzero(data.subjects == "1"), np.arange(4)[data.subjects != "1"])]
         data = SkeletonDataset(s.replace(subject=None) for s in data)
-    with pytest.raises(HeldOutError, match=f"only one recording: .*, not counting the recordings {tested}"):
+    with pytest.raises(
+        HeldOutError, match=f"only one recording: .*, not counting the recordings {tested}"
+    ):
         evaluate(make_recognizer(), data, protocol)
 
 

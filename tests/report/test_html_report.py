@@ -1,4 +1,6 @@
-"""The page that a report writes: what it says, what it escapes, how large it gets, and that a browser runs it."""
+"""The page that a report writes: what it says, what it escapes, how large it gets, and that a
+browser runs it.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ class Reader(HTMLParser):
 
     def having(self, name, **attributes):
         found = [a for n, a in self.elements if n == name]
-        return [a for a in found if all(v in (a.get(k) or "").split() for k, v in attributes.items())]
+        return [
+            a for a in found if all(v in (a.get(k) or "").split() for k, v in attributes.items())
+        ]
 
 
 def motions_in(page):
@@ -108,7 +112,9 @@ def with_probabilities(report):
     splits = []
     for split in report.splits:
         shares = np.exp(2 * split.scores)
-        splits.append(dataclasses.replace(split, probabilities=shares / shares.sum(axis=1, keepdims=True)))
+        splits.append(
+            dataclasses.replace(split, probabilities=shares / shares.sum(axis=1, keepdims=True))
+        )
     return dataclasses.replace(report, splits=tuple(splits))
 
 
@@ -117,7 +123,10 @@ def with_names(report, data, names):
     label = dict(zip(report.classes, names, strict=True))
     subject = {s: f"{names[0]} {s}" for s in sorted(set(data.subjects.tolist()))}
     renamed = SkeletonDataset(
-        [s.replace(label=label[s.label], subject=subject[s.subject], name=names[1] + s.name) for s in data],
+        [
+            s.replace(label=label[s.label], subject=subject[s.subject], name=names[1] + s.name)
+            for s in data
+        ],
         name=names[2],
     )
 
@@ -131,7 +140,9 @@ def with_names(report, data, names):
             true=new(s.true),
             predicted=new(s.predicted),
             model_classes=tuple(label[c] for c in s.model_classes),
-            importance=dataclasses.replace(s.importance, labels=tuple(label[c] for c in s.importance.labels)),
+            importance=dataclasses.replace(
+                s.importance, labels=tuple(label[c] for c in s.importance.labels)
+            ),
         )
         for s in report.splits
     )
@@ -174,8 +185,12 @@ def test_the_note_on_views_is_whole(report, data):
 def test_every_part_is_there(page, report):
     reader = Reader(page)
     sections = [a["id"] for a in reader.having("section")]
-    assert {"result", "next", "confusion", "classes", "mistakes", "probabilities", "joints"} < set(sections)
-    contents = [a["href"].lstrip("#") for a in reader.having("a") if a["href"].lstrip("#") in sections]
+    assert {"result", "next", "confusion", "classes", "mistakes", "probabilities", "joints"} < set(
+        sections
+    )
+    contents = [
+        a["href"].lstrip("#") for a in reader.having("a") if a["href"].lstrip("#") in sections
+    ]
     assert list(dict.fromkeys(contents)) == sections
     text = reader.text
     assert f"{100 * report.accuracy:.1f}" in text
@@ -229,7 +244,9 @@ def test_accessible_by_construction(page):
 
 def test_nothing_is_loaded(page):
     reader = Reader(page)
-    loading = [(n, k) for n, a in reader.elements for k in a if k in ("src", "srcset", "data", "action")]
+    loading = [
+        (n, k) for n, a in reader.elements for k in a if k in ("src", "srcset", "data", "action")
+    ]
     assert loading == []
     assert not re.search(r"https?:|@import|url\(|<link|<iframe", page)
     (policy,) = [a["content"] for a in reader.having("meta") if "http-equiv" in a]
@@ -346,7 +363,10 @@ def test_one_of_several_worst_is_called_so(report, data):
     split = report.splits[0]
     first, second, *_ = report.classes
     for said, told in (
-        ({first: second, second: first}, ("One of the most frequent mistakes", "One of the labels with")),
+        (
+            {first: second, second: first},
+            ("One of the most frequent mistakes", "One of the labels with"),
+        ),
         ({first: second}, ("The most frequent mistake is", "The label with")),
     ):
         predicted = np.array([said.get(label, label) for label in split.true])
@@ -365,9 +385,14 @@ def test_one_of_several_worst_is_called_so(report, data):
 
 
 def test_warnings_of_the_data_are_shown(report, data):
-    told = dataclasses.replace(report, data={**report.data, "warnings": ["the same recording 2 times: a, b"]})
+    told = dataclasses.replace(
+        report, data={**report.data, "warnings": ["the same recording 2 times: a, b"]}
+    )
     text = Reader(render(told, data)).text
-    assert "One thing in the recordings may distort the results the same recording 2 times: a, b" in text
+    assert (
+        "One thing in the recordings may distort the results the same recording 2 times: a, b"
+        in text
+    )
     assert "may mislead" not in Reader(render(report, data)).text
 
 
@@ -449,7 +474,9 @@ def test_wrong_data_is_refused_and_the_old_page_stays(report, data, tmp_path):
 
 
 def test_every_text_is_escaped_and_cut():
-    """Whatever a template says: as content, as an attribute, through a macro, put together from parts."""
+    """Whatever a template says: as content, as an attribute, through a macro, put together from
+    parts.
+    """
     text = "<b>&\"'"
     template = (
         "{% macro bold(x) %}<b>{{ x }}</b>{% endmacro %}"
@@ -464,7 +491,12 @@ def test_every_text_is_escaped_and_cut():
 def test_no_template_switches_escaping_off():
     folder = Path(environment.__wrapped__.__code__.co_filename).parent
     templates = sorted(folder.glob("*.html"))
-    assert [path.name for path in templates] == ["charts.html", "macros.html", "page.html", "spotting.html"]
+    assert [path.name for path in templates] == [
+        "charts.html",
+        "macros.html",
+        "page.html",
+        "spotting.html",
+    ]
     for path in templates:
         assert not re.search(r"\|\s*safe|autoescape", path.read_text(encoding="utf-8")), path
 
@@ -539,7 +571,15 @@ def test_large_data_make_a_page_of_bounded_size():
          for i, k in enumerate(true)]
     )  # fmt: skip
     splits = tuple(
-        Split(str(k), 100, np.arange(1200), true, rng.permutation(true), fit_seconds=1.0, predict_seconds=1.0)
+        Split(
+            str(k),
+            100,
+            np.arange(1200),
+            true,
+            rng.permutation(true),
+            fit_seconds=1.0,
+            predict_seconds=1.0,
+        )
         for k in range(3)
     )
     small = evaluate(DummyClassifier(), make_actions(["wave", "clap"], n_subjects=2, n_takes=1), 2)
@@ -549,7 +589,11 @@ def test_large_data_make_a_page_of_bounded_size():
         classes=tuple(labels),
         recordings=tuple(s.name for s in data),
         subjects=tuple(data.subjects.tolist()),
-        data={**small.data, "labels": dict.fromkeys(labels, 20), "subjects": {str(i): 24 for i in range(50)}},
+        data={
+            **small.data,
+            "labels": dict.fromkeys(labels, 20),
+            "subjects": {str(i): 24 for i in range(50)},
+        },
     )
     page = render(report, data)
     assert len(page.encode()) < 3_000_000
@@ -564,7 +608,17 @@ def test_large_data_make_a_page_of_bounded_size():
 def test_command(data, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(LOADERS, "toy", lambda home: data)
     path = tmp_path / "deep" / "report.html"
-    argv = ["evaluate", "toy", "--kernel", "sck", "--set", "sck__order=2", "--html", str(path), "--quiet"]
+    argv = [
+        "evaluate",
+        "toy",
+        "--kernel",
+        "sck",
+        "--set",
+        "sck__order=2",
+        "--html",
+        str(path),
+        "--quiet",
+    ]
     assert main(argv) == 0
     assert capsys.readouterr().out == ""
     text = Reader(path.read_text(encoding="utf-8")).text
@@ -579,7 +633,20 @@ def test_command_on_too_few_recordings_for_probabilities(tmp_path, monkeypatch, 
     monkeypatch.setitem(LOADERS, "toy", lambda home: few)
     path = tmp_path / "report.html"
     assert (
-        main(["evaluate", "toy", "--kernel", "sck", "--set", "sck__order=2", "--html", str(path), "-q"]) == 0
+        main(
+            [
+                "evaluate",
+                "toy",
+                "--kernel",
+                "sck",
+                "--set",
+                "sck__order=2",
+                "--html",
+                str(path),
+                "-q",
+            ]
+        )
+        == 0
     )
     assert "kerneton: warning: the model gives no probabilities: " in capsys.readouterr().err
     assert "The model gives no probabilities" in Reader(path.read_text(encoding="utf-8")).text
@@ -590,7 +657,20 @@ def test_command_says_the_same_with_a_page(data, tmp_path, monkeypatch, capsys):
     results = []
     for more in ([], ["--html", str(tmp_path / "report.html")]):
         assert (
-            main(["evaluate", "toy", "--kernel", "sck", "--set", "sck__order=2", "--json", "-", "-q", *more])
+            main(
+                [
+                    "evaluate",
+                    "toy",
+                    "--kernel",
+                    "sck",
+                    "--set",
+                    "sck__order=2",
+                    "--json",
+                    "-",
+                    "-q",
+                    *more,
+                ]
+            )
             == 0
         )
         results.append(json.loads(capsys.readouterr().out))
@@ -601,10 +681,19 @@ def test_command_says_the_same_with_a_page(data, tmp_path, monkeypatch, capsys):
 
 # a browser
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 OPTIONS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--hide-scrollbars",
+    ),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     "--enable-logging=stderr",  # where complaints of the page's script appear
 ]
@@ -653,13 +742,17 @@ def browse(path, tmp_path, *flags):
 
 @browser
 def test_chromium_runs_the_page(report, data, tmp_path):
-    """Hostile names, probabilities and all; the page as it is, then a copy in which a script acts as a user."""
+    """Hostile names, probabilities and all; the page as it is, then a copy in which a script acts
+    as a user.
+    """
     other, renamed = with_names(with_probabilities(report), data, HOSTILE)
     path = tmp_path / "hostile.html"
     other.to_html(path, renamed)
     shown, complaints = browse(path, tmp_path, "--dump-dom")
     assert complaints == []
-    n_players = len(Reader(path.read_text(encoding="utf-8")).having("figure", **{"class": "player"}))
+    n_players = len(
+        Reader(path.read_text(encoding="utf-8")).having("figure", **{"class": "player"})
+    )
     assert f'data-ready="{n_players}"' in shown
     assert "data-stolen" not in shown.partition("<header")[0]
 
@@ -697,7 +790,9 @@ def test_script_and_still_draw_the_same(report, data, tmp_path):
 
     def bones(page):
         found = [
-            a for a in Reader(page).having("line", **{"class": "bone"}) if a.get("visibility") != "hidden"
+            a
+            for a in Reader(page).having("line", **{"class": "bone"})
+            if a.get("visibility") != "hidden"
         ]
         return np.array([[float(a[k]) for k in ("x1", "y1", "x2", "y2")] for a in found])
 
@@ -729,10 +824,14 @@ FRAME = """<!DOCTYPE html><iframe src="page.html" style="border: 0; width: {widt
 @browser
 @pytest.mark.parametrize("width", [400, 1400])
 def test_nothing_is_cut_without_a_hint(report, data, tmp_path, width):
-    """On a phone and on a desk: what is wider than the screen scrolls and says so; the navigation wraps."""
+    """On a phone and on a desk: what is wider than the screen scrolls and says so; the navigation
+    wraps.
+    """
     path = tmp_path / "page.html"
     with_probabilities(report).to_html(path, data)
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", path.read_text(encoding="utf-8"))
+    text = re.sub(
+        r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", path.read_text(encoding="utf-8")
+    )
     text = text.replace("<style>", f"<script>{FRAMES}</script><style>", 1)
     path.write_text(text.replace("</body>", f"<script>{MEASURE}</script></body>"), encoding="utf-8")
     outer = tmp_path / "outer.html"

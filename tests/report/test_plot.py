@@ -19,7 +19,13 @@ from kerneton.report.animation import Canvas
 from kerneton.report.body import COLOURS
 from kerneton.report.explanation import Explanation, Part
 from kerneton.report.page._motion import Motion
-from kerneton.report.pictures import _arrange, on_the_spot, plot_confusion, plot_skeleton, plot_sweep
+from kerneton.report.pictures import (
+    _arrange,
+    on_the_spot,
+    plot_confusion,
+    plot_skeleton,
+    plot_sweep,
+)
 from kerneton.report.scene import Scene, camera, ground, with_bones
 
 
@@ -89,7 +95,10 @@ def test_skeleton_of_fewer_frames_than_poses():
 
 def test_skeletons_below_each_other():
     figure = plot_skeleton([toy_sequence(k, 1, 0) for k in ("bow", "clap")])
-    assert [ax.get_title(loc="left") for ax in figure.axes] == ["bow, subject s1", "clap, subject s1"]
+    assert [ax.get_title(loc="left") for ax in figure.axes] == [
+        "bow, subject s1",
+        "clap, subject s1",
+    ]
     assert drawn(figure) > 1000
 
 
@@ -101,7 +110,9 @@ def test_missing_frames_and_joints_are_not_drawn():
     joints[1] = np.nan  # another
     joints[2, 3] = np.nan
     confidence[3, 4] = 0
-    figure = plot_skeleton(sequence.replace(joints=joints, confidence=confidence, fps=None), n_poses=3)
+    figure = plot_skeleton(
+        sequence.replace(joints=joints, confidence=confidence, fps=None), n_poses=3
+    )
     assert words(figure) == ["frame 2", "frame 5", "frame 8"]
     assert drawn(figure) > 1000
     with pytest.raises(DataError, match="'wave-1-0' has no measured joint"):
@@ -130,7 +141,9 @@ def test_sides_have_their_colours():
 
 @pytest.mark.parametrize("kind", ["deep", "turned", "flat"])
 def test_all_pictures_have_one_camera(kind):
-    """Rows of poses, sheets and films, and the page's players show the same body from the same side."""
+    """Rows of poses, sheets and films, and the page's players show the same body from the same
+    side.
+    """
     (body,) = make_actions(["wave"], n_subjects=1, n_takes=1, dropout=0)
     if kind == "turned":
         body = body.replace(joints=turn(body.joints, 2.0))
@@ -154,12 +167,16 @@ def test_all_pictures_have_one_camera(kind):
 
 @pytest.mark.parametrize("angle", [0.0, 0.8, 1.6, 2.4])
 def test_two_bodies_stand_side_by_side(angle):
-    """However the line between them runs, neither hides the other, and nobody changes places with a turn of the camera."""
+    """However the line between them runs, neither hides the other, and nobody changes places with a
+    turn of the camera.
+    """
     (ann,) = make_actions(["wave"], n_subjects=1, n_takes=1, dropout=0)
     both = pair(
         ann,
         ann.replace(
-            joints=turn(ann.joints - ann.joints.mean((0, 1)), np.pi) + ann.joints.mean((0, 1)) + [1.5, 0, 0]
+            joints=turn(ann.joints - ann.joints.mean((0, 1)), np.pi)
+            + ann.joints.mean((0, 1))
+            + [1.5, 0, 0]
         ),
     )
     both = both.replace(joints=turn(both.joints, angle))
@@ -189,13 +206,22 @@ def test_two_bodies_carry_their_numbers_in_every_picture(tmp_path):
     for t, shown in ((0, [True, False]), (-1, [True, True])):
         canvas.show(t)
         assert [text.get_visible() for text, _ in canvas.numbers] == shown
-        heights = [np.nanmax(canvas.scene.plane[t, joints, 1]) for _, joints in canvas.numbers[: sum(shown)]]
-        assert all(h < text.get_position()[1] for h, (text, _) in zip(heights, canvas.numbers, strict=False))
+        heights = [
+            np.nanmax(canvas.scene.plane[t, joints, 1])
+            for _, joints in canvas.numbers[: sum(shown)]
+        ]
+        assert all(
+            h < text.get_position()[1]
+            for h, (text, _) in zip(heights, canvas.numbers, strict=False)
+        )
     stage = Motion.of(both).stage()
     assert [number for number, _ in stage["numbers"]] == ["1", "2"]
-    trunks = [[both.layout.joints[j] for j in joints] for joints in Motion.of(both).to_dict()["bodies"]]
+    trunks = [
+        [both.layout.joints[j] for j in joints] for joints in Motion.of(both).to_dict()["bodies"]
+    ]
     assert all({f"head_{n}", f"spine_{n}"} <= {*trunk} for n, trunk in enumerate(trunks, start=1))
-    assert not any("hand" in joint for trunk in trunks for joint in trunk)  # a raised hand moves no number
+    # a raised hand moves no number
+    assert not any("hand" in joint for trunk in trunks for joint in trunk)
     one = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
     assert Motion.of(one).stage()["numbers"] == []
 
@@ -229,7 +255,9 @@ def test_words_of_an_explanation_are_not_crossed_by_its_line():
     why = Explanation(one, "wave", None, 1.0, -0.5, parts, *contributions(one))
     figure = why.plot()
     figure.canvas.draw()
-    (words,) = [t for ax in figure.axes for t in ax.texts if t.get_text().startswith("strongest pairs")]
+    (words,) = [
+        t for ax in figure.axes for t in ax.texts if t.get_text().startswith("strongest pairs")
+    ]
     line = words.axes.lines[0]
     left, right = words.get_window_extent().intervalx
     assert left < line.get_transform().transform((0, 0))[0] < right, (
@@ -296,7 +324,9 @@ def test_sweep_of_unequal_lengths():
 )
 def test_without_matplotlib(draw, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"Plotting needs matplotlib: pip install 'kerneton\[plot\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"Plotting needs matplotlib: pip install 'kerneton\[plot\]'"
+    ):
         draw()
 
 
@@ -309,6 +339,8 @@ def test_what_has_no_feet_floats_above_the_floor_and_gets_bones():
     assert len(scene.sequence.layout.bones) == 2
     assert ground(hand, recording.layout) == 0.0
     assert ground(hand, None) == pytest.approx(0.5)
-    named = recording.replace(layout=Layout("mine", ["head", "left_foot", "right_foot"], [(0, 1), (0, 2)]))
+    named = recording.replace(
+        layout=Layout("mine", ["head", "left_foot", "right_foot"], [(0, 1), (0, 2)])
+    )
     assert ground(hand, named.layout) == pytest.approx(0.5)
     assert with_bones([named])[0] is named

@@ -1,4 +1,6 @@
-"""Sentences about what joints did: directions are the person's, times hold most of what was contributed."""
+"""Sentences about what joints did: directions are the person's, times hold most of what was
+contributed.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def standing(n_frames=60):
             sign = -1 if side == "left" else 1
             pose[j] = sign * STAND["left"][part], STAND["height"][part], 0
         else:
-            pose[j, 1] = {"hip_center": 0.95, "spine": 1.0, "shoulder_center": 1.45, "head": 1.65}[joint]
+            pose[j, 1] = {"hip_center": 0.95, "spine": 1.0, "shoulder_center": 1.45, "head": 1.65}[
+                joint
+            ]
     return np.repeat(pose[None], n_frames, axis=0)
 
 

@@ -22,7 +22,9 @@ SECOND = np.array(list("aabbbbbbbb"))
 
 
 def split(name, predicted, **more):
-    return Split(name, 20, np.arange(10), TRUE, predicted, fit_seconds=2.0, predict_seconds=0.5, **more)
+    return Split(
+        name, 20, np.arange(10), TRUE, predicted, fit_seconds=2.0, predict_seconds=0.5, **more
+    )
 
 
 @pytest.fixture
@@ -108,13 +110,18 @@ def test_scores_of_what_was_said(report):
     scores = np.arange(20.0).reshape(10, 2)
     scored = dataclasses.replace(
         report,
-        splits=(split("one", FIRST, model_classes=("a", "b"), scores=scores, probabilities=scores / 100),),
+        splits=(
+            split(
+                "one", FIRST, model_classes=("a", "b"), scores=scores, probabilities=scores / 100
+            ),
+        ),
     )
     rows = scored.prediction_table()
     assert (rows[0]["predicted"], rows[0]["score"], rows[0]["probability"]) == ("a", 0.0, 0.0)
     assert (rows[3]["predicted"], rows[3]["score"]) == ("b", 7.0)
     assert_allclose(rows[3]["probability"], 0.07)
-    assert (rows[8]["predicted"], rows[8]["score"]) == ("c", None)  # a label that the model has no score for
+    # a label that the model has no score for
+    assert (rows[8]["predicted"], rows[8]["score"]) == ("c", None)
     assert "score" not in report.prediction_table()[0]
 
 
@@ -249,19 +256,25 @@ def test_view_and_mirroring_that_were_chosen(report):
     chosen = (
         split("one", FIRST, variant="free", variant_scores={"free": 0.9, "fixed": 0.8}),
         split("two", SECOND, variant="fixed", variant_scores={"free": 0.7, "fixed": 1.0}),
-        split("three", SECOND, variant="fixed", variant_scores={"fixed": 0.6}),  # free could not be computed
+        # free could not be computed
+        split("three", SECOND, variant="fixed", variant_scores={"fixed": 0.6}),
     )
     some = dataclasses.replace(report, splits=chosen)
     rows = some.variant_table()
     assert [(row["variant"], row["splits"]) for row in rows] == [("free", 1), ("fixed", 2)]
     assert_allclose([row["validation"] for row in rows], [0.8, 0.8])
     n = max(s.n_train for s in chosen)
-    assert_allclose([[row["validation_low"], row["validation_high"]] for row in rows], [wilson(0.8, n)] * 2)
+    assert_allclose(
+        [[row["validation_low"], row["validation_high"]] for row in rows], [wilson(0.8, n)] * 2
+    )
     between = " to ".join(f"{100 * x:.1f}" for x in wilson(0.8, n))
     assert f"free                               1        80.0  {between}\n" in str(some)
     assert f"| fixed | 2 | 80.0 | {between} |" in some.to_markdown()
     for text in (str(some), some.to_markdown()):
-        assert "free: every body is turned to the front; fixed: bodies stay as the camera saw them." in text
+        assert (
+            "free: every body is turned to the front; fixed: bodies stay as the camera saw them."
+            in text
+        )
     assert "mirrored:" not in str(some)
     assert json.loads(some.to_json())["variants"] == rows
 
@@ -275,11 +288,15 @@ def test_wilson_solves_its_equation(right, n):
     share = right / n
     for bound in wilson(share, n):
         if bound not in (0.0, 1.0):
-            assert_allclose(abs(share - bound), 1.959964 * np.sqrt(bound * (1 - bound) / n), rtol=1e-6)
+            assert_allclose(
+                abs(share - bound), 1.959964 * np.sqrt(bound * (1 - bound) / n), rtol=1e-6
+            )
 
 
 def test_interval_covers_as_often_as_it_says():
-    """People differ; 95 % of the intervals over people hold the accuracy of all people, those over recordings far fewer."""
+    """People differ; 95 % of the intervals over people hold the accuracy of all people, those over
+    recordings far fewer.
+    """
     rng = np.random.default_rng(0)
     a, b = 4.0, 1.0  # accuracies of people: mean 0.8, spread 0.16
     hits = {"people": 0, "recordings": 0}
@@ -297,7 +314,8 @@ def test_interval_over_people_is_no_narrower_than_over_recordings():
     right, who = np.ones(30), np.repeat(list("abcdef"), 5)
     assert interval(right, who).low < interval(right).low < 1.0
     assert interval(right, who).n_subjects == 6
-    assert interval(right, np.repeat(["a", "b"], 15)) == interval(right)  # two people show no spread
+    # two people show no spread
+    assert interval(right, np.repeat(["a", "b"], 15)) == interval(right)
 
 
 def test_a_recording_tested_twice_counts_once(report):
@@ -318,7 +336,9 @@ def test_subjects_that_are_not_known(report):
 
 def test_one_person_says_nothing_about_new_people(report):
     """However narrow the interval: nobody was tested who took no part in the training."""
-    alone = dataclasses.replace(report, subjects=("ann",) * 10, data={**report.data, "subjects": {"ann": 10}})
+    alone = dataclasses.replace(
+        report, subjects=("ann",) * 10, data={**report.data, "subjects": {"ann": 10}}
+    )
     (people,) = [step["text"] for step in alone.next_steps() if step["kind"] == "people"]
     assert people == (
         "Add people: only subject ann was recorded, so nothing is known about the accuracy for new people. "
@@ -355,7 +375,11 @@ def test_one_mistake_of_a_person_is_no_reason_to_look(report):
 
 
 def test_next_steps_of_a_perfect_result(report):
-    warned = {**report.data, "warnings": ["label c has 2 recordings"], "labels": {"a": 40, "b": 40, "c": 2}}
+    warned = {
+        **report.data,
+        "warnings": ["label c has 2 recordings"],
+        "labels": {"a": 40, "b": 40, "c": 2},
+    }
     steps = dataclasses.replace(report, splits=(split("one", TRUE),), data=warned).next_steps()
     assert [step["kind"] for step in steps] == ["data", "label", "people", "use"]
     assert steps[1]["text"] == "Record more of c (2): half of the labels have 40 or more."
@@ -366,13 +390,19 @@ def test_next_steps_of_recordings_that_were_refused(report):
     refused = dataclasses.replace(
         report, splits=(split("one", said),), classes=("a", "b", "c", "none of these")
     )
-    assert refused.next_steps()[0]["text"] == "Look at a: 3 of 4 tests were predicted as none of these."
+    assert (
+        refused.next_steps()[0]["text"]
+        == "Look at a: 3 of 4 tests were predicted as none of these."
+    )
 
 
 def test_verdict_on_probabilities_needs_tests_enough():
     rng = np.random.default_rng(0)
     said = rng.uniform(0.6, 1.0, 4000)
-    proba, true = np.stack([said, 1 - said], axis=1), np.where(rng.uniform(size=4000) < said, "a", "b")
+    proba, true = (
+        np.stack([said, 1 - said], axis=1),
+        np.where(rng.uniform(size=4000) < said, "a", "b"),
+    )
     honest = calibration(proba, true, ["a", "b"])
     assert honest.verdict == "as sure as right"
     assert honest.error < 2 * honest.error_by_chance

@@ -32,8 +32,18 @@ def test_figures_by_hand():
     assert figures["delay_ms"] == pytest.approx(500)
     assert figures["delay_from_start_ms"] == pytest.approx(1500)
     assert figures["false_alarms_per_hour"] == pytest.approx(3600 / 4)
-    assert (figures["detection_rate"], figures["false_positives"], figures["jaccard"]) == (0.5, 0.5, 0.25)
-    assert report().per_class()[1] == {"label": "wave", "true": 1, "found": 2, "right": 1, "f1": 2 / 3}
+    assert (figures["detection_rate"], figures["false_positives"], figures["jaccard"]) == (
+        0.5,
+        0.5,
+        0.25,
+    )
+    assert report().per_class()[1] == {
+        "label": "wave",
+        "true": 1,
+        "found": 2,
+        "right": 1,
+        "f1": 2 / 3,
+    }
 
 
 def test_without_a_frame_rate_times_are_unknown_not_invented():
@@ -54,7 +64,9 @@ def test_a_fitted_spotter_on_new_recordings(spotter, takes):
 
 def test_pictures_and_pages_escape_labels(tmp_path):
     rows = [("<b>", [Segment("<script>", 0, 30)], [Detection("<script>", 5, 30, probability=0.5)])]
-    write_page(tmp_path / "page.html", "T & <i>", rows, [60], fps=30.0, figures={"f1": 0.5, "delay": None})
+    write_page(
+        tmp_path / "page.html", "T & <i>", rows, [60], fps=30.0, figures={"f1": 0.5, "delay": None}
+    )
     text = (tmp_path / "page.html").read_text()
     assert text.count("<script>") == 1  # the players'
     assert "&lt;script&gt;, frames" in text
@@ -66,7 +78,9 @@ def test_pictures_and_pages_escape_labels(tmp_path):
 def test_a_timeline_has_times_and_no_empty_lane(tmp_path):
     truth, found = [Segment("wave", 0, 30)], [Detection("wave", 5, 30, probability=0.5)]
     write_page(tmp_path / "a.html", "t", [("a", truth, found)], [300], fps=30.0)
-    write_page(tmp_path / "b.html", "t", [("b", [], found)], [300], fps=30.0, reasons=[["hand +0.50"]])
+    write_page(
+        tmp_path / "b.html", "t", [("b", [], found)], [300], fps=30.0, reasons=[["hand +0.50"]]
+    )
     known, unknown = ((tmp_path / name).read_text() for name in ("a.html", "b.html"))
     assert 'viewBox="0 0 1000 46"' in known
     assert 'viewBox="0 0 1000 22"' in unknown
@@ -95,7 +109,8 @@ def test_mistakes_can_be_played(tmp_path):
     told.recordings = [SkeletonSequence(walk(120), name="long", fps=30)]
     text = told.to_html(tmp_path / "report.html").read_text()
     motions = json.loads(text.partition('id="motions">')[2].partition("</script>")[0])
-    assert [len(m["frames"]) for m in motions] == [60, 60]  # a segment of 30 frames, with 15 before and after
+    # a segment of 30 frames, with 15 before and after
+    assert [len(m["frames"]) for m in motions] == [60, 60]
     assert "missed <b>clap</b>" in text
     assert "found, and wrong: <b>wave</b>" in text
     assert "0.500" in text

@@ -1,4 +1,6 @@
-"""Live streams: the same as offline where they may wait, bounded where they may not, alive whatever comes in."""
+"""Live streams: the same as offline where they may wait, bounded where they may not, alive whatever
+comes in.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def frames(take, body=None):
 
 def segments(events, body=None):
     chosen = [e for e in events if e.kind == "segment" and (body is None or e.body == body)]
-    return sorted(((e.label, e.detection.start, e.detection.stop) for e in chosen), key=lambda s: s[1])
+    return sorted(
+        ((e.label, e.detection.start, e.detection.stop) for e in chosen), key=lambda s: s[1]
+    )
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +66,9 @@ def test_bounded_delay_keeps_its_promise_and_most_of_the_segments(spotter, takes
 
 
 @pytest.mark.parametrize("in_order", [False, True], ids=["any order", "in order"])
-def test_what_a_bounded_stream_reports_has_the_decision_value_of_its_frames(spotter, takes, in_order):
+def test_what_a_bounded_stream_reports_has_the_decision_value_of_its_frames(
+    spotter, takes, in_order
+):
     stream = spotter.stream(delay=0.5, in_order=in_order)
     found = [e.detection for e in run_stream(stream, frames(takes[3])) if e.kind == "segment"]
     assert found
@@ -78,7 +84,8 @@ def test_an_action_that_goes_on_is_waited_for(spotter, takes):
     true = {s.label: s for s in takes[3].segments}
     found = [e.detection for e in events if e.kind == "segment"]
     assert found
-    assert all(d.iou(true[d.label]) >= 0.7 for d in found)  # 0.64 for one that is cut off when it is due
+    # 0.64 for one that is cut off when it is due
+    assert all(d.iou(true[d.label]) >= 0.7 for d in found)
 
 
 @pytest.mark.parametrize(("then", "cut"), [("kick", 0), ("clap", 8)])
@@ -90,7 +97,9 @@ def test_an_action_right_after_another_is_found(sure_of_waves, then, cut):
     a, b = true["wave"], true[then]
     row = np.concatenate([joints[a.start - 30 : a.stop - cut], joints[b.start + cut : b.stop + 40]])
     place = Segment(then, 30 + a.n_frames - cut, 30 + a.n_frames + b.n_frames - 2 * cut)
-    events = run_stream(spotter.stream(delay=0.5), [(pose, t / 30, None) for t, pose in enumerate(row)])
+    events = run_stream(
+        spotter.stream(delay=0.5), [(pose, t / 30, None) for t, pose in enumerate(row)]
+    )
     found = [e.detection for e in events if e.kind == "segment"]
     assert [d.label for d in found] == ["wave", then]
     assert found[0].stop <= found[1].start
@@ -121,7 +130,9 @@ def test_two_bodies_without_id_are_told_apart_by_nearness(spotter, takes):
 def test_a_person_who_leaves_and_another_who_enters(spotter, takes):
     stream = spotter.stream()
     first = [e for f in frames(takes[3])[:90] for e in stream.push(*f)]
-    later = [e for pose, t, _ in frames(takes[0])[:60] for e in stream.push(pose + [9.0, 0, 0], t + 60)]
+    later = [
+        e for pose, t, _ in frames(takes[0])[:60] for e in stream.push(pose + [9.0, 0, 0], t + 60)
+    ]
     said = [(e.kind, e.body, e.reason) for e in first + later if e.kind == "body"]
     assert said == [("body", "0", "appears"), ("body", "0", "leaves"), ("body", "1", "appears")]
 
@@ -186,7 +197,9 @@ def test_memory_and_state_stay_bounded(spotter, takes, in_order):
     assert len(engine._active) < 100
 
 
-@pytest.mark.parametrize("jump", [3600.0, -3600.0], ids=["a frame an hour ahead", "the clock set back"])
+@pytest.mark.parametrize(
+    "jump", [3600.0, -3600.0], ids=["a frame an hour ahead", "the clock set back"]
+)
 def test_time_starts_anew_after_a_jump_that_lasts(spotter, takes, jump):
     """Of 410 frames all but those of a quarter of a second are used."""
     joints = np.nan_to_num(raw_joints(takes[3]))

@@ -53,8 +53,11 @@ def test_counts_by_hand():
 
 def test_average_precision_by_hand():
     truth = [[Segment("a", 0, 10), Segment("a", 20, 30), Segment("a", 40, 50)]]
-    found = [detections(("a", 0, 10, 4.0), ("a", 60, 70, 3.0), ("a", 20, 30, 2.0), ("a", 80, 90, 1.0))]
-    # Precision after each: 1, 1/2, 2/3, 1/2; recall 1/3, 1/3, 2/3, 2/3; the third segment is never found.
+    found = [
+        detections(("a", 0, 10, 4.0), ("a", 60, 70, 3.0), ("a", 20, 30, 2.0), ("a", 80, 90, 1.0))
+    ]
+    # Precision after each: 1, 1/2, 2/3, 1/2; recall 1/3, 1/3, 2/3, 2/3; the third segment is never
+    # found.
     assert average_precision(truth, found, "a") == pytest.approx((1 + 2 / 3) / 3)
     assert average_precision(truth, [[]], "a") == 0
     assert np.isnan(average_precision(truth, found, "b"))
@@ -90,7 +93,8 @@ def test_latency_is_measured_from_the_truth():
 
 
 segments = st.lists(
-    st.tuples(st.sampled_from("ab"), st.integers(0, 50), st.integers(1, 20), st.floats(-5, 5)), max_size=12
+    st.tuples(st.sampled_from("ab"), st.integers(0, 50), st.integers(1, 20), st.floats(-5, 5)),
+    max_size=12,
 )
 
 

@@ -1,4 +1,6 @@
-"""The best non-overlapping segments, beside all there are; and what is settled early beside what is known at the end."""
+"""The best non-overlapping segments, beside all there are; and what is settled early beside what is
+known at the end.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ ORDER = learn_order(
 
 def random_candidates(chance, n, span=40):
     starts = chance.integers(0, span, n)
-    made = [Segment(LABELS[chance.integers(3)], int(s), int(s + chance.integers(2, 9))) for s in starts]
+    made = [
+        Segment(LABELS[chance.integers(3)], int(s), int(s + chance.integers(2, 9))) for s in starts
+    ]
     return sorted(made, key=lambda s: s.stop), chance.normal(0.3, 1.0, n)
 
 

@@ -1,4 +1,6 @@
-"""Figures of the SHREC 2022 contest, from its truth and its eight submissions: files that we did not write."""
+"""Figures of the SHREC 2022 contest, from its truth and its eight submissions: files that we did
+not write.
+"""
 
 from __future__ import annotations
 

@@ -142,7 +142,9 @@ def test_websocket_messages_in_one_and_several_frames():
     assert serve(talk) == [None, None, "a message that is not JSON"]
 
 
-@pytest.mark.parametrize("origin", [b"http://evil.example", b"null", b"http://127.0.0.1:3000", b"file://"])
+@pytest.mark.parametrize(
+    "origin", [b"http://evil.example", b"null", b"http://127.0.0.1:3000", b"file://"]
+)
 def test_web_pages_may_not_connect(origin):
     def talk(address):
         connect(address, headers=b"Origin: " + origin + b"\r\n", expected=b"HTTP/1.1 403").close()
@@ -232,12 +234,17 @@ def test_addresses(text):
 
 
 def test_a_port_in_use_is_an_error_of_one_line():
-    with bind("ws", "0") as sock, pytest.raises(ParameterError, match=r"cannot listen on 127\.0\.0\.1"):
+    with (
+        bind("ws", "0") as sock,
+        pytest.raises(ParameterError, match=r"cannot listen on 127\.0\.0\.1"),
+    ):
         bind("ws", str(sock.getsockname()[1]))
 
 
 def test_ten_thousand_messages_as_fast_as_they_can_be_sent(spotter):
-    """Over a real socket, into a real stream: it goes on, and what could not be used is counted and said."""
+    """Over a real socket, into a real stream: it goes on, and what could not be used is counted and
+    said.
+    """
     joints = [[float(j), 1.0, 2.0] for j in range(20)]
     burst = [json.dumps({"joints": joints, "time": t / 10_000}).encode() for t in range(10_000)]
     last = json.dumps({"joints": joints, "time": 2.0}).encode()
@@ -303,4 +310,7 @@ def test_packets_that_the_system_drops_are_counted():
                 n += 1
         client.sendto(FRAME, sock.getsockname())
         client.sendto(STOP, sock.getsockname())
-        assert [(m.fault, m.count) for m in until_stop(from_udp(sock))] == [(TOO_FAST, 20_000 - n), (None, 1)]
+        assert [(m.fault, m.count) for m in until_stop(from_udp(sock))] == [
+            (TOO_FAST, 20_000 - n),
+            (None, 1),
+        ]

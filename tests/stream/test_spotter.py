@@ -44,7 +44,9 @@ def test_a_recording_in_pieces_of_any_size_gives_the_same(spotter, takes):
         engine = Engine(spotter)
         found = [d for i in range(0, len(joints), size) for d in engine.push(joints[i : i + size])]
         found += engine.close()
-        assert [(d.label, d.start, d.stop) for d in found] == [(d.label, d.start, d.stop) for d in whole]
+        assert [(d.label, d.start, d.stop) for d in found] == [
+            (d.label, d.start, d.stop) for d in whole
+        ]
         np.testing.assert_allclose([d.score for d in found], [d.score for d in whole], rtol=1e-6)
 
 
@@ -79,8 +81,14 @@ def test_training_from_cut_recordings_finds_actions_in_long_ones(takes):
             lambda t: [t[0], t[1].replace(segments=())],
             "1 of 2 recordings have no segments, first s02_long_t1",
         ),
-        (lambda t: [t[0].replace(segments=()), t[1].replace(segments=())], "neither segments nor a label"),
-        (lambda t: [t[0].replace(segments=[("wave", 5, 6), ("bow", 9, 10)])], "every segment has one frame"),
+        (
+            lambda t: [t[0].replace(segments=()), t[1].replace(segments=())],
+            "neither segments nor a label",
+        ),
+        (
+            lambda t: [t[0].replace(segments=[("wave", 5, 6), ("bow", 9, 10)])],
+            "every segment has one frame",
+        ),
         (
             lambda t: [t[0].replace(segments=[("background", 5, 50)])],
             "is reserved for frames without a segment",

@@ -35,7 +35,9 @@ def folder(tmp_path: Path) -> Path:
     """Three actions by three people, once each: LABEL/SUBJECT/FILE."""
     root = tmp_path / "moves"
     for sequence in make_actions(["wave", "clap", "kick"], n_subjects=3, n_takes=1):
-        write(root / str(sequence.label) / f"s{sequence.subject}" / f"{sequence.name}.npz", [sequence])
+        write(
+            root / str(sequence.label) / f"s{sequence.subject}" / f"{sequence.name}.npz", [sequence]
+        )
     return root
 
 
@@ -63,7 +65,9 @@ def empty(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The generated actions with a model, for tests that leave them as they were; trained once for all processes."""
+    """The generated actions with a model, for tests that leave them as they were; trained once for
+    all processes.
+    """
     base = tmp_path_factory.getbasetemp()
     shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "trained"
     news = shared / "told.json"

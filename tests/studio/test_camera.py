@@ -1,4 +1,6 @@
-"""Videos and the camera become joints, with the pose package: ``kerneton studio --get-pose`` fetches it."""
+"""Videos and the camera become joints, with the pose package: ``kerneton studio --get-pose``
+fetches it.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,22 @@ if CHROMIUM is None:
     pytest.skip("Chromium is not installed", allow_module_level=True)
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 if pose.pose_folder() is None:
-    pytest.skip("the pose package was not fetched: kerneton studio --get-pose", allow_module_level=True)
+    pytest.skip(
+        "the pose package was not fetched: kerneton studio --get-pose", allow_module_level=True
+    )
 VIDEO = Path(os.environ.get("KERNETON_DATA", "")) / "videos" / "help.mkv"
 if not VIDEO.exists():
     pytest.skip("KERNETON_DATA has no videos/help.mkv", allow_module_level=True)
-FFMPEG = pytest.importorskip("imageio_ffmpeg", reason="imageio-ffmpeg is not installed").get_ffmpeg_exe()
+FFMPEG = pytest.importorskip(
+    "imageio_ffmpeg", reason="imageio-ffmpeg is not installed"
+).get_ffmpeg_exe()
 
 
 def cut(target: Path, filters: str) -> Path:
     """The video made small for software rendering, and short."""
-    subprocess.run([FFMPEG, "-loglevel", "error", "-i", str(VIDEO), "-vf", filters, str(target)], check=True)
+    subprocess.run(
+        [FFMPEG, "-loglevel", "error", "-i", str(VIDEO), "-vf", filters, str(target)], check=True
+    )
     return target
 
 
@@ -64,7 +72,10 @@ def test_a_video_becomes_joints(page, studio, tmp_path):
     (found,) = kerneton.read(studio.folder / "__studio__" / "unlabelled" / "help.npz")
     assert found.layout.name == "mediapipe33"
     assert found.n_frames >= 6
-    up = found.joints[:, found.layout.index("nose"), 1] - found.joints[:, found.layout.index("left_hip"), 1]
+    up = (
+        found.joints[:, found.layout.index("nose"), 1]
+        - found.joints[:, found.layout.index("left_hip"), 1]
+    )
     assert (up > 0.2).mean() > 0.9  # people stand upright
 
 

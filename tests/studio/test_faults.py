@@ -60,7 +60,17 @@ def full_disk():
 
 @pytest.mark.parametrize(
     "label",
-    ["語" * 80, "wave\u2028x", "wave\u202etxt", "a\u200bb", "con", "nul.x", "a\tb", "\ud800", "\ufeff"],
+    [
+        "語" * 80,
+        "wave\u2028x",
+        "wave\u202etxt",
+        "a\u200bb",
+        "con",
+        "nul.x",
+        "a\tb",
+        "\ud800",
+        "\ufeff",
+    ],
 )
 def test_names_that_no_folder_can_have_change_nothing(library, label):
     before = Journal(library.place).number
@@ -217,7 +227,10 @@ def test_a_file_that_replaced_a_segment_is_moved_to_the_trash_and_not_deleted(fo
 
 def test_two_recordings_of_one_name_have_segments_of_their_own(folder, library):
     other = DAY.replace("npz", "csv")
-    write(folder / other, [s.replace(name="day") for s in make_actions(["bow"], n_subjects=1, n_takes=1)])
+    write(
+        folder / other,
+        [s.replace(name="day") for s in make_actions(["bow"], n_subjects=1, n_takes=1)],
+    )
     library.scan()
     library.annotate(DAY, segments=CUT)
     library.annotate(other, segments=CUT)
@@ -227,13 +240,14 @@ def test_two_recordings_of_one_name_have_segments_of_their_own(folder, library):
     assert not np.allclose(joints[0], joints[1], equal_nan=True)
     for source in (DAY, other):
         assert any(
-            np.allclose(j, library.sequence(source).joints[:10], equal_nan=True, atol=1e-5) for j in joints
+            np.allclose(j, library.sequence(source).joints[:10], equal_nan=True, atol=1e-5)
+            for j in joints
         )
     moved = library.assign(cuts, label="bow")
     assert len(moved) == 2
-    assert {s["label"] for source in (DAY, other) for s in library.journal.edits[source]["segments"]} == {
-        "bow"
-    }
+    assert {
+        s["label"] for source in (DAY, other) for s in library.journal.edits[source]["segments"]
+    } == {"bow"}
 
 
 # uploads

@@ -1,4 +1,6 @@
-"""Folders from strangers, opened by the studio: nothing outside is touched, nothing inside is lost."""
+"""Folders from strangers, opened by the studio: nothing outside is touched, nothing inside is
+lost.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def use(folder: Path) -> Library:
 def unharmed(folder: Path) -> bool:
     victim = folder.parent / "victim"
     names = sorted(p.relative_to(victim).as_posix() for p in victim.rglob("*"))
-    return names == ["empty", "thesis.txt"] and (victim / "thesis.txt").read_text() == "years of work"
+    return (
+        names == ["empty", "thesis.txt"] and (victim / "thesis.txt").read_text() == "years of work"
+    )
 
 
 def journal(folder: Path, *steps: object, number: int = 1) -> None:
@@ -52,7 +56,9 @@ def journal(folder: Path, *steps: object, number: int = 1) -> None:
     (folder / "__studio__" / "journal.jsonl").write_text(json.dumps(line) + "\n")
 
 
-@pytest.mark.parametrize("path", ["../victim/thesis.txt", "{victim}/thesis.txt", "../victim/empty/x@1-2.npz"])
+@pytest.mark.parametrize(
+    "path", ["../victim/thesis.txt", "{victim}/thesis.txt", "../victim/empty/x@1-2.npz"]
+)
 @pytest.mark.parametrize("name", ["clips.txt", "clips.json"])
 def test_a_list_of_segments_removes_nothing_outside(stranger, path, name):
     path = path.format(victim=stranger.parent / "victim")
@@ -92,7 +98,10 @@ def test_a_journal_moves_nothing_out_or_in(stranger, move):
 @pytest.mark.parametrize("field", ["segments", "note"])
 def test_a_label_of_a_segment_writes_nothing_outside(stranger, field):
     value = [{"start": 0, "stop": 10, "label": "../victim"}] if field == "segments" else "kept"
-    edits = {LONG: {"segments": [{"start": 0, "stop": 10, "label": "../victim"}]}, WAVE: {"note": "kept"}}
+    edits = {
+        LONG: {"segments": [{"start": 0, "stop": 10, "label": "../victim"}]},
+        WAVE: {"note": "kept"},
+    }
     (stranger / "__studio__" / "edits.json").write_text(json.dumps({"number": 0, "edits": edits}))
     if field == "segments":
         journal(stranger, {"edit": [LONG, "segments", None, value]})
@@ -100,7 +109,9 @@ def test_a_label_of_a_segment_writes_nothing_outside(stranger, field):
     assert unharmed(stranger)
 
 
-@pytest.mark.parametrize("name", ["lock", "journal.jsonl", "edits.json", "clips.txt", "clips.json", "id"])
+@pytest.mark.parametrize(
+    "name", ["lock", "journal.jsonl", "edits.json", "clips.txt", "clips.json", "id"]
+)
 def test_links_in_the_studio_s_own_files_are_not_followed(stranger, name):
     (stranger / "__studio__" / name).symlink_to("../../victim/thesis.txt")
     command = subprocess.Popen(
@@ -134,7 +145,11 @@ def test_links_in_place_of_folders_are_not_followed(stranger, name):
     with running(Studio(stranger, eager=False)) as server:
         server.ask("/api/takeover", {})
         server.studio.library.scan()
-        server.ask("/api/uploads/batch0001?path=a.csv", b"head_x,head_y,head_z\n0,1,2\n0,1,2\n", method="PUT")
+        server.ask(
+            "/api/uploads/batch0001?path=a.csv",
+            b"head_x,head_y,head_z\n0,1,2\n0,1,2\n",
+            method="PUT",
+        )
         server.ask("/api/uploads/commit", {"batch": "batch0001"})
         server.ask("/api/assign", {"ids": [WAVE], "label": None})
         server.ask("/api/remove", {"ids": ["kick/s1/s01_kick_t1.npz"]})

@@ -61,7 +61,9 @@ def test_labels_and_subjects_are_places_and_can_be_undone(library, folder):
 
 
 def test_equal_names_are_numbered_not_overwritten(library, folder):
-    write(folder / "wave" / "s2" / "s01_wave_t1.npz", make_actions(["bow"], n_subjects=1, n_takes=1))
+    write(
+        folder / "wave" / "s2" / "s01_wave_t1.npz", make_actions(["bow"], n_subjects=1, n_takes=1)
+    )
     library.scan()
     moved = library.assign([WAVE], subject="s2")
     assert moved == {WAVE: "wave/s2/s01_wave_t1_2.npz"}
@@ -69,7 +71,11 @@ def test_equal_names_are_numbered_not_overwritten(library, folder):
 
 def test_segments_become_files_for_the_command_line(library, folder):
     moved = library.annotate(
-        WAVE, segments=[{"start": 10, "stop": 40, "label": "up"}, {"start": 40, "stop": 60, "label": None}]
+        WAVE,
+        segments=[
+            {"start": 10, "stop": 40, "label": "up"},
+            {"start": 40, "stop": 60, "label": None},
+        ],
     )
     source = moved[WAVE]
     assert source == "__studio__/unlabelled/s1/s01_wave_t1.npz"
@@ -116,7 +122,9 @@ def test_wrong_segments_are_refused_and_change_nothing(library, folder, segments
     assert files(folder) == before
 
 
-@pytest.mark.parametrize("label", ["../up", "a/b", "a\\b", ".hidden", "__x", "x" * 81, "a\x00b", "con:1", 7])
+@pytest.mark.parametrize(
+    "label", ["../up", "a/b", "a\\b", ".hidden", "__x", "x" * 81, "a\x00b", "con:1", 7]
+)
 def test_labels_that_are_no_folder_names_are_refused(library, folder, label):
     before = files(folder)
     with pytest.raises(ParameterError, match="label"):
@@ -155,7 +163,10 @@ def test_everything_is_there_after_a_restart(library, folder):
 
 def test_a_change_that_a_crash_cut_short_is_completed(library, folder):
     """The line is in the journal, nothing was done: as after a kill between the two."""
-    line = {"n": 1, "do": {"what": "label", "steps": [{"move": [WAVE, "greet/s1/s01_wave_t1.npz"]}]}}
+    line = {
+        "n": 1,
+        "do": {"what": "label", "steps": [{"move": [WAVE, "greet/s1/s01_wave_t1.npz"]}]},
+    }
     (folder / "__studio__").mkdir(exist_ok=True)
     with (folder / "__studio__" / "journal.jsonl").open("a") as file:
         file.write(json.dumps(line) + "\n" + '{"n": 2, "do": {"wha')
@@ -203,7 +214,8 @@ def test_notes_are_there_whether_they_were_brought_to_the_disk_or_not(library, f
     assert json.loads((folder / "__studio__" / "edits.json").read_text())["number"] == 1
     moved = library.assign([WAVE], label="greet")[WAVE]
     library.annotate(moved, note="second")
-    write(folder / WAVE, make_actions(["bow"], n_subjects=1, n_takes=1))  # somebody puts another one there
+    # somebody puts another one there
+    write(folder / WAVE, make_actions(["bow"], n_subjects=1, n_takes=1))
     again = Library(folder)
     assert again.journal.edits == {moved: {"note": "second"}}
     assert (folder / WAVE).exists()  # an older move is not repeated on it
@@ -267,7 +279,9 @@ def with_index(root: Path) -> dict[str, bytes]:
     for sequence in data:
         write(root / "all" / f"{sequence.name}.npz", [sequence.replace(label=None, subject=None)])
     lines = [f"all/{s.name}.npz,{s.label},p{s.subject}" for s in data]
-    (root / "index.csv").write_text("\n".join(["file,label,subject", *lines, "all/gone.npz,wave,p9", ""]))
+    (root / "index.csv").write_text(
+        "\n".join(["file,label,subject", *lines, "all/gone.npz,wave,p9", ""])
+    )
     return {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()}
 
 
@@ -280,7 +294,8 @@ def test_a_folder_with_an_index_is_sorted_by_the_first_change_and_back(tmp_path)
     assert (one.label, one.subject) == ("wave", "p1")
     assert len(library.records) == 4
     assert list(library.broken) == ["all/gone.npz"]
-    assert {path: (root / path).read_bytes() for path in before} == before  # looking changes nothing
+    # looking changes nothing
+    assert {path: (root / path).read_bytes() for path in before} == before
     moved = library.assign(["all/s01_wave_t1.npz"], label="greet")
     assert moved == {"all/s01_wave_t1.npz": "greet/p1/s01_wave_t1.npz"}
     data = load_folder(root)
@@ -316,7 +331,10 @@ def test_warnings_stand_beside_the_recordings_that_the_summary_names(folder):
     write(folder / "bow" / "s9" / "short.npz", [short])
     first = read(folder / WAVE)[0]
     write(folder / "wave" / "s3" / "copy.npz", [first])
-    write(folder / "clap" / "s3" / "gone.npz", [first.replace(confidence=np.zeros(first.joints.shape[:2]))])
+    write(
+        folder / "clap" / "s3" / "gone.npz",
+        [first.replace(confidence=np.zeros(first.joints.shape[:2]))],
+    )
     library = Library(folder)
     library.scan()
     found = warnings_of(library.records.values())
@@ -355,14 +373,18 @@ def test_every_format_can_be_dropped_seen_and_edited(tmp_path, kind):
     library = Library(tmp_path / "new")
     for number, sample in enumerate(SAMPLES[kind]):
         batch = f"batch{number:04d}"
-        upload(library, batch, {f"take{number}/{name}": data for name, data in sample().files.items()})
+        upload(
+            library, batch, {f"take{number}/{name}": data for name, data in sample().files.items()}
+        )
         told = take_in(library, batch)
         assert told["broken"] == []
         assert told["added"]
         for id in told["added"]:
             assert library.record(id).info.n_frames == motion(library.sequence(id))["frames"]
         # A recording with segments has its labels there: they are changed, not its own.
-        whole = [id for id in told["added"] if not library.journal.edits.get(id, {}).get("segments")]
+        whole = [
+            id for id in told["added"] if not library.journal.edits.get(id, {}).get("segments")
+        ]
         moved = library.assign(whole, label="greet", subject="ann")
         cut = [id for id in library.records if library.record(id).label not in (None, "greet")]
         moved |= library.assign(cut, label="greet")
@@ -374,7 +396,9 @@ def test_every_format_can_be_dropped_seen_and_edited(tmp_path, kind):
 def test_dropped_files_take_the_label_that_was_asked_for_and_say_what_is_wrong(tmp_path, folder):
     library = Library(tmp_path / "new")
     table = b"head_x,head_y,head_z\n0,1.7,2\n0,1.6,2\n"
-    upload(library, "batch0002", {"nod.csv": table, "bad.csv": b"a,b\nc,d\n", "../../up.csv": table})
+    upload(
+        library, "batch0002", {"nod.csv": table, "bad.csv": b"a,b\nc,d\n", "../../up.csv": table}
+    )
     told = take_in(library, "batch0002", label="nod", subject="ann")
     assert sorted(told["added"]) == ["nod/ann/nod.csv", "nod/ann/up.csv"]
     assert len(told["broken"]) == 1
@@ -399,7 +423,9 @@ def test_the_data_set_as_one_file(library, tmp_path, ending):
     path = tmp_path / f"all.{ending}"
     export(library, ending, path)
     again = read(path)
-    assert sorted(str(s.label) for s in again) == sorted(str(r.label) for r in library.records.values())
+    assert sorted(str(s.label) for s in again) == sorted(
+        str(r.label) for r in library.records.values()
+    )
 
 
 def test_the_data_set_as_tables(library, tmp_path):

@@ -52,7 +52,9 @@ def context(browser):
 
 
 def counted(page, selector: str, n: int) -> None:
-    """Wait until so many are there; Playwright's own waiting with scripts is what the policy forbids."""
+    """Wait until so many are there; Playwright's own waiting with scripts is what the policy
+    forbids.
+    """
     playwright.expect(page.locator(selector)).to_have_count(n, timeout=WAIT)
 
 
@@ -103,7 +105,10 @@ def test_from_a_folder_to_live_labels_in_a_few_clicks(context, empty, tmp_path):
 
 def test_dropped_files_say_what_is_wrong_with_them(context, empty):
     page = opened(context, empty)
-    drop(page, {"nod.csv": b"head_x,head_y,head_z\n0,1.7,2\n0,1.6,2\n0,1.5,2\n", "bad.csv": b"a,b\nc,d\n"})
+    drop(
+        page,
+        {"nod.csv": b"head_x,head_y,head_z\n0,1.7,2\n0,1.6,2\n0,1.5,2\n", "bad.csv": b"a,b\nc,d\n"},
+    )
     page.get_by_text("1 recording added").first.wait_for()
     page.locator(".toast.error", has_text="bad.csv").wait_for()
     assert (empty.folder / "__studio__" / "unlabelled" / "nod.csv").exists()
@@ -132,7 +137,8 @@ def test_a_long_recording_is_labelled_with_the_keyboard_alone(context, server, f
     page.locator(".label-title h1", has_text="s01_kick_t1").wait_for()
     page.locator(".label-key", has_text="wave").wait_for()
     keys = page.keyboard
-    for key in ["Home", *["ArrowRight"] * 5, "i", *["Shift+ArrowRight"] * 2, "1"]:  # frames 5 to 25: clap
+    # frames 5 to 25: clap
+    for key in ["Home", *["ArrowRight"] * 5, "i", *["Shift+ArrowRight"] * 2, "1"]:
         keys.press(key)
     page.locator(".segment").first.wait_for()
     for key in ["Escape", "ArrowRight", "i", "Shift+ArrowRight", "3"]:  # 26 to 36: wave
@@ -297,7 +303,9 @@ HANDS_FREE = """async () => {
 
 
 def test_hands_free_recording_begins_with_a_movement_and_ends_when_it_stops(context, empty):
-    """Two movements in a stream of frames, the body standing still between them: two takes, then done."""
+    """Two movements in a stream of frames, the body standing still between them: two takes, then
+    done.
+    """
     told = opened(context, empty).evaluate(HANDS_FREE)
     (first, second) = told["takes"]
     assert 2.6 <= first[0] <= 3.2
@@ -350,9 +358,14 @@ def test_suggestions_are_confirmed_with_enter(context, trained):
 @pytest.mark.parametrize("width", [1400, 400])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_serious(browser, trained, width, theme):
-    source = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+    source = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe is not installed"
+    )
     context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=theme, bypass_csp=True, reduced_motion="reduce"
+        viewport={"width": width, "height": 900},
+        color_scheme=theme,
+        bypass_csp=True,
+        reduced_motion="reduce",
     )
     context.set_default_timeout(WAIT)
     page = opened(context, trained)
@@ -399,13 +412,17 @@ def test_a_stranger_s_folder_is_shown_and_changed_only_after_a_click(context, fo
     with running(Studio(copy, eager=False)) as server:
         page = context.new_page()
         page.goto(server.url)
-        question = page.get_by_role("alert").filter(has_text="not made by the studio on this machine")
+        question = page.get_by_role("alert").filter(
+            has_text="not made by the studio on this machine"
+        )
         question.wait_for()
         page.wait_for_selector(".card")
         page.get_by_role("button", name="Take it over").click()
         question.wait_for(state="hidden")
         assert server.get("state")["foreign"] is None
-        assert server.studio.library.journal.edits == {"wave/s1/s01_wave_t1.npz": {"note": "theirs"}}
+        assert server.studio.library.journal.edits == {
+            "wave/s1/s01_wave_t1.npz": {"note": "theirs"}
+        }
 
 
 def test_the_lines_for_the_shell_hold_any_folder_as_one_word(context, tmp_path):
@@ -417,6 +434,8 @@ def test_the_lines_for_the_shell_hold_any_folder_as_one_word(context, tmp_path):
     work = tmp_path / "work"
     work.mkdir()
     command = 'kerneton() { printf "%s\\n" "$@"; }\n' + text.replace("< frames.jsonl", "")
-    done = subprocess.run(["sh", "-c", command], cwd=work, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=work, capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines().count(str(root)) == 2
     assert not list(work.iterdir())

@@ -36,13 +36,17 @@ def stored(path, long):
             for i, s in enumerate(long.segments, start=1)
         ]
         head = 'File type = "ooTextFile"\nObject class = "TextGrid"\nxmin = 0\nxmax = 20\ntiers? <exists>\nsize = 1\n'
-        tier = 'item []:\nitem [1]:\nclass = "IntervalTier"\nname = "actions"\nxmin = 0\nxmax = 20\n'
+        tier = (
+            'item []:\nitem [1]:\nclass = "IntervalTier"\nname = "actions"\nxmin = 0\nxmax = 20\n'
+        )
         path.write_text(f"{head}{tier}intervals: size = {len(items)}\n{''.join(items)}")
     else:
         labels = [""] * long.n_frames
         for s in long.segments:
             labels[s.start : s.stop] = [s.label] * (s.stop - s.start)
-        path.write_text("frame,label\n" + "".join(f"{t},{label}\n" for t, label in enumerate(labels)))
+        path.write_text(
+            "frame,label\n" + "".join(f"{t},{label}\n" for t, label in enumerate(labels))
+        )
 
 
 def rows(library: Library) -> dict[str, list[tuple[str, int, int]]]:
@@ -112,5 +116,8 @@ def test_segments_are_exported_for_the_command_line(tmp_path, folder):
     library.annotate("wave/s1/s01_wave_t1.npz", segments=segments)
     export(library, "segments", tmp_path / "segments.csv")
     found = read_segments(tmp_path / "segments.csv")
-    assert [(s.label, s.start, s.stop) for s in found["s01_wave_t1"]] == [("up", 3, 20), ("down", 20, 30)]
+    assert [(s.label, s.start, s.stop) for s in found["s01_wave_t1"]] == [
+        ("up", 3, 20),
+        ("down", 20, 30),
+    ]
     assert len(list(itertools.chain(*found.values()))) == 2

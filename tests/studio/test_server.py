@@ -32,7 +32,11 @@ def paths(server) -> list[tuple[str, str]]:
     found = []
     for route in routes(server.studio):
         for method in sorted(set(getattr(route, "methods", None) or ()) - {"HEAD"}):
-            path = route.path.replace("{batch}", "batch0001").replace("{name}", "x").replace("{file}", "y")
+            path = (
+                route.path.replace("{batch}", "batch0001")
+                .replace("{name}", "x")
+                .replace("{file}", "y")
+            )
             found.append((method, path))
     return found
 
@@ -58,10 +62,13 @@ def test_the_token_may_be_a_header_or_in_the_address(server):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "0.0.0.0:{port}", ""]
+    "host",
+    ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "0.0.0.0:{port}", ""],
 )
 def test_other_hosts_are_refused(server, host):
-    """A page of another site whose name points here (DNS rebinding) sends its own name as the host."""
+    """A page of another site whose name points here (DNS rebinding) sends its own name as the
+    host.
+    """
     for path in ("/", "/api/recordings"):
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
         connection.putrequest("GET", path, skip_host=True)
@@ -75,7 +82,8 @@ def test_other_hosts_are_refused(server, host):
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "https://127.0.0.1:{port}", "http://127.0.0.1:1", "null", "file://"]
+    "origin",
+    ["http://evil.example", "https://127.0.0.1:{port}", "http://127.0.0.1:1", "null", "file://"],
 )
 def test_other_origins_are_refused_even_with_the_token(server, origin):
     status, *_ = server.ask("/api/undo", {}, Origin=origin.format(port=server.port))
@@ -86,7 +94,11 @@ def test_cross_site_requests_and_forms_are_refused(server):
     assert server.ask("/api/recordings", Sec_Fetch_Site="cross-site")[0] == 403
     assert server.ask("/api/recordings", Sec_Fetch_Site="same-site")[0] == 403
     assert server.ask("/api/recordings", Sec_Fetch_Site="same-origin")[0] == 200
-    for kind in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"):
+    for kind in (
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "text/plain",
+    ):
         assert server.ask("/api/undo", {}, Content_Type=kind)[0] == 415
 
 
@@ -143,12 +155,16 @@ def test_uploads_stay_in_their_folder_and_below_their_limit(server):
     connection.endheaders()
     assert connection.getresponse().status == 413
     connection.close()
-    status, answer, _ = server.ask("/api/uploads/batch0001?path=../../../up/../b.csv", b"x", method="PUT")
+    status, answer, _ = server.ask(
+        "/api/uploads/batch0001?path=../../../up/../b.csv", b"x", method="PUT"
+    )
     assert (status, answer["path"]) == (200, "up/b.csv")
     assert server.ask("/api/uploads/..?path=a.csv", b"x", method="PUT")[0] in (400, 404, 405)
     assert server.ask("/api/uploads/BATCH..01?path=a.csv", b"x", method="PUT")[0] == 400
     inside = server.studio.library.root / "__studio__" / "incoming" / "batch0001"
-    assert [p.relative_to(inside).as_posix() for p in inside.rglob("*") if p.is_file()] == ["up/b.csv"]
+    assert [p.relative_to(inside).as_posix() for p in inside.rglob("*") if p.is_file()] == [
+        "up/b.csv"
+    ]
 
 
 def test_an_upload_without_a_length_is_cut_off_at_the_limit(server):
@@ -212,7 +228,9 @@ def test_connections_without_the_token_end_with_their_answer(server):
 
 
 @pytest.mark.parametrize("path", ["assign", "annotate", "recorded", "stream", "models/present"])
-@pytest.mark.parametrize("body", [b"[" * 200_000, b'{"ids":' * 100_000, b'{"time": ' + b"[" * 100_000])
+@pytest.mark.parametrize(
+    "body", [b"[" * 200_000, b'{"ids":' * 100_000, b'{"time": ' + b"[" * 100_000]
+)
 def test_deep_json_is_a_clear_error(server, path, body):
     status, answer, _ = server.ask(f"/api/{path}", body, Content_Type="application/json")
     assert status == 400
@@ -344,7 +362,8 @@ def test_a_recording_of_the_page_is_a_file_that_the_command_line_reads(server, f
     assert len(data) == 1
     assert data[0].layout.name == "mediapipe33"
     assert data[0].fps == 15
-    np.testing.assert_allclose(data[0].joints[0, 25], [-0.15, -0.4, 0.02], atol=1e-6)  # y up, x to the left
+    # y up, x to the left
+    np.testing.assert_allclose(data[0].joints[0, 25], [-0.15, -0.4, 0.02], atol=1e-6)
 
 
 @pytest.mark.parametrize("path", ["events", "live"])
@@ -355,7 +374,10 @@ def test_sockets_need_token_host_and_origin(server, path):
         {"subprotocols": ["kerneton", "wrong"]},
         {"origin": "http://evil.example", "subprotocols": ["kerneton", TOKEN]},
     ):
-        with pytest.raises((InvalidStatus, ConnectionClosed)), connect(address, **options) as refused:
+        with (
+            pytest.raises((InvalidStatus, ConnectionClosed)),
+            connect(address, **options) as refused,
+        ):
             refused.recv(timeout=10)
     with connect(address, subprotocols=["kerneton", TOKEN], origin=server.address) as accepted:
         assert accepted.subprotocol == "kerneton"
@@ -369,7 +391,8 @@ def test_frames_of_another_program_reach_the_page(server):
         page.send("not json")
         assert "error" in json.loads(page.recv(timeout=10))  # so the first message was heard, too
         lines = "\n".join(
-            json.dumps({"time": t, "joints": [[0, 1, 2]] * 20, "layout": "kinect20"}) for t in range(3)
+            json.dumps({"time": t, "joints": [[0, 1, 2]] * 20, "layout": "kinect20"})
+            for t in range(3)
         )
         told = server.ask("/api/stream", lines.encode())[1]
         assert told == {"frames": 3, "watching": 1}
@@ -399,9 +422,13 @@ def test_the_command_prints_an_address_that_works(command):
 
 
 def test_the_token_is_in_no_list_of_processes_and_stays_after_a_restart(folder, tmp_path):
-    """A browser that writes down what it was started with, and what the file says that it was given."""
+    """A browser that writes down what it was started with, and what the file says that it was
+    given.
+    """
     browser, log = tmp_path / "browser", tmp_path / "log"
-    browser.write_text(f'#!/bin/sh\necho "$@" > {log}\ncat "${{1#file://}}" >> {log}\necho end >> {log}\n')
+    browser.write_text(
+        f'#!/bin/sh\necho "$@" > {log}\ncat "${{1#file://}}" >> {log}\necho end >> {log}\n'
+    )
     browser.chmod(0o755)
     tokens = []
     for _ in range(2):

@@ -77,7 +77,9 @@ LONG = ["wave", "wave", "clap", "clap", "kick", "kick"]  # what the long take sh
 
 
 def long_take(server):
-    (row,) = [r for r in server.get("recordings")["recordings"] if r["id"].endswith("long-take.npz")]
+    (row,) = [
+        r for r in server.get("recordings")["recordings"] if r["id"].endswith("long-take.npz")
+    ]
     return row
 
 
@@ -167,7 +169,9 @@ def test_a_source_that_begins_anew_is_watched_anew(trained):
 
 
 def test_reasons_name_the_joints(trained):
-    (row,) = [r for r in trained.get("recordings")["recordings"] if r["id"] == "kick/ann/kick-ann.npz"]
+    (row,) = [
+        r for r in trained.get("recordings")["recordings"] if r["id"] == "kick/ann/kick-ann.npz"
+    ]
     told = trained.post("why", id=row["id"])
     assert told["label"] == "kick"
     assert max(abs(v) for v in told["joints"].values()) == 1
@@ -181,7 +185,10 @@ def test_a_replayed_recording_gets_its_label_live(trained):
         n = trained.studio.library.record("kick/bob/kick-bob.npz").info.n_frames
         for at in range(n):
             page.send(json.dumps({"at": at}))
-        while "label" not in (told := json.loads(page.recv(timeout=60))) or told["t"] < (n - 1) / 30 - 1e-6:
+        while (
+            "label" not in (told := json.loads(page.recv(timeout=60)))
+            or told["t"] < (n - 1) / 30 - 1e-6
+        ):
             assert "error" not in told
         assert told["label"] == "kick"
         assert not told["unknown"]
@@ -206,7 +213,8 @@ def test_too_little_to_train_is_said(tmp_path):
     studio = Studio(tmp_path / "few", eager=False)
     with running(studio) as server:
         kerneton.write(
-            tmp_path / "few" / "wave" / "1.npz", kerneton.make_actions(["wave"], n_subjects=1, n_takes=1)
+            tmp_path / "few" / "wave" / "1.npz",
+            kerneton.make_actions(["wave"], n_subjects=1, n_takes=1),
         )
         with connect(f"ws://127.0.0.1:{server.port}/api/events?token={TOKEN}") as news:
             server.post("train")
@@ -216,7 +224,9 @@ def test_too_little_to_train_is_said(tmp_path):
 
 
 def test_two_labels_by_two_people_once_each_are_trained(tmp_path):
-    """No person can be held out, because nothing would be left to choose parameters with: recordings are."""
+    """No person can be held out, because nothing would be left to choose parameters with:
+    recordings are.
+    """
     root = tmp_path / "two"
     for s in kerneton.make_actions(["wave", "clap"], n_subjects=2, n_takes=1):
         write(root / str(s.label) / f"p{s.subject}" / f"{s.name}.npz", [s])

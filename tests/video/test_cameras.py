@@ -35,7 +35,9 @@ def jpegs(path: Path) -> list[bytes]:
             with av.open(target, "w", format="mjpeg") as out:
                 stream = out.add_stream("mjpeg", rate=30)
                 stream.width, stream.height, stream.pix_fmt = frame.width, frame.height, "yuvj420p"
-                pixels = av.VideoFrame.from_ndarray(frame.to_ndarray(format="rgb24"), format="rgb24")
+                pixels = av.VideoFrame.from_ndarray(
+                    frame.to_ndarray(format="rgb24"), format="rgb24"
+                )
                 out.mux(stream.encode(pixels.reformat(format="yuvj420p")))
                 out.mux(stream.encode(None))
             made.append(target.getvalue())
@@ -44,7 +46,9 @@ def jpegs(path: Path) -> list[bytes]:
 
 @pytest.fixture
 def serve(tmp_path):
-    """Addresses of a web camera, which sends the pictures of a film of the test's folder 30 a second."""
+    """Addresses of a web camera, which sends the pictures of a film of the test's folder 30 a
+    second.
+    """
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -113,7 +117,10 @@ def test_an_address_leads_to_no_file(serve, tmp_path):
     (tmp_path / "list.m3u8").write_text(
         f"#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:1,\nfile://{film}\n#EXT-X-ENDLIST\n"
     )
-    with pytest.raises((MissingDataError, DataError)), Camera(serve(tmp_path / "list.m3u8"), 3) as camera:
+    with (
+        pytest.raises((MissingDataError, DataError)),
+        Camera(serve(tmp_path / "list.m3u8"), 3) as camera,
+    ):
         list(camera.pictures())
 
 

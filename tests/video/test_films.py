@@ -1,4 +1,6 @@
-"""Films that the tests encode themselves: times, rotation, limits, and everything that is not a film."""
+"""Films that the tests encode themselves: times, rotation, limits, and everything that is not a
+film.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def test_variable_rates_keep_their_times(tmp_path):
 
 
 def test_pictures_of_phones_are_turned_upright(tmp_path):
-    """MP4 states the turn as a matrix in the track header: the red quarter moves as a player shows it."""
+    """MP4 states the turn as a matrix in the track header: the red quarter moves as a player shows
+    it.
+    """
     path = write_film(tmp_path / "film.mp4")
     data = path.read_bytes()
     unity = b"".join(v.to_bytes(4, "big") for v in (1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30))
@@ -79,7 +83,9 @@ def sound(path: Path) -> Path:
     with av.open(str(path), "w") as out:
         stream = out.add_stream("aac", rate=44100)
         for _ in range(5):
-            frame = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.float32), format="fltp", layout="mono")
+            frame = av.AudioFrame.from_ndarray(
+                np.zeros((1, 1024), np.float32), format="fltp", layout="mono"
+            )
             frame.sample_rate = 44100
             out.mux(stream.encode(frame))
         out.mux(stream.encode(None))

@@ -1,4 +1,6 @@
-"""Poses of real films: estimated, kept, read, told apart; with the networks that ``kerneton pose --get`` fetches."""
+"""Poses of real films: estimated, kept, read, told apart; with the networks that ``kerneton pose
+--get`` fetches.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from kerneton.video import models, poses
 from kerneton.video.estimator import LEAST_CONFIDENCE, PoseEstimator, PoseOptions
 
 av = pytest.importorskip("av", reason="PyAV is not installed: pip install 'kerneton[video]'")
-pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed: pip install 'kerneton[video]'")
+pytest.importorskip(
+    "ai_edge_litert", reason="LiteRT is not installed: pip install 'kerneton[video]'"
+)
 if set(PoseOptions().models + PoseOptions("hands").models) - set(models.found_models()):
     pytest.skip("the networks were not fetched: kerneton pose --get", allow_module_level=True)
 if not (VIDEOS / "help.mkv").exists():
@@ -32,7 +36,8 @@ def test_a_film_is_a_recording(clip):
     assert np.abs(hips).max() < 0.05  # metres from the middle of the hips
     head = wave.joints[:, at("nose")]
     assert ((head[:, 1] > 0.4) & (head[:, 1] < 0.8)).all()
-    assert (wave.joints[:, at("left_shoulder"), 0] < -0.1).all()  # faces the camera, x points to the left
+    # faces the camera, x points to the left
+    assert (wave.joints[:, at("left_shoulder"), 0] < -0.1).all()
     assert (wave.joints[:, at("right_shoulder"), 0] > 0.1).all()
     assert (head[:, 2] < hips[:, 2] - 0.05).all()  # the nose is nearer to the camera
     assert np.isnan(wave.joints[:, at("left_ankle")]).all()  # outside of the picture
@@ -44,7 +49,9 @@ def test_a_film_is_a_recording(clip):
 def test_mirrored_people_are_mirrored(tmp_path):
     options = PoseOptions(smooth=False)
     one = poses.film_poses(part_of(VIDEOS / "bird.mkv", tmp_path / "a.mp4", 20, 26), options)
-    other = poses.film_poses(part_of(VIDEOS / "bird.mkv", tmp_path / "b.mp4", 20, 26, mirror=True), options)
+    other = poses.film_poses(
+        part_of(VIDEOS / "bird.mkv", tmp_path / "b.mp4", 20, 26, mirror=True), options
+    )
     twin = PoseOptions().layout.mirror
     mirrored = other.joints[0][:, twin] * [-1, 1, 1]
     assert np.nanmedian(np.linalg.norm(mirrored - one.joints[0], axis=2)[:, UPPER]) < 0.07
@@ -68,7 +75,8 @@ def test_a_damaged_file_of_the_cache_is_made_again(clip, tmp_path):
     kept.write_bytes(kept.read_bytes()[:100])
     (again,) = kerneton.read(clip, poses=options)
     assert np.array_equal(first.joints, again.joints, equal_nan=True)
-    assert [path.name for path in (tmp_path / "own").iterdir()] == [kept.name]  # nothing half-written
+    # nothing half-written
+    assert [path.name for path in (tmp_path / "own").iterdir()] == [kept.name]
     assert kept.stat().st_size > 100
 
 
@@ -155,7 +163,14 @@ def signs(tmp_path):
             folder = tmp_path / "signs" / sign / who
             folder.mkdir(parents=True)
             part_of(VIDEOS / f"{sign}.mkv", folder / "1.mp4", 4, 44, mirror=mirror)
-            part_of(VIDEOS / f"{sign}.mkv", folder / "2.mp4", 8, 48, mirror=mirror, crop=(30, 20, 580, 440))
+            part_of(
+                VIDEOS / f"{sign}.mkv",
+                folder / "2.mp4",
+                8,
+                48,
+                mirror=mirror,
+                crop=(30, 20, 580, 440),
+            )
     return tmp_path / "signs"
 
 

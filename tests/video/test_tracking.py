@@ -1,4 +1,6 @@
-"""The tracker with a network that is played: people are discs of one colour, so that the truth is known."""
+"""The tracker with a network that is played: people are discs of one colour, so that the truth is
+known.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ COLOURS = {"red": (250, 0, 0), "blue": (0, 0, 250)}
 
 
 class Played:
-    """People at known places; the network answers with whoever is nearest to the middle of the region."""
+    """People at known places; the network answers with whoever is nearest to the middle of the
+    region.
+    """
 
     def __init__(self) -> None:
         self.places: dict[str, tuple[float, float]] = {}
@@ -54,7 +58,9 @@ def tracker(played: Played, most: int) -> Tracker:
 
 
 def follow(played, tracks, paths, fps=25):
-    """The place of each track at each time, where ``paths`` gives the places of people, None for nobody."""
+    """The place of each track at each time, where ``paths`` gives the places of people, None for
+    nobody.
+    """
     found = []
     for t in range(len(next(iter(paths.values())))):
         played.places = {name: path[t] for name, path in paths.items() if path[t] is not None}

@@ -1,8 +1,9 @@
 """The ``kerneton`` command: parse, one library call, print.
 
-A command is a module of this package with two functions. ``add_parser(subparsers)`` says what it takes (see `add_command`);
-``run(args)`` makes the library call and returns an `Output`. The name goes into ``COMMANDS``. Modules import what is heavy inside
-``run``, so that ``kerneton --help`` is instant. Options that several commands share are in `kerneton.cli._options`.
+A command is a module of this package with two functions. ``add_parser(subparsers)`` says what it
+takes (see `add_command`); ``run(args)`` makes the library call and returns an `Output`. The name
+goes into ``COMMANDS``. Modules import what is heavy inside ``run``, so that ``kerneton --help`` is
+instant. Options that several commands share are in `kerneton.cli._options`.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ from kerneton.files.output import write_text
 
 _STILL = ("", ".png", ".svg", ".pdf", ".jpg", ".jpeg")  # kinds of pictures; without an ending PNG
 _MOVING = (".gif", ".mp4")
-# Control characters other than tab and newline, marks that change the direction of text, and bytes that are not text.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# Control characters other than tab and newline, marks that change the direction of text, and bytes
+# that are not text.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 COMMANDS = (
     *("demo", "studio", "pose", "record", "info", "show", "convert", "cut", "spot", "watch"),
@@ -64,7 +68,8 @@ def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status: 0 for success, 1 for an error in the input, 2 for wrong usage (by argparse).
+    """Run one command and return its exit status: 0 for success, 1 for an error in the input, 2 for
+    wrong usage (by argparse).
 
     >>> main(["--version"])
     Traceback (most recent call last):
@@ -73,7 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else list(argv)
     # Streams may be closed, as by >&- or in a service.
     sys.stdout, sys.stderr = (s or open(os.devnull, "w") for s in (sys.stdout, sys.stderr))  # noqa: SIM115
-    # Only the command that runs is imported; anything else, such as --help, is handled by the parser of all commands.
+    # Only the command that runs is imported; anything else, such as --help, is handled by the
+    # parser of all commands.
     parser = build_parser(argv[:1] if argv[:1] and argv[0] in COMMANDS else COMMANDS)
     if argv[:1] and argv[0] not in COMMANDS and not argv[0].startswith("-"):
         from kerneton.cli._settings import nearest
@@ -99,7 +105,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KernetonError as error:
         return _complain("error", error, options)
     except OSError as error:
-        return _complain("error", f"{error.filename}: {error.strerror}" if error.filename else error)
+        return _complain(
+            "error", f"{error.filename}: {error.strerror}" if error.filename else error
+        )
     except KeyboardInterrupt:
         print("\nkerneton: interrupted", file=sys.stderr)
         return 130
@@ -125,13 +133,16 @@ class _Notes(logging.Handler):
 
 
 def _warn(options: Collection[str], message: Warning | str, *_: object) -> None:
-    if (found := re.match(r"Glyph (\d+) .*missing from", str(message))) is not None:  # of Matplotlib
+    # of Matplotlib
+    if (found := re.match(r"Glyph (\d+) .*missing from", str(message))) is not None:
         message = f"the font of the picture has no {chr(int(found[1]))!r}"
     _complain("warning", message, options)
 
 
 def _complain(kind: str, message: object, options: Collection[str] = ()) -> int:
-    """Print one line on stderr, in which arguments of Python are named as the options of the command."""
+    """Print one line on stderr, in which arguments of Python are named as the options of the
+    command.
+    """
     from kerneton.cli._settings import in_options
 
     text = in_options(" ".join(str(message).split()), options)
@@ -143,12 +154,15 @@ def in_own_options(message: str, args: argparse.Namespace) -> str:
     """A message of the library with the options of this command instead of arguments of Python."""
     from kerneton.cli._settings import in_options
 
-    return in_options(message, {action.dest for action in args.parser._actions if action.option_strings})
+    return in_options(
+        message, {action.dest for action in args.parser._actions if action.option_strings}
+    )
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
     def _split_lines(self, text: str, width: int) -> list[str]:
-        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)  # names stay whole
+        # names stay whole
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 class _Version(argparse.Action):
@@ -167,13 +181,21 @@ class Output:
 
     text: str
     data: Any = field(default_factory=dict)
-    then: Callable[[], list[str] | None] | None = None  # writes files after the text, and names them
+    # writes files after the text, and names them
+    then: Callable[[], list[str] | None] | None = None
 
 
 def add_command(
-    subparsers: Any, name: str, run: Callable[[argparse.Namespace], Output], *, help: str, examples: str
+    subparsers: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], Output],
+    *,
+    help: str,
+    examples: str,
 ) -> argparse.ArgumentParser:
-    """A parser for one command with the common options; ``help`` is one line, ``examples`` several."""
+    """A parser for one command with the common options; ``help`` is one line, ``examples``
+    several.
+    """
     parser: argparse.ArgumentParser = subparsers.add_parser(
         name,
         help=help,
@@ -183,14 +205,17 @@ def add_command(
     )
     shown = "write the result as JSON to FILE (- for the screen)"
     parser.add_argument("--json", metavar="FILE", type=PathTo.WRITE, help=shown)
-    parser.add_argument("-q", "--quiet", action="store_true", help="do not print the result or the progress")
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="do not print the result or the progress"
+    )
     parser.set_defaults(run=run, parser=parser)
     return parser
 
 
 def deliver(output: Output, args: argparse.Namespace) -> None:
     """Print the text and write the JSON, according to the options."""
-    silent = args.quiet or "-" in (args.json, getattr(args, "csv", None))  # a screen with data holds no words
+    # a screen with data holds no words
+    silent = args.quiet or "-" in (args.json, getattr(args, "csv", None))
     with _for_a_reader():
         if output.text and not silent:
             print(output.text)
@@ -206,7 +231,9 @@ def deliver(output: Output, args: argparse.Namespace) -> None:
 
 @contextmanager
 def _for_a_reader() -> Iterator[None]:
-    """If the reader of a pipe ends, as in ``kerneton evaluate ... | head -1``, the rest of the text is lost; files are still written."""
+    """If the reader of a pipe ends, as in ``kerneton evaluate ... | head -1``, the rest of the text
+    is lost; files are still written.
+    """
     try:
         yield
         sys.stdout.flush()
@@ -215,7 +242,9 @@ def _for_a_reader() -> Iterator[None]:
 
 
 class PathTo(Enum):
-    """What a command does with a path: the ``type`` of every option that takes one, by which `check_arguments` finds it."""
+    """What a command does with a path: the ``type`` of every option that takes one, by which
+    `check_arguments` finds it.
+    """
 
     READ = "a file or folder"
     FIND = "the folder of published data sets"
@@ -251,7 +280,9 @@ def unit(text: str) -> str:
 
 
 def check_arguments(args: argparse.Namespace) -> None:
-    """Refuse outputs that cannot be written or would overwrite what is read, before anything is computed."""
+    """Refuse outputs that cannot be written or would overwrite what is read, before anything is
+    computed.
+    """
     given: dict[Any, list[str]] = {use: [] for use in PathTo}
     for action in args.parser._actions:
         if action.type in given and (value := getattr(args, action.dest)):
@@ -259,7 +290,11 @@ def check_arguments(args: argparse.Namespace) -> None:
     for use, kinds in ((PathTo.DRAW, _STILL), (PathTo.ANIMATE, (*_STILL, *_MOVING))):
         for path in given[use]:
             if (kind := os.path.splitext(path)[1]).lower() not in kinds:
-                known = ".gif, .mp4, .png, .svg or .pdf" if use is PathTo.ANIMATE else ".png, .svg or .pdf"
+                known = (
+                    ".gif, .mp4, .png, .svg or .pdf"
+                    if use is PathTo.ANIMATE
+                    else ".png, .svg or .pdf"
+                )
                 raise ParameterError(f"{path}: cannot write {kind!r}; choose {known}")
     files, folders = given[PathTo.WRITE], given[PathTo.FILL]
     pictures = given[PathTo.DRAW] + given[PathTo.ANIMATE]
@@ -269,7 +304,9 @@ def check_arguments(args: argparse.Namespace) -> None:
         from kerneton.files.output import check_outputs, lies_in
 
         inputs = given[PathTo.READ]
-        for home in map(os.path.expanduser, given[PathTo.FIND] or [os.environ.get("KERNETON_DATA", "")]):
+        for home in map(
+            os.path.expanduser, given[PathTo.FIND] or [os.environ.get("KERNETON_DATA", "")]
+        ):
             if home and any(lies_in(path, home) for path in (*files, *folders, *pictures)):
                 from kerneton.datasets import published_folders
 
@@ -280,7 +317,9 @@ def check_arguments(args: argparse.Namespace) -> None:
 def use_default(args: argparse.Namespace, name: str) -> None:
     """Write to a name that the user did not give, and therefore replace nothing."""
     if os.path.lexists(name):
-        raise ParameterError(f"{name}: already there; -o {name} replaces it, -o and another name keeps both")
+        raise ParameterError(
+            f"{name}: already there; -o {name} replaces it, -o and another name keeps both"
+        )
     args.output = name
     check_arguments(args)
 
@@ -291,18 +330,23 @@ def is_folder(path: str) -> bool:
 
 
 def printable(text: str, stream: TextIO | None = None) -> str:
-    r"""Text with control characters, and characters that the encoding of ``stream`` lacks, written as escapes.
+    r"""Text with control characters, and characters that the encoding of ``stream`` lacks, written
+    as escapes.
 
-    Labels and names of recordings may contain escape sequences, which could colour, erase or forge what a terminal shows.
+    Labels and names of recordings may contain escape sequences, which could colour, erase or forge
+    what a terminal shows.
 
     >>> print(printable("wave\x1b[2J"))
     wave\x1b[2J
     """
-    return encodable(_UNSAFE.sub(lambda c: c[0].encode("unicode_escape").decode("ascii"), text), stream)
+    return encodable(
+        _UNSAFE.sub(lambda c: c[0].encode("unicode_escape").decode("ascii"), text), stream
+    )
 
 
 def encodable(text: str, stream: TextIO | None = None) -> str:
-    r"""Text with characters that the encoding of ``stream`` lacks written as escapes; all others stay.
+    r"""Text with characters that the encoding of ``stream`` lacks written as escapes; all others
+    stay.
 
     >>> print(encodable("caf\udce9"))
     caf\udce9

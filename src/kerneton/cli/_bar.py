@@ -15,11 +15,16 @@ _REPEAT = 10.0  # seconds between two lines in a file or log
 
 
 def bar(
-    iterable: Iterable[Item], *, total: int | None = None, desc: str = "", stream: TextIO | None = None
+    iterable: Iterable[Item],
+    *,
+    total: int | None = None,
+    desc: str = "",
+    stream: TextIO | None = None,
 ) -> Iterator[Item]:
     """Yield the items of ``iterable`` and show the progress.
 
-    On a terminal, one line is redrawn and removed at the end; otherwise a line is written every ten seconds.
+    On a terminal, one line is redrawn and removed at the end; otherwise a line is written every ten
+    seconds.
 
     >>> import io
     >>> list(bar("ab", desc="letters", stream=io.StringIO()))
@@ -62,7 +67,9 @@ def progress_line(done: int, total: int | None, desc: str, elapsed: float) -> st
     'files 3 0:06 (0.5/s)'
     """
     head = f"{desc} " if desc else ""
-    rate = f"{done / elapsed:.2g}/s" if done < 100 * elapsed else f"{done / max(elapsed, 1e-9):.0f}/s"
+    rate = (
+        f"{done / elapsed:.2g}/s" if done < 100 * elapsed else f"{done / max(elapsed, 1e-9):.0f}/s"
+    )
     if not total:
         return f"{head}{done} {_clock(elapsed)}" + (f" ({rate})" if done and elapsed else "")
     filled = _WIDTH * min(done, total) // total

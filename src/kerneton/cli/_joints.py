@@ -1,4 +1,6 @@
-"""Recordings with the same joints: others are left out, or are an error that says how to leave them out."""
+"""Recordings with the same joints: others are left out, or are an error that says how to leave them
+out.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from kerneton.exceptions import DataError, KernetonWarning, ParameterError
 
 
 def fitting(data: SkeletonDataset, layout: Layout, args: argparse.Namespace) -> SkeletonDataset:
-    """The recordings with the joints of a layout that they contain; the others are an error, or left out by ``--skip-broken``."""
+    """The recordings with the joints of a layout that they contain; the others are an error, or
+    left out by ``--skip-broken``.
+    """
     odd = {
         i: difference
         for i, s in enumerate(data)
@@ -35,14 +39,17 @@ def fitting(data: SkeletonDataset, layout: Layout, args: argparse.Namespace) -> 
         data = _reduced(data, chosen, f"joints {', '.join(chosen)} (--without)")
     never = [set(never_seen(s)) for s in data]
     counts = Counter(joint for lost in never for joint in lost)
-    # A joint that most recordings lack, such as the knees of people at a table, is left out for all.
+    # A joint that most recordings lack, such as the knees of people at a table, is left out for
+    # all.
     seldom = {joint for joint, n in counts.items() if 2 * n >= len(never)}
     if seldom:
         assert data.layout is not None
         everywhere = {joint for joint in seldom if counts[joint] == len(never)}
         without = everywhere | set(in_pairs(data.layout, seldom - everywhere))
         joints = [joint for joint in data.layout.joints if joint in without]
-        lack = f"{min(counts[joint] for joint in seldom)} or more of {len(never)} recordings lack them"
+        lack = (
+            f"{min(counts[joint] for joint in seldom)} or more of {len(never)} recordings lack them"
+        )
         told = f"joints {', '.join(joints)}: {'no recording contains them' if seldom == everywhere else lack}"
         if not args.quiet:
             print(f"kerneton: note: left out: {told}", file=sys.stderr)
@@ -61,13 +68,17 @@ def _reduced(data: SkeletonDataset, joints: list[str], told: str) -> SkeletonDat
     if len(joints) >= len(data[0].layout.joints if data[0].layout else ()):
         raise ParameterError("no joint remains")
     facts = {fact: getattr(data, fact) for fact in ("name", "conversion", "splits")}
-    return SkeletonDataset(without_joints(list(data), joints), left_out=(*data.left_out, told), **facts)
+    return SkeletonDataset(
+        without_joints(list(data), joints), left_out=(*data.left_out, told), **facts
+    )
 
 
 def _without(
     data: SkeletonDataset, odd: dict[int, str], way: str, args: argparse.Namespace
 ) -> SkeletonDataset:
-    """The recordings without odd ones, which are an error if ``--skip-broken`` is not given; ``way`` repairs them."""
+    """The recordings without odd ones, which are an error if ``--skip-broken`` is not given;
+    ``way`` repairs them.
+    """
     if not odd:
         return data
     told = grouped([(describe(data[i], i), problem) for i, problem in odd.items()])

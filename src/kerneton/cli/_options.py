@@ -1,4 +1,6 @@
-"""Options that several commands share, and the recordings, models, clusters and progress bars made from them."""
+"""Options that several commands share, and the recordings, models, clusters and progress bars made
+from them.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="tensor, auto, paper or exact (default: the default recogniser; paper with --kernel or --set)",
     )
-    parser.add_argument("--kernel", metavar="NAME", help="the paper's sck, dck or sck+dck (default: sck+dck)")
+    parser.add_argument(
+        "--kernel", metavar="NAME", help="the paper's sck, dck or sck+dck (default: sck+dck)"
+    )
     parser.add_argument(
         "--view",
         metavar="NAME",
@@ -126,7 +130,9 @@ def check_device(args: argparse.Namespace) -> None:
         torch_for(args.device)
     except ParameterError as error:
         way = "--device cuda needs a GPU that PyTorch sees, without --device the CPU computes"
-        raise ParameterError(f"--device {args.device}: there is no such device here; {way}") from error
+        raise ParameterError(
+            f"--device {args.device}: there is no such device here; {way}"
+        ) from error
 
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
@@ -169,7 +175,9 @@ def all_cores() -> Any:
 
 
 def make_model(args: argparse.Namespace, **options: Any) -> Recognizer:
-    """The recogniser that the options of `add_model` describe; ``options`` are passed to `make_recognizer`."""
+    """The recogniser that the options of `add_model` describe; ``options`` are passed to
+    `make_recognizer`.
+    """
     from kerneton.data.parameters import check_choice
     from kerneton.recognize.presets import PRESETS, make_recognizer
 
@@ -206,14 +214,19 @@ def add_reading(group: Any) -> None:
         help="joints of files that do not name them: a layout (two joined by + for two bodies), or joint names separated by commas",
     )
     group.add_argument(
-        "--rename", metavar="OLD=NEW", action="append", help="rename a joint; may be given several times"
+        "--rename",
+        metavar="OLD=NEW",
+        action="append",
+        help="rename a joint; may be given several times",
     )
     group.add_argument(
         "--columns",
         metavar="NAMES",
         help="names of all columns of a table, separated by commas, or OLD=NEW,... for some of them",
     )
-    group.add_argument("--fps", metavar="N", type=positive, help="frames per second, overrides the files")
+    group.add_argument(
+        "--fps", metavar="N", type=positive, help="frames per second, overrides the files"
+    )
     group.add_argument(
         "--unit",
         type=unit,
@@ -232,7 +245,9 @@ def add_reading(group: Any) -> None:
         help="axes are left-handed, or left and right are exchanged (default: detected from the data)",
     )
     group.add_argument(
-        "--skip-broken", action="store_true", help="leave out files that cannot be used, with a warning"
+        "--skip-broken",
+        action="store_true",
+        help="leave out files that cannot be used, with a warning",
     )
     add_poses(group)
 
@@ -248,7 +263,10 @@ def add_poses(group: Any) -> None:
         help="of films: lite (faster), full or heavy (more exact) (default: full, or as in training)",
     )
     group.add_argument(
-        "--people", metavar="N", type=int, help="of films: the most people who are followed (default: 1)"
+        "--people",
+        metavar="N",
+        type=int,
+        help="of films: the most people who are followed (default: 1)",
     )
     group.add_argument(
         "--pose-cache",
@@ -270,7 +288,9 @@ def pose_options(args: argparse.Namespace) -> PoseOptions | None:
 
 
 def reading_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The options of `add_reading` as keywords of `kerneton.load_folder`, except ``skip_broken``."""
+    """The options of `add_reading` as keywords of `kerneton.load_folder`, except
+    ``skip_broken``.
+    """
     columns = rename = None
     if args.columns is not None or args.rename:
         from kerneton.cli._settings import column_names, renamed
@@ -289,7 +309,9 @@ def tell_conversion(conversion: Conversion | None, args: argparse.Namespace) -> 
 
 @contextmanager
 def hinting(args: argparse.Namespace) -> Iterator[None]:
-    """Add to errors about some of many files that these can be left out, or that another layout may be needed."""
+    """Add to errors about some of many files that these can be left out, or that another layout may
+    be needed.
+    """
     try:
         yield
     except DataError as error:
@@ -298,11 +320,15 @@ def hinting(args: argparse.Namespace) -> Iterator[None]:
             raise
         misfit = args.layout and counts[3] and 2 * int(counts[1]) > int(counts[2])
         way = f"most files do not fit --layout {args.layout}: name another layout"
-        raise DataError(f"{error}; {way if misfit else '--skip-broken leaves these out'}") from error
+        raise DataError(
+            f"{error}; {way if misfit else '--skip-broken leaves these out'}"
+        ) from error
 
 
 def check_labels(data: SkeletonDataset, args: argparse.Namespace) -> None:
-    """Refuse recordings without any label, which nothing can be learned from; `one_skeleton` checks joints."""
+    """Refuse recordings without any label, which nothing can be learned from; `one_skeleton` checks
+    joints.
+    """
     if any(s.label is not None for s in data):
         return
     way = "; labels come from folders LABEL/SUBJECT/FILE, from file names with --pattern, or from a table with --index"
@@ -310,17 +336,23 @@ def check_labels(data: SkeletonDataset, args: argparse.Namespace) -> None:
         if getattr(args, "spot", False):
             return
         way = ", but segments: kerneton cut makes a recording of each, kerneton fit --spot trains on long recordings"
-    without = f"{len(data)} of {len(data)} recordings have" if len(data) > 1 else "the recording has"
+    without = (
+        f"{len(data)} of {len(data)} recordings have" if len(data) > 1 else "the recording has"
+    )
     raise DataError(f"{without} no label{way}")
 
 
 def one_skeleton(data: SkeletonDataset, args: argparse.Namespace) -> SkeletonDataset:
-    """The recordings with the joints that most of them have and contain; see `kerneton.cli._joints`."""
+    """The recordings with the joints that most of them have and contain; see
+    `kerneton.cli._joints`.
+    """
     from kerneton.data.checks import common_layout
     from kerneton.data.sequence import missing_joints
 
     layout = common_layout(data)
-    alike = layout is None or all(s.layout is None or s.layout.joints == layout.joints for s in data)
+    alike = layout is None or all(
+        s.layout is None or s.layout.joints == layout.joints for s in data
+    )
     if layout is None or (
         alike and not args.without and not any(missing_joints(s).all(0).any() for s in data)
     ):

@@ -10,8 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kerneton.cli import printable
-from kerneton.cli._options import add_reading, hinting, progress_of, reading_options, tell_conversion
-from kerneton.exceptions import DataError, KernetonError, KernetonWarning, ModelFileError, ParameterError
+from kerneton.cli._options import (
+    add_reading,
+    hinting,
+    progress_of,
+    reading_options,
+    tell_conversion,
+)
+from kerneton.exceptions import (
+    DataError,
+    KernetonError,
+    KernetonWarning,
+    ModelFileError,
+    ParameterError,
+)
 
 if TYPE_CHECKING:
     from kerneton.data.layouts import Layout
@@ -37,7 +49,9 @@ def load_model(path: str, args: argparse.Namespace) -> Recognizer:
             raise
         what = "a folder" if Path(path).is_dir() else "a recording"
         usage = f"{args.parser.prog} MODEL" + " RECORDING" * ("file" in args or "files" in args)
-        raise ParameterError(f"{path}: {what}, not a model; the model comes first: {usage}") from error
+        raise ParameterError(
+            f"{path}: {what}, not a model; the model comes first: {usage}"
+        ) from error
 
 
 def read_recordings(
@@ -46,10 +60,12 @@ def read_recordings(
     model: Recognizer | None = None,
     read_all: ReadAll | None = None,
 ) -> list[tuple[str, SkeletonSequence]]:
-    """Every recording in the files and folders, with its path; all broken files are reported in one error.
+    """Every recording in the files and folders, with its path; all broken files are reported in one
+    error.
 
-    How files are read and axes, where not given, are those of the recordings that ``model`` was trained on, with warnings where recordings differ from
-    these; ``read_all`` may read on a cluster.
+    How files are read and axes, where not given, are those of the recordings that ``model`` was
+    trained on, with warnings where recordings differ from these; ``read_all`` may read on a
+    cluster.
     """
     from kerneton.data.sequence import UNIT_WORDS
     from kerneton.files.folder import collect, distinct
@@ -102,8 +118,14 @@ def read_recordings(
         if kept is None or kept.stated or kind.stated or args.unit:
             continue
         if kind.unit not in (None, kept.unit or "m"):
-            who = f"{kind.count} of {len(sequences)} recordings" if conversion.others else "recordings"
-            units = f"{UNIT_WORDS[kind.unit]}, those of training were in {UNIT_WORDS[kept.unit or 'm']}"
+            who = (
+                f"{kind.count} of {len(sequences)} recordings"
+                if conversion.others
+                else "recordings"
+            )
+            units = (
+                f"{UNIT_WORDS[kind.unit]}, those of training were in {UNIT_WORDS[kept.unit or 'm']}"
+            )
             warnings.warn(
                 f"{who} are in {units}; all became metres (override with --unit)",
                 KernetonWarning,
@@ -119,9 +141,13 @@ def read_recordings(
 
 
 def telling_names(files: Sequence[Path], names: Sequence[str]) -> list[str]:
-    """Names of recordings that are called alike in different files, with as many of their folders as tell them apart.
+    """Names of recordings that are called alike in different files, with as many of their folders
+    as tell them apart.
 
-    >>> telling_names([Path("wave/1/take.csv"), Path("bow/1/take.csv"), Path("bow/nod.csv")], ["take", "take", "nod"])
+    >>> telling_names(
+    ...     [Path("wave/1/take.csv"), Path("bow/1/take.csv"), Path("bow/nod.csv")],
+    ...     ["take", "take", "nod"],
+    ... )
     ['wave/1/take', 'bow/1/take', 'nod']
     """
     alike: dict[str, list[int]] = {}
@@ -142,7 +168,9 @@ def _file_options(args: argparse.Namespace) -> dict[str, Any]:
     """How each file is read, without unit and axes, which all files decide together."""
     from kerneton.files.readers import named_layout
 
-    options = {name: v for name, v in reading_options(args).items() if name not in ("unit", "up", "flip")}
+    options = {
+        name: v for name, v in reading_options(args).items() if name not in ("unit", "up", "flip")
+    }
     return options | {"layout": named_layout(options["layout"])}
 
 
@@ -161,7 +189,9 @@ def with_poses_of(model: Recognizer | None, args: argparse.Namespace) -> argpars
 
 
 def _remembered(args: argparse.Namespace, model: Recognizer | None) -> argparse.Namespace | None:
-    """The options with those that the training files were read with, where the user gives none; None if that adds nothing."""
+    """The options with those that the training files were read with, where the user gives none;
+    None if that adds nothing.
+    """
     stored = model_facts(model).get("reading")
     kinds = {"layout": str, "columns": str, "rename": list}
     missing = {
@@ -176,11 +206,17 @@ def _remembered(args: argparse.Namespace, model: Recognizer | None) -> argparse.
     return argparse.Namespace(**{**vars(args), **missing})
 
 
-def _names_joints(content: Content, remembered: argparse.Namespace, args: argparse.Namespace) -> bool:
-    """Whether a file was read with the layout of the training although its format can name joints."""
+def _names_joints(
+    content: Content, remembered: argparse.Namespace, args: argparse.Namespace
+) -> bool:
+    """Whether a file was read with the layout of the training although its format can name
+    joints.
+    """
     from kerneton.files.readers import reader
 
-    only_layout = all(getattr(remembered, name) == getattr(args, name) for name in ("columns", "rename"))
+    only_layout = all(
+        getattr(remembered, name) == getattr(args, name) for name in ("columns", "rename")
+    )
     return only_layout and bool(getattr(reader(content.facts[0]), "NAMES_JOINTS", False))
 
 
@@ -193,7 +229,9 @@ def _spelt(remembered: argparse.Namespace | None, args: argparse.Namespace) -> s
 
 
 def _warn_misspelt(model: Recognizer, sequences: Sequence[SkeletonSequence]) -> None:
-    """Warn of joints that are named nearly like those of the model, which would be replaced by their neighbours."""
+    """Warn of joints that are named nearly like those of the model, which would be replaced by
+    their neighbours.
+    """
     from kerneton.data.checks import describe
     from kerneton.data.differences import layout_difference
     from kerneton.data.wording import grouped, many
@@ -203,14 +241,18 @@ def _warn_misspelt(model: Recognizer, sequences: Sequence[SkeletonSequence]) -> 
     odd = []
     for i, sequence in enumerate(sequences):
         difference = (
-            layout_difference(sequence.layout, model.layout_) if sequence.layout is not None else None
+            layout_difference(sequence.layout, model.layout_)
+            if sequence.layout is not None
+            else None
         )
         if difference is not None and "misspelt" in difference and _replaced(sequence, model):
             odd.append((describe(sequence, i), difference))
     if odd:
         count = f"{len(odd)} of {many(len(sequences), 'recording')}"
         warnings.warn(
-            f"{count}: {grouped(odd)}; --rename OLD=NEW corrects a name", KernetonWarning, stacklevel=3
+            f"{count}: {grouped(odd)}; --rename OLD=NEW corrects a name",
+            KernetonWarning,
+            stacklevel=3,
         )
 
 
@@ -235,7 +277,9 @@ def usable(
     adapt: Callable[[list[SkeletonSequence]], list[SkeletonSequence]],
     args: argparse.Namespace,
 ) -> list[tuple[str, SkeletonSequence]]:
-    """Recordings adapted to a model; with ``--skip-broken``, those that lack one of its joints are left out."""
+    """Recordings adapted to a model; with ``--skip-broken``, those that lack one of its joints are
+    left out.
+    """
     from kerneton.data.wording import grouped, many
 
     if not args.skip_broken:
@@ -247,7 +291,9 @@ def usable(
         except KernetonError as error:
             broken.append((f"{file}:", str(error)))
     if broken:
-        message = f"{len(broken)} of {many(len(found), 'recording')} cannot be used: {grouped(broken)}"
+        message = (
+            f"{len(broken)} of {many(len(found), 'recording')} cannot be used: {grouped(broken)}"
+        )
         if not kept:
             raise DataError(message)
         warnings.warn(message, KernetonWarning, stacklevel=2)
@@ -294,7 +340,9 @@ def read_one(
 def add_choice(parser: argparse.ArgumentParser) -> None:
     """Which recording of a file with several."""
     parser.add_argument(
-        "--recording", metavar="NAME", help="which recording of a file with several, by name or number from 1"
+        "--recording",
+        metavar="NAME",
+        help="which recording of a file with several, by name or number from 1",
     )
 
 

@@ -15,7 +15,8 @@ from kerneton.exceptions import ParameterError
 
 
 def find_parameter(name: str, known: Iterable[str]) -> str:
-    """The full name of a parameter, from the full name or from some of its parts in order, including the last, if that is unique.
+    """The full name of a parameter, from the full name or from some of its parts in order,
+    including the last, if that is unique.
 
     >>> find_parameter("sck__power", ["sck__kernel__power", "dck__kernel__power", "machine__C"])
     'sck__kernel__power'
@@ -29,7 +30,9 @@ def find_parameter(name: str, known: Iterable[str]) -> str:
             f"parameter {name!r} is ambiguous: it may be {', '.join(found)}; give the full name"
         )
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
-    raise ParameterError(f"no parameter {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+    raise ParameterError(
+        f"no parameter {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+    )
 
 
 def _names(some: list[str], full: list[str]) -> bool:
@@ -58,7 +61,10 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
 def in_options(message: str, options: Collection[str]) -> str:
     """A message of the library with names of options instead of arguments of Python.
 
-    >>> in_options("view='free' goes with preset=; n_jobs must not be 0, order=7", ["view", "preset", "jobs"])
+    >>> in_options(
+    ...     "view='free' goes with preset=; n_jobs must not be 0, order=7",
+    ...     ["view", "preset", "jobs"],
+    ... )
     '--view free goes with --preset; --jobs must not be 0, order=7'
     >>> in_options("columns={'a': 'head_x'} or flip=False or up='-y'", ["columns", "flip", "up"])
     '--columns a=head_x or --no-flip or --up=-y'
@@ -121,20 +127,25 @@ def renamed(pairs: Iterable[str], option: str) -> dict[str, str]:
     for text in pairs:
         old, equals, new = text.partition("=")
         if not equals or not old.strip() or not new.strip():
-            raise ParameterError(f"{option} takes OLD=NEW, such as RigthHand=right_hand, got {text!r}")
+            raise ParameterError(
+                f"{option} takes OLD=NEW, such as RigthHand=right_hand, got {text!r}"
+            )
         names[old.strip()] = new.strip()
     return names
 
 
 def nearest_options(unknown: Sequence[str], actions: Sequence[argparse.Action]) -> str:
-    """What to say of unknown arguments, with the options of a command that are written nearly like them."""
+    """What to say of unknown arguments, with the options of a command that are written nearly like
+    them.
+    """
     known = [option for action in actions for option in action.option_strings]
     wrong = [word.partition("=")[0] for word in unknown if word.startswith("--")]
     return f"unrecognized arguments: {shlex.join(unknown)}{nearest(wrong, known)}"
 
 
 def nearest(wrong: Iterable[str], known: Sequence[str]) -> str:
-    """A question whether what is written nearly like the wrong words was meant; empty if there is nothing like them.
+    """A question whether what is written nearly like the wrong words was meant; empty if there is
+    nothing like them.
 
     >>> nearest(["evalute"], ["evaluate", "info"])
     '; did you mean evaluate?'

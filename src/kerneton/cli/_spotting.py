@@ -30,7 +30,9 @@ def fit_spotting(args: argparse.Namespace) -> Output:
     quiet = list(load_recordings(args.background, args)) if args.background else []
     bare = sum(not r.segments for r in data)
     if 0 < bare < len(data):
-        warnings.warn(f"without segments, left out: {many(bare, 'recording')}", KernetonWarning, stacklevel=1)
+        warnings.warn(
+            f"without segments, left out: {many(bare, 'recording')}", KernetonWarning, stacklevel=1
+        )
     with all_cores():
         takes = [r for r in data if r.segments] or data
         model.fit_spotting(takes, unlabelled=quiet, false_alarms=rate)

@@ -47,8 +47,12 @@ def add_parser(subparsers: Any) -> None:
         type=PathTo.WRITE_OR_FILL,
         help="a file whose extension gives the format, or a folder",
     )
-    parser.add_argument("--to", choices=_FORMATS, help="format of the files in a folder (default: npz)")
-    parser.add_argument("--map", metavar="LAYOUT", help="map all recordings to the joints of this layout")
+    parser.add_argument(
+        "--to", choices=_FORMATS, help="format of the files in a folder (default: npz)"
+    )
+    parser.add_argument(
+        "--map", metavar="LAYOUT", help="map all recordings to the joints of this layout"
+    )
     add_folder_options(parser)
 
 
@@ -68,11 +72,18 @@ def run(args: argparse.Namespace) -> Output:
     recordings = list(data)
     if args.map:
         recordings = _mapped(recordings, args)
-    files = {target: recordings} if one_file else in_new_files(target, _places(recordings, args.to or "npz"))
+    files = (
+        {target: recordings}
+        if one_file
+        else in_new_files(target, _places(recordings, args.to or "npz"))
+    )
     for path, inside in files.items():
         write(path, inside)
     unknown = sum(
-        s.fps is None for path, inside in files.items() if path.suffix.lower() in _TIMED for s in inside
+        s.fps is None
+        for path, inside in files.items()
+        if path.suffix.lower() in _TIMED
+        for s in inside
     )
     if unknown and not args.quiet:
         told = f"{many(unknown, 'recording')} without a frame rate: the files state 30 fps (--fps states another)"
@@ -80,14 +91,17 @@ def run(args: argparse.Namespace) -> Output:
     count = many(len(recordings), "recording")
     where = f"{target}" if one_file else f"{many(len(files), 'file')} in {target}"
     return Output(
-        f"wrote {count} to {where}", {"recordings": len(recordings), "files": [str(f) for f in files]}
+        f"wrote {count} to {where}",
+        {"recordings": len(recordings), "files": [str(f) for f in files]},
     )
 
 
 def in_new_files(
     folder: Path, places: list[tuple[Path, SkeletonSequence]]
 ) -> dict[Path, list[SkeletonSequence]]:
-    """Each recording by the file in a folder that it goes into; files that are there already are not replaced."""
+    """Each recording by the file in a folder that it goes into; files that are there already are
+    not replaced.
+    """
     files = {folder / place: [recording] for place, recording in places}
     if there := [str(path) for path in files if os.path.lexists(path)]:
         more = f" and {len(there) - 1} more" if there[1:] else ""
@@ -98,7 +112,9 @@ def in_new_files(
 
 
 def _mapped(recordings: list[SkeletonSequence], args: argparse.Namespace) -> list[SkeletonSequence]:
-    """The recordings mapped to one layout; with ``--skip-broken``, those that lack some of its joints are left out."""
+    """The recordings mapped to one layout; with ``--skip-broken``, those that lack some of its
+    joints are left out.
+    """
     from kerneton.data.mapping import map_layout
     from kerneton.files.readers import named_layout
 
@@ -109,7 +125,9 @@ def _mapped(recordings: list[SkeletonSequence], args: argparse.Namespace) -> lis
 
 
 def _places(recordings: list[SkeletonSequence], ending: str) -> list[tuple[Path, SkeletonSequence]]:
-    """The path LABEL/SUBJECT/NAME.ending of each recording, so that the folder is a data set; duplicate names are numbered."""
+    """The path LABEL/SUBJECT/NAME.ending of each recording, so that the folder is a data set;
+    duplicate names are numbered.
+    """
     seen: Counter[Path] = Counter()
     out = []
     for i, recording in enumerate(recordings):

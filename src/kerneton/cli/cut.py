@@ -45,12 +45,17 @@ def add_parser(subparsers: Any) -> None:
         help="annotated segments: a table, or a file of ELAN, Praat, Label Studio or CVAT "
         "(default: those stored in the recording, or a file of segments in the same folder)",
     )
-    parser.add_argument("--tier", metavar="NAME", help="which tier of an ELAN or Praat file (default: all)")
+    parser.add_argument(
+        "--tier", metavar="NAME", help="which tier of an ELAN or Praat file (default: all)"
+    )
     parser.add_argument(
         "--from", metavar="TIME", dest="first", help="frame, seconds (3.5s) or minutes (1:05)"
     )
     parser.add_argument(
-        "--to", metavar="TIME", dest="last", help="frame, seconds or minutes; this frame is not included"
+        "--to",
+        metavar="TIME",
+        dest="last",
+        help="frame, seconds or minutes; this frame is not included",
     )
     parser.add_argument(
         *("-o", "--output"),
@@ -91,7 +96,11 @@ def run(args: argparse.Namespace) -> Output:
     else:
         parts = [part for recording in recordings for part in recording.cut_segments()]
     output = Path(args.output)
-    files = in_new_files(output, _places(parts, args.format)) if is_folder(args.output) else {output: parts}
+    files = (
+        in_new_files(output, _places(parts, args.format))
+        if is_folder(args.output)
+        else {output: parts}
+    )
     progress = progress_of(args) if len(recordings) > 1 else None
     for path in files if progress is None else progress(list(files), desc="writing"):
         write(path, files[path])
@@ -109,8 +118,12 @@ def _is_folder_of_recordings(args: argparse.Namespace) -> bool:
     return listed or (Path(args.file).is_dir() and detect_format(args.file) is None)
 
 
-def _with_segments(recordings: list[SkeletonSequence], args: argparse.Namespace) -> list[SkeletonSequence]:
-    """The recordings that have segments, their own, those beside them, or those of ``--segments``."""
+def _with_segments(
+    recordings: list[SkeletonSequence], args: argparse.Namespace
+) -> list[SkeletonSequence]:
+    """The recordings that have segments, their own, those beside them, or those of
+    ``--segments``.
+    """
     from kerneton.data.segments import segment_problems, short_segments
     from kerneton.data.wording import many
     from kerneton.files.segments import segments_beside, with_segments
@@ -133,10 +146,14 @@ def _with_segments(recordings: list[SkeletonSequence], args: argparse.Namespace)
     if not found:
         raise ParameterError(f"{args.file}: which part? Give --segments FILE, or --from and --to")
     if bare := len(recordings) - len(found):
-        warnings.warn(f"without segments, left out: {many(bare, 'recording')}", KernetonWarning, stacklevel=2)
+        warnings.warn(
+            f"without segments, left out: {many(bare, 'recording')}", KernetonWarning, stacklevel=2
+        )
     for r in found:
         for problem in segment_problems(r.segments, r.n_frames):
-            warnings.warn(f"{r.name}: {problem}" if several else problem, KernetonWarning, stacklevel=2)
+            warnings.warn(
+                f"{r.name}: {problem}" if several else problem, KernetonWarning, stacklevel=2
+            )
     for problem in short_segments(part for r in found for part in r.segments):
         warnings.warn(problem, KernetonWarning, stacklevel=2)
     return found
@@ -156,7 +173,9 @@ def frame_of(text: str, fps: float | None) -> int:
     except ValueError:
         seconds = -1.0
     if not (colon or rest.endswith("s")) or not 0 <= seconds < math.inf:
-        raise ParameterError(f"expected a frame (300), seconds (3.5s) or minutes (1:05), got {text!r}")
+        raise ParameterError(
+            f"expected a frame (300), seconds (3.5s) or minutes (1:05), got {text!r}"
+        )
     if fps is None:
         raise ParameterError(f"{text!r} needs the frame rate: give --fps")
     return round(seconds * fps)

@@ -88,24 +88,38 @@ def run(args: argparse.Namespace) -> Output:
     split = (range(len(known)), range(len(known), len(data)))
     model = make_recognizer(calibrate=True)
     with all_cores():
-        report = evaluate(model, data, [split], progress=progress_of(args), n_jobs=1, importance=True)
+        report = evaluate(
+            model, data, [split], progress=progress_of(args), n_jobs=1, importance=True
+        )
     told = f"trained on {args.subjects} {'people' if args.subjects > 1 else 'person'}, tested on {_STRANGERS} others"
     report = dataclasses.replace(report, protocol=told)
     files = [str(folder / name) for name in (*_PICTURES, "report.html", "recordings", "new-person")]
-    facts: dict[str, Any] = {**report.to_dict(), "files": files, "seconds": time.perf_counter() - start}
+    facts: dict[str, Any] = {
+        **report.to_dict(),
+        "files": files,
+        "seconds": time.perf_counter() - start,
+    }
 
     def write() -> None:
         file = _write_all(folder, report, data, known, new)
         facts["seconds"] = time.perf_counter() - start
-        then = _NEXT.format(page=folder / "report.html", program=_program(), folder=folder, file=file)
+        then = _NEXT.format(
+            page=folder / "report.html", program=_program(), folder=folder, file=file
+        )
         if not args.quiet and args.json != "-":
-            print(f"\nwrote {', '.join(files[:-1])} and {files[-1]} in {facts['seconds']:.1f} s\n\n{then}")
+            print(
+                f"\nwrote {', '.join(files[:-1])} and {files[-1]} in {facts['seconds']:.1f} s\n\n{then}"
+            )
 
     return Output(str(report), facts, write)
 
 
 def _write_all(
-    folder: Path, report: Report, data: SkeletonDataset, known: SkeletonDataset, new: SkeletonDataset
+    folder: Path,
+    report: Report,
+    data: SkeletonDataset,
+    known: SkeletonDataset,
+    new: SkeletonDataset,
 ) -> str:
     """Pictures, page and recordings; the name of a recording of the new person."""
     from kerneton.report.pictures import plot_skeleton, save_figure
@@ -120,7 +134,8 @@ def _write_all(
 
 
 def strangers(n_takes: int) -> SkeletonDataset:
-    """People generated with another seed than the training people: they are used neither in training nor in selection.
+    """People generated with another seed than the training people: they are used neither in
+    training nor in selection.
 
     >>> strangers(1)[0].subject, strangers(1)[0].name
     ('new-1', 'new_wave_s01_t1')
@@ -135,7 +150,9 @@ def strangers(n_takes: int) -> SkeletonDataset:
 
 
 def _write_recordings(folder: Path, known: SkeletonDataset, new: SkeletonDataset) -> str:
-    """A folder to train on, LABEL/SUBJECT/FILE, and one of a new person; the name of a file of the second."""
+    """A folder to train on, LABEL/SUBJECT/FILE, and one of a new person; the name of a file of the
+    second.
+    """
     from kerneton.files.readers import write
 
     files = []

@@ -42,7 +42,11 @@ def add_parser(subparsers: Any) -> None:
     )
     add_model(parser)
     parser.add_argument(
-        "--jobs", metavar="N", type=whole, default=1, help="splits that run in parallel (default: 1)"
+        "--jobs",
+        metavar="N",
+        type=whole,
+        default=1,
+        help="splits that run in parallel (default: 1)",
     )
     parser.add_argument(
         "--scratch",
@@ -50,13 +54,17 @@ def add_parser(subparsers: Any) -> None:
         type=PathTo.FILL,
         help="folder for the features of more than 3,000 recordings; an interrupted evaluation resumes from it",
     )
-    parser.add_argument("--html", metavar="FILE", type=PathTo.WRITE, help="write the report as an HTML page")
+    parser.add_argument(
+        "--html", metavar="FILE", type=PathTo.WRITE, help="write the report as an HTML page"
+    )
     parser.add_argument(
         "--with-film",
         action="store_true",
         help="with --html: show films beside the skeletons; the page then contains pictures of people",
     )
-    parser.add_argument("--markdown", metavar="FILE", type=PathTo.WRITE, help="write the report as Markdown")
+    parser.add_argument(
+        "--markdown", metavar="FILE", type=PathTo.WRITE, help="write the report as Markdown"
+    )
     parser.add_argument(
         "--plot", metavar="FILE", type=PathTo.DRAW, help="write the confusion matrix as a picture"
     )
@@ -75,7 +83,9 @@ def run(args: argparse.Namespace) -> Output:
     films = films_of(data, Path(args.data)) if args.with_film else None
     # Splits that run in parallel already share the cores.
     with all_cores() if args.jobs == 1 else contextlib.nullcontext():
-        report = _evaluate_for_page(args, model, data) if args.html else _evaluate(args, model, data)
+        report = (
+            _evaluate_for_page(args, model, data) if args.html else _evaluate(args, model, data)
+        )
     return Output(str(report), report.to_dict(), lambda: _write(report, data, args, films))
 
 
@@ -95,7 +105,9 @@ def _write(
     return [file for file in (args.html, args.markdown, args.plot) if file]
 
 
-def _evaluate(args: argparse.Namespace, model: Any, data: SkeletonDataset, **options: Any) -> Report:
+def _evaluate(
+    args: argparse.Namespace, model: Any, data: SkeletonDataset, **options: Any
+) -> Report:
     from kerneton.report.evaluation import evaluate
 
     return evaluate(
@@ -110,7 +122,9 @@ def _evaluate(args: argparse.Namespace, model: Any, data: SkeletonDataset, **opt
 
 
 def _evaluate_for_page(args: argparse.Namespace, model: Any, data: SkeletonDataset) -> Report:
-    """The same labels, with the importance of joints, and with probabilities if there is enough data to learn them."""
+    """The same labels, with the importance of joints, and with probabilities if there is enough
+    data to learn them.
+    """
     return _evaluate(args, model.set_params(calibrate="auto"), data, importance=True)
 
 

@@ -37,7 +37,9 @@ def add_parser(subparsers: Any) -> None:
         "-o", "--output", metavar="FILE", type=PathTo.DRAW, help="draw it, as .png, .svg or .pdf"
     )
     parser.add_argument("--dark", action="store_true", help="draw it on a dark background")
-    parser.add_argument("--label", metavar="LABEL", help="the label to explain (default: the one predicted)")
+    parser.add_argument(
+        "--label", metavar="LABEL", help="the label to explain (default: the one predicted)"
+    )
     parser.add_argument("--versus", metavar="LABEL", help="explain why it is not this label")
     add_choice(parser)
     add_reading_options(parser)
@@ -51,7 +53,8 @@ def run(args: argparse.Namespace) -> Output:
     own, (recording,) = recording.fps, model.adapt([recording])
     with all_cores():
         why = model.explain(recording, args.label, versus=args.versus)
-    why = replace(why, sequence=why.sequence.replace(fps=own))  # adapted may be at a rate that is no time
+    # adapted may be at a rate that is no time
+    why = replace(why, sequence=why.sequence.replace(fps=own))
     text = str(why)
     if why.probability is not None and model.predictions([recording])[0].unknown:
         text += "\n  remark   unlike anything seen in training"

@@ -28,9 +28,16 @@ def add_parser(subparsers: Any) -> None:
         help="take a model out of Python: web page, JavaScript, C",
         examples=_EXAMPLES,
     )
-    parser.add_argument("model", metavar="MODEL", type=PathTo.READ, help="a model that kerneton fit wrote")
     parser.add_argument(
-        "-o", "--output", metavar="FOLDER", type=PathTo.FILL, required=True, help="where the files go"
+        "model", metavar="MODEL", type=PathTo.READ, help="a model that kerneton fit wrote"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        type=PathTo.FILL,
+        required=True,
+        help="where the files go",
     )
     parser.add_argument("--to", choices=("js", "web", "c"), default="js", help="default: js")
     parser.add_argument(

@@ -105,7 +105,9 @@ def run(args: argparse.Namespace) -> Output:
 
     start = time.perf_counter()
     with all_cores(), client_of(args) as client:
-        model = make_model(args, calibrate="auto", false_alarm=args.false_alarm, progress=progress_of(args))
+        model = make_model(
+            args, calibrate="auto", false_alarm=args.false_alarm, progress=progress_of(args)
+        )
         data = _single_precision(load_data(args, **reading_on(client, args)))
         summary = summarize(data, progress_of(args))
         for warning in summary.warnings:
@@ -164,11 +166,15 @@ def write_model(model: Recognizer, args: argparse.Namespace, facts: dict[str, An
     if not args.quiet and args.json != "-":
         took = f" in {facts['seconds']:.1f} s" if "seconds" in facts else ""
         size = facts["bytes"] / 1e6
-        print(f"wrote {args.output} ({f'{size:.1f} MB' if size >= 0.1 else f'{1000 * size:.0f} kB'}){took}")
+        print(
+            f"wrote {args.output} ({f'{size:.1f} MB' if size >= 0.1 else f'{1000 * size:.0f} kB'}){took}"
+        )
 
 
 def _save_elsewhere(model: Recognizer, name: str) -> Path | None:
-    """Save the model in the temporary folder or the home if the disk became full during the training."""
+    """Save the model in the temporary folder or the home if the disk became full during the
+    training.
+    """
     for parent in (tempfile.gettempdir(), os.path.expanduser("~")):
         with suppress(OSError):
             folder = Path(tempfile.mkdtemp(prefix="saved-model-", dir=parent))
@@ -180,7 +186,9 @@ def _save_elsewhere(model: Recognizer, name: str) -> Path | None:
 
 
 def _single_precision(data: SkeletonDataset) -> SkeletonDataset:
-    """The recordings as float32: more precise than any sensor, and models are half as large and twice as fast."""
+    """The recordings as float32: more precise than any sensor, and models are half as large and
+    twice as fast.
+    """
     import numpy as np
 
     from kerneton.data.sequence import SkeletonDataset

@@ -86,7 +86,9 @@ def run(args: argparse.Namespace) -> Output:
     facts = summary.to_dict()
     films = film_doubts([entry.path for entry in listed_entries(Path(args.path))], args)
     facts["warnings"] += [f"{film}: {told}" for film, doubts in films.items() for told in doubts]
-    facts |= {name: [in_own_options(told, args) for told in facts[name]] for name in ("notes", "warnings")}
+    facts |= {
+        name: [in_own_options(told, args) for told in facts[name]] for name in ("notes", "warnings")
+    }
     return Output(str(replace(summary, notes=facts["notes"], warnings=facts["warnings"])), facts)
 
 
@@ -116,7 +118,9 @@ def describe_installation(data_home: str | None = None) -> Output:
     published = {name: import_module(f"kerneton.datasets.{name}").SOURCE for name in PUBLISHED}
     found = versions()
     extras = {extra: find_spec(module) is not None for extra, module in _EXTRAS.items()}
-    datasets = {name: home is not None and (home / s.folder).is_dir() for name, s in published.items()}
+    datasets = {
+        name: home is not None and (home / s.folder).is_dir() for name, s in published.items()
+    }
     rows = [
         ["versions", ""],
         *([f"  {name}", version] for name, version in found.items()),
@@ -163,7 +167,9 @@ def describe_file(args: argparse.Namespace) -> Output:
     names = [] if data.layout is None else list(data.layout.joints)
     done = data.conversion
     axes = describe_axes(data, done)
-    notes = [in_own_options(n, args) for n in ([] if done is None else done.notes + done.statements)]
+    notes = [
+        in_own_options(n, args) for n in ([] if done is None else done.notes + done.statements)
+    ]
     rows = [list(recordings[0])]
     rows += [
         ["-" if v is None else f"{v:g}" if isinstance(v, float) else f"{v}" for v in row.values()]
@@ -175,15 +181,23 @@ def describe_file(args: argparse.Namespace) -> Output:
     lines += [f"note    {note}" for note in notes]
     for s in data[:_SHOWN]:
         lines += [f"segment {describe_segment(part, s.fps)}" for part in s.segments]
-        lines += [f"warning {s.name}: {problem}" for problem in segment_problems(s.segments, s.n_frames)]
-    lines += [f"warning {problem}" for problem in short_segments(part for s in data for part in s.segments)]
+        lines += [
+            f"warning {s.name}: {problem}" for problem in segment_problems(s.segments, s.n_frames)
+        ]
+    lines += [
+        f"warning {problem}"
+        for problem in short_segments(part for s in data for part in s.segments)
+    ]
     if kind == "film":
         told = film_doubts([Path(args.path)], args).get(Path(args.path), ())
         lines += [f"warning {in_own_options(message, args)}" for message in told]
     facts: dict[str, Any] = {"joint_names": names, "axes": axes, "notes": notes}
-    facts["segments"] = {s.name: [[p.label, p.start, p.stop] for p in s.segments] for s in data if s.segments}
+    facts["segments"] = {
+        s.name: [[p.label, p.start, p.stop] for p in s.segments] for s in data if s.segments
+    }
     return Output(
-        "\n".join(lines).rstrip(), {"path": args.path, "format": kind, "recordings": recordings, **facts}
+        "\n".join(lines).rstrip(),
+        {"path": args.path, "format": kind, "recordings": recordings, **facts},
     )
 
 
@@ -233,8 +247,14 @@ def describe_model(path: str) -> Output:
     if info["spots"]:
         rows.insert(1, ["spots", f"{', '.join(info['spots'])} in long recordings and streams"])
     if training:
-        subjects = f" of {many(len(training['subjects']), 'subject')}" if training["subjects"] else ""
+        subjects = (
+            f" of {many(len(training['subjects']), 'subject')}" if training["subjects"] else ""
+        )
         rows.insert(
-            1, ["trained on", f"{many(training['recordings'], 'recording')}{subjects}, {training['date']}"]
+            1,
+            [
+                "trained on",
+                f"{many(training['recordings'], 'recording')}{subjects}, {training['date']}",
+            ],
         )
     return Output(f"{path}: model\n\n{aligned([['', ''], *rows]).strip()}", info)

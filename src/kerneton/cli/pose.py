@@ -1,4 +1,6 @@
-"""kerneton pose: fetch the networks that find bodies and hands in films, and estimate the poses of films."""
+"""kerneton pose: fetch the networks that find bodies and hands in films, and estimate the poses of
+films.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,14 @@ def run(args: argparse.Namespace) -> Output:
     """Fetch, describe or estimate."""
     from kerneton.exceptions import MissingDataError
     from kerneton.report.tables import aligned
-    from kerneton.video.models import COMMAND, MODELS, found_models, get_models, model_file, models_folder
+    from kerneton.video.models import (
+        COMMAND,
+        MODELS,
+        found_models,
+        get_models,
+        model_file,
+        models_folder,
+    )
 
     options = pose_options(args)
     if args.get is not None:
@@ -52,7 +61,10 @@ def run(args: argparse.Namespace) -> Output:
     if not args.films:
         for name in found:
             model_file(name)  # an error if it is damaged
-        rows = [[name, model.purpose, "here" if name in found else "-"] for name, model in MODELS.items()]
+        rows = [
+            [name, model.purpose, "here" if name in found else "-"]
+            for name, model in MODELS.items()
+        ]
         way = "" if found else f"\n\n{COMMAND} fetches them"
         text = f"{aligned([['network', 'what it does', ''], *rows])}\n\nin {models_folder()}{way}"
         facts = {
@@ -71,7 +83,9 @@ def run(args: argparse.Namespace) -> Output:
     films = [
         path
         for name in args.films
-        for path in ([e.path for e in find_entries(Path(name))] if Path(name).is_dir() else [Path(name)])
+        for path in (
+            [e.path for e in find_entries(Path(name))] if Path(name).is_dir() else [Path(name)]
+        )
         if not Path(name).is_dir() or path.suffix.lower() in FORMATS["film"].suffixes
     ]
     if not films:
@@ -84,10 +98,22 @@ def run(args: argparse.Namespace) -> Output:
     for film in films:
         poses = film_poses(film, options)
         seen = (poses.confidence > 0).any(axis=(0, 2)).sum()
-        rows.append([str(film), f"{len(poses.joints)}", f"{len(poses.times)}", f"{seen}", f"{poses.fps:.3g}"])
+        rows.append(
+            [
+                str(film),
+                f"{len(poses.joints)}",
+                f"{len(poses.times)}",
+                f"{seen}",
+                f"{poses.fps:.3g}",
+            ]
+        )
         told = doubts(film, options)
         lines += [f"warning {film}: {message}" for message in told]
-        facts[str(film)] = {"people": len(poses.joints), "pictures": len(poses.times), "warnings": told}
+        facts[str(film)] = {
+            "people": len(poses.joints),
+            "pictures": len(poses.times),
+            "warnings": told,
+        }
     return Output("\n".join([aligned(rows), *lines]), facts)
 
 

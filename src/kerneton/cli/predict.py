@@ -55,12 +55,18 @@ def add_parser(subparsers: Any) -> None:
         "model", metavar="MODEL", type=PathTo.READ, help="a model file that kerneton fit wrote"
     )
     parser.add_argument(
-        "files", metavar="FILE", nargs="+", type=PathTo.READ, help="recordings, or folders of recordings"
+        "files",
+        metavar="FILE",
+        nargs="+",
+        type=PathTo.READ,
+        help="recordings, or folders of recordings",
     )
     table = "write the result as a table to FILE (- for the screen)"
     parser.add_argument("--csv", metavar="FILE", type=PathTo.WRITE, help=table)
     parser.add_argument(
-        "--all", action="store_true", help="give the probability of every label, not only of the best"
+        "--all",
+        action="store_true",
+        help="give the probability of every label, not only of the best",
     )
     parser.add_argument(
         "--new-sensor",
@@ -86,7 +92,9 @@ def run(args: argparse.Namespace) -> Output:
             from kerneton.recognize.sensors import centred_on
 
             model = centred_on(model, [sequence for _, sequence in found])
-        rows = _all_predictions(model, [sequence for _, sequence in found], client, progress_of(args))
+        rows = _all_predictions(
+            model, [sequence for _, sequence in found], client, progress_of(args)
+        )
     for row, (file, sequence) in zip(rows, found, strict=True):
         row.update(file=file, recording=sequence.name, frames=sequence.n_frames)
     if args.csv == "-":
@@ -95,7 +103,13 @@ def run(args: argparse.Namespace) -> Output:
         return Output("", rows)
     table = [["file", "recording", "label", "probability %", "remarks"]]
     table += [
-        [row["file"], row["recording"], row["label"], percent(row["probability"]), _remarks(row, args.all)]
+        [
+            row["file"],
+            row["recording"],
+            row["label"],
+            percent(row["probability"]),
+            _remarks(row, args.all),
+        ]
         for row in rows
     ]
     return Output(aligned(table), rows, lambda: _write(rows, args))
@@ -133,10 +147,18 @@ def _all_predictions(
     if client is not None:
         from kerneton.recognize.cluster import mapped
 
-        return [row for rows in mapped(client, _predictions, model, recordings, progress) for row in rows]
+        return [
+            row
+            for rows in mapped(client, _predictions, model, recordings, progress)
+            for row in rows
+        ]
     size = _BLOCK if model.device is None else _DEVICE_BLOCK
     blocks = [recordings[i : i + size] for i in range(0, len(recordings), size)]
-    ticked = progress(blocks, total=len(blocks), desc="predicting") if progress and blocks[1:] else blocks
+    ticked = (
+        progress(blocks, total=len(blocks), desc="predicting")
+        if progress and blocks[1:]
+        else blocks
+    )
     return [row for block in ticked for row in _predictions(model, block)]
 
 
@@ -164,7 +186,9 @@ def _table(rows: list[dict[str, Any]], *, everything: bool) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*fields, *(f"P({label})" for label in labels)])
     for row in rows:
-        writer.writerow([_cell(row[f]) for f in fields] + [_cell(row["probabilities"][k]) for k in labels])
+        writer.writerow(
+            [_cell(row[f]) for f in fields] + [_cell(row["probabilities"][k]) for k in labels]
+        )
     return out.getvalue()
 
 

@@ -53,7 +53,11 @@ def add_parser(subparsers: Any) -> None:
         "--seconds", metavar="S", type=positive, default=4.0, help="of a take, at most (default: 4)"
     )
     parser.add_argument(
-        "--countdown", metavar="S", type=whole, default=3, help="seconds before each take (default: 3)"
+        "--countdown",
+        metavar="S",
+        type=whole,
+        default=3,
+        help="seconds before each take (default: 3)",
     )
     parser.add_argument(
         "--hands-free",
@@ -77,7 +81,11 @@ def run(args: argparse.Namespace) -> Output:
         )
     for option in ("label", "subject"):
         name = getattr(args, option)
-        if not name.strip(". ") or name.startswith((".", "__")) or re.search(r'[/\\:*?"<>|\x00-\x1f]', name):
+        if (
+            not name.strip(". ")
+            or name.startswith((".", "__"))
+            or re.search(r'[/\\:*?"<>|\x00-\x1f]', name)
+        ):
             raise ParameterError(f"--{option} {name!r} cannot be the name of a folder")
     if args.takes < 1 or args.countdown < 0:
         raise ParameterError("--takes must be 1 or more, --countdown 0 or more")
@@ -119,7 +127,13 @@ def run(args: argparse.Namespace) -> Output:
                 path = _free(folder)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 facts = {"label": args.label, "subject": args.subject}
-                write(path, [r.replace(name=r.name.replace("take", path.stem), **facts) for r in recordings])
+                write(
+                    path,
+                    [
+                        r.replace(name=r.name.replace("take", path.stem), **facts)
+                        for r in recordings
+                    ],
+                )
                 written.append(str(path))
                 seconds = recordings[0].duration or 0
                 tell(f"wrote {path}: {seconds:.1f} s, {recordings[0].fps:.3g} pictures a second")

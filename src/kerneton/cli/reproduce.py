@@ -1,4 +1,6 @@
-"""kerneton reproduce: the paper's tables, figures, timing and complexity compared with ours, and results beyond the paper."""
+"""kerneton reproduce: the paper's tables, figures, timing and complexity compared with ours, and
+results beyond the paper.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,10 @@ def run(args: argparse.Namespace) -> Output:
         from kerneton.paper import presets
 
         result = presets.beyond(
-            data_home=args.data_home, output=Path(args.output), progress=progress_of(args), only=args.only
+            data_home=args.data_home,
+            output=Path(args.output),
+            progress=progress_of(args),
+            only=args.only,
         )
         return Output(presets.to_markdown(result), result)
     if args.only:

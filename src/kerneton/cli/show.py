@@ -87,7 +87,8 @@ def run(args: argparse.Namespace) -> Output:
         contact_sheet(recording, path, args.poses, title=args.title)
     facts = {"recording": recording.name, "frames": recording.n_frames, "fps": recording.fps}
     return Output(
-        f"wrote {path}: {many(recording.n_frames, 'frame')} of {recording.name}", {"file": str(path), **facts}
+        f"wrote {path}: {many(recording.n_frames, 'frame')} of {recording.name}",
+        {"file": str(path), **facts},
     )
 
 

@@ -34,10 +34,17 @@ def add_parser(subparsers: Any) -> None:
         examples=_EXAMPLES,
     )
     parser.add_argument(
-        "model", metavar="MODEL", type=PathTo.READ, help="a model file that kerneton fit --spot wrote"
+        "model",
+        metavar="MODEL",
+        type=PathTo.READ,
+        help="a model file that kerneton fit --spot wrote",
     )
     parser.add_argument(
-        "files", metavar="FILE", nargs="+", type=PathTo.READ, help="long recordings, or folders of them"
+        "files",
+        metavar="FILE",
+        nargs="+",
+        type=PathTo.READ,
+        help="long recordings, or folders of them",
     )
     results = {
         "--csv": "write the segments as a table (- for the screen)",
@@ -71,7 +78,9 @@ def run(args: argparse.Namespace) -> Output:
     if args.eaf and (len(recordings) > 1 or recordings[0][1].fps is None):
         raise ParameterError("--eaf needs exactly one recording with a known frame rate (--fps)")
     with all_cores():
-        found = [model.spot(r, in_order=args.in_order, progress=progress_of(args)) for _, r in recordings]
+        found = [
+            model.spot(r, in_order=args.in_order, progress=progress_of(args)) for _, r in recordings
+        ]
         rows = [
             _row(file, r, d) | {"reason": _reason(model, r, d)}
             for (file, r), detections in zip(recordings, found, strict=True)
@@ -83,7 +92,9 @@ def run(args: argparse.Namespace) -> Output:
     shown = [["recording", "label", "start", "stop", "probability", "reason"]]
     for row in rows:
         times = [_time(row, "start"), _time(row, "stop")]
-        shown.append([row["recording"], row["label"], *times, f"{row['probability']:.2f}", _strongest(row)])
+        shown.append(
+            [row["recording"], row["label"], *times, f"{row['probability']:.2f}", _strongest(row)]
+        )
     text = aligned(shown) if rows else "nothing found"
     return Output(text, rows, lambda: _write(args, recordings, found, rows))
 
@@ -117,7 +128,9 @@ def _time(row: dict[str, Any], name: str) -> str:
     return str(row[name]) if seconds is None else f"{int(seconds // 60)}:{seconds % 60:05.2f}"
 
 
-def _write(args: argparse.Namespace, recordings: Any, found: Any, rows: list[dict[str, Any]]) -> list[str]:
+def _write(
+    args: argparse.Namespace, recordings: Any, found: Any, rows: list[dict[str, Any]]
+) -> list[str]:
     from kerneton.files.output import write_text
 
     if args.csv:
@@ -156,6 +169,12 @@ def _write(args: argparse.Namespace, recordings: Any, found: Any, rows: list[dic
             played, texts = [r for _, r in recordings], iter([_strongest(row) for row in rows])
             reasons = [[next(texts) for _ in some] for some in found]
             write_page(
-                args.html, "Actions found", lines, lengths, fps=fps, recordings=played, reasons=reasons
+                args.html,
+                "Actions found",
+                lines,
+                lengths,
+                fps=fps,
+                recordings=played,
+                reasons=reasons,
             )
     return [file for file in (args.csv, args.eaf, args.output, args.html) if file]

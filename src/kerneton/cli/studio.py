@@ -34,7 +34,10 @@ def add_parser(subparsers: Any) -> None:
         help="folder of recordings, created if it does not exist (default: kerneton-studio)",
     )
     parser.add_argument(
-        "--port", metavar="N", type=whole, help="port to listen on (default: the first free one from 8765)"
+        "--port",
+        metavar="N",
+        type=whole,
+        help="port to listen on (default: the first free one from 8765)",
     )
     parser.add_argument(
         "--no-browser", action="store_true", help="print the address and do not open a browser"
@@ -55,7 +58,9 @@ def run(args: argparse.Namespace) -> Output:
         from kerneton.studio.pose import get_pose
 
         folder = get_pose(args.get_pose or None)
-        return Output(f"the pose package is in {folder}; its checksum is correct", {"folder": str(folder)})
+        return Output(
+            f"the pose package is in {folder}; its checksum is correct", {"folder": str(folder)}
+        )
     from kerneton.studio.server import serve
 
     def announce(address: str) -> None:

@@ -39,10 +39,17 @@ _EXAMPLES = """\
 def add_parser(subparsers: Any) -> None:
     """Add the parser of the command."""
     parser = add_command(
-        subparsers, "watch", run, help="recognise actions in a live stream of frames", examples=_EXAMPLES
+        subparsers,
+        "watch",
+        run,
+        help="recognise actions in a live stream of frames",
+        examples=_EXAMPLES,
     )
     parser.add_argument(
-        "model", metavar="MODEL", type=PathTo.READ, help="a model file that kerneton fit --spot wrote"
+        "model",
+        metavar="MODEL",
+        type=PathTo.READ,
+        help="a model file that kerneton fit --spot wrote",
     )
     parser.add_argument(
         "--source",
@@ -66,7 +73,9 @@ def add_parser(subparsers: Any) -> None:
         "--sure", action="store_true", help="wait until nothing can change, however long that takes"
     )
     parser.add_argument("--lines", action="store_true", help="print events as JSON lines")
-    parser.add_argument("--repetitions", action="store_true", help="count repetitions inside each action")
+    parser.add_argument(
+        "--repetitions", action="store_true", help="count repetitions inside each action"
+    )
     parser.add_argument(
         "--record",
         metavar="FILE",
@@ -99,10 +108,14 @@ def run(args: argparse.Namespace) -> Output:
     """Watch until the source ends or the user does."""
     delay = None if args.sure else args.delay
     model = load_model(args.model, args)
-    stream = model.stream(fps=args.rate, delay=delay, repetitions=args.repetitions, in_order=args.in_order)
+    stream = model.stream(
+        fps=args.rate, delay=delay, repetitions=args.repetitions, in_order=args.in_order
+    )
     gone = None
     if args.record and not args.record.endswith(".jsonl"):
-        raise ParameterError(f"--record {args.record!r}: a stream is recorded as .jsonl; name such a file")
+        raise ParameterError(
+            f"--record {args.record!r}: a stream is recorded as .jsonl; name such a file"
+        )
     with open(args.record, "w", encoding="utf-8") if args.record else nullcontext() as record:
         try:
             for message in _messages(args, model):
@@ -171,7 +184,9 @@ def _messages(args: argparse.Namespace, model: Recognizer) -> Iterator[Any]:
 
 
 def told_sights(sights: Iterator[Sight], args: argparse.Namespace) -> Iterator[Sight]:
-    """What a camera sees, with a line on a terminal that says how many people and pictures there are."""
+    """What a camera sees, with a line on a terminal that says how many people and pictures there
+    are.
+    """
     shown, n, begin = 0.0, 0, time.monotonic()
     terminal = sys.stderr.isatty() and not args.quiet
     for sight in sights:
@@ -193,12 +208,16 @@ def told_sights(sights: Iterator[Sight], args: argparse.Namespace) -> Iterator[S
 def _origin(text: str) -> str:
     """The origin of a page, as browsers send it."""
     if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s]+/?|null", text.lower()):
-        raise argparse.ArgumentTypeError(f"expected an origin such as http://localhost:3000, got {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"expected an origin such as http://localhost:3000, got {text!r}"
+        )
     return text.lower().rstrip("/")
 
 
 def _token() -> str:
-    """The user's own token, or a new one: not an option, because other users see the options of a process."""
+    """The user's own token, or a new one: not an option, because other users see the options of a
+    process.
+    """
     return os.environ.get("KERNETON_TOKEN") or secrets.token_urlsafe(16)
 
 
@@ -281,7 +300,9 @@ def line(event: Any) -> str:
             if counted.regularity is not None:
                 more += f" every {counted.period:.2f} s, regularity {counted.regularity:.2f}"
         chance = "" if event.probability is None else f", probability {event.probability:.2f}"
-        return f"{head}{_plain(event.label)} from {event.start:.2f} to {event.stop:.2f}{chance}{more}"
+        return (
+            f"{head}{_plain(event.label)} from {event.start:.2f} to {event.stop:.2f}{chance}{more}"
+        )
     if event.kind == "provisional":
         return f"{head}perhaps {_plain(event.label)} ..."
     return f"{head}{event.kind}: {_plain(event.reason)}"

@@ -1,7 +1,7 @@
 """The compiled core: loading its library and calling its functions, see core/kerneton_core.h.
 
-The library of the highest level that this processor has is loaded when the first function is called. The environment
-variable KERNETON_CORE names another level (v2, v3, v4, v8).
+The library of the highest level that this processor has is loaded when the first function is
+called. The environment variable KERNETON_CORE names another level (v2, v3, v4, v8).
 """
 
 from __future__ import annotations
@@ -37,15 +37,21 @@ def available_levels() -> list[str]:
     known = _manifest()["libraries"]
     first = min(known, key=lambda level: _LEVELS[level])
     can = _open(first).kn_processor_level()
-    return sorted((level for level in known if _LEVELS[level] <= can), key=lambda level: _LEVELS[level])
+    return sorted(
+        (level for level in known if _LEVELS[level] <= can), key=lambda level: _LEVELS[level]
+    )
 
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The library of the level that KERNETON_CORE names, by default the highest that this processor has."""
+    """The library of the level that KERNETON_CORE names, by default the highest that this processor
+    has.
+    """
     levels, wanted = available_levels(), os.environ.get("KERNETON_CORE")
     if not levels:
-        raise CoreError("this processor is older than x86-64-v2 (SSE4.2), which Kerneton's core needs")
+        raise CoreError(
+            "this processor is older than x86-64-v2 (SSE4.2), which Kerneton's core needs"
+        )
     if wanted is not None and wanted not in levels:
         raise CoreError(
             f"KERNETON_CORE={wanted}: this processor and this installation have the levels {', '.join(levels)}"
@@ -54,7 +60,9 @@ def library() -> ctypes.CDLL:
 
 
 def function(name: str, *arguments: Any, result: Any = int32) -> Any:
-    """A function of the core by its name, with the types of its arguments; the library is loaded when it is called."""
+    """A function of the core by its name, with the types of its arguments; the library is loaded
+    when it is called.
+    """
 
     @functools.cache
     def bound() -> Any:
@@ -91,13 +99,17 @@ _rooms = threading.local()
 
 
 def room(n_bytes: int) -> int:
-    """Address of at least so many bytes of this thread's working memory, on a cache line; valid until the next call."""
+    """Address of at least so many bytes of this thread's working memory, on a cache line; valid
+    until the next call.
+    """
     kept = getattr(_rooms, "memory", None)
     if kept is None or len(kept) < n_bytes + 64:
         try:
             kept = np.empty(n_bytes + 64, np.uint8)
         except MemoryError:
-            raise MemoryError(f"the core needs {n_bytes / 2**20:.0f} MiB of working memory") from None
+            raise MemoryError(
+                f"the core needs {n_bytes / 2**20:.0f} MiB of working memory"
+            ) from None
         if n_bytes <= 2**25:
             _rooms.memory = kept
         else:
@@ -121,7 +133,9 @@ def _open(level: str) -> ctypes.CDLL:
     try:
         size = path.stat().st_size
         if size != listed["size"]:  # the system's loader may crash on a truncated library
-            raise CoreError(f"{path} is damaged: {size} bytes, expected {listed['size']}; {_ADVICE}")
+            raise CoreError(
+                f"{path} is damaged: {size} bytes, expected {listed['size']}; {_ADVICE}"
+            )
         opened = ctypes.CDLL(str(path))
     except OSError as error:
         raise CoreError(f"Kerneton's compiled core cannot be loaded: {error}; {_ADVICE}") from None

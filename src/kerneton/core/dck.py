@@ -1,4 +1,6 @@
-"""Sums over pairs of frames of Gaussians of displacements, the main part of DCK, computed by the core."""
+"""Sums over pairs of frames of Gaussians of displacements, the main part of DCK, computed by the
+core.
+"""
 
 from __future__ import annotations
 
@@ -117,8 +119,10 @@ class Displacements:
         assert chosen.max() < signal.shape[1]
         assert pairs.max(initial=0) < len(chosen)
         self.shape = len(pairs), n_axes * n_pivots, times.shape[1], times.shape[1]
-        self.widest = np.zeros((len(places), 2))  # each recording's largest displacement, and its harmonics
-        self._arrays = signal, coordinates, chosen, pairs, places, times  # what the addresses point to
+        # each recording's largest displacement, and its harmonics
+        self.widest = np.zeros((len(places), 2))
+        # what the addresses point to
+        self._arrays = signal, coordinates, chosen, pairs, places, times
         self._struct = _Struct(
             core.address(coordinates),
             n_axes,
@@ -143,7 +147,8 @@ class Displacements:
         self.pointer = ctypes.addressof(self._struct)
 
     def sums(self, first: int, last: int, out: np.ndarray) -> None:
-        """X of recordings first..last-1 into ``out``, (last - first, n_pairs, n_axes · n_pivots, P, P).
+        """X of recordings first..last-1 into ``out``, (last - first, n_pairs, n_axes · n_pivots, P,
+        P).
 
         Recordings that would need more than MOST_HARMONICS are left out; ``widest`` tells.
         """

@@ -21,7 +21,8 @@ _power = core.function(
 def hosvd_power(
     X: np.ndarray, power: float, entry_power: float, max_sweeps: int = 40
 ) -> tuple[np.ndarray, np.ndarray]:
-    """EPN of a batch (B, a, b, c) in float32 or float64, and which tensors did not converge, (B,), in practice none.
+    """EPN of a batch (B, a, b, c) in float32 or float64, and which tensors did not converge, (B,),
+    in practice none.
 
     >>> X = np.zeros((2, 4, 4, 4))
     >>> X[:, range(4), range(4), range(4)] = [16.0, 9.0, -4.0, 1.0]

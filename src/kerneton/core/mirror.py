@@ -22,12 +22,15 @@ def average(
     other: np.ndarray,
     n_threads: int = 1,
 ) -> np.ndarray:
-    """``features[:, columns] * own + features[:, source] * other`` in float32 or float64, (n, n_kept).
+    """``features[:, columns] * own + features[:, source] * other`` in float32 or float64, (n,
+    n_kept).
 
     ``features`` are (n, n_all), the others (n_kept,).
 
     >>> half = np.full(2, 0.5)
-    >>> average(np.array([[1.0, 2.0, 5.0]]), np.array([0, 1]), np.array([2, 1]), half, half).tolist()
+    >>> average(
+    ...     np.array([[1.0, 2.0, 5.0]]), np.array([0, 1]), np.array([2, 1]), half, half
+    ... ).tolist()
     [[3.0, 2.0]]
     """
     features = np.ascontiguousarray(features)
@@ -36,7 +39,9 @@ def average(
     own, other = (np.ascontiguousarray(factors, dtype) for factors in (own, other))
     n_kept, out = len(columns), np.empty((n, len(columns)), dtype)
     if not n_kept == len(source) == len(own) == len(other):
-        raise ValueError(f"{n_kept} columns, {len(source)} images, {len(own)} and {len(other)} factors")
+        raise ValueError(
+            f"{n_kept} columns, {len(source)} images, {len(own)} and {len(other)} factors"
+        )
 
     def work(part: tuple[int, int]) -> None:
         first, last = part

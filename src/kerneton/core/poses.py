@@ -47,7 +47,9 @@ class _Struct(ctypes.Structure):
 def find_missing(frames: np.ndarray, confidence: np.ndarray | None = None) -> np.ndarray:
     """Which joints are NaN, of no confidence, or in a frame of zeros, (N, J) bool.
 
-    >>> frames = np.ones((3, 2, 3)); frames[1] = 0; frames[2, 1, 0] = np.nan
+    >>> frames = np.ones((3, 2, 3))
+    >>> frames[1] = 0
+    >>> frames[2, 1, 0] = np.nan
     >>> find_missing(frames).tolist()
     [[False, False], [True, True], [False, True]]
     """
@@ -59,7 +61,9 @@ def find_missing(frames: np.ndarray, confidence: np.ndarray | None = None) -> np
     return missing
 
 
-def fill_gaps(frames: np.ndarray, missing: np.ndarray, starts: np.ndarray, first: int, last: int) -> None:
+def fill_gaps(
+    frames: np.ndarray, missing: np.ndarray, starts: np.ndarray, first: int, last: int
+) -> None:
     """Missing joints linearly from their neighbours in time, in place; the ends take the nearest.
 
     >>> track = np.array([0.0, np.nan, 2.0]).reshape(3, 1, 1).repeat(3, axis=2)
@@ -127,7 +131,11 @@ class Placing:
     ) -> None:
         self.roots, self.bones = np.asarray(roots, np.int64).reshape(-1), _pairs(bones)
         self.lengths = None if lengths is None else np.ascontiguousarray(lengths, np.float64)
-        self.path, self.turn, self.each_frame = path and len(self.roots) == 1, TURNS[turn], each_frame
+        self.path, self.turn, self.each_frame = (
+            path and len(self.roots) == 1,
+            TURNS[turn],
+            each_frame,
+        )
         self.across, self.along = _pairs(across), _pairs(along)
 
     def of(
@@ -139,7 +147,9 @@ class Placing:
         last: int,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Poses of recordings without gaps, each scaled by its factor, into ``out`` of either precision."""
+        """Poses of recordings without gaps, each scaled by its factor, into ``out`` of either
+        precision.
+        """
         frames, starts = np.ascontiguousarray(frames), _whole(starts)
         out = np.empty_like(frames) if out is None else out
         factors = None if factors is None else np.ascontiguousarray(factors, np.float64)
@@ -170,7 +180,8 @@ class Placing:
 
 @functools.cache
 def taps(order: int) -> np.ndarray:
-    """Weights of frames s - 4, ..., s + 4 in the first or second derivative of a Gaussian one frame wide.
+    """Weights of frames s - 4, ..., s + 4 in the first or second derivative of a Gaussian one frame
+    wide.
 
     >>> taps(1).round(3).tolist()
     [-0.001, -0.013, -0.108, -0.242, 0.0, 0.242, 0.108, 0.013, 0.001]
@@ -192,11 +203,14 @@ def derivative(
     """First or second derivative in time, times the rate (B,) of each recording, into ``out``."""
     starts, rates = _whole(starts), np.ascontiguousarray(rates, np.float64)
     given = core.address(starts), frames.shape[1], core.address(taps(order)), core.address(rates)
-    _derivative(core.precision(frames.dtype), core.address(frames), *given, first, last, core.address(out))
+    _derivative(
+        core.precision(frames.dtype), core.address(frames), *given, first, last, core.address(out)
+    )
 
 
 def directions(frames: np.ndarray, parents: np.ndarray | None = None) -> np.ndarray:
-    """Unit vectors (N, J, 3) from each joint's parent, zero where that is negative, or from the origin.
+    """Unit vectors (N, J, 3) from each joint's parent, zero where that is negative, or from the
+    origin.
 
     >>> directions(np.array([[[3.0, 4.0, 0.0]]])).round(9).tolist()
     [[[0.6, 0.8, 0.0]]]

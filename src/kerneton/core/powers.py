@@ -25,7 +25,8 @@ _power = core.function(
 
 
 def psd_power(A: np.ndarray, power: float, out: np.ndarray) -> np.ndarray:
-    """A^γ of a batch (B, n, n) in float32 or float64 into ``out``, contiguous and perhaps ``A`` itself.
+    """A^γ of a batch (B, n, n) in float32 or float64 into ``out``, contiguous and perhaps ``A``
+    itself.
 
     Returns which matrices did not converge, (B,), in practice none; they are not changed.
 
@@ -37,5 +38,7 @@ def psd_power(A: np.ndarray, power: float, out: np.ndarray) -> np.ndarray:
     A, kind = np.ascontiguousarray(A), core.precision(A.dtype)
     failed = np.zeros(n_batch, np.bool_)
     memory = core.room(_room(kind, n))
-    _power(kind, core.address(A), n_batch, n, power, memory, core.address(out), core.address(failed))
+    _power(
+        kind, core.address(A), n_batch, n, power, memory, core.address(out), core.address(failed)
+    )
     return failed

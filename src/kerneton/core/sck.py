@@ -1,4 +1,6 @@
-"""Vectors v of the frames of recordings and their sums, computed by the core: SCK of every order."""
+"""Vectors v of the frames of recordings and their sums, computed by the core: SCK of every
+order.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ class _EntriesStruct(ctypes.Structure):
 
 
 class Entries:
-    """Which entries of the tensors of order 3, (d, d, d), become features: sums of entries, weighted.
+    """Which entries of the tensors of order 3, (d, d, d), become features: sums of entries,
+    weighted.
 
     Parameters
     ----------
@@ -129,7 +132,9 @@ class Vectors:
     ) -> None:
         signals = _alike(signals)
         self.dtype, self.size = signals[0].dtype, table.shape[1]
-        frame_step, joint_step, step = (stride // self.dtype.itemsize for stride in signals[0].strides)
+        frame_step, joint_step, step = (
+            stride // self.dtype.itemsize for stride in signals[0].strides
+        )
         assert step == 1
         addresses = [signal.__array_interface__["data"][0] for signal in signals]
         axes = np.arange(n_axes) * self.dtype.itemsize
@@ -184,7 +189,13 @@ class Vectors:
         return failed
 
     def order3(
-        self, power: float, poles: np.ndarray | None, entries: Entries, first: int, last: int, out: np.ndarray
+        self,
+        power: float,
+        poles: np.ndarray | None,
+        entries: Entries,
+        first: int,
+        last: int,
+        out: np.ndarray,
     ) -> np.ndarray:
         """Features of order 3 of rows first..last-1 into ``out``, of B · P · n_entries numbers.
 
@@ -217,7 +228,9 @@ _order2 = core.function(
 )
 
 
-_order3_room = core.function("kn_sck3_room", core.int32, core.pointer, core.int64, result=core.int64)
+_order3_room = core.function(
+    "kn_sck3_room", core.int32, core.pointer, core.int64, result=core.int64
+)
 _order3 = core.function(
     "kn_sck3",
     *(core.int32, core.pointer, core.double, core.pointer, core.pointer, core.int64, core.int64),

@@ -50,9 +50,12 @@ class Layout:
     the root. What is not given follows from the bones: the root, and the set "key" of chain ends
     and the joints before them. Joints of two bodies are the sets "body 1", "body 2".
 
-    >>> arms = Layout("arms", ["left_shoulder", "left_elbow", "right_shoulder", "right_elbow"],
-    ...               bones=[("left_shoulder", "left_elbow"), ("right_shoulder", "right_elbow")],
-    ...               sets={"elbows": ["left_elbow", "right_elbow"]})
+    >>> arms = Layout(
+    ...     "arms",
+    ...     ["left_shoulder", "left_elbow", "right_shoulder", "right_elbow"],
+    ...     bones=[("left_shoulder", "left_elbow"), ("right_shoulder", "right_elbow")],
+    ...     sets={"elbows": ["left_elbow", "right_elbow"]},
+    ... )
     >>> arms.indices("elbows"), arms.indices(["left_shoulder", 3]), arms.mirror.tolist()
     ((1, 3), (0, 3), [2, 3, 0, 1])
     >>> bones = [("middle", "tip"), ("palm", "middle")]

@@ -246,7 +246,8 @@ def missing_joints(sequence: SkeletonSequence) -> np.ndarray:
 
     A sensor that loses the body writes zeros for every joint.
 
-    >>> walk = np.ones((3, 2, 3)); walk[1] = 0
+    >>> walk = np.ones((3, 2, 3))
+    >>> walk[1] = 0
     >>> missing_joints(SkeletonSequence(walk)).any(axis=1).tolist()
     [False, True, False]
     """
@@ -259,7 +260,8 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
     >>> import numpy as np
     >>> data = SkeletonDataset(
     ...     [SkeletonSequence(np.ones((5, 3, 3)), label=k, subject=s) for k in "ab" for s in "12"],
-    ...     name="toy")
+    ...     name="toy",
+    ... )
     >>> len(data), list(data.labels), list(data.select([0, 3]).subjects)
     (4, [np.str_('a'), np.str_('a'), np.str_('b'), np.str_('b')], [np.str_('1'), np.str_('2')])
     """

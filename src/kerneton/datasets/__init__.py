@@ -75,7 +75,8 @@ LOADERS: dict[str, Callable[..., SkeletonDataset]] = {
 
 
 def is_dataset(name: str, data_home: str | None = None) -> bool:
-    """Whether a name on the command line is that of a data set; if a folder has the same name, an error says how to choose.
+    """Whether a name on the command line is that of a data set; if a folder has the same name, an
+    error says how to choose.
 
     >>> is_dataset("sbu"), is_dataset("./sbu")
     (True, False)
@@ -84,7 +85,9 @@ def is_dataset(name: str, data_home: str | None = None) -> bool:
         home = os.path.expanduser(os.environ.get("KERNETON_DATA", ""))
         if not home or os.path.realpath(home) != os.getcwd():  # whose folders are the data sets
             way = f"write {os.path.join('.', name)} for the folder, or data_home='FOLDER' for the data set"
-            raise ParameterError(f"{name} is the name of a published data set and of a folder here: {way}")
+            raise ParameterError(
+                f"{name} is the name of a published data set and of a folder here: {way}"
+            )
     return name in LOADERS
 
 
@@ -103,10 +106,11 @@ def load_dataset(
 ) -> SkeletonDataset:
     """A published data set, or generated actions, by name.
 
-    florence3d, utkinect, msr_action3d, utd_mhad, sbu, jhmdb, sfinge3d, ntu60, ntu120, nw_ucla, hdm05,
-    shrec17, dhg14, synthetic.
+    florence3d, utkinect, msr_action3d, utd_mhad, sbu, jhmdb, sfinge3d, ntu60, ntu120, nw_ucla,
+    hdm05, shrec17, dhg14, synthetic.
 
-    ``options`` are passed to the loader of the data set; synthetic is `make_actions` and needs no data home.
+    ``options`` are passed to the loader of the data set; synthetic is `make_actions` and needs no
+    data home.
 
     >>> load_dataset("synthetic", n_subjects=2, n_takes=1)
     SkeletonDataset(synthetic: 28 recordings, 14 labels, 2 subjects)

@@ -1,4 +1,6 @@
-"""Fourteen actions as motions of a right-handed person; similar ones differ in how they move, not where."""
+"""Fourteen actions as motions of a right-handed person; similar ones differ in how they move, not
+where.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ class Style:
     chance: np.random.Generator  # of this take
 
 
-def _hand(style: Style, outwards: float, up: float, forwards: float, *, free: float = 1.0) -> np.ndarray:
+def _hand(
+    style: Style, outwards: float, up: float, forwards: float, *, free: float = 1.0
+) -> np.ndarray:
     """The position of a hand, moved by habit as far as the action allows."""
     return np.array([outwards, up, forwards]) + free * style.habit
 
@@ -57,7 +61,9 @@ def wave(phase: np.ndarray, style: Style) -> Motion:
     hold = _hand(style, 0.3, 0.5, 0.3)
     motion.hands["right"] = _reach(phase, [0, 0.22, 0.8, 1], [ARM_AT_REST, hold, hold, ARM_AT_REST])
     n = int(style.chance.integers(2, 5))
-    swing = keys(phase, [0.14, 0.24, 0.76, 0.86], [0, 1, 1, 0]) * np.sin(_cycles(phase, 0.16, 0.84, n))
+    swing = keys(phase, [0.14, 0.24, 0.76, 0.86], [0, 1, 1, 0]) * np.sin(
+        _cycles(phase, 0.16, 0.84, n)
+    )
     motion.hands["right"] += 0.24 * style.amplitude * swing[:, None] * [1.0, -0.25, 0.0]
     motion.elbows["right"] = keys(phase, [0, 0.22, 0.8, 1], [0, 0.25, 0.25, 0])
     motion.roll = 0.03 * swing
@@ -68,7 +74,9 @@ def _draw(phase: np.ndarray, style: Style, figure: np.ndarray) -> Motion:
     """Trace a figure (T, 2) on the plane in front of the chest, in units of its half size."""
     motion = Motion(len(phase))
     across, up = figure.T
-    path = _hand(style, -0.15, 0.1, 0.62) + 0.32 * style.amplitude * np.stack([across, up, 0.08 * up], axis=1)
+    path = _hand(style, -0.15, 0.1, 0.62) + 0.32 * style.amplitude * np.stack(
+        [across, up, 0.08 * up], axis=1
+    )
     motion.hands["right"] = _raised(phase, path, 0.84)
     return motion
 
@@ -94,7 +102,9 @@ def drink(phase: np.ndarray, style: Style) -> Motion:
     mouth = _hand(style, -0.24, 0.1, 0.34, free=0.5)
     tipped = mouth + [0.0, 0.07, -0.02]
     times = [0, 0.3, 0.42, 0.62, 0.72, 1]
-    motion.hands["right"] = _reach(phase, times, [ARM_AT_REST, mouth, tipped, tipped, mouth, ARM_AT_REST])
+    motion.hands["right"] = _reach(
+        phase, times, [ARM_AT_REST, mouth, tipped, tipped, mouth, ARM_AT_REST]
+    )
     motion.elbows["right"] = keys(phase, times, [0, 0.1, 0.35, 0.35, 0.1, 0])
     motion.nod = keys(phase, times, [0, 0.05, -0.25, -0.25, 0, 0]) * style.amplitude
     return motion
@@ -141,13 +151,18 @@ def pass_over(phase: np.ndarray, style: Style) -> Motion:
 def punch(phase: np.ndarray, style: Style) -> Motion:
     """Strike forwards from a guard, once or twice."""
     motion = Motion(len(phase))
-    guard, out = _hand(style, -0.14, -0.06, 0.38), _hand(style, -0.2, 0.02, 0.62 + 0.3 * style.amplitude)
+    guard, out = (
+        _hand(style, -0.14, -0.06, 0.38),
+        _hand(style, -0.2, 0.02, 0.62 + 0.3 * style.amplitude),
+    )
     n = int(style.chance.integers(1, 3))
     strikes = np.linspace(0.25, 0.78, 2 * n + 1)
     path = [ARM_AT_REST, *([guard, out] * n), guard, ARM_AT_REST]
     motion.hands["right"] = keys(phase, [0, *strikes, 1], path)
     motion.hands["left"] = keys(phase, [0, 0.25, 0.78, 1], [ARM_AT_REST, guard, guard, ARM_AT_REST])
-    motion.twist = style.amplitude * keys(phase, [0, *strikes, 1], [0, *([-0.15, 0.45] * n), -0.1, 0])
+    motion.twist = style.amplitude * keys(
+        phase, [0, *strikes, 1], [0, *([-0.15, 0.45] * n), -0.1, 0]
+    )
     motion.pitch = keys(phase, [0, *strikes, 1], [0, *([0.03, 0.12] * n), 0.03, 0])
     return motion
 

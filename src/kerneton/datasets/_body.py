@@ -1,7 +1,8 @@
-"""A jointed body: bone lengths, minimum-jerk curves, two-bone limbs, and the twenty joints they give.
+"""A jointed body: bone lengths, minimum-jerk curves, two-bone limbs, and the twenty joints they
+give.
 
-Body coordinates are those of a person who faces the camera: x to the person's right, y up, z backwards, the
-ground at y = 0. They equal world coordinates up to a turn about y and a shift.
+Body coordinates are those of a person who faces the camera: x to the person's right, y up, z
+backwards, the ground at y = 0. They equal world coordinates up to a turn about y and a shift.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import numpy as np
 
 from kerneton.data.layouts import KINECT_20
 
-ARM_AT_REST = np.array([0.07, -0.965, 0.06])  # from the shoulder: outwards, up, forwards, in arm lengths
+# from the shoulder: outwards, up, forwards, in arm lengths
+ARM_AT_REST = np.array([0.07, -0.965, 0.06])
 
 
 @dataclass(frozen=True)
 class Body:
-    """Lengths of one person; the defaults are in body heights, after the joints that depth cameras report."""
+    """Lengths of one person; the defaults are in body heights, after the joints that depth cameras
+    report.
+    """
 
     ankle: float = 0.045  # above the ground
     shank: float = 0.235
@@ -46,16 +50,20 @@ class Body:
 
 @dataclass
 class Motion:
-    """What a body does over T frames, free of its size; every curve may be changed before it is posed.
+    """What a body does over T frames, free of its size; every curve may be changed before it is
+    posed.
 
-    Hands are (T, 3) from their own shoulder, outwards, up and forwards, in arm lengths; feet likewise from where
-    they stand, in leg lengths; the pelvis moves to the right, up and forwards in leg lengths. Angles are in radians.
+    Hands are (T, 3) from their own shoulder, outwards, up and forwards, in arm lengths; feet
+    likewise from where they stand, in leg lengths; the pelvis moves to the right, up and forwards
+    in leg lengths. Angles are in radians.
     """
 
     n_frames: int
-    arms_follow: float = 1.0  # 1: arms turn with the trunk; 0: they hang and point as if it were upright
+    # 1: arms turn with the trunk; 0: they hang and point as if it were upright
+    arms_follow: float = 1.0
     hands: dict[str, np.ndarray] = field(init=False)
-    elbows: dict[str, np.ndarray] = field(init=False)  # 0: elbow below the hand's line, 1: beside it
+    # 0: elbow below the hand's line, 1: beside it
+    elbows: dict[str, np.ndarray] = field(init=False)
     feet: dict[str, np.ndarray] = field(init=False)
     pelvis: np.ndarray = field(init=False)
     pitch: np.ndarray = field(init=False)  # trunk forwards
@@ -76,8 +84,8 @@ class Motion:
 def keys(phase: np.ndarray, times: list[float], values: object) -> np.ndarray:
     """Pass through key values at key times along minimum-jerk curves, at rest at each key.
 
-    s ↦ 10 s³ - 15 s⁴ + 6 s⁵ between neighbours. ``phase`` is (T,), ``values`` (K,) or (K, d); the result is (T,)
-    or (T, d).
+    s ↦ 10 s³ - 15 s⁴ + 6 s⁵ between neighbours. ``phase`` is (T,), ``values`` (K,) or (K, d); the
+    result is (T,) or (T, d).
 
     >>> keys(np.array([0.0, 0.5, 1.0, 2.0]), [0, 1], [0.0, 8.0])
     array([0., 4., 8., 8.])
@@ -93,11 +101,14 @@ def keys(phase: np.ndarray, times: list[float], values: object) -> np.ndarray:
 def bend(
     start: np.ndarray, target: np.ndarray, near: float, far: float, pole: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Middle and end of a two-bone limb that reaches for a target, bent towards the pole; all (T, 3).
+    """Middle and end of a two-bone limb that reaches for a target, bent towards the pole; all (T,
+    3).
 
     A target out of reach is approached in its direction.
 
-    >>> elbow, wrist = bend(np.zeros((1, 3)), np.array([[0, 0, 9.0]]), 1.0, 1.0, np.array([[0, 1.0, 0]]))
+    >>> elbow, wrist = bend(
+    ...     np.zeros((1, 3)), np.array([[0, 0, 9.0]]), 1.0, 1.0, np.array([[0, 1.0, 0]])
+    ... )
     >>> wrist.round(2)
     array([[0., 0., 2.]])
     """
@@ -135,14 +146,23 @@ def pose(body: Body, motion: Motion) -> np.ndarray:
 
 
 def _add_arm(
-    at: dict[str, np.ndarray], body: Body, motion: Motion, side: str, sign: float, upper: Any, arms: Any
+    at: dict[str, np.ndarray],
+    body: Body,
+    motion: Motion,
+    side: str,
+    sign: float,
+    upper: Any,
+    arms: Any,
 ) -> None:
-    """Add the joints of an arm; ``upper`` and ``arms`` are rotations (T, 3, 3) of the shoulders and of the arms."""
+    """Add the joints of an arm; ``upper`` and ``arms`` are rotations (T, 3, 3) of the shoulders and
+    of the arms.
+    """
     socket = np.array([sign * body.shoulder_width, -body.shoulder_drop, 0.0])
     shoulder = at["shoulder_center"] + upper @ socket
     reach = body.arm * np.array([sign, 1.0, 1.0]) * _world(motion.hands[side])
     lift = motion.elbows[side]
-    back = 0.5 * np.clip(-motion.hands[side][:, 1], 0.0, 1.0)  # the elbow of a hanging arm points backwards
+    # the elbow of a hanging arm points backwards
+    back = 0.5 * np.clip(-motion.hands[side][:, 1], 0.0, 1.0)
     pole = np.stack([sign * (0.35 + lift), lift - 1.0, back], axis=1)
     target = shoulder + np.einsum("tij,tj->ti", arms, reach)
     pole = np.einsum("tij,tj->ti", arms, pole)
@@ -173,7 +193,9 @@ def _world(vectors: np.ndarray) -> np.ndarray:
 
 
 def _turn(pitch: np.ndarray, roll: np.ndarray, twist: np.ndarray) -> np.ndarray:
-    """(T, 3, 3) rotations: lean forwards, then to the right, then bring the right shoulder forwards."""
+    """(T, 3, 3) rotations: lean forwards, then to the right, then bring the right shoulder
+    forwards.
+    """
     zero, one = np.zeros_like(pitch), np.ones_like(pitch)
 
     def matrix(*rows: list[np.ndarray]) -> np.ndarray:

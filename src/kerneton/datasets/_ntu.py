@@ -1,4 +1,6 @@
-"""What NTU RGB+D and NTU RGB+D 120 share: recordings from .skeleton files or from PYSKL's pickle."""
+"""What NTU RGB+D and NTU RGB+D 120 share: recordings from .skeleton files or from PYSKL's
+pickle.
+"""
 
 from __future__ import annotations
 
@@ -63,14 +65,18 @@ def load_ntu(
 def _damaged(folder: Path) -> set[str]:
     """Names in the publisher's lists of recordings with missing skeletons, where such lists are."""
     lists = [path for path in folder.rglob("*.txt") if "missing" in path.name.lower()]
-    return {name for path in lists for name in re.findall(NAME.pattern.replace("(", "(?:"), _text(path))}
+    return {
+        name for path in lists for name in re.findall(NAME.pattern.replace("(", "(?:"), _text(path))
+    }
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: expected a list of names such as S001C002P005R002A008") from error
+        raise FormatError(
+            f"{path}: expected a list of names such as S001C002P005R002A008"
+        ) from error
 
 
 def _from_files(
@@ -98,7 +104,9 @@ def _from_pickle(path: Path) -> Iterator[list[SkeletonSequence]]:
     people: dict[str, list[SkeletonSequence]] = {}
     for body in pyskl.read(path):
         if (match := NAME.match(body.name)) is None:
-            raise FormatError(f"{path}: expected names such as S001C002P003R002A013, got {body.name!r}")
+            raise FormatError(
+                f"{path}: expected names such as S001C002P003R002A013, got {body.name!r}"
+            )
         people.setdefault(match[0], []).append(_single(body))
     for name in sorted(people):
         bodies = people.pop(name)  # freed as soon as the recording is made
@@ -129,13 +137,16 @@ def _recording(bodies: list[SkeletonSequence], people: int) -> SkeletonSequence:
         return two.replace(**facts)
     n = len(KINECT_25.joints)
     halves = [
-        two.replace(joints=two.joints[:, part], layout=KINECT_25) for part in (slice(n), slice(n, None))
+        two.replace(joints=two.joints[:, part], layout=KINECT_25)
+        for part in (slice(n), slice(n, None))
     ]
     return max(halves, key=_motion).replace(**facts)
 
 
 def _motion(body: SkeletonSequence) -> float:
-    """How much a body moves: the summed variance of its coordinates over the frames in which it is seen."""
+    """How much a body moves: the summed variance of its coordinates over the frames in which it is
+    seen.
+    """
     there = body.joints[~missing_joints(body).any(axis=1)]
     return float(there.var(axis=0, dtype=np.float64).sum()) if len(there) else 0.0
 
@@ -146,7 +157,9 @@ def _partner(lone: SkeletonSequence) -> SkeletonSequence:
     It adds no information, and the line between both points where the first person faces.
     """
     seen = lone.joints[~missing_joints(lone).any(axis=1)]
-    pose = seen.mean(axis=0, dtype=np.float64) if len(seen) else np.zeros((len(KINECT_25.joints), 3))
+    pose = (
+        seen.mean(axis=0, dtype=np.float64) if len(seen) else np.zeros((len(KINECT_25.joints), 3))
+    )
     ahead = np.zeros(3)
     for left, right in (KINECT_25.indices(sides(part)) for part in ("hip", "shoulder")):
         across = (pose[right] - pose[left]) * [1, 0, 1]

@@ -1,4 +1,6 @@
-"""What all protocols share: labels and subjects of recordings, and checks of both sides of every split."""
+"""What all protocols share: labels and subjects of recordings, and checks of both sides of every
+split.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ class Protocol:
         subjects = field_of(X, groups, "subject")
         if subjects is None:
             wanted = "each recording needs one, as in folders LABEL/SUBJECT/FILE"
-            raise DataError(f"protocol {self.name!r} splits by subject, but no subjects are known: {wanted}")
+            raise DataError(
+                f"protocol {self.name!r} splits by subject, but no subjects are known: {wanted}"
+            )
         return subjects
 
     def _check(self, train: np.ndarray, test: np.ndarray, labels: np.ndarray | None) -> None:
@@ -68,12 +72,18 @@ def field_of(X: Any, given: Any, field: str) -> np.ndarray | None:
     if given is not None:
         values = list(given)
         if X is not None and len(values) != len(X):
-            raise DataError(f"expected a {field} for each of {len(X)} recordings, got {len(values)}")
+            raise DataError(
+                f"expected a {field} for each of {len(X)} recordings, got {len(values)}"
+            )
     elif isinstance(X, Iterable) and not (isinstance(X, np.ndarray) and X.dtype != object):
         values = [getattr(x, field, None) for x in X]
     else:
         return None
-    odd = [i for i, value in enumerate(values) if isinstance(value, (list, tuple, set, dict, np.ndarray))]
+    odd = [
+        i
+        for i, value in enumerate(values)
+        if isinstance(value, (list, tuple, set, dict, np.ndarray))
+    ]
     if odd:
         got = f"got {values[odd[0]]!r} for recording #{odd[0]}"
         raise DataError(

@@ -26,9 +26,10 @@ N_SEQUENCES, N_FRAMES = 215, 4016
 def load_florence3d(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset:
     """Read Florence3D-Actions: 215 recordings of 8 to 35 frames, 9 actions, 10 subjects.
 
-    ``data_home``, by default KERNETON_DATA, contains ``florence3d/Florence_dataset_WorldCoordinates.txt``. The
-    published millimetres become metres. Many actions are done with either hand. The frame rate is not published.
-    L. Seidenari et al., "Recognizing Actions from Depth Cameras as Weakly Aligned Multi-Part Bag-of-Poses", HAU3D 2013.
+    ``data_home``, by default KERNETON_DATA, contains
+    ``florence3d/Florence_dataset_WorldCoordinates.txt``. The published millimetres become metres.
+    Many actions are done with either hand. The frame rate is not published. L. Seidenari et al.,
+    "Recognizing Actions from Depth Cameras as Weakly Aligned Multi-Part Bag-of-Poses", HAU3D 2013.
 
     >>> load_florence3d("/data")  # doctest: +SKIP
     SkeletonDataset(florence3d: 215 recordings, 9 labels, 10 subjects)
@@ -45,6 +46,8 @@ def load_florence3d(data_home: str | os.PathLike[str] | None = None) -> Skeleton
     for video in videos:
         number, action = int(video.name.rpartition("_")[2]), int(video.label or 0)
         if not 1 <= action <= len(ACTIONS):
-            raise FormatError(f"{path}: video {number} has action {action}, expected 1 to {len(ACTIONS)}")
+            raise FormatError(
+                f"{path}: video {number} has action {action}, expected 1 to {len(ACTIONS)}"
+            )
         sequences.append(video.replace(label=ACTIONS[action - 1], name=f"video_{number:03d}"))
     return SkeletonDataset(sequences, name="florence3d")

@@ -25,19 +25,25 @@ _SPLITS = 10
 
 
 def load_hdm05(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset:
-    """Read HDM05's cut motions: about 2,340 recordings of 130 classes by five people, 120 frames per second.
+    """Read HDM05's cut motions: about 2,340 recordings of 130 classes by five people, 120 frames
+    per second.
 
-    ``data_home``, by default KERNETON_DATA, contains files such as ``HDM_bd_clap5Reps_001_120.amc`` anywhere in ``hdm05``,
-    each with the ``HDM_bd.asf`` of its person in the same folder. Published results are means over ten random halves of
-    every class, which are not listed anywhere: ``splits`` are ten halves drawn with a fixed seed. To test on other
-    people, use the protocol "leave-one-subject-out". M. Müller et al., "Documentation Mocap Database HDM05", 2007.
+    ``data_home``, by default KERNETON_DATA, contains files such as ``HDM_bd_clap5Reps_001_120.amc``
+    anywhere in ``hdm05``, each with the ``HDM_bd.asf`` of its person in the same folder. Published
+    results are means over ten random halves of every class, which are not listed anywhere:
+    ``splits`` are ten halves drawn with a fixed seed. To test on other people, use the protocol
+    "leave-one-subject-out". M. Müller et al., "Documentation Mocap Database HDM05", 2007.
 
     >>> load_hdm05("/data")  # doctest: +SKIP
     SkeletonDataset(hdm05: 2337 recordings, 130 labels, 5 subjects)
     """
     home = find_home(data_home)
     folder = (home or Path("DATA_HOME")) / SOURCE.folder
-    files = sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".amc") if home is not None else []
+    files = (
+        sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".amc")
+        if home is not None
+        else []
+    )
     if not files:
         SOURCE.locate(data_home, ["HDM_bd_clap5Reps_001_120.amc"])
     sequences = []
@@ -54,7 +60,9 @@ def load_hdm05(data_home: str | os.PathLike[str] | None = None) -> SkeletonDatas
         facts = {"label": match[2], "subject": match[1], "name": path.stem, "fps": float(match[4])}
         sequences.append(found.replace(joints=joints, **facts))
     labels = np.asarray([s.label for s in sequences])
-    return SkeletonDataset(sequences, name="hdm05", splits=[_halves(labels, k) for k in range(_SPLITS)])
+    return SkeletonDataset(
+        sequences, name="hdm05", splits=[_halves(labels, k) for k in range(_SPLITS)]
+    )
 
 
 def _halves(labels: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:

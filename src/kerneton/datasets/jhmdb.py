@@ -24,12 +24,13 @@ N_SEQUENCES = 609
 
 
 def load_jhmdb(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset:
-    """Read JHMDB's 2D poses: 609 recordings of 15 to 40 frames, 14 of its 21 actions, z zero throughout.
+    """Read JHMDB's 2D poses: 609 recordings of 15 to 40 frames, 14 of its 21 actions, z zero
+    throughout.
 
-    ``data_home``, by default KERNETON_DATA, contains ``jhmdb/jhmdb_2d.npz`` and ``jhmdb/splits.json``. Positions are
-    relative to the picture; y, which points down in the files, points up here. There are no subjects; the attribute
-    ``splits`` of the result has the published splits. H. Jhuang et al., "Towards Understanding Action Recognition",
-    ICCV 2013.
+    ``data_home``, by default KERNETON_DATA, contains ``jhmdb/jhmdb_2d.npz`` and
+    ``jhmdb/splits.json``. Positions are relative to the picture; y, which points down in the files,
+    points up here. There are no subjects; the attribute ``splits`` of the result has the published
+    splits. H. Jhuang et al., "Towards Understanding Action Recognition", ICCV 2013.
 
     >>> load_jhmdb("/data")  # doctest: +SKIP
     SkeletonDataset(jhmdb: 609 recordings, 14 labels, 1 subjects)
@@ -42,7 +43,9 @@ def load_jhmdb(data_home: str | os.PathLike[str] | None = None) -> SkeletonDatas
     return SkeletonDataset(found, name="jhmdb", splits=jhmdb_splits(data_home))
 
 
-def jhmdb_splits(data_home: str | os.PathLike[str] | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
+def jhmdb_splits(
+    data_home: str | os.PathLike[str] | None = None,
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """The three published splits as positions (train, test) in the result of `load_jhmdb`."""
     (path,) = SOURCE.locate(data_home, [SPLITS])
     try:
@@ -58,5 +61,7 @@ def jhmdb_splits(data_home: str | os.PathLike[str] | None = None) -> list[tuple[
     for train, test in splits:
         both = np.concatenate([train, test])
         if len(np.unique(both)) != len(both) or both.min() < 0 or both.max() >= N_SEQUENCES:
-            raise FormatError(f"{path}: positions are repeated or beyond the {N_SEQUENCES} recordings")
+            raise FormatError(
+                f"{path}: positions are repeated or beyond the {N_SEQUENCES} recordings"
+            )
     return splits

@@ -26,7 +26,15 @@ ACTIONS = (
         "high throw",
         "draw X",
     ),
-    *("draw tick", "draw circle", "hand clap", "two hand wave", "side boxing", "bend", "forward kick"),
+    *(
+        "draw tick",
+        "draw circle",
+        "hand clap",
+        "two hand wave",
+        "side boxing",
+        "bend",
+        "forward kick",
+    ),
     *("side kick", "jogging", "tennis swing", "tennis serve", "golf swing", "pickup and throw"),
 )
 ACTION_SETS = {  # Li et al., CVPR4HB 2010, by action number
@@ -51,14 +59,16 @@ _ABSENT = {
 def load_msr_action3d(
     data_home: str | os.PathLike[str] | None = None, *, subset: str = "557"
 ) -> SkeletonDataset:
-    """Read MSR-Action3D: 557 recordings of 13 to 76 frames, 20 actions, 10 subjects, 15 frames per second.
+    """Read MSR-Action3D: 557 recordings of 13 to 76 frames, 20 actions, 10 subjects, 15 frames per
+    second.
 
     ``data_home``, by default KERNETON_DATA, contains files such as
-    ``msr_action3d/MSRAction3DSkeletonReal3D/a01_s01_e01_skeleton3D.txt``. ``subset`` is "557", the recordings that
-    published results use, or "all" 567. In some recordings the tracker lost the body and wrote zeros for every joint:
-    these frames stay as they are, with confidence 0, for preprocessing to fill. Joints that the tracker inferred (0 in
-    the published files) have confidence 0.01. W. Li, Z. Zhang, Z. Liu, "Action Recognition Based on a Bag of 3D
-    Points", CVPR4HB 2010; the 557: J. Wang, Z. Liu, Y. Wu, J. Yuan, "Mining Actionlet Ensemble", CVPR 2012.
+    ``msr_action3d/MSRAction3DSkeletonReal3D/a01_s01_e01_skeleton3D.txt``. ``subset`` is "557", the
+    recordings that published results use, or "all" 567. In some recordings the tracker lost the
+    body and wrote zeros for every joint: these frames stay as they are, with confidence 0, for
+    preprocessing to fill. Joints that the tracker inferred (0 in the published files) have
+    confidence 0.01. W. Li, Z. Zhang, Z. Liu, "Action Recognition Based on a Bag of 3D Points",
+    CVPR4HB 2010; the 557: J. Wang, Z. Liu, Y. Wu, J. Yuan, "Mining Actionlet Ensemble", CVPR 2012.
 
     >>> load_msr_action3d("/data")  # doctest: +SKIP
     SkeletonDataset(msr_action3d: 557 recordings, 20 labels, 10 subjects)

@@ -16,12 +16,15 @@ SOURCE = Source(
 )
 
 
-def load_ntu120(data_home: str | os.PathLike[str] | None = None, *, people: int = 2) -> SkeletonDataset:
-    """Read NTU RGB+D 120 as `load_ntu60` reads its first half; labels are A001 to A120, subjects P001 to P106.
+def load_ntu120(
+    data_home: str | os.PathLike[str] | None = None, *, people: int = 2
+) -> SkeletonDataset:
+    """Read NTU RGB+D 120 as `load_ntu60` reads its first half; labels are A001 to A120, subjects
+    P001 to P106.
 
-    ``data_home`` contains ``ntu120/ntu120_3danno.pkl``, or .skeleton files of both parts anywhere in ``ntu120``. The
-    protocols "xsub" (the default) and "xset" are those of J. Liu et al., "NTU RGB+D 120: A Large-Scale Benchmark for 3D
-    Human Activity Understanding", TPAMI 2020.
+    ``data_home`` contains ``ntu120/ntu120_3danno.pkl``, or .skeleton files of both parts anywhere
+    in ``ntu120``. The protocols "xsub" (the default) and "xset" are those of J. Liu et al., "NTU
+    RGB+D 120: A Large-Scale Benchmark for 3D Human Activity Understanding", TPAMI 2020.
 
     >>> load_ntu120("/data")  # doctest: +SKIP
     SkeletonDataset(ntu120: 113945 recordings, 120 labels, 106 subjects)

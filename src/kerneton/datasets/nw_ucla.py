@@ -30,9 +30,10 @@ _NAME = re.compile(r"a(\d\d)_s(\d\d)_e(\d\d)_v(\d\d)")
 def load_nw_ucla(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset:
     """Read Northwestern-UCLA: 1,494 recordings of ten actions by ten people before three cameras.
 
-    ``data_home``, by default KERNETON_DATA, contains files such as ``nw_ucla/a01_s01_e00_v01.json``, also in folders
-    inside. The protocol "xview", the default, trains on cameras 1 and 2 and tests on 3. J. Wang et al., "Cross-view Action
-    Modeling, Learning and Recognition", CVPR 2014.
+    ``data_home``, by default KERNETON_DATA, contains files such as
+    ``nw_ucla/a01_s01_e00_v01.json``, also in folders inside. The protocol "xview", the default,
+    trains on cameras 1 and 2 and tests on 3. J. Wang et al., "Cross-view Action Modeling, Learning
+    and Recognition", CVPR 2014.
 
     >>> load_nw_ucla("/data")  # doctest: +SKIP
     SkeletonDataset(nw_ucla: 1494 recordings, 10 labels, 10 subjects)
@@ -48,7 +49,9 @@ def load_nw_ucla(data_home: str | os.PathLike[str] | None = None) -> SkeletonDat
 def _read(path: Path) -> SkeletonSequence:
     match = _NAME.fullmatch(path.stem)
     if match is None or int(match[1]) not in ACTIONS:
-        raise FormatError(f"{path}: expected a name such as a01_s01_e00_v01.json, of an action of ten")
+        raise FormatError(
+            f"{path}: expected a name such as a01_s01_e00_v01.json, of an action of ten"
+        )
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         joints = np.asarray(content["skeletons"], dtype=np.float32)

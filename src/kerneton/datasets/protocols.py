@@ -1,7 +1,8 @@
 """Training and test recordings: the published splits by name, and folds for your own recordings.
 
-Every splitter can be the ``cv`` of scikit-learn. Groups are subjects; if ``groups`` (or ``y``) is not given, it is read
-from the recordings, so ``GridSearchCV(model, grid, cv=LeaveOneSubjectOut())`` splits by subject.
+Every splitter can be the ``cv`` of scikit-learn. Groups are subjects; if ``groups`` (or ``y``) is
+not given, it is read from the recordings, so ``GridSearchCV(model, grid, cv=LeaveOneSubjectOut())``
+splits by subject.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class LeaveOneSubjectOut(Protocol):
     """Each subject in turn is tested on the model of all others.
 
     >>> cv = LeaveOneSubjectOut()
-    >>> for train, test in cv.split(range(4), ["sit", "bow", "sit", "bow"], ["ann", "ann", "bob", "bob"]):
+    >>> for train, test in cv.split(
+    ...     range(4), ["sit", "bow", "sit", "bow"], ["ann", "ann", "bob", "bob"]
+    ... ):
     ...     print(train, test)
     [2 3] [0 1]
     [0 1] [2 3]
@@ -63,10 +66,10 @@ class LeaveOneSubjectOut(Protocol):
 class HalfSplits(Protocol):
     """Half of the subjects trains, the other half is tested, several times over.
 
-    ``train_subjects`` lists the training subjects of each split; `HalfSplits.published` gives the ten of Florence3D,
-    UTKinect and MSR-Action3D (R. Vemulapalli, F. Arrate, R. Chellappa, "Human Action Recognition by Representing 3D
-    Human Skeletons as Points in a Lie Group", CVPR 2014). Without it, ``n_splits`` different halves are drawn, or all
-    if there are fewer.
+    ``train_subjects`` lists the training subjects of each split; `HalfSplits.published` gives the
+    ten of Florence3D, UTKinect and MSR-Action3D (R. Vemulapalli, F. Arrate, R. Chellappa, "Human
+    Action Recognition by Representing 3D Human Skeletons as Points in a Lie Group", CVPR 2014).
+    Without it, ``n_splits`` different halves are drawn, or all if there are fewer.
 
     >>> HalfSplits.published("florence3d").train_subjects[0]
     ('3', '4', '5', '6', '10')
@@ -88,7 +91,9 @@ class HalfSplits(Protocol):
 
     def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:  # noqa: ARG002
         subjects = self._subjects(X, groups)
-        for chosen in self._halves(subjects) if self.train_subjects is None else self.train_subjects:
+        for chosen in (
+            self._halves(subjects) if self.train_subjects is None else self.train_subjects
+        ):
             train = np.isin(subjects, [str(subject) for subject in chosen])
             yield np.flatnonzero(train), np.flatnonzero(~train)
 
@@ -106,7 +111,8 @@ class HalfSplits(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class OddEven(Protocol):
-    """Subjects with odd numbers train, those with even numbers are tested: the protocol of UTD-MHAD (ICIP 2015).
+    """Subjects with odd numbers train, those with even numbers are tested: the protocol of UTD-MHAD
+    (ICIP 2015).
 
     >>> list(OddEven().split(range(4), list("abab"), [1, 2, 2, 3]))
     [(array([0, 3]), array([1, 2]))]
@@ -132,10 +138,12 @@ class Wang(OddEven):
 
 @dataclass(frozen=True, kw_only=True)
 class Li(Protocol):
-    """MSR-Action3D in three sets of eight actions, AS1 to AS3; the mean of the three accuracies is reported.
+    """MSR-Action3D in three sets of eight actions, AS1 to AS3; the mean of the three accuracies is
+    reported.
 
-    Within each set, subjects 1, 3, 5, 7, 9 train and 2, 4, 6, 8, 10 are tested. Actions are found by name. W. Li,
-    Z. Zhang, Z. Liu, "Action Recognition Based on a Bag of 3D Points", CVPR4HB 2010.
+    Within each set, subjects 1, 3, 5, 7, 9 train and 2, 4, 6, 8, 10 are tested. Actions are found
+    by name. W. Li, Z. Zhang, Z. Liu, "Action Recognition Based on a Bag of 3D Points", CVPR4HB
+    2010.
 
     >>> Li.action_sets()["AS1"][:3]
     ('horizontal arm wave', 'hammer', 'forward punch')
@@ -146,7 +154,9 @@ class Li(Protocol):
     @staticmethod
     def action_sets() -> dict[str, tuple[str, ...]]:
         """The labels in each of the three sets."""
-        return {key: tuple(MSR_ACTIONS[i - 1] for i in numbers) for key, numbers in ACTION_SETS.items()}
+        return {
+            key: tuple(MSR_ACTIONS[i - 1] for i in numbers) for key, numbers in ACTION_SETS.items()
+        }
 
     def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:
         if labels is None:
@@ -157,7 +167,9 @@ class Li(Protocol):
         for key, actions in self.action_sets().items():
             inside = np.isin(labels, actions)
             if not inside.any():
-                raise DataError(f"protocol 'li': no recording is of {key}, which has {', '.join(actions)}")
+                raise DataError(
+                    f"protocol 'li': no recording is of {key}, which has {', '.join(actions)}"
+                )
             yield np.flatnonzero(inside & odd), np.flatnonzero(inside & ~odd)
 
 
@@ -180,7 +192,9 @@ class SubjectKFold(Protocol):
         subjects = self._subjects(X, groups)
         n_subjects = len(set(subjects))
         if n_subjects < n_splits:
-            raise DataError(f"protocol 'k-fold': {n_splits} folds need as many subjects, got {n_subjects}")
+            raise DataError(
+                f"protocol 'k-fold': {n_splits} folds need as many subjects, got {n_subjects}"
+            )
         if labels is None or max(Counter(labels.tolist()).values()) < n_splits:
             labels = np.zeros(len(subjects), dtype=int)  # nothing to balance
         folds = StratifiedGroupKFold(n_splits, shuffle=True, random_state=self.random_state)
@@ -192,9 +206,11 @@ class SubjectKFold(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RecordingKFold(Protocol):
-    """Recordings distributed over k folds with balanced labels, for recordings whose subjects are not known.
+    """Recordings distributed over k folds with balanced labels, for recordings whose subjects are
+    not known.
 
-    The same person may be on both sides, so the accuracy is that for people in the training recordings.
+    The same person may be on both sides, so the accuracy is that for people in the training
+    recordings.
 
     >>> [test.tolist() for _, test in RecordingKFold(n_splits=2).split(range(4), list("aabb"))]
     [[0, 2], [1, 3]]
@@ -213,7 +229,8 @@ class RecordingKFold(Protocol):
                 f"protocol 'k-fold': {n_splits} folds need as many recordings, got {len(labels)}; record more"
             )
         order = np.random.default_rng(self.random_state).permutation(len(labels))
-        # Shuffled, sorted by label, and dealt out in turn: every fold gets its share of every label.
+        # Shuffled, sorted by label, and dealt out in turn: every fold gets its share of every
+        # label.
         order = order[np.argsort(labels[order], kind="stable")]
         fold = np.empty(len(labels), dtype=int)
         fold[order] = np.arange(len(labels)) % n_splits
@@ -223,7 +240,8 @@ class RecordingKFold(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedSplits(Protocol):
-    """The published splits of a data set, as positions in its recordings: SBU, JHMDB and SFINGE 3D have some.
+    """The published splits of a data set, as positions in its recordings: SBU, JHMDB and SFINGE 3D
+    have some.
 
     >>> list(PublishedSplits(splits=[([0, 1], [2])]).split(range(3), list("aba")))
     [(array([0, 1]), array([2]))]
@@ -262,7 +280,8 @@ class CrossSubject(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CrossView(Protocol):
-    """Cameras, by the names of recordings: NTU RGB+D trains on 2 and 3 and tests on 1, NW-UCLA trains on 1 and 2 and tests on 3.
+    """Cameras, by the names of recordings: NTU RGB+D trains on 2 and 3 and tests on 1, NW-UCLA
+    trains on 1 and 2 and tests on 3.
 
     >>> from kerneton.data.sequence import SkeletonSequence
     >>> names = [f"S001C{c:03d}P001R001A001" for c in (1, 2, 3)]
@@ -274,7 +293,9 @@ class CrossView(Protocol):
     name = "xview"
 
     def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:  # noqa: ARG002
-        ntu, ucla = (_numbers(X, pattern) for pattern in (r"S\d{3}C(\d{3})P", r"a\d\d_s\d\d_e\d\d_v(\d\d)"))
+        ntu, ucla = (
+            _numbers(X, pattern) for pattern in (r"S\d{3}C(\d{3})P", r"a\d\d_s\d\d_e\d\d_v(\d\d)")
+        )
         if ntu is None and ucla is None:
             raise DataError(
                 f"protocol {self.name!r} finds the camera in names such as S001C002P003R002A013 or a01_s01_e00_v01"
@@ -285,14 +306,18 @@ class CrossView(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CrossSetup(Protocol):
-    """NTU RGB+D 120: recordings with even numbers of the setup train, those with odd ones are tested."""
+    """NTU RGB+D 120: recordings with even numbers of the setup train, those with odd ones are
+    tested.
+    """
 
     name = "xset"
 
     def _sides(self, X: Any, labels: np.ndarray | None, groups: Any) -> Iterator[Indices]:  # noqa: ARG002
         setup = _numbers(X, r"S(\d{3})C\d{3}P")
         if setup is None:
-            raise DataError(f"protocol {self.name!r} finds the setup in names such as S001C002P003R002A013")
+            raise DataError(
+                f"protocol {self.name!r} finds the setup in names such as S001C002P003R002A013"
+            )
         yield np.flatnonzero(setup % 2 == 0), np.flatnonzero(setup % 2 == 1)
 
 
@@ -318,13 +343,15 @@ _DEFAULTS = {
 def get_protocol(name: str | Any | None, data: Sequence[SkeletonSequence]) -> Any:
     """A protocol by name for a data set; None means the one that its published results use.
 
-    Names: half, leave-one-subject-out, odd-even, wang, li, k-fold, published, xsub, xview, xset. Without a published protocol it is
-    leave-one-subject-out, or k-fold over recordings where there are fewer than two subjects. A splitter object is
-    returned as it is.
+    Names: half, leave-one-subject-out, odd-even, wang, li, k-fold, published, xsub, xview, xset.
+    Without a published protocol it is leave-one-subject-out, or k-fold over recordings where there
+    are fewer than two subjects. A splitter object is returned as it is.
 
     >>> import numpy as np
     >>> from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-    >>> data = SkeletonDataset([SkeletonSequence(np.ones((5, 20, 3)), subject=s) for s in "1122"], name="own")
+    >>> data = SkeletonDataset(
+    ...     [SkeletonSequence(np.ones((5, 20, 3)), subject=s) for s in "1122"], name="own"
+    ... )
     >>> get_protocol(None, data)
     LeaveOneSubjectOut(allow_unseen=False)
     """
@@ -343,7 +370,9 @@ def get_protocol(name: str | Any | None, data: Sequence[SkeletonSequence]) -> An
     if name == "published":
         if not splits:
             known = "sbu, jhmdb, sfinge3d, hdm05, shrec17"
-            raise ParameterError(f"protocol 'published' needs a data set with published splits: {known}")
+            raise ParameterError(
+                f"protocol 'published' needs a data set with published splits: {known}"
+            )
         return PublishedSplits(splits=splits)
     if name == "half" and dataset in HALF_SPLITS:
         return HalfSplits.published(dataset)
@@ -354,13 +383,17 @@ def get_protocol(name: str | Any | None, data: Sequence[SkeletonSequence]) -> An
 
 def _in_order(subjects: np.ndarray) -> list[str]:
     """Subjects once each, numbers in numerical order, then names."""
-    return sorted(set(subjects.tolist()), key=lambda s: (0, int(s), s) if s.isdecimal() else (1, 0, s))
+    return sorted(
+        set(subjects.tolist()), key=lambda s: (0, int(s), s) if s.isdecimal() else (1, 0, s)
+    )
 
 
 def _odd(subjects: np.ndarray, name: str) -> np.ndarray:
     words = sorted({s for s in subjects.tolist() if not s.isdecimal()})
     if words:
-        raise DataError(f"protocol {name!r} needs subjects that are whole numbers, got {words[0]!r}")
+        raise DataError(
+            f"protocol {name!r} needs subjects that are whole numbers, got {words[0]!r}"
+        )
     return subjects.astype(int) % 2 == 1
 
 

@@ -25,7 +25,18 @@ ACTIONS = (
     *("shaking hands", "hugging", "exchanging", "punching"),
 )
 PAIRS = (
-    *("s01s02", "s01s03", "s01s07", "s02s01", "s02s03", "s02s06", "s02s07", "s03s02", "s03s04", "s03s05"),
+    *(
+        "s01s02",
+        "s01s03",
+        "s01s07",
+        "s02s01",
+        "s02s03",
+        "s02s06",
+        "s02s07",
+        "s03s02",
+        "s03s04",
+        "s03s05",
+    ),
     *("s03s06", "s04s02", "s04s03", "s04s06", "s05s02", "s05s03", "s06s02", "s06s03", "s06s04"),
     *("s07s01", "s07s03"),
 )
@@ -44,10 +55,11 @@ _PLACE = re.compile(r"(s\d\ds\d\d)/(\d\d)/(\d{3})/skeleton_pos\.txt")
 def load_sbu(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset:
     """Read SBU-Kinect-Interaction: 282 recordings of 10 to 46 frames, each of two persons (`pair`).
 
-    ``data_home``, by default KERNETON_DATA, contains files such as ``sbu/s01s02/01/001/skeleton_pos.txt``. The
-    published numbers, relative to the image, become metres. The subject is the ordered pair, such as "s01s02".
-    K. Yun et al., "Two-person Interaction Detection Using Body-Pose Features and Multiple Instance Learning",
-    CVPR Workshops 2012.
+    ``data_home``, by default KERNETON_DATA, contains files such as
+    ``sbu/s01s02/01/001/skeleton_pos.txt``. The published numbers, relative to the image, become
+    metres. The subject is the ordered pair, such as "s01s02". K. Yun et al., "Two-person
+    Interaction Detection Using Body-Pose Features and Multiple Instance Learning", CVPR Workshops
+    2012.
 
     >>> load_sbu("/data")  # doctest: +SKIP
     SkeletonDataset(sbu: 282 recordings, 8 labels, 21 subjects)

@@ -26,12 +26,13 @@ _NAME = re.compile(r"g\d\d_t(\d\d)")
 
 
 def load_sfinge3d(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset:
-    """Read SFINGE 3D: 234 recordings of a hand, 13 gestures in 18 takes; the subjects are not published.
+    """Read SFINGE 3D: 234 recordings of a hand, 13 gestures in 18 takes; the subjects are not
+    published.
 
-    ``data_home``, by default KERNETON_DATA, contains ``hands/sfinge3d_takes_01_18.npz``. Names end in the take, such as
-    "g01_t18"; the ``splits`` are three folds, the take modulo 3. F. M. Caputo et al., "SFINGE 3D: A novel benchmark for
-    online detection and recognition of heterogeneous hand gestures from 3D fingers' trajectories", Computers &
-    Graphics 2020.
+    ``data_home``, by default KERNETON_DATA, contains ``hands/sfinge3d_takes_01_18.npz``. Names end
+    in the take, such as "g01_t18"; the ``splits`` are three folds, the take modulo 3. F. M. Caputo
+    et al., "SFINGE 3D: A novel benchmark for online detection and recognition of heterogeneous hand
+    gestures from 3D fingers' trajectories", Computers & Graphics 2020.
 
     >>> load_sfinge3d("/data")  # doctest: +SKIP
     SkeletonDataset(sfinge3d: 234 recordings, 13 labels, 1 subjects)

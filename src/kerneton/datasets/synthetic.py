@@ -48,12 +48,14 @@ def make_actions(
 ) -> SkeletonDataset:
     """Generate recordings of fourteen actions by people who each move in their own way.
 
-    Jointed bodies follow minimum-jerk paths with sway, in the joint order of Kinect, in metres. Subjects differ in
-    size, proportions, tempo, amplitude, handedness and facing; takes in timing, repetitions and random details. Several
-    pairs differ only in how they move: draw circle and draw X, sit down and stand up, sit down and bow, drink
-    and answer phone, clap and pass hand to hand, punch and throw.
+    Jointed bodies follow minimum-jerk paths with sway, in the joint order of Kinect, in metres.
+    Subjects differ in size, proportions, tempo, amplitude, handedness and facing; takes in timing,
+    repetitions and random details. Several pairs differ only in how they move: draw circle and draw
+    X, sit down and stand up, sit down and bow, drink and answer phone, clap and pass hand to hand,
+    punch and throw.
 
-    A recording depends only on the seed, its subject, action and take: generating more of them does not change it.
+    A recording depends only on the seed, its subject, action and take: generating more of them does
+    not change it.
 
     Parameters
     ----------
@@ -68,8 +70,8 @@ def make_actions(
     fps : float
         Frames per second.
     uncut : bool
-        Generate one long recording per subject and take, with ``segments``: the actions in random order, rests, other
-        motions, and transitions.
+        Generate one long recording per subject and take, with ``segments``: the actions in random
+        order, rests, other motions, and transitions.
     random_state : int, Generator or None
         Seed; None gives different recordings every time.
 
@@ -118,7 +120,9 @@ def make_long(
     *,
     n_unknown: int = -1,
 ) -> SkeletonSequence:
-    """One long recording of subject ``s``: each action once, with rests, unknown motions and transitions."""
+    """One long recording of subject ``s``: each action once, with rests, unknown motions and
+    transitions.
+    """
     subject = make_subject(np.random.default_rng([seed, s]))
     chance = np.random.default_rng([seed, s, 0, take + 1])
     plan: list[str | None] = [actions[i] for i in chance.permutation(len(actions))]
@@ -145,7 +149,9 @@ def make_long(
             pieces.append(joints)
             length += len(joints)
     recording = sense(np.concatenate(pieces), noise, dropout, fps, chance)
-    return recording.replace(subject=str(s + 1), name=f"s{s + 1:02d}_long_t{take + 1}", segments=segments)
+    return recording.replace(
+        subject=str(s + 1), name=f"s{s + 1:02d}_long_t{take + 1}", segments=segments
+    )
 
 
 def make_background(
@@ -172,7 +178,9 @@ def make_background(
 
 
 def make_subject(chance: np.random.Generator) -> Subject:
-    """Draw a person: 1.5 to 1.95 m tall, one in four left-handed, turned up to 35 degrees from the camera."""
+    """Draw a person: 1.5 to 1.95 m tall, one in four left-handed, turned up to 35 degrees from the
+    camera.
+    """
     height = chance.uniform(1.5, 1.95)
     shares = dataclasses.asdict(Body())
     lengths = {name: height * share * chance.normal(1.0, 0.05) for name, share in shares.items()}
@@ -182,23 +190,33 @@ def make_subject(chance: np.random.Generator) -> Subject:
         amplitude=chance.lognormal(0, 0.12),
         left_handed=bool(chance.uniform() < 0.25),
         facing=np.deg2rad(chance.uniform(-35, 35)),
-        place=np.array([chance.uniform(-0.4, 0.4), chance.uniform(-1.0, -0.8), chance.uniform(2.0, 3.0)]),
+        place=np.array(
+            [chance.uniform(-0.4, 0.4), chance.uniform(-1.0, -0.8), chance.uniform(2.0, 3.0)]
+        ),
         stoop=chance.normal(0.03, 0.04),
         elbow=chance.normal(0, 0.08),
     )
 
 
 def make_style(seed: Sequence[int], subject: Subject, chance: np.random.Generator) -> Style:
-    """How a person does an action in one take: habits depend on the seed alone, the amplitude also on the take."""
+    """How a person does an action in one take: habits depend on the seed alone, the amplitude also
+    on the take.
+    """
     habits = np.random.default_rng(seed)
     amplitude = subject.amplitude * chance.lognormal(0, 0.08)
     return Style(amplitude, habits.normal(0, 0.05, 3), habits.uniform(), chance)
 
 
 def play(
-    script: Callable[[np.ndarray, Style], Motion], usual: float, subject: Subject, style: Style, fps: float
+    script: Callable[[np.ndarray, Style], Motion],
+    usual: float,
+    subject: Subject,
+    style: Style,
+    fps: float,
 ) -> tuple[np.ndarray, int, int]:
-    """A motion as a body performs it, (T, 20, 3) in metres from the camera, between two moments of rest; its frames."""
+    """A motion as a body performs it, (T, 20, 3) in metres from the camera, between two moments of
+    rest; its frames.
+    """
     chance = style.chance
     seconds = usual * subject.tempo * chance.lognormal(0, 0.07)
     before, after = chance.uniform(0.0, 0.4, 2)
@@ -206,7 +224,9 @@ def play(
     clock = np.arange(n_frames) / fps
     phase = np.clip((clock - before) / seconds, 0.0, 1.0)
     skew, ripple = chance.uniform(-0.5, 0.5, 2)  # uneven tempo; the phase still only grows
-    phase = phase + (skew * np.sin(np.pi * phase) ** 2 + 0.5 * ripple * np.sin(2 * np.pi * phase)) / 8
+    phase = (
+        phase + (skew * np.sin(np.pi * phase) ** 2 + 0.5 * ripple * np.sin(2 * np.pi * phase)) / 8
+    )
     motion = script(np.clip(phase, 0.0, 1.0), style)
     _sway(motion, clock, subject, chance)
     joints = pose(subject.body, motion)
@@ -222,7 +242,9 @@ def play(
 def sense(
     joints: np.ndarray, noise: float, dropout: float, fps: float, chance: np.random.Generator
 ) -> SkeletonSequence:
-    """What a depth camera reports: noise, half of it lasting a few frames, and joints lost for a while."""
+    """What a depth camera reports: noise, half of it lasting a few frames, and joints lost for a
+    while.
+    """
     n_frames, n_joints, _ = joints.shape
     quick = chance.normal(0, 1, joints.shape)
     slow = chance.normal(0, 1, (n_frames + 4, n_joints, 3))
@@ -245,7 +267,9 @@ def sense(
 def _sway(motion: Motion, clock: np.ndarray, subject: Subject, chance: np.random.Generator) -> None:
     """Add slow drifts of pelvis, trunk and hands, and the person's own posture."""
     periods = chance.uniform(0.9, 4.0, (3, 14))
-    waves = np.sin(2 * np.pi * (clock[:, None, None] / periods + chance.uniform(size=(3, 14)))).sum(1)
+    waves = np.sin(2 * np.pi * (clock[:, None, None] / periods + chance.uniform(size=(3, 14)))).sum(
+        1
+    )
     motion.pelvis = motion.pelvis + 0.006 * waves[:, :3] * [1.0, 0.2, 1.0]
     motion.pitch = motion.pitch + subject.stoop + 0.01 * waves[:, 3]
     motion.roll = motion.roll + 0.01 * waves[:, 4]
@@ -271,7 +295,11 @@ def _check_actions(actions: Sequence[str]) -> list[str]:
 def _seed(random_state: int | np.random.Generator | None) -> int:
     if random_state is None or isinstance(random_state, np.random.Generator):
         return int(np.random.default_rng(random_state).integers(2**62))
-    if not isinstance(random_state, (int, np.integer)) or isinstance(random_state, bool) or random_state < 0:
+    if (
+        not isinstance(random_state, (int, np.integer))
+        or isinstance(random_state, bool)
+        or random_state < 0
+    ):
         expected = "a whole number, a Generator or None"
         raise ParameterError(f"random_state must be {expected}, got {random_state!r}")
     return int(random_state)

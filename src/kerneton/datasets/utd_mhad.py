@@ -21,8 +21,23 @@ SOURCE = Source(
     folder="utd_mhad/Skeleton",
 )
 ACTIONS = (
-    *("swipe left", "swipe right", "wave", "clap", "throw", "arms cross", "basketball shoot", "draw X"),
-    *("draw circle clockwise", "draw circle counter-clockwise", "draw triangle", "bowling", "boxing"),
+    *(
+        "swipe left",
+        "swipe right",
+        "wave",
+        "clap",
+        "throw",
+        "arms cross",
+        "basketball shoot",
+        "draw X",
+    ),
+    *(
+        "draw circle clockwise",
+        "draw circle counter-clockwise",
+        "draw triangle",
+        "bowling",
+        "boxing",
+    ),
     *("baseball swing", "tennis swing", "arm curl", "tennis serve", "push", "knock", "catch"),
     *("pickup and throw", "jog", "walk", "sit to stand", "stand to sit", "lunge", "squat"),
 )
@@ -31,11 +46,13 @@ _ABSENT = ((8, 1, 4), (23, 6, 4), (27, 8, 4))  # never published
 
 
 def load_utd_mhad(data_home: str | os.PathLike[str] | None = None) -> SkeletonDataset:
-    """Read UTD-MHAD: 861 recordings of 41 to 125 frames, 27 actions, 8 subjects, 30 frames per second.
+    """Read UTD-MHAD: 861 recordings of 41 to 125 frames, 27 actions, 8 subjects, 30 frames per
+    second.
 
-    ``data_home``, by default KERNETON_DATA, contains files such as ``utd_mhad/Skeleton/a1_s1_t1_skeleton.mat``.
-    C. Chen, R. Jafari, N. Kehtarnavaz, "UTD-MHAD: A Multimodal Dataset for Human Action Recognition Utilizing
-    a Depth Camera and a Wearable Inertial Sensor", ICIP 2015.
+    ``data_home``, by default KERNETON_DATA, contains files such as
+    ``utd_mhad/Skeleton/a1_s1_t1_skeleton.mat``. C. Chen, R. Jafari, N. Kehtarnavaz, "UTD-MHAD: A
+    Multimodal Dataset for Human Action Recognition Utilizing a Depth Camera and a Wearable Inertial
+    Sensor", ICIP 2015.
 
     >>> load_utd_mhad("/data")  # doctest: +SKIP
     SkeletonDataset(utd_mhad: 861 recordings, 27 labels, 8 subjects)
@@ -47,7 +64,9 @@ def load_utd_mhad(data_home: str | os.PathLike[str] | None = None) -> SkeletonDa
     for path, (action, subject, _) in zip(paths, takes, strict=True):
         recording = SkeletonSequence(_read(path), layout=UTD_20, fps=FPS)
         name = path.stem.removesuffix("_skeleton")
-        sequences.append(recording.replace(label=ACTIONS[action - 1], subject=str(subject), name=name))
+        sequences.append(
+            recording.replace(label=ACTIONS[action - 1], subject=str(subject), name=name)
+        )
     return SkeletonDataset(sequences, name="utd_mhad")
 
 
@@ -62,7 +81,8 @@ def _read(path: Path) -> np.ndarray:
     if "d_skel" not in content:
         raise FormatError(f"{path}: the MATLAB file has no variable d_skel")
     joints = np.asarray(content["d_skel"])
-    joints = joints[:, :, None] if joints.ndim == 2 else joints  # MATLAB drops the axis of a single frame
+    # MATLAB drops the axis of a single frame
+    joints = joints[:, :, None] if joints.ndim == 2 else joints
     shape = (len(UTD_20.joints), 3)
     if joints.ndim != 3 or joints.shape[:2] != shape or joints.dtype.kind not in "fiu":
         raise FormatError(

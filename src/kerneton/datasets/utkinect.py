@@ -37,19 +37,23 @@ TAKES = tuple(f"s{subject:02d}_e{take:02d}" for subject in range(1, 11) for take
 
 
 def load_utkinect(
-    data_home: str | os.PathLike[str] | None = None, *, labels: str = "corrected", uncut: bool = False
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    labels: str = "corrected",
+    uncut: bool = False,
 ) -> SkeletonDataset:
     """Read UTKinect-Action3D: 199 recordings of 5 to 110 frames, 10 actions, 10 subjects.
 
-    Each published file is one take with ten actions in a row, cut here by the label file. Frame numbers increase
-    irregularly, so there is no frame rate; where a frame is given twice, the first skeleton is kept. The take
-    s10_e02 has no carry: 199, not 200. L. Xia, C.-C. Chen, J. K. Aggarwal, "View Invariant Human Action
-    Recognition Using Histograms of 3D Joints", HAU3D 2012.
+    Each published file is one take with ten actions in a row, cut here by the label file. Frame
+    numbers increase irregularly, so there is no frame rate; where a frame is given twice, the first
+    skeleton is kept. The take s10_e02 has no carry: 199, not 200. L. Xia, C.-C. Chen, J. K.
+    Aggarwal, "View Invariant Human Action Recognition Using Histograms of 3D Joints", HAU3D 2012.
 
-    ``data_home``, by default KERNETON_DATA, contains ``utkinect/joints/joints_s01_e01.txt`` and the label files.
-    ``labels`` are the boundaries "corrected" in the CVPR 2014 package (actionLabel_modified.txt; seven differ), or the
-    "original" ones (actionLabel.txt). ``uncut`` returns the twenty takes as they were recorded, with their actions as
-    ``segments``, instead of the 199 actions.
+    ``data_home``, by default KERNETON_DATA, contains ``utkinect/joints/joints_s01_e01.txt`` and the
+    label files. ``labels`` are the boundaries "corrected" in the CVPR 2014 package
+    (actionLabel_modified.txt; seven differ), or the "original" ones (actionLabel.txt). ``uncut``
+    returns the twenty takes as they were recorded, with their actions as ``segments``, instead of
+    the 199 actions.
 
     >>> load_utkinect("/data")  # doctest: +SKIP
     SkeletonDataset(utkinect: 199 recordings, 10 labels, 10 subjects)
@@ -87,18 +91,24 @@ def _read_labels(path: Path) -> dict[str, dict[str, tuple[int, int]]]:
     """Take → action → (first frame, last frame); actions marked NaN are left out."""
     windows: dict[str, dict[str, tuple[int, int]]] = {}
     take = ""
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+    for number, line in enumerate(
+        path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1
+    ):
         action, colon, rest = line.strip().partition(":")
         if not action:
             continue
         if not colon:
             take = action
             if take not in TAKES:
-                raise FormatError(f"{path}, line {number}: expected a take such as s01_e01, got {take!r}")
+                raise FormatError(
+                    f"{path}, line {number}: expected a take such as s01_e01, got {take!r}"
+                )
             windows[take] = {}
             continue
         if action not in ACTIONS or not take:
-            raise FormatError(f"{path}, line {number}: expected an action such as 'walk:', got {line!r}")
+            raise FormatError(
+                f"{path}, line {number}: expected an action such as 'walk:', got {line!r}"
+            )
         if [word.lower() for word in rest.split()] == ["nan", "nan"]:
             continue
         try:
@@ -110,5 +120,7 @@ def _read_labels(path: Path) -> dict[str, dict[str, tuple[int, int]]]:
         windows[take][action] = (start, end)
     absent = [take for take in TAKES if take not in windows]
     if absent:
-        raise FormatError(f"{path}: no labels for {', '.join(absent)}; the file is cut off or altered")
+        raise FormatError(
+            f"{path}: no labels for {', '.join(absent)}; the file is cut off or altered"
+        )
     return windows

@@ -92,9 +92,20 @@ def summarize(data: Iterable[SkeletonSequence], progress: Progress | None = None
     >>> import numpy as np
     >>> from kerneton.data.sequence import SkeletonDataset
     >>> rng = np.random.default_rng(0)
-    >>> print(summarize(SkeletonDataset([
-    ...     SkeletonSequence(rng.normal(size=(30, 20, 3)), label=label, subject=subject, fps=30)
-    ...     for label in ("bow", "wave") for subject in ("ann", "bob", "cy")], name="toy")))
+    >>> print(
+    ...     summarize(
+    ...         SkeletonDataset(
+    ...             [
+    ...                 SkeletonSequence(
+    ...                     rng.normal(size=(30, 20, 3)), label=label, subject=subject, fps=30
+    ...                 )
+    ...                 for label in ("bow", "wave")
+    ...                 for subject in ("ann", "bob", "cy")
+    ...             ],
+    ...             name="toy",
+    ...         )
+    ...     )
+    ... )
     toy: 6 recordings, 2 labels, 3 subjects
       frames    30 to 30, median 30
       joints    20, unnamed

@@ -1,1 +1,3 @@
-"""SCK and DCK, exact and linearised: signals, feature maps, tensor sums, power normalisation, vectorisation."""
+"""SCK and DCK, exact and linearised: signals, feature maps, tensor sums, power normalisation,
+vectorisation.
+"""

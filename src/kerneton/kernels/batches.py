@@ -1,4 +1,6 @@
-"""Batches of recordings of similar length: padded, and computed on several cores or on a device, with the same results."""
+"""Batches of recordings of similar length: padded, and computed on several cores or on a device,
+with the same results.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,9 @@ def map_batches(
 ) -> np.ndarray:
     """Features of every recording, (n_sequences, n_features), written into ``out`` if given.
 
-    Each signal is (T, ...) with any T. At most ``batch_size`` recordings of similar length are padded to the same length and encoded
-    together. If there are fewer batches than threads, ``encode`` may use several threads itself.
+    Each signal is (T, ...) with any T. At most ``batch_size`` recordings of similar length are
+    padded to the same length and encoded together. If there are fewer batches than threads,
+    ``encode`` may use several threads itself.
 
     >>> total = lambda x, n, n_threads: x.sum((1, 2))[:, None]
     >>> map_batches(total, [np.ones((4, 2)), np.ones((7, 2))], 1, batch_size=2).tolist()
@@ -50,7 +53,9 @@ def map_batches(
     on_gpu = device is not None and torch_for(device).device(device).type == "cuda"
     n_threads = _STREAMS if on_gpu else n_jobs if device is None else 1
     if on_gpu:
-        batch_size = min(batch_size, max(1, _PINNED_BYTES // (n_features * np.dtype(dtype).itemsize)))
+        batch_size = min(
+            batch_size, max(1, _PINNED_BYTES // (n_features * np.dtype(dtype).itemsize))
+        )
     groups = group_by_length([len(s) for s in signals], batch_size)
     if on_gpu:
         assert device is not None
@@ -99,12 +104,15 @@ def pad(
 def _gpu_work(
     encode: Encode, signals: Sequence[np.ndarray], out: np.ndarray, dtype: Any, device: str
 ) -> Callable[[np.ndarray], None]:
-    """Encode some rows on the thread's own stream, through page-locked memory: only copies from and to it overlap with computing.
+    """Encode some rows on the thread's own stream, through page-locked memory: only copies from and
+    to it overlap with computing.
 
-    A result in page-locked memory, ``torch.empty(shape, pin_memory=True).numpy()``, is written directly.
+    A result in page-locked memory, ``torch.empty(shape, pin_memory=True).numpy()``, is written
+    directly.
     """
     torch = torch_for(device)
-    torch.linalg.eigh(torch.eye(2, device=device))  # torch does not load its solvers in a thread-safe way
+    # torch does not load its solvers in a thread-safe way
+    torch.linalg.eigh(torch.eye(2, device=device))
     own = threading.local()
     plain = type(out) is np.ndarray and out.flags.c_contiguous and out.flags.writeable
     pinned = plain and out.dtype == dtype and torch.from_numpy(out).is_pinned()
@@ -122,7 +130,9 @@ def _gpu_work(
             own.stream = torch.cuda.Stream(device)
         with torch.cuda.device(own.stream.device), torch.cuda.stream(own.stream):
             padded, lengths = pad(
-                [signals[i] for i in rows], dtype, lambda shape, dtype: buffer("source", shape, dtype)
+                [signals[i] for i in rows],
+                dtype,
+                lambda shape, dtype: buffer("source", shape, dtype),
             )
             features = _on_device(encode, padded, lengths, device)
             together = bool((np.diff(rows) == 1).all())
@@ -173,7 +183,9 @@ def torch_for(device: str) -> Any:
     try:
         import torch
     except ImportError as error:
-        raise MissingExtraError(f"device={device!r} needs PyTorch: pip install 'kerneton[torch]'") from error
+        raise MissingExtraError(
+            f"device={device!r} needs PyTorch: pip install 'kerneton[torch]'"
+        ) from error
     try:
         kind = torch.device(device).type
     except RuntimeError as error:

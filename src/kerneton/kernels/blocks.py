@@ -1,4 +1,6 @@
-"""Base class of SCK and DCK: one block of features per joint or pair, optionally weighted by labels."""
+"""Base class of SCK and DCK: one block of features per joint or pair, optionally weighted by
+labels.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,15 @@ _TOGETHER = 512  # recordings whose signals are in memory at a time
 
 
 class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
-    """Recordings to features in blocks; subclasses define the preparation, the signals and the encoding.
+    """Recordings to features in blocks; subclasses define the preparation, the signals and the
+    encoding.
 
-    A subclass has the parameters ``mirror``, ``weighting``, ``batch_size``, ``n_jobs`` and ``device``, and defines
-    ``_prepare(frames)`` (check the parameters, learn scales), ``_signal(frames)`` (the input, (N, J, C)), ``_encode(signals,
-    n_frames, n_threads)`` (features of padded signals without mirroring), ``_tokens()`` (the joint or pair of each block), ``_sizes()`` (features per block) and
-    ``_moved(block, flipped)`` (the positions from which a mirrored block takes its features).
+    A subclass has the parameters ``mirror``, ``weighting``, ``batch_size``, ``n_jobs`` and
+    ``device``, and defines ``_prepare(frames)`` (check the parameters, learn scales),
+    ``_signal(frames)`` (the input, (N, J, C)), ``_encode(signals, n_frames, n_threads)`` (features
+    of padded signals without mirroring), ``_tokens()`` (the joint or pair of each block),
+    ``_sizes()`` (features per block) and ``_moved(block, flipped)`` (the positions from which a
+    mirrored block takes its features).
     """
 
     block_sizes_: np.ndarray
@@ -44,7 +49,9 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
     _mirror: Mirror | None
 
     def fit(self, X: Iterable[Any], y: Any = None) -> Any:
-        """Check the parameters and learn from the training recordings, with ``weighting`` also from their labels."""
+        """Check the parameters and learn from the training recordings, with ``weighting`` also from
+        their labels.
+        """
         if self.weighting is None:
             self._fit(X)
         else:
@@ -65,7 +72,9 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         return features
 
     def transform(self, X: Iterable[Any] | Frames, out: np.ndarray | None = None) -> np.ndarray:
-        """Features, (n_sequences, sum of block_sizes_), written into ``out`` (such as a memory map) if given."""
+        """Features, (n_sequences, sum of block_sizes_), written into ``out`` (such as a memory map)
+        if given.
+        """
         features = self.unweighted(X, out)
         return features if self.weighting is None else self.weigh(features, self.weights_)
 
@@ -75,7 +84,9 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         return self._features(X, out) if isinstance(X, Frames) else self._in_parts(X, out)
 
     def _in_parts(self, X: Iterable[Any], out: np.ndarray | None) -> np.ndarray:
-        """Features of recordings, some hundred at a time, so that the signals of all need not be in memory."""
+        """Features of recordings, some hundred at a time, so that the signals of all need not be in
+        memory.
+        """
         sequences = check_sequences(X, n_joints=self.n_joints_in_, layout=self.layout_)
         n_threads = count_threads(self.n_jobs)
         if len(sequences) <= _TOGETHER:
@@ -95,8 +106,11 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
             row *= factors
         return features
 
-    def mirrored(self, features: np.ndarray, mirror: bool | str = True) -> tuple[Any, np.ndarray] | None:
-        """This fitted kernel with ``mirror``, and its features computed from the unmirrored ones; None if that is impossible.
+    def mirrored(
+        self, features: np.ndarray, mirror: bool | str = True
+    ) -> tuple[Any, np.ndarray] | None:
+        """This fitted kernel with ``mirror``, and its features computed from the unmirrored ones;
+        None if that is impossible.
 
         >>> from kerneton import SCK
         >>> from kerneton.data.layouts import FLORENCE_15
@@ -114,7 +128,8 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         return twin, twin._mirror.average(features, count_threads(self.n_jobs))
 
     def block_joints(self) -> list[tuple[Token, ...]]:
-        """The joint or pair of each block, by position, with its mirror image if they share the block.
+        """The joint or pair of each block, by position, with its mirror image if they share the
+        block.
 
         >>> from kerneton import SCK
         >>> SCK(joints=[4, 2], order=2).fit([np.ones((3, 5, 3))]).block_joints()
@@ -122,7 +137,8 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "block_sizes_")
         tokens = self._tokens()
-        if self._mirror is None or self.mirror == "partly":  # three quarters of a block are its own joint's
+        # three quarters of a block are its own joint's
+        if self._mirror is None or self.mirror == "partly":
             return [(token,) for token in tokens]
         pairs = zip(self._mirror.kept.tolist(), self._mirror.image.tolist(), strict=True)
         return [(tokens[i],) if i == twin else (tokens[i], tokens[twin]) for i, twin in pairs]
@@ -149,14 +165,18 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         if self.weighting is not None:
             weights = np.asarray(state["weights"])
             if weights.shape != self.block_sizes_.shape or (weights < 0).any():
-                raise ModelFileError(f"weights of shape {weights.shape} for {len(self.block_sizes_)} blocks")
+                raise ModelFileError(
+                    f"weights of shape {weights.shape} for {len(self.block_sizes_)} blocks"
+                )
             self.weights_ = weights
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
         """<kernel><block>_<entry>, in feature order."""
         check_is_fitted(self, "block_sizes_")
         kernel = type(self).__name__.lower()
-        names = [f"{kernel}{b}_{e}" for b, size in enumerate(self.block_sizes_) for e in range(size)]
+        names = [
+            f"{kernel}{b}_{e}" for b, size in enumerate(self.block_sizes_) for e in range(size)
+        ]
         return np.asarray(names, dtype=object)
 
     def _fit(self, X: Iterable[Any] | Frames) -> Frames:

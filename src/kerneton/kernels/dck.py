@@ -20,7 +20,14 @@ from kerneton.kernels.displacement import (
     harmonic_sums,
     plan_harmonics,
 )
-from kerneton.kernels.mirroring import Mirror, Token, image_joints, image_share, mirror_blocks, moved_entries
+from kerneton.kernels.mirroring import (
+    Mirror,
+    Token,
+    image_joints,
+    image_share,
+    mirror_blocks,
+    moved_entries,
+)
 from kerneton.kernels.power_norm import hosvd_power
 from kerneton.kernels.signals import SIGNALS, learn_scale, signal_of
 from kerneton.kernels.tensors import gaussian_features
@@ -31,21 +38,23 @@ _LIFTING = 0.75  # below this power, single precision of the sums would be visib
 
 
 class DCK(BlockKernel):
-    """Dynamics compatibility kernel as features: how pairs of joints move with respect to each other.
+    """Dynamics compatibility kernel as features: how pairs of joints move with respect to each
+    other.
 
     ::
 
         X_ii'[z,p,q] = 1/(J T) Σ_{s≠s'} G_σ4(s-s') φ_z(x_is - x_i's') z_p(s/T) z_q(s'/T)
 
-    followed by power normalisation of the HOSVD of each tensor. Without normalisation (``power=1``) and with
-    ``same_joint=False``, dot products of features approximate `dck_kernel`.
+    followed by power normalisation of the HOSVD of each tensor. Without normalisation (``power=1``)
+    and with ``same_joint=False``, dot products of features approximate `dck_kernel`.
 
     Parameters
     ----------
     joints : joint set's name, joints' names or positions, optional
         The joints to pair, by default all; the paper's sets are "A" to "I".
     signal : str
-        The signal whose displacements are used, see `kerneton.kernels.signals.SIGNALS`; the paper uses "position".
+        The signal whose displacements are used, see `kerneton.kernels.signals.SIGNALS`; the paper
+        uses "position".
     sigma_joint, n_pivots_joint, sigma_time, n_pivots_time : float, int, float, int
         σ₂', Z₂', σ₃', Z₃'.
     pivot_margin : float, how many σ the pivots reach beyond [-1, 1] and [0, 1], see `SCK`
@@ -53,14 +62,17 @@ class DCK(BlockKernel):
         σ₄' in frames: how far apart two frames may be; None for any distance.
     power, entry_power : float in (0, 1], γ of the core tensor and γ* of the entries; 1 for none
     same_joint : bool
-        Also pair a joint with itself at two times. The paper's sizes include these pairs, its sum does not.
+        Also pair a joint with itself at two times. The paper's sizes include these pairs, its sum
+        does not.
     mirror : {False, True, "partly", "bodies"}
-        Average the features of a recording and of its mirror image, or over the two orders of two persons.
+        Average the features of a recording and of its mirror image, or over the two orders of two
+        persons.
     weighting : {"alignment", None}
         Weight each pair by how well it separates the training labels, see `alignment_weights`.
     tol : float
-        Largest error of the harmonics, relative to the sum with every φ at its peak. Powers turn an error ε into ε^power, so the sums are
-        computed to tol^(1/power), or as exactly as the precision allows.
+        Largest error of the harmonics, relative to the sum with every φ at its peak. Powers turn an
+        error ε into ε^power, so the sums are computed to tol^(1/power), or as exactly as the
+        precision allows.
     batch_size, n_jobs, device
         Recordings encoded at a time; threads; "cuda" for the GPU. None of them changes the results.
     method
@@ -133,7 +145,9 @@ class DCK(BlockKernel):
             f"{n} joints, n_pivots_joint={self.n_pivots_joint} and n_pivots_time={self.n_pivots_time}",
         )
         self.scale_ = learn_scale(self.signal, frames, self.joints_)
-        choose = itertools.combinations_with_replacement if self.same_joint else itertools.combinations
+        choose = (
+            itertools.combinations_with_replacement if self.same_joint else itertools.combinations
+        )
         self._local_pairs = np.asarray(list(choose(range(n), 2)))
         self._entries = self._entry_table()
 
@@ -158,9 +172,14 @@ class DCK(BlockKernel):
         masks, at = [self._entry_mask(s) for s in (False, True)], self._same().astype(int).tolist()
         image_of, axes = image_joints(self.layout_, self.mirror)
         share = image_share(self.mirror)
-        moved = [[moved_entries(mask, flip, axes, self.n_axes_) for flip in (False, True)] for mask in masks]
+        moved = [
+            [moved_entries(mask, flip, axes, self.n_axes_) for flip in (False, True)]
+            for mask in masks
+        ]
         tokens = self._tokens()
-        return mirror_blocks(self.layout_, image_of, tokens, sizes, lambda b, flip: moved[at[b]][flip], share)
+        return mirror_blocks(
+            self.layout_, image_of, tokens, sizes, lambda b, flip: moved[at[b]][flip], share
+        )
 
     def _features(self, frames: Frames, out: np.ndarray | None = None) -> np.ndarray:
         if self.device is not None:
@@ -179,7 +198,9 @@ class DCK(BlockKernel):
                 displacements.sums(start, stop, tensors)
                 self._check_widths(displacements.widest[start:stop])
                 features = self._entries_of(hosvd_power(tensors, self.power, self.entry_power))
-                out[start:stop] = features if self._mirror is None else self._mirror.average(features)
+                out[start:stop] = (
+                    features if self._mirror is None else self._mirror.average(features)
+                )
 
         frames.each(work)
         return out
@@ -283,7 +304,8 @@ class DCK(BlockKernel):
             "reach": self._reach(),
         }
         sums = self._harmonics(x, z, same)
-        # One frame has no pair of frames: exactly zero, since the power would enlarge rounding errors.
+        # One frame has no pair of frames: exactly zero, since the power would enlarge rounding
+        # errors.
         share = as_dtype_of(n_frames > 1, x) / (n_joints * as_dtype_of(n_frames, x))
         return sums * share[:, None, None, None, None]
 
@@ -291,10 +313,13 @@ class DCK(BlockKernel):
         """Sums by harmonics; the plan of a recording does not depend on its batch."""
         tol, extents = self._tolerance(x), extents_of(x)
         for extent in np.unique(extents):
-            plan_harmonics(float(extent), self.sigma_joint, tol, self._reach())  # or says that it is too wide
+            # or says that it is too wide
+            plan_harmonics(float(extent), self.sigma_joint, tol, self._reach())
 
         def sums(rows: Any, extent: float) -> Any:
-            return harmonic_sums(x[rows], z[rows], self._local_pairs, extent=extent, tol=tol, **same)
+            return harmonic_sums(
+                x[rows], z[rows], self._local_pairs, extent=extent, tol=tol, **same
+            )
 
         if (extents == extents[0]).all():
             return sums(slice(None), float(extents[0]))
@@ -304,7 +329,9 @@ class DCK(BlockKernel):
         return namespace_of(x).concatenate(parts, 0)[index_like(back, x)]
 
     def _tolerance(self, x: Any) -> float:
-        """The tolerance of the sums that gives features within ``tol``, limited by the precision."""
+        """The tolerance of the sums that gives features within ``tol``, limited by the
+        precision.
+        """
         eps = float(namespace_of(x).finfo(x.dtype).eps)
         if self.tol < 32 * eps:
             raise ParameterError(
@@ -316,10 +343,14 @@ class DCK(BlockKernel):
     def _entry_mask(self, same: bool) -> np.ndarray:
         """Which entries are kept: p < q for a joint with itself, else all; (3Z₂, Z₃, Z₃)."""
         z2, z3 = self.n_axes_ * self.n_pivots_joint, self.n_pivots_time
-        return np.broadcast_to(np.triu(np.ones((z3, z3), dtype=bool), 1 if same else -z3), (z2, z3, z3))
+        return np.broadcast_to(
+            np.triu(np.ones((z3, z3), dtype=bool), 1 if same else -z3), (z2, z3, z3)
+        )
 
     def _entry_table(self) -> np.ndarray:
-        """Flat positions of the kept entries of all pairs, and their weights: √2 for an entry that represents two."""
+        """Flat positions of the kept entries of all pairs, and their weights: √2 for an entry that
+        represents two.
+        """
         return np.flatnonzero(np.stack([self._entry_mask(bool(same)) for same in self._same()]))
 
     def _signal(self, frames: Frames) -> np.ndarray:
@@ -336,7 +367,9 @@ class DCK(BlockKernel):
         self.scale_ = float(state["scale"])
 
     def size_bound(self, sequence: SkeletonSequence) -> int:
-        """An upper bound of the number of features of recordings like this one, without allocating anything of that size."""
+        """An upper bound of the number of features of recordings like this one, without allocating
+        anything of that size.
+        """
         self._check_parameters()
         n = len(resolve_joints(self.joints, sequence))
         return n * (n + 1) // 2 * 3 * self.n_pivots_joint * self.n_pivots_time**2

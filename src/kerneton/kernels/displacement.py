@@ -17,7 +17,14 @@ import numpy as np
 
 from kerneton.exceptions import DataError
 from kerneton.kernels.tensors import gaussian, gaussian_features, pivot_scale, pivots
-from kerneton.machine.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of, to_numpy
+from kerneton.machine.arrays import (
+    as_dtype_of,
+    asarray_like,
+    index_like,
+    is_torch,
+    namespace_of,
+    to_numpy,
+)
 
 MAX_HARMONICS = 256
 _DENSE_WINDOW = 160  # frames up to which a dense window matrix is faster than the Fourier transform
@@ -35,7 +42,8 @@ def direct_sums(
     sigma_span: float | None,
     reach: float = 1.0,
 ) -> Any:
-    """The sum as in the formula: x (B, T, J, 3), z (B, T, Z₃) zero where padded → (B, n_pairs, 3Z, Z₃, Z₃).
+    """The sum as in the formula: x (B, T, J, 3), z (B, T, Z₃) zero where padded → (B, n_pairs, 3Z,
+    Z₃, Z₃).
 
     >>> x, z = np.random.default_rng(0).normal(size=(1, 9, 4, 3)), np.ones((1, 9, 2))
     >>> direct_sums(x, z, np.array([[0, 1]]), sigma=0.6, n_pivots=5, sigma_span=None).shape
@@ -47,9 +55,9 @@ def direct_sums(
     columns = []
     for i, k in pairs:
         steps = x[:, :, None, i] - x[:, None, :, k]  # (B, T, T, 3)
-        phi = gaussian_features(steps, sigma=sigma, n_pivots=n_pivots, low=-reach, high=reach).reshape(
-            B, T, T, 3 * n_pivots
-        )
+        phi = gaussian_features(
+            steps, sigma=sigma, n_pivots=n_pivots, low=-reach, high=reach
+        ).reshape(B, T, T, 3 * n_pivots)
         weighted = xp.moveaxis(phi * window[:, :, None], -1, 1)  # (B, 3Z, T, T)
         columns.append(z.swapaxes(1, 2)[:, None] @ weighted @ z[:, None])
     return xp.stack(columns, 1)
@@ -75,15 +83,19 @@ def harmonic_sums(
 
     and e^{iωk(a-b)} splits into one factor per frame, so that all pivots share the moments
 
-        M_k[(i,p),(i',q)] = Σ_ss' B_ss' (e^{iωk x_is} z_p(s)) conj(e^{iωk x_i's'} z_q(s')),   B = G_σ4 - I
+        M_k[(i,p),(i',q)] = Σ_ss' B_ss' (e^{iωk x_is} z_p(s)) conj(e^{iωk x_i's'} z_q(s'))
+        B = G_σ4 - I
 
-    Without a window, M_k is the product of two sums over frames minus the terms s = s', which need no harmonics.
-    ``extent`` bounds every displacement; pivots lie on [-reach, reach].
+    Without a window, M_k is the product of two sums over frames minus the terms s = s', which need
+    no harmonics. ``extent`` bounds every displacement; pivots lie on [-reach, reach].
 
     >>> x, z = np.random.default_rng(0).uniform(size=(1, 9, 4, 3)), np.ones((1, 9, 2))
     >>> same = dict(sigma=0.6, n_pivots=5, sigma_span=4.0)
-    >>> np.allclose(harmonic_sums(x, z, np.array([[0, 1]]), extent=1.0, tol=1e-8, **same),
-    ...             direct_sums(x, z, np.array([[0, 1]]), **same), rtol=1e-6)
+    >>> np.allclose(
+    ...     harmonic_sums(x, z, np.array([[0, 1]]), extent=1.0, tol=1e-8, **same),
+    ...     direct_sums(x, z, np.array([[0, 1]]), **same),
+    ...     rtol=1e-6,
+    ... )
     True
     """
     period, n_harmonics = plan_harmonics(extent, sigma, tol, reach)
@@ -112,7 +124,9 @@ def harmonic_sums(
         result = exact(x, z)
     else:  # one recording at a time, without padding: it fits into the cache, and results do not depend on the batch
         ends = x.shape[1] - np.argmax(z.any(axis=2)[:, ::-1], axis=1)
-        result = np.concatenate([exact(x[i : i + 1, :n], z[i : i + 1, :n]) for i, n in enumerate(ends)])
+        result = np.concatenate(
+            [exact(x[i : i + 1, :n], z[i : i + 1, :n]) for i, n in enumerate(ends)]
+        )
     # One frame has no pair: exactly zero, since the power would enlarge rounding errors.
     return result * (x.shape[1] > 1)
 
@@ -136,7 +150,9 @@ def _moments(x: Any, z: Any, omegas: np.ndarray) -> Any:
 
 
 def _all_sums(S: Any, weights: np.ndarray) -> Any:
-    """Over all pairs of frames, s = s' included: Re Σ_k w_k S_ip conj(S_i'q); (B, 3Z, J, Z₃, J, Z₃)."""
+    """Over all pairs of frames, s = s' included: Re Σ_k w_k S_ip conj(S_i'q); (B, 3Z, J, Z₃, J,
+    Z₃).
+    """
     xp, (B, _, _, K, J, P) = namespace_of(S), S.shape
     S = S.reshape(B, 3, 1, 2, K, J * P)
     c, s = S[:, :, :, 0], S[:, :, :, 1]
@@ -147,7 +163,8 @@ def _all_sums(S: Any, weights: np.ndarray) -> Any:
 
 
 def _waves(x: Any, omegas: np.ndarray) -> Any:
-    """e^{iω_k x}, (B, 3, K, ...) for x (B, 3, ...): powers of the first wave, since ω_k = k ω_1, with one cosine and sine for all.
+    """e^{iω_k x}, (B, 3, K, ...) for x (B, 3, ...): powers of the first wave, since ω_k = k ω_1,
+    with one cosine and sine for all.
 
     >>> x = np.linspace(-2, 2, 12).reshape(1, 3, 4)
     >>> np.allclose(_waves(x, np.arange(6) / 2)[:, :, 5], np.exp(2.5j * x), rtol=1e-14)
@@ -163,10 +180,14 @@ def _waves(x: Any, omegas: np.ndarray) -> Any:
 
 
 def _same_time(phi: Any, z: Any) -> Any:
-    """Σ_s φ(s) z_p(s) z_q(s); phi (B, T, n_pairs, 3, Z), z (B, T, Z₃) → (B, n_pairs, 3Z, Z₃, Z₃)."""
+    """Σ_s φ(s) z_p(s) z_q(s); phi (B, T, n_pairs, 3, Z), z (B, T, Z₃) → (B, n_pairs, 3Z, Z₃,
+    Z₃).
+    """
     B, T, n_pairs, _, Z = phi.shape
     squares = (z[..., :, None] * z[..., None, :]).reshape(B, T, -1)
-    return (phi.reshape(B, T, -1).swapaxes(1, 2) @ squares).reshape(B, n_pairs, 3 * Z, z.shape[2], -1)
+    return (phi.reshape(B, T, -1).swapaxes(1, 2) @ squares).reshape(
+        B, n_pairs, 3 * Z, z.shape[2], -1
+    )
 
 
 def _window_sums(x: Any, z: Any, omegas: np.ndarray, weights: np.ndarray, sigma_span: float) -> Any:
@@ -199,7 +220,8 @@ def _windowed(F: Any, sigma_span: float) -> Any:
     response = asarray_like(np.fft.rfft(lags).real, F)[:, None]
     spectrum = xp.fft.rfft(F, 2 * T, -2) * response  # zero-padded to 2T: no wrap-around
     out = xp.fft.irfft(spectrum, 2 * T, -2)[..., :T, :]
-    return out if is_torch(F) else out.astype(F.dtype, copy=False)  # NumPy 1 transforms in double precision
+    # NumPy 1 transforms in double precision
+    return out if is_torch(F) else out.astype(F.dtype, copy=False)
 
 
 def span_window(n_frames: int, sigma_span: float | None) -> np.ndarray:
@@ -214,8 +236,11 @@ def span_window(n_frames: int, sigma_span: float | None) -> np.ndarray:
     return window
 
 
-def plan_harmonics(extent: float, sigma: float, tol: float, reach: float = 1.0) -> tuple[float, int]:
-    """Period and number of harmonics that keep both the wrapped and the cut-off tail below the tolerance.
+def plan_harmonics(
+    extent: float, sigma: float, tol: float, reach: float = 1.0
+) -> tuple[float, int]:
+    """Period and number of harmonics that keep both the wrapped and the cut-off tail below the
+    tolerance.
 
     >>> plan_harmonics(1.5, 0.6, 1e-5)[1]
     9
@@ -234,8 +259,8 @@ def plan_harmonics(extent: float, sigma: float, tol: float, reach: float = 1.0) 
 def centred(x: Any, n_frames: Any) -> Any:
     """Recordings centred on the origin, padding at the origin; (B, T, J, 3).
 
-    Displacements do not depend on the position of the body. Around the origin angles stay small, and padding is within the extent of every
-    recording.
+    Displacements do not depend on the position of the body. Around the origin angles stay small,
+    and padding is within the extent of every recording.
     """
     xp = namespace_of(x)
     held = (index_like(np.arange(x.shape[1]), x) < n_frames[:, None])[:, :, None, None]
@@ -246,7 +271,9 @@ def centred(x: Any, n_frames: Any) -> Any:
 
 
 def extents_of(x: Any) -> np.ndarray:
-    """An upper bound of the displacements in recordings around the origin, rounded up to a multiple of 1/4; (B, T, J, 3) → (B,)."""
+    """An upper bound of the displacements in recordings around the origin, rounded up to a multiple
+    of 1/4; (B, T, J, 3) → (B,).
+    """
     xp = namespace_of(x)
     spans = 2 * to_numpy(xp.amax(xp.abs(x), (1, 2, 3))).astype(float)
     return np.ceil(spans * 4 + 1e-9) / 4

@@ -1,4 +1,6 @@
-"""The exact kernels, slow and simple: the reference with which all faster versions are compared in tests."""
+"""The exact kernels, slow and simple: the reference with which all faster versions are compared in
+tests.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,10 @@ def sck_kernel(
 
         K_S(A, B) = 1/(J M N) Σ_is Σ_jt G_σ1(i-j) (β₁ G_σ2(x_is - y_jt) + β₂ G_σ3(s/M - t/N))^r
 
-    G_σ2 of a vector is the sum of three one-dimensional Gaussians, as the paper computes it, or the isotropic
-    Gaussian. ``sigma_joint`` is σ₂, ``sigma_time`` σ₃, ``joint_weight`` β₁ = 1 - β₂, ``order`` r, and
-    ``sigma_index`` is σ₁, with which a joint is also compared with its neighbours in the list; 0 compares each joint only with itself.
+    G_σ2 of a vector is the sum of three one-dimensional Gaussians, as the paper computes it, or the
+    isotropic Gaussian. ``sigma_joint`` is σ₂, ``sigma_time`` σ₃, ``joint_weight`` β₁ = 1 - β₂,
+    ``order`` r, and ``sigma_index`` is σ₁, with which a joint is also compared with its neighbours
+    in the list; 0 compares each joint only with itself.
 
     >>> A = np.random.default_rng(0).uniform(-1, 1, size=(6, 4, 3))
     >>> sck_kernel([A, A[:3]]).shape
@@ -59,7 +62,8 @@ def sck_pair(
     sigma_index: float = 0.0,
     isotropic: bool = False,
 ) -> Callable[[np.ndarray, np.ndarray], float]:
-    """The kernel of `sck_kernel` as a function of two recordings (M, J, 3) and (N, J, 3); parameters are checked.
+    """The kernel of `sck_kernel` as a function of two recordings (M, J, 3) and (N, J, 3);
+    parameters are checked.
 
     >>> pair = sck_pair(sigma_joint=0.6, sigma_time=0.5, joint_weight=0.5, order=3)
     >>> pair(np.zeros((1, 1, 3)), np.zeros((1, 1, 3)))  # (3/2 + 1/2)³
@@ -83,7 +87,8 @@ def sck_pair(
                 steps = a.T[:, i, :, None] - b.T[:, j, None, :]  # (3, M, N)
                 both = joint_weight * _gaussian3(steps, sigma_joint, isotropic, axis=0)
                 both += (1 - joint_weight) * in_time
-                power = functools.reduce(np.multiply, [both] * order)  # several times faster than **
+                # several times faster than **
+                power = functools.reduce(np.multiply, [both] * order)
                 total += alike * power.sum()
         return float(total / (n_joints * len(a) * len(b)))
 
@@ -109,8 +114,9 @@ def dck_kernel(
                     G_σ2((x_is - x_i's') - (y_jt - y_j't')) G_σ3(s/M - t/N) G_σ3(s'/M - t'/N)
                     G_σ4(s-s') G_σ4(t-t')
 
-    ``sigma_span`` is σ₄ in frames, None for no window; ``sigma_index`` is σ₁, 0 compares each pair of joints only with itself;
-    ``same_joint`` adds the pairs i = i'. The cost is O(J² M² N²): for short recordings and few joints.
+    ``sigma_span`` is σ₄ in frames, None for no window; ``sigma_index`` is σ₁, 0 compares each pair
+    of joints only with itself; ``same_joint`` adds the pairs i = i'. The cost is O(J² M² N²): for
+    short recordings and few joints.
 
     >>> A = np.random.default_rng(0).uniform(-1, 1, size=(5, 3, 3))
     >>> dck_kernel([A, A[:4]], sigma_span=3.0).shape
@@ -129,7 +135,11 @@ def dck_kernel(
         in_time = gaussian(_times(len(a))[:, None] - _times(len(b)), sigma_time)
         # Axes (s, s', t, t') of the sum over frames.
         ends = in_time[:, None, :, None] * in_time[None, :, None, :]
-        ends = ends * span_window(len(a), sigma_span)[:, :, None, None] * span_window(len(b), sigma_span)
+        ends = (
+            ends
+            * span_window(len(a), sigma_span)[:, :, None, None]
+            * span_window(len(b), sigma_span)
+        )
         pairs = [(i, k) for i in range(n_joints) for k in range(n_joints) if same_joint or i != k]
         total = 0.0
         for i, k in pairs:
@@ -148,7 +158,9 @@ def dck_kernel(
     return _gram(pair, X, Y)
 
 
-def _gaussian3(differences: np.ndarray, sigma: float, isotropic: bool, axis: int = -1) -> np.ndarray:
+def _gaussian3(
+    differences: np.ndarray, sigma: float, isotropic: bool, axis: int = -1
+) -> np.ndarray:
     parts = gaussian(differences, sigma)
     return parts.prod(axis=axis) if isotropic else parts.sum(axis=axis)
 

@@ -1,4 +1,6 @@
-"""The exact kernels as features of few recordings: inner products with the training recordings are kernel values."""
+"""The exact kernels as features of few recordings: inner products with the training recordings are
+kernel values.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +34,20 @@ _SPACING, _MARGIN = 0.6, 2.5  # of dense pivots, in σ: the error of the sum is 
 
 
 class ExactKernel(TransformerMixin, BaseEstimator):
-    """Recordings to features (n, r + 1) whose inner products with the training recordings are kernel values.
+    """Recordings to features (n, r + 1) whose inner products with the training recordings are
+    kernel values.
 
     ::
 
         K = U diag(λ) Uᵀ        f(x) = [k_x U λ^(-1/2); √(k(x, x) - ‖k_x U λ^(-1/2)‖²)]
 
-    K (n, n) holds the values between the n training recordings, k_x (n,) those of x with them, r is the rank of K. The
-    last feature is zero for training recordings; it gives any other recording its true length, so that centring, unit norm
-    (`CenterNormalize`) and a linear classifier give the same results as with the Gram matrix. The training recordings are stored. Time and
-    memory grow with the square of their number: more than MOST_RECORDINGS, or MOST_COMPARISONS of their frames, are refused. A subclass has
-    ``_prepare(sequence)``, which checks the parameters, ``_kernel(A, B)`` and ``_squares(A)``.
+    K (n, n) holds the values between the n training recordings, k_x (n,) those of x with them, r is
+    the rank of K. The last feature is zero for training recordings; it gives any other recording
+    its true length, so that centring, unit norm (`CenterNormalize`) and a linear classifier give
+    the same results as with the Gram matrix. The training recordings are stored. Time and memory
+    grow with the square of their number: more than MOST_RECORDINGS, or MOST_COMPARISONS of their
+    frames, are refused. A subclass has ``_prepare(sequence)``, which checks the parameters,
+    ``_kernel(A, B)`` and ``_squares(A)``.
     """
 
     joints: JointsLike
@@ -97,7 +102,11 @@ class ExactKernel(TransformerMixin, BaseEstimator):
         """Restore what ``get_state`` returned; values that do not fit are refused."""
         self.n_joints_in_, self.layout_ = state["n_joints"], state["layout"]
         self._prepare(still_recording(self.layout_, self.n_joints_in_))
-        frames, lengths, basis = np.asarray(state["frames"]), state["lengths"], np.asarray(state["basis"])
+        frames, lengths, basis = (
+            np.asarray(state["frames"]),
+            state["lengths"],
+            np.asarray(state["basis"]),
+        )
         sound = all(type(n) is int and n > 0 for n in lengths) and sum(lengths) == len(frames)
         if (
             not sound
@@ -127,7 +136,8 @@ class ExactKernel(TransformerMixin, BaseEstimator):
 
 
 class ExactSCK(ExactKernel):
-    """SCK without linearisation and without power normalisation, see `sck_kernel` for the formula and `ExactKernel`.
+    """SCK without linearisation and without power normalisation, see `sck_kernel` for the formula
+    and `ExactKernel`.
 
     Parameters
     ----------
@@ -187,12 +197,16 @@ class ExactSCK(ExactKernel):
         return K
 
     def _row(self, a: np.ndarray, frames: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Kernel values of one recording (M, J, 3) with others, whose frames (F, J, 3) are concatenated."""
+        """Kernel values of one recording (M, J, 3) with others, whose frames (F, J, 3) are
+        concatenated.
+        """
         times = np.concatenate([np.arange(1, n + 1) / n for n in lengths])
         sums = np.zeros(len(frames))
         size = max(1, _CACHED // len(a))
         for part in (slice(start, start + size) for start in range(0, len(frames), size)):
-            in_time = gaussian((np.arange(1, len(a) + 1) / len(a))[:, None] - times[part], self.sigma_time)
+            in_time = gaussian(
+                (np.arange(1, len(a) + 1) / len(a))[:, None] - times[part], self.sigma_time
+            )
             other = frames[part].transpose(1, 2, 0)
             for x, y in zip(a.transpose(1, 2, 0), other, strict=True):  # (3, M), (3, F)
                 alike = sum(gaussian(x[i][:, None] - y[i], self.sigma_joint) for i in range(3))
@@ -205,10 +219,12 @@ class ExactSCK(ExactKernel):
 
 
 class ExactDCK(ExactKernel):
-    """DCK without power normalisation, with Gaussians accurate to 1e-4; see `dck_kernel` for the formula and `ExactKernel`.
+    """DCK without power normalisation, with Gaussians accurate to 1e-4; see `dck_kernel` for the
+    formula and `ExactKernel`.
 
-    Computed directly, the sum over pairs of frames of both recordings takes T⁴ steps. Here each Gaussian is a sum over pivots so dense that
-    the approximation error is negligible, and only products of tensors remain.
+    Computed directly, the sum over pairs of frames of both recordings takes T⁴ steps. Here each
+    Gaussian is a sum over pivots so dense that the approximation error is negligible, and only
+    products of tensors remain.
 
     Parameters
     ----------
@@ -224,7 +240,11 @@ class ExactDCK(ExactKernel):
     >>> X = [np.random.default_rng(i).uniform(-1, 1, size=(5 + i, 3, 3)) for i in range(3)]
     >>> kernel = ExactDCK(sigma_span=3.0).fit(X[:2])
     >>> features = kernel.transform(X)
-    >>> np.allclose(features @ features[:2].T, dck_kernel(X, X[:2], sigma_span=3.0, same_joint=True), rtol=1e-4)
+    >>> np.allclose(
+    ...     features @ features[:2].T,
+    ...     dck_kernel(X, X[:2], sigma_span=3.0, same_joint=True),
+    ...     rtol=1e-4,
+    ... )
     True
     """
 
@@ -251,7 +271,9 @@ class ExactDCK(ExactKernel):
             check_width("sigma_span", self.sigma_span)
         if len(self.joints_) < 2 and not self.same_joint:
             raise ParameterError("ExactDCK needs at least two joints, or same_joint=True")
-        choose = itertools.combinations_with_replacement if self.same_joint else itertools.combinations
+        choose = (
+            itertools.combinations_with_replacement if self.same_joint else itertools.combinations
+        )
         self._pairs = np.asarray(list(choose(range(len(self.joints_)), 2)))
 
     def _kernel(self, A: list[np.ndarray], B: list[np.ndarray] | None) -> np.ndarray:
@@ -266,7 +288,9 @@ class ExactDCK(ExactKernel):
         return np.asarray(sum(np.square(features).sum(axis=1) for features in self._dense(A)))
 
     def _dense(self, poses: list[np.ndarray]) -> Iterable[np.ndarray]:
-        """Tensors of all recordings with dense pivots, some pairs of joints at a time; (n, n_entries)."""
+        """Tensors of all recordings with dense pivots, some pairs of joints at a time; (n,
+        n_entries).
+        """
         extents = [float(np.ptp(x, axis=(0, 1)).max()) for x in poses]
         reach = np.ceil(4 * max(extents)) / 4 + _MARGIN * self.sigma_joint
         n_pivots = 1 + int(np.ceil(2 * reach / (_SPACING * self.sigma_joint)))
@@ -278,8 +302,14 @@ class ExactDCK(ExactKernel):
                 f"sigma_time={self.sigma_time:g} need {3 * n_pivots * n_times**2} numbers per pair of joints (at most "
                 f"{_MOST_DENSE}): are the coordinates in millimetres? ExactDCK expects metres"
             )
-        times: Any = {"sigma": self.sigma_time, "n_pivots": n_times, "low": -early, "high": 1 + early}
-        # Dense pivots of time are projected on fewer coordinates; inner products stay the same up to the tolerance.
+        times: Any = {
+            "sigma": self.sigma_time,
+            "n_pivots": n_times,
+            "low": -early,
+            "high": 1 + early,
+        }
+        # Dense pivots of time are projected on fewer coordinates; inner products stay the same up
+        # to the tolerance.
         grid = gaussian_features(np.linspace(0, 1, 500), **times)
         _, values, turn = np.linalg.svd(grid, full_matrices=False)
         turn = turn[values > _LEAST * values[0]].T
@@ -287,7 +317,9 @@ class ExactDCK(ExactKernel):
         same: Any = {"sigma": self.sigma_joint, "n_pivots": n_pivots, "sigma_span": self.sigma_span}
         lengths = np.array([len(x) for x in poses])
         starts = np.cumsum(lengths) - lengths
-        z = np.concatenate([gaussian_features(np.arange(1, n + 1) / n, **times) @ turn for n in lengths])
+        z = np.concatenate(
+            [gaussian_features(np.arange(1, n + 1) / n, **times) @ turn for n in lengths]
+        )
         given = np.concatenate(poses), starts, lengths, range(len(self.joints_))
         for start in range(0, len(self._pairs), chunk):
             pairs = self._pairs[start : start + chunk]

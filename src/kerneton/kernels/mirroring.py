@@ -1,4 +1,6 @@
-"""Features averaged over an action and its mirror image, or its exchanged persons: exactly, and without copies of recordings."""
+"""Features averaged over an action and its mirror image, or its exchanged persons: exactly, and
+without copies of recordings.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,11 @@ def image_share(mirror: bool | str) -> float:
 class Mirror:
     """The blocks that are kept, the blocks of their mirror images, and the source of every feature.
 
-    The features are ``own * f[columns] + other * f[source]`` of a recording's unmirrored features f.
+    The features are ``own * f[columns] + other * f[source]`` of a recording's unmirrored features
+    f.
 
-    Fully mirrored, a joint (or pair) and its mirror image have the same features: one block is kept, multiplied by √2,
-    so that dot products count both. Partly mirrored, both blocks are kept.
+    Fully mirrored, a joint (or pair) and its mirror image have the same features: one block is
+    kept, multiplied by √2, so that dot products count both. Partly mirrored, both blocks are kept.
     """
 
     kept: np.ndarray  # (n_kept,) positions among the unmirrored blocks
@@ -48,7 +51,9 @@ class Mirror:
     other: np.ndarray  # (n_features,) the same; 1/4 if partly mirrored
 
     def average(self, features: Any, n_threads: int = 1) -> Any:
-        """Mean of each recording's features and those of its mirror image; (n, all) → (n, kept), NumPy or torch."""
+        """Mean of each recording's features and those of its mirror image; (n, all) → (n, kept),
+        NumPy or torch.
+        """
         if is_torch(features):
             own, other = asarray_like(self.own, features), asarray_like(self.other, features)
             columns, source = index_like(self.columns, features), index_like(self.source, features)
@@ -67,7 +72,9 @@ def image_joints(layout: Layout | None, mirror: bool | str) -> tuple[np.ndarray,
     (array([1, 0]), (0,))
     """
     if layout is None:
-        raise ParameterError("mirror=True needs recordings with a layout with left and right joints")
+        raise ParameterError(
+            "mirror=True needs recordings with a layout with left and right joints"
+        )
     if mirror in (True, "partly"):
         return layout.mirror, (0,)
     bodies = layout.bodies
@@ -88,15 +95,22 @@ def mirror_blocks(
     moved: Callable[[int, bool], np.ndarray],
     share: float = 0.5,
 ) -> Mirror:
-    """The `Mirror` of blocks that belong to joints or pairs; ``image_of`` is the result of `image_joints`.
+    """The `Mirror` of blocks that belong to joints or pairs; ``image_of`` is the result of
+    `image_joints`.
 
-    ``sizes`` (n_blocks,) are the blocks' numbers of features; ``moved(block, flipped)`` returns the position in the image's block from
-    which each feature of a block comes; a pair is flipped if its image is in the other order, x_j - x_i for x_i - x_j.
-    ``share`` is that of the mirror image.
+    ``sizes`` (n_blocks,) are the blocks' numbers of features; ``moved(block, flipped)`` returns the
+    position in the image's block from which each feature of a block comes; a pair is flipped if its
+    image is in the other order, x_j - x_i for x_i - x_j. ``share`` is that of the mirror image.
 
     >>> from kerneton.data.layouts import FLORENCE_15
     >>> wrists = [(5,), (8,)]
-    >>> mirror = mirror_blocks(FLORENCE_15, FLORENCE_15.mirror, wrists, np.array([2, 2]), lambda block, flipped: np.array([1, 0]))
+    >>> mirror = mirror_blocks(
+    ...     FLORENCE_15,
+    ...     FLORENCE_15.mirror,
+    ...     wrists,
+    ...     np.array([2, 2]),
+    ...     lambda block, flipped: np.array([1, 0]),
+    ... )
     >>> mirror.average(np.array([[1.0, 2.0, 5.0, 7.0]])).round(3).tolist()
     [[5.657, 4.95]]
     """
@@ -105,7 +119,9 @@ def mirror_blocks(
     joints = {joint for token in tokens for joint in token}
     alone = [layout.joints[image_of[j]] for j in sorted(joints) if image_of[j] not in joints]
     if alone:
-        raise ParameterError(f"mirror=True needs both sides: {', '.join(alone)} is not among the joints")
+        raise ParameterError(
+            f"mirror=True needs both sides: {', '.join(alone)} is not among the joints"
+        )
     rows = []
     for i, token in enumerate(tokens):
         image = tuple(int(image_of[j]) for j in token)
@@ -127,7 +143,8 @@ def mirror_blocks(
 def reversed_pivots(
     counts: Sequence[int], flipped: bool, axes: tuple[int, ...] = (0,), n_axes: int = 3
 ) -> np.ndarray:
-    """The new positions of pivots if ``axes`` change sign, or all other axes for a flipped pair; (n_axes Σ counts,).
+    """The new positions of pivots if ``axes`` change sign, or all other axes for a flipped pair;
+    (n_axes Σ counts,).
 
     >>> reversed_pivots([2], flipped=False).tolist()
     [1, 0, 2, 3, 4, 5]
@@ -144,7 +161,8 @@ def reversed_pivots(
 def moved_entries(
     mask: np.ndarray, flipped: bool, axes: tuple[int, ...] = (0,), n_axes: int = 3
 ) -> np.ndarray:
-    """The positions in the mirror image from which the kept entries (``mask``) of a pair's tensor (n_axes Z, T, T) come.
+    """The positions in the mirror image from which the kept entries (``mask``) of a pair's tensor
+    (n_axes Z, T, T) come.
 
     For a pair in the other order, all axes also change sign, and the two times are exchanged.
 
@@ -162,11 +180,14 @@ def moved_entries(
 def permuted_entries(permutation: np.ndarray, order: int, entries: str = "simplex") -> np.ndarray:
     """Where each kept entry comes from when the tensor's indices are permuted; (d,) → (n_entries,).
 
-    ``entries`` is as in `unique_entries`, except "upper", which does not keep all that is needed, or "all": d**order.
+    ``entries`` is as in `unique_entries`, except "upper", which does not keep all that is needed,
+    or "all": d**order.
 
     >>> from kerneton.kernels.tensors import unique_entries
     >>> A = np.array([[1.0, 2.0], [2.0, 5.0]])
-    >>> unique_entries(A[::-1, ::-1], 2).tolist() == unique_entries(A, 2)[permuted_entries(np.array([1, 0]), 2)].tolist()
+    >>> unique_entries(A[::-1, ::-1], 2).tolist() == unique_entries(A, 2)[
+    ...     permuted_entries(np.array([1, 0]), 2)
+    ... ].tolist()
     True
     """
     return _permuted_entries(tuple(np.asarray(permutation).tolist()), order, entries)

@@ -1,16 +1,19 @@
-"""Eigenvalue power normalisation (EPN): powers of symmetric matrices, tensor slices and tensor cores.
+"""Eigenvalue power normalisation (EPN): powers of symmetric matrices, tensor slices and tensor
+cores.
 
-Raising a spectrum to a power 0 < γ ≤ 1 reduces the effect of how often a pattern occurs, but keeps whether it occurs. Every function takes
-NumPy arrays or torch tensors, one or a batch (leading axes), and returns the same type and precision. The arithmetic is float64 also for
-float32 data: x^γ turns an error ε in an eigenvalue near zero
-into ε^γ, so that float32 rounding (6e-8) would cost 2e-3 at γ = 0.36.
+Raising a spectrum to a power 0 < γ ≤ 1 reduces the effect of how often a pattern occurs, but keeps
+whether it occurs. Every function takes NumPy arrays or torch tensors, one or a batch (leading
+axes), and returns the same type and precision. The arithmetic is float64 also for float32 data: x^γ
+turns an error ε in an eigenvalue near zero into ε^γ, so that float32 rounding (6e-8) would cost
+2e-3 at γ = 0.36.
 
-Numerical rank: an eigenvalue below 2√n·eps·max|λ| (eps of float64) counts as zero, since rounding errors of the decomposition reach about
-half of that. Without this convention, no two methods would agree on a singular matrix. Larger eigenvalues have errors of a few eps·max|λ|
-in any method, so results agree only to (eps/λ)·λ^γ.
+Numerical rank: an eigenvalue below 2√n·eps·max|λ| (eps of float64) counts as zero, since rounding
+errors of the decomposition reach about half of that. Without this convention, no two methods would
+agree on a singular matrix. Larger eigenvalues have errors of a few eps·max|λ| in any method, so
+results agree only to (eps/λ)·λ^γ.
 
-Matrices of order 4 to 128 in NumPy arrays are computed by the core, many at a time; others by LAPACK.
-Torch tensors on a GPU are computed by our own kernels, see ``cuda/jacobi.cu``.
+Matrices of order 4 to 128 in NumPy arrays are computed by the core, many at a time; others by
+LAPACK. Torch tensors on a GPU are computed by our own kernels, see ``cuda/jacobi.cu``.
 """
 
 from __future__ import annotations
@@ -31,14 +34,16 @@ from kerneton.parallel.threads import one_blas_thread
 EPS = float(np.finfo(np.float64).eps)
 _MAX_BATCH = 16384  # cuSOLVER fails on batches of 100,000
 _SMALLEST_POLE = 2e-15  # of the matrix's norm: above rounding errors
-# Powers: below the first, rounding errors of eigenvalues would be visible, above the second those of the sum.
+# Powers: below the first, rounding errors of eigenvalues would be visible, above the second those
+# of the sum.
 _LOWEST, _HIGHEST = 0.35, 0.5
 
 
 def psd_power(A: Any, power: float, *, out: Any = None) -> Any:
     """Power of symmetric positive semi-definite matrices.
 
-    ``A = U diag(λ) Uᵀ`` becomes ``U diag(max(λ, 0)^power) Uᵀ``; eigenvalues below 2√n·eps·max|λ| count as zero.
+    ``A = U diag(λ) Uᵀ`` becomes ``U diag(max(λ, 0)^power) Uᵀ``; eigenvalues below 2√n·eps·max|λ|
+    count as zero.
 
     Parameters
     ----------
@@ -47,12 +52,14 @@ def psd_power(A: Any, power: float, *, out: Any = None) -> Any:
     power : float in (0, 1]
         γ of the paper; 1 returns ``A`` itself.
     out : array like A, optional
-        Where to write the result; may be ``A`` itself, which saves a tenth of the time for large batches.
+        Where to write the result; may be ``A`` itself, which saves a tenth of the time for large
+        batches.
 
     Returns
     -------
     array of shape (..., n, n)
-        Type and precision of ``A``; a matrix that contains NaN or infinity gives NaN and does not affect the others.
+        Type and precision of ``A``; a matrix that contains NaN or infinity gives NaN and does not
+        affect the others.
 
     Examples
     --------
@@ -65,7 +72,9 @@ def psd_power(A: Any, power: float, *, out: Any = None) -> Any:
     xp = namespace_of(A)
     A = _floating(xp, A)
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        raise DataError(f"expected square matrices of shape (..., n, n), got shape {tuple(A.shape)}")
+        raise DataError(
+            f"expected square matrices of shape (..., n, n), got shape {tuple(A.shape)}"
+        )
     if out is not None and (out.shape != A.shape or out.dtype != A.dtype):
         raise DataError(
             f"expected out of shape {tuple(A.shape)} and {A.dtype}, got {tuple(out.shape)} and {out.dtype}"
@@ -102,7 +111,9 @@ def slice_power(T: Any, power: float, *, out: Any = None) -> Any:
            [[0.63245553, 1.26491106], [1.26491106, 2.52982213]]])
     """
     if T.ndim < 3 or not T.shape[-1] == T.shape[-2] == T.shape[-3]:
-        raise DataError(f"expected cubic tensors of shape (..., d, d, d), got shape {tuple(T.shape)}")
+        raise DataError(
+            f"expected cubic tensors of shape (..., d, d, d), got shape {tuple(T.shape)}"
+        )
     return psd_power(T, power, out=out)
 
 
@@ -110,9 +121,10 @@ def hosvd_power(X: Any, power: float, entry_power: float = 1.0) -> Any:
     """EPN of third-order tensors by higher-order singular value decomposition.
 
     ``X = E ×₁A₁ ×₂A₂ ×₃A₃`` becomes ``V = sgn(E)|E|^power ×₁A₁ ×₂A₂ ×₃A₃`` and then
-    ``sgn(V)|V|^entry_power``. The signs of singular vectors cancel because sgn(x)|x|^γ is odd. Core entries
-    below max(a, b, c)·eps·max|E| count as zero. There are many small entries, and the power enlarges them: an error of 1e-7 in a DCK tensor
-    (float32 rounding) changes the result by about 5e-3, and one of 1e-5 by 0.1.
+    ``sgn(V)|V|^entry_power``. The signs of singular vectors cancel because sgn(x)|x|^γ is odd. Core
+    entries below max(a, b, c)·eps·max|E| count as zero. There are many small entries, and the power
+    enlarges them: an error of 1e-7 in a DCK tensor (float32 rounding) changes the result by about
+    5e-3, and one of 1e-5 by 0.1.
 
     Parameters
     ----------
@@ -143,11 +155,12 @@ def hosvd_power(X: Any, power: float, entry_power: float = 1.0) -> Any:
 @functools.lru_cache(maxsize=16)
 @one_blas_thread()  # the same numbers on any number of cores
 def resolvents(power: float, dtype: Any) -> np.ndarray | None:
-    """x^γ ≈ Σ_k w_k x / (x + s_k) for matrices of norm 1: s_k and w_k s_k, (n, 2); None if not accurate enough.
+    """x^γ ≈ Σ_k w_k x / (x + s_k) for matrices of norm 1: s_k and w_k s_k, (n, 2); None if not
+    accurate enough.
 
-    It is for float32 results alone. Best approximations of x^γ on [0, 1] have poles at -1/sinh²(v/2) with v about
-    2π²/(L - γv) apart; L is chosen so that there are as many poles as the core takes. Gauss-Newton steps move
-    them to the least-squares solution, whose error is 3e-6.
+    It is for float32 results alone. Best approximations of x^γ on [0, 1] have poles at
+    -1/sinh²(v/2) with v about 2π²/(L - γv) apart; L is chosen so that there are as many poles as
+    the core takes. Gauss-Newton steps move them to the least-squares solution, whose error is 3e-6.
 
     >>> s, ws = resolvents(0.5, np.dtype(np.float32)).T
     >>> round(float((ws / s * 0.25 / (0.25 + s)).sum()), 4)
@@ -167,13 +180,17 @@ def resolvents(power: float, dtype: Any) -> np.ndarray | None:
         w = np.linalg.lstsq(shares * weight, target * weight[:, 0], rcond=None)[0]
         found = np.stack([s, w * s], axis=1)
         slopes = np.concatenate([shares, -w * s * shares / (x + s)], axis=1)
-        step = np.linalg.lstsq(slopes * weight, (target - shares @ w) * weight[:, 0], rcond=1e-8)[0][n:]
+        step = np.linalg.lstsq(slopes * weight, (target - shares @ w) * weight[:, 0], rcond=1e-8)[
+            0
+        ][n:]
         s = np.maximum(s * np.exp(step), _SMALLEST_POLE)
     return found
 
 
 def _power(xp: Any, A: Any, power: float, out: Any = None) -> Any:
-    """Power of a batch (B, n, n), by the core into ``out`` if it takes the order, otherwise by the library's eigh."""
+    """Power of a batch (B, n, n), by the core into ``out`` if it takes the order, otherwise by the
+    library's eigh.
+    """
     if xp is np and powers.MIN_ORDER <= A.shape[-1] <= powers.MAX_ORDER:
         out = np.empty(A.shape, A.dtype) if out is None else out
         failed = powers.psd_power(A, power, out)
@@ -191,11 +208,15 @@ def _eigh_power(xp: Any, A: Any, power: float) -> Any:
     lam, U = xp.linalg.eigh(B)  # (B, n), (B, n, n)
     floor = 2 * A.shape[-1] ** 0.5 * EPS * xp.amax(xp.abs(lam), axis=-1, keepdims=True)
     lam = xp.where(lam > floor, lam, xp.zeros_like(lam)) ** power
-    return _restored(xp, (U * lam[..., None, :]) @ xp.swapaxes(U, -1, -2), scale**power, finite, A.dtype)
+    return _restored(
+        xp, (U * lam[..., None, :]) @ xp.swapaxes(U, -1, -2), scale**power, finite, A.dtype
+    )
 
 
 def _hosvd(xp: Any, X: Any, power: float, entry_power: float) -> Any:
-    """EPN of a batch (B, a, b, c), by the core if it serves their size, otherwise by the library's svd."""
+    """EPN of a batch (B, a, b, c), by the core if it serves their size, otherwise by the library's
+    svd.
+    """
     if xp is np and core_hosvd.MIN_SIZE <= X[0].size <= core_hosvd.MAX_SIZE:
         found, failed = core_hosvd.hosvd_power(X, power, entry_power)
         if failed.any():
@@ -227,7 +248,8 @@ def _svd_power(xp: Any, X: Any, power: float, entry_power: float) -> Any:
 def _left_vectors(xp: Any, M: Any, *, single: bool) -> Any:
     """Left singular vectors of a batch (B, m, k) in float64, as columns.
 
-    On a GPU and in single precision they are eigenvectors of M Mᵀ, if the power does not enlarge what squaring loses.
+    On a GPU and in single precision they are eigenvectors of M Mᵀ, if the power does not enlarge
+    what squaring loses.
     """
     if single and xp is not np and M.is_cuda:
         vectors = _cuda.psd_power(M @ xp.swapaxes(M, 1, 2), 1.0, vectors=True)
@@ -256,7 +278,8 @@ def _written(result: Any, out: Any) -> Any:
 
 
 def _scaled(xp: Any, A: Any) -> tuple[Any, Any, Any]:
-    """Batch in float64 divided by a power of two near its largest entry; that scale; which are finite.
+    """Batch in float64 divided by a power of two near its largest entry; that scale; which are
+    finite.
 
     Items with NaN or infinity become zero: LAPACK would fail on the whole batch for one of them.
     """

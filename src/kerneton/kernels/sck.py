@@ -25,7 +25,13 @@ from kerneton.kernels.mirroring import (
     reversed_pivots,
 )
 from kerneton.kernels.power_norm import hosvd_power, psd_power, resolvents, slice_power
-from kerneton.kernels.signals import SIGNALS, learn_scale, pair_signal, signal_of, warn_of_far_joints
+from kerneton.kernels.signals import (
+    SIGNALS,
+    learn_scale,
+    pair_signal,
+    signal_of,
+    warn_of_far_joints,
+)
 from kerneton.kernels.tensors import (
     VectorMap,
     entry_table,
@@ -49,21 +55,21 @@ class SCK(BlockKernel):
 
         v_is = [√β₁ φ(x_is); √β₂ z(s/T)]        T_i = 1/(T√J) Σ_s v_is ⊗ v_is ⊗ v_is
 
-    followed by eigenvalue power normalisation of T_i and its unique entries, joint after joint. Without
-    normalisation (``power=1``) dot products of features approximate `sck_kernel`.
+    followed by eigenvalue power normalisation of T_i and its unique entries, joint after joint.
+    Without normalisation (``power=1``) dot products of features approximate `sck_kernel`.
 
     Parameters
     ----------
     signals : str or tuple of str
-        What is compared, see `kerneton.kernels.signals.SIGNALS`; the paper uses "position". Several signals share one vector v; the three
-        parameters below may then be tuples.
+        What is compared, see `kerneton.kernels.signals.SIGNALS`; the paper uses "position". Several
+        signals share one vector v; the three parameters below may then be tuples.
     sigma_joint, n_pivots_joint, joint_weight : float, int, float or tuples
         σ₂, Z₂ and β₁ of the signals; the weight of time is 1 - β₁.
     sigma_time, n_pivots_time : float, int
         σ₃ and Z₃.
     pivot_margin : float
-        How many σ the pivots reach beyond [-1, 1] and [0, 1]. The paper's 0 cuts off the tails; with about 2, kernel values converge to the
-        exact ones with the number of pivots.
+        How many σ the pivots reach beyond [-1, 1] and [0, 1]. The paper's 0 cuts off the tails;
+        with about 2, kernel values converge to the exact ones with the number of pivots.
     joints : joint set's name, joints' names or positions, optional; all by default
     pairs : bool
         Use all pairs of ``joints`` as pseudo-joints, x_i - x_j instead of x_i.
@@ -73,13 +79,15 @@ class SCK(BlockKernel):
     epn : {"slices", "hosvd"}
         Powers of the slices, as the paper does for SCK, or of the core tensor of the HOSVD.
     entries : {"simplex", "upper", "slices"}
-        After slice-wise EPN the tensor is no longer symmetric. "simplex": unique entries of its symmetric part; "upper": as many (the
-        paper's sizes), from its upper simplex i ≤ j ≤ slice; "slices": all of every slice.
+        After slice-wise EPN the tensor is no longer symmetric. "simplex": unique entries of its
+        symmetric part; "upper": as many (the paper's sizes), from its upper simplex i ≤ j ≤ slice;
+        "slices": all of every slice.
     mirror : {False, True, "partly", "bodies"}
-        True averages the features of a recording and of its mirror image: left- and right-handed actions count as the same.
-        "partly" adds only a quarter of the mirror image to three quarters of the recording: like a sum of both kernels,
-        it sees sides, and that some people use the other one. "bodies" averages over the two orders of two persons. All
-        are exact and need no mirrored copies, since they permute joints and pivots.
+        True averages the features of a recording and of its mirror image: left- and right-handed
+        actions count as the same. "partly" adds only a quarter of the mirror image to three
+        quarters of the recording: like a sum of both kernels, it sees sides, and that some people
+        use the other one. "bodies" averages over the two orders of two persons. All are exact and
+        need no mirrored copies, since they permute joints and pivots.
     weighting : {"alignment", None}
         Weight each joint by how well it separates the training labels, see `alignment_weights`.
     batch_size, n_jobs, device
@@ -154,9 +162,13 @@ class SCK(BlockKernel):
         self.joints_ = resolve_joints(self.joints, frames)
         if self.pairs:
             if len(self.joints_) < 2:
-                raise ParameterError(f"pairs=True needs at least two joints, got {len(self.joints_)}")
+                raise ParameterError(
+                    f"pairs=True needs at least two joints, got {len(self.joints_)}"
+                )
             self.pairs_ = np.asarray(list(itertools.combinations(self.joints_, 2)))
-        self.scales_ = {part.name: learn_scale(part.name, frames, self.joints_) for part in self._map.parts}
+        self.scales_ = {
+            part.name: learn_scale(part.name, frames, self.joints_) for part in self._map.parts
+        }
         for part in self._map.parts:
             if part.name == "position":
                 warn_of_far_joints(frames, self.joints_, 1 + (self.pivot_margin + 2) * part.sigma)
@@ -183,7 +195,9 @@ class SCK(BlockKernel):
         return np.full(len(self._tokens()), n_entries(self._map.size, self.order, self.entries))
 
     def _make_mirror(self, sizes: np.ndarray) -> Mirror:
-        """The `Mirror` of the features, or of whole tensors if the features lack what mirroring needs."""
+        """The `Mirror` of the features, or of whole tensors if the features lack what mirroring
+        needs.
+        """
         entries = self.entries
         if not self._mirrors_features():
             entries, sizes = "all", np.full(len(sizes), self._map.size**3)
@@ -193,7 +207,8 @@ class SCK(BlockKernel):
         image_of, axes = image_joints(self.layout_, self.mirror)
         share = image_share(self.mirror)
         permutations = [
-            np.append(reversed_pivots(counts, flipped, axes, n_axes), time) for flipped in (False, True)
+            np.append(reversed_pivots(counts, flipped, axes, n_axes), time)
+            for flipped in (False, True)
         ]
         moved = [permuted_entries(permutation, self.order, entries) for permutation in permutations]
         return mirror_blocks(
@@ -220,12 +235,16 @@ class SCK(BlockKernel):
         return out
 
     def _inputs(self, frames: Frames) -> tuple[list[np.ndarray], np.ndarray, list[int]]:
-        """Signals, the joints or pairs whose vectors are summed, and the signals that become unit vectors there."""
+        """Signals, the joints or pairs whose vectors are summed, and the signals that become unit
+        vectors there.
+        """
         names = [part.name for part in self._map.parts]
         if self.pairs and not all(SIGNALS[name].linear or SIGNALS[name].unit for name in names):
             signals = [pair_signal(name, frames, self.pairs_) for name in names]
             return signals, np.array([(p, -1) for p in range(len(self.pairs_))]), []
-        signals = [frames.joints if SIGNALS[name].unit else signal_of(name, frames) for name in names]
+        signals = [
+            frames.joints if SIGNALS[name].unit else signal_of(name, frames) for name in names
+        ]
         rows = self.pairs_ if self.pairs else np.array([(j, -1) for j in self.joints_])
         return signals, rows, [k for k, name in enumerate(names) if SIGNALS[name].unit]
 
@@ -234,7 +253,9 @@ class SCK(BlockKernel):
         if self._mirror is None:
             return self._unmirrored(vectors, self.entries, n_threads)
         if self._mirrors_features():
-            return self._mirror.average(self._unmirrored(vectors, self.entries, n_threads), n_threads)
+            return self._mirror.average(
+                self._unmirrored(vectors, self.entries, n_threads), n_threads
+            )
         tensors = self._mirror.average(self._unmirrored(vectors, "all", n_threads), n_threads)
         d = vectors.size
         return unique_entries(tensors.reshape(len(tensors), -1, d, d, d), 3, self.entries).reshape(
@@ -283,7 +304,9 @@ class SCK(BlockKernel):
         return self._power(outer_power_sum(v, self.order))
 
     def _fused(self, signals: Any, n_frames: Any, n_threads: int) -> Any | None:  # noqa: ARG002
-        """Features (B, J, n_entries) in one kernel of a GPU, if the steps are the paper's; otherwise None."""
+        """Features (B, J, n_entries) in one kernel of a GPU, if the steps are the paper's;
+        otherwise None.
+        """
         if self.order != 3 or self.epn != "slices" or self.power == 1 or not is_torch(signals):
             return None
         from kerneton.kernels.cuda import launch
@@ -322,25 +345,35 @@ class SCK(BlockKernel):
     def set_state(self, state: dict[str, Any]) -> None:
         super().set_state(state)
         scales = state["scales"]
-        if set(scales) != set(self.scales_) or not all(0 < scale < np.inf for scale in scales.values()):
-            raise ModelFileError(f"scales {scales!r}, expected positive ones of {', '.join(self.scales_)}")
+        if set(scales) != set(self.scales_) or not all(
+            0 < scale < np.inf for scale in scales.values()
+        ):
+            raise ModelFileError(
+                f"scales {scales!r}, expected positive ones of {', '.join(self.scales_)}"
+            )
         self.scales_ = {name: float(scales[name]) for name in self.scales_}
 
     def size_bound(self, sequence: SkeletonSequence) -> int:
-        """An upper bound of the number of features of recordings like this one, without allocating anything of that size."""
+        """An upper bound of the number of features of recordings like this one, without allocating
+        anything of that size.
+        """
         vectors = self._vector_map()
         n = len(resolve_joints(self.joints, sequence))
         if vectors.size > _LONGEST_VECTOR:
             raise ModelFileError(f"{vectors.size} pivots in all, more than {_LONGEST_VECTOR}")
         check_choice("order", self.order, [1, 2, 3])
-        return (n * (n - 1) // 2 if self.pairs else n) * n_entries(vectors.size, self.order, self.entries)
+        return (n * (n - 1) // 2 if self.pairs else n) * n_entries(
+            vectors.size, self.order, self.entries
+        )
 
 
 def order1_features(vectors: Vectors, power: float, n_threads: int) -> np.ndarray:
     """Features of order 1, (B, P · d), on several threads."""
     features = np.empty((vectors.n_recordings, vectors.n_rows * vectors.size), vectors.dtype)
     _in_parts(
-        lambda a, b: vectors.order1(power, a, b, features), vectors.n_recordings * vectors.n_rows, n_threads
+        lambda a, b: vectors.order1(power, a, b, features),
+        vectors.n_recordings * vectors.n_rows,
+        n_threads,
     )
     return features
 
@@ -369,7 +402,9 @@ def order2_features(vectors: Vectors, power: float, n_threads: int) -> np.ndarra
 
 
 def order3_features(vectors: Vectors, power: float, entries: str, n_threads: int) -> np.ndarray:
-    """Features of order 3, (B, P · n_entries), on several threads; ``entries`` "all" is the whole tensor."""
+    """Features of order 3, (B, P · n_entries), on several threads; ``entries`` "all" is the whole
+    tensor.
+    """
     d, kept = vectors.size, _entries(vectors.size, entries)
     features = np.empty((vectors.n_recordings, vectors.n_rows * kept.n_entries), vectors.dtype)
     poles, failed = resolvents(power, vectors.dtype), set()
@@ -380,7 +415,9 @@ def order3_features(vectors: Vectors, power: float, entries: str, n_threads: int
     n_rows = vectors.n_recordings * vectors.n_rows
     _in_parts(work, n_rows, min(n_threads, max(1, n_rows // _FEWEST_ROWS)))
     if failed:  # has not been seen; LAPACK's powers of the same sums
-        sums = order3_features(vectors, 1.0, "all", 1).reshape(-1, vectors.n_rows, d, d, d)[sorted(failed)]
+        sums = order3_features(vectors, 1.0, "all", 1).reshape(-1, vectors.n_rows, d, d, d)[
+            sorted(failed)
+        ]
         tensors = slice_power(sums.astype(np.float64), power)
         found = tensors if entries == "all" else unique_entries(tensors, 3, entries)
         features[sorted(failed)] = found.reshape(len(failed), -1)

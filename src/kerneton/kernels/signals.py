@@ -65,7 +65,9 @@ def bone(frames: Frames) -> np.ndarray:
     layout = frames.layout
     if layout is None or not layout.bones:
         name = layout.name if layout is not None else "none"
-        raise DataError(f"bone directions need a layout with bones; this recording's layout is {name}")
+        raise DataError(
+            f"bone directions need a layout with bones; this recording's layout is {name}"
+        )
     return poses.directions(frames.joints, layout.parents)
 
 
@@ -89,7 +91,9 @@ def from_mean(frames: Frames) -> np.ndarray:
 
 
 def travel(frames: Frames) -> np.ndarray:
-    """Positions in space relative to the mean of the whole recording; for poses that are not centred."""
+    """Positions in space relative to the mean of the whole recording; for poses that are not
+    centred.
+    """
     return _displacement(frames, poses.FROM_MIDDLE)
 
 

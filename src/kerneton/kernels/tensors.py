@@ -1,7 +1,7 @@
 """From signals to tensors.
 
-The vector v of a joint in a frame holds Gaussian features (pivots) of its signals and of time, side by side; tensors are sums of its outer
-products over frames; only unique entries are kept.
+The vector v of a joint in a frame holds Gaussian features (pivots) of its signals and of time, side
+by side; tensors are sums of its outer products over frames; only unique entries are kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class Part(NamedTuple):
 
 
 class VectorMap(NamedTuple):
-    """The definition of v: one `Part` per signal, σ₃ and Z₃ of time, and how many σ pivots reach beyond their interval."""
+    """The definition of v: one `Part` per signal, σ₃ and Z₃ of time, and how many σ pivots reach
+    beyond their interval.
+    """
 
     parts: tuple[Part, ...]
     sigma_time: float
@@ -58,7 +60,8 @@ class VectorMap(NamedTuple):
         return frames / n_frames
 
     def vectors(self, signals: Any, n_frames: Any, order: int) -> Any:
-        """v_is = [√β₁ φ(x_is); √β₂ z(s/T)], scaled so that ``order`` outer products carry 1/(T√J); (B, J, T, d).
+        """v_is = [√β₁ φ(x_is); √β₂ z(s/T)], scaled so that ``order`` outer products carry 1/(T√J);
+        (B, J, T, d).
 
         ``signals`` (B, T, J, n_axes n_signals) may contain any numbers beyond ``n_frames`` (B,).
         """
@@ -75,7 +78,9 @@ class VectorMap(NamedTuple):
         for i, part in enumerate(self.parts):
             reach = self.reach(part)
             signal = signals[..., self.n_axes * i : self.n_axes * (i + 1)]
-            phi = gaussian_features(signal, sigma=part.sigma, n_pivots=part.n_pivots, low=-reach, high=reach)
+            phi = gaussian_features(
+                signal, sigma=part.sigma, n_pivots=part.n_pivots, low=-reach, high=reach
+            )
             columns.append(phi.reshape(B, T, J, self.n_axes * part.n_pivots) * part.weight**0.5)
         tail = (z * self.time_weight**0.5)[:, :, None, :]
         columns.append(xp.broadcast_to(tail, (B, T, J, self.n_pivots_time)))
@@ -85,7 +90,9 @@ class VectorMap(NamedTuple):
 
     @functools.lru_cache(maxsize=64)  # noqa: B019 (of a tuple, which holds nothing alive)
     def table(self) -> np.ndarray:
-        """The definition of each entry of v: position among the signals (-1 for time), pivot, 1/σ², amplitude; (4, d)."""
+        """The definition of each entry of v: position among the signals (-1 for time), pivot, 1/σ²,
+        amplitude; (4, d).
+        """
         rows = []
         for i, part in enumerate(self.parts):
             reach = self.reach(part)
@@ -97,9 +104,12 @@ class VectorMap(NamedTuple):
                 ]
         early = self.margin * self.sigma_time
         low, high = -early, 1.0 + early
-        amplitude = self.time_weight**0.5 * pivot_scale(self.n_pivots_time, low, high, self.sigma_time)
+        amplitude = self.time_weight**0.5 * pivot_scale(
+            self.n_pivots_time, low, high, self.sigma_time
+        )
         rows += [
-            (-1, zeta, 1 / self.sigma_time**2, amplitude) for zeta in pivots(self.n_pivots_time, low, high)
+            (-1, zeta, 1 / self.sigma_time**2, amplitude)
+            for zeta in pivots(self.n_pivots_time, low, high)
         ]
         made = np.ascontiguousarray(np.asarray(rows).T)
         made.flags.writeable = False
@@ -127,7 +137,11 @@ def vector_map(
     for name in names:
         check_choice("signals", name, SIGNALS)
     columns = []
-    given = {"sigma_joint": sigma_joint, "n_pivots_joint": n_pivots_joint, "joint_weight": joint_weight}
+    given = {
+        "sigma_joint": sigma_joint,
+        "n_pivots_joint": n_pivots_joint,
+        "joint_weight": joint_weight,
+    }
     for parameter, value in given.items():
         values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * len(names)
         if len(values) != len(names):
@@ -172,10 +186,13 @@ def pivot_scale(n_pivots: int, low: float, high: float, sigma: float) -> float:
     return math.sqrt(spacing * math.sqrt(2 / (math.pi * sigma**2)))
 
 
-def gaussian_features(u: Any, *, sigma: float, n_pivots: int, low: float = -1.0, high: float = 1.0) -> Any:
+def gaussian_features(
+    u: Any, *, sigma: float, n_pivots: int, low: float = -1.0, high: float = 1.0
+) -> Any:
     """φ(u)_z = √c exp(-(u-ζ_z)²/σ²), so that φ(u)·φ(v) ≈ exp(-(u-v)²/2σ²); (...,) → (..., Z).
 
-    Inside the interval the error falls like exp(-π²σ²/2Δ²) with the spacing Δ; outside, φ fades to zero.
+    Inside the interval the error falls like exp(-π²σ²/2Δ²) with the spacing Δ; outside, φ fades to
+    zero.
 
     >>> x = gaussian_features(np.array([0.1, 0.3]), sigma=0.5, n_pivots=20, low=-3, high=3)
     >>> bool(abs(x[0] @ x[1] - gaussian(0.2, 0.5)) < 1e-5)
@@ -209,12 +226,14 @@ def n_entries(d: int, order: int, entries: str) -> int:
 
 @functools.lru_cache(maxsize=32)
 def entry_table(d: int, order: int, entries: str) -> tuple[np.ndarray, np.ndarray]:
-    """Flat positions of the kept entries, (m, n_entries), to be averaged over m, and their weights (n_entries,).
+    """Flat positions of the kept entries, (m, n_entries), to be averaged over m, and their weights
+    (n_entries,).
 
-    "simplex" keeps the entries k ≤ i ≤ j of the tensor's symmetric part, weighted by √(number of permutations):
-    exact for super-symmetric tensors, and the nearest one for others. "upper" keeps as many, each from the slice
-    that its largest index names: the paper's upper simplex of slices stacked along the third mode. "slices" keeps
-    i ≤ j of every slice, weighted by √2 off the diagonal: exact also where slices differ, as after slice-wise EPN.
+    "simplex" keeps the entries k ≤ i ≤ j of the tensor's symmetric part, weighted by √(number of
+    permutations): exact for super-symmetric tensors, and the nearest one for others. "upper" keeps
+    as many, each from the slice that its largest index names: the paper's upper simplex of slices
+    stacked along the third mode. "slices" keeps i ≤ j of every slice, weighted by √2 off the
+    diagonal: exact also where slices differ, as after slice-wise EPN.
     """
     if order == 3 and entries == "slices":
         pairs = list(itertools.combinations_with_replacement(range(d), 2))
@@ -234,7 +253,8 @@ def entry_table(d: int, order: int, entries: str) -> tuple[np.ndarray, np.ndarra
 
 
 def unique_entries(tensors: Any, order: int, entries: str = "simplex") -> Any:
-    """The unique entries of a symmetric tensor, weighted by √multiplicity; (..., d, d, d) → (..., n_entries).
+    """The unique entries of a symmetric tensor, weighted by √multiplicity; (..., d, d, d) → (...,
+    n_entries).
 
     >>> a, b = np.random.default_rng(0).normal(size=(2, 5))
     >>> A, B = (np.einsum("i,j,k->ijk", v, v, v) for v in (a, b))

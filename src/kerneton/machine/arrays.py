@@ -26,7 +26,9 @@ def asarray_like(values: Any, like: Any) -> Any:
     dtype('float32')
     """
     if is_torch(like):
-        return sys.modules["torch"].as_tensor(np.asarray(values), dtype=like.dtype, device=like.device)
+        return sys.modules["torch"].as_tensor(
+            np.asarray(values), dtype=like.dtype, device=like.device
+        )
     return np.asarray(values, dtype=like.dtype)
 
 

@@ -1,7 +1,7 @@
 """Features in blocks that need not be in memory: one pass over all of them maps and sums.
 
-The solver of `kerneton.machine.truncated_newton` uses only `Blocks`: those of this machine, which are in
-memory, on disk or computed again, and those of a cluster (`kerneton.recognize.cluster`).
+The solver of `kerneton.machine.truncated_newton` uses only `Blocks`: those of this machine, which
+are in memory, on disk or computed again, and those of a cluster (`kerneton.recognize.cluster`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class Blocks(Protocol):
     def reduce(
         self, work: Work, *columns: np.ndarray, shared: np.ndarray | None = None
     ) -> tuple[np.ndarray | None, np.ndarray]:
-        """One pass: columns of all blocks side by side (or None), and the sum over blocks in float64."""
+        """One pass: columns of all blocks side by side (or None), and the sum over blocks in
+        float64.
+        """
 
 
 class LocalBlocks:
@@ -40,7 +42,11 @@ class LocalBlocks:
     """
 
     def __init__(
-        self, sizes: Sequence[int], n_features: int, load: Callable[[int], np.ndarray], n_threads: int = 1
+        self,
+        sizes: Sequence[int],
+        n_features: int,
+        load: Callable[[int], np.ndarray],
+        n_threads: int = 1,
     ) -> None:
         self.ends = np.cumsum(sizes)
         self.shape = int(self.ends[-1]), n_features
@@ -77,7 +83,8 @@ def in_memory(arrays: Sequence[np.ndarray], n_threads: int = 1) -> LocalBlocks:
 def inner_and_sum(
     X: np.ndarray, *columns: np.ndarray, shared: np.ndarray | None = None
 ) -> tuple[np.ndarray | None, np.ndarray]:
-    """``Σ_i constants_i x_i``; with shared rows W, ``f = W Xᵀ`` and ``Σ_i (factors f + constants)_i x_i``.
+    """``Σ_i constants_i x_i``; with shared rows W, ``f = W Xᵀ`` and ``Σ_i (factors f + constants)_i
+    x_i``.
 
     >>> inner_and_sum(np.eye(2), np.ones((1, 2)), np.zeros((1, 2)), shared=np.array([[3.0, 4.0]]))
     (array([[3., 4.]]), array([[3., 4.]]))
@@ -92,7 +99,8 @@ def inner_and_sum(
 def sum_and_squares(
     X: np.ndarray, *columns: np.ndarray, shared: np.ndarray | None = None
 ) -> tuple[np.ndarray | None, np.ndarray]:
-    """‖x_i‖² of every row, (1, m), its features weighted by ``shared`` (d,), and ``Σ_i constants_i x_i``.
+    """‖x_i‖² of every row, (1, m), its features weighted by ``shared`` (d,), and ``Σ_i constants_i
+    x_i``.
 
     >>> sum_and_squares(np.full((2, 3), 2.0), np.ones((1, 2)))
     (array([[12., 12.]]), array([[4., 4., 4.]]))
@@ -110,10 +118,13 @@ def hinge_gradient(
     *,
     shared: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``f = W Xᵀ + bias``, and ``Σ_i (share (f - bias) - 2 C y max(0, 1 - y f))_i x_i``: the gradient at new weights.
+    """``f = W Xᵀ + bias``, and ``Σ_i (share (f - bias) - 2 C y max(0, 1 - y f))_i x_i``: the
+    gradient at new weights.
 
     >>> one = np.ones((1, 1))
-    >>> hinge_gradient(np.array([[1.0, 2.0]]), one, one, 0 * one, 0 * one, shared=np.array([[0.1, 0.2]]))
+    >>> hinge_gradient(
+    ...     np.array([[1.0, 2.0]]), one, one, 0 * one, 0 * one, shared=np.array([[0.1, 0.2]])
+    ... )
     (array([[0.5]]), array([[-1., -2.]]))
     """
     inner = (shared.astype(X.dtype) @ X.T).astype(signs.dtype)

@@ -45,7 +45,8 @@ def _has(found: Any) -> str:
 
 
 def asked(client: Any, ask: Callable[[], Any], tasks: Sequence[Any] | None = ()) -> Any:
-    """The result from the cluster; an error if the cluster has gone, or has had no workers for too long.
+    """The result from the cluster; an error if the cluster has gone, or has had no workers for too
+    long.
 
     An error of one of the ``tasks`` is raised unchanged; None if the tasks are not known.
     """
@@ -88,7 +89,9 @@ def ended(client: Any, tasks: Sequence[Any]) -> Iterator[Any]:
 
 @contextmanager
 def translated(tasks: Sequence[Any] | None = ()) -> Iterator[None]:
-    """Turn errors that mean that the cluster has gone into one sentence; those of ``tasks`` (None: any task) stay unchanged."""
+    """Turn errors that mean that the cluster has gone into one sentence; those of ``tasks`` (None:
+    any task) stay unchanged.
+    """
     try:
         yield
     except KernetonError:

@@ -1,7 +1,9 @@
-"""Held-out evaluation: folds of subjects, Gram matrices of folds, decision values of held-out recordings.
+"""Held-out evaluation: folds of subjects, Gram matrices of folds, decision values of held-out
+recordings.
 
-Features are computed once. Every fold centres and normalises them on its own training side, learns block weights there and solves its own
-classifier, all from inner products. Selection, calibration, the comparison of presets and the paper's tables use only these functions.
+Features are computed once. Every fold centres and normalises them on its own training side, learns
+block weights there and solves its own classifier, all from inner products. Selection, calibration,
+the comparison of presets and the paper's tables use only these functions.
 """
 
 from __future__ import annotations
@@ -31,9 +33,13 @@ _SUM_ENTRIES = 2**23  # of sums of blocks that are computed together
 
 
 def subject_folds(codes: np.ndarray, groups: Any) -> Folds:
-    """Leave one subject out, ten folds of subjects if there are many, or folds of recordings without subjects.
+    """Leave one subject out, ten folds of subjects if there are many, or folds of recordings
+    without subjects.
 
-    >>> [valid.tolist() for _, valid in subject_folds(np.array([0, 1, 0, 1]), ["ann", "ann", "bob", "bob"])]
+    >>> [
+    ...     valid.tolist()
+    ...     for _, valid in subject_folds(np.array([0, 1, 0, 1]), ["ann", "ann", "bob", "bob"])
+    ... ]
     [[0, 1], [2, 3]]
     """
     subjects = None if groups is None else np.asarray(groups).astype(str)
@@ -43,7 +49,8 @@ def subject_folds(codes: np.ndarray, groups: Any) -> Folds:
     if subjects is not None and n_subjects > 1:
         if n_subjects <= _MAX_FOLDS:
             return [
-                (np.flatnonzero(subjects != s), np.flatnonzero(subjects == s)) for s in np.unique(subjects)
+                (np.flatnonzero(subjects != s), np.flatnonzero(subjects == s))
+                for s in np.unique(subjects)
             ]
         return list(GroupKFold(_MAX_FOLDS).split(codes, codes, subjects))
     counts = np.bincount(codes)
@@ -52,7 +59,9 @@ def subject_folds(codes: np.ndarray, groups: Any) -> Folds:
             "every label has only one recording: none can be held out; record each action at least twice"
         )
     n_folds = max(2, min(5, int(counts.min())))
-    log.warning("%s: folds hold out recordings, not people", "one subject" if n_subjects else "no subjects")
+    log.warning(
+        "%s: folds hold out recordings, not people", "one subject" if n_subjects else "no subjects"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # small classes are missing in some folds
         return list(StratifiedKFold(n_folds, shuffle=True, random_state=0).split(codes, codes))
@@ -60,10 +69,12 @@ def subject_folds(codes: np.ndarray, groups: Any) -> Folds:
 
 @dataclass(frozen=True)
 class BlockGrams:
-    """Inner products of the features of one branch, block by block: of all recordings with the first n.
+    """Inner products of the features of one branch, block by block: of all recordings with the
+    first n.
 
-    Each fold weights, centres and normalises them on its own training side. ``squares`` are products of recordings with themselves, needed
-    for those after the first n; ``factor`` multiplies everything.
+    Each fold weights, centres and normalises them on its own training side. ``squares`` are
+    products of recordings with themselves, needed for those after the first n; ``factor``
+    multiplies everything.
     """
 
     blocks: np.ndarray  # (n_blocks, n_all, n)
@@ -85,7 +96,8 @@ class BlockGrams:
         n_threads: int = 1,
         **options: Any,
     ) -> BlockGrams:
-        """From features (n, d) whose blocks have ``sizes``, and features of ``others``, which are never trained on.
+        """From features (n, d) whose blocks have ``sizes``, and features of ``others``, which are
+        never trained on.
 
         >>> grams = BlockGrams.of(np.eye(3)[:, :2], np.array([1, 1]), weighted=False)
         >>> grams.fold(np.array([0, 1, 0]), np.array([0, 1]), np.array([2]))[1].round(3).tolist()
@@ -109,23 +121,33 @@ class BlockGrams:
         return cls(blocks, squares, weighted, **options)
 
     def weights(self, codes: np.ndarray, trains: Sequence[np.ndarray]) -> np.ndarray:
-        """Weight of each block by its alignment with the labels of each training side, (n_sides, n_blocks)."""
+        """Weight of each block by its alignment with the labels of each training side, (n_sides,
+        n_blocks).
+        """
         if not self.weighted:
             return np.ones((len(trains), len(self.blocks)))
         return fold_weights(self.blocks, codes, trains, self.n_threads)
 
     def fold(
-        self, codes: np.ndarray, train: np.ndarray, *tests: np.ndarray, weights: np.ndarray | None = None
+        self,
+        codes: np.ndarray,
+        train: np.ndarray,
+        *tests: np.ndarray,
+        weights: np.ndarray | None = None,
     ) -> tuple[np.ndarray, ...]:
-        """Gram matrices (train, train) and (test, train) of the features of a branch fitted on ``train``.
+        """Gram matrices (train, train) and (test, train) of the features of a branch fitted on
+        ``train``.
 
-        ``codes`` are the classes of the first n recordings, which include ``train``; ``weights`` are the block weights if already known.
+        ``codes`` are the classes of the first n recordings, which include ``train``; ``weights``
+        are the block weights if already known.
         """
         weights = self.weights(codes, [train])[0] if weights is None else weights
         return self._fold(weighted_sums(weights[None], self.blocks)[0], weights, train, *tests)
 
     def folds(self, folds: Folds, weights: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
-        """`fold` of several folds with weights (n_folds, n_blocks); blocks are read once for as many folds as fit into memory."""
+        """`fold` of several folds with weights (n_folds, n_blocks); blocks are read once for as
+        many folds as fit into memory.
+        """
         n_all, n = self.blocks.shape[1:]
         at_once = max(1, _SUM_ENTRIES // (n_all * n))
         for i in range(0, len(folds), at_once):
@@ -137,14 +159,17 @@ class BlockGrams:
         self, K: np.ndarray, weights: np.ndarray, train: np.ndarray, *tests: np.ndarray
     ) -> tuple[np.ndarray, ...]:
         n_all, n = K.shape
-        if n_all > n:  # products between two such recordings are not needed, except of each with itself
+        # products between two such recordings are not needed, except of each with itself
+        if n_all > n:
             whole = np.zeros((n_all, n_all))
             whole[:, :n] = K
             np.fill_diagonal(whole, weights @ self.squares)
             K = whole
         found: list[Any] = []
         for test in tests:
-            inside, across = center_normalize_gram(K, train, test, center=self.center, norm=self.norm)
+            inside, across = center_normalize_gram(
+                K, train, test, center=self.center, norm=self.norm
+            )
             found = [*(found or [inside]), across]
         if self.factor != 1:
             found = [part * self.factor for part in found]
@@ -160,11 +185,13 @@ def machines(
     scaling: float = 1.0,
     **options: Any,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Duals (n_rows, n) and intercepts (n_rows,) for every C, of linear classifiers on a Gram matrix (n, n).
+    """Duals (n_rows, n) and intercepts (n_rows,) for every C, of linear classifiers on a Gram
+    matrix (n, n).
 
-    ``codes`` are classes 0..k-1, all of which occur; decision values of x are ``k_x · duals + intercept`` with k_x its inner products with
-    the n recordings of K. ``penalty`` is the within-class penalty, see `kerneton.machine.solver.penalised_gram`; ``scaling`` is the
-    square of the intercept's; options go to `solve_gram`.
+    ``codes`` are classes 0..k-1, all of which occur; decision values of x are ``k_x · duals +
+    intercept`` with k_x its inner products with the n recordings of K. ``penalty`` is the
+    within-class penalty, see `kerneton.machine.solver.penalised_gram`; ``scaling`` is the square of
+    the intercept's; options go to `solve_gram`.
 
     >>> ((duals, intercept),) = machines(np.diag([1.0, 1.0]), np.array([0, 1]), [10.0])
     >>> np.round(duals, 2), bool(abs(intercept[0]) < 1e-12)
@@ -190,10 +217,11 @@ def held_out_scores(
     tol: float = 1e-4,
     **options: Any,
 ) -> np.ndarray:
-    """Decision values (n_C, n_test, n_classes) of held-out recordings, from Gram matrices of a fold.
+    """Decision values (n_C, n_test, n_classes) of held-out recordings, from Gram matrices of a
+    fold.
 
-    ``codes`` are the classes of the training side; a class that is absent there gets -inf. ``class_weight`` is as in
-    `class_weights`; options go to `machines`.
+    ``codes`` are the classes of the training side; a class that is absent there gets -inf.
+    ``class_weight`` is as in `class_weights`; options go to `machines`.
 
     >>> inside, across = np.eye(2), np.array([[0.9, 0.1]])
     >>> held_out_scores(inside, across, np.array([0, 1]), 3, [1.0]).argmax(-1).tolist()

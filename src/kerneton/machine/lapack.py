@@ -1,8 +1,8 @@
 """Cholesky factorisations by SciPy's LAPACK, without holding the interpreter's lock.
 
-SciPy's own functions hold it, so threads would wait for each other; the results are the same to the bit.
-Arrays are float64 in column order, as LAPACK expects (the transpose of a C array); only the lower triangle
-of symmetric matrices is read.
+SciPy's own functions hold it, so threads would wait for each other; the results are the same to the
+bit. Arrays are float64 in column order, as LAPACK expects (the transpose of a C array); only the
+lower triangle of symmetric matrices is read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from scipy.linalg import cython_blas, cython_lapack
 
 
 def _routine(module: Any, name: str, n_arguments: int) -> Any:
-    """A routine of `scipy.linalg.cython_lapack`; ctypes gives up the lock while it runs. All arguments are pointers."""
+    """A routine of `scipy.linalg.cython_lapack`; ctypes gives up the lock while it runs. All
+    arguments are pointers.
+    """
     api, capsule = ctypes.pythonapi, module.__pyx_capi__[name]
     label = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
     pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
@@ -31,7 +33,8 @@ _LOWER = b"L"
 
 
 def factorise(A: np.ndarray) -> bool:
-    """Overwrite the lower triangle of A with its Cholesky factor L, A = L Lᵀ; False if A is not positive definite.
+    """Overwrite the lower triangle of A with its Cholesky factor L, A = L Lᵀ; False if A is not
+    positive definite.
 
     >>> A = np.array([[4.0, 2.0], [2.0, 5.0]], order="F")
     >>> factorise(A), np.tril(A).tolist()
@@ -45,7 +48,9 @@ def factorise(A: np.ndarray) -> bool:
 def solve_factorised(L: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A⁻¹ b (n, k) from the factor of A.
 
-    >>> solve_factorised(np.array([[2.0, 0.0], [1.0, 2.0]], order="F"), np.array([[4.0], [2.0]])).ravel().tolist()
+    >>> solve_factorised(
+    ...     np.array([[2.0, 0.0], [1.0, 2.0]], order="F"), np.array([[4.0], [2.0]])
+    ... ).ravel().tolist()
     [1.0, 0.0]
     """
     x, n, info = np.array(b, dtype=np.float64, order="F"), _int(len(L)), ctypes.c_int()
@@ -56,7 +61,9 @@ def solve_factorised(L: np.ndarray, b: np.ndarray) -> np.ndarray:
 def solve(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     """A⁻¹ b (n, k), A overwritten; None if A is not positive definite.
 
-    >>> solve(np.array([[4.0, 2.0], [2.0, 5.0]], order="F"), np.array([[4.0], [2.0]])).ravel().tolist()
+    >>> solve(
+    ...     np.array([[4.0, 2.0], [2.0, 5.0]], order="F"), np.array([[4.0], [2.0]])
+    ... ).ravel().tolist()
     [1.0, 0.0]
     """
     x, n, info = np.array(b, dtype=np.float64, order="F"), _int(len(A)), ctypes.c_int()

@@ -17,7 +17,9 @@ from kerneton.data.parameters import QuickParameters
 from kerneton.exceptions import ModelFileError
 
 _ROUNDING = 1e-13  # of a sum of squares: a smaller remainder is rounding, not variation
-_QUIET = 0.01  # blocks that vary less than this share of the most varying one (such as a centred root) get weight zero
+# blocks that vary less than this share of the most varying one (such as a centred root) get weight
+# zero
+_QUIET = 0.01
 
 _CHUNK_BYTES = 2**22  # limit of temporary arrays, whatever the width of the features
 
@@ -40,8 +42,14 @@ def unit_rows(X: np.ndarray, floor: float = 0.0, chunk_bytes: int = _CHUNK_BYTES
 
 def ready(estimator: Any, X: Any) -> bool:
     """A quick test whether X is an array that a fitted estimator can use without further checks."""
-    plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64) and len(X) > 0
-    if not plain or hasattr(estimator, "feature_names_in_") or X.shape[1] != estimator.n_features_in_:
+    plain = (
+        type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64) and len(X) > 0
+    )
+    if (
+        not plain
+        or hasattr(estimator, "feature_names_in_")
+        or X.shape[1] != estimator.n_features_in_
+    ):
         return False
     return bool(np.isfinite(X.sum()))
 
@@ -49,8 +57,9 @@ def ready(estimator: Any, X: Any) -> bool:
 class CenterNormalize(QuickParameters, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Subtract the training mean, then scale each row to unit L2 norm.
 
-    ``x ← (x - μ) / ‖x - μ‖``. Features of SCK and DCK are positive and nearly parallel; actions differ in their deviations from the mean. A
-    row equal to the mean (up to rounding) becomes zero. Arrays (n, d) in float32 stay float32.
+    ``x ← (x - μ) / ‖x - μ‖``. Features of SCK and DCK are positive and nearly parallel; actions
+    differ in their deviations from the mean. A row equal to the mean (up to rounding) becomes zero.
+    Arrays (n, d) in float32 stay float32.
 
     Parameters
     ----------
@@ -85,7 +94,9 @@ class CenterNormalize(QuickParameters, OneToOneFeatureMixin, TransformerMixin, B
         return self.apply(self._check(X, reset=False))
 
     def apply(self, X: np.ndarray, *, copy: bool = True) -> np.ndarray:
-        """`transform` of features that were already checked; without ``copy`` they are overwritten."""
+        """`transform` of features that were already checked; without ``copy`` they are
+        overwritten.
+        """
         if self.mean_ is None:
             X, floor = X.copy() if copy else X, 0.0
         else:
@@ -105,7 +116,9 @@ class CenterNormalize(QuickParameters, OneToOneFeatureMixin, TransformerMixin, B
         if self.center != (self.mean_ is not None) or not self.n_features_in_ > 0:
             raise ModelFileError("the mean is missing or unexpected")
         if self.center and np.shape(self.mean_) != (self.n_features_in_,):
-            raise ModelFileError(f"a mean of shape {np.shape(self.mean_)} for {self.n_features_in_} features")
+            raise ModelFileError(
+                f"a mean of shape {np.shape(self.mean_)} for {self.n_features_in_} features"
+            )
 
     def _check(self, X: Any, *, reset: bool) -> np.ndarray:
         if not reset and ready(self, X):
@@ -121,11 +134,13 @@ class CenterNormalize(QuickParameters, OneToOneFeatureMixin, TransformerMixin, B
 def center_normalize_gram(
     K: np.ndarray, train: Any, test: Any = None, *, center: bool = True, norm: bool = True
 ) -> tuple[np.ndarray, Any]:
-    """Gram blocks (train, train) and (test, train) of features centred on the training mean and scaled to unit norm.
+    """Gram blocks (train, train) and (test, train) of features centred on the training mean and
+    scaled to unit norm.
 
     With ``r_i = mean_{t ∈ train} K_it`` and ``g = mean_{t ∈ train} r_t``, the centred entry is
-    ``K_ij - r_i - r_j + g``; the norms are the square roots of the centred diagonal. Features equal to the
-    mean stay zero. The same as `kerneton.CenterNormalize` and then `gram`, without using the features.
+    ``K_ij - r_i - r_j + g``; the norms are the square roots of the centred diagonal. Features equal
+    to the mean stay zero. The same as `kerneton.CenterNormalize` and then `gram`, without using the
+    features.
 
     >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [3.0, 1.0]])
     >>> center_normalize_gram(X @ X.T, train=[0, 1], test=[2])
@@ -143,12 +158,15 @@ def alignment_weights(grams: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     ::
 
-        a_b = <H K_b H, H Y H> / (‖H K_b H‖ ‖H Y H‖),   w_b ∝ max(0, a_b)²,   Y_ij = [y_i = y_j],   H = I - 11ᵀ/n
+        a_b = <H K_b H, H Y H> / (‖H K_b H‖ ‖H Y H‖),   w_b ∝ max(0, a_b)²
+        Y_ij = [y_i = y_j],   H = I - 11ᵀ/n
 
     It is computed in one pass, without an optimiser.
 
     >>> useful, noise = np.kron(np.eye(2), np.ones((2, 2))), np.eye(4)
-    >>> alignment_weights(np.stack([useful, noise]), np.array(["a", "a", "b", "b"])).round(2).tolist()
+    >>> alignment_weights(np.stack([useful, noise]), np.array(["a", "a", "b", "b"])).round(
+    ...     2
+    ... ).tolist()
     [1.5, 0.5]
     """
     return fold_weights(grams, y, [np.arange(len(y))])[0]
@@ -157,17 +175,21 @@ def alignment_weights(grams: np.ndarray, y: np.ndarray) -> np.ndarray:
 def fold_weights(
     grams: np.ndarray, y: np.ndarray, trains: Sequence[np.ndarray], n_threads: int = 1
 ) -> np.ndarray:
-    """The same for several training sides at once, (n_folds, n_blocks); ``trains`` are positions among the first n.
+    """The same for several training sides at once, (n_folds, n_blocks); ``trains`` are positions
+    among the first n.
 
-    Grams are (n_blocks, ≥ n, n), n the length of y. No block is copied per fold: with m the training side as zeros and ones, ``n_f = Σ m``,
-    ``r = K m`` and ``Σ`` over i and j of that side,
+    Grams are (n_blocks, ≥ n, n), n the length of y. No block is copied per fold: with m the
+    training side as zeros and ones, ``n_f = Σ m``, ``r = K m`` and ``Σ`` over i and j of that side,
 
-        ‖H K H‖² = Σ K_ij² - 2/n_f Σ r_i² + (Σ r_i)²/n_f²,   <H K H, H Y H> = Σ K_ij Y_ij - 2/n_f Σ r_i c_i + Σ r_i Σ c_i/n_f²
+        ‖H K H‖² = Σ K_ij² - 2/n_f Σ r_i² + (Σ r_i)²/n_f²
+        <H K H, H Y H> = Σ K_ij Y_ij - 2/n_f Σ r_i c_i + Σ r_i Σ c_i/n_f²
 
     where c_i is the number of recordings on that side with the label of i.
 
     >>> K = np.kron(np.eye(2), np.ones((2, 2)))
-    >>> fold_weights(np.stack([K, np.eye(4)]), np.array([0, 0, 1, 1]), [np.arange(4), np.arange(1, 4)]).round(2).tolist()
+    >>> fold_weights(
+    ...     np.stack([K, np.eye(4)]), np.array([0, 0, 1, 1]), [np.arange(4), np.arange(1, 4)]
+    ... ).round(2).tolist()
     [[1.5, 0.5], [1.33, 0.67]]
     """
     codes = np.unique(y, return_inverse=True)[1]
@@ -179,7 +201,8 @@ def fold_weights(
     counts = sides * (sides @ same)  # (n_folds, n): c_i of the training side, zero elsewhere
     labels = _norm_squared(counts.sum(axis=1), (counts**2).sum(axis=1), counts.sum(axis=1), sizes)
     sums = alignment_sums(grams, codes, sides, counts, n_threads)
-    totals, squared, counted, squares, inner, traces = sums.transpose(2, 1, 0)  # each (n_folds, n_blocks)
+    # each (n_folds, n_blocks)
+    totals, squared, counted, squares, inner, traces = sums.transpose(2, 1, 0)
     sizes = sizes[:, None]
     inner = inner - 2 / sizes * counted + totals * counts.sum(axis=1, keepdims=True) / sizes**2
     norms = np.sqrt(_norm_squared(squares, squared, totals, sizes) * labels[:, None])

@@ -1,13 +1,13 @@
 """One-against-rest linear SVMs with the squared hinge: a semismooth Newton method on a Gram matrix.
 
-Every class minimises ``½‖w‖² + ½ Σ_i c_i max(0, 1 - y_i f_i)²`` with ``f = Zw``, where Z contains the
-features and a constant column (the intercept, regularised like any weight, as in liblinear) and
-``c_i = 2 C s_i``. The weights are combinations of the examples, ``w = Σ_j β_j z_j``, so β and
-``f = βK`` follow from the Gram matrix K alone.
+Every class minimises ``½‖w‖² + ½ Σ_i c_i max(0, 1 - y_i f_i)²`` with ``f = Zw``, where Z contains
+the features and a constant column (the intercept, regularised like any weight, as in liblinear) and
+``c_i = 2 C s_i``. The weights are combinations of the examples, ``w = Σ_j β_j z_j``, so β and ``f =
+βK`` follow from the Gram matrix K alone.
 
-A Newton step fixes the set F of examples with a loss, ``a_i = c_i max(0, 1 - y_i f_i) > 0``, and solves
-``(K_FF + diag 1/c_F) β_F = y_F``, with β zero elsewhere. The method ends after finitely many steps with the
-exact solution. Arrays have one row per class throughout.
+A Newton step fixes the set F of examples with a loss, ``a_i = c_i max(0, 1 - y_i f_i) > 0``, and
+solves ``(K_FF + diag 1/c_F) β_F = y_F``, with β zero elsewhere. The method ends after finitely many
+steps with the exact solution. Arrays have one row per class throughout.
 
 Two classes share one problem. A positive decision value means the second class; its negative is the
 decision value of the first.
@@ -27,8 +27,9 @@ from kerneton.parallel.threads import one_blas_thread
 
 FEW = 1000  # examples with a loss up to which the core is faster than LAPACK
 _EPS = 2.0**-52
-# Shares of the examples with a loss, those with the largest, that the second and third step from zero use:
-# after the first step, which uses all, many have a small loss that will be zero in the end.
+# Shares of the examples with a loss, those with the largest, that the second and third step from
+# zero use: after the first step, which uses all, many have a small loss that will be zero in the
+# end.
 _SHARES = np.array([1.0, 1.0, 0.45, 0.8])
 
 
@@ -58,8 +59,9 @@ def solve_gram(
 ) -> SVMPath:
     """All classes and all C from one Gram matrix, in ascending C, each from the solution before it.
 
-    K (n, n) already includes the ``intercept_scaling²`` of the constant column. ``Y`` (k, n) are signs,
-    ``weights`` (k, n) factors s of C, not negative. Systems of up to ``few`` examples are solved in the core.
+    K (n, n) already includes the ``intercept_scaling²`` of the constant column. ``Y`` (k, n) are
+    signs, ``weights`` (k, n) factors s of C, not negative. Systems of up to ``few`` examples are
+    solved in the core.
 
     >>> K = np.eye(2) * 4.0
     >>> solve_gram(K, np.array([[1.0, -1.0]]), [0.5, 5.0]).coef.round(4).tolist()
@@ -87,7 +89,9 @@ class Point(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A Gram matrix (n, n), and the signs and the factors c of the examples of every class, (n_classes, n)."""
+    """A Gram matrix (n, n), and the signs and the factors c of the examples of every class,
+    (n_classes, n).
+    """
 
     K: np.ndarray
     y: np.ndarray
@@ -107,7 +111,9 @@ class Problem(NamedTuple):
 def minimise(
     problem: Problem, start: Point, tol: float, max_iter: int, few: int = FEW
 ) -> tuple[Point, int, bool]:
-    """The minimum of every class from a start, the number of steps, and whether all classes converged."""
+    """The minimum of every class from a start, the number of steps, and whether all classes
+    converged.
+    """
     n_iter, shares = 0, np.ones(1)
     if not start.coef.any():  # all examples have a loss, so all classes share a factorisation
         start, n_iter, done = newton(problem, start, tol, 1)
@@ -127,12 +133,17 @@ def minimise(
 
 
 def newton(
-    problem: Problem, start: Point, tol: float, max_iter: int, n_iter: int = 0, shares: np.ndarray = _SHARES
+    problem: Problem,
+    start: Point,
+    tol: float,
+    max_iter: int,
+    n_iter: int = 0,
+    shares: np.ndarray = _SHARES,
 ) -> tuple[Point, int, bool]:
     """Newton steps by LAPACK; classes that are done leave the batch.
 
-    A class is done when a full step does not change its set (its end is then the exact minimiser), or when
-    its decision values no longer change.
+    A class is done when a full step does not change its set (its end is then the exact minimiser),
+    or when its decision values no longer change.
     """
     coef, F = start.coef.copy(), start.f.copy()
     norms = np.sqrt(problem.K.diagonal())
@@ -162,14 +173,18 @@ def newton(
 
 
 def _largest(a: np.ndarray, free: np.ndarray, share: float) -> np.ndarray:
-    """The smallest loss (k, 1) of the given share of each row's free examples, those with the largest."""
+    """The smallest loss (k, 1) of the given share of each row's free examples, those with the
+    largest.
+    """
     n_kept = np.ceil(share * free.sum(axis=1)).astype(int)
     last = a.shape[1] - np.maximum(n_kept, 1)
     return np.take_along_axis(np.sort(a, axis=1), last[:, None], axis=1)
 
 
 def _step(problem: Problem, free: np.ndarray) -> Point:
-    """The solution of each class's system; with the same free set, as in the first step, classes share it."""
+    """The solution of each class's system; with the same free set, as in the first step, classes
+    share it.
+    """
     K, y, c = problem
     coef = np.zeros_like(y)
     together = bool((free == free[0]).all() and (c == c[0]).all())
@@ -183,7 +198,9 @@ def _step(problem: Problem, free: np.ndarray) -> Point:
 
 
 def _line_search(problem: Problem, here: Point, there: Point) -> np.ndarray:
-    """The exact minimiser on the segment, t from 0 to 1: the root of a piecewise linear, increasing slope."""
+    """The exact minimiser on the segment, t from 0 to 1: the root of a piecewise linear, increasing
+    slope.
+    """
     y, c, step = problem.y, problem.c, there.f - here.f
     start = (here.coef * step).sum(axis=1)
     growth = ((there.coef - here.coef) * step).sum(axis=1)
@@ -202,7 +219,8 @@ def _line_search(problem: Problem, here: Point, there: Point) -> np.ndarray:
 
 
 def solve_positive(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Solve a symmetric positive definite system, by least squares if it is singular; A may be overwritten.
+    """Solve a symmetric positive definite system, by least squares if it is singular; A may be
+    overwritten.
 
     >>> solve_positive(np.array([[2.0, 0.0], [0.0, 4.0]]), np.ones((2, 1))).ravel()
     array([0.5 , 0.25])
@@ -220,19 +238,24 @@ def solve_positive(A: np.ndarray, b: np.ndarray) -> np.ndarray:
 def penalised_gram(
     K: np.ndarray, codes: np.ndarray, strength: float
 ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """Gram matrix (n, n) with a penalty on directions in which recordings of one class differ, and a function for the duals.
+    """Gram matrix (n, n) with a penalty on directions in which recordings of one class differ, and
+    a function for the duals.
 
-    With the scatter within classes ``S = Σ_i (x_i - μ_{y_i})(x_i - μ_{y_i})ᵀ`` of n recordings and ``t = tr S / n``, a linear classifier
-    with the regulariser ``wᵀ(I + strength S / t)w`` instead of ``wᵀw`` is an ordinary one with the inner products ``xᵀ(I + strength S /
-    t)⁻¹z``. From ``K`` alone, with A subtracting class means,
+    With the scatter within classes ``S = Σ_i (x_i - μ_{y_i})(x_i - μ_{y_i})ᵀ`` of n recordings and
+    ``t = tr S / n``, a linear classifier with the regulariser ``wᵀ(I + strength S / t)w`` instead
+    of ``wᵀw`` is an ordinary one with the inner products ``xᵀ(I + strength S / t)⁻¹z``. From ``K``
+    alone, with A subtracting class means,
 
         K' = c (K - K A P A K),   P = (A K A + t / strength I)⁻¹
 
-    c ≥ 1 makes the mean of the new diagonal equal to that of the old one, so that C keeps its meaning; the regulariser is ``wᵀ(I + strength
-    S / t)w / c``. Duals β (k, n) of the new problem are ``c (β - β K A P A)`` in the old one; the second result computes them. Prediction
-    costs nothing more.
+    c ≥ 1 makes the mean of the new diagonal equal to that of the old one, so that C keeps its
+    meaning; the regulariser is ``wᵀ(I + strength S / t)w / c``. Duals β (k, n) of the new problem
+    are ``c (β - β K A P A)`` in the old one; the second result computes them. Prediction costs
+    nothing more.
 
-    >>> X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])  # the second feature is noise
+    >>> X = np.array(
+    ...     [[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]
+    ... )  # the second feature is noise
     >>> new, duals = penalised_gram(X @ X.T, np.array([0, 0, 1, 1]), 3.0)
     >>> new.round(1)
     array([[ 2. ,  1.7, -1.7, -2. ],
@@ -274,7 +297,9 @@ def _classes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return order, starts, sizes
 
 
-def _less_class_means(X: np.ndarray, order: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def _less_class_means(
+    X: np.ndarray, order: np.ndarray, starts: np.ndarray, sizes: np.ndarray
+) -> np.ndarray:
     """A X: rows minus the mean row of their class."""
     means = np.add.reduceat(X.take(order, axis=0), starts, axis=0) / sizes[:, None]
     of_row = np.empty(len(order), dtype=np.int64)
@@ -295,7 +320,8 @@ def one_vs_rest(codes: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def per_class(scores: np.ndarray) -> np.ndarray:
-    """Decision values with a column per class, (n, k), from a classifier's: (n, k), or (n,) or (n, 1) for two.
+    """Decision values with a column per class, (n, k), from a classifier's: (n, k), or (n,) or (n,
+    1) for two.
 
     >>> per_class(np.array([0.5, -2.0])).tolist()
     [[-0.5, 0.5], [2.0, -2.0]]
@@ -307,7 +333,8 @@ def per_class(scores: np.ndarray) -> np.ndarray:
 
 
 def chosen_codes(scores: np.ndarray) -> np.ndarray:
-    """The class of the largest decision value, (n,), from the same input as `per_class`; the first of equals.
+    """The class of the largest decision value, (n,), from the same input as `per_class`; the first
+    of equals.
 
     >>> chosen_codes(np.array([0.5, 0.0])).tolist()
     [1, 0]

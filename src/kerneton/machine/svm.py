@@ -1,4 +1,6 @@
-"""A linear support vector machine, one class against the rest, for few examples with many features."""
+"""A linear support vector machine, one class against the rest, for few examples with many
+features.
+"""
 
 from __future__ import annotations
 
@@ -31,28 +33,27 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     """Linear SVM, one class against the rest, with the solution of scikit-learn's ``LinearSVC``.
 
     Each class minimises ``½‖w‖² + ½v² + C Σ_i s_i max(0, 1 - y_i (w·x_i + ρv))²``, ρ the
-    ``intercept_scaling``; the intercept is ρv. Up to 3,000 examples are solved exactly on their Gram matrix,
-    more by passes over the features; both by a Newton method. Features (n, d) keep their precision and are
-    never copied as a whole.
+    ``intercept_scaling``; the intercept is ρv. Up to 3,000 examples are solved exactly on their
+    Gram matrix, more by passes over the features; both by a Newton method. Features (n, d) keep
+    their precision and are never copied as a whole.
 
     Parameters
     ----------
-    C : inverse strength of the regulariser.
-    fit_intercept, intercept_scaling : as in ``LinearSVC``; the intercept is regularised, less so the larger
+    C : inverse strength of the regulariser. fit_intercept, intercept_scaling : as in ``LinearSVC``;
+    the intercept is regularised, less so the larger
         the scaling.
-    class_weight : None, "balanced" or a dict from label to a factor of C.
-    within_class_penalty : penalty on directions in which examples of one class differ, relative to their
-        mean spread: ``wᵀ(I + penalty S / t)w`` instead of ``‖w‖²``, with S the within-class scatter and t
-        its trace per example. Such differences are mostly those between people.
+    class_weight : None, "balanced" or a dict from label to a factor of C. within_class_penalty :
+    penalty on directions in which examples of one class differ, relative to their
+        mean spread: ``wᵀ(I + penalty S / t)w`` instead of ``‖w‖²``, with S the within-class scatter
+        and t its trace per example. Such differences are mostly those between people.
     tol : largest error of a margin, whose scale is 1.
     max_iter : limit of Newton steps for one value of C.
     loss : deprecated since 0.3.0, the squared hinge is the only loss.
 
     Attributes
     ----------
-    coef_, intercept_ : (n_classes, n_features) and (n_classes,), one row for two classes; the dtype of X.
-    classes_ : the labels, sorted.
-    n_iter_ : Newton steps of the slowest class.
+    coef_, intercept_ : (n_classes, n_features) and (n_classes,), one row for two classes; the dtype
+    of X. classes_ : the labels, sorted. n_iter_ : Newton steps of the slowest class.
 
     >>> X = np.array([[0.0, 1.0], [0.2, 0.9], [1.0, 0.0], [0.9, 0.1], [-1.0, -1.0], [-0.9, -0.8]])
     >>> y = ["wave", "wave", "bow", "bow", "clap", "clap"]
@@ -94,8 +95,12 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         self._fit([self], X, y, sample_weight)
         return self
 
-    def fit_path(self, X: Any, y: Any, Cs: Sequence[float], sample_weight: Any = None) -> list[LinearSVM]:
-        """One fitted classifier for each value of C, all from one Gram matrix; this one is not changed."""
+    def fit_path(
+        self, X: Any, y: Any, Cs: Sequence[float], sample_weight: Any = None
+    ) -> list[LinearSVM]:
+        """One fitted classifier for each value of C, all from one Gram matrix; this one is not
+        changed.
+        """
         models = [clone(self).set_params(C=C) for C in Cs]
         if models:
             models[0]._fit(models, X, y, sample_weight)
@@ -173,7 +178,11 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore what ``get_state`` returned; values that do not fit are refused."""
         self._check_parameters([self.C])
-        self.classes_, self.coef_, self.intercept_ = state["classes"], state["coef"], state["intercept"]
+        self.classes_, self.coef_, self.intercept_ = (
+            state["classes"],
+            state["coef"],
+            state["intercept"],
+        )
         k = len(self.classes_)
         rows = 1 if k == 2 else k
         if self.coef_.ndim != 2 or len(self.coef_) != rows or self.intercept_.shape != (rows,):
@@ -211,7 +220,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 def _validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
     """scikit-learn's checks of a table of features, as `DataError`."""
     if isinstance(X, Iterator):
-        raise DataError(f"expected features of shape (n, d), got a {type(X).__name__}; make an array of it")
+        raise DataError(
+            f"expected features of shape (n, d), got a {type(X).__name__}; make an array of it"
+        )
     try:
         return validate_data(estimator, X, *y, dtype=[np.float64, np.float32], **options)
     except ValueError as error:
@@ -225,7 +236,9 @@ def _classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.unique(y, return_inverse=True)
     except TypeError as error:
         kinds = sorted({type(label).__name__ for label in y})
-        raise DataError(f"labels must be of one kind to be sorted, got {' and '.join(kinds)}") from error
+        raise DataError(
+            f"labels must be of one kind to be sorted, got {' and '.join(kinds)}"
+        ) from error
     except ValueError as error:
         raise DataError(" ".join(str(error).split())) from error
 
@@ -233,7 +246,9 @@ def _classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _check_weights(sample_weight: Any, n: int) -> np.ndarray:
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape not in ((), (n,)):
-        raise DataError(f"expected one sample weight for each of {n} rows, got shape {weights.shape}")
+        raise DataError(
+            f"expected one sample weight for each of {n} rows, got shape {weights.shape}"
+        )
     weights = np.broadcast_to(weights, (n,))
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         raise DataError(
@@ -303,7 +318,13 @@ def _solve_by_passes(
     start = None
     for j in np.argsort(np.asarray(Cs, dtype=float), kind="stable").tolist():
         done = solve_blocks(
-            blocks, codes, float(Cs[j]), tol=_OF_GRADIENT * tol, max_iter=max_iter, start=start, **options
+            blocks,
+            codes,
+            float(Cs[j]),
+            tol=_OF_GRADIENT * tol,
+            max_iter=max_iter,
+            start=start,
+            **options,
         )
         start = done.coef, done.intercept
         found[j] = Solution(done.coef, done.intercept, done.n_iter, done.converged)
@@ -311,12 +332,16 @@ def _solve_by_passes(
 
 
 def class_weights(
-    codes: np.ndarray, n_classes: int, class_weight: Any = None, sample_weight: np.ndarray | None = None
+    codes: np.ndarray,
+    n_classes: int,
+    class_weight: Any = None,
+    sample_weight: np.ndarray | None = None,
 ) -> np.ndarray | None:
     """Factors of C, one row per one-against-rest problem, or None if all are 1.
 
-    ``class_weight`` is None, "balanced" (``n / (n_classes n_c)``) or one number per class. As in liblinear, a class's
-    weight counts for its own examples in its own problem; two classes share one problem and both weights count.
+    ``class_weight`` is None, "balanced" (``n / (n_classes n_c)``) or one number per class. As in
+    liblinear, a class's weight counts for its own examples in its own problem; two classes share
+    one problem and both weights count.
 
     >>> class_weights(np.array([0, 0, 1]), 2, "balanced")
     array([[0.75, 0.75, 1.5 ]])
@@ -333,4 +358,6 @@ def class_weights(
         factors = np.asarray(class_weight, dtype=float)
     if n_classes == 2:
         return (factors[codes] * sample_weight)[None]
-    return np.array([np.where(codes == c, factors[c], 1.0) * sample_weight for c in range(n_classes)])
+    return np.array(
+        [np.where(codes == c, factors[c], 1.0) * sample_weight for c in range(n_classes)]
+    )

@@ -1,14 +1,17 @@
-"""The linear classifier of more recordings than a Gram matrix can hold: truncated Newton over blocks of features.
+"""The linear classifier of more recordings than a Gram matrix can hold: truncated Newton over
+blocks of features.
 
-The problem is that of `kerneton.machine.solver`, with the within-class penalty of `penalised_gram`. In the
-features themselves, with S the scatter within classes of n recordings, ``t = tr S / n`` and
+The problem is that of `kerneton.machine.solver`, with the within-class penalty of `penalised_gram`.
+In the features themselves, with S the scatter within classes of n recordings, ``t = tr S / n`` and
 ``α = penalty / t``, each class minimises
 
-    ½/c wᵀ(I + α S)w + ½ v² + C Σ_i s_i max(0, 1 - y_i (w·x_i + ρ v))²,   c = Σ_i ‖x_i‖² / Σ_i x_iᵀ(I + α S)⁻¹x_i
+    ½/c wᵀ(I + α S)w + ½ v² + C Σ_i s_i max(0, 1 - y_i (w·x_i + ρ v))²
+    c = Σ_i ‖x_i‖² / Σ_i x_iᵀ(I + α S)⁻¹x_i
 
-Gradients, products with the Hessian and class means are sums over blocks (`kerneton.machine.blocks`), one
-pass each; blocks need not be in memory. The results of a pass are scores and arrays of the size of the
-weights. Steps are solved by conjugate gradients, for all classes at a time, preconditioned by a sample.
+Gradients, products with the Hessian and class means are sums over blocks
+(`kerneton.machine.blocks`), one pass each; blocks need not be in memory. The results of a pass are
+scores and arrays of the size of the weights. Steps are solved by conjugate gradients, for all
+classes at a time, preconditioned by a sample.
 """
 
 from __future__ import annotations
@@ -38,7 +41,9 @@ Product = Callable[[np.ndarray], np.ndarray]  # of rows with a matrix
 
 
 class Machine(NamedTuple):
-    """Weights (n_rows, d), intercepts (n_rows,), Newton steps, passes over the blocks, and whether it converged."""
+    """Weights (n_rows, d), intercepts (n_rows,), Newton steps, passes over the blocks, and whether
+    it converged.
+    """
 
     coef: np.ndarray
     intercept: np.ndarray
@@ -68,18 +73,19 @@ def solve_blocks(
 ) -> Machine:
     """One-against-rest classifiers with squared hinge loss on features in blocks.
 
-    ``codes`` (n,) are classes 0..k-1 in the order of the blocks' rows; two classes have one row, that of
-    class 1. ``scaling`` is ρ², as in `kerneton.machine.folds.machines`, which has the same result;
-    ``weights`` (n_rows, n) are factors s of C; ``factors`` (d,) multiply the features.
+    ``codes`` (n,) are classes 0..k-1 in the order of the blocks' rows; two classes have one row,
+    that of class 1. ``scaling`` is ρ², as in `kerneton.machine.folds.machines`, which has the same
+    result; ``weights`` (n_rows, n) are factors s of C; ``factors`` (d,) multiply the features.
 
-    ``scale`` is c if it is known; otherwise c is exact for up to ``exact`` recordings, and estimated from 16
-    seeded sums of recordings for more. A class is done when its gradient is ``tol`` times that at zero. With
-    ``settled`` it is also done when a Newton step (of at most four products) changes its scores by less
-    than ``settled`` (root mean square over recordings; a margin is 1): scores converge long before weights
-    do in directions in which recordings hardly differ.
+    ``scale`` is c if it is known; otherwise c is exact for up to ``exact`` recordings, and
+    estimated from 16 seeded sums of recordings for more. A class is done when its gradient is
+    ``tol`` times that at zero. With ``settled`` it is also done when a Newton step (of at most four
+    products) changes its scores by less than ``settled`` (root mean square over recordings; a
+    margin is 1): scores converge long before weights do in directions in which recordings hardly
+    differ.
 
-    ``start`` are initial weights and intercepts, ``sample`` the positions of some recordings and their
-    features, times the factors, for the preconditioner (`Sample`).
+    ``start`` are initial weights and intercepts, ``sample`` the positions of some recordings and
+    their features, times the factors, for the preconditioner (`Sample`).
 
     >>> from kerneton.machine.blocks import in_memory
     >>> X = np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 0.5]])
@@ -136,7 +142,11 @@ class _Problem:
         n, k = len(self.codes), len(self.counts)
         members = np.equal.outer(np.arange(k), self.codes).astype(float)
         exact = n <= most_exact
-        z = np.eye(n) if exact else np.random.default_rng(seed).choice([-1.0, 1.0], size=(_PROBES, n))
+        z = (
+            np.eye(n)
+            if exact
+            else np.random.default_rng(seed).choice([-1.0, 1.0], size=(_PROBES, n))
+        )
         self._count()
         norms, sums = self.blocks.reduce(
             sum_and_squares, np.concatenate([members, z]), shared=self.factors**2
@@ -154,9 +164,13 @@ class _Problem:
     def _pass(
         self, W: np.ndarray, factors: np.ndarray, constants: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Inner products (r, n) of rows of W with recordings, and ``Σ_i (factors inner + constants)_i x_i``."""
+        """Inner products (r, n) of rows of W with recordings, and ``Σ_i (factors inner +
+        constants)_i x_i``.
+        """
         self._count()
-        inner, total = self.blocks.reduce(inner_and_sum, factors, constants, shared=W * self.factors)
+        inner, total = self.blocks.reduce(
+            inner_and_sum, factors, constants, shared=W * self.factors
+        )
         assert inner is not None
         return inner, total * self.factors
 
@@ -178,10 +192,14 @@ class _Problem:
         rhs[:, :-1] = probes
         nearly = None if self.sample is None else self.sample.inverse(c=1.0, share=self.alpha)
         most = _FOR_SCALE if self.settled else 500
-        return float(conjugate_gradients(system, rhs, 1e-6, most=most, precondition=nearly)[1].sum())
+        return float(
+            conjugate_gradients(system, rhs, 1e-6, most=most, precondition=nearly)[1].sum()
+        )
 
     def _between(self, V: np.ndarray) -> np.ndarray:
-        """Products of Σ_c n_c μ_c μ_cᵀ with every row of V: the total scatter minus that within classes."""
+        """Products of Σ_c n_c μ_c μ_cᵀ with every row of V: the total scatter minus that within
+        classes.
+        """
         return ((V @ self.means.T) * self.counts) @ self.means
 
     def _regulariser(self, V: np.ndarray) -> np.ndarray:
@@ -225,7 +243,9 @@ class _Problem:
         out[:, -1] -= self.rho * 2 * (self.C * signs * (1 - signs * f).clip(0)).sum(1)
         return f, out
 
-    def solve(self, tol: float, max_iter: int, start: tuple[np.ndarray, np.ndarray] | None) -> Machine:
+    def solve(
+        self, tol: float, max_iter: int, start: tuple[np.ndarray, np.ndarray] | None
+    ) -> Machine:
         k, d = len(self.signs), self.blocks.shape[1]
         W, f = np.zeros((k, d + 1)), np.zeros((k, len(self.codes)))
         rows = np.arange(k)  # classes that are not done
@@ -275,11 +295,15 @@ class _Problem:
         # Steps are solved more exactly near the end, which makes convergence faster than linear.
         forcing = np.minimum(0.1, norms**0.5)
         most = _AT_ONCE if self.settled else 500
-        step, _ = conjugate_gradients(system, -gradient, forcing, moved, most, self._preconditioner(weights))
+        step, _ = conjugate_gradients(
+            system, -gradient, forcing, moved, most, self._preconditioner(weights)
+        )
         return step, along
 
     def _preconditioner(self, weights: np.ndarray) -> Product | None:
-        """The preconditioner from the sample, one for all classes, with the mean of their curvatures."""
+        """The preconditioner from the sample, one for all classes, with the mean of their
+        curvatures.
+        """
         if self.sample is None:
             return None
         c, curvature = self.scale, weights[:, self.sample.rows].mean(axis=0)
@@ -288,7 +312,9 @@ class _Problem:
     def _length(
         self, rows: np.ndarray, W: np.ndarray, f: np.ndarray, step: np.ndarray, along: np.ndarray
     ) -> np.ndarray:
-        """Step lengths (r,): the root of the slope along the step, which increases, between 0 and 2."""
+        """Step lengths (r,): the root of the slope along the step, which increases, between 0 and
+        2.
+        """
         signs, C, quiet = self.signs[rows], self.C[rows], self._regulariser(step)
         share = self.alpha / self.scale
         inner, across = along - self.rho * step[:, -1:], f - self.rho * W[:, -1:]
@@ -301,7 +327,9 @@ class _Problem:
             slope = start + t * growth - 2 * (C * signs * along * short).sum(1)
             low, high = np.where(slope < 0, t, low), np.where(slope < 0, high, t)
             curvature = growth + 2 * (C * along * along * (short > 0)).sum(1)
-            guess = t - np.where(curvature > 0, slope / np.where(curvature > 0, curvature, 1.0), 0.0)
+            guess = t - np.where(
+                curvature > 0, slope / np.where(curvature > 0, curvature, 1.0), 0.0
+            )
             t, before = np.where((guess > low) & (guess < high), guess, 0.5 * (low + high)), t
             if float(abs(t - before).max()) < 1e-12:
                 break
@@ -315,8 +343,9 @@ def _norms(V: np.ndarray) -> np.ndarray:
 class Sample:
     """A preconditioner from a sample of the recordings, without a pass over the others.
 
-    Features of actions vary strongly in a few directions and weakly in very many: without it, conjugate
-    gradients need hundreds of passes. Features X (m, d) of m of n recordings, their positions among them, and their classes.
+    Features of actions vary strongly in a few directions and weakly in very many: without it,
+    conjugate gradients need hundreds of passes. Features X (m, d) of m of n recordings, their
+    positions among them, and their classes.
 
     >>> sample = Sample(np.eye(2), np.array([0, 1]), np.array([0, 0]), 2)
     >>> inverse = sample.inverse(c=1.0, share=1.0)  # of I + XᵀAX, A = [[1, -1], [-1, 1]] / 2
@@ -337,7 +366,8 @@ class Sample:
         for k in progress(starts, total=len(starts), desc="inner products of the sample"):
             add_gram(self.K, X[:, k : k + BLOCK_FEATURES])
         members = np.equal.outer(np.unique(codes), codes).astype(float)
-        # Squared distance of a recording from the span of the others, times the recordings outside the sample per direction.
+        # Squared distance of a recording from the span of the others, times the recordings outside
+        # the sample per direction.
         m, apart = len(X), float(np.mean(1 / np.diag(inv(self.K + 1e-6 * np.eye(len(X))))))
         self.outside = apart * (n - m) / max(min(n, X.shape[1]) - m, 1)
         self.less_means = np.eye(len(X)) - members.T @ (members / members.sum(1, keepdims=True))
@@ -347,15 +377,19 @@ class Sample:
     ) -> Product:
         """Products of the rows of V (r, d + 1), the last column that of the intercept, with M⁻¹.
 
-        With x̃ = (x, ρ), A subtracting class means, n/m recordings per recording of the sample, and the curvature D (m,) of the loss,
+        With x̃ = (x, ρ), A subtracting class means, n/m recordings per recording of the sample, and
+        the curvature D (m,) of the loss,
 
-            M = diag(1/c', …, 1/c', 1) + X̃ᵀ T X̃,   T = n/m (share A + diag D),   1/c' = 1/c + (share + mean D) outside
+            M = diag(1/c', …, 1/c', 1) + X̃ᵀ T X̃,   T = n/m (share A + diag D)
+            1/c' = 1/c + (share + mean D) outside
 
-        is inverted by Woodbury's formula, with G = (I + T (c' X Xᵀ + ρ²))⁻¹ T. The second term of 1/c' is what recordings outside the
-        sample add, on average, in directions outside its span.
+        is inverted by Woodbury's formula, with G = (I + T (c' X Xᵀ + ρ²))⁻¹ T. The second term of
+        1/c' is what recordings outside the sample add, on average, in directions outside its span.
         """
         c = 1 / (1 / c + self.outside * (share + float(np.mean(curvature))))
-        T = self.factor * (share * self.less_means + np.diag(np.broadcast_to(curvature, len(self.K))))
+        T = self.factor * (
+            share * self.less_means + np.diag(np.broadcast_to(curvature, len(self.K)))
+        )
         G = solve(np.eye(len(T)) + T @ (c * self.K + rho**2), T)
         X = self.X
 
@@ -379,11 +413,13 @@ def conjugate_gradients(
     most: int = 500,
     precondition: Product | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Solve one system ``A x = b`` per row, all unfinished ones with one product; returns x and ``bᵀx`` per row.
+    """Solve one system ``A x = b`` per row, all unfinished ones with one product; returns x and
+    ``bᵀx`` per row.
 
-    ``system(V, rows)`` multiplies some rows, ``moved(rows, lengths)`` is called with the step lengths along the last directions given to
-    ``system``. A row ends when its residual is ``rtol`` times the first one, all end after ``most`` products. ``precondition`` multiplies
-    residuals with an approximate inverse of A; residuals are then measured in its norm.
+    ``system(V, rows)`` multiplies some rows, ``moved(rows, lengths)`` is called with the step
+    lengths along the last directions given to ``system``. A row ends when its residual is ``rtol``
+    times the first one, all end after ``most`` products. ``precondition`` multiplies residuals with
+    an approximate inverse of A; residuals are then measured in its norm.
 
     >>> x, gain = conjugate_gradients(lambda V, rows: 2 * V, np.array([[2.0, 4.0]]), 1e-6)
     >>> x.tolist(), gain.tolist()

@@ -1,4 +1,5 @@
-"""The paper's tables, figures, timing and complexity as runnable experiments, and results beyond it, printed next to ours.
+"""The paper's tables, figures, timing and complexity as runnable experiments, and results beyond
+it, printed next to ours.
 
 P. Koniusz, A. Cherian, F. Porikli, "Tensor Representations via Kernel Linearization for Action
 Recognition from 3D Skeletons", ECCV 2016. Every experiment takes the folder of the published

@@ -1,10 +1,13 @@
-"""Choosing parameters that the paper does not state, inside the training subjects, from Gram matrices.
+"""Choosing parameters that the paper does not state, inside the training subjects, from Gram
+matrices.
 
-Folds, normalisation and classifier are those of `kerneton.Recognizer`. Two things differ. Features are computed once for
-all splits of a protocol unless they learn from training recordings. A setting is chosen one open point after another, by
-the accuracy pooled over all points still open, and a default is left only for a gain of more than one standard error: with a hundred
-recordings of five people, the accuracy of one setting is known to about three points, so the best of many such figures is mostly chance. In
-splits of ten people into halves it is worse, because a setting that by chance suits one half suits the other less.
+Folds, normalisation and classifier are those of `kerneton.Recognizer`. Two things differ. Features
+are computed once for all splits of a protocol unless they learn from training recordings. A setting
+is chosen one open point after another, by the accuracy pooled over all points still open, and a
+default is left only for a gain of more than one standard error: with a hundred recordings of five
+people, the accuracy of one setting is known to about three points, so the best of many such figures
+is mostly chance. In splits of ten people into halves it is worse, because a setting that by chance
+suits one half suits the other less.
 """
 
 from __future__ import annotations
@@ -24,20 +27,27 @@ from kerneton.machine.scaling import center_normalize_gram
 from kerneton.paper.cues import Factor, Family, signed_root
 
 Split = tuple[np.ndarray, np.ndarray]
-Parts = Sequence[tuple[np.ndarray, float]]  # Gram matrices of all recordings, and their weights in a sum
+# Gram matrices of all recordings, and their weights in a sum
+Parts = Sequence[tuple[np.ndarray, float]]
 Setting = tuple[Any, ...]
 
 CS = (10.0, 1.0, 100.0, 1000.0)
 
 
-def one_against_rest(inside: Any, across: Any, codes: np.ndarray, Cs: Sequence[float]) -> np.ndarray:
-    """Classes (n_C, n_test) by the largest decision value, from Gram matrices of training and of test recordings."""
+def one_against_rest(
+    inside: Any, across: Any, codes: np.ndarray, Cs: Sequence[float]
+) -> np.ndarray:
+    """Classes (n_C, n_test) by the largest decision value, from Gram matrices of training and of
+    test recordings.
+    """
     return held_out_scores(inside, across, codes, int(codes.max()) + 1, Cs).argmax(-1)
 
 
 @dataclass
 class Task:
-    """Recordings in single precision, splits into training and test, the values of C to try, and the classifier."""
+    """Recordings in single precision, splits into training and test, the values of C to try, and
+    the classifier.
+    """
 
     data: SkeletonDataset
     splits: list[Split]
@@ -59,7 +69,8 @@ class Task:
         return cls(data, list(get_protocol(protocol, data).split(data, data.labels, data.subjects)))
 
     def recognized(self, parts: Parts, split: Split) -> np.ndarray:
-        """Which test recordings are recognised from a weighted sum of kernels, for every C; (n_C, n_test) bool.
+        """Which test recordings are recognised from a weighted sum of kernels, for every C; (n_C,
+        n_test) bool.
 
         Each kernel is centred and normalised on the training recordings.
         """
@@ -74,7 +85,9 @@ class Task:
         return self.machine(inside, across, self.codes[train], self.Cs) == self.codes[test]
 
     def validation(self, parts: Parts, split: Split) -> np.ndarray:
-        """Accuracy on the training subjects of a split, each held out in turn, for every C; (n_C,)."""
+        """Accuracy on the training subjects of a split, each held out in turn, for every C;
+        (n_C,).
+        """
         train = split[0]
         right = [
             self.recognized(parts, (train[inner], train[held]))
@@ -85,7 +98,9 @@ class Task:
     def outcome(
         self, candidates: Mapping[Setting, Parts], factors: Sequence[Factor], split: Split
     ) -> Outcome:
-        """Choose among candidates inside the training subjects of a split, and test the chosen one."""
+        """Choose among candidates inside the training subjects of a split, and test the chosen
+        one.
+        """
         accuracy = {setting: self.validation(parts, split) for setting, parts in candidates.items()}
         setting, c = choose(accuracy, factors, n=len(split[0]))
         right = self.recognized(candidates[setting], split)[c]
@@ -95,7 +110,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was chosen in one split, its accuracy on held-out training subjects and on the test subjects."""
+    """What was chosen in one split, its accuracy on held-out training subjects and on the test
+    subjects.
+    """
 
     setting: Setting
     C: float
@@ -117,14 +134,18 @@ class Grams:
     ``n_features`` is the number of features of a recording.
     """
 
-    def __init__(self, family: Family, task: Task, progress: Progress = silent, desc: str = "") -> None:
+    def __init__(
+        self, family: Family, task: Task, progress: Progress = silent, desc: str = ""
+    ) -> None:
         self.n_features = 0
         self._known: dict[tuple[Setting, int | None], np.ndarray] = {}
         encoders = list(family.encoders())
         for encoder, settings in progress(encoders, total=len(encoders), desc=desc):
             learns = encoder["preprocess"].bones is not None
             every = np.arange(len(task.data))
-            for number, (train, test) in enumerate(task.splits) if learns else [(None, (every, every))]:
+            for number, (train, test) in (
+                enumerate(task.splits) if learns else [(None, (every, every))]
+            ):
                 rows = np.union1d(train, test)
                 features = encoder.fit(task.data.select(train)).transform(task.data.select(rows))
                 self.n_features = features.shape[1]
@@ -134,21 +155,31 @@ class Grams:
                     self._known[setting, number] = K
 
     def of(self, setting: Setting, number: int) -> np.ndarray:
-        """The Gram matrix of a setting in a split; recordings that the split leaves out may have zeros."""
+        """The Gram matrix of a setting in a split; recordings that the split leaves out may have
+        zeros.
+        """
         K = self._known.get((setting, number))
         return self._known[setting, None] if K is None else K
 
 
 def choose(
-    accuracy: Mapping[Setting, np.ndarray], factors: Iterable[Factor], n: int, *, cautious_C: bool = True
+    accuracy: Mapping[Setting, np.ndarray],
+    factors: Iterable[Factor],
+    n: int,
+    *,
+    cautious_C: bool = True,
 ) -> tuple[Setting, int]:
-    """The setting and the position of its C, from the accuracy (n_C,) of every setting on n recordings.
+    """The setting and the position of its C, from the accuracy (n_C,) of every setting on n
+    recordings.
 
-    First C, then one factor after another, by the mean over everything that is still open. A cautious factor,
-    and C where ``cautious_C``, leave their first level only for one that is better by more than a standard error,
-    √(a (1-a) / n). Earlier levels win ties.
+    First C, then one factor after another, by the mean over everything that is still open. A
+    cautious factor, and C where ``cautious_C``, leave their first level only for one that is better
+    by more than a standard error, √(a (1-a) / n). Earlier levels win ties.
 
-    >>> accuracy = {("a",): np.array([0.90, 0.5, 0.5, 0.5]), ("b",): np.array([0.92, 0.5, 0.5, 0.5])}
+    >>> accuracy = {
+    ...     ("a",): np.array([0.90, 0.5, 0.5, 0.5]),
+    ...     ("b",): np.array([0.92, 0.5, 0.5, 0.5]),
+    ... }
     >>> choose(accuracy, [Factor("letter", ("a", "b"))], n=100)
     (('b',), 0)
     >>> choose(accuracy, [Factor("letter", ("a", "b"), cautious=True)], n=100)

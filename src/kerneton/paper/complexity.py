@@ -1,4 +1,5 @@
-"""Exact and linearised kernels as recordings become longer and more: measured times and their growth.
+"""Exact and linearised kernels as recordings become longer and more: measured times and their
+growth.
 
 Needs no data: recordings are generated and resampled to the wanted number of frames.
 """
@@ -53,10 +54,10 @@ def complexity(
 ) -> dict[str, Any]:
     """Seconds of one core for all kernel values between generated recordings, exact and linearised.
 
-    The number of frames and the number of sequences grow; exponents are fitted to the larger sizes. Ratios at the
-    paper's sizes come from one pair and one sequence of 50 frames: measured for SCK, extrapolated along the fitted
-    growth for DCK, whose exact kernel takes O(J²N⁴) per pair. ``output`` receives pictures and ``complexity.csv``;
-    ``data_home`` is not needed.
+    The number of frames and the number of sequences grow; exponents are fitted to the larger sizes.
+    Ratios at the paper's sizes come from one pair and one sequence of 50 frames: measured for SCK,
+    extrapolated along the fitted growth for DCK, whose exact kernel takes O(J²N⁴) per pair.
+    ``output`` receives pictures and ``complexity.csv``; ``data_home`` is not needed.
 
     >>> complexity()["complexity"]["ratios"][0]["paper"]  # doctest: +SKIP
     3.5
@@ -78,7 +79,8 @@ def complexity(
 
 
 def growth(sizes: Any, seconds: Any) -> float:
-    """Exponent p of seconds ∝ size^p, fitted to the larger half, where constant costs matter little.
+    """Exponent p of seconds ∝ size^p, fitted to the larger half, where constant costs matter
+    little.
 
     >>> round(growth([1, 2, 4, 8, 16], [5.1, 5.4, 6.6, 11.4, 30.6]), 1)
     1.1
@@ -95,7 +97,11 @@ def motions(n_sequences: int, n_frames: int, n_joints: int) -> list[SkeletonSequ
     """
     made = make_actions(["wave", "kick", "bow", "clap"], n_subjects=1 + n_sequences // 4, n_takes=1)
     poses = Preprocess(bones=None).fit(made).transform(made)[:n_sequences]
-    chosen = np.linspace(4, poses[0].n_joints - 1, n_joints).astype(int) if n_joints < 20 else slice(None)
+    chosen = (
+        np.linspace(4, poses[0].n_joints - 1, n_joints).astype(int)
+        if n_joints < 20
+        else slice(None)
+    )
     return [SkeletonSequence(resample(s.joints, n_frames)[:, chosen]) for s in poses]
 
 
@@ -130,7 +136,9 @@ def _linear(kernel: str) -> SCK | DCK:
 
 
 def _ratios(sweeps: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Time of T²/2 exact pairs divided by that of T linearised sequences and T²/2 products of their features."""
+    """Time of T²/2 exact pairs divided by that of T linearised sequences and T²/2 products of their
+    features.
+    """
     times = {kernel: _unit_times(kernel, sweeps[f"{kernel}_frames"]) for kernel in ("sck", "dck")}
     rows = []
     for (kernel, n_sequences), paper in printed.SPEEDUPS.items():
@@ -152,9 +160,13 @@ def _ratios(sweeps: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _unit_times(kernel: str, sweep: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Seconds of an exact pair, of a linearised sequence and of a product of features, at 50 frames."""
+    """Seconds of an exact pair, of a linearised sequence and of a product of features, at 50
+    frames.
+    """
     exact = [seconds for seconds in sweep["exact_seconds"] if seconds is not None]
-    pair = _at(N_FRAMES, sweep["n"][: len(exact)], exact, sweep["exact_growth"]) / (_FEW * (_FEW + 1) / 2)
+    pair = _at(N_FRAMES, sweep["n"][: len(exact)], exact, sweep["exact_growth"]) / (
+        _FEW * (_FEW + 1) / 2
+    )
     X = motions(_MANY, N_FRAMES, _JOINTS[kernel])
     features = _linear(kernel).fit_transform(X)
     sequence = _seconds(lambda: _linear(kernel).fit_transform(X)) / _MANY
@@ -163,14 +175,18 @@ def _unit_times(kernel: str, sweep: Mapping[str, Any]) -> tuple[float, float, fl
 
 
 def _at(size: int, sizes: list[int], seconds: list[float], exponent: float) -> float:
-    """Time at a size: between measured ones in the logarithm, beyond them along the fitted growth."""
+    """Time at a size: between measured ones in the logarithm, beyond them along the fitted
+    growth.
+    """
     if size > sizes[-1]:
         return seconds[-1] * (size / sizes[-1]) ** exponent
     return float(np.exp(np.interp(np.log(size), np.log(sizes), np.log(seconds))))
 
 
 def _seconds(call: Callable[[], Any], repeats: int = 3) -> float:
-    """Processor seconds of the fastest of some calls; at least a microsecond, the resolution of clocks."""
+    """Processor seconds of the fastest of some calls; at least a microsecond, the resolution of
+    clocks.
+    """
     return max(min(repeated(call, repeats, time.process_time)), 1e-6)
 
 

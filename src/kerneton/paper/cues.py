@@ -22,7 +22,8 @@ from kerneton.prepare.preprocess import Preprocess
 class Factor:
     """One open point and its levels.
 
-    A ``cautious`` one has a default, its first level: another must be better by more than one standard error.
+    A ``cautious`` one has a default, its first level: another must be better by more than one
+    standard error.
     """
 
     name: str
@@ -35,7 +36,9 @@ ROOTS = (1.0, 0.5)  # γ*, a power of the features' entries
 
 @dataclass(frozen=True)
 class Family:
-    """All settings of one kernel: a level of every factor, one of which is the root γ* of the features."""
+    """All settings of one kernel: a level of every factor, one of which is the root γ* of the
+    features.
+    """
 
     factors: tuple[Factor, ...]
     build: Callable[..., Pipeline]
@@ -45,17 +48,23 @@ class Family:
         return list(itertools.product(*(factor.levels for factor in self.factors)))
 
     def encoders(self) -> Iterator[tuple[Pipeline, dict[float, tuple[Any, ...]]]]:
-        """Pipelines from recordings to features, each with the settings, by root, that use these features."""
+        """Pipelines from recordings to features, each with the settings, by root, that use these
+        features.
+        """
         names = [factor.name for factor in self.factors]
         at = names.index("root")
         for setting in itertools.product(*(f.levels for f in self.factors if f.name != "root")):
             chosen = dict(zip([*names[:at], *names[at + 1 :]], setting, strict=True))
             roots = self.factors[at].levels
-            yield self.build(**chosen), {root: (*setting[:at], root, *setting[at:]) for root in roots}
+            yield (
+                self.build(**chosen),
+                {root: (*setting[:at], root, *setting[at:]) for root in roots},
+            )
 
 
 def sck_family(n_joints: int) -> Family:
-    """SCK with the paper's σ₂, σ₃, Z₂, Z₃, γ; Z₃ is 7 for twenty joints, as the printed size requires.
+    """SCK with the paper's σ₂, σ₃, Z₂, Z₃, γ; Z₃ is 7 for twenty joints, as the printed size
+    requires.
 
     >>> len(sck_family(15).settings())
     12
@@ -119,7 +128,8 @@ def _dck(view: str, joints: str, sigma_joint: float, sigma_span: float) -> Pipel
 
 
 def at_origin(sequences: Sequence[SkeletonSequence]) -> list[SkeletonSequence]:
-    """Each recording moved so that its root joint is at the origin on average; its movement is kept.
+    """Each recording moved so that its root joint is at the origin on average; its movement is
+    kept.
 
     >>> from kerneton import make_actions
     >>> moved = at_origin(make_actions(["wave"], n_subjects=1, n_takes=1))[0]

@@ -1,4 +1,6 @@
-"""The paper's figures on Florence3D: accuracy over one parameter at a time, all others as in its tables."""
+"""The paper's figures on Florence3D: accuracy over one parameter at a time, all others as in its
+tables.
+"""
 
 from __future__ import annotations
 
@@ -38,15 +40,33 @@ class Sweep:
 
 SWEEPS = {
     "sck_sigma_joint": Sweep(
-        "sck", "sigma_joint", (0.1, 0.2, 0.4, 0.6, 0.8, 1.2, 2.0, 4.0), "SCK: width of joints", "σ₂", log=True
+        "sck",
+        "sigma_joint",
+        (0.1, 0.2, 0.4, 0.6, 0.8, 1.2, 2.0, 4.0),
+        "SCK: width of joints",
+        "σ₂",
+        log=True,
     ),
     "sck_sigma_time": Sweep(
-        "sck", "sigma_time", (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0), "SCK: width of time", "σ₃", log=True
+        "sck",
+        "sigma_time",
+        (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0),
+        "SCK: width of time",
+        "σ₃",
+        log=True,
     ),
-    "sck_pivots_joint": Sweep("sck", "n_pivots_joint", (2, 3, 4, 5, 6, 8, 10), "SCK: pivots of joints", "Z₂"),
-    "sck_pivots_time": Sweep("sck", "n_pivots_time", (1, 2, 3, 4, 6, 8, 10), "SCK: pivots of time", "Z₃"),
+    "sck_pivots_joint": Sweep(
+        "sck", "n_pivots_joint", (2, 3, 4, 5, 6, 8, 10), "SCK: pivots of joints", "Z₂"
+    ),
+    "sck_pivots_time": Sweep(
+        "sck", "n_pivots_time", (1, 2, 3, 4, 6, 8, 10), "SCK: pivots of time", "Z₃"
+    ),
     "sck_power": Sweep(
-        "sck", "power", (0.1, 0.2, 0.36, 0.5, 0.7, 0.85, 1.0), "SCK: eigenvalue power normalisation", "γ"
+        "sck",
+        "power",
+        (0.1, 0.2, 0.36, 0.5, 0.7, 0.85, 1.0),
+        "SCK: eigenvalue power normalisation",
+        "γ",
     ),
     "dck_joints": Sweep("dck", "joints", tuple("ABCDEFGHI"), "DCK: joint sets", "joints"),
     "dck_power": Sweep(
@@ -56,12 +76,17 @@ SWEEPS = {
 
 
 def figures(
-    *, data_home: AnyPath | None = None, output: AnyPath | None = None, progress: Progress | None = None
+    *,
+    data_home: AnyPath | None = None,
+    output: AnyPath | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Accuracy on Florence3D over σ₂, σ₃, Z₂, Z₃ and γ of SCK, joint sets and γ of DCK; a plot and a CSV file of each.
+    """Accuracy on Florence3D over σ₂, σ₃, Z₂, Z₃ and γ of SCK, joint sets and γ of DCK; a plot and
+    a CSV file of each.
 
-    All other parameters are as printed; those that the paper leaves open have the values that held-out subjects mostly
-    prefer. C is chosen in every split inside the training subjects. Accuracies are fractions, means over the ten half splits.
+    All other parameters are as printed; those that the paper leaves open have the values that
+    held-out subjects mostly prefer. C is chosen in every split inside the training subjects.
+    Accuracies are fractions, means over the ten half splits.
 
     >>> result = figures(data_home="/data", output="figures")  # doctest: +SKIP
     >>> result["figures"]["sck_power"]["gain"]  # doctest: +SKIP
@@ -70,7 +95,9 @@ def figures(
     if output is not None:
         import_extra("matplotlib", extra="plot", purpose="Drawing the paper's figures")
     task = Task.of(load_florence3d(data_home))
-    result = {name: sweep_curves(name, sweep, task, progress or silent) for name, sweep in SWEEPS.items()}
+    result = {
+        name: sweep_curves(name, sweep, task, progress or silent) for name, sweep in SWEEPS.items()
+    }
     if output is not None:
         for name, figure in result.items():
             draw(Path(output) / f"{name}.png", figure, log=SWEEPS[name].log)
@@ -78,7 +105,9 @@ def figures(
     return {"figures": result}
 
 
-def sweep_curves(name: str, sweep: Sweep, task: Task, progress: Progress = silent) -> dict[str, Any]:
+def sweep_curves(
+    name: str, sweep: Sweep, task: Task, progress: Progress = silent
+) -> dict[str, Any]:
     """Validation and test accuracy for every value of a sweep, and what the paper states."""
     points = [
         _point(task, _pipeline(sweep, value))
@@ -96,7 +125,9 @@ def sweep_curves(name: str, sweep: Sweep, task: Task, progress: Progress = silen
     }
     if sweep.parameter == "power":
         best = 0.36 if sweep.kernel == "sck" else 0.85
-        figure["gain"] = figure["test"][sweep.values.index(best)] - figure["test"][sweep.values.index(1.0)]
+        figure["gain"] = (
+            figure["test"][sweep.values.index(best)] - figure["test"][sweep.values.index(1.0)]
+        )
     return figure
 
 
@@ -129,8 +160,18 @@ def draw(path: Path, figure: Mapping[str, Any], *, log: bool = False) -> None:
 def to_csv(figure: Mapping[str, Any]) -> str:
     """One row per value; cells that the paper does not state are empty.
 
-    >>> print(to_csv({"parameter": "γ", "values": [1.0], "validation": [0.8], "test": [0.9], "spread": [0.02],
-    ...               "paper": [None]}))
+    >>> print(
+    ...     to_csv(
+    ...         {
+    ...             "parameter": "γ",
+    ...             "values": [1.0],
+    ...             "validation": [0.8],
+    ...             "test": [0.9],
+    ...             "spread": [0.02],
+    ...             "paper": [None],
+    ...         }
+    ...     )
+    ... )
     γ,validation,test,spread,paper
     1.0,0.8,0.9,0.02,
     """
@@ -140,19 +181,29 @@ def to_csv(figure: Mapping[str, Any]) -> str:
 
 
 def _pipeline(sweep: Sweep, value: Any) -> Pipeline:
-    """The kernel of the tables with one parameter changed; nothing here learns from training recordings."""
+    """The kernel of the tables with one parameter changed; nothing here learns from training
+    recordings.
+    """
     kernel: SCK | DCK
     if sweep.kernel == "sck":
         kernel, steps = SCK(entries="upper", n_jobs=-1), Preprocess(bones=None)
     else:
         kernel = DCK(joints="E", sigma_joint=0.3, sigma_time=0.25, sigma_span=3.0, n_jobs=-1)
         steps = Preprocess(center=False, bones=None)
-    return Pipeline([("preprocess", steps), ("kernel", kernel.set_params(**{sweep.parameter: value}))])
+    return Pipeline(
+        [("preprocess", steps), ("kernel", kernel.set_params(**{sweep.parameter: value}))]
+    )
 
 
 def _point(task: Task, encoder: Pipeline) -> tuple[float, float, float]:
-    """Mean accuracy on held-out training subjects, on test subjects, and the latter's spread over splits."""
+    """Mean accuracy on held-out training subjects, on test subjects, and the latter's spread over
+    splits.
+    """
     parts = [(gram(encoder.fit_transform(task.data)), 1.0)]
     outcomes = [task.outcome({(): parts}, [], split) for split in task.splits]
     test = [outcome.accuracy for outcome in outcomes]
-    return float(np.mean([o.validation for o in outcomes])), float(np.mean(test)), float(np.std(test))
+    return (
+        float(np.mean([o.validation for o in outcomes])),
+        float(np.mean(test)),
+        float(np.std(test)),
+    )

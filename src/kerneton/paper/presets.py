@@ -1,7 +1,9 @@
-"""Beyond the paper: the presets on the published recordings, on turned recordings, and with one ingredient left out.
+"""Beyond the paper: the presets on the published recordings, on turned recordings, and with one
+ingredient left out.
 
-Every choice is made inside the training subjects of a split. Features are computed once per split and cue, and all rows
-come from their Gram matrices; they equal those of `kerneton.make_recognizer` up to rounding.
+Every choice is made inside the training subjects of a split. Features are computed once per split
+and cue, and all rows come from their Gram matrices; they equal those of `kerneton.make_recognizer`
+up to rounding.
 """
 
 from __future__ import annotations
@@ -61,12 +63,14 @@ def beyond(
     only: Iterable[str] | None = None,
     n_jobs: int | None = -1,
 ) -> dict[str, Any]:
-    """The paper's result, its method as printed, and the default, tensor and auto recognisers on the published recordings.
+    """The paper's result, its method as printed, and the default, tensor and auto recognisers on
+    the published recordings.
 
-    Also with every test recording turned about the vertical by a random angle of at most 60°, and with each ingredient of
-    the default left out in turn. ``only`` names some of florence3d, utkinect, msr_wang, msr_li and utd_mhad. ``output``
-    receives tables, confusion matrices of the auto rows and pictures of confused recordings, written after each data set.
-    Accuracies are fractions.
+    Also with every test recording turned about the vertical by a random angle of at most 60°, and
+    with each ingredient of the default left out in turn. ``only`` names some of florence3d,
+    utkinect, msr_wang, msr_li and utd_mhad. ``output`` receives tables, confusion matrices of the
+    auto rows and pictures of confused recordings, written after each data set. Accuracies are
+    fractions.
 
     >>> result = beyond(data_home="/data", only=["utkinect"])  # doctest: +SKIP
     >>> result["beyond"]["utkinect"]["paper_printed"]  # doctest: +SKIP
@@ -95,7 +99,8 @@ class Task:
     data: SkeletonDataset
     protocol: str | None
     n_jobs: int | None = None
-    predictions: dict[str, list[np.ndarray]] = field(default_factory=dict)  # by row, one array per split
+    # by row, one array per split
+    predictions: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         splitter = get_protocol(self.protocol, self.data)
@@ -118,12 +123,17 @@ class Task:
         reports = {row: self.report(row) for row in self.predictions}
         return {
             **{row: report.accuracy for row, report in {"paper": paper, **reports}.items()},
-            "interval": {row: str(report.interval()) for row, report in {"paper": paper, **reports}.items()},
+            "interval": {
+                row: str(report.interval()) for row, report in {"paper": paper, **reports}.items()
+            },
             "spread": {row: float(np.std(report.accuracies)) for row, report in reports.items()},
             "validation": {row: float(np.mean(values)) for row, values in validation.items()},
             "choices": {row: dict(counts) for row, counts in choices.items()},
             "ablation": {
-                what: {key: float(np.mean([t[what][key] for t in trials])) for key in ("validation", "test")}
+                what: {
+                    key: float(np.mean([t[what][key] for t in trials]))
+                    for key in ("validation", "test")
+                }
                 for what in trials[0]
             },
             "errors": errors(reports["auto"]),
@@ -159,7 +169,9 @@ class Task:
             splits.append(Split(name, len(train), test, data.labels[test], predicted, 0.0, 0.0))
         classes, names = tuple(np.unique(data.labels).tolist()), tuple(s.name for s in data)
         protocol, subjects = self.protocol or "published", tuple(data.subjects.tolist())
-        return Report(tuple(splits), classes, names, subjects, protocol, row, {}, {"name": data.name}, {})
+        return Report(
+            tuple(splits), classes, names, subjects, protocol, row, {}, {"name": data.name}, {}
+        )
 
 
 def errors(report: Report) -> dict[str, Any]:
@@ -181,13 +193,18 @@ def turned_copies(data: SkeletonDataset, seed: int = 0) -> SkeletonDataset:
     >>> np.allclose(turned_copies(data)[0].joints[..., 1], data[0].joints[..., 1], equal_nan=True)
     True
     """
-    angles = np.deg2rad(np.random.default_rng(seed).uniform(-_LARGEST_TURN, _LARGEST_TURN, len(data)))
-    turned = [s.replace(joints=turn(s.joints, angle)) for s, angle in zip(data, angles, strict=True)]
+    angles = np.deg2rad(
+        np.random.default_rng(seed).uniform(-_LARGEST_TURN, _LARGEST_TURN, len(data))
+    )
+    turned = [
+        s.replace(joints=turn(s.joints, angle)) for s, angle in zip(data, angles, strict=True)
+    ]
     return SkeletonDataset(turned, name=data.name)
 
 
 def ablations(mirror: bool, n_jobs: int | None = None) -> dict[str, dict[str, Branch]]:
-    """The cues of the default in order 2 with one ingredient left out or changed, by the name of the ingredient.
+    """The cues of the default in order 2 with one ingredient left out or changed, by the name of
+    the ingredient.
 
     >>> list(ablations(mirror=False))[:3]
     ['nothing', 'joints', 'pairs']
@@ -235,7 +252,9 @@ def ablation(
 
 
 def _without_velocity(cue: Branch) -> Branch:
-    """The other signals take over velocity's weight in the kernel; the weight of time is unchanged."""
+    """The other signals take over velocity's weight in the kernel; the weight of time is
+    unchanged.
+    """
     kernel = cue.kernel
     kept = [i for i, signal in enumerate(kernel.signals) if signal != "velocity"]
     share = sum(kernel.joint_weight) / sum(kernel.joint_weight[i] for i in kept)
@@ -259,7 +278,9 @@ def _write(output: Path, name: str, task: Task, result: Mapping[str, Any]) -> No
 
 
 def confused(report: Report, data: SkeletonDataset) -> list[list[SkeletonSequence]]:
-    """Recordings of the most frequent mistakes, each with a recognised one of its label and of the predicted label."""
+    """Recordings of the most frequent mistakes, each with a recognised one of its label and of the
+    predicted label.
+    """
     wrong = [row for row in report.prediction_table() if not row["correct"]]
     mistaken = {row["index"] for row in wrong}
     pictures = []
@@ -267,6 +288,8 @@ def confused(report: Report, data: SkeletonDataset) -> list[list[SkeletonSequenc
         both = [pair["label"], pair["predicted"]]
         chosen = [next(row["index"] for row in wrong if [row["label"], row["predicted"]] == both)]
         for label in both:
-            chosen += [i for i in np.flatnonzero(data.labels == label).tolist() if i not in mistaken][:1]
+            chosen += [
+                i for i in np.flatnonzero(data.labels == label).tolist() if i not in mistaken
+            ][:1]
         pictures.append([data[i] for i in chosen])
     return pictures

@@ -27,7 +27,8 @@ _ROWS = {
 
 
 def to_markdown(result: Mapping[str, Any]) -> str:
-    """The result of `beyond`: accuracies, choices, the ablation and the most frequent mistakes, in per cent.
+    """The result of `beyond`: accuracies, choices, the ablation and the most frequent mistakes, in
+    per cent.
 
     >>> part = {"paper_printed": 0.982, "paper": 0.95, "ablation": {}}
     >>> print(to_markdown({"beyond": {"utkinect": part}}).split("###")[0].strip())
@@ -72,7 +73,14 @@ def _validation(parts: Mapping[str, Any], names: list[str]) -> str:
 
 
 def _ablation(parts: Mapping[str, Any], names: list[str]) -> str:
-    rows = [["left out", "validation, mean", "test, mean", *(f"{name}, validation / test" for name in names)]]
+    rows = [
+        [
+            "left out",
+            "validation, mean",
+            "test, mean",
+            *(f"{name}, validation / test" for name in names),
+        ]
+    ]
     for what in next(iter(parts.values()))["ablation"]:
         cells = [part["ablation"][what] for part in parts.values()]
         means = [sum(cell[key] for cell in cells) / len(cells) for key in ("validation", "test")]
@@ -95,7 +103,13 @@ def _errors(parts: Mapping[str, Any]) -> str:
     for name, part in parts.items():
         if "errors" in part:
             errors = part["errors"]
-            pairs = ", ".join(f"{true} → {taken} {count}" for true, taken, count in errors["pairs"][:5])
-            subjects = ", ".join(f"{who}: {count}" for who, count in list(errors["subjects"].items())[:5])
-            rows.append([_NAMES[name], str(errors["wrong"]), str(errors["tested"]), pairs, subjects])
+            pairs = ", ".join(
+                f"{true} → {taken} {count}" for true, taken, count in errors["pairs"][:5]
+            )
+            subjects = ", ".join(
+                f"{who}: {count}" for who, count in list(errors["subjects"].items())[:5]
+            )
+            rows.append(
+                [_NAMES[name], str(errors["wrong"]), str(errors["tested"]), pairs, subjects]
+            )
     return _titled("Mistakes of auto", rows)

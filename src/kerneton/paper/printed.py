@@ -6,13 +6,20 @@ _SIZES = {"sck": 40_480, "dck": 16_920, "sck+dck": 57_400}
 
 
 def _cells(sizes: dict[str, int], *accuracies: float) -> dict[str, tuple[float, int]]:
-    return {name: (accuracy, size) for (name, size), accuracy in zip(sizes.items(), accuracies, strict=True)}
+    return {
+        name: (accuracy, size)
+        for (name, size), accuracy in zip(sizes.items(), accuracies, strict=True)
+    }
 
 
 # (accuracy, size) by data set, by protocol where there are two, by kernel
 TABLES = {
     "florence3d": _cells(
-        {"sck": 26_565, "dck_d": 9_450, "dck_e": 16_920, "sck+dck": 43_485}, 0.9298, 0.9303, 0.9277, 0.9523
+        {"sck": 26_565, "dck_d": 9_450, "dck_e": 16_920, "sck+dck": 43_485},
+        0.9298,
+        0.9303,
+        0.9277,
+        0.9523,
     ),
     "utkinect": _cells(_SIZES, 0.9608, 0.975, 0.982),
     "wang": _cells(_SIZES, 0.9072, 0.8630, 0.9145),

@@ -12,16 +12,24 @@ from sklearn.base import clone
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores, split_rows, subject_folds
 from kerneton.recognize.branch import Branch, branch_key
-from kerneton.recognize.encoder import Encoder, LocalTrials, fold_grams, fold_options, is_weighted, score_sum
+from kerneton.recognize.encoder import (
+    Encoder,
+    LocalTrials,
+    fold_grams,
+    fold_options,
+    is_weighted,
+    score_sum,
+)
 from kerneton.recognize.search import Mixture, Outcome, Search
 
 
 @dataclass
 class SplitGrams:
-    """Training recordings with subjects, and test sets by name (for example the recordings as they are, and turned).
+    """Training recordings with subjects, and test sets by name (for example the recordings as they
+    are, and turned).
 
-    The reference skeleton and the scale of velocities are learned from the training recordings, and joint weights from the
-    training side of each fold, exactly as in `Recognizer`.
+    The reference skeleton and the scale of velocities are learned from the training recordings, and
+    joint weights from the training side of each fold, exactly as in `Recognizer`.
     """
 
     train: Sequence[SkeletonSequence]
@@ -56,7 +64,9 @@ class SplitGrams:
         parts = [(fold_grams(self.grams(cue), self.codes, self.folds), 1.0) for cue in cues]
         return score_sum(parts, self.codes, self.folds, [C], [penalty])[penalty, C][0]
 
-    def predict(self, mixtures: Sequence[Mixture], cues: Mapping[str, Branch]) -> dict[str, np.ndarray]:
+    def predict(
+        self, mixtures: Sequence[Mixture], cues: Mapping[str, Branch]
+    ) -> dict[str, np.ndarray]:
         """Labels of every test set, by name, from the averaged decision values of mixtures."""
         every = np.arange(len(self.codes))
         rows = split_rows(len(every), [len(test) for test in self.tests.values()])
@@ -68,7 +78,9 @@ class SplitGrams:
         for mixture in mixtures:
             shares = mixture.shares.items()
             inside: Any = sum(parts[name][0].astype(np.float64) * share for name, share in shares)
-            across = [sum(parts[name][t + 1] * share for name, share in shares) for t in range(len(rows))]
+            across = [
+                sum(parts[name][t + 1] * share for name, share in shares) for t in range(len(rows))
+            ]
             (found,) = held_out_scores(
                 inside,
                 np.concatenate(across),
@@ -84,7 +96,9 @@ class SplitGrams:
         return {name: self.classes[s.argmax(axis=1)] for name, s in scores.items()}
 
     def _encoded(self, branch: Branch) -> tuple[Any, np.ndarray, list[np.ndarray]]:
-        """Block sizes and features of the training recordings and of each test set, before weighting."""
+        """Block sizes and features of the training recordings and of each test set, before
+        weighting.
+        """
         plain = clone(branch).set_params(kernel__weighting=None, scale=None)
         key = branch_key(plain)
         if key not in self._features:

@@ -1,8 +1,9 @@
 """Spotting in UTKinect's uncut takes, ten half splits: ``kerneton reproduce spotting``.
 
-Everything is chosen on training people, the threshold on those held out in turn. All people perform the ten actions in nearly the same
-order, which is learned from the training takes and expected in the test takes; ``utkinect_any_order`` does not use it. Times are stated at
-15 frames per second, about what the takes have.
+Everything is chosen on training people, the threshold on those held out in turn. All people perform
+the ten actions in nearly the same order, which is learned from the training takes and expected in
+the test takes; ``utkinect_any_order`` does not use it. Times are stated at 15 frames per second,
+about what the takes have.
 """
 
 from __future__ import annotations
@@ -21,7 +22,15 @@ from kerneton.stream.timeline import draw_timeline
 
 FPS = 15.0
 BARS = {"utkinect": {"f1_50": 0.80}, "utkinect_cut": {"f1_50": 0.60}}
-_SHOWN = ("f1_50", "f1_30", "f1_70", "map_50", "frame_accuracy", "delay_ms", "false_alarms_per_hour")
+_SHOWN = (
+    "f1_50",
+    "f1_30",
+    "f1_70",
+    "map_50",
+    "frame_accuracy",
+    "delay_ms",
+    "false_alarms_per_hour",
+)
 
 
 def spotting(
@@ -31,7 +40,9 @@ def spotting(
     progress: Progress | None = None,
     n_splits: int = 10,
 ) -> dict[str, Any]:
-    """Trained from uncut takes, with and without their order, and with half a second of delay; from cut actions alone."""
+    """Trained from uncut takes, with and without their order, and with half a second of delay; from
+    cut actions alone.
+    """
     takes = load_utkinect(data_home, uncut=True)
     protocol = _First(HalfSplits.published("utkinect"), n_splits)
     free = evaluate_spotting(make_recognizer(), takes, protocol, fps=FPS, progress=progress)
@@ -62,7 +73,12 @@ def spotting(
         name: found[name]["f1_50"] - found[f"{name}_half_second"]["f1_50"]  # type: ignore[operator]
         for name in ("utkinect", "utkinect_any_order")
     }
-    return {"spotting": found, "f1_50_lost_in_half_a_second": lost, "splits": n_splits, "bars": BARS}
+    return {
+        "spotting": found,
+        "f1_50_lost_in_half_a_second": lost,
+        "splits": n_splits,
+        "bars": BARS,
+    }
 
 
 def to_markdown(result: dict[str, Any]) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 
-def timed(call: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> tuple[float, Any]:
+def timed(
+    call: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, Any]:
     """Seconds of one call, and its result.
 
     >>> timed(lambda: 1 + 1)[1]

@@ -24,12 +24,17 @@ SHARE = Factor("sck_share", (0.5, 0.3, 0.7))
 
 
 def tables(
-    *, data_home: AnyPath | None = None, output: AnyPath | None = None, progress: Progress | None = None
+    *,
+    data_home: AnyPath | None = None,
+    output: AnyPath | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Run the paper's comparisons on Florence3D, UTKinect and MSR-Action3D; its accuracy and ours in every cell.
+    """Run the paper's comparisons on Florence3D, UTKinect and MSR-Action3D; its accuracy and ours
+    in every cell.
 
-    What the paper prints is fixed; what it leaves open is chosen in every split on held-out training subjects.
-    ``output`` receives ``tables.md`` and ``tables.csv``. Accuracies are fractions.
+    What the paper prints is fixed; what it leaves open is chosen in every split on held-out
+    training subjects. ``output`` receives ``tables.md`` and ``tables.csv``. Accuracies are
+    fractions.
 
     >>> result = tables(data_home="/data")  # doctest: +SKIP
     >>> result["tables"]["florence3d"]["sck"]["paper_accuracy"]  # doctest: +SKIP
@@ -39,17 +44,26 @@ def tables(
     utkinect = load_utkinect(data_home)
     msr = load_msr_action3d(data_home)
     progress = progress or silent
-    # Both protocols of MSR-Action3D in one task: features that learn nothing from training are computed once.
+    # Both protocols of MSR-Action3D in one task: features that learn nothing from training are
+    # computed once.
     wang, li = Task.of(msr, "wang"), Task.of(msr, "li")
-    both = runs(Task(msr, wang.splits + li.splits), tuple(printed.TABLES["wang"]), progress, "MSR-Action3D")
+    both = runs(
+        Task(msr, wang.splits + li.splits), tuple(printed.TABLES["wang"]), progress, "MSR-Action3D"
+    )
     n = len(wang.splits)
     result: dict[str, Any] = {
         "tables": {
-            "florence3d": table(Task.of(florence), printed.TABLES["florence3d"], progress, "Florence3D"),
+            "florence3d": table(
+                Task.of(florence), printed.TABLES["florence3d"], progress, "Florence3D"
+            ),
             "utkinect": table(Task.of(utkinect), printed.TABLES["utkinect"], progress, "UTKinect"),
             "msr_action3d": {
-                "wang": cells({k: run.only(slice(n)) for k, run in both.items()}, printed.TABLES["wang"]),
-                "li": cells({k: run.only(slice(n, None)) for k, run in both.items()}, printed.TABLES["li"]),
+                "wang": cells(
+                    {k: run.only(slice(n)) for k, run in both.items()}, printed.TABLES["wang"]
+                ),
+                "li": cells(
+                    {k: run.only(slice(n, None)) for k, run in both.items()}, printed.TABLES["li"]
+                ),
             },
         }
     }
@@ -73,13 +87,18 @@ class Run:
 
 
 def table(
-    task: Task, expected: Mapping[str, tuple[float, int]], progress: Progress = silent, name: str = ""
+    task: Task,
+    expected: Mapping[str, tuple[float, int]],
+    progress: Progress = silent,
+    name: str = "",
 ) -> dict[str, Any]:
     """One table: a cell for each kernel that ``expected`` (accuracy, size) names."""
     return cells(runs(task, tuple(expected), progress, name), expected)
 
 
-def runs(task: Task, kernels: Sequence[str], progress: Progress = silent, name: str = "") -> dict[str, Run]:
+def runs(
+    task: Task, kernels: Sequence[str], progress: Progress = silent, name: str = ""
+) -> dict[str, Run]:
     """Choose and test in every split. Kernels are sck, dck_d, dck_e (or dck), and last sck+dck.
 
     The sum takes SCK and the last DCK as they were chosen alone, and chooses their weights and C.
@@ -89,7 +108,9 @@ def runs(task: Task, kernels: Sequence[str], progress: Progress = silent, name: 
     for kernel in kernels:
         if kernel == "sck+dck":
             pair = ("sck", list(grams)[-1])
-            done[kernel] = _sum([(done[k], grams[k]) for k in pair], task, progress, f"{name}, SCK+DCK")
+            done[kernel] = _sum(
+                [(done[k], grams[k]) for k in pair], task, progress, f"{name}, SCK+DCK"
+            )
         else:
             title = f"{name}, {kernel.upper()}"
             family = _family(kernel, task)
@@ -116,7 +137,9 @@ def _sum(kernels: Sequence[tuple[Run, Grams]], task: Task, progress: Progress, t
 
 
 def cells(done: Mapping[str, Run], expected: Mapping[str, tuple[float, int]]) -> dict[str, Any]:
-    """The paper's figures and ours for each kernel; accuracies are means over splits, with their spread."""
+    """The paper's figures and ours for each kernel; accuracies are means over splits, with their
+    spread.
+    """
     return {kernel: _cell(run, *expected[kernel]) for kernel, run in done.items()}
 
 
@@ -133,7 +156,9 @@ def _numbered(task: Task, progress: Progress, desc: str) -> Any:
 def _cell(run: Run, paper_accuracy: float, paper_size: int) -> dict[str, Any]:
     accuracies = [outcome.accuracy for outcome in run.outcomes]
     accuracy = float(np.mean(accuracies))
-    tested, right = (np.concatenate([getattr(o, name) for o in run.outcomes]) for name in ("tested", "right"))
+    tested, right = (
+        np.concatenate([getattr(o, name) for o in run.outcomes]) for name in ("tested", "right")
+    )
     known = of_splits(tested, right, run.outcomes[0].subjects, accuracy)
     return {
         "accuracy": accuracy,
@@ -149,6 +174,15 @@ def _cell(run: Run, paper_accuracy: float, paper_size: int) -> dict[str, Any]:
 
 
 def _csv(result: Mapping[str, Any]) -> str:
-    columns = ["accuracy", "low", "high", "spread", "paper_accuracy", "size", "paper_size", "validation"]
+    columns = [
+        "accuracy",
+        "low",
+        "high",
+        "spread",
+        "paper_accuracy",
+        "size",
+        "paper_size",
+        "validation",
+    ]
     rows = [[name, kernel, *(cell[c] for c in columns)] for name, kernel, cell in cells_of(result)]
     return csv_text([["data", "kernel", *columns], *rows])

@@ -28,12 +28,17 @@ _cpu = partial(timed, clock=time.process_time)  # other work on the machine does
 
 
 def timing(
-    *, data_home: AnyPath | None = None, output: AnyPath | None = None, progress: Progress | None = None
+    *,
+    data_home: AnyPath | None = None,
+    output: AnyPath | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Seconds per sequence for SCK and DCK, and minutes for all of MSR-Action3D, on one core, next to the paper's.
+    """Seconds per sequence for SCK and DCK, and minutes for all of MSR-Action3D, on one core, next
+    to the paper's.
 
-    A sequence is timed alone, from raw joints to features, the median over some of them; all of MSR-Action3D is features
-    of all 557 by both kernels, training on 284 and recognising 273. ``output`` receives ``timing.md``.
+    A sequence is timed alone, from raw joints to features, the median over some of them; all of
+    MSR-Action3D is features of all 557 by both kernels, training on 284 and recognising 273.
+    ``output`` receives ``timing.md``.
 
     >>> timing(data_home="/data")["timing"]["sck"]["paper_seconds"]  # doctest: +SKIP
     0.2
@@ -56,7 +61,9 @@ def measure(task: Task, progress: Progress = silent) -> dict[str, Any]:
                 "paper_seconds": seconds,
             }
         known, unknown = (task.data.select(side) for side in task.splits[0])
-        branches = [(k, Pipeline([*e.steps, ("scale", CenterNormalize())])) for k, e in encoders.items()]
+        branches = [
+            (k, Pipeline([*e.steps, ("scale", CenterNormalize())])) for k, e in encoders.items()
+        ]
         union, machine = FeatureUnion(branches), LinearSVM(C=10)
         stages = {}
         stages["features_of_training"], features = _cpu(partial(union.fit_transform, known))
@@ -74,7 +81,9 @@ def measure(task: Task, progress: Progress = silent) -> dict[str, Any]:
 
 
 def _encoder(kernel: str, data: SkeletonDataset) -> Pipeline:
-    """The kernel of the tables in the setting nearest to the paper's words, on one core, fitted and warmed up."""
+    """The kernel of the tables in the setting nearest to the paper's words, on one core, fitted and
+    warmed up.
+    """
     family = sck_family(data[0].n_joints) if kernel == "sck" else dck_family("E")
     encoder, _ = next(family.encoders())
     encoder.set_params(kernel__n_jobs=None).fit(data)

@@ -23,7 +23,9 @@ def free_memory() -> int | None:
 
 def _of_machine() -> int | None:
     try:
-        lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text("ascii").splitlines())
+        lines = dict(
+            line.split(":", 1) for line in Path("/proc/meminfo").read_text("ascii").splitlines()
+        )
         return int(lines["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
         pass
@@ -43,7 +45,9 @@ def _of_container(root: Path = Path("/sys/fs/cgroup")) -> int | None:
             limit, now = int((root / most).read_text()), int((root / used).read_text())
             stat = (root / most).with_name("memory.stat").read_text().splitlines()
             return (
-                limit - now + next((int(line.split()[1]) for line in stat if line.startswith(f"{cache} ")), 0)
+                limit
+                - now
+                + next((int(line.split()[1]) for line in stat if line.startswith(f"{cache} ")), 0)
             )
         except (OSError, ValueError, IndexError):  # "max": there is no limit
             continue

@@ -1,8 +1,9 @@
 """Threads: BLAS runs on one thread, and ``n_jobs`` of our own threads share the work.
 
-A BLAS thread that waits for the next product keeps a core busy. Products here are many and small, and NumPy and SciPy each have their own
-BLAS: without a limit their threads compete for the cores, and a fit takes five times as long. One BLAS thread also makes sums independent
-of the number of cores.
+A BLAS thread that waits for the next product keeps a core busy. Products here are many and small,
+and NumPy and SciPy each have their own BLAS: without a limit their threads compete for the cores,
+and a fit takes five times as long. One BLAS thread also makes sums independent of the number of
+cores.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ Result = TypeVar("Result")
 
 
 class _Hold:
-    """BLAS on one thread: a limit of the process, set by the first thread that enters and removed by the last that leaves.
+    """BLAS on one thread: a limit of the process, set by the first thread that enters and removed
+    by the last that leaves.
 
-    An OpenBLAS that uses OpenMP has a limit per thread instead: every thread sets and removes its own.
+    An OpenBLAS that uses OpenMP has a limit per thread instead: every thread sets and removes its
+    own.
     """
 
     def __init__(self) -> None:
@@ -65,7 +68,9 @@ class _Hold:
                 _restore(self._before)
 
     def _libraries(self) -> list[Any]:
-        """Every loaded BLAS. Finding them takes milliseconds, so it is repeated only after torch was imported."""
+        """Every loaded BLAS. Finding them takes milliseconds, so it is repeated only after torch
+        was imported.
+        """
         torch = "torch" in sys.modules
         if self._known is None or self._known[1] != torch:
             self._known = ThreadpoolController().select(user_api="blas").lib_controllers, torch
@@ -85,7 +90,8 @@ def _limit(libraries: list[Any]) -> list[tuple[Any, int]]:
 
 def _restore(counts: list[tuple[Any, int]]) -> None:
     for library, count in counts:
-        # threadpoolctl 3.8 accepts only limits of the first thread that set one, until that thread releases it.
+        # threadpoolctl 3.8 accepts only limits of the first thread that set one, until that thread
+        # releases it.
         give_up = getattr(library, "clear_controlling_thread", None)
         if give_up is not None:
             give_up(force=True)
@@ -99,7 +105,8 @@ _hold = _Hold()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread in this process; may be nested and entered by several threads, and takes microseconds.
+    """Limit BLAS to one thread in this process; may be nested and entered by several threads, and
+    takes microseconds.
 
     >>> import numpy as np
     >>> with one_blas_thread():
@@ -115,7 +122,8 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """The number of threads that ``n_jobs`` means: None is one (or what ``joblib.parallel_config`` says), -1 one per core.
+    """The number of threads that ``n_jobs`` means: None is one (or what ``joblib.parallel_config``
+    says), -1 one per core.
 
     >>> count_threads(None), count_threads(3)
     (1, 3)
@@ -145,7 +153,8 @@ def in_threads(
     progress: Progress | None = None,
     desc: str = "",
 ) -> list[Result]:
-    """``[work(item) for item in items]`` on several threads, including this one; BLAS has one thread meanwhile.
+    """``[work(item) for item in items]`` on several threads, including this one; BLAS has one
+    thread meanwhile.
 
     The first error is raised, and work that has not begun is skipped.
 
@@ -195,7 +204,8 @@ def in_threads(
 
 @contextmanager
 def ticks(progress: Progress | None, total: int | None, desc: str) -> Iterator[Callable[[], None]]:
-    """A function to call when each piece of work begins, from any thread; for progress without an iterable.
+    """A function to call when each piece of work begins, from any thread; for progress without an
+    iterable.
 
     >>> with ticks(None, 2, "passes") as tick:
     ...     tick()

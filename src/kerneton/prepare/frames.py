@@ -87,7 +87,9 @@ class Frames:
         return [values[a:b] for a, b in itertools.pairwise(self.starts.tolist())]
 
     def each(self, work: Callable[[int, int], Any]) -> None:
-        """``work(first, last)`` for all recordings, in parts of about as many frames, on several threads."""
+        """``work(first, last)`` for all recordings, in parts of about as many frames, on several
+        threads.
+        """
         n = max(1, min(self.n_threads, len(self)))
         if n == 1:
             work(0, len(self))
@@ -120,7 +122,8 @@ def as_frames(
     layout: Layout | None = None,
     n_threads: int = 1,
 ) -> Frames:
-    """Recordings checked and side by side; with ``gaps``, these are filled or lost frames are dropped.
+    """Recordings checked and side by side; with ``gaps``, these are filled or lost frames are
+    dropped.
 
     >>> as_frames([np.ones((3, 2, 3))]).joints.shape
     (3, 2, 3)
@@ -134,7 +137,8 @@ def as_frames(
 def gapless(sequences: Sequence[SkeletonSequence], gaps: str, n_threads: int = 1) -> Frames:
     """Frames of checked recordings, gaps filled ("fill") or lost frames dropped ("drop").
 
-    >>> walk = np.ones((3, 2, 3)); walk[1] = 0
+    >>> walk = np.ones((3, 2, 3))
+    >>> walk[1] = 0
     >>> gapless([SkeletonSequence(walk)], "drop").lengths.tolist()
     [2]
     """

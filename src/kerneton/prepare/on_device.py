@@ -1,4 +1,6 @@
-"""`Preprocess` for many recordings without gaps at once, padded (B, T, J, 3), with torch on any device."""
+"""`Preprocess` for many recordings without gaps at once, padded (B, T, J, 3), with torch on any
+device.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +18,26 @@ def can_prepare(step: Any) -> bool:
     """Whether this module can do the steps of a fitted preprocessing."""
     if type(step) is not Preprocess or not isinstance(step.center, bool):
         return False
-    known = step.facing in (None, "sequence") and step.n_frames is None and step.dtype in (None, "float32")
+    known = (
+        step.facing in (None, "sequence")
+        and step.n_frames is None
+        and step.dtype in (None, "float32")
+    )
     turned = step.facing is None or turning(step.layout_) != "full"
     return known and turned and len(step.layout_.bodies) == 1
 
 
 def prepare(step: Preprocess, x: Any, lengths: Any) -> Any:
-    """Poses (B, T, J, 3) of a fitted step; recordings have no gaps, and frames beyond ``lengths`` (B,) are padding.
+    """Poses (B, T, J, 3) of a fitted step; recordings have no gaps, and frames beyond ``lengths``
+    (B,) are padding.
 
     >>> import torch
     >>> from kerneton import make_actions
     >>> data = make_actions(["wave"], n_subjects=1, n_takes=1, dropout=0)
     >>> step = Preprocess(bones="size", facing="sequence", dtype="float32").fit(data)
-    >>> poses = prepare(step, torch.as_tensor(data[0].joints)[None], torch.tensor([data[0].n_frames]))
+    >>> poses = prepare(
+    ...     step, torch.as_tensor(data[0].joints)[None], torch.tensor([data[0].n_frames])
+    ... )
     >>> bool(np.allclose(poses[0], step.transform(data)[0].joints, atol=1e-5))
     True
     """
@@ -56,7 +65,9 @@ def prepare(step: Preprocess, x: Any, lengths: Any) -> Any:
 
 
 def _equal_size(x: Any, inside: Any, lengths: Any, layout: Layout, reference: np.ndarray) -> Any:
-    """Each recording scaled to the reference's total bone length, see `kerneton.prepare.poses.equal_size`."""
+    """Each recording scaled to the reference's total bone length, see
+    `kerneton.prepare.poses.equal_size`.
+    """
     xp = namespace_of(x)
     parents, children = index_like(np.asarray(layout.bones).reshape(-1, 2).T, x)
     spans = xp.linalg.vector_norm(x[:, :, children] - x[:, :, parents], dim=3)
@@ -69,7 +80,8 @@ def _equal_size(x: Any, inside: Any, lengths: Any, layout: Layout, reference: np
 def _equal_bones(x: Any, layout: Layout, reference: np.ndarray) -> Any:
     """Every bone of its reference length, see `kerneton.prepare.poses.equal_bones`.
 
-    A joint is the root of its tree plus the scaled bones on the way there: one product for all joints.
+    A joint is the root of its tree plus the scaled bones on the way there: one product for all
+    joints.
     """
     xp, n = namespace_of(x), x.shape[2]
     ways, roots = np.zeros((n, len(layout.bones))), np.arange(n)
@@ -80,13 +92,17 @@ def _equal_bones(x: Any, layout: Layout, reference: np.ndarray) -> Any:
     bones = x[:, :, children] - x[:, :, parents]
     norm = xp.linalg.vector_norm(bones, dim=3, keepdim=True)
     directions = xp.where(norm > 0, bones / norm, xp.zeros_like(bones))
-    return x[:, :, index_like(roots, x)] + xp.einsum("jk,btkc->btjc", asarray_like(ways, x), directions)
+    return x[:, :, index_like(roots, x)] + xp.einsum(
+        "jk,btkc->btjc", asarray_like(ways, x), directions
+    )
 
 
 def _median(values: Any, inside: Any, lengths: Any) -> Any:
     """Median over the frames of each recording, (B, T, n) → (B, n)."""
     xp = namespace_of(values)
-    ordered = xp.sort(xp.where(inside[:, :, None], values, xp.full_like(values, np.inf)), dim=1).values
+    ordered = xp.sort(
+        xp.where(inside[:, :, None], values, xp.full_like(values, np.inf)), dim=1
+    ).values
     low, high = (xp.div(lengths - odd, 2, rounding_mode="floor") for odd in (1, 0))
     index = xp.stack([low, high], 1)[:, :, None].expand(-1, -1, values.shape[2]).long()
     return ordered.gather(1, index).mean(1)
@@ -110,14 +126,18 @@ def _facing(x: Any, inside: Any, lines: list[tuple[int, int]]) -> Any:
 
 
 def gaps(x: Any, inside: Any) -> np.ndarray:
-    """Positions of recordings with a pose within ``inside`` (B, T) that is missing (NaN, or every joint zero) or too large to be one."""
+    """Positions of recordings with a pose within ``inside`` (B, T) that is missing (NaN, or every
+    joint zero) or too large to be one.
+    """
     squares = (x * x).sum((2, 3))
     sound = ((squares > 0) & (squares <= LARGEST_COORDINATE**2)) | ~inside
     return np.flatnonzero(~to_numpy(sound.all(1)))
 
 
 def derivative(x: Any, lengths: Any, taps: np.ndarray, rate: Any) -> Any:
-    """A filter of frames s - k, ..., s + k at every frame times ``rate`` (B,), with repeated ends: a derivative."""
+    """A filter of frames s - k, ..., s + k at every frame times ``rate`` (B,), with repeated ends:
+    a derivative.
+    """
     reach = len(taps) // 2
     moved = x - x[:, :1]
     frames = index_like(np.arange(x.shape[1]), x)

@@ -44,7 +44,8 @@ def _median(x: np.ndarray) -> np.ndarray:
 
 
 def equal_bones(joints: np.ndarray, layout: Layout, lengths: np.ndarray) -> np.ndarray:
-    """Give every bone its reference length and keep its direction, rebuilding outwards from the root.
+    """Give every bone its reference length and keep its direction, rebuilding outwards from the
+    root.
 
     A bone of length zero has no direction: its end stays on its start.
 
@@ -78,12 +79,16 @@ def mirror(sequence: SkeletonSequence) -> SkeletonSequence:
     """The mirror image of a recording: x changes sign, left and right joints are exchanged.
 
     >>> from kerneton.data.layouts import FLORENCE_15
-    >>> pose = SkeletonSequence(np.random.default_rng(0).normal(size=(2, 15, 3)), layout=FLORENCE_15)
+    >>> pose = SkeletonSequence(
+    ...     np.random.default_rng(0).normal(size=(2, 15, 3)), layout=FLORENCE_15
+    ... )
     >>> bool(np.array_equal(mirror(mirror(pose)).joints, pose.joints))
     True
     """
     if sequence.layout is None:
-        raise ParameterError(f"mirroring {sequence.name or 'a recording'} needs a layout with left and right")
+        raise ParameterError(
+            f"mirroring {sequence.name or 'a recording'} needs a layout with left and right"
+        )
     twin = sequence.layout.mirror
     joints = sequence.joints[:, twin] * np.asarray([-1, 1, 1], dtype=sequence.joints.dtype)
     confidence = None if sequence.confidence is None else sequence.confidence[:, twin]
@@ -91,7 +96,8 @@ def mirror(sequence: SkeletonSequence) -> SkeletonSequence:
 
 
 def turn(joints: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
-    """Rotate about the vertical axis by an angle in radians, the same for all frames or one per frame.
+    """Rotate about the vertical axis by an angle in radians, the same for all frames or one per
+    frame.
 
     >>> turn(np.array([[[1.0, 5.0, 0.0]]]), np.pi / 2).round(6).tolist()
     [[[0.0, 5.0, -1.0]]]
@@ -104,12 +110,14 @@ def turn(joints: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
 def facing(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np.ndarray:
     """The yaw of the body, in radians, from the lines through both hips and both shoulders.
 
-    Without hips and shoulders, all pairs of left and right joints are used. For two bodies it is the yaw of the first
-    as if it looked at the second. For a whole recording it is the direction of the geometric median of the lines of all
-    frames, which is robust to a few bad frames and rotates exactly with the recording.
+    Without hips and shoulders, all pairs of left and right joints are used. For two bodies it is
+    the yaw of the first as if it looked at the second. For a whole recording it is the direction of
+    the geometric median of the lines of all frames, which is robust to a few bad frames and rotates
+    exactly with the recording.
 
     >>> from kerneton.data.layouts import FLORENCE_15
-    >>> pose = np.zeros((1, 15, 3)); pose[:, 12] = [0.3, 0, 0]
+    >>> pose = np.zeros((1, 15, 3))
+    >>> pose[:, 12] = [0.3, 0, 0]
     >>> round(float(facing(turn(pose, 0.5), FLORENCE_15)), 6)
     0.5
     """
@@ -120,9 +128,12 @@ def facing(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np
     if len(layout.bodies) == len(layout.roots) == 2:
         first, second = layout.roots
         look = joints[:, second] - joints[:, first]
-        flats = [look[:, [2, 0]] * np.asarray([-1, 1], dtype=joints.dtype)]  # to the right of that direction
+        # to the right of that direction
+        flats = [look[:, [2, 0]] * np.asarray([-1, 1], dtype=joints.dtype)]
     else:
-        flats = [(joints[:, right] - joints[:, left])[:, [0, 2]] for left, right in facing_lines(layout)]
+        flats = [
+            (joints[:, right] - joints[:, left])[:, [0, 2]] for left, right in facing_lines(layout)
+        ]
     lines = []
     for flat in flats:
         norm = np.linalg.norm(flat, axis=1, keepdims=True)
@@ -136,7 +147,8 @@ def facing(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np
 def _geometric_median(points: np.ndarray) -> np.ndarray:
     """Twenty steps of Weiszfeld's iteration from the mean; (n, d) → (d,)."""
     d = points.shape[1]
-    rows = np.ones((d + 1, len(points)))  # and 1: one product gives the weighted sums and the sum of weights
+    # and 1: one product gives the weighted sums and the sum of weights
+    rows = np.ones((d + 1, len(points)))
     rows[:d] = points.T
     median = rows.mean(axis=1)
     for _ in range(20):
@@ -150,10 +162,12 @@ def _geometric_median(points: np.ndarray) -> np.ndarray:
 
 
 def palm(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np.ndarray:
-    """The frame of a palm, (3, 3) or (T, 3, 3): rows are its normal, the direction along it, and the one across.
+    """The frame of a palm, (3, 3) or (T, 3, 3): rows are its normal, the direction along it, and
+    the one across.
 
-    For a whole recording the two directions are the geometric median over the frames. A left hand's frame is the mirror
-    image of a right hand's with the normal reversed, so mirroring (x changes its sign) exchanges hands.
+    For a whole recording the two directions are the geometric median over the frames. A left hand's
+    frame is the mirror image of a right hand's with the normal reversed, so mirroring (x changes
+    its sign) exchanges hands.
 
     >>> from kerneton.data.layouts import HAND_20
     >>> pose = np.random.default_rng(0).normal(size=(5, 20, 3))
@@ -171,7 +185,9 @@ def palm(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np.n
 
 
 def palm_spread(joints: np.ndarray, layout: Layout) -> float:
-    """How independent the two directions of a palm are: 1 at right angles, 0 on a line or if they change all the time."""
+    """How independent the two directions of a palm are: 1 at right angles, 0 on a line or if they
+    change all the time.
+    """
     both = _geometric_median(_palm_directions(joints, layout))
     return float(np.linalg.norm(np.cross(both[:3], both[3:])))
 
@@ -194,7 +210,8 @@ def _unit(vectors: np.ndarray, otherwise: np.ndarray | list[int]) -> np.ndarray:
 
 
 def face_front(joints: np.ndarray, layout: Layout, *, per_frame: bool = False) -> np.ndarray:
-    """Turn the body about the vertical so that the line from left to right points along x; a palm to its own frame.
+    """Turn the body about the vertical so that the line from left to right points along x; a palm
+    to its own frame.
 
     >>> from kerneton.data.layouts import FLORENCE_15
     >>> pose = np.random.default_rng(0).normal(size=(5, 15, 3))
@@ -221,7 +238,8 @@ def resample(joints: np.ndarray, n_frames: int) -> np.ndarray:
 
 
 def fill_gaps(joints: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Fill missing joints linearly from their neighbours in time, (T, J, 3); the ends take the nearest.
+    """Fill missing joints linearly from their neighbours in time, (T, J, 3); the ends take the
+    nearest.
 
     A joint that is missing throughout stays as it is.
 

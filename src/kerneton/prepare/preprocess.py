@@ -13,7 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from kerneton.core.poses import Placing
 from kerneton.data.checks import check_sequences, describe
-from kerneton.data.layouts import Layout, facing_lines, loose_joints, palm_lines, plain_layout, turning
+from kerneton.data.layouts import (
+    Layout,
+    facing_lines,
+    loose_joints,
+    palm_lines,
+    plain_layout,
+    turning,
+)
 from kerneton.data.parameters import QuickParameters, check_choice, check_positive
 from kerneton.data.sequence import SkeletonSequence, missing_joints
 from kerneton.data.wording import grouped, many
@@ -30,28 +37,32 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
     Parameters
     ----------
     gaps : {"fill", "drop"}
-        Frames without a pose are filled from their neighbours in time, or dropped. Single missing joints are always
-        filled.
+        Frames without a pose are filled from their neighbours in time, or dropped. Single missing
+        joints are always filled.
     center : bool or joint
-        True puts the root of the layout at the origin of every frame; the name or position of a joint puts that joint
-        there. For two bodies it is the mean of both roots, without a root the mean of all joints.
+        True puts the root of the layout at the origin of every frame; the name or position of a
+        joint puts that joint there. For two bodies it is the mean of both roots, without a root the
+        mean of all joints.
     path : bool
-        Keep the way through space that centring removes: the joint at the origin becomes its path from the first frame,
-        of the same scale and turned with the body; nothing changes where the origin is a mean of joints.
+        Keep the way through space that centring removes: the joint at the origin becomes its path
+        from the first frame, of the same scale and turned with the body; nothing changes where the
+        origin is a mean of joints.
     bones : {"reference", "size", None}
-        "reference" scales every bone to its length in the reference skeleton, frame by frame, and keeps its direction;
-        "size" scales the whole recording to the size of the reference skeleton and keeps its proportions. If the layout
-        has joints without bones, these are estimated from the training recordings, see `find_bones`.
+        "reference" scales every bone to its length in the reference skeleton, frame by frame, and
+        keeps its direction; "size" scales the whole recording to the size of the reference skeleton
+        and keeps its proportions. If the layout has joints without bones, these are estimated from
+        the training recordings, see `find_bones`.
     reference : array of shape (n_bones,), optional
         Bone lengths in metres; by default the median over the training recordings.
     reach : float, optional
-        Scale so that the median over training recordings of their largest coordinate, from the origin or, without
-        centring, from their mean, has this value. For hands, pixels and other data that are not bodies in metres; needs
-        ``bones``.
+        Scale so that the median over training recordings of their largest coordinate, from the
+        origin or, without centring, from their mean, has this value. For hands, pixels and other
+        data that are not bodies in metres; needs ``bones``.
     facing : {"sequence", "frame", None}
-        Turn each recording, or each frame, to face the camera. With two bodies, the first faces the camera when it looks
-        at the second. Hands and other bodies without left and right are turned to the frame of their palm, see
-        `kerneton.prepare.poses.palm`. Layouts without such a frame, and 2D recordings, stay as they are.
+        Turn each recording, or each frame, to face the camera. With two bodies, the first faces the
+        camera when it looks at the second. Hands and other bodies without left and right are turned
+        to the frame of their palm, see `kerneton.prepare.poses.palm`. Layouts without such a frame,
+        and 2D recordings, stay as they are.
     n_frames : int, optional
         Resample every recording to this many frames.
     dtype : {"float32", "float64", None}
@@ -108,11 +119,14 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         if self.reach is not None:
             check_positive("reach", self.reach)
             if not self.bones:
-                raise ParameterError("reach scales the reference skeleton and needs bones, got bones=None")
+                raise ParameterError(
+                    "reach scales the reference skeleton and needs bones, got bones=None"
+                )
         frames = as_frames(X, gaps=self.gaps)
         self.n_joints_in_ = frames.n_joints
         layout = frames.layout
-        moves = int(frames.lengths.max()) > 1  # one frame, as of a model file, shows no distance that stays
+        # one frame, as of a model file, shows no distance that stays
+        moves = int(frames.lengths.max()) > 1
         if layout is None or not layout.bones or (moves and loose_joints(layout)):
             from kerneton.prepare.skeleton import complete_layout
 
@@ -125,7 +139,9 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
             else:
                 self.reference_ = np.asarray(self.reference)
                 if (shape := self.reference_.shape) != (n_bones,):
-                    raise ParameterError(f"reference must contain {n_bones} bone lengths, got shape {shape}")
+                    raise ParameterError(
+                        f"reference must contain {n_bones} bone lengths, got shape {shape}"
+                    )
             if self.reach is not None:
                 found = np.median(self._farthest(frames))
                 self.reference_ = self.reference_ * (self.reach / found if found > 0 else 1.0)
@@ -136,13 +152,19 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         sequences = self.check(X)
         poses = self.place(gapless(sequences, self.gaps))
         found = []
-        for sequence, joints, fps in zip(sequences, poses.split(poses.joints), poses.fps, strict=True):
+        for sequence, joints, fps in zip(
+            sequences, poses.split(poses.joints), poses.fps, strict=True
+        ):
             joints = joints.astype(self.dtype or sequence.joints.dtype, copy=False)
-            found.append(sequence.replace(joints=joints, confidence=None, fps=fps, layout=self.layout_))
+            found.append(
+                sequence.replace(joints=joints, confidence=None, fps=fps, layout=self.layout_)
+            )
         return found
 
     def check(self, X: Iterable[Any], *, values: bool = True) -> list[SkeletonSequence]:
-        """Recordings of the skeleton of the training recordings; without ``values`` only this is checked."""
+        """Recordings of the skeleton of the training recordings; without ``values`` only this is
+        checked.
+        """
         check_is_fitted(self, "n_joints_in_")
         plain = self.layout_.joints == plain_layout(self.n_joints_in_).joints
         layout = None if plain else self.layout_
@@ -169,18 +191,27 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         self.fit([SkeletonSequence(np.ones((1, n_joints, 3)), layout=layout)])
         self.layout_ = layout
         if self.bones and layout.bones:
-            if np.shape(reference) != (len(layout.bones),) or not (np.asarray(reference) >= 0).all():
-                raise ModelFileError(f"bone lengths {np.shape(reference)} for {len(layout.bones)} bones")
+            if (
+                np.shape(reference) != (len(layout.bones),)
+                or not (np.asarray(reference) >= 0).all()
+            ):
+                raise ModelFileError(
+                    f"bone lengths {np.shape(reference)} for {len(layout.bones)} bones"
+                )
             self.reference_ = np.asarray(reference)
 
     def _farthest(self, frames: Frames) -> np.ndarray:
-        """The largest coordinate of each recording, from the origin or, without centring, from the mean, (B,)."""
+        """The largest coordinate of each recording, from the origin or, without centring, from the
+        mean, (B,).
+        """
         poses = self._placed(frames, None, "float64")
         x = poses.joints
         if self.center is False:
             x = (
                 x
-                - np.repeat([one.mean(axis=(0, 1)) for one in poses.split(x)], poses.lengths, axis=0)[:, None]
+                - np.repeat(
+                    [one.mean(axis=(0, 1)) for one in poses.split(x)], poses.lengths, axis=0
+                )[:, None]
             )
         return np.maximum.reduceat(np.abs(x).max(axis=(1, 2)), poses.starts[:-1])
 
@@ -261,7 +292,8 @@ def front(layout: Layout) -> dict[str, Any]:
 def without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.ndarray:
     """The joints of a recording, (T, J, 3), gaps filled or lost frames dropped.
 
-    >>> walk = np.ones((3, 2, 3)); walk[1] = 0
+    >>> walk = np.ones((3, 2, 3))
+    >>> walk[1] = 0
     >>> without_gaps(SkeletonSequence(walk), "drop", 0).shape
     (2, 2, 3)
     """
@@ -273,7 +305,8 @@ def without_gaps(sequence: SkeletonSequence, gaps: str, position: int) -> np.nda
 
 @functools.lru_cache(maxsize=64)
 def origin(layout: Layout) -> int | tuple[int, ...]:
-    """The joint on which poses are centred; several if only their mean is the same for both sides and bodies.
+    """The joint on which poses are centred; several if only their mean is the same for both sides
+    and bodies.
 
     >>> from kerneton.data.layouts import FLORENCE_15
     >>> origin(FLORENCE_15), origin(Layout("arms", ["left_a", "left_b", "right_a"], bones=[(0, 1)]))
@@ -298,7 +331,8 @@ class SkeletonKind:
 
     n_joints: int = 20
     flat: bool = False  # 2D: z is zero throughout
-    turns: str = "yaw"  # what a frame of the body is known for: "yaw", of a palm "full", or nothing, ""
+    # what a frame of the body is known for: "yaw", of a palm "full", or nothing, ""
+    turns: str = "yaw"
     sides: bool = True  # left and right are known: people, in metres
     bodies: int = 1
     root: int | None = None  # of one body, between its sides
@@ -306,7 +340,13 @@ class SkeletonKind:
     @property
     def differs(self) -> bool:
         """Whether this is anything other than one person in 3D."""
-        return self.flat or self.turns != "yaw" or not self.sides or self.bodies > 1 or self.n_joints == 1
+        return (
+            self.flat
+            or self.turns != "yaw"
+            or not self.sides
+            or self.bodies > 1
+            or self.n_joints == 1
+        )
 
 
 def skeleton_kind(sequences: Sequence[SkeletonSequence]) -> SkeletonKind:
@@ -335,7 +375,10 @@ def _has_palm(sequences: Sequence[SkeletonSequence], layout: Layout) -> bool:
     from kerneton.prepare import poses as steps
 
     some = [s for s in sequences[:50] if not missing_joints(s).any()]
-    return bool(some) and float(np.median([steps.palm_spread(s.joints, layout) for s in some])) > _FRAME
+    return (
+        bool(some)
+        and float(np.median([steps.palm_spread(s.joints, layout) for s in some])) > _FRAME
+    )
 
 
 def check_gaps(sequences: Sequence[SkeletonSequence]) -> None:

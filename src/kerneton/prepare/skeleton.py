@@ -27,8 +27,8 @@ _LENGTH = 0.1  # weight of the length of a bone, relative to its spread
 def find_bones(poses: Sequence[np.ndarray], layout: Layout) -> list[tuple[int, int]]:
     """Bones as the tree of joints whose distances change least; recordings (T, J, 3).
 
-    The minimum spanning tree with the weights std(|x_i - x_j|) + 0.1 mean(|x_i - x_j|), equal on both sides of the body.
-    Bones of the layout are kept; bones between left and right come last.
+    The minimum spanning tree with the weights std(|x_i - x_j|) + 0.1 mean(|x_i - x_j|), equal on
+    both sides of the body. Bones of the layout are kept; bones between left and right come last.
 
     >>> t = np.linspace(0, 3, 30)
     >>> elbow = np.stack([np.cos(t), np.sin(t), 0 * t], axis=1)
@@ -49,9 +49,11 @@ def find_bones(poses: Sequence[np.ndarray], layout: Layout) -> list[tuple[int, i
     mean = total / len(frames)
     cost = np.sqrt(np.maximum(squares / len(frames) - mean**2, 0)) + _LENGTH * mean
     cost = cost + cost[np.ix_(layout.mirror, layout.mirror)]
-    across = np.outer(layout.sides, layout.sides) < 0  # legs without motion also keep their distance
+    # legs without motion also keep their distance
+    across = np.outer(layout.sides, layout.sides) < 0
     cost = np.where(across, cost + cost.max(), cost)
-    cost = 1 + cost / (cost.max() or 1.0)  # SciPy takes zeros for no edge; a constant changes no tree
+    # SciPy takes zeros for no edge; a constant changes no tree
+    cost = 1 + cost / (cost.max() or 1.0)
     for bone in layout.bones:
         cost[bone] = cost[bone[::-1]] = 0.5  # less than any other
     same = np.zeros((n_joints, n_joints), dtype=bool)
@@ -62,7 +64,8 @@ def find_bones(poses: Sequence[np.ndarray], layout: Layout) -> list[tuple[int, i
 
 
 def complete_layout(layout: Layout | None, poses: Sequence[np.ndarray], n_joints: int) -> Layout:
-    """The layout of recordings (T, J, 3), with numbered joints if it has none, and estimated bones where joints have none.
+    """The layout of recordings (T, J, 3), with numbered joints if it has none, and estimated bones
+    where joints have none.
 
     What is missing is logged, once per layout.
 
@@ -79,12 +82,18 @@ def complete_layout(layout: Layout | None, poses: Sequence[np.ndarray], n_joints
 
 
 def _with_bones(layout: Layout, bones: Sequence[Bone]) -> Layout:
-    """A layout with more bones. The root stays if most joints hung from it; sets that follow from bones follow again."""
+    """A layout with more bones. The root stays if most joints hung from it; sets that follow from
+    bones follow again.
+    """
     roots, parents = layout.roots, layout.parents
     ordered: list[Bone] = []
     kept = None
     for body in layout.bodies:
-        hung = {root: sum(_top(joint, parents) == root for joint in body) for root in roots if root in body}
+        hung = {
+            root: sum(_top(joint, parents) == root for joint in body)
+            for root in roots
+            if root in body
+        }
         root = next((root for root, count in hung.items() if 2 * count > len(body)), None)
         ordered += ordered_bones([bone for bone in bones if bone[0] in body], root)[0]
         kept = root if len(layout.bodies) == 1 else None
@@ -107,7 +116,9 @@ def _top(joint: int, parents: np.ndarray) -> int:
 def _keys(layout: Layout, bones: Sequence[Bone]) -> set[int]:
     """The key joints of each body."""
     mirror = layout.mirror.tolist()
-    found = (key_joints([bone for bone in bones if bone[0] in body], mirror) for body in layout.bodies)
+    found = (
+        key_joints([bone for bone in bones if bone[0] in body], mirror) for body in layout.bodies
+    )
     return {joint for keys in found for joint in keys}
 
 

@@ -26,7 +26,8 @@ class Prediction:
 
     label: str
     probability: float
-    unknown: bool  # whether it is unlike all training recordings; the label is then only the nearest
+    # whether it is unlike all training recordings; the label is then only the nearest
+    unknown: bool
     unknown_score: float
     probabilities: dict[str, float]  # of every label, the most likely first
 
@@ -41,7 +42,8 @@ class Results:
     unknown: np.ndarray | None = None  # (n,) scores, if calibrated
 
     def predictions(self, classes: np.ndarray, threshold: float) -> list[Prediction]:
-        """A prediction per recording, for these classes and this threshold of unknown recordings; needs calibration.
+        """A prediction per recording, for these classes and this threshold of unknown recordings;
+        needs calibration.
 
         >>> found = Results(np.array(["bow"]), None, np.array([[0.8, 0.2]]), np.array([0.1]))
         >>> found.predictions(np.array(["bow", "wave"]), 0.5)[0].probabilities
@@ -54,12 +56,18 @@ class Results:
             order = np.argsort(-row, kind="stable")
             ranked = {names[k]: float(row[k]) for k in order}
             label = names[order[0]]
-            out.append(Prediction(label, ranked[label], bool(score > threshold), float(score), ranked))
+            out.append(
+                Prediction(label, ranked[label], bool(score > threshold), float(score), ranked)
+            )
         return out
 
 
-def described_choice(variant: str | None, scores: Mapping[str, float], mixtures: Sequence[Any]) -> str:
-    """The result of a search as text: the variant (None without a search), accuracies of all variants, and the classifiers in use."""
+def described_choice(
+    variant: str | None, scores: Mapping[str, float], mixtures: Sequence[Any]
+) -> str:
+    """The result of a search as text: the variant (None without a search), accuracies of all
+    variants, and the classifiers in use.
+    """
     lines = []
     if variant is not None:
         pooled = ", ".join(f"{name or 'as given'} {score:.1%}" for name, score in scores.items())
@@ -78,7 +86,9 @@ def results(model: Any, X: Iterable[Any]) -> Results:
         return from_features(model, model.features(X)) if found is None else _answer(model, *found)
 
     parts = [vars(part).values() for part in _in_blocks(model, X, answer)]
-    joined = (None if some[0] is None else np.concatenate(some) for some in zip(*parts, strict=True))
+    joined = (
+        None if some[0] is None else np.concatenate(some) for some in zip(*parts, strict=True)
+    )
     return Results(*joined)  # type: ignore[arg-type]
 
 
@@ -93,7 +103,9 @@ def decisions(model: Any, X: Iterable[Any]) -> np.ndarray:
 
 
 def _in_blocks(model: Any, X: Iterable[Any], answer: Callable[[Iterable[Any]], Item]) -> list[Item]:
-    """Results of blocks of recordings, so that features of all need not be in memory and progress is shown."""
+    """Results of blocks of recordings, so that features of all need not be in memory and progress
+    is shown.
+    """
     check_is_fitted(model)
     size = _BLOCK if model.device is None else _DEVICE_BLOCK
     if isinstance(X, Sized) and len(X) <= size:
@@ -114,21 +126,28 @@ def from_features(model: Any, features: np.ndarray) -> Results:
     if not hasattr(machine, "decision_function"):
         return Results(machine.predict(features), None, None, None)
     alike = None if calibration is None else calibration.likeness(features)
-    linear = hasattr(machine, "labels_of")  # labels from the decision values, without a second product
+    # labels from the decision values, without a second product
+    linear = hasattr(machine, "labels_of")
     return _answer(
-        model, machine.decision_function(features), alike, None if linear else machine.predict(features)
+        model,
+        machine.decision_function(features),
+        alike,
+        None if linear else machine.predict(features),
     )
 
 
 def _on_device(model: Any, X: Iterable[Any]) -> tuple[Iterable[Any], Any]:
-    """The recordings; with a device also decision values and likeness to the classes, computed there."""
+    """The recordings; with a device also decision values and likeness to the classes, computed
+    there.
+    """
     check_is_fitted(model)
     if model.device is None or not hasattr(model.machine_, "labels_of"):
         return X, None
     from kerneton.recognize.on_device import decide_on
 
     known = {"n_joints": model.n_joints_in_, "layout": model.layout_}
-    sequences = check_sequences(X, allow_missing=True, values=False, **known)  # values: on the device
+    # values: on the device
+    sequences = check_sequences(X, allow_missing=True, values=False, **known)
     return sequences, decide_on(model, sequences)
 
 

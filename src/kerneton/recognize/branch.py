@@ -52,7 +52,9 @@ class Branch(QuickParameters, TransformerMixin, BaseEstimator):
     kernel_: Any
     scale_: Any
 
-    def __init__(self, preprocess: Any, kernel: Any, scale: Any = None, *, weight: float = 1.0) -> None:
+    def __init__(
+        self, preprocess: Any, kernel: Any, scale: Any = None, *, weight: float = 1.0
+    ) -> None:
         self.preprocess = preprocess
         self.kernel = kernel
         self.scale = scale
@@ -66,7 +68,9 @@ class Branch(QuickParameters, TransformerMixin, BaseEstimator):
         """Fit all steps and return the features of the training recordings, (n, n_features)."""
         prepared, kernel = Prepared(check_sequences(X, allow_missing=True)), clone(self.kernel)
         preprocess = prepared.fit(self.preprocess)
-        return self.take(preprocess, kernel, kernel.fit_transform(prepared.poses(preprocess, kernel), y))
+        return self.take(
+            preprocess, kernel, kernel.fit_transform(prepared.poses(preprocess, kernel), y)
+        )
 
     def transform(self, X: Iterable[Any]) -> np.ndarray:
         """Features, (n, n_features)."""
@@ -74,20 +78,26 @@ class Branch(QuickParameters, TransformerMixin, BaseEstimator):
         return encode_together([self], check_sequences(X, allow_missing=True))[0]
 
     def finish(self, features: np.ndarray) -> np.ndarray:
-        """Apply block weights and scale to the kernel's unweighted features, in place if possible."""
+        """Apply block weights and scale to the kernel's unweighted features, in place if
+        possible.
+        """
         kernel = self.kernel_
         if isinstance(kernel, BlockKernel) and kernel.weighting is not None:
             features = kernel.weigh(features, kernel.weights_)
         return self._scaled(features)
 
     def take(self, preprocess: Any, kernel: Any, features: np.ndarray) -> np.ndarray:
-        """Store fitted steps, and scale the kernel's features of the training recordings, in place if possible."""
+        """Store fitted steps, and scale the kernel's features of the training recordings, in place
+        if possible.
+        """
         self.preprocess_, self.kernel_ = preprocess, kernel
         self.scale_ = None if self.scale is None else clone(self.scale).fit(features)
         return self._scaled(features)
 
     def run_on(self, **where: Any) -> Branch:
-        """Set runtime parameters (``n_jobs``, ``device``) of the kernel, fitted or not, where they are not None."""
+        """Set runtime parameters (``n_jobs``, ``device``) of the kernel, fitted or not, where they
+        are not None.
+        """
         where = {name: value for name, value in where.items() if value is not None}
         for kernel in (self.kernel, getattr(self, "kernel_", None)) if where else ():
             if kernel is not None:
@@ -101,7 +111,9 @@ class Branch(QuickParameters, TransformerMixin, BaseEstimator):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore what ``get_state`` returned."""
-        self.preprocess_, self.kernel_, self.scale_ = (state[k] for k in ("preprocess", "kernel", "scale"))
+        self.preprocess_, self.kernel_, self.scale_ = (
+            state[k] for k in ("preprocess", "kernel", "scale")
+        )
         if self.kernel_ is None or (self.scale_ is None) != (self.scale is None):
             raise ModelFileError("a branch without its steps")
 
@@ -111,7 +123,9 @@ class Branch(QuickParameters, TransformerMixin, BaseEstimator):
             copy = not isinstance(
                 self.kernel_, BlockKernel
             )  # a kernel of your own may still use its features
-            features = self.scale_.apply(features, copy=copy) if same else self.scale_.transform(features)
+            features = (
+                self.scale_.apply(features, copy=copy) if same else self.scale_.transform(features)
+            )
         return features if self.weight == 1 else features * features.dtype.type(self.weight)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -127,7 +141,9 @@ def block_sizes(kernel: Any, features: np.ndarray | None = None) -> np.ndarray:
     return np.asarray(found)
 
 
-def encode_together(branches: Iterable[Branch], sequences: list[SkeletonSequence]) -> list[np.ndarray]:
+def encode_together(
+    branches: Iterable[Branch], sequences: list[SkeletonSequence]
+) -> list[np.ndarray]:
     """Features of each fitted branch; branches with the same preprocessing share poses and signals.
 
     >>> from kerneton import SCK, CenterNormalize, Preprocess, make_actions
@@ -172,7 +188,9 @@ class Prepared:
         return step.fit(self._whole(step.gaps) if type(step) is Preprocess else self.sequences)
 
     def poses(self, step: Any, kernel: Any) -> Any:
-        """What a kernel computes on: `Frames`, or a list of recordings, after a fitted preprocessing."""
+        """What a kernel computes on: `Frames`, or a list of recordings, after a fitted
+        preprocessing.
+        """
         together = isinstance(kernel, BlockKernel)
         key = id(step), together
         if key not in self._known:
@@ -198,7 +216,9 @@ class Prepared:
 
 
 def share_preprocessing(branches: Iterable[Branch]) -> None:
-    """Let fitted branches with equal preprocessing share one step, like branches that were fitted together."""
+    """Let fitted branches with equal preprocessing share one step, like branches that were fitted
+    together.
+    """
     known: dict[str, Any] = {}
     for branch in branches:
         step = branch.preprocess_
@@ -218,14 +238,21 @@ def side_by_side(features: list[np.ndarray]) -> np.ndarray:
 
 def branch_key(branch: Branch) -> Any:
     """A key that is equal for branches with equal features."""
-    return step_key(branch.preprocess), step_key(branch.kernel), step_key(branch.scale), branch.weight
+    return (
+        step_key(branch.preprocess),
+        step_key(branch.kernel),
+        step_key(branch.scale),
+        branch.weight,
+    )
 
 
 def step_key(step: Any) -> Any:
     """Class and parameters of a step, as a key of a dictionary."""
     if step is None:
         return None
-    named = sorted((k, _frozen(v)) for k, v in step.get_params().items() if k not in RUNTIME_PARAMETERS)
+    named = sorted(
+        (k, _frozen(v)) for k, v in step.get_params().items() if k not in RUNTIME_PARAMETERS
+    )
     return type(step).__qualname__, *named
 
 
@@ -245,7 +272,7 @@ def check_branches(branches: Any) -> None:
 
     >>> check_branches([("sck", Branch(None, None))])
     Traceback (most recent call last):
-    kerneton.exceptions.ParameterError: no kernel in sck: a branch is Branch(preprocess, kernel, scale)
+    kerneton.exceptions.ParameterError: no kernel in sck: a branch is Branch(...)
     """
     pairs = branches if isinstance(branches, (list, tuple)) else ()
     if not pairs or not all(
@@ -257,7 +284,9 @@ def check_branches(branches: Any) -> None:
             ]
         )
     kernels = {name: getattr(branch, "kernel", None) for name, branch in pairs}
-    if without := [name for name, kernel in kernels.items() if kernel is None or isinstance(kernel, type)]:
+    if without := [
+        name for name, kernel in kernels.items() if kernel is None or isinstance(kernel, type)
+    ]:
         raise ParameterError(
             f"no kernel in {', '.join(without)}: a branch is Branch(preprocess, kernel, scale)"
         )

@@ -1,13 +1,14 @@
 """Calibrated probabilities, and "none of these" for recordings unlike all training recordings.
 
-Both are learned from decision values of held-out people: the classifier is fitted again without them, fold
-by fold, from Gram matrices. Only the reference skeleton and the scale of velocities, which do not depend on
-labels, also use the held-out recordings. The choices of a search are kept.
+Both are learned from decision values of held-out people: the classifier is fitted again without
+them, fold by fold, from Gram matrices. Only the reference skeleton and the scale of velocities,
+which do not depend on labels, also use the held-out recordings. The choices of a search are kept.
 
-Recordings of unknown classes are detected by two features, learned by leaving classes out: the margin
-between the best and the second decision value, and the likeness of the recording to the mean of the
-predicted class, compared with the usual likeness of new people in that class. Both are needed: a new action
-may be near a single class (large margin), or between several classes (ordinary likeness).
+Recordings of unknown classes are detected by two features, learned by leaving classes out: the
+margin between the best and the second decision value, and the likeness of the recording to the mean
+of the predicted class, compared with the usual likeness of new people in that class. Both are
+needed: a new action may be near a single class (large margin), or between several classes (ordinary
+likeness).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
 _SHARPEST = 50.0  # limits of the factor of decision values
 _PEOPLE, _OF_ONE = 3, 5  # people, and recordings of each, needed to know how people differ
-_LARGEST, _TAIL = 2, 0.3  # scores of a person that are averaged; decay length of the tail, in deviations
+# scores of a person that are averaged; decay length of the tail, in deviations
+_LARGEST, _TAIL = 2, 0.3
 _MARGIN = 0.4  # share of the requested rate, since new people may differ more than held-out ones
 _NO_ALARM, _IN_THE_TAIL = 1e-9, 0.05  # smallest rate, and rate above which quantiles are used
 _SHRINK = 3.0  # weight of the mean over classes, in recordings
@@ -45,7 +47,8 @@ class Calibration(BaseEstimator):
     ::
 
         probability of class c = exp(s f_c) / Σ_k exp(s f_k),      f the decision values
-        odds of none of these  = exp(a · [f_1st - f_2nd, x·m_1st - u_1st] + b),      m the means of the classes
+        odds of none of these  = exp(a · [f_1st - f_2nd, x·m_1st - u_1st] + b)
+        m the means of the classes
 
     One factor s for all classes, so that the most probable label is the predicted one.
 
@@ -62,10 +65,12 @@ class Calibration(BaseEstimator):
     threshold_ : float
         The score above which a recording counts as none of the classes.
     held_out_ : dict of str to float
-        Results on held-out training subjects: "accuracy"; "accuracy_nested", where choices are made without the tested subjects, with its
-        interval over subjects ("accuracy_low", "accuracy_high"); "calibration_error" (on the recordings from which it was learned),
-        "unknown_auc" (area under the ROC curve, with classes left out), "false_alarm" with its interval over subjects (the share of each
-        subject that a threshold from the others refuses), "n_folds".
+        Results on held-out training subjects: "accuracy"; "accuracy_nested", where choices are made
+        without the tested subjects, with its interval over subjects ("accuracy_low",
+        "accuracy_high"); "calibration_error" (on the recordings from which it was learned),
+        "unknown_auc" (area under the ROC curve, with classes left out), "false_alarm" with its
+        interval over subjects (the share of each subject that a threshold from the others refuses),
+        "n_folds".
     """
 
     sharpness_: float
@@ -84,8 +89,12 @@ class Calibration(BaseEstimator):
         return gram(features, self.class_means_)
 
     def unknown_score(self, decisions: np.ndarray, alike: np.ndarray) -> np.ndarray:
-        """(n,) in [0, 1], larger for recordings less like any class; ``alike`` is their `likeness`."""
-        found = novelty_features(per_class(decisions).astype(np.float64), alike, self.usual_likeness_)
+        """(n,) in [0, 1], larger for recordings less like any class; ``alike`` is their
+        `likeness`.
+        """
+        found = novelty_features(
+            per_class(decisions).astype(np.float64), alike, self.usual_likeness_
+        )
         return expit(found @ self.unknown_weights_[:2] + self.unknown_weights_[2])
 
     def get_state(self) -> dict[str, Any]:
@@ -98,7 +107,9 @@ class Calibration(BaseEstimator):
             setattr(self, name, state[name.rstrip("_")])
         shapes = [np.shape(self.class_means_)[:1], np.shape(self.usual_likeness_)]
         if shapes[0] != shapes[1] or np.shape(self.unknown_weights_) != (3,):
-            raise ModelFileError(f"class means and likenesses of shapes {shapes[0]} and {shapes[1]}")
+            raise ModelFileError(
+                f"class means and likenesses of shapes {shapes[0]} and {shapes[1]}"
+            )
         if not self.sharpness_ > 0 or not isinstance(self.threshold_, float):
             raise ModelFileError("a sharpness that is not positive, or no threshold")
         if not all(isinstance(value, (int, float)) for value in self.held_out_.values()):
@@ -118,8 +129,12 @@ class Machines:
     mixtures: Sequence[tuple[np.ndarray, float, float]]  # shares (n_branches,), C, penalty
     options: dict[str, Any]  # of `held_out_scores`
 
-    def decide(self, inside: np.ndarray, across: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
-        """Decision values (n_valid, n_classes) from Gram matrices (n_branches, ...); absent classes get -inf."""
+    def decide(
+        self, inside: np.ndarray, across: np.ndarray, codes: np.ndarray, n_classes: int
+    ) -> np.ndarray:
+        """Decision values (n_valid, n_classes) from Gram matrices (n_branches, ...); absent classes
+        get -inf.
+        """
         scores: Any = 0.0
         for shares, C, penalty in self.mixtures:
             (found,) = held_out_scores(
@@ -137,7 +152,9 @@ class Machines:
 
 @dataclass(frozen=True)
 class Held:
-    """The training recordings of folds: Gram matrices per branch, classes, people, and the classifiers."""
+    """The training recordings of folds: Gram matrices per branch, classes, people, and the
+    classifiers.
+    """
 
     grams: Sequence[BlockGrams]
     machines: Machines
@@ -145,7 +162,9 @@ class Held:
     people: np.ndarray
 
     def out(self, train: np.ndarray, valid: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Decision values (n_valid, n_classes) and novelty features (n_valid, 2) of held-out recordings."""
+        """Decision values (n_valid, n_classes) and novelty features (n_valid, 2) of held-out
+        recordings.
+        """
         codes, n_classes = self.codes[train], int(self.codes.max()) + 1
         if not len(valid) or len(np.unique(codes)) < 2:
             return None
@@ -160,7 +179,9 @@ class Held:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Held-out results: of n recordings whose people were held out, and of m whose class was also left out."""
+    """Held-out results: of n recordings whose people were held out, and of m whose class was also
+    left out.
+    """
 
     decisions: np.ndarray  # (n, n_classes)
     truth: np.ndarray  # (n,) classes
@@ -175,7 +196,9 @@ def hold_out(held: Held, folds: Folds, n_classes: int, progress: Progress | None
     unseen_classes = []
     for fold, group in rounds(len(folds), class_groups(n_classes)):
         train, valid = folds[fold]
-        unseen_classes.append((train[~np.isin(codes[train], group)], valid[np.isin(codes[valid], group)]))
+        unseen_classes.append(
+            (train[~np.isin(codes[train], group)], valid[np.isin(codes[valid], group)])
+        )
     jobs = [*folds, *unseen_classes]
     answers = [held.out(*job) for job in (progress(jobs, desc="calibration") if progress else jobs)]
     decided, known, true, people = [], [], [], []
@@ -188,7 +211,10 @@ def hold_out(held: Held, folds: Folds, n_classes: int, progress: Progress | None
             people.append(held.people[valid][there])
     if not sum(map(len, true)):
         raise HeldOutError("no subject can be held out: every label has only one subject")
-    unknown = [np.empty((0, 2)), *(found[1] for found in answers[len(folds) :] if found is not None)]
+    unknown = [
+        np.empty((0, 2)),
+        *(found[1] for found in answers[len(folds) :] if found is not None),
+    ]
     return HeldOut(*map(np.concatenate, (decided, true, people, known, unknown)))
 
 
@@ -202,9 +228,10 @@ def calibrate(
 ) -> Calibration:
     """Learn the factor s, weights and threshold from held-out recordings.
 
-    ``means`` (n_classes, n_features) are the mean features of the classes; ``false_alarm`` is the share of recordings of known classes by
-    new people that may count as unknown; ``optimism`` is the part of the accuracy of each fold that is due to choosing the classifiers on
-    the same people.
+    ``means`` (n_classes, n_features) are the mean features of the classes; ``false_alarm`` is the
+    share of recordings of known classes by new people that may count as unknown; ``optimism`` is
+    the part of the accuracy of each fold that is due to choosing the classifiers on the same
+    people.
     """
     codes, n_classes = held.codes, len(means)
     found = hold_out(held, folds, n_classes, progress)
@@ -254,12 +281,17 @@ def calibrate(
 
 
 def learn_sharpness(decisions: np.ndarray, codes: np.ndarray) -> float:
-    """The factor s that makes ``softmax(s f)`` most likely, (n, n_classes) decision values of held-out recordings.
+    """The factor s that makes ``softmax(s f)`` most likely, (n, n_classes) decision values of
+    held-out recordings.
 
-    As in Platt's method, targets are (n+1)/(n+2) instead of 1: a few correct recordings do not make predictions certain.
+    As in Platt's method, targets are (n+1)/(n+2) instead of 1: a few correct recordings do not make
+    predictions certain.
 
     >>> f = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0]])
-    >>> round(learn_sharpness(f, np.array([0, 1, 1])), 2), round(learn_sharpness(f, np.array([0, 1, 0])), 2)
+    >>> (
+    ...     round(learn_sharpness(f, np.array([0, 1, 1])), 2),
+    ...     round(learn_sharpness(f, np.array([0, 1, 0])), 2),
+    ... )
     (0.2, 0.69)
     """
     n, there = len(codes), np.isfinite(decisions)
@@ -273,23 +305,32 @@ def learn_sharpness(decisions: np.ndarray, codes: np.ndarray) -> float:
         log_p = log_softmax(np.exp(log_s) * decisions, axis=1)
         return -float((target * np.where(there, log_p, 0.0)).sum())
 
-    return float(np.exp(minimize_scalar(loss, bounds=(-5.0, np.log(_SHARPEST)), method="bounded").x))
+    return float(
+        np.exp(minimize_scalar(loss, bounds=(-5.0, np.log(_SHARPEST)), method="bounded").x)
+    )
 
 
 def _area(known: np.ndarray, unknown: np.ndarray) -> float:
-    """The probability that an unknown recording has a higher score than a known one; 0.5 without unknown ones."""
+    """The probability that an unknown recording has a higher score than a known one; 0.5 without
+    unknown ones.
+    """
     if not len(unknown):
         return 0.5
     order = np.sort(known)
-    below = np.searchsorted(order, unknown, side="left") + np.searchsorted(order, unknown, side="right")
+    below = np.searchsorted(order, unknown, side="left") + np.searchsorted(
+        order, unknown, side="right"
+    )
     return float(below.mean() / (2 * len(order)))
 
 
-def likeness(across: np.ndarray, inside: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Inner products with the unit-length means of the classes, (n_valid, n_classes), from Gram matrices.
+def likeness(
+    across: np.ndarray, inside: np.ndarray, codes: np.ndarray, n_classes: int
+) -> np.ndarray:
+    """Inner products with the unit-length means of the classes, (n_valid, n_classes), from Gram
+    matrices.
 
-    ``inside`` is (n_train, n_train), ``across`` (n_valid, n_train), ``codes`` the classes of the training side;
-    classes that are absent get -inf.
+    ``inside`` is (n_train, n_train), ``across`` (n_valid, n_train), ``codes`` the classes of the
+    training side; classes that are absent get -inf.
 
     >>> likeness(np.array([[0.6, 0.6]]), np.ones((2, 2)), np.array([0, 0]), 2).tolist()
     [[0.6, -inf]]
@@ -302,8 +343,11 @@ def likeness(across: np.ndarray, inside: np.ndarray, codes: np.ndarray, n_classe
     return out
 
 
-def usual_likeness(inside: np.ndarray, codes: np.ndarray, subjects: np.ndarray, n_classes: int) -> np.ndarray:
-    """Likeness of a class's recordings to its mean over the *other* people, (n_classes,), shrunk towards the mean of all classes.
+def usual_likeness(
+    inside: np.ndarray, codes: np.ndarray, subjects: np.ndarray, n_classes: int
+) -> np.ndarray:
+    """Likeness of a class's recordings to its mean over the *other* people, (n_classes,), shrunk
+    towards the mean of all classes.
 
     If a class has only one person, its other recordings are used instead.
 
@@ -324,13 +368,17 @@ def usual_likeness(inside: np.ndarray, codes: np.ndarray, subjects: np.ndarray, 
                 found[c].append(float(inside[row, others].mean() / length) if length > 0 else 0.0)
     everything = [value for values in found for value in values]
     overall = float(np.mean(everything)) if everything else 0.0
-    return np.array([(sum(values) + _SHRINK * overall) / (len(values) + _SHRINK) for values in found])
+    return np.array(
+        [(sum(values) + _SHRINK * overall) / (len(values) + _SHRINK) for values in found]
+    )
 
 
 def novelty_features(decisions: np.ndarray, alike: np.ndarray, usual: np.ndarray) -> np.ndarray:
     """Margin and relative likeness of each recording, (n, 2), both larger for known classes.
 
-    >>> novelty_features(np.array([[0.9, -0.6]]), np.array([[0.7, 0.1]]), np.array([0.5, 0.5])).round(2).tolist()
+    >>> novelty_features(
+    ...     np.array([[0.9, -0.6]]), np.array([[0.7, 0.1]]), np.array([0.5, 0.5])
+    ... ).round(2).tolist()
     [[1.5, 0.2]]
     """
     best = decisions.argmax(axis=1)
@@ -340,11 +388,13 @@ def novelty_features(decisions: np.ndarray, alike: np.ndarray, usual: np.ndarray
 
 
 def learn_weights(known: np.ndarray, unknown: np.ndarray) -> np.ndarray:
-    """Weights of the two features and an offset, (3,): the log-odds that a recording belongs to no class.
+    """Weights of the two features and an offset, (3,): the log-odds that a recording belongs to no
+    class.
 
-    ``known`` and ``unknown`` are novelty features (n, 2) of held-out recordings whose class was or was not in the training; both sets have
-    the same total weight. Without unknown ones (with two classes none can be left out), both features have the same weight, and the odds
-    are even two standard deviations below the mean of the known.
+    ``known`` and ``unknown`` are novelty features (n, 2) of held-out recordings whose class was or
+    was not in the training; both sets have the same total weight. Without unknown ones (with two
+    classes none can be left out), both features have the same weight, and the odds are even two
+    standard deviations below the mean of the known.
 
     >>> learn_weights(np.array([[2.0, 0.1], [1.0, 0.3]]), np.array([[0.1, -0.2], [0.2, 0.0]])).shape
     (3,)
@@ -363,20 +413,28 @@ def learn_weights(known: np.ndarray, unknown: np.ndarray) -> np.ndarray:
 
 
 def learn_threshold(scores: np.ndarray, people: np.ndarray, false_alarm: float) -> float:
-    """The score that known actions of new people seldom exceed, from scores (n,) of held-out people.
+    """The score that known actions of new people seldom exceed, from scores (n,) of held-out
+    people.
 
-    People differ mostly in their largest scores. With x_p the mean of the two largest of the n_p scores of a person, s the standard
-    deviation within people and a the rate, the threshold is the mean over people of
+    People differ mostly in their largest scores. With x_p the mean of the two largest of the n_p
+    scores of a person, s the standard deviation within people and a the rate, the threshold is the
+    mean over people of
 
         t_p = x_p - 0.3 s ln(0.4 a n_p)
 
-    If the tail is exponential, one of n_p scores exceeds x_p; the second term extrapolates to the rate a. The factor 0.4 is a margin, since
-    few people are held out and a new person may differ more. Both constants were chosen on other draws of people (docs/accuracy.md). Rates
-    above 5 % are not in the tail, so the quantiles of each person are used there. If fewer than three people have five recordings, the
-    quantile of all scores is used.
+    If the tail is exponential, one of n_p scores exceeds x_p; the second term extrapolates to the
+    rate a. The factor 0.4 is a margin, since few people are held out and a new person may differ
+    more. Both constants were chosen on other draws of people (docs/accuracy.md). Rates above 5 %
+    are not in the tail, so the quantiles of each person are used there. If fewer than three people
+    have five recordings, the quantile of all scores is used.
 
     >>> calm, odd = np.linspace(-2, 0, 20), np.linspace(-1, 1, 20)
-    >>> round(learn_threshold(np.concatenate([calm, calm, odd]), np.repeat(["ann", "bob", "cid"], 20), 0.05), 2)
+    >>> round(
+    ...     learn_threshold(
+    ...         np.concatenate([calm, calm, odd]), np.repeat(["ann", "bob", "cid"], 20), 0.05
+    ...     ),
+    ...     2,
+    ... )
     0.45
     """
     names, counts = np.unique(people, return_counts=True)
@@ -392,7 +450,8 @@ def learn_threshold(scores: np.ndarray, people: np.ndarray, false_alarm: float) 
 
 
 def class_groups(n_classes: int, n_groups: int = 6) -> list[np.ndarray]:
-    """Groups of classes to leave out together, each class in one group, so that at least two remain; no groups for two classes.
+    """Groups of classes to leave out together, each class in one group, so that at least two
+    remain; no groups for two classes.
 
     >>> [group.tolist() for group in class_groups(3)]
     [[0], [1], [2]]
@@ -403,8 +462,11 @@ def class_groups(n_classes: int, n_groups: int = 6) -> list[np.ndarray]:
     return [np.arange(start, n_classes, n_groups) for start in range(n_groups)]
 
 
-def rounds(n_folds: int, groups: Sequence[np.ndarray], most: int = 4) -> list[tuple[int, np.ndarray]]:
-    """Pairs of a fold, whose people are held out, and a group of classes to leave out: every group in up to ``most`` folds.
+def rounds(
+    n_folds: int, groups: Sequence[np.ndarray], most: int = 4
+) -> list[tuple[int, np.ndarray]]:
+    """Pairs of a fold, whose people are held out, and a group of classes to leave out: every group
+    in up to ``most`` folds.
 
     >>> [(fold, group.tolist()) for fold, group in rounds(2, class_groups(3), most=1)]
     [(0, [0]), (1, [1]), (0, [2])]

@@ -1,7 +1,8 @@
 """Blocks of features on the workers of a Dask cluster; only weights, scores and sums are sent.
 
-A block is a task that reads or receives its recordings and encodes them. If a worker dies, the block is computed again on another one,
-since the recordings belong to the task. Sums are computed in a tree, eight at a time.
+A block is a task that reads or receives its recordings and encodes them. If a worker dies, the
+block is computed again on another one, since the recordings belong to the task. Sums are computed
+in a tree, eight at a time.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ _TOGETHER = 8  # blocks of one task, which must all fit into the worker's memory
 
 
 def active() -> Any:
-    """The active Dask client, or None; also None inside a task, where workers would wait for each other."""
+    """The active Dask client, or None; also None inside a task, where workers would wait for each
+    other.
+    """
     from distributed import get_client, get_worker
 
     with suppress(ValueError):
@@ -50,8 +53,11 @@ def active() -> Any:
 
 
 def connect(address: str, *, quiet: bool = False) -> Any:
-    """A client of the scheduler at an address; ``quiet`` switches off distributed's log, since our errors say what happened."""
-    distributed = import_extra("distributed", extra="dask", purpose="A cluster")  # so that its loggers exist
+    """A client of the scheduler at an address; ``quiet`` switches off distributed's log, since our
+    errors say what happened.
+    """
+    # so that its loggers exist
+    distributed = import_extra("distributed", extra="dask", purpose="A cluster")
     for name in _LOGGERS if quiet else ():
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
@@ -68,18 +74,29 @@ class ClusterBlocks:
     def __init__(
         self, client: Any, blocks: Sequence[Any], sizes: Sequence[int], n_features: int, dtype: Any
     ) -> None:
-        self.client, self.blocks, self.ends, self.dtype = client, list(blocks), np.cumsum(sizes), dtype
+        self.client, self.blocks, self.ends, self.dtype = (
+            client,
+            list(blocks),
+            np.cumsum(sizes),
+            dtype,
+        )
         self.shape = int(self.ends[-1]), n_features
 
     def wait(self, progress: Progress) -> None:
         """Wait until all blocks are encoded; raises the first error."""
-        for _ in progress(ended(self.client, self.blocks), total=len(self.blocks), desc="encoding blocks"):
+        for _ in progress(
+            ended(self.client, self.blocks), total=len(self.blocks), desc="encoding blocks"
+        ):
             pass
 
-    def reduce(self, work: Work, *columns: np.ndarray, shared: Any = None) -> tuple[Any, np.ndarray]:
+    def reduce(
+        self, work: Work, *columns: np.ndarray, shared: Any = None
+    ) -> tuple[Any, np.ndarray]:
         starts = [0, *self.ends[:-1]]
         # As a task: scattered data is lost if its worker dies.
-        common = None if shared is None else submitted(self.client, _same, shared.astype(self.dtype))
+        common = (
+            None if shared is None else submitted(self.client, _same, shared.astype(self.dtype))
+        )
         groups = self._groups()
         pairs = [
             submitted(
@@ -112,14 +129,18 @@ class ClusterBlocks:
         return np.concatenate([placed[i] for i in range(len(placed))], axis=-1), total
 
     def _groups(self) -> list[list[int]]:
-        """Groups of at most eight blocks on one worker; each group is one task that adds their terms there."""
+        """Groups of at most eight blocks on one worker; each group is one task that adds their
+        terms there.
+        """
         places = asked(self.client, lambda: self.client.who_has(self.blocks))
         by_worker: dict[str, list[int]] = {}
         for i, block in enumerate(self.blocks):
             workers = places.get(block.key) or ("",)
             by_worker.setdefault(sorted(workers)[0], []).append(i)
         return [
-            some[i : i + _TOGETHER] for some in by_worker.values() for i in range(0, len(some), _TOGETHER)
+            some[i : i + _TOGETHER]
+            for some in by_worker.values()
+            for i in range(0, len(some), _TOGETHER)
         ]
 
 
@@ -135,7 +156,9 @@ def encoded_on(
 
 
 def reader(client: Any) -> ReadAll:
-    """Read files on the workers, where they must have the same paths: ``load_folder(path, read_all=reader(client))``."""
+    """Read files on the workers, where they must have the same paths: ``load_folder(path,
+    read_all=reader(client))``.
+    """
     check_workers(client)
 
     def read_all(paths: Sequence[Path], options: Mapping[str, Any]) -> Iterator[Content]:
@@ -216,7 +239,9 @@ def _encoded(model: Any, sequences: list[Any]) -> np.ndarray:
     return model.features(sequences)
 
 
-def _worked(work: Work, blocks: list[np.ndarray], columns: list[list[np.ndarray]], shared: Any) -> Any:
+def _worked(
+    work: Work, blocks: list[np.ndarray], columns: list[list[np.ndarray]], shared: Any
+) -> Any:
     parts, total = [], None
     with one_blas_thread():
         for block, some in zip(blocks, columns, strict=True):

@@ -1,4 +1,6 @@
-"""A search on a Dask cluster: Gram matrices of folds are computed and kept on the workers; only accuracies are returned."""
+"""A search on a Dask cluster: Gram matrices of folds are computed and kept on the workers; only
+accuracies are returned.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,17 @@ if TYPE_CHECKING:
 
 
 class ClusterEncoder(Encoder):
-    """An encoder that tries candidates on the cluster and encodes the chosen branches in this process."""
+    """An encoder that tries candidates on the cluster and encodes the chosen branches in this
+    process.
+    """
 
-    def __init__(self, client: Any, sequences: Sequence[SkeletonSequence], n_threads: int = 1) -> None:
+    def __init__(
+        self, client: Any, sequences: Sequence[SkeletonSequence], n_threads: int = 1
+    ) -> None:
         super().__init__(sequences, n_threads)
         self.client = client
-        # Tasks on one worker share this object, so steps that branches have in common are computed once there.
+        # Tasks on one worker share this object, so steps that branches have in common are computed
+        # once there.
         self.there = submitted(client, Encoder, self.sequences)
         self.tried: dict[Any, Any] = {}  # the task of each kernel; its worker has the features
         self._inner: dict[str, np.ndarray] = {}
@@ -45,7 +52,9 @@ class ClusterEncoder(Encoder):
         self.tried.clear()  # also frees the Gram matrices on the workers
         found: dict[str, np.ndarray] = {}
         named = list(zip(branches.items(), tasks, strict=True))
-        for (name, branch), task in progress(named, total=len(named), desc="kernels") if progress else named:
+        for (name, branch), task in (
+            progress(named, total=len(named), desc="kernels") if progress else named
+        ):
             state, found[name], self._inner[name] = asked(self.client, task.result, [task])
             branch.set_state(state)
             given = branch.kernel.get_params(deep=False)
@@ -56,7 +65,11 @@ class ClusterEncoder(Encoder):
     def _places(self, branch: Branch) -> Any:
         """The workers that tried a branch and therefore have its features."""
         task = self.tried.get(_without_mirror(branch))
-        return None if task is None else asked(self.client, lambda: self.client.who_has([task])).get(task.key)
+        return (
+            None
+            if task is None
+            else asked(self.client, lambda: self.client.who_has([task])).get(task.key)
+        )
 
     def inner(
         self,
@@ -79,7 +92,12 @@ class ClusterTrials:
         progress: Progress,
         tried: dict[Any, Any],
     ) -> None:
-        self.client, self.encoder, self.progress, self.given = client, encoder, progress, (codes, folds)
+        self.client, self.encoder, self.progress, self.given = (
+            client,
+            encoder,
+            progress,
+            (codes, folds),
+        )
         self.tried = tried
 
     def fold_grams(self, branches: Sequence[Branch]) -> list[tuple[Any, str]]:
@@ -87,7 +105,9 @@ class ClusterTrials:
         for i, branch in enumerate(branches):
             groups.setdefault(_without_mirror(branch), []).append(i)
         tasks = [
-            submitted(self.client, _fold_grams, self.encoder, [branches[i] for i in group], *self.given)
+            submitted(
+                self.client, _fold_grams, self.encoder, [branches[i] for i in group], *self.given
+            )
             for group in groups.values()
         ]
         self.tried.update(zip(groups, tasks, strict=True))
@@ -100,7 +120,10 @@ class ClusterTrials:
         return [found[i] for i in range(len(branches))]
 
     def scores(
-        self, sums: Sequence[list[tuple[Any, float]]], Cs: Sequence[float], penalties: Sequence[float]
+        self,
+        sums: Sequence[list[tuple[Any, float]]],
+        Cs: Sequence[float],
+        penalties: Sequence[float],
     ) -> list[Scores]:
         tasks = [
             submitted(
@@ -144,7 +167,9 @@ def _grams(found: list[tuple[FoldGrams, str]], place: int) -> FoldGrams:
 
 
 @one_blas_thread()
-def _fitted(encoder: Encoder, branch: Branch, y: np.ndarray) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
+def _fitted(
+    encoder: Encoder, branch: Branch, y: np.ndarray
+) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     """The fitted steps of a branch, its features of the recordings, and their inner products."""
     features = encoder.fit(branch, y)
     return branch.get_state(), features, encoder.inner({"": branch}, y)[""]

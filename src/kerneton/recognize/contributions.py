@@ -141,7 +141,9 @@ def class_importance(
 
 @dataclass(frozen=True)
 class Block:
-    """The features of a joint or pair, together with those of its mirror image if they share any."""
+    """The features of a joint or pair, together with those of its mirror image if they share
+    any.
+    """
 
     cue: str
     tokens: tuple[Token, ...]
@@ -171,7 +173,9 @@ def blocks(model: Recognizer) -> list[Block]:
             if twin >= i:
                 members = [i] if twin == i else [i, twin]
                 joined = [tuple(dict.fromkeys(token)) for k in members for token in tokens[k]]
-                found.append(Block(name, tuple(joined), np.concatenate([columns[k] for k in members])))
+                found.append(
+                    Block(name, tuple(joined), np.concatenate([columns[k] for k in members]))
+                )
     return found
 
 
@@ -198,9 +202,13 @@ def _direction(svm: Any, label: str, versus: str | None) -> tuple[np.ndarray, fl
     known = [str(c) for c in svm.classes_]
     for name in (label,) if versus is None else (label, versus):
         if name not in known:
-            raise ParameterError(f"the model has no label {name!r}; its labels are {', '.join(known)}")
+            raise ParameterError(
+                f"the model has no label {name!r}; its labels are {', '.join(known)}"
+            )
     if versus == label:
-        raise ParameterError(f"{label!r} cannot be compared with itself: versus must be another label")
+        raise ParameterError(
+            f"{label!r} cannot be compared with itself: versus must be another label"
+        )
     row = known.index(label)
     # Weights are converted like decision values: each column is a class.
     coef = per_class(np.asarray(svm.coef_, dtype=np.float64).T).T
@@ -270,7 +278,9 @@ def _shares_of(
     return (None, {}) if shares is None else (poses, shares)
 
 
-def _add_to_frames(by_frame: np.ndarray, moved: np.ndarray, steps: Any, sequence: SkeletonSequence) -> None:
+def _add_to_frames(
+    by_frame: np.ndarray, moved: np.ndarray, steps: Any, sequence: SkeletonSequence
+) -> None:
     """Add contributions at the frames of the poses to the frames of the recording they are from."""
     source = np.arange(sequence.n_frames)
     if getattr(steps, "gaps", "fill") == "drop":

@@ -1,4 +1,6 @@
-"""Encoding of the training recordings of a fit: features and inner products of every branch are computed once."""
+"""Encoding of the training recordings of a fit: features and inner products of every branch are
+computed once.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,19 @@ if TYPE_CHECKING:
 
 _KEPT = 2**30  # bytes of inner products that are kept; others are computed again
 
-FoldGrams = list[tuple[np.ndarray, np.ndarray]]  # (train, train) and (held out, train), one pair per fold
-# Results of `score_sum`: accuracy, its standard error, and by fold the correct recordings and the sum of losses.
+# (train, train) and (held out, train), one pair per fold
+FoldGrams = list[tuple[np.ndarray, np.ndarray]]
+# Results of `score_sum`: accuracy, its standard error, and by fold the correct recordings and the
+# sum of losses.
 Scores = dict[tuple[float, float], tuple[float, float, tuple[int, ...], tuple[float, ...]]]
 FAILURES = (DataError, ParameterError, np.linalg.LinAlgError)  # of an impossible branch
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """A branch's fitted steps and the features of the training recordings before weighting and scaling."""
+    """A branch's fitted steps and the features of the training recordings before weighting and
+    scaling.
+    """
 
     preprocess: Any
     kernel: Any
@@ -40,13 +46,18 @@ class Encoded:
 class Encoder:
     """Encodes the training recordings; steps that branches have in common are computed once.
 
-    Branches with equal preprocessing share poses; those that differ only in ``kernel__weighting`` or ``scale`` share features; mirrored
-    features are computed from unmirrored ones if the kernel supports it.
+    Branches with equal preprocessing share poses; those that differ only in ``kernel__weighting``
+    or ``scale`` share features; mirrored features are computed from unmirrored ones if the kernel
+    supports it.
 
     >>> from kerneton import SCK, Preprocess, make_actions
     >>> encoder = Encoder(make_actions(["wave"], n_subjects=1, n_takes=2))
     >>> plain, mirrored = (Branch(Preprocess(), SCK(order=2, mirror=m)) for m in (False, True))
-    >>> encoder.encoded(plain).features.shape, encoder.encoded(mirrored).features.shape, encoder.n_encoded
+    >>> (
+    ...     encoder.encoded(plain).features.shape,
+    ...     encoder.encoded(mirrored).features.shape,
+    ...     encoder.n_encoded,
+    ... )
     ((2, 4620), (2, 2772), 1)
     """
 
@@ -88,12 +99,16 @@ class Encoder:
         return LocalTrials(self.grams, codes, folds, progress, self.n_threads)
 
     def fit(self, branch: Branch, y: np.ndarray) -> np.ndarray:
-        """Fit a branch on the training recordings and return their features, scaled and weighted."""
+        """Fit a branch on the training recordings and return their features, scaled and
+        weighted.
+        """
         encoded = self.encoded(branch)
         kernel, features = encoded.kernel, encoded.features
         if is_weighted(branch.kernel):
             kernel = copy.copy(kernel).set_params(weighting=branch.kernel.weighting)
-            features = kernel.weigh(features.copy(), self.grams(branch).weights(y, [np.arange(len(y))])[0])
+            features = kernel.weigh(
+                features.copy(), self.grams(branch).weights(y, [np.arange(len(y))])[0]
+            )
         else:
             features = features.copy()
         return branch.take(encoded.preprocess, kernel, features)
@@ -101,12 +116,16 @@ class Encoder:
     def fit_all(
         self, branches: Mapping[str, Branch], y: np.ndarray, progress: Progress | None = None
     ) -> dict[str, np.ndarray]:
-        """`fit` of every branch; they are encoded one after the other, then weighted and scaled in parallel."""
+        """`fit` of every branch; they are encoded one after the other, then weighted and scaled in
+        parallel.
+        """
         every = list(branches.values())
         for branch in progress(every, total=len(every), desc="kernels") if progress else every:
             self.encoded(branch)
         each = branches.values()
-        done = in_threads(lambda branch: self.fit(branch, y), each, self.n_threads, progress, "features")
+        done = in_threads(
+            lambda branch: self.fit(branch, y), each, self.n_threads, progress, "features"
+        )
         found = dict(zip(branches, done, strict=True))
         return found
 
@@ -119,8 +138,12 @@ class Encoder:
         shown = progress(items, total=len(items), desc="inner products") if progress else items
         return {name: self.grams(branch).fold(y, every, every)[0] for name, branch in shown}
 
-    def extended(self, sequences: list[SkeletonSequence], progress: Progress | None = None) -> Encoder:
-        """The same encoder with more training recordings, which are encoded with the steps that are already fitted."""
+    def extended(
+        self, sequences: list[SkeletonSequence], progress: Progress | None = None
+    ) -> Encoder:
+        """The same encoder with more training recordings, which are encoded with the steps that are
+        already fitted.
+        """
         out, prepared = (
             Encoder([*self.sequences, *sequences], self.n_threads),
             Prepared(sequences, self.n_threads),
@@ -128,7 +151,9 @@ class Encoder:
         items = self._encoded.items()
         for key, old in progress(items, total=len(items), desc="kernels") if progress else items:
             more = np.asarray(old.kernel.transform(prepared.poses(old.preprocess, old.kernel)))
-            out._encoded[key] = Encoded(old.preprocess, old.kernel, np.concatenate([old.features, more]))
+            out._encoded[key] = Encoded(
+                old.preprocess, old.kernel, np.concatenate([old.features, more])
+            )
         out._steps = self._steps
         return out
 
@@ -165,13 +190,18 @@ def plain_kernel(kernel: Any) -> Any:
 
 
 class Trials(Protocol):
-    """How a search tries candidates. ``Any`` stands for Gram matrices of folds, which may be on the workers of a cluster."""
+    """How a search tries candidates. ``Any`` stands for Gram matrices of folds, which may be on the
+    workers of a cluster.
+    """
 
     def fold_grams(self, branches: Sequence[Branch]) -> list[tuple[Any, str]]:
         """Gram matrices of each branch, or None and the reason why there are none."""
 
     def scores(
-        self, sums: Sequence[list[tuple[Any, float]]], Cs: Sequence[float], penalties: Sequence[float]
+        self,
+        sums: Sequence[list[tuple[Any, float]]],
+        Cs: Sequence[float],
+        penalties: Sequence[float],
     ) -> list[Scores]:
         """The results of `score_sum` for each sum of branches."""
 
@@ -196,14 +226,19 @@ class LocalTrials:
         return found
 
     def scores(
-        self, sums: Sequence[list[tuple[Any, float]]], Cs: Sequence[float], penalties: Sequence[float]
+        self,
+        sums: Sequence[list[tuple[Any, float]]],
+        Cs: Sequence[float],
+        penalties: Sequence[float],
     ) -> list[Scores]:
         score = partial(score_sum, codes=self.codes, folds=self.folds, Cs=Cs, penalties=penalties)
         return in_threads(score, sums, self.n_threads, self.progress, "candidates")
 
 
 def fold_grams(grams: BlockGrams, codes: np.ndarray, folds: Folds) -> FoldGrams:
-    """Gram matrices of every fold in single precision, which is enough to rank candidates and needs half the memory."""
+    """Gram matrices of every fold in single precision, which is enough to rank candidates and needs
+    half the memory.
+    """
     weights = grams.weights(codes, [train for train, _ in folds])
     return [(a.astype(np.float32), b.astype(np.float32)) for a, b in grams.folds(folds, weights)]
 
@@ -215,7 +250,8 @@ def score_sum(
     Cs: Sequence[float],
     penalties: Sequence[float] = (0.0,),
 ) -> Scores:
-    """Accuracy on held-out recordings, its standard error over folds, and of each fold the number of correct ones and the sum of losses.
+    """Accuracy on held-out recordings, its standard error over folds, and of each fold the number
+    of correct ones and the sum of losses.
 
     The loss of a recording is the mean squared hinge of its decision values, by (penalty, C).
     """
@@ -223,13 +259,18 @@ def score_sum(
     right = np.zeros((len(penalties), len(Cs), len(folds)))
     losses = np.zeros_like(right)
     for f, (train, valid) in enumerate(folds):
-        inside: Any = sum(part[f][0].astype(np.float64) * (weight / total) for part, weight in parts)
-        across: Any = sum(part[f][1].astype(np.float64) * (weight / total) for part, weight in parts)
+        inside: Any = sum(
+            part[f][0].astype(np.float64) * (weight / total) for part, weight in parts
+        )
+        across: Any = sum(
+            part[f][1].astype(np.float64) * (weight / total) for part, weight in parts
+        )
         signs = np.where(np.arange(n_classes) == codes[valid][:, None], 1.0, -1.0)
         for p, penalty in enumerate(penalties):
             scores = held_out_scores(inside, across, codes[train], n_classes, Cs, penalty=penalty)
             right[p, :, f] = (scores.argmax(axis=2) == codes[valid]).sum(axis=1)
-            margins = signs * np.where(np.isfinite(scores), scores, -1.0)  # -inf: absent on the training side
+            # -inf: absent on the training side
+            margins = signs * np.where(np.isfinite(scores), scores, -1.0)
             losses[p, :, f] = (np.maximum(0.0, 1.0 - margins) ** 2).mean(axis=2).sum(axis=1)
     sizes = np.asarray([len(valid) for _, valid in folds])
     accuracy = right.sum(axis=2) / sizes.sum()

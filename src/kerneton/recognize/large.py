@@ -1,10 +1,11 @@
 """Fits of many recordings: choices are made on a sample, the final classifier uses all.
 
-Up to 1,000 recordings, everything uses all of them. With more, a sample, spread over classes and subjects
-with a fixed seed, determines view, mirroring, sums, C, penalty, weights of joints, the mean for centring,
-and the calibration. The final classifier uses every recording: up to 3,000 it is solved on their Gram
-matrix; with more, features are computed in blocks, kept in memory, on disk or on a cluster, and
-`kerneton.machine.truncated_newton` passes over them. The numbers are `Limits` of a recogniser.
+Up to 1,000 recordings, everything uses all of them. With more, a sample, spread over classes and
+subjects with a fixed seed, determines view, mirroring, sums, C, penalty, weights of joints, the
+mean for centring, and the calibration. The final classifier uses every recording: up to 3,000 it is
+solved on their Gram matrix; with more, features are computed in blocks, kept in memory, on disk or
+on a cluster, and `kerneton.machine.truncated_newton` passes over them. The numbers are `Limits` of
+a recogniser.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ Widths = dict[str, int]  # the number of features of each branch
 def learn_large(model: Any, data: Data, *, scratch: Any = None, client: Any = None) -> Learned:
     """What a recogniser learns from many recordings.
 
-    ``client`` is a Dask client whose workers encode and keep the features, by default the active one if
-    there is one; ``scratch`` is a folder on this machine in which features are kept, so that a later fit on
-    the same recordings can resume.
+    ``client`` is a Dask client whose workers encode and keep the features, by default the active
+    one if there is one; ``scratch`` is a folder on this machine in which features are kept, so that
+    a later fit on the same recordings can resume.
     """
     sequences = data.sequences
     check_large(sequences, data.y, data.groups)
@@ -97,8 +98,12 @@ def _kept_folder(model: Any, data: Data, scratch: Any, until: ExitStack) -> Path
     return folder
 
 
-def _choose(model: Any, sample: Data, folder: Path | None, client: Any) -> tuple[Learned, np.ndarray]:
-    """What is learned from the sample, or what an interrupted fit stored; and the features (m, d) of the sample."""
+def _choose(
+    model: Any, sample: Data, folder: Path | None, client: Any
+) -> tuple[Learned, np.ndarray]:
+    """What is learned from the sample, or what an interrupted fit stored; and the features (m, d)
+    of the sample.
+    """
     if folder is not None and (kept := storage.kept_choice(model, sample, folder)) is not None:
         return kept
     encoder = Encoder(sample.sequences, count_threads(model.n_jobs))
@@ -117,9 +122,11 @@ def _choose(model: Any, sample: Data, folder: Path | None, client: Any) -> tuple
 
 
 def learn_more(model: Any, X: Any, y: Any, groups: Any = None) -> Learned:
-    """What a recogniser learns from the recordings of ``fit(..., keep=True)`` and new ones, which alone are encoded.
+    """What a recogniser learns from the recordings of ``fit(..., keep=True)`` and new ones, which
+    alone are encoded.
 
-    Everything is chosen and learned again, except the reference skeleton, which stays that of the first fit.
+    Everything is chosen and learned again, except the reference skeleton, which stays that of the
+    first fit.
 
     >>> from kerneton import make_actions, make_recognizer
     >>> data = make_actions(["wave", "bow"], n_subjects=4, n_takes=1)
@@ -140,7 +147,9 @@ def learn_more(model: Any, X: Any, y: Any, groups: Any = None) -> Learned:
         raise DataError(f"expected a label per recording, {len(sequences)} of them, got {len(y)}")
     groups = known_subjects(sequences, groups)
     if (groups is None) != (people is None):
-        raise DataError("either all recordings of the fit and the added ones need subjects, or none")
+        raise DataError(
+            "either all recordings of the fit and the added ones need subjects, or none"
+        )
     both = None if people is None else [*people, *groups]
     every = [*encoder.sequences, *sequences]
     # For so many, all are encoded again with the choices of a new sample.
@@ -150,14 +159,17 @@ def learn_more(model: Any, X: Any, y: Any, groups: Any = None) -> Learned:
 
 
 def sample_rows(codes: np.ndarray, groups: Any, size: int, seed: int = 0) -> np.ndarray:
-    """Positions of about ``size`` recordings: every class and as many subjects as possible, one recording of each in turn.
+    """Positions of about ``size`` recordings: every class and as many subjects as possible, one
+    recording of each in turn.
 
     >>> rows = sample_rows(np.repeat([0, 1], 50), ["ann", "bob"] * 50, 8)
     >>> np.bincount(np.repeat([0, 1], 50)[rows]).tolist()
     [4, 4]
     """
     order = np.random.default_rng(seed).permutation(len(codes))
-    people = np.zeros(len(codes), int) if groups is None else np.unique(groups, return_inverse=True)[1]
+    people = (
+        np.zeros(len(codes), int) if groups is None else np.unique(groups, return_inverse=True)[1]
+    )
     cells = (codes * (people.max() + 1) + people)[order]
     turn = _turns(cells)  # 0 for the first of its class and subject, 1 for the next
     # Within a turn, classes alternate, so that all classes grow equally.
@@ -184,7 +196,9 @@ def _turns(keys: np.ndarray) -> np.ndarray:
 
 
 def check_large(sequences: Sequence[Any], y: np.ndarray, groups: Any) -> None:
-    """Refuse what is only allowed for few recordings: a class with one recording, subjects for some recordings."""
+    """Refuse what is only allowed for few recordings: a class with one recording, subjects for some
+    recordings.
+    """
     classes, counts = np.unique(y, return_counts=True)
     problems = []
     if alone := classes[counts == 1].tolist():
@@ -244,21 +258,31 @@ def _all_features(
 
 
 def machine_from_features(model: Any, X: np.ndarray, codes: np.ndarray, widths: Widths) -> Any:
-    """From features (n, d) of all recordings, solved on their Gram matrices; ``widths`` from `widths_of`."""
+    """From features (n, d) of all recordings, solved on their Gram matrices; ``widths`` from
+    `widths_of`.
+    """
     ends = np.cumsum(list(widths.values()))
     features = dict(zip(model.branches_, np.split(X, ends[:-1], axis=1), strict=True))
     threads = count_threads(model.n_jobs)
     products = in_threads(gram, features.values(), threads, model.progress, "inner products")
     inner = dict(zip(features, products, strict=True))
     return average_machines(
-        *(model.machine_, features, inner, model.mixtures_, model.classes_, codes, threads), model.progress
+        *(model.machine_, features, inner, model.mixtures_, model.classes_, codes, threads),
+        model.progress,
     )
 
 
 def machine_from_blocks(
-    model: Any, blocks: Blocks, codes: np.ndarray, rows: np.ndarray, features: np.ndarray, widths: Widths
+    model: Any,
+    blocks: Blocks,
+    codes: np.ndarray,
+    rows: np.ndarray,
+    features: np.ndarray,
+    widths: Widths,
 ) -> Any:
-    """From blocks of features, by passes over them; ``rows`` are the positions of the sample, ``features`` those of the sample."""
+    """From blocks of features, by passes over them; ``rows`` are the positions of the sample,
+    ``features`` those of the sample.
+    """
     machine, classes = clone(model.machine_), model.classes_
     first = model.machine_.coef_, model.machine_.intercept_  # from the sample
     options = machine_options(machine, classes)
@@ -295,6 +319,8 @@ def machine_from_blocks(
 
 
 def widths_of(learned: Learned, sequences: Sequence[SkeletonSequence]) -> Widths:
-    """The number of features of each branch, from one recording, since your own kernels need not state it."""
+    """The number of features of each branch, from one recording, since your own kernels need not
+    state it.
+    """
     features = encode_together(learned.branches.values(), list(sequences[:1]))
     return {name: X.shape[1] for name, X in zip(learned.branches, features, strict=True)}

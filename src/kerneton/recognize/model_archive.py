@@ -1,6 +1,8 @@
-"""Reading archives of models from untrusted sources: JSON and arrays in an uncompressed zip file, with checksums.
+"""Reading archives of models from untrusted sources: JSON and arrays in an uncompressed zip file,
+with checksums.
 
-Everything is checked: sizes before memory is allocated, names, types, checksums, and that all numbers are finite.
+Everything is checked: sizes before memory is allocated, names, types, checksums, and that all
+numbers are finite.
 """
 
 from __future__ import annotations
@@ -41,11 +43,15 @@ def read_archive(
     except (OSError, ValueError) as error:  # an impossible name, or a file that may not be read
         raise MissingDataError(f"{str(path)[:200]!r}: cannot be opened: {error}") from error
     if file is None:
-        refuse(path, f"a {'folder' if stat.S_ISDIR(mode) else 'device or a pipe'}, not a model file")
+        refuse(
+            path, f"a {'folder' if stat.S_ISDIR(mode) else 'device or a pipe'}, not a model file"
+        )
     with file:
         size = os.fstat(file.fileno()).st_size
         if size > max_bytes:
-            refuse(path, f"{size} bytes, more than the {max_bytes} that are read; is it a model file?")
+            refuse(
+                path, f"{size} bytes, more than the {max_bytes} that are read; is it a model file?"
+            )
         try:
             with zipfile.ZipFile(file) as archive:
                 members = _members(path, archive, size)
@@ -62,7 +68,15 @@ def read_archive(
 # Errors that Python's zipfile is known to raise on malicious files.
 _BROKEN_ZIP = (
     *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, OSError, struct.error),
-    *(NotImplementedError, RuntimeError, ValueError, IndexError, KeyError, OverflowError, UnicodeError),
+    *(
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+        IndexError,
+        KeyError,
+        OverflowError,
+        UnicodeError,
+    ),
 )
 
 
@@ -72,7 +86,9 @@ def refuse(path: Path, why: str) -> NoReturn:
 
 
 def _members(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
-    """The members of the archive by name, checksums last; they are read only if all are harmless."""
+    """The members of the archive by name, checksums last; they are read only if all are
+    harmless.
+    """
     infos = archive.infolist()
     names = [info.filename for info in infos]
     expected = [DESCRIPTION, *(array_name(i) for i in range(len(infos) - 2)), SUMS]
@@ -81,9 +97,15 @@ def _members(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, bytes
         refuse(path, f"expected the members {DESCRIPTION}, arrays and {SUMS}, found {odd[:80]!r}")
     for info in infos:
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 0x1:
-            refuse(path, f"its member {info.filename} is compressed or encrypted; model files are neither")
+            refuse(
+                path,
+                f"its member {info.filename} is compressed or encrypted; model files are neither",
+            )
         if info.file_size != info.compress_size or info.file_size > size:
-            refuse(path, f"its member {info.filename} claims {info.file_size} bytes in a file of {size}")
+            refuse(
+                path,
+                f"its member {info.filename} claims {info.file_size} bytes in a file of {size}",
+            )
     if sum(info.file_size for info in infos) > size or infos[0].file_size > _MAX_JSON:
         refuse(path, "its members claim more bytes than it has room for")
     return {info.filename: archive.read(info) for info in infos}
@@ -91,7 +113,9 @@ def _members(path: Path, archive: zipfile.ZipFile, size: int) -> dict[str, bytes
 
 def _verify(path: Path, members: dict[str, bytes]) -> None:
     sums = members.pop(SUMS)
-    expected = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in members.items())
+    expected = "".join(
+        f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in members.items()
+    )
     if sums != expected.encode("ascii"):
         refuse(path, "damaged: its content does not match its checksums; copy or download it again")
 
@@ -110,7 +134,9 @@ def _parse(path: Path, data: bytes) -> dict[str, Any]:
 
     try:
         text = data.decode("utf-8")
-        header = json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
+        header = json.loads(
+            text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite
+        )
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{path}: {DESCRIPTION} cannot be read: {error}") from error
     if not isinstance(header, dict):
@@ -123,10 +149,14 @@ def _check_version(path: Path, header: dict[str, Any]) -> None:
     if header.get("format") != FORMAT or type(version) is not int:
         refuse(path, "not a model file of Kerneton")
     if version > VERSION:
-        upgrade = f"this Kerneton reads version {VERSION}: upgrade it (pip install --upgrade kerneton)"
+        upgrade = (
+            f"this Kerneton reads version {VERSION}: upgrade it (pip install --upgrade kerneton)"
+        )
         refuse(path, f"written in version {version} of the format, but {upgrade}")
     if version < VERSION:
-        again = "by an older Kerneton: fit the model again on its recordings (kerneton fit) and save it"
+        again = (
+            "by an older Kerneton: fit the model again on its recordings (kerneton fit) and save it"
+        )
         refuse(path, f"written in version {version} of the format, {again}")
 
 
@@ -147,12 +177,16 @@ def _array(path: Path, name: str, data: bytes) -> np.ndarray:
 
 
 def model_info(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The description in a model file, without loading the model: labels, layout, training recordings, versions.
+    """The description in a model file, without loading the model: labels, layout, training
+    recordings, versions.
 
     >>> import tempfile
     >>> from kerneton import make_actions, make_recognizer, save
     >>> data = make_actions(["wave", "bow"], n_subjects=2, n_takes=1)
-    >>> file = save(make_recognizer(kernel="sck").fit(data, data.labels), Path(tempfile.mkdtemp()) / "two.kern")
+    >>> file = save(
+    ...     make_recognizer(kernel="sck").fit(data, data.labels),
+    ...     Path(tempfile.mkdtemp()) / "two.kern",
+    ... )
     >>> model_info(file)["labels"]
     ['bow', 'wave']
     """
@@ -179,7 +213,9 @@ def model_info(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def check_facts(path: Path, header: dict[str, Any]) -> None:
-    """Facts about the training are shown to people, so they must have the form that `save` writes, with printable text."""
+    """Facts about the training are shown to people, so they must have the form that `save` writes,
+    with printable text.
+    """
 
     def table(value: Any, kind: Any) -> bool:
         return isinstance(value, dict) and all(type(v) in kind for v in value.values())
@@ -193,7 +229,8 @@ def check_facts(path: Path, header: dict[str, Any]) -> None:
         sound = sound and table(told.get("frames"), (int, float))
     try:
         json.dumps(
-            [told, made, *(header.get(k) for k in ("labels", "layouts", "spots"))], ensure_ascii=False
+            [told, made, *(header.get(k) for k in ("labels", "layouts", "spots"))],
+            ensure_ascii=False,
         ).encode()
     except UnicodeEncodeError:
         sound = False

@@ -1,18 +1,22 @@
-"""Writing recognisers to files of JSON and arrays, which cannot run code. `kerneton.recognize.model_reader` reads them.
+"""Writing recognisers to files of JSON and arrays, which cannot run code.
+`kerneton.recognize.model_reader` reads them.
 
-A file contains all that is needed to predict, to explain and to fit again with the same result to the bit: parameters, learned values,
-skeleton layout, labels, and a summary of the training recordings. Everything else is computed from these. Runtime parameters
-(``batch_size``, ``n_jobs``, ``device``) are not stored.
+A file contains all that is needed to predict, to explain and to fit again with the same result to
+the bit: parameters, learned values, skeleton layout, labels, and a summary of the training
+recordings. Everything else is computed from these. Runtime parameters (``batch_size``, ``n_jobs``,
+``device``) are not stored.
 
-An object is ``{"class": name, "parameters": {...}, "state": {...}}``, the state is the result of its ``get_state``. Arrays are
-``{"array": number, "dtype": name}``. A file can name nothing else: only listed classes can be created.
-The file is an uncompressed zip archive::
+An object is ``{"class": name, "parameters": {...}, "state": {...}}``, the state is the result of
+its ``get_state``. Arrays are ``{"array": number, "dtype": name}``. A file can name nothing else:
+only listed classes can be created. The file is an uncompressed zip archive::
 
     model.json         what the model is made of
-    arrays/0000.npy    its numbers, little-endian, in the narrowest of float16, float32, float64 that is exact
+    arrays/0000.npy    its numbers, little-endian, in the narrowest of float16, float32, float64
+                       that is exact
     SHA256SUMS         of the members above, in the format of sha256sum
 
-The paper's recogniser of MSR-Action3D (20 labels, 52,340 features, float32) takes 4.4 MB, calibrated 6.5 MB.
+The paper's recogniser of MSR-Action3D (20 labels, 52,340 features, float32) takes 4.4 MB,
+calibrated 6.5 MB.
 """
 
 from __future__ import annotations
@@ -44,14 +48,18 @@ from kerneton.recognize.training import check_fitted
 
 FORMAT, VERSION = "kerneton model", 2
 DESCRIPTION, SUMS = "model.json", "SHA256SUMS"
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in an archive; a real one would make every file differ
+# the earliest time in an archive; a real one would make every file differ
+_EPOCH = (1980, 1, 1, 0, 0, 0)
 DTYPES = (np.dtype("<f2"), np.dtype("<f4"), np.dtype("<f8"))
 
 _NOT_KEPT = (*RUNTIME_PARAMETERS, "progress")
 
 
 def save(
-    model: Recognizer, path: str | os.PathLike[str], *, data: Iterable[SkeletonSequence] | None = None
+    model: Recognizer,
+    path: str | os.PathLike[str],
+    *,
+    data: Iterable[SkeletonSequence] | None = None,
 ) -> Path:
     """Write a fitted recogniser to a file, whole or not at all.
 
@@ -81,7 +89,9 @@ def save(
         )
     labels = [str(label) for label in model.classes_]
     if strange := [label for label in labels if plain_text(label) != label]:
-        raise ParameterError(f"label {strange[0]!r} cannot be saved in a model file: it is not text")
+        raise ParameterError(
+            f"label {strange[0]!r} cannot be saved in a model file: it is not text"
+        )
     training = getattr(model, "training_", None) if data is None else training_summary(data)
     writer = Writer()
     header = {
@@ -117,13 +127,16 @@ def training_summary(data: Iterable[SkeletonSequence]) -> dict[str, Any]:
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "recordings": len(sequences),
         "labels": dict(sorted(Counter(s.label for s in sequences if s.label is not None).items())),
-        "subjects": dict(sorted(Counter(s.subject for s in sequences if s.subject is not None).items())),
+        "subjects": dict(
+            sorted(Counter(s.subject for s in sequences if s.subject is not None).items())
+        ),
         "frames": {"min": min(frames), "median": float(np.median(frames)), "max": max(frames)},
     }
 
 
 def recording_facts(recordings: Sequence[SkeletonSequence]) -> dict[str, Any]:
-    """Frame rate, height and axes of training recordings, which a model stores to warn if others differ.
+    """Frame rate, height and axes of training recordings, which a model stores to warn if others
+    differ.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> recording_facts(make_actions(["wave"], n_subjects=2, n_takes=1))
@@ -152,7 +165,9 @@ class Writer:
         parameters = {name: self.value(value) for name, value in named if name not in _NOT_KEPT}
         state = None
         if learnt:
-            state = {name: self.value(value, learnt=True) for name, value in step.get_state().items()}
+            state = {
+                name: self.value(value, learnt=True) for name, value in step.get_state().items()
+            }
         return {"class": type(step).__name__, "parameters": parameters, "state": state}
 
     def value(self, value: Any, *, learnt: bool = False) -> Any:
@@ -163,7 +178,9 @@ class Writer:
             return value
         if isinstance(value, float):
             if not math.isfinite(value):
-                raise ParameterError(f"a model with a parameter of {value} cannot be saved in a file")
+                raise ParameterError(
+                    f"a model with a parameter of {value} cannot be saved in a file"
+                )
             return value
         if isinstance(value, np.ndarray):
             return self._array(value)
@@ -176,7 +193,9 @@ class Writer:
             return {"layout": self._layout(value)}
         if hasattr(value, "get_params"):
             return {"object": self.object(value, learnt=learnt)}
-        raise ParameterError(f"a parameter of type {type(value).__name__} cannot be saved in a model file")
+        raise ParameterError(
+            f"a parameter of type {type(value).__name__} cannot be saved in a model file"
+        )
 
     def _array(self, value: np.ndarray) -> dict[str, Any]:
         if value.dtype.kind == "O" and all(isinstance(c, str) for c in value):
@@ -202,7 +221,9 @@ class Writer:
         return self.layouts.index(found)
 
 
-def write_archive(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: list[np.ndarray]) -> None:
+def write_archive(
+    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: list[np.ndarray]
+) -> None:
     """Write header and arrays, whole or not at all; the same content gives the same bytes.
 
     >>> import tempfile
@@ -216,9 +237,14 @@ def write_archive(path: str | os.PathLike[str], header: Mapping[str, Any], array
     text = json.dumps(dict(header), sort_keys=True, allow_nan=False)
     members = {DESCRIPTION: text.encode("utf-8")}
     members |= {array_name(i): _npy(array) for i, array in enumerate(arrays)}
-    sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in members.items())
+    sums = "".join(
+        f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in members.items()
+    )
     members[SUMS] = sums.encode("ascii")
-    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+    with (
+        replacing(path) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive,
+    ):
         for name, data in members.items():
             info = zipfile.ZipInfo(name, _EPOCH)
             info.create_system, info.external_attr = 3, 0o644 << 16
@@ -226,11 +252,17 @@ def write_archive(path: str | os.PathLike[str], header: Mapping[str, Any], array
 
 
 def _npy(array: np.ndarray) -> bytes:
-    """An array in NumPy's format 1.0; written here because the padding of the header depends on NumPy's version."""
+    """An array in NumPy's format 1.0; written here because the padding of the header depends on
+    NumPy's version.
+    """
     array = _narrowed(np.ascontiguousarray(array))
-    described = f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': {array.shape}, }}"
+    described = (
+        f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': {array.shape}, }}"
+    )
     padded = described + " " * (-(len(described) + 11) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded.encode() + array.tobytes()
+    return (
+        b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded.encode() + array.tobytes()
+    )
 
 
 def _narrowed(array: np.ndarray) -> np.ndarray:

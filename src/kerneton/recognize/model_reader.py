@@ -1,7 +1,7 @@
 """Turn plain data from untrusted files into a recogniser, or refuse it.
 
-Sizes are checked before memory is allocated, fields for their types; learned values are checked by ``set_state`` of their object, and the
-whole model is tried on one generated recording.
+Sizes are checked before memory is allocated, fields for their types; learned values are checked by
+``set_state`` of their object, and the whole model is tried on one generated recording.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ _LABEL_ROOM = 1 << 24  # bytes of all labels
 class Reader:
     """Turns plain data from untrusted files into objects, or says what is wrong with it."""
 
-    def __init__(self, layouts: Any, arrays: list[np.ndarray], classes: Sequence[type] = ()) -> None:
+    def __init__(
+        self, layouts: Any, arrays: list[np.ndarray], classes: Sequence[type] = ()
+    ) -> None:
         self.arrays = arrays
         self.used: set[int] = set()
         self.label_room = _LABEL_ROOM
@@ -52,11 +54,15 @@ class Reader:
         self.classes = {kind.__name__: kind for kind in (*KNOWN, ExactSCK, ExactDCK, *classes)}
         # There cannot be more features than numbers in the largest array.
         self.most_features = max((array.size for array in arrays), default=0)
-        _expect(isinstance(layouts, list) and len(layouts) <= 100, "layouts must be a list of a few")
+        _expect(
+            isinstance(layouts, list) and len(layouts) <= 100, "layouts must be a list of a few"
+        )
         self.layouts = [_read_layout(layout) for layout in layouts]
 
     def object(self, node: Any, where: str, depth: int = 0) -> Any:
-        """An estimator, with its learned values if the file has them; ``where`` is for error messages."""
+        """An estimator, with its learned values if the file has them; ``where`` is for error
+        messages.
+        """
         _expect(depth < _DEEPEST, f"{where} is nested too deeply")
         name = _field(node, "class", str, where)
         _expect(
@@ -69,12 +75,18 @@ class Reader:
         known = set(kind._get_param_names()) - set(RUNTIME_PARAMETERS) - {"progress"}
         strange = sorted(set(given) - known)
         _expect(
-            not strange, f"{where} has parameters that this version does not know: {', '.join(strange)[:80]}"
+            not strange,
+            f"{where} has parameters that this version does not know: {', '.join(strange)[:80]}",
         )
         if "branches" in given:
             pairs = given["branches"]
-            sound = isinstance(pairs, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in pairs)
-            _expect(sound and all(isinstance(b, Branch) for _, b in pairs), f"{where} has broken branches")
+            sound = isinstance(pairs, tuple) and all(
+                isinstance(p, tuple) and len(p) == 2 for p in pairs
+            )
+            _expect(
+                sound and all(isinstance(b, Branch) for _, b in pairs),
+                f"{where} has broken branches",
+            )
             given["branches"] = list(pairs)
         if (
             kind is LinearSVM
@@ -98,7 +110,8 @@ class Reader:
         if isinstance(value, (int, float)):
             whole = isinstance(value, int)
             _expect(
-                abs(value) <= (_LARGEST_WHOLE if whole else LARGEST), f"{where} has an implausible number"
+                abs(value) <= (_LARGEST_WHOLE if whole else LARGEST),
+                f"{where} has an implausible number",
             )
             return value
         if isinstance(value, list):
@@ -117,7 +130,9 @@ class Reader:
             return self.layouts[place]
         items = _field(value, "items", list, where)
         _expect(len(items) <= _MOST_VALUES, f"{where} has a parameter with {len(items)} values")
-        pairs = all(isinstance(item, list) and len(item) == 2 and _is_key(item[0]) for item in items)
+        pairs = all(
+            isinstance(item, list) and len(item) == 2 and _is_key(item[0]) for item in items
+        )
         _expect(pairs, f"{where} has a broken table")
         return {key: self.value(item, f"{where}.{key}"[:200], depth + 1) for key, item in items}
 
@@ -127,13 +142,19 @@ class Reader:
 
     def _table(self, table: dict[str, Any], where: str, depth: int) -> dict[str, Any]:
         _expect(len(table) <= 1000, f"{where} has {len(table)} fields")
-        return {key: self.value(value, f"{where}.{key}"[:200], depth + 1) for key, value in table.items()}
+        return {
+            key: self.value(value, f"{where}.{key}"[:200], depth + 1)
+            for key, value in table.items()
+        }
 
     def _array(self, value: dict[str, Any], where: str) -> np.ndarray:
         number, dtype = _field(value, "array", int, where), _field(value, "dtype", str, where)
-        _expect(0 <= number < len(self.arrays), f"{where} names array {number}, which does not exist")
+        _expect(
+            0 <= number < len(self.arrays), f"{where} names array {number}, which does not exist"
+        )
         _expect(dtype in ("float32", "float64"), f"{where} has numbers of type {dtype[:20]!r}")
-        # Shared arrays would be copied for each use, so a small file could need any amount of memory.
+        # Shared arrays would be copied for each use, so a small file could need any amount of
+        # memory.
         _expect(number not in self.used, f"{where} names array {number}, which is used already")
         self.used.add(number)
         array = self.arrays[number].astype(dtype)
@@ -155,14 +176,21 @@ class Reader:
         )
         sound = not words or all(plain_text(label) == label for label in labels)
         _expect(sound, f"{where} has labels that are not text")
-        _expect(not words or int(kind[2:]) <= 64 + 4 * max(map(len, labels)), f"{where}: labels of {kind}")
+        _expect(
+            not words or int(kind[2:]) <= 64 + 4 * max(map(len, labels)),
+            f"{where}: labels of {kind}",
+        )
         # In an array every label takes as much memory as the longest one.
         self.label_room -= len(labels) * np.dtype(kind).itemsize
         _expect(
-            self.label_room >= 0, f"{where}: {len(labels)} labels of up to {kind[2:]} characters are too many"
+            self.label_room >= 0,
+            f"{where}: {len(labels)} labels of up to {kind[2:]} characters are too many",
         )
         found = np.array(labels, dtype=kind)
-        _expect(found.tolist() == labels and len(set(labels)) == len(labels), f"{where} has duplicate labels")
+        _expect(
+            found.tolist() == labels and len(set(labels)) == len(labels),
+            f"{where} has duplicate labels",
+        )
         return found
 
     def _check_size(self, step: Any, state: dict[str, Any], where: str) -> None:
@@ -170,9 +198,12 @@ class Reader:
         if "n_joints" in state:
             n_joints, layout = state["n_joints"], state.get("layout")
             _expect(
-                type(n_joints) is int and 0 < n_joints <= _MOST_JOINTS, f"{where} has {n_joints!r} joints"
+                type(n_joints) is int and 0 < n_joints <= _MOST_JOINTS,
+                f"{where} has {n_joints!r} joints",
             )
-            sound = layout is None or (isinstance(layout, Layout) and len(layout.joints) == n_joints)
+            sound = layout is None or (
+                isinstance(layout, Layout) and len(layout.joints) == n_joints
+            )
             _expect(sound, f"{where} has {n_joints} joints, but its layout has a different number")
             if hasattr(step, "size_bound"):
                 bound = step.size_bound(still_recording(layout, n_joints))
@@ -183,8 +214,13 @@ class Reader:
 
 
 def try_out(model: Any) -> None:
-    """Try the whole model on a generated recording, so that a broken model fails here and not at its first use."""
-    _expect(isinstance(model, Recognizer) and hasattr(model, "machine_"), "it contains no fitted recogniser")
+    """Try the whole model on a generated recording, so that a broken model fails here and not at
+    its first use.
+    """
+    _expect(
+        isinstance(model, Recognizer) and hasattr(model, "machine_"),
+        "it contains no fitted recogniser",
+    )
     recording = still_recording(model.layout_, model.n_joints_in_)
     with np.errstate(all="ignore"):
         found = model.results([recording])
@@ -199,7 +235,9 @@ def _expect(condition: bool, problem: str) -> None:
 
 def _is_key(key: Any) -> bool:
     return (
-        key is None or isinstance(key, (str, bool)) or (isinstance(key, (int, float)) and abs(key) <= LARGEST)
+        key is None
+        or isinstance(key, (str, bool))
+        or (isinstance(key, (int, float)) and abs(key) <= LARGEST)
     )
 
 
@@ -217,13 +255,20 @@ def _read_layout(found: Any) -> Layout:
     name, joints = _field(found, "name", str, where), _field(found, "joints", list, where)
     bones, sets = _field(found, "bones", list, where), _field(found, "sets", dict, where)
     root = found.get("root")
-    whole = all(isinstance(b, list) and len(b) == 2 and all(type(i) is int for i in b) for b in bones)
+    whole = all(
+        isinstance(b, list) and len(b) == 2 and all(type(i) is int for i in b) for b in bones
+    )
     whole = whole and all(
         isinstance(s, list) and len(s) <= _MOST_JOINTS and all(type(i) is int for i in s)
         for s in sets.values()
     )
-    _expect(0 < len(joints) <= _MOST_JOINTS and all(isinstance(j, str) for j in joints), "a layout's joints")
-    _expect(whole and (root is None or type(root) is int), "a layout's bones, root or sets are broken")
+    _expect(
+        0 < len(joints) <= _MOST_JOINTS and all(isinstance(j, str) for j in joints),
+        "a layout's joints",
+    )
+    _expect(
+        whole and (root is None or type(root) is int), "a layout's bones, root or sets are broken"
+    )
     layout = Layout(name, joints, [(a, b) for a, b in bones], root, sets)
     known = LAYOUTS.get(name)
     return known if known == layout else layout
@@ -234,9 +279,9 @@ def load(
 ) -> Recognizer:
     """Read a recogniser from a file; predictions are the same to the bit as before saving.
 
-    ``classes`` are kernels and classifiers of your own that the file may hold. The file's summary of the training
-    recordings becomes the attribute ``training_``. Anything but a valid model file of at most ``max_bytes`` is refused with a
-    `ModelFileError`; see `save` for an example.
+    ``classes`` are kernels and classifiers of your own that the file may hold. The file's summary
+    of the training recordings becomes the attribute ``training_``. Anything but a valid model file
+    of at most ``max_bytes`` is refused with a `ModelFileError`; see `save` for an example.
 
     >>> load("no-such.kern")
     Traceback (most recent call last):

@@ -196,7 +196,9 @@ def _power_gradient(A: np.ndarray, W: np.ndarray, power: float) -> np.ndarray:
     return np.asarray(U @ (K * (back @ W @ U)) @ back) / power
 
 
-def _core_weights(X: np.ndarray, W: np.ndarray, power: float, entry_power: float = 1.0) -> np.ndarray:
+def _core_weights(
+    X: np.ndarray, W: np.ndarray, power: float, entry_power: float = 1.0
+) -> np.ndarray:
     """S with ``⟨S, X⟩ = ⟨W, V⟩``, V the HOSVD power of X, its singular vectors held; (a, b, c).
 
     >>> X = np.random.default_rng(0).normal(size=(3, 2, 2))
@@ -263,7 +265,9 @@ def _dck_shares(kernel: DCK, poses: SkeletonSequence, weights: np.ndarray) -> Sh
 
 
 def _terms(kernel: DCK, x: np.ndarray, i: int, j: int) -> Iterator[tuple[slice, slice, np.ndarray]]:
-    """Slices of frames s and t, and ``G_σ4(s-t) φ(x_is - x_jt)`` between them, (s, t, n_axes Z₂)."""
+    """Slices of frames s and t, and ``G_σ4(s-t) φ(x_is - x_jt)`` between them, (s, t, n_axes
+    Z₂).
+    """
     n_frames, span = len(x), kernel.sigma_span
     far = n_frames if span is None else math.ceil(span * math.sqrt(-2 * math.log(_TAIL)))
     window = span_window(min(n_frames, _AT_ONCE + 2 * far), span)

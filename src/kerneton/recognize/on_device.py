@@ -1,4 +1,6 @@
-"""The branches of a recogniser on a GPU: recordings are copied there once, features are streamed back."""
+"""The branches of a recogniser on a GPU: recordings are copied there once, features are streamed
+back.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,11 @@ def can_encode(branches: Sequence[Branch], sequences: Sequence[SkeletonSequence]
     """Whether all steps of these branches can run on a device, from recordings to features."""
     for branch in branches:
         kernel = branch.kernel_
-        if type(kernel) not in (SCK, DCK) or kernel.n_axes_ != 3 or not set(_scales(kernel)) <= _KNOWN:
+        if (
+            type(kernel) not in (SCK, DCK)
+            or kernel.n_axes_ != 3
+            or not set(_scales(kernel)) <= _KNOWN
+        ):
             return False
         if not can_prepare(branch.preprocess_) or type(branch.scale_) is not CenterNormalize:
             return False
@@ -52,9 +58,11 @@ def encode_on(
     use: Callable[[np.ndarray, Any], None],
     batch_bytes: int = 2**29,
 ) -> None:
-    """Call ``use(positions, features)`` for every batch, with features (B, n_features) on the device; gaps are filled on the host.
+    """Call ``use(positions, features)`` for every batch, with features (B, n_features) on the
+    device; gaps are filled on the host.
 
-    Three threads, each with its own stream and page-locked memory: one pads and copies while another computes.
+    Three threads, each with its own stream and page-locked memory: one pads and copies while
+    another computes.
     """
     torch = torch_for(device)
     on_gpu = torch.device(device).type == "cuda"
@@ -74,7 +82,9 @@ def encode_on(
         x = torch.from_numpy(padded).to(device, non_blocking=True)
         torn = gaps(x, index_like(np.arange(x.shape[1]), x) < index_like(lengths, x)[:, None])
         untrusted = [
-            i for i, s in enumerate(some) if s.confidence is not None and not (s.confidence > 0).all()
+            i
+            for i, s in enumerate(some)
+            if s.confidence is not None and not (s.confidence > 0).all()
         ]
         torn = np.union1d(torn, untrusted).astype(int)
         if len(torn):
@@ -116,12 +126,16 @@ def _fill(
 def features_on(
     branches: Sequence[Branch], sequences: Sequence[SkeletonSequence], device: str, out: Any = None
 ) -> Any:
-    """Features (n, n_features) on the host, computed on a device; None if the host must encode. ``out`` may be page-locked."""
+    """Features (n, n_features) on the host, computed on a device; None if the host must encode.
+    ``out`` may be page-locked.
+    """
     torch = torch_for(device)
     if not can_encode(branches, sequences):
         return None
     if out is None:
-        out = np.empty((len(sequences), sum(int(b.kernel_.block_sizes_.sum()) for b in branches)), np.float32)
+        out = np.empty(
+            (len(sequences), sum(int(b.kernel_.block_sizes_.sum()) for b in branches)), np.float32
+        )
     pinned = torch.from_numpy(out).is_pinned()
 
     def use(rows: np.ndarray, found: Any) -> None:
@@ -146,7 +160,9 @@ def decide_on(
         return None
     machine, calibration = model.machine_, model.calibration_
     rows = [machine.coef_] if calibration is None else [machine.coef_, calibration.class_means_]
-    weights = torch_for(model.device).as_tensor(np.concatenate(rows).astype(np.float32), device=model.device)
+    weights = torch_for(model.device).as_tensor(
+        np.concatenate(rows).astype(np.float32), device=model.device
+    )
     products = np.empty((len(sequences), len(weights)))
 
     def use(positions: np.ndarray, found: Any) -> None:
@@ -189,7 +205,9 @@ def _branch(branch: Branch, known: dict[str, Any], lengths: Any, rate: Any) -> A
     for i, (name, factor) in enumerate(scales.items()):
         name = "position" if unit >> i & 1 else name
         if name not in known:
-            known[name] = _signal(name, known["position"], lengths, rate, branch.preprocess_.layout_)
+            known[name] = _signal(
+                name, known["position"], lengths, rate, branch.preprocess_.layout_
+            )
         columns.append(known[name] if factor == 1 else known[name] * factor)
     features = _encode(kernel, xp.cat(columns, 3), lengths, unit)
     if kernel.weighting is not None:
@@ -204,12 +222,16 @@ def _branch(branch: Branch, known: dict[str, Any], lengths: Any, rate: Any) -> A
 
 
 def _encode(kernel: SCK | DCK, signals: Any, lengths: Any, unit: int) -> Any:
-    """Features (B, n_features) of a kernel before weights, from signals (B, T, J, C) of all joints."""
+    """Features (B, n_features) of a kernel before weights, from signals (B, T, J, C) of all
+    joints.
+    """
     if type(kernel) is not SCK:
         return kernel._encode_mirrored(signals, lengths)
     rows = kernel.pairs_ if kernel.pairs else np.array([(j, -1) for j in kernel.joints_])
     if kernel.order == 2 and kernel.power < 1:
-        made = launch.sck_matrices(signals, lengths, rows, kernel._map.table(), kernel.power, unit=unit)
+        made = launch.sck_matrices(
+            signals, lengths, rows, kernel._map.table(), kernel.power, unit=unit
+        )
         if made is not None:
             made = made.reshape(len(signals), -1)
             return made if kernel._mirror is None else kernel._mirror.average(made)

@@ -18,14 +18,18 @@ REACH = 0.9  # for poses that are not bodies in metres: reach of an adult from t
 def suited(
     branches: Mapping[str, Branch], search: Search | None, kind: SkeletonKind
 ) -> tuple[dict[str, Branch], Search | None]:
-    """Branches and search of a preset, changed for these recordings; unchanged for one body in space.
+    """Branches and search of a preset, changed for these recordings; unchanged for one body in
+    space.
 
-    Hands, objects, bodies whose left and right are unknown, and 2D: poses are scaled to the reach of a body, are turned to the frame of the
-    palm or not at all, and one more cue uses the path in space, which centring removes. A single joint only has this cue. Two bodies: where mirroring is
+    Hands, objects, bodies whose left and right are unknown, and 2D: poses are scaled to the reach
+    of a body, are turned to the frame of the palm or not at all, and one more cue uses the path in
+    space, which centring removes. A single joint only has this cue. Two bodies: where mirroring is
     tried, exchanging them is tried too, and partial mirroring is not.
 
     >>> from kerneton import standard_cues
-    >>> names, _ = suited(standard_cues(), None, SkeletonKind(n_joints=21, turns="full", sides=False))
+    >>> names, _ = suited(
+    ...     standard_cues(), None, SkeletonKind(n_joints=21, turns="full", sides=False)
+    ... )
     >>> list(names)
     ['joints', 'pairs', 'pairs_force', 'bones_front', 'directions_front', 'travel']
     """
@@ -51,7 +55,8 @@ def suited(
         gain = dict(search.required_gain or {})
         if kind.bodies == 2:
             asked = [name for name, o in tried.items() if o.get("kernel__mirror") != "partly"]
-            tried = {name: tried[name] for name in asked} or tried  # to exchange them is tried instead
+            # to exchange them is tried instead
+            tried = {name: tried[name] for name in asked} or tried
             gain = {name: value for name, value in gain.items() if name in tried}
             for name, (like, overrides) in _exchanged(tried).items():
                 tried[name] = overrides
@@ -66,11 +71,17 @@ def _anywhere(branch: Branch, kind: SkeletonKind) -> Branch:
     branch = clone(branch)
     if kind.n_joints == 1:  # a single joint has no size, and is its own root
         signal = "signals" if hasattr(branch.kernel, "signals") else "signal"
-        changed = {"preprocess__center": False, "preprocess__path": False, f"kernel__{signal}": "travel"}
+        changed = {
+            "preprocess__center": False,
+            "preprocess__path": False,
+            f"kernel__{signal}": "travel",
+        }
         return branch.set_params(**changed)
     facing = branch.preprocess.facing if kind.turns else None
     bones = branch.preprocess.bones or "size"
-    return branch.set_params(preprocess__bones=bones, preprocess__reach=REACH, preprocess__facing=facing)
+    return branch.set_params(
+        preprocess__bones=bones, preprocess__reach=REACH, preprocess__facing=facing
+    )
 
 
 def _unturned(tried: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -84,10 +95,15 @@ def _unturned(tried: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _exchanged(tried: dict[str, dict[str, Any]]) -> dict[str, tuple[str, dict[str, Any]]]:
-    """For each view in which mirroring is tried: that variant, and a variant with the two persons exchanged."""
+    """For each view in which mirroring is tried: that variant, and a variant with the two persons
+    exchanged.
+    """
     out = {}
     for name, overrides in tried.items():
         plain = {**overrides, "kernel__mirror": False}
         if overrides.get("kernel__mirror") is True and plain in tried.values():
-            out[name.replace("mirrored", "either order")] = name, {**overrides, "kernel__mirror": "bodies"}
+            out[name.replace("mirrored", "either order")] = (
+                name,
+                {**overrides, "kernel__mirror": "bodies"},
+            )
     return out

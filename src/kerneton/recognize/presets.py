@@ -22,7 +22,11 @@ _FIXED_VIEW_MUST_GAIN = 0.02  # gain on held-out subjects that is required to us
 
 
 # (σ, pivots, share of the kernel) of each signal, for time and two signals, and for time and three.
-_TWO: dict[str, Any] = {"sigma_joint": (0.5, 0.7), "n_pivots_joint": (5, 4), "joint_weight": (0.4, 0.35)}
+_TWO: dict[str, Any] = {
+    "sigma_joint": (0.5, 0.7),
+    "n_pivots_joint": (5, 4),
+    "joint_weight": (0.4, 0.35),
+}
 _THREE: dict[str, Any] = {
     "sigma_joint": (0.6, 0.7, 0.7),
     "n_pivots_joint": (3, 3, 3),
@@ -31,8 +35,8 @@ _THREE: dict[str, Any] = {
 _MOVE: tuple[str, ...] = ("position", "velocity")
 _PAIRS: dict[str, Any] = {"pairs": True, "joints": "key"}
 
-# C and within-class penalty of the default recogniser. Accuracy changes little between a third of either
-# and three times either.
+# C and within-class penalty of the default recogniser. Accuracy changes little between a third of
+# either and three times either.
 STANDARD_C = 10.0
 STANDARD_PENALTY = 3.0
 
@@ -40,8 +44,9 @@ STANDARD_PENALTY = 3.0
 def standard_cues(*, order: int = 2) -> dict[str, Branch]:
     """The five cues of the default recogniser, by name; order 3 for third-order tensors.
 
-    Positions and velocities of joints (of the root: its path through space) and of pairs of joints, for pairs also accelerations; directions
-    of bones and between joints of the body turned to the front. Joints are weighted by their alignment with the training labels.
+    Positions and velocities of joints (of the root: its path through space) and of pairs of joints,
+    for pairs also accelerations; directions of bones and between joints of the body turned to the
+    front. Joints are weighted by their alignment with the training labels.
 
     >>> list(standard_cues())
     ['joints', 'pairs', 'pairs_force', 'bones_front', 'directions_front']
@@ -95,23 +100,30 @@ def make_recognizer(
     Parameters
     ----------
     preset : {None, "tensor", "auto", "paper", "exact"}
-        None is the default recogniser: a sum of five kernels with weighted joints and matrices. "tensor" is the same with third-order
-        tensors, as in the paper, about ten times larger and slower. "auto", again with matrices, also selects which kernels to combine: it
-        tries sums without one of the five, and smaller and larger within-class penalties, and averages the ten best. These three choose
-        mirroring, view and sums on held-out training subjects. "paper", which ``kernel`` implies, is the method of Koniusz, Cherian and
-        Porikli (2016). "exact" uses their kernels without linearisation and power normalisation, from the Gram matrix of all training
-        recordings: for few recordings (see `kerneton.kernels.exact_features.ExactKernel`), and less accurate.
+        None is the default recogniser: a sum of five kernels with weighted joints and matrices.
+        "tensor" is the same with third-order tensors, as in the paper, about ten times larger and
+        slower. "auto", again with matrices, also selects which kernels to combine: it tries sums
+        without one of the five, and smaller and larger within-class penalties, and averages the ten
+        best. These three choose mirroring, view and sums on held-out training subjects. "paper",
+        which ``kernel`` implies, is the method of Koniusz, Cherian and Porikli (2016). "exact" uses
+        their kernels without linearisation and power normalisation, from the Gram matrix of all
+        training recordings: for few recordings (see `kerneton.kernels.exact_features.ExactKernel`),
+        and less accurate.
     kernel : {"sck", "dck", "sck+dck"}, optional
-        Which of the paper's kernels to use, for ``preset="paper"`` and ``"exact"``; both by default.
+        Which of the paper's kernels to use, for ``preset="paper"`` and ``"exact"``; both by
+        default.
     view : {"auto", "free", "fixed"}
-        "free" turns every recording to the front, so that people may stand anywhere; "fixed" uses the camera's frame.
-        "auto" is "free" unless the training subjects show that this costs more than two points.
+        "free" turns every recording to the front, so that people may stand anywhere; "fixed" uses
+        the camera's frame. "auto" is "free" unless the training subjects show that this costs more
+        than two points.
     mirror : {"auto", True, False, "partly", "bodies"}
-        Whether an action and its mirror image count as the same action, as different ones, or ("partly") as similar ones, for people of
-        either hand where the side also matters; "auto" decides on the training subjects. For two persons (`pair`), "bodies" means that
-        their order does not matter; "auto" tries that too.
+        Whether an action and its mirror image count as the same action, as different ones, or
+        ("partly") as similar ones, for people of either hand where the side also matters; "auto"
+        decides on the training subjects. For two persons (`pair`), "bodies" means that their order
+        does not matter; "auto" tries that too.
     calibrate, false_alarm, reject, n_jobs, device, progress
-        As in `Recognizer`: probabilities and "none of these"; threads; "cuda" for the GPU; a progress bar.
+        As in `Recognizer`: probabilities and "none of these"; threads; "cuda" for the GPU; a
+        progress bar.
 
     Examples
     --------
@@ -166,8 +178,17 @@ def variants(view: str, mirror: str | bool) -> dict[str, dict[str, Any]]:
     """
     views = list(VIEWS) if view == "auto" else [view]
     sides = [False, True, "partly"] if mirror == "auto" else [mirror]
-    told = {False: "", True: ", mirrored", "partly": ", partly mirrored", "bodies": ", either order"}
-    return {name + told[side]: {**VIEWS[name], "kernel__mirror": side} for name in views for side in sides}
+    told = {
+        False: "",
+        True: ", mirrored",
+        "partly": ", partly mirrored",
+        "bodies": ", either order",
+    }
+    return {
+        name + told[side]: {**VIEWS[name], "kernel__mirror": side}
+        for name in views
+        for side in sides
+    }
 
 
 def _search(preset: str | None, view: str, mirror: str | bool) -> Search:
@@ -179,7 +200,8 @@ def _search(preset: str | None, view: str, mirror: str | bool) -> Search:
         variants=chosen,
         required_gain=dict.fromkeys(fixed, _FIXED_VIEW_MUST_GAIN),
         scout={"kernel__order": 2},
-        Cs=(STANDARD_C,),  # between 1 and 100, C changes accuracy less than a choice on few subjects would
+        # between 1 and 100, C changes accuracy less than a choice on few subjects would
+        Cs=(STANDARD_C,),
         penalties=[STANDARD_PENALTY * factor for factor in factors],
         average=10 if preset == "auto" else 1,
     )

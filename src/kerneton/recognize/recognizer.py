@@ -1,4 +1,6 @@
-"""The recogniser: predicts labels and probabilities of recordings, explains them, and can be saved to a file."""
+"""The recogniser: predicts labels and probabilities of recordings, explains them, and can be saved
+to a file.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
 
 
 class _Calibrated:
-    """A method that only a calibrated recogniser has, as scikit-learn asks; others say how to get it."""
+    """A method that only a calibrated recogniser has, as scikit-learn asks; others say how to get
+    it.
+    """
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self.method = method
@@ -56,42 +60,45 @@ class _Calibrated:
 
 
 class Recognizer(ClassifierMixin, _BaseComposition):
-    """Branches of features and one linear classifier; every preset, search and model file is a `Recognizer`.
+    """Branches of features and one linear classifier; every preset, search and model file is a
+    `Recognizer`.
 
     Parameters
     ----------
     branches : list of (str, Branch)
         Each computes features of recordings: preprocessing, kernel, centring, weight.
     machine : classifier, optional
-        A `LinearSVM` by default. Other classifiers with ``fit``, ``predict`` and ``decision_function`` work too, without search,
-        calibration and explanation.
+        A `LinearSVM` by default. Other classifiers with ``fit``, ``predict`` and
+        ``decision_function`` work too, without search, calibration and explanation.
     search : Search, optional
-        Choose mirroring, view, sums of branches, C and penalty inside the training subjects. Without it, the features of all branches are
-        concatenated.
+        Choose mirroring, view, sums of branches, C and penalty inside the training subjects.
+        Without it, the features of all branches are concatenated.
     any_skeleton : bool
-        Adapt branches and search to recordings of hands, in 2D, of two persons, or of a skeleton without left and right, see
-        `kerneton.recognize.other_skeletons.suited`; True in all presets.
+        Adapt branches and search to recordings of hands, in 2D, of two persons, or of a skeleton
+        without left and right, see `kerneton.recognize.other_skeletons.suited`; True in all
+        presets.
     calibrate : bool or "auto"
-        Also learn probabilities and "none of these", on held-out training subjects and classes. Where nobody
-        can be held out, True is an error, "auto" a warning.
+        Also learn probabilities and "none of these", on held-out training subjects and classes.
+        Where nobody can be held out, True is an error, "auto" a warning.
     false_alarm, reject : float in [0, 1), bool
-        The share of recordings of known classes that may count as unknown, and whether `predict` returns ``unknown_label`` for unknown
-        recordings.
+        The share of recordings of known classes that may count as unknown, and whether `predict`
+        returns ``unknown_label`` for unknown recordings.
     n_jobs, device, progress : int, str, callable, optional
-        Threads, and "cuda" for the GPU (None keeps each kernel's own; neither changes the results); ``progress`` is called like
-        ``tqdm.tqdm``.
+        Threads, and "cuda" for the GPU (None keeps each kernel's own; neither changes the results);
+        ``progress`` is called like ``tqdm.tqdm``.
 
     Attributes
     ----------
     branches_ : dict of str to Branch
         The fitted branches in use.
     machine_ : LinearSVM
-        With the C and within-class penalty that were used (those of the best candidate if several are averaged).
+        With the C and within-class penalty that were used (those of the best candidate if several
+        are averaged).
     mixtures_ : list of Mixture
-        The classifiers whose decision values are averaged: weights of branches, C and penalty of each.
-    classes_ : ndarray
-    variant_, variant_scores_, trials_, chosen_ : the result of the search and all candidates; see `Search`
-    calibration_ : Calibration or None
+        The classifiers whose decision values are averaged: weights of branches, C and penalty of
+        each.
+    classes_ : ndarray variant_, variant_scores_, trials_, chosen_ : the result of the search and
+    all candidates; see `Search` calibration_ : Calibration or None
 
     Examples
     --------
@@ -158,13 +165,17 @@ class Recognizer(ClassifierMixin, _BaseComposition):
             Whose workers encode many recordings; by default the active client, if there is one.
         """
         with one_blas_thread(), training.told_of_memory():
-            self._learned = training.learn(self, X, y, groups, keep=keep, scratch=scratch, client=client)
+            self._learned = training.learn(
+                self, X, y, groups, keep=keep, scratch=scratch, client=client
+            )
         return self
 
     def add(self, X: Iterable[Any], y: Any, groups: Any = None) -> Recognizer:
-        """Fit again on the recordings of ``fit(..., keep=True)`` and on new ones; only the new ones are encoded.
+        """Fit again on the recordings of ``fit(..., keep=True)`` and on new ones; only the new ones
+        are encoded.
 
-        Everything is chosen and learned again, except the reference skeleton, which stays that of the first fit.
+        Everything is chosen and learned again, except the reference skeleton, which stays that of
+        the first fit.
 
         >>> from kerneton import make_actions, make_recognizer
         >>> data = make_actions(["wave", "bow"], n_subjects=4, n_takes=1)
@@ -273,7 +284,9 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
     @_Calibrated
     def predict_proba(self, X: Iterable[Any]) -> np.ndarray:
-        """(n, n_classes) in the order of ``classes_``; rows sum to one, given that the recording belongs to one of the classes."""
+        """(n, n_classes) in the order of ``classes_``; rows sum to one, given that the recording
+        belongs to one of the classes.
+        """
         return np.asarray(self.results(X).probabilities)
 
     @_Calibrated
@@ -288,7 +301,9 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
     @_Calibrated
     def predictions(self, X: Iterable[Any]) -> list[Prediction]:
-        """Label, probability and score of being unknown of each recording; features are computed once."""
+        """Label, probability and score of being unknown of each recording; features are computed
+        once.
+        """
         assert self.calibration_ is not None
         return self.results(X).predictions(self.classes_, self.calibration_.threshold_)
 
@@ -319,17 +334,27 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         unlabelled: Iterable[SkeletonSequence] = (),
         false_alarms: float | None = None,
     ) -> Recognizer:
-        """Learn to find actions in long recordings with segments; see `kerneton.stream.training.fit_spotting`."""
+        """Learn to find actions in long recordings with segments; see
+        `kerneton.stream.training.fit_spotting`.
+        """
         from kerneton.stream.training import fit_spotting
 
-        fitted, spotter = fit_spotting(self, takes, unlabelled=unlabelled, false_alarms=false_alarms)
+        fitted, spotter = fit_spotting(
+            self, takes, unlabelled=unlabelled, false_alarms=false_alarms
+        )
         self._learned = replace(fitted.learned_, spotter=spotter)
         return self
 
     def spot(
-        self, recording: SkeletonSequence, *, in_order: bool = False, progress: Progress | None = None
+        self,
+        recording: SkeletonSequence,
+        *,
+        in_order: bool = False,
+        progress: Progress | None = None,
     ) -> list[Detection]:
-        """The actions of a long recording, without overlaps; ``in_order`` expects them in the order of training."""
+        """The actions of a long recording, without overlaps; ``in_order`` expects them in the order
+        of training.
+        """
         from kerneton.stream.spotter import spot
 
         return spot(self, recording, in_order=in_order, progress=progress)
@@ -344,14 +369,19 @@ class Recognizer(ClassifierMixin, _BaseComposition):
     ) -> LiveStream:
         """A live stream of frames, see `kerneton.stream.live.LiveStream`.
 
-        Final segments are reported ``delay`` seconds after their end, with None when nothing can change any more.
+        Final segments are reported ``delay`` seconds after their end, with None when nothing can
+        change any more.
         """
         from kerneton.stream.live import LiveStream
 
         return LiveStream(self, fps=fps, delay=delay, repetitions=repetitions, in_order=in_order)
 
-    def save(self, path: str | os.PathLike[str], *, data: Iterable[SkeletonSequence] | None = None) -> Path:
-        """Write the recogniser to a file, completely or not at all; ``data`` are the training recordings, for a summary."""
+    def save(
+        self, path: str | os.PathLike[str], *, data: Iterable[SkeletonSequence] | None = None
+    ) -> Path:
+        """Write the recogniser to a file, completely or not at all; ``data`` are the training
+        recordings, for a summary.
+        """
         from kerneton.recognize.model_file import save
 
         return save(self, path, data=data)
@@ -364,14 +394,18 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         pose: str | os.PathLike[str] | None = None,
         demo: Sequence[SkeletonSequence] | None = None,
     ) -> list[Path]:
-        """Write the recogniser and what runs it without Python into a folder, see `kerneton.runtime.export`."""
+        """Write the recogniser and what runs it without Python into a folder, see
+        `kerneton.runtime.export`.
+        """
         from kerneton.runtime import export
 
         training.check_fitted(self)
         return export(self, folder, to, pose=pose, demo=demo)
 
     def adapt(self, X: Iterable[SkeletonSequence]) -> list[SkeletonSequence]:
-        """Recordings with the joints, the precision and, if unknown, the frame rate that this recogniser needs."""
+        """Recordings with the joints, the precision and, if unknown, the frame rate that this
+        recogniser needs.
+        """
         from kerneton.recognize.sensors import adapt
 
         return adapt(self, X)
@@ -414,7 +448,9 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         learned = Learned(
             branches=state["branches"],
             machine=state["machine"],
-            mixtures=[Mixture(dict(shares), float(C), float(p)) for shares, C, p in state["mixtures"]],
+            mixtures=[
+                Mixture(dict(shares), float(C), float(p)) for shares, C, p in state["mixtures"]
+            ],
             classes=state["classes"],
             timed=state.get("timed"),
             calibration=state["calibration"],
@@ -423,7 +459,9 @@ class Recognizer(ClassifierMixin, _BaseComposition):
             variant_scores={} if chosen is None else chosen["scores"],
         )
         share_preprocessing(learned.branches.values())
-        known = {name for name, _ in self.branches} | ({"travel", "path"} if self.any_skeleton else set())
+        known = {name for name, _ in self.branches} | (
+            {"travel", "path"} if self.any_skeleton else set()
+        )
         used = set(learned.branches)
         if not used or not known >= used or len(learned.machine.classes_) != len(learned.classes):
             raise ModelFileError("branches or labels that are inconsistent")

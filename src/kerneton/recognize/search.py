@@ -1,4 +1,6 @@
-"""Choosing kernels, mirroring, view, C and penalty inside the training subjects, from Gram matrices."""
+"""Choosing kernels, mirroring, view, C and penalty inside the training subjects, from Gram
+matrices.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class Mixture:
-    """One of the averaged classifiers: the weight of each branch (the sum is one), C and the within-class penalty."""
+    """One of the averaged classifiers: the weight of each branch (the sum is one), C and the
+    within-class penalty.
+    """
 
     shares: dict[str, float]
     C: float
@@ -69,30 +73,35 @@ class Outcome:
 class Search(BaseEstimator):
     """The search of a `Recognizer`, which makes choices on held-out training subjects.
 
-    A candidate is a sum of branches (cues), each centred and normalised on the training side of a fold, with a C and a within-class
-    penalty. Their accuracy on held-out subjects is computed from Gram matrices, one per branch. Of variants with the same required gain
-    (mirroring) the one with the smallest squared hinge loss is chosen, which few subjects rank better than accuracy does; between those
-    with different ones (view), the accuracy pooled over all candidates decides. Then the decision values of the ``average`` best
-    candidates are averaged, which reduces the effect of chance.
+    A candidate is a sum of branches (cues), each centred and normalised on the training side of a
+    fold, with a C and a within-class penalty. Their accuracy on held-out subjects is computed from
+    Gram matrices, one per branch. Of variants with the same required gain (mirroring) the one with
+    the smallest squared hinge loss is chosen, which few subjects rank better than accuracy does;
+    between those with different ones (view), the accuracy pooled over all candidates decides. Then
+    the decision values of the ``average`` best candidates are averaged, which reduces the effect of
+    chance.
 
     Parameters
     ----------
     sums : sequence of mappings of str to float, "all" or "leave-out", optional
-        Branches and their weights in each candidate; by default each branch alone. "all" is the sum of all branches that are possible with
-        these recordings, "leave-out" also the sums without one of them; with both, each branch alone is also tried, only for the choice of
-        the variant.
+        Branches and their weights in each candidate; by default each branch alone. "all" is the sum
+        of all branches that are possible with these recordings, "leave-out" also the sums without
+        one of them; with both, each branch alone is also tried, only for the choice of the variant.
     variants : mapping of str to mapping, optional
-        Parameters to set on every branch that has them, such as ``{"mirrored": {"kernel__mirror": True}}``.
+        Parameters to set on every branch that has them, such as ``{"mirrored": {"kernel__mirror":
+        True}}``.
     required_gain : mapping of str to float, optional
         The gain in accuracy that is required to choose a variant.
     scout : mapping, optional
-        Parameters set on every branch only during the search, such as ``{"kernel__order": 2}``, to choose with cheaper kernels.
+        Parameters set on every branch only during the search, such as ``{"kernel__order": 2}``, to
+        choose with cheaper kernels.
     Cs, penalties : sequences of float
         Of the linear classifier, see `LinearSVM`.
     optional : sequence of str
         Branches that "all" and "leave-out" only use in one more sum, of all branches.
     average : int
-        Number of top candidates that are averaged; ties with the last are included. 1 means only the first of the best.
+        Number of top candidates that are averaged; ties with the last are included. 1 means only
+        the first of the best.
 
     Examples
     --------
@@ -100,7 +109,9 @@ class Search(BaseEstimator):
     >>> data = make_actions(["wave", "clap"], n_subjects=3, n_takes=2)
     >>> cue = Branch(Preprocess(), SCK(order=2), CenterNormalize())
     >>> mirroring = {"plain": {}, "mirrored": {"kernel__mirror": True}}
-    >>> model = Recognizer([("order 2", cue)], search=Search(variants=mirroring)).fit(data, data.labels)
+    >>> model = Recognizer([("order 2", cue)], search=Search(variants=mirroring)).fit(
+    ...     data, data.labels
+    ... )
     >>> sorted(model.variant_scores_)
     ['mirrored', 'plain']
     """
@@ -153,22 +164,34 @@ class Search(BaseEstimator):
         branches: Mapping[str, Branch],
         trials: Trials,
     ) -> Outcome:
-        """Search; ``trials`` tries candidates on the training recordings, in this process or on a cluster."""
+        """Search; ``trials`` tries candidates on the training recordings, in this process or on a
+        cluster.
+        """
         self.check(list(branches))
         variants = dict(self.variants or {"": {}})
         found, failures = self._fold_grams(branches, trials)
         if not found:
-            raise DataError(f"no candidate could be computed on these recordings: {next(iter(failures))[1]}")
+            raise DataError(
+                f"no candidate could be computed on these recordings: {next(iter(failures))[1]}"
+            )
         for (name, reason), where in failures.items():  # one line for each branch and reason
             which = "" if len(where) == len(variants) > 1 else f" ({'; '.join(where)})"
             log.warning("cue %s%s is left out: %s", name, which, reason)
-        there = {v: names for v in variants if (names := [name for name in branches if (v, name) in found])}
+        there = {
+            v: names
+            for v in variants
+            if (names := [name for name in branches if (v, name) in found])
+        }
         candidates = [(v, c) for v, names in there.items() for c in self._candidates(names)]
         # Branches that are equal in two variants are scored once.
-        sums = [tuple((id(found[variant, n]), w) for n, w in c.items()) for variant, c in candidates]
+        sums = [
+            tuple((id(found[variant, n]), w) for n, w in c.items()) for variant, c in candidates
+        ]
         made = [[(found[variant, n], w) for n, w in c.items()] for variant, c in candidates]
         parts = dict(zip(sums, made, strict=True))
-        scored = dict(zip(parts, trials.scores(list(parts.values()), self.Cs, self.penalties), strict=True))
+        scored = dict(
+            zip(parts, trials.scores(list(parts.values()), self.Cs, self.penalties), strict=True)
+        )
         tried = [
             Trial(variant, tuple(c), C, accuracy, spread, tuple(c.values()), penalty, right, losses)
             for (variant, c), key in zip(candidates, sums, strict=True)
@@ -214,18 +237,28 @@ class Search(BaseEstimator):
         usual = [name for name in available if name not in self.optional] or list(available)
         n = len(usual)
         sizes = [n, 1] if self.sums == "all" else [n, max(n - 1, 1), 1]
-        sums = [names for size in dict.fromkeys(sizes) for names in itertools.combinations(usual, size)]
+        sums = [
+            names for size in dict.fromkeys(sizes) for names in itertools.combinations(usual, size)
+        ]
         if len(usual) < len(available):
             sums.insert(1, tuple(available))
         return [dict.fromkeys(names, 1.0) for names in sums]
 
     def best(self, trials: list[Trial]) -> tuple[str, dict[str, float], list[Trial]]:
-        """The variant, the accuracy of each variant pooled over candidates, and the candidates that are averaged."""
+        """The variant, the accuracy of each variant pooled over candidates, and the candidates that
+        are averaged.
+        """
         names = list(dict.fromkeys(t.variant for t in trials))
-        # Only candidates that every variant could compute: a variant must not win because its hard candidates failed.
+        # Only candidates that every variant could compute: a variant must not win because its hard
+        # candidates failed.
         counts = Counter((t.cues, t.weights, t.C, t.penalty) for t in trials)
-        common = [t for t in trials if counts[t.cues, t.weights, t.C, t.penalty] == len(names)] or trials
-        pooled = {name: float(np.mean([t.accuracy for t in common if t.variant == name])) for name in names}
+        common = [
+            t for t in trials if counts[t.cues, t.weights, t.C, t.penalty] == len(names)
+        ] or trials
+        pooled = {
+            name: float(np.mean([t.accuracy for t in common if t.variant == name]))
+            for name in names
+        }
         gains = {name: (self.required_gain or {}).get(name, 0.0) for name in names}
         losses = {name: sum(sum(t.losses) for t in common if t.variant == name) for name in names}
         alike = {gain: [name for name in names if gains[name] == gain] for gain in gains.values()}
@@ -236,7 +269,11 @@ class Search(BaseEstimator):
             own, key=lambda t: -t.accuracy
         )  # stable for equal accuracies, which are frequent with few recordings
         last = ranked[: self.average][-1].accuracy
-        return variant, pooled, [t for t in ranked if t.accuracy >= last] if self.average > 1 else ranked[:1]
+        return (
+            variant,
+            pooled,
+            [t for t in ranked if t.accuracy >= last] if self.average > 1 else ranked[:1],
+        )
 
     def _sums(self, trials: list[Trial], variant: str) -> list[Trial]:
         """The trials of a variant that may be used; single branches only count for its accuracy."""
@@ -255,20 +292,27 @@ class Search(BaseEstimator):
         first = {key: name for name, key in reversed(keys.items())}
         mixtures = [_mixture(t, {name: first[key] for name, key in keys.items()}) for t in chosen]
         used = [name for name in branches if any(name in m.shares for m in mixtures)]
-        return Outcome(variant, pooled, trials, chosen, mixtures, {name: changed[name] for name in used})
+        return Outcome(
+            variant, pooled, trials, chosen, mixtures, {name: changed[name] for name in used}
+        )
 
 
 def _first_of_smallest(losses: Mapping[str, float], names: Sequence[str]) -> str:
-    """The first of the names whose loss is nearly the smallest: later variants must be better than by chance.
+    """The first of the names whose loss is nearly the smallest: later variants must be better than
+    by chance.
 
-    >>> _first_of_smallest({"plain": 1.01, "mirrored": 1.2, "partly": 1.0}, ["plain", "mirrored", "partly"])
+    >>> _first_of_smallest(
+    ...     {"plain": 1.01, "mirrored": 1.2, "partly": 1.0}, ["plain", "mirrored", "partly"]
+    ... )
     'plain'
     """
     limit = min(losses[name] for name in names) * (1 + _SAME_LOSS)
     return next(name for name in names if losses[name] <= limit)
 
 
-def fitting(model: Any, sequences: Sequence[SkeletonSequence]) -> tuple[dict[str, Branch], Search | None]:
+def fitting(
+    model: Any, sequences: Sequence[SkeletonSequence]
+) -> tuple[dict[str, Branch], Search | None]:
     """Fresh branches and search of a recogniser, adapted to the recordings if ``any_skeleton``."""
     named = {name: clone(branch) for name, branch in model.branches}
     if model.any_skeleton and (kind := skeleton_kind(sequences)).differs:

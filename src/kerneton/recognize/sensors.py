@@ -1,4 +1,6 @@
-"""Recordings that differ from the training: other units, axes and frame rates, and features centred on another sensor's recordings."""
+"""Recordings that differ from the training: other units, axes and frame rates, and features centred
+on another sensor's recordings.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,21 @@ _MANY = 0.4  # of the bodies of a kind; fewer may be lying people
 
 
 def adapt(model: Recognizer, X: Iterable[SkeletonSequence]) -> list[SkeletonSequence]:
-    """Recordings with the joints of a recogniser's layout (`map_layout`) and its precision, and `paced`."""
+    """Recordings with the joints of a recogniser's layout (`map_layout`) and its precision, and
+    `paced`.
+    """
     check_is_fitted(model)
     dtype = getattr(getattr(model.machine_, "coef_", None), "dtype", np.dtype(np.float64))
     return [paced(model, adapted(s, model.layout_, model.n_joints_in_, dtype)) for s in X]
 
 
 def paced(model: Recognizer, sequence: SkeletonSequence) -> SkeletonSequence:
-    """The recording with a frame rate at which it moves as fast as the training recordings, if rates cannot be compared.
+    """The recording with a frame rate at which it moves as fast as the training recordings, if
+    rates cannot be compared.
 
-    This is needed if the training recordings have a frame rate and this one has none, or the reverse: velocities are then in metres per
-    second on one side and in metres per frame on the other. Each recording is treated separately.
+    This is needed if the training recordings have a frame rate and this one has none, or the
+    reverse: velocities are then in metres per second on one side and in metres per frame on the
+    other. Each recording is treated separately.
     """
     if model.timed_ is None or model.timed_ == (sequence.fps is not None):
         return sequence
@@ -53,27 +59,35 @@ def paced(model: Recognizer, sequence: SkeletonSequence) -> SkeletonSequence:
 
 
 def centred_on(model: Recognizer, X: Iterable[Any]) -> Recognizer:
-    """A copy of a recogniser for another sensor: features are centred on these recordings, which need no labels.
+    """A copy of a recogniser for another sensor: features are centred on these recordings, which
+    need no labels.
 
-    The difference between sensors is similar for all actions, and centring removes it. Pass adapted recordings (`Recognizer.adapt`) in
-    which the actions are about as frequent as in the training recordings.
+    The difference between sensors is similar for all actions, and centring removes it. Pass adapted
+    recordings (`Recognizer.adapt`) in which the actions are about as frequent as in the training
+    recordings.
 
     >>> from kerneton import make_actions, make_recognizer
     >>> data = make_actions(["wave", "clap"], n_subjects=3, n_takes=1)
     >>> model = make_recognizer("paper", kernel="sck").fit(data, data.labels)
-    >>> bool((centred_on(model, data).predict(data) == model.predict(data)).all())  # the same recordings, the same mean
+    >>> bool(
+    ...     (centred_on(model, data).predict(data) == model.predict(data)).all()
+    ... )  # the same recordings, the same mean
     True
     """
     check_is_fitted(model)
     sequences = check_sequences(X, allow_missing=True)
     if len(sequences) < 2:
-        raise DataError("features cannot be centred on one recording: give several, of several actions")
+        raise DataError(
+            "features cannot be centred on one recording: give several, of several actions"
+        )
     branches = {name: copy.copy(branch) for name, branch in model.branches_.items()}
     with one_blas_thread():
         for branch in branches.values():
             if getattr(branch.scale_, "mean_", None) is None:
                 continue
-            poses = sequences if branch.preprocess_ is None else branch.preprocess_.transform(sequences)
+            poses = (
+                sequences if branch.preprocess_ is None else branch.preprocess_.transform(sequences)
+            )
             features = branch.kernel_.transform(poses)
             branch.scale_ = copy.copy(branch.scale_)
             branch.scale_.mean_ = features.mean(axis=0, dtype=np.float64).astype(features.dtype)
@@ -81,7 +95,8 @@ def centred_on(model: Recognizer, X: Iterable[Any]) -> Recognizer:
 
 
 def kept_conventions(facts: Mapping[str, Any]) -> Conventions | None:
-    """Unit and axes of the training files of a model, as stored in its file; None if they are not known.
+    """Unit and axes of the training files of a model, as stored in its file; None if they are not
+    known.
 
     >>> kept_conventions({"conversion": {"unit": "mm", "up": "z", "flip": True}})
     Conventions(unit='mm', up='z', mirrored=True, height=None)
@@ -93,10 +108,18 @@ def kept_conventions(facts: Mapping[str, Any]) -> Conventions | None:
     if done.get(
         "stated"
     ):  # for such files, keep what the user stated, and the axis if the files do not state it
-        said, told = (names if isinstance(names := done.get(key), list) else [] for key in ("said", "told"))
-        unit, flip = (value if name in said else None for name, value in (("unit", unit), ("flip", flip)))
+        said, told = (
+            names if isinstance(names := done.get(key), list) else [] for key in ("said", "told")
+        )
+        unit, flip = (
+            value if name in said else None for name, value in (("unit", unit), ("flip", flip))
+        )
         up = None if "up" in told else up
-        good = unit in (None, *UNITS) and up in (None, *AXES) and (unit or up or isinstance(flip, bool))
+        good = (
+            unit in (None, *UNITS)
+            and up in (None, *AXES)
+            and (unit or up or isinstance(flip, bool))
+        )
         return (
             Conventions(unit, up, flip, stated=("unit", "up") if "up" in said else ("unit",))
             if good
@@ -110,14 +133,15 @@ def kept_conventions(facts: Mapping[str, Any]) -> Conventions | None:
 def differences(
     facts: Mapping[str, Any], recordings: Sequence[SkeletonSequence], done: Conversion | None = None
 ) -> list[str]:
-    """Differences between recordings and the training recordings that a model file describes, one sentence each.
+    """Differences between recordings and the training recordings that a model file describes, one
+    sentence each.
 
     ``done`` is how the recordings were converted.
 
     >>> from kerneton.datasets.synthetic import make_actions
     >>> data = make_actions(["wave"], n_subjects=2, n_takes=1)
     >>> differences({"fps": 30.0, "height": 1.48}, [data[0].replace(fps=None)])
-    ['1 of 1 recording has no frame rate, the training recordings have 30 frames per second: give it with fps=']
+    ['1 of 1 recording has no frame rate, the training recordings have 30 frames per second: ...']
     """
     if not facts:
         return []
@@ -132,7 +156,9 @@ def differences(
             verb = "has" if without == 1 else "have"
             notes.append(f"{without} {total} {verb} no frame rate, {trained}: give it with fps=")
         if other:
-            notes.append(f"{other} {total} differ by more than a factor of two in frame rate: {trained}")
+            notes.append(
+                f"{other} {total} differ by more than a factor of two in frame rate: {trained}"
+            )
     shown = [find_conventions([r]) for r in recordings]
     if height:
         odd = sum(c.height is not None and not 0.5 <= c.height / height <= 2 for c in shown)
@@ -150,12 +176,20 @@ def differences(
 def _other_axes(
     facts: Mapping[str, Any], shown: Sequence[Conventions], done: Conversion, total: int
 ) -> list[str]:
-    """Whether bodies in one kind of recordings lie although those in training stand, or have left and right exchanged."""
+    """Whether bodies in one kind of recordings lie although those in training stand, or have left
+    and right exchanged.
+    """
     lying = Counter(c.up for c in shown if c.up not in (None, "y")).most_common(1)
     up, count = lying[0] if lying else (None, 0)
-    if up is not None and facts.get("up") == "y" and count >= _MANY * sum(c.up is not None for c in shown):
+    if (
+        up is not None
+        and facts.get("up") == "y"
+        and count >= _MANY * sum(c.up is not None for c in shown)
+    ):
         if "up" not in done.kept:
-            return [f"bodies are aligned with {up}, but with y in training: is the axis right (up=)?"]
+            return [
+                f"bodies are aligned with {up}, but with y in training: is the axis right (up=)?"
+            ]
         options = [f"up={axis_before(up, done.up or 'y')!r}"]
         if _agreed(c.mirrored for c in shown if c.up == up) and "flip" in done.kept:
             options.append(f"flip={not done.flip}")
@@ -173,9 +207,13 @@ def _other_axes(
         else ("left-handed", "right-handed", "flip=True")
     )
     if exchanged and facts.get("mirrored") is False:
-        return [f"left and right seem exchanged, but not in training: are the axes {now} ({option})?"]
+        return [
+            f"left and right seem exchanged, but not in training: are the axes {now} ({option})?"
+        ]
     if exchanged and facts.get("mirrored", True) is None and "flip" in done.kept:
-        known = f"axes seem {now}; the training recordings, without nose and toes, do not show theirs"
+        known = (
+            f"axes seem {now}; the training recordings, without nose and toes, do not show theirs"
+        )
         return [f"{known}: if those are {other}, give {option}"]
     return []
 
@@ -192,7 +230,9 @@ def axis_before(axis: str, up: str) -> str:
     >>> axis_before("y", "z"), axis_before("-z", "z")
     ('z', 'y')
     """
-    vectors = {name: np.eye(3)["xyz".index(name[-1])] * (-1 if name[0] == "-" else 1) for name in AXES}
+    vectors = {
+        name: np.eye(3)["xyz".index(name[-1])] * (-1 if name[0] == "-" else 1) for name in AXES
+    }
     return next(name for name in AXES if np.array_equal(turn_up(vectors[name], up), vectors[axis]))
 
 

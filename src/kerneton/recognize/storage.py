@@ -1,4 +1,6 @@
-"""Storage for features of many recordings on one machine: in memory, on disk or not at all; and resuming fits from disk."""
+"""Storage for features of many recordings on one machine: in memory, on disk or not at all; and
+resuming fits from disk.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ MEMORY = 2**30  # bytes of features that stay in memory; more go to disk
 HALVE = 2**33  # bytes of features beyond which those on disk are rounded to 16 bits
 _ON_DEVICE = 32  # blocks that a device encodes at once
 _LARGEST = 32767
-_LANES = 1021  # words of eight bytes; a prime, so that no multiple is a page of memory or a sector of a disk
+# words of eight bytes; a prime, so that no multiple is a page of memory or a sector of a disk
+_LANES = 1021
 _DIGEST = 16  # bytes
 _LONGEST = 100  # bytes of the first line: types of numbers and factors, rows, columns
 _KINDS = {kind.encode(): np.dtype(kind) for kind in ("<i2", "<f4", "<f8")}
@@ -54,7 +57,9 @@ def fit_key(
     size: int,
     progress: Progress,
 ) -> str:
-    """The name of a fit: a hash of everything that affects its choices and its blocks of ``size``, but not of runtime parameters."""
+    """The name of a fit: a hash of everything that affects its choices and its blocks of ``size``,
+    but not of runtime parameters.
+    """
     people, labels = None if groups is None else _words(groups), _words(y)
     try:
         known = joblib.hash((kerneton.__version__, size, _settings(model), labels, people))
@@ -67,7 +72,9 @@ def fit_key(
     for s in progress(sequences, total=len(sequences), desc="comparing recordings"):
         if id(s.layout) not in layouts:
             layouts[id(s.layout)] = repr(s.layout)
-        found.update(repr((s.joints.shape, s.joints.dtype.str, s.fps, layouts[id(s.layout)])).encode())
+        found.update(
+            repr((s.joints.shape, s.joints.dtype.str, s.fps, layouts[id(s.layout)])).encode()
+        )
         for array in (s.joints, np.zeros(0) if s.confidence is None else s.confidence):
             found.update(np.ascontiguousarray(array).data)
             found.update(b"|")
@@ -75,13 +82,17 @@ def fit_key(
 
 
 def _words(labels: Any) -> tuple[str, list[str]]:
-    """Labels or subjects as text, and their kind: numbers are sorted otherwise than their digits."""
+    """Labels or subjects as text, and their kind: numbers are sorted otherwise than their
+    digits.
+    """
     values = np.asarray(labels).tolist()
     return np.asarray(values).dtype.kind, [str(value) for value in values]
 
 
 def _settings(model: Any) -> list[Any]:
-    """Parameters of a recogniser and its parts; an object is represented by its class, since its parameters are listed separately."""
+    """Parameters of a recogniser and its parts; an object is represented by its class, since its
+    parameters are listed separately.
+    """
     passing = {*RUNTIME_PARAMETERS, "progress", "branches"}
     named = {k: v for k, v in model.get_params().items() if k.rpartition("__")[2] not in passing}
     plain = {k: type(v).__qualname__ if hasattr(v, "get_params") else v for k, v in named.items()}
@@ -100,7 +111,9 @@ def keep_choice(model: Any, features: np.ndarray, folder: Path) -> None:
 
 
 def kept_choice(model: Any, sample: Data, folder: Path) -> tuple[Learned, np.ndarray] | None:
-    """What was learned from the sample, and its features (m, d); None if it must be learned (again)."""
+    """What was learned from the sample, and its features (m, d); None if it must be learned
+    (again).
+    """
     from kerneton.recognize.model_reader import load
 
     own = [type(v) for v in model.get_params().values() if hasattr(v, "get_params")]
@@ -161,17 +174,24 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def local_blocks(
-    model: Any, sequences: Sequence[SkeletonSequence], scratch: Path | None, size: int, until: ExitStack
+    model: Any,
+    sequences: Sequence[SkeletonSequence],
+    scratch: Path | None,
+    size: int,
+    until: ExitStack,
 ) -> Blocks:
-    """Blocks of ``size`` recordings in memory, or on disk if there are many; computed again in every pass if that is faster or the disk is
-    too small. They are kept in the folder ``scratch``, or in a temporary folder until the end of ``until``.
+    """Blocks of ``size`` recordings in memory, or on disk if there are many; computed again in
+    every pass if that is faster or the disk is too small. They are kept in the folder ``scratch``,
+    or in a temporary folder until the end of ``until``.
     """
     parts = [sequences[i : i + size] for i in range(0, len(sequences), size)]
     progress, first = model.progress or silent, model.features(sequences[:1])
     n_features, whole = first.shape[1], len(sequences) * first.nbytes
     halved = whole > HALVE
 
-    def made(load: Callable[[int], np.ndarray], n_threads: int = count_threads(model.n_jobs)) -> Blocks:
+    def made(
+        load: Callable[[int], np.ndarray], n_threads: int = count_threads(model.n_jobs)
+    ) -> Blocks:
         return LocalBlocks([len(p) for p in parts], n_features, load, n_threads)
 
     # What a device computes faster than a disk reads stays in memory as long as there is room.
@@ -191,7 +211,9 @@ def local_blocks(
 
 
 class _Disk:
-    """Blocks in files, as long as it is faster and there is space; ``made(i)`` computes the others in every pass, with the same result."""
+    """Blocks in files, as long as it is faster and there is space; ``made(i)`` computes the others
+    in every pass, with the same result.
+    """
 
     def __init__(self, made: Callable[[int], Any], n_blocks: int) -> None:
         self.made, self.n_blocks = made, n_blocks
@@ -237,9 +259,13 @@ class _Disk:
         try:
             return read_packed(self.files[i]).features()
         except DamagedBlockError:
-            if i not in self.old:  # valid earlier in this fit: changed by another program, or a failing disk
+            # valid earlier in this fit: changed by another program, or a failing disk
+            if i not in self.old:
                 raise
-            log.warning("%s: the block was changed after it was written; it is computed again", self.files[i])
+            log.warning(
+                "%s: the block was changed after it was written; it is computed again",
+                self.files[i],
+            )
             write_packed(self.files[i], self.made(i))
             return read_packed(self.files[i]).features()
         finally:
@@ -269,7 +295,9 @@ def _tell_room(place: Path, whole: int, state: str) -> None:
 
 
 class Packed(NamedTuple):
-    """Numbers (m, d), 16-bit integers or the features themselves, and the factor of each row (m, 1)."""
+    """Numbers (m, d), 16-bit integers or the features themselves, and the factor of each row (m,
+    1).
+    """
 
     numbers: np.ndarray
     factors: np.ndarray
@@ -284,7 +312,8 @@ class Packed(NamedTuple):
 
 
 def pack(features: np.ndarray, *, halved: bool = True) -> Packed:
-    """Features (m, d); ``halved`` rounds them to 16 bits, with an error of at most 1/65,534 of the row's largest value.
+    """Features (m, d); ``halved`` rounds them to 16 bits, with an error of at most 1/65,534 of the
+    row's largest value.
 
     >>> pack(np.array([[1.0, -0.5], [0.0, 0.0]], dtype=np.float32)).features().round(4).tolist()
     [[1.0, -0.5], [0.0, 0.0]]
@@ -351,10 +380,14 @@ def read_packed(path: Path) -> Packed:
 
 
 def _checksum(path: Path, head: bytes, block: Packed) -> bytes:
-    """The checksum of a block, its name and its folder. Nearly as fast as memory: numbers that are `_LANES` apart are combined by XOR."""
+    """The checksum of a block, its name and its folder. Nearly as fast as memory: numbers that are
+    `_LANES` apart are combined by XOR.
+    """
     data = np.ascontiguousarray(block.numbers).reshape(-1).view(np.uint8)
     whole = len(data) // (8 * _LANES) * (8 * _LANES)
-    lanes = np.bitwise_xor.reduce(data[:whole].view(np.uint64).reshape(-1, _LANES), axis=0, initial=0)
+    lanes = np.bitwise_xor.reduce(
+        data[:whole].view(np.uint64).reshape(-1, _LANES), axis=0, initial=0
+    )
     found = hashlib.blake2b(f"{path.parent.name}/{path.name}\n".encode(), digest_size=_DIGEST)
     for part in (head, lanes.tobytes(), data[whole:].tobytes(), block.factors.tobytes()):
         found.update(part)

@@ -1,4 +1,6 @@
-"""Training a recogniser, one step after the other: checks, choices, the averaged machine, its calibration."""
+"""Training a recogniser, one step after the other: checks, choices, the averaged machine, its
+calibration.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ class Data:
     def take(self, rows: np.ndarray) -> Data:
         """Some of the recordings, which have all classes."""
         groups = None if self.groups is None else np.asarray(self.groups)[rows]
-        return Data([self.sequences[i] for i in rows], self.y[rows], self.classes, self.codes[rows], groups)
+        return Data(
+            [self.sequences[i] for i in rows], self.y[rows], self.classes, self.codes[rows], groups
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +79,9 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """All that a fit learns. A recogniser takes it in one step, so that an error or an interrupt changes nothing."""
+    """All that a fit learns. A recogniser takes it in one step, so that an error or an interrupt
+    changes nothing.
+    """
 
     branches: dict[str, Branch]
     machine: Any
@@ -105,7 +111,9 @@ def learn(
     client: Any = None,
     encoder: Encoder | None = None,
 ) -> Learned:
-    """What a recogniser with the parameters of ``model`` learns; ``encoder`` knows the recordings already."""
+    """What a recogniser with the parameters of ``model`` learns; ``encoder`` knows the recordings
+    already.
+    """
     check_recognizer(model)
     data = check_training(X, y, groups)
     if is_large(model, len(data.sequences), keep=keep):
@@ -121,7 +129,8 @@ def learn_on(model: Any, data: Data, encoder: Encoder) -> tuple[Learned, dict[st
     """All steps of a fit with Gram matrices; also the features of every branch in use."""
     named, search = fitting(model, data.sequences)
     branches = {
-        name: branch.run_on(n_jobs=model.n_jobs, device=model.device) for name, branch in named.items()
+        name: branch.run_on(n_jobs=model.n_jobs, device=model.device)
+        for name, branch in named.items()
     }
     check_room(branches, data.sequences)
     folds = _folds(model, data, search)
@@ -160,12 +169,16 @@ def learn_on(model: Any, data: Data, encoder: Encoder) -> tuple[Learned, dict[st
             search=search,
         )
     if model.calibrate and folds is not None:
-        learned = replace(learned, calibration=_calibrated(model, learned, features, encoder, data, folds))
+        learned = replace(
+            learned, calibration=_calibrated(model, learned, features, encoder, data, folds)
+        )
     return learned, features
 
 
 def _folds(model: Any, data: Data, search: Search | None) -> Folds | None:
-    """Folds of subjects for the search and the calibration; None if there are none and none are needed."""
+    """Folds of subjects for the search and the calibration; None if there are none and none are
+    needed.
+    """
     if search is None and not model.calibrate:
         return None
     try:
@@ -185,15 +198,24 @@ def _calibrated(
     data: Data,
     folds: Folds,
 ) -> Calibration | None:
-    """The calibration on held-out people; None if none can be held out and probabilities are not required."""
+    """The calibration on held-out people; None if none can be held out and probabilities are not
+    required.
+    """
     if model.reject and model.unknown_label in data.classes.astype(str).tolist():
-        raise ParameterError(f"unknown_label={model.unknown_label!r} is the label of some recordings")
+        raise ParameterError(
+            f"unknown_label={model.unknown_label!r} is the label of some recordings"
+        )
     names, codes = list(learned.branches), data.codes
     mixtures = [
-        (np.array([m.shares.get(name, 0.0) for name in names]), m.C, m.penalty) for m in learned.mixtures
+        (np.array([m.shares.get(name, 0.0) for name in names]), m.C, m.penalty)
+        for m in learned.mixtures
     ]
     machines_ = Machines(mixtures, machine_options(learned.machine, learned.classes))
-    people = np.arange(len(codes)).astype(str) if data.groups is None else np.asarray(data.groups).astype(str)
+    people = (
+        np.arange(len(codes)).astype(str)
+        if data.groups is None
+        else np.asarray(data.groups).astype(str)
+    )
     average = np.stack([(codes == c) / (codes == c).sum() for c in range(codes.max() + 1)])
     means = np.hstack([combine(average, block) for block in features.values()])
     sizes = [len(valid) for _, valid in folds]
@@ -210,7 +232,9 @@ def _calibrated(
 
 
 def _without_probabilities(error: HeldOutError) -> None:
-    warnings.warn(f"the model gives no probabilities: {error}", NoProbabilitiesWarning, stacklevel=2)
+    warnings.warn(
+        f"the model gives no probabilities: {error}", NoProbabilitiesWarning, stacklevel=2
+    )
 
 
 def check_fitted(model: Any) -> None:
@@ -239,7 +263,9 @@ def check_training(X: Iterable[Any], y: Any, groups: Any = None) -> Data:
         kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
         raise DataError(f"labels must be of one type, got {kinds}") from error
     if groups is not None and (there := np.shape(groups)) != y.shape:
-        raise DataError(f"{len(y)} recordings but {' x '.join(map(str, there)) or 'no list of'} subjects")
+        raise DataError(
+            f"{len(y)} recordings but {' x '.join(map(str, there)) or 'no list of'} subjects"
+        )
     if len(classes) < 2:
         raise DataError(f"expected at least two labels, got only {classes.tolist()}")
     return Data(sequences, y, classes, codes, known_subjects(sequences, groups))
@@ -254,7 +280,9 @@ def known_subjects(sequences: Sequence[SkeletonSequence], groups: Any = None) ->
     if groups is None and all(s.subject is not None for s in sequences):
         return [s.subject for s in sequences]
     if groups is not None and (nobody := absent(groups)):
-        first = describe(sequences[nobody[0]], nobody[0]) if nobody[0] < len(sequences) else nobody[0]
+        first = (
+            describe(sequences[nobody[0]], nobody[0]) if nobody[0] < len(sequences) else nobody[0]
+        )
         raise DataError(
             f"{len(nobody)} of {len(groups)} recordings have no subject, the first is {first}; give all of them one, or none"
         )
@@ -271,12 +299,16 @@ def check_recognizer(model: Any) -> None:
     check_in("false_alarm", model.false_alarm, 0, 1, closed="left")
     linear = model.machine is None or isinstance(model.machine, LinearSVM)
     if not linear and (model.search is not None or model.calibrate):
-        raise ParameterError(f"search and calibration need a LinearSVM, got {type(model.machine).__name__}")
+        raise ParameterError(
+            f"search and calibration need a LinearSVM, got {type(model.machine).__name__}"
+        )
     check_choice("calibrate", model.calibrate, [True, False, AUTO])
 
 
 def check_room(branches: Mapping[str, Branch], sequences: Sequence[SkeletonSequence]) -> None:
-    """Refuse a fit whose features (twice, for weighting) and Gram matrices of joints need more memory than there is."""
+    """Refuse a fit whose features (twice, for weighting) and Gram matrices of joints need more
+    memory than there is.
+    """
     if len(sequences) < _MANY:
         return
     n_features, n_weighted, size = 0, 0, 0
@@ -342,25 +374,37 @@ def average_machines(
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> Any:
-    """A fitted `LinearSVM` whose decision values are the mean of those of the mixtures, from features and their inner products.
+    """A fitted `LinearSVM` whose decision values are the mean of those of the mixtures, from
+    features and their inner products.
 
-    Weights are averaged, since a mean of linear classifiers is linear. The parameters are those of the first mixture.
+    Weights are averaged, since a mean of linear classifiers is linear. The parameters are those of
+    the first mixture.
     """
     machine = clone(machine).set_params(C=mixtures[0].C, within_class_penalty=mixtures[0].penalty)
     options = machine_options(machine, classes)
     weights = class_weights(codes, len(classes), options.pop("class_weight"))
     duals: dict[str, Any] = dict.fromkeys(features, 0.0)
     intercept: Any = 0.0
-    for mixture in progress(mixtures, total=len(mixtures), desc="machines") if progress else mixtures:
+    for mixture in (
+        progress(mixtures, total=len(mixtures), desc="machines") if progress else mixtures
+    ):
         K: Any = sum(inner[name] * share for name, share in mixture.shares.items())
         solved = machines(
-            K, codes, [mixture.C], penalty=mixture.penalty, weights=weights, tol=machine.tol, **options
+            K,
+            codes,
+            [mixture.C],
+            penalty=mixture.penalty,
+            weights=weights,
+            tol=machine.tol,
+            **options,
         )
         ((beta, constant),) = solved
         intercept = intercept + constant / len(mixtures)
         for name, share in mixture.shares.items():
             duals[name] = duals[name] + beta * (share / len(mixtures))
-    coef = np.hstack(in_threads(lambda name: combine(duals[name], features[name]), features, n_threads))
+    coef = np.hstack(
+        in_threads(lambda name: combine(duals[name], features[name]), features, n_threads)
+    )
     machine.set_state(
         {"classes": classes, "coef": coef, "intercept": intercept.astype(coef.dtype), "n_iter": 1}
     )
@@ -370,16 +414,24 @@ def average_machines(
 def optimism(search: Search, trials: list[Trial], sizes: Sequence[int]) -> list[float]:
     """The part of each fold's accuracy that is due to choosing on the same held-out people.
 
-    With p_f the accuracy on fold f of the candidate chosen on all folds, and q_f of the one chosen on the other folds, these are p_f - q_f;
-    ``sizes`` are the recordings of the folds. ``trials`` are in the order of trying, since the first of equals is chosen.
+    With p_f the accuracy on fold f of the candidate chosen on all folds, and q_f of the one chosen
+    on the other folds, these are p_f - q_f; ``sizes`` are the recordings of the folds. ``trials``
+    are in the order of trying, since the first of equals is chosen.
 
-    >>> tried = [Trial("", ("a",), 1.0, 0.75, 0.0, right=(2, 1)), Trial("", ("b",), 1.0, 0.5, 0.0, right=(0, 2))]
-    >>> optimism(Search(), tried, [2, 2])  # without the first fold the other would be chosen, and fail there
+    >>> tried = [
+    ...     Trial("", ("a",), 1.0, 0.75, 0.0, right=(2, 1)),
+    ...     Trial("", ("b",), 1.0, 0.5, 0.0, right=(0, 2)),
+    ... ]
+    >>> optimism(
+    ...     Search(), tried, [2, 2]
+    ... )  # without the first fold the other would be chosen, and fail there
     [1.0, 0.0]
     """
     n, everywhere, gained = sum(sizes), search.best(trials)[2], []
     for f, size in enumerate(sizes):
-        elsewhere = search.best([_on_other_folds(trial, f, max(n - size, 1)) for trial in trials])[2]
+        elsewhere = search.best([_on_other_folds(trial, f, max(n - size, 1)) for trial in trials])[
+            2
+        ]
         here, there = (np.mean([t.right[f] for t in chosen]) for chosen in (everywhere, elsewhere))
         gained.append(float(here - there) / max(size, 1))
     return gained

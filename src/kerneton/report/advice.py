@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from kerneton.report.results import Report
 
 _EACH = 3  # steps of one kind
-_FOUND = 0.9  # recall below which a label needs more recordings, and accuracy from which a model is useful
+# recall below which a label needs more recordings, and accuracy from which a model is useful
+_FOUND = 0.9
 _WIDE = 0.1  # width of an interval above which more people are needed
 
 
@@ -36,9 +37,15 @@ def next_steps(report: Report) -> list[Step]:
     ...     print(step.kind, "|", step.text.partition(". ")[0])
     confusion | Look at wave and bow side by side: they were confused 6 times in 12 tests
     label | Record more of wave (0 of 6 right).
-    people | Add people: with 3 tested, the accuracy for new people is only known to be 12.5 to 87.5 %
+    people | Add people: with 3 tested, the accuracy for new people is only known to be ...
     """
-    found = [*_data(report), *_confusions(report), *_labels(report), *_persons(report), *_people(report)]
+    found = [
+        *_data(report),
+        *_confusions(report),
+        *_labels(report),
+        *_persons(report),
+        *_people(report),
+    ]
     if report.accuracy >= _FOUND:
         text = "Train on all recordings (kerneton fit), and try the model on new people and in new places."
         found.append(Step("use", text))
@@ -55,7 +62,9 @@ def _data(report: Report) -> Iterator[Step]:
 def _confusions(report: Report) -> Iterator[Step]:
     """Pairs of labels that are confused more than once, in both directions together."""
     support = {row["label"]: row["support"] for row in report.class_table()}
-    count = {(pair["label"], pair["predicted"]): pair["count"] for pair in report.confused_pairs(None)}
+    count = {
+        (pair["label"], pair["predicted"]): pair["count"] for pair in report.confused_pairs(None)
+    }
     total: Counter[tuple[str, ...]] = Counter()
     for pair, n in count.items():
         total[tuple(sorted(pair))] += n
@@ -68,22 +77,29 @@ def _confusions(report: Report) -> Iterator[Step]:
         if not support[other]:
             text = f"Look at {one}: {n} of {tests} tests were predicted as {other}."
         elif (a, b) == often[0][0]:
-            text += (
-                " If their joints move in the same way, record them from another side, or merge the labels."
-            )
+            text += " If their joints move in the same way, record them from another side, or merge the labels."
         yield Step("confusion", text)
 
 
 def _labels(report: Report) -> Iterator[Step]:
     """Labels that are seldom found, and labels with far fewer recordings than the others."""
     rows = [row for row in report.class_table() if row["support"]]
-    poor = sorted((row for row in rows if row["recall"] < _FOUND), key=lambda row: row["recall"])[:_EACH]
+    poor = sorted((row for row in rows if row["recall"] < _FOUND), key=lambda row: row["recall"])[
+        :_EACH
+    ]
     if poor:
-        found = [f"{r['label']} ({round(r['recall'] * r['support'])} of {r['support']} right)" for r in poor]
+        found = [
+            f"{r['label']} ({round(r['recall'] * r['support'])} of {r['support']} right)"
+            for r in poor
+        ]
         yield Step("label", f"Record more of {', '.join(found)}.")
     counts = report.data["labels"]
     usual = median(counts.values())
-    rare = [label for label, n in counts.items() if n < usual / 2 and label not in {r["label"] for r in poor}]
+    rare = [
+        label
+        for label, n in counts.items()
+        if n < usual / 2 and label not in {r["label"] for r in poor}
+    ]
     if rare:
         listed = ", ".join(f"{label} ({counts[label]})" for label in rare[:_EACH])
         text = f"Record more of {listed}: half of the labels have {int(usual)} or more."

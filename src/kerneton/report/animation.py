@@ -33,9 +33,14 @@ _NARROWEST = 3.6  # inches; room for a title
 
 
 def contact_sheet(
-    sequence: SkeletonSequence, path: str | os.PathLike[str], n_frames: int = 8, *, title: str | None = None
+    sequence: SkeletonSequence,
+    path: str | os.PathLike[str],
+    n_frames: int = 8,
+    *,
+    title: str | None = None,
 ) -> Path:
-    """Write poses at equal steps of time, from left to right, as a picture (``.png``, ``.svg``, ``.pdf``).
+    """Write poses at equal steps of time, from left to right, as a picture (``.png``, ``.svg``,
+    ``.pdf``).
 
     ``title`` replaces the recording's label, subject and name.
 
@@ -78,8 +83,9 @@ def animate(
 ) -> Path:
     """Write a recording as an animation: ``.gif``, or ``.mp4`` where ffmpeg is installed.
 
-    It plays at the recording's frame rate, or at ``fps`` frames per second (30 where neither is known). Of recordings
-    with more than 30 frames per second, or more than ``max_frames`` frames, every second, third, ... is shown.
+    It plays at the recording's frame rate, or at ``fps`` frames per second (30 where neither is
+    known). Of recordings with more than 30 frames per second, or more than ``max_frames`` frames,
+    every second, third, ... is shown.
 
     >>> import tempfile
     >>> from kerneton.data.layouts import KINECT_20
@@ -113,7 +119,9 @@ def animate(
 
 
 class Canvas:
-    """The artists of one picture, which are moved from frame to frame; ``letters`` is the font size of the clock."""
+    """The artists of one picture, which are moved from frame to frame; ``letters`` is the font size
+    of the clock.
+    """
 
     def __init__(self, ax: Axes, scene: Scene, letters: float) -> None:
         LineCollection = _drawing("matplotlib.collections").LineCollection
@@ -123,15 +131,20 @@ class Canvas:
         ax.set_xlim(scene.low[0], scene.high[0])
         ax.set_ylim(scene.low[1], scene.high[1])
         ax.add_collection(LineCollection(list(scene.floor), colors=_FLOOR, linewidths=0.8))
-        points = ax.get_window_extent().height / ax.figure.dpi * 72  # height of the picture in points
+        # height of the picture in points
+        points = ax.get_window_extent().height / ax.figure.dpi * 72
         self.bones = np.array(body.lines, dtype=int).reshape(-1, 2)
         self.colours = [body.colour(line) for line in body.lines]
         thick = np.clip(points / 90, 1.2, 3.5)
         self.lines = LineCollection([], linewidths=thick, capstyle="round", zorder=2)
         ax.add_collection(self.lines)
         self.heads, self.rest = np.array(body.heads, dtype=int), np.array(body.loose, dtype=int)
-        (self.dots,) = ax.plot([], [], "o", color=COLOURS["middle"], markersize=1.6 * thick, zorder=3)
-        (self.head,) = ax.plot([], [], "o", color=COLOURS["middle"], markersize=4.5 * thick, zorder=3)
+        (self.dots,) = ax.plot(
+            [], [], "o", color=COLOURS["middle"], markersize=1.6 * thick, zorder=3
+        )
+        (self.head,) = ax.plot(
+            [], [], "o", color=COLOURS["middle"], markersize=4.5 * thick, zorder=3
+        )
         self.numbers = [
             (ax.text(0, 0, number, size=letters + 2, ha="center", va="bottom"), joints)
             for number, joints in body.numbered
@@ -145,7 +158,8 @@ class Canvas:
         order = np.argsort(
             nearness[self.bones].sum(axis=1)
         )  # the nearest bone is drawn last, over the others
-        self.lines.set_segments(list(pose[self.bones[order]]))  # matplotlib leaves out those with NaN
+        # matplotlib leaves out those with NaN
+        self.lines.set_segments(list(pose[self.bones[order]]))
         self.lines.set_color([self.colours[i] for i in order])
         self.dots.set_data(*pose[self.rest].T)
         self.head.set_data(*pose[self.heads].T)
@@ -153,7 +167,9 @@ class Canvas:
             seat = above_body(pose, joints)
             text.set_visible(seat is not None)
             if seat is not None:
-                text.set_position((seat[0], seat[1] + 0.04 * (self.scene.high[1] - self.scene.low[1])))
+                text.set_position(
+                    (seat[0], seat[1] + 0.04 * (self.scene.high[1] - self.scene.low[1]))
+                )
         self.clock.set_text(self.scene.clock(t))
 
 
@@ -169,7 +185,9 @@ def _head_line(figure: Figure, scene: Scene, title: str | None, y: float) -> Non
 
 
 def _figure(width: float, height: float) -> Any:
-    return _drawing("matplotlib.figure").Figure(figsize=(width, height), dpi=_DPI, facecolor="white")
+    return _drawing("matplotlib.figure").Figure(
+        figsize=(width, height), dpi=_DPI, facecolor="white"
+    )
 
 
 def _drawing(module: str) -> Any:
@@ -206,7 +224,9 @@ def _palette() -> Any:
 
 
 def _write_gif(path: Path, figure: Any, canvas: Canvas, frames: range, rate: float) -> None:
-    """GIF counts in hundredths of a second: the time of each picture is rounded so that the total stays right."""
+    """GIF counts in hundredths of a second: the time of each picture is rounded so that the total
+    stays right.
+    """
     ends = np.round(100 * np.arange(1, len(frames) + 1) / rate).astype(int)
     durations = [10 * max(int(d), 2) for d in np.diff(ends, prepend=0)]
     pictures = _pictures(figure, canvas, frames)  # one at a time in memory

@@ -1,4 +1,6 @@
-"""What is drawn of a body, the same in all pictures: bones, sides and their colours, heads, loose joints, ends of limbs."""
+"""What is drawn of a body, the same in all pictures: bones, sides and their colours, heads, loose
+joints, ends of limbs.
+"""
 
 from __future__ import annotations
 
@@ -55,23 +57,40 @@ class Body:
 
     @cached_property
     def lines(self) -> tuple[tuple[int, int], ...]:
-        """Bones, and lines from left to right shoulders and hips that no joint of the trunk connects; only drawn.
+        """Bones, and lines from left to right shoulders and hips that no joint of the trunk
+        connects; only drawn.
 
         >>> from kerneton.data.layouts import COCO_17, KINECT_20
-        >>> Body(COCO_17, 17).lines[len(COCO_17.bones) :], Body(KINECT_20, 20).lines == KINECT_20.bones
+        >>> (
+        ...     Body(COCO_17, 17).lines[len(COCO_17.bones) :],
+        ...     Body(KINECT_20, 20).lines == KINECT_20.bones,
+        ... )
         (((5, 6), (11, 12)), True)
         """
         if self.layout is None:
             return ()
-        joints, above, mirror = self.layout.joints, self.layout.parents.tolist(), self.layout.mirror.tolist()
+        joints, above, mirror = (
+            self.layout.joints,
+            self.layout.parents.tolist(),
+            self.layout.mirror.tolist(),
+        )
         pairs = [
-            (j, mirror[j]) for j, joint in enumerate(joints) if part(joint) in ("left_shoulder", "left_hip")
+            (j, mirror[j])
+            for j, joint in enumerate(joints)
+            if part(joint) in ("left_shoulder", "left_hip")
         ]
         held = [{above[a], above[b]} for a, b in pairs]
-        apart = [len(over) > 1 or any(j >= 0 and part(joints[j]) == "nose" for j in over) for over in held]
+        apart = [
+            len(over) > 1 or any(j >= 0 and part(joints[j]) == "nose" for j in over)
+            for over in held
+        ]
         return (
             *self.bones,
-            *(pair for pair, open_ in zip(pairs, apart, strict=True) if open_ and pair[0] != pair[1]),
+            *(
+                pair
+                for pair, open_ in zip(pairs, apart, strict=True)
+                if open_ and pair[0] != pair[1]
+            ),
         )
 
     def side(self, line: tuple[int, int]) -> str:
@@ -81,12 +100,17 @@ class Body:
 
     @cached_property
     def sides(self) -> list[str]:
-        """The side of each joint, also of one without a partner on the other side; a bone has that of its far end."""
+        """The side of each joint, also of one without a partner on the other side; a bone has that
+        of its far end.
+        """
         if self.layout is None:
             return ["middle"] * self.n_joints
         named = (joint.partition("_")[0] for joint in self.layout.joints)
         sides = [("left", "middle", "right")[side + 1] for side in self.layout.sides.tolist()]
-        return [word if word in ("left", "right") else side for word, side in zip(named, sides, strict=True)]
+        return [
+            word if word in ("left", "right") else side
+            for word, side in zip(named, sides, strict=True)
+        ]
 
     @property
     def sided(self) -> bool:
@@ -108,13 +132,16 @@ class Body:
     def ends(self) -> list[int]:
         """Ends of limbs, whose paths are drawn: left and right ones where there are any."""
         parents = {parent for parent, _ in self.bones}
-        tips = [child for _, child in self.bones if child not in parents and child not in self.heads]
+        tips = [
+            child for _, child in self.bones if child not in parents and child not in self.heads
+        ]
         limbs = [j for j in tips if self.sides[j] != "middle"]
         return (limbs or tips)[:_TRACED]
 
     @property
     def numbered(self) -> list[tuple[str, list[int]]]:
-        """Where there are several bodies, the number of each, to be written above it, and the joints of its head and trunk.
+        """Where there are several bodies, the number of each, to be written above it, and the
+        joints of its head and trunk.
 
         >>> from kerneton.data.layouts import KINECT_20, Layout
         >>> two = Layout("two", ["head_1", "head_2"], sets={"body 1": [0], "body 2": [1]})
@@ -122,7 +149,10 @@ class Body:
         ([('1', [0]), ('2', [1])], [])
         """
         bodies = () if self.layout is None else self.layout.bodies
-        trunks = [[joint for joint in body if self.sides[joint] == "middle"] or list(body) for body in bodies]
+        trunks = [
+            [joint for joint in body if self.sides[joint] == "middle"] or list(body)
+            for body in bodies
+        ]
         return [(str(i), trunk) for i, trunk in enumerate(trunks, start=1) if len(bodies) > 1]
 
     def colour(self, line: tuple[int, int]) -> str:

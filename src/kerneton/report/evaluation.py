@@ -48,23 +48,28 @@ def evaluate(
 ) -> Report:
     """Train and test a fresh copy of ``model`` on every split of ``protocol``.
 
-    ``data`` are recordings with labels (and subjects, where the protocol splits by them). ``protocol`` is a
-    name (see `kerneton.datasets.protocols.get_protocol`), None for what the data set's published results use, a
-    scikit-learn splitter, a number of folds, or a list of (train, test) positions. A `Recognizer` finds the subjects in
-    its recordings; another model whose ``fit`` takes ``groups`` is given the training subjects. ``progress`` is called like
-    ``tqdm.tqdm``; ``n_jobs`` splits run at once, with the same result. ``importance`` also measures which joints matter for
-    each class, on the tested recordings of every split, if the model supports it. ``scratch`` is a folder for the features
-    of fits of many recordings: an interrupted evaluation of a `Recognizer` continues with them.
+    ``data`` are recordings with labels (and subjects, where the protocol splits by them).
+    ``protocol`` is a name (see `kerneton.datasets.protocols.get_protocol`), None for what the data
+    set's published results use, a scikit-learn splitter, a number of folds, or a list of (train,
+    test) positions. A `Recognizer` finds the subjects in its recordings; another model whose
+    ``fit`` takes ``groups`` is given the training subjects. ``progress`` is called like
+    ``tqdm.tqdm``; ``n_jobs`` splits run at once, with the same result. ``importance`` also measures
+    which joints matter for each class, on the tested recordings of every split, if the model
+    supports it. ``scratch`` is a folder for the features of fits of many recordings: an interrupted
+    evaluation of a `Recognizer` continues with them.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> from kerneton import SkeletonDataset, SkeletonSequence
-    >>> data = SkeletonDataset(SkeletonSequence(np.ones((5, 3, 3)), label=k, subject=s)
-    ...                        for s in "123" for k in "aab")
+    >>> data = SkeletonDataset(
+    ...     SkeletonSequence(np.ones((5, 3, 3)), label=k, subject=s) for s in "123" for k in "aab"
+    ... )
     >>> evaluate(DummyClassifier(), data, [([0, 1, 2], [3, 4, 5])])
     Report(unnamed, 1 given split, 66.7 %)
     """
     if n_jobs == 0:
-        raise ParameterError("n_jobs must not be 0; 1 is one split at a time, -1 one for every core")
+        raise ParameterError(
+            "n_jobs must not be 0; 1 is one split at a time, -1 one for every core"
+        )
     if scratch is not None and not hasattr(model, "branches"):
         raise ParameterError(f"scratch is for recognisers, got {type(model).__name__}")
     data = _checked(data)
@@ -109,7 +114,8 @@ def _cluster() -> Any:
     from kerneton.machine.dask_client import check_workers
 
     check_workers(client)
-    return client if sum(client.nthreads().values()) > 1 else None  # for one thread joblib runs them here
+    # for one thread joblib runs them here
+    return client if sum(client.nthreads().values()) > 1 else None
 
 
 def _shown(model: Any, progress: Progress | None, prefix: str) -> Any:
@@ -118,7 +124,9 @@ def _shown(model: Any, progress: Progress | None, prefix: str) -> Any:
     if progress is None or "progress" not in getattr(model, "get_params", dict)():
         return copy
 
-    def inside(iterable: Iterable[Any], *, total: int | None = None, desc: str = "") -> Iterable[Any]:
+    def inside(
+        iterable: Iterable[Any], *, total: int | None = None, desc: str = ""
+    ) -> Iterable[Any]:
         return progress(iterable, total=total, desc=prefix + desc)
 
     return copy.set_params(progress=inside)
@@ -162,13 +170,19 @@ def _check_splits(splits: Sequence[Indices], labels: np.ndarray, *, allow_unseen
     problems = []
     for i, (train, test) in enumerate(splits, start=1):
         if not len(train) or not len(test):
-            problems.append(f"split {i} trains on {len(train)} and tests on {many(len(test), 'recording')}")
+            problems.append(
+                f"split {i} trains on {len(train)} and tests on {many(len(test), 'recording')}"
+            )
         elif twice := np.intersect1d(train, test).size:
             problems.append(f"split {i} tests on {many(twice, 'recording')} that it trains on")
-        elif not allow_unseen and (unseen := sorted({*labels[test].tolist()} - {*labels[train].tolist()})):
+        elif not allow_unseen and (
+            unseen := sorted({*labels[test].tolist()} - {*labels[train].tolist()})
+        ):
             problems.append(f"split {i} tests on {', '.join(unseen)} without training on it")
     if problems:
-        raise DataError("; ".join(problems) + "; leave out such recordings, or choose another protocol")
+        raise DataError(
+            "; ".join(problems) + "; leave out such recordings, or choose another protocol"
+        )
 
 
 def _name(number: int, tested: np.ndarray | None) -> str:
@@ -197,7 +211,9 @@ def _run(
     try:
         model.fit(known, labels[train], **_fit_params(model, groups), **kept)
     except HeldOutError as error:
-        tested = f"of {name}, which are tested" if name != str(number) else f"that split {number} tests"
+        tested = (
+            f"of {name}, which are tested" if name != str(number) else f"that split {number} tests"
+        )
         raise HeldOutError(f"{error}, not counting the recordings {tested}") from error
     fitted = time.perf_counter()
     model = getattr(model, "best_estimator_", model)  # of a grid search
@@ -228,13 +244,17 @@ def _run(
         scores=scores,
         probabilities=probabilities,
         importance=_importance(model, unknown, labels[test]) if importance else None,
-        reasons=_reasons(model, unknown, test, labels[test], predicted, scores) if importance else {},
+        reasons=_reasons(model, unknown, test, labels[test], predicted, scores)
+        if importance
+        else {},
         variant=getattr(model, "variant_", None),
         variant_scores=getattr(model, "variant_scores_", None),
     )
 
 
-def _importance(model: Any, X: list[SkeletonSequence], labels: np.ndarray) -> ClassImportance | None:
+def _importance(
+    model: Any, X: list[SkeletonSequence], labels: np.ndarray
+) -> ClassImportance | None:
     """Of a sample of the recordings, the first of each label: each costs a few predictions."""
     each = [np.flatnonzero(labels == c)[:_EACH_LABEL] for c in np.unique(labels)]
     chosen = np.sort(np.concatenate(each))
@@ -252,7 +272,9 @@ def _reasons(
     predicted: np.ndarray,
     scores: np.ndarray | None,
 ) -> dict[int, Explanation]:
-    """Why the clearest mistakes were not their label, and the clearest right answer of each label."""
+    """Why the clearest mistakes were not their label, and the clearest right answer of each
+    label.
+    """
     sure = np.zeros(len(X)) if scores is None else scores.max(axis=1)
     order = np.argsort(-sure, kind="stable").tolist()
     wrong = [i for i in order if true[i] != predicted[i]][:_MISTAKES]
@@ -282,11 +304,15 @@ def _by_class(classifier: Any, method: str, X: Any, classes: tuple[str, ...]) ->
 
 
 def _fit_params(model: Any, groups: np.ndarray | None) -> dict[str, Any]:
-    """The subjects of the training recordings, under the name by which the model's ``fit`` takes them."""
+    """The subjects of the training recordings, under the name by which the model's ``fit`` takes
+    them.
+    """
     if groups is None:
         return {}
     if get_config()["enable_metadata_routing"]:
-        return {"groups": groups} if get_routing_for_object(model).consumes("fit", ["groups"]) else {}
+        return (
+            {"groups": groups} if get_routing_for_object(model).consumes("fit", ["groups"]) else {}
+        )
     if _takes_groups(model):
         return {"groups": groups}
     if isinstance(model, Pipeline):
@@ -308,7 +334,8 @@ def _parameters(model: Any) -> dict[str, Any]:
     return {
         name: _plain(value)
         for name, value in model.get_params().items()
-        if not isinstance(value, BaseEstimator) and name.split("__")[-1] not in ("steps", "transformer_list")
+        if not isinstance(value, BaseEstimator)
+        and name.split("__")[-1] not in ("steps", "transformer_list")
     }
 
 

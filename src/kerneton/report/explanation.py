@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 PHASES = 10  # equal parts of recordings of any length, in which classes are compared
 _JOINTS = "a joint with its part of each of its pairs; the intercept and all joints sum to the decision value"
-_FRAMES = "frames × joints; a joint is its baseline, which belongs to no frame, and the sum of its frames"
+_FRAMES = (
+    "frames × joints; a joint is its baseline, which belongs to no frame, and the sum of its frames"
+)
 _SHOWN = 0.0005  # smaller values would be 0.000 in the text
 _MOMENTS = 12  # into which a recording is divided
 _BLUR, _USUAL_RATE = 0.25, 30.0  # seconds, and frames per second where the rate is not known
@@ -222,7 +224,9 @@ class Explanation:
 
     @property
     def words(self) -> str:
-        """The reasons in a sentence: the label, which joints spoke for it, when and how they moved."""
+        """The reasons in a sentence: the label, which joints spoke for it, when and how they
+        moved.
+        """
         from kerneton.report.reasons import reasons
 
         return reasons(self)
@@ -262,7 +266,9 @@ class Explanation:
         if self.versus is None:
             return f"decision value: {total}; the label with the largest value is predicted"
         likelier = f"above zero, {self.label} is the likelier one"
-        return f"decision value: that of {self.label} minus that of {self.versus}, {total}; {likelier}"
+        return (
+            f"decision value: that of {self.label} minus that of {self.versus}, {total}; {likelier}"
+        )
 
     def time(self, moment: Moment) -> str:
         """The time of a moment in the whole recording, or its frames where the rate is unknown."""
@@ -297,7 +303,9 @@ class ClassImportance:
         return [(self.joints[j], float(row[j])) for j in np.argsort(-row, kind="stable")[:n]]
 
     def words(self, label: str) -> str:
-        """What the model looks for in a class, in a sentence: joints, and the phase of the action."""
+        """What the model looks for in a class, in a sentence: joints, and the phase of the
+        action.
+        """
         from kerneton.report.reasons import looked_for
 
         row = self._row(label)

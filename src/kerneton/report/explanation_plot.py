@@ -128,7 +128,9 @@ def _draw_body(ax: Axes, why: Explanation, palette: Palette) -> int:
     return int(numbers[at])
 
 
-def _draw_joints(ax: Axes, pose: np.ndarray, said: np.ndarray, palette: Palette, *, size: float) -> list[int]:
+def _draw_joints(
+    ax: Axes, pose: np.ndarray, said: np.ndarray, palette: Palette, *, size: float
+) -> list[int]:
     """Dots on the joints that spoke, larger if they said more; returns them, the strongest last."""
     largest = float(np.abs(said).max(initial=0.0))
     spoke = [j for j in np.argsort(np.abs(said)) if abs(said[j]) > max(_SPOKE * largest, 1e-9)]

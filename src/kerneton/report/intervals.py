@@ -1,4 +1,6 @@
-"""Confidence intervals of accuracies, over recordings or people, and calibration of probabilities."""
+"""Confidence intervals of accuracies, over recordings or people, and calibration of
+probabilities.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ _GAP, _MARGIN = (
 class Interval:
     """An interval of ``level`` confidence for a share, as fractions.
 
-    ``n_tests`` counts recordings, each once; ``n_subjects`` is the number of people over which the spread is taken, None
-    where recordings count as independent.
+    ``n_tests`` counts recordings, each once; ``n_subjects`` is the number of people over which the
+    spread is taken, None where recordings count as independent.
     """
 
     low: float
@@ -43,7 +45,8 @@ class Interval:
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
-    """Wilson's 95 % interval for a share of ``n`` independent tests; it has a width even where all were right.
+    """Wilson's 95 % interval for a share of ``n`` independent tests; it has a width even where all
+    were right.
 
     ``(p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n)`` with z = 1.96.
 
@@ -62,16 +65,17 @@ def wilson(share: float, n: float) -> tuple[float, float]:
 def interval(right: Any, subjects: Any = None, share: float | None = None) -> Interval:
     """The interval of an accuracy: for new people, where at least three were recorded.
 
-    ``right`` (n,) is 0 or 1 for each recording, or its mean where a recording was tested several times; ``subjects`` (n,)
-    are the people recorded. Recordings of one person resemble each other, so n of them carry less information than n
-    independent ones. Following Korn and Graubard for clustered samples, Wilson's interval is taken for the effective
-    number of tests
+    ``right`` (n,) is 0 or 1 for each recording, or its mean where a recording was tested several
+    times; ``subjects`` (n,) are the people recorded. Recordings of one person resemble each other,
+    so n of them carry less information than n independent ones. Following Korn and Graubard for
+    clustered samples, Wilson's interval is taken for the effective number of tests
 
         n' = max(n²/Σm², n · min(1, p(1-p)/n / v) · (z / t)²)
 
-    with v the variance of the accuracy over people, t the quantile of Student's distribution for this number of people, and
-    m the number of recordings of each: even identical recordings of a person carry as much information as one.
-    ``share`` is the accuracy around which the interval lies, by default the mean of ``right``.
+    with v the variance of the accuracy over people, t the quantile of Student's distribution for
+    this number of people, and m the number of recordings of each: even identical recordings of a
+    person carry as much information as one. ``share`` is the accuracy around which the interval
+    lies, by default the mean of ``right``.
 
     >>> right = [0, 0, 0, *[1] * 27]
     >>> str(interval(right)), str(interval(right, ["ann"] * 10 + ["bob"] * 10 + ["cid"] * 10))
@@ -87,7 +91,8 @@ def interval(right: Any, subjects: Any = None, share: float | None = None) -> In
     variance = k / (k - 1) * float(error @ error)
     chance = float(right.mean() * (1 - right.mean())) / n
     kept = min(1.0, chance / variance) if variance > 0 else 1.0
-    identical = n**2 / float((np.bincount(names[1]) ** 2).sum())  # if all recordings of a person were
+    # if all recordings of a person were
+    identical = n**2 / float((np.bincount(names[1]) ** 2).sum())
     from scipy.stats import t  # slow to import, and needed only where people are counted
 
     quantile = float(t.ppf(0.5 + LEVEL / 2, k - 1))
@@ -128,10 +133,11 @@ class Bin:
 
 
 def reliability(proba: Any, y: Any, classes: Any, n_bins: int = 10) -> list[Bin]:
-    """Predictions in bins of their probability, with the share that was right: the data of a reliability diagram.
+    """Predictions in bins of their probability, with the share that was right: the data of a
+    reliability diagram.
 
-    ``proba`` (n, n_classes) has the columns ``classes``; ``y`` (n,) are the true labels. A label that is not among
-    the classes counts as a mistake. Bins are of equal width over [0, 1].
+    ``proba`` (n, n_classes) has the columns ``classes``; ``y`` (n,) are the true labels. A label
+    that is not among the classes counts as a mistake. Bins are of equal width over [0, 1].
 
     >>> bins = reliability([[0.9, 0.1], [0.3, 0.7]], ["bow", "bow"], ["bow", "wave"], n_bins=2)
     >>> [(b.count, b.confidence, b.accuracy) for b in bins]
@@ -149,8 +155,12 @@ def reliability(proba: Any, y: Any, classes: Any, n_bins: int = 10) -> list[Bin]
     bins = []
     for k in range(n_bins):
         inside = place == k
-        both = (confidence[inside].mean(), right[inside].mean()) if inside.any() else (np.nan, np.nan)
-        bins.append(Bin(k / n_bins, (k + 1) / n_bins, int(inside.sum()), float(both[0]), float(both[1])))
+        both = (
+            (confidence[inside].mean(), right[inside].mean()) if inside.any() else (np.nan, np.nan)
+        )
+        bins.append(
+            Bin(k / n_bins, (k + 1) / n_bins, int(inside.sum()), float(both[0]), float(both[1]))
+        )
     return bins
 
 
@@ -159,7 +169,9 @@ def expected_calibration_error(proba: Any, y: Any, classes: Any, n_bins: int = 1
 
     ``Σ_bins n_bin/n |accuracy - confidence|``; 0 for perfectly calibrated probabilities.
 
-    >>> round(expected_calibration_error([[0.9, 0.1], [0.3, 0.7]], ["bow", "bow"], ["bow", "wave"]), 3)
+    >>> round(
+    ...     expected_calibration_error([[0.9, 0.1], [0.3, 0.7]], ["bow", "bow"], ["bow", "wave"]), 3
+    ... )
     0.4
     """
     bins = [b for b in reliability(proba, y, classes, n_bins) if b.count]
@@ -171,9 +183,10 @@ def expected_calibration_error(proba: Any, y: Any, classes: Any, n_bins: int = 1
 class Calibration:
     """Whether probabilities are calibrated, as far as the number of tests can show.
 
-    ``said`` and ``right`` are the mean probability of the predictions and the share of correct ones. Even perfectly
-    calibrated probabilities would differ from that share by up to ``margin`` (95 %) and have an expected calibration
-    error of about ``error_by_chance``. ``verdict`` is None if there are too few tests.
+    ``said`` and ``right`` are the mean probability of the predictions and the share of correct
+    ones. Even perfectly calibrated probabilities would differ from that share by up to ``margin``
+    (95 %) and have an expected calibration error of about ``error_by_chance``. ``verdict`` is None
+    if there are too few tests.
     """
 
     n_tests: int
@@ -189,9 +202,10 @@ class Calibration:
 def calibration(proba: Any, y: Any, classes: Any, n_bins: int = 10) -> Calibration:
     """Reliability in bins, the expected calibration error, and a verdict if there are enough tests.
 
-    A prediction of probability p is right with variance p(1-p). The mean gap of n of them has the standard error
-    ``√Σ p(1-p) / n``, and the gap of a bin has a mean size of ``√(2/π)`` times its standard error. The verdict is a gap if
-    it exceeds 1.96 standard errors and two points, and agreement if the margin is at most five points.
+    A prediction of probability p is right with variance p(1-p). The mean gap of n of them has the
+    standard error ``√Σ p(1-p) / n``, and the gap of a bin has a mean size of ``√(2/π)`` times its
+    standard error. The verdict is a gap if it exceeds 1.96 standard errors and two points, and
+    agreement if the margin is at most five points.
 
     >>> sure = calibration([[0.9, 0.1]] * 40, ["bow"] * 36 + ["wave"] * 4, ["bow", "wave"])
     >>> round(sure.margin, 3), sure.verdict

@@ -1,4 +1,6 @@
-"""Figures and tables of a report, computed from the predictions of every split: the methods of `Report`."""
+"""Figures and tables of a report, computed from the predictions of every split: the methods of
+`Report`.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ if TYPE_CHECKING:
 def interval(report: Report, label: str | None = None) -> Interval:
     """95 % confidence interval of the accuracy, or of the recall of one label.
 
-    It is taken over people where at least three were tested, else over recordings as if they were independent. A
-    recording that was tested several times counts once, with the share of its tests that were right.
+    It is taken over people where at least three were tested, else over recordings as if they were
+    independent. A recording that was tested several times counts once, with the share of its tests
+    that were right.
     """
     tested, right = _shares(report, label)
     subjects = None if report.subjects is None else np.array(report.subjects)[tested]
@@ -26,7 +29,9 @@ def interval(report: Report, label: str | None = None) -> Interval:
 
 
 def _shares(report: Report, label: str | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Positions (n,) of the tested recordings, of one label if given, and the share of their tests that was right."""
+    """Positions (n,) of the tested recordings, of one label if given, and the share of their tests
+    that was right.
+    """
     index, true, predicted = (
         np.concatenate([getattr(split, name) for split in report.splits])
         for name in ("indices", "true", "predicted")
@@ -36,7 +41,9 @@ def _shares(report: Report, label: str | None = None) -> tuple[np.ndarray, np.nd
 
 
 def subject_table(report: Report) -> list[dict[str, Any]]:
-    """Accuracy and number of tests of each subject, the worst first; empty where subjects are not known."""
+    """Accuracy and number of tests of each subject, the worst first; empty where subjects are not
+    known.
+    """
     if report.subjects is None:
         return []
     tested, right = _shares(report)
@@ -50,7 +57,9 @@ def subject_table(report: Report) -> list[dict[str, Any]]:
 
 
 def class_table(report: Report) -> list[dict[str, Any]]:
-    """Label, precision, recall with its interval, F1 and support of each class; None if nothing was tested."""
+    """Label, precision, recall with its interval, F1 and support of each class; None if nothing was
+    tested.
+    """
     matrix = report.confusion
     hits, support, predicted = np.diag(matrix), matrix.sum(1), matrix.sum(0)
     return [
@@ -77,7 +86,9 @@ def split_table(report: Report) -> list[dict[str, Any]]:
 
 
 def confused_pairs(report: Report, n: int | None = 5) -> list[dict[str, Any]]:
-    """The most frequent mistakes: label, predicted label, how often, and as a share of the label."""
+    """The most frequent mistakes: label, predicted label, how often, and as a share of the
+    label.
+    """
     matrix = report.confusion
     support = matrix.sum(1)
     pairs = [
@@ -94,19 +105,25 @@ def confused_pairs(report: Report, n: int | None = 5) -> list[dict[str, Any]]:
 
 
 def variant_table(report: Report) -> list[dict[str, Any]]:
-    """Views and mirroring that the model chose from: how often chosen, and their accuracy on training subjects.
+    """Views and mirroring that the model chose from: how often chosen, and their accuracy on
+    training subjects.
 
-    Empty for a model that does not choose. ``validation`` is the mean over splits of the accuracy on training
-    recordings held out in turn, pooled over everything that was tried; its interval takes the recordings of the largest
-    split as independent.
+    Empty for a model that does not choose. ``validation`` is the mean over splits of the accuracy
+    on training recordings held out in turn, pooled over everything that was tried; its interval
+    takes the recordings of the largest split as independent.
     """
-    found = [(split.variant_scores, split.n_train) for split in report.splits if split.variant_scores]
+    found = [
+        (split.variant_scores, split.n_train) for split in report.splits if split.variant_scores
+    ]
     names = dict.fromkeys(name for scores, _ in found for name in scores)
     rows = []
     for name in names:
         share = float(np.mean([scores[name] for scores, _ in found if name in scores]))
         n = max(n for scores, n in found if name in scores)
-        row = {"variant": name or "as given", "splits": sum(split.variant == name for split in report.splits)}
+        row = {
+            "variant": name or "as given",
+            "splits": sum(split.variant == name for split in report.splits),
+        }
         bounds = _bounds("validation", Interval(*intervals.wilson(share, n), n_tests=n))
         rows.append({**row, "validation": share, **bounds})
     return rows

@@ -69,7 +69,9 @@ def _drawing(sequence: SkeletonSequence) -> str:
 
 
 def _path(frame: np.ndarray, lines: list[tuple[int, int]]) -> str:
-    """Lines between joints; one whose joint is missing has no length, so that all paths are alike."""
+    """Lines between joints; one whose joint is missing has no length, so that all paths are
+    alike.
+    """
     words = []
     for a, b in lines:
         ends = frame[[a, b]]

@@ -1,4 +1,6 @@
-"""A film with the skeleton drawn into it, the label, its probability, and the joints that decided."""
+"""A film with the skeleton drawn into it, the label, its probability, and the joints that
+decided.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,8 @@ def write_overlay(
 ) -> Path:
     """Write a film (``.mp4``) with the people in it drawn as skeletons.
 
-    ``captions`` are by the position of the person, from 0. The largest contributions are discs: green speaks for
-    the label, red against it, and the area shows how much.
+    ``captions`` are by the position of the person, from 0. The largest contributions are discs:
+    green speaks for the label, red against it, and the area shows how much.
 
     >>> write_overlay("wave.mp4", "drawn.mp4", captions={0: Caption("wave 97 %")})  # doctest: +SKIP
     """
@@ -63,7 +65,9 @@ def write_overlay(
                 break
             height, width = (side // 2 * 2 for side in pixels.shape[:2])
             if stream is None:
-                stream = out.add_stream("libx264", rate=max(1, round(poses.fps)), options={"crf": "20"})
+                stream = out.add_stream(
+                    "libx264", rate=max(1, round(poses.fps)), options={"crf": "20"}
+                )
                 stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
                 stream.time_base = stream.codec_context.time_base = _TICK
             picture = image.fromarray(np.ascontiguousarray(pixels[:height, :width, :3]))

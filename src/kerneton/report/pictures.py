@@ -1,7 +1,8 @@
-"""Plots of confusion matrices, skeletons over time and sweeps of a parameter. Each returns a matplotlib figure.
+"""Plots of confusion matrices, skeletons over time and sweeps of a parameter. Each returns a
+matplotlib figure.
 
-Figures are made without ``pyplot``: nothing opens a window or changes a global setting. ``figure.savefig(path)`` writes a
-figure; ``ax=`` draws into an existing axis.
+Figures are made without ``pyplot``: nothing opens a window or changes a global setting.
+``figure.savefig(path)`` writes a figure; ``ax=`` draws into an existing axis.
 """
 
 from __future__ import annotations
@@ -51,10 +52,14 @@ def plot_confusion(
     counts = np.asarray(confusion)
     n = len(labels)
     if counts.shape != (n, n):
-        raise ParameterError(f"{n} labels need a confusion matrix of shape {(n, n)}, got {counts.shape}")
+        raise ParameterError(
+            f"{n} labels need a confusion matrix of shape {(n, n)}, got {counts.shape}"
+        )
     share = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     side = 2.2 + 0.34 * n
-    figure, ax = _axis(ax, (max(side, 3.6), max(side, 3.2)) if n <= _MOST_NUMBERED else (side + 1.5, side))
+    figure, ax = _axis(
+        ax, (max(side, 3.6), max(side, 3.2)) if n <= _MOST_NUMBERED else (side + 1.5, side)
+    )
     image = ax.imshow(share, cmap="Blues", vmin=0, vmax=100)
     shown = np.rint(share).astype(int) if normalize else counts
     if n <= _MOST_NUMBERED:
@@ -84,8 +89,9 @@ def plot_skeleton(
 ) -> Figure:
     """Poses of a recording from left to right in time; several recordings below each other.
 
-    The camera stands where the body faces (`kerneton.report.scene.camera`); left limbs are orange, right limbs blue. Faint
-    lines are the paths of hands and feet, or of other ends of limbs, since the pose before.
+    The camera stands where the body faces (`kerneton.report.scene.camera`); left limbs are orange,
+    right limbs blue. Faint lines are the paths of hands and feet, or of other ends of limbs, since
+    the pose before.
 
     >>> import numpy as np
     >>> from kerneton.data.layouts import FLORENCE_15
@@ -123,11 +129,16 @@ def plot_sweep(
 ) -> Figure:
     """Curves over the values of one parameter, with error bars.
 
-    ``values`` (n,) are numbers, or words for choices without an order. ``curves`` and ``spread`` give (n,)
-    means and standard deviations by name; ``reference`` draws a dashed level by name.
+    ``values`` (n,) are numbers, or words for choices without an order. ``curves`` and ``spread``
+    give (n,) means and standard deviations by name; ``reference`` draws a dashed level by name.
 
-    >>> figure = plot_sweep([0.2, 0.4, 1.0], {"SCK": [91, 93, 88]}, spread={"SCK": [2, 1, 3]},
-    ...                     reference={"the paper": 92.98}, xlabel="power γ")
+    >>> figure = plot_sweep(
+    ...     [0.2, 0.4, 1.0],
+    ...     {"SCK": [91, 93, 88]},
+    ...     spread={"SCK": [2, 1, 3]},
+    ...     reference={"the paper": 92.98},
+    ...     xlabel="power γ",
+    ... )
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['the paper', 'SCK']
     """
@@ -143,7 +154,9 @@ def plot_sweep(
         ax.errorbar(
             x,
             np.asarray(curve, dtype=float),
-            yerr=None if spread is None or name not in spread else np.asarray(spread[name], dtype=float),
+            yerr=None
+            if spread is None or name not in spread
+            else np.asarray(spread[name], dtype=float),
             label=name,
             color=_CURVES[i % len(_CURVES)],
             linestyle="none" if words else "-",
@@ -169,8 +182,11 @@ def plot_sweep(
     return figure
 
 
-def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150, **options: Any) -> None:
-    """Write a figure, whole or not at all; missing folders are made. Options go to ``figure.savefig``.
+def save_figure(
+    figure: Figure, path: str | os.PathLike[str], dpi: int = 150, **options: Any
+) -> None:
+    """Write a figure, whole or not at all; missing folders are made. Options go to
+    ``figure.savefig``.
 
     The ending of the name is the format; without one (``/dev/stdout``) it is PNG.
     """
@@ -179,7 +195,9 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150, **
         try:
             figure.savefig(temporary, dpi=dpi, **{"format": suffix[1:] or "png", **options})
         except ValueError as error:
-            raise ParameterError(f"{path}: cannot write {suffix!r}; choose .png, .svg or .pdf") from error
+            raise ParameterError(
+                f"{path}: cannot write {suffix!r}; choose .png, .svg or .pdf"
+            ) from error
 
 
 class _Row(NamedTuple):
@@ -198,7 +216,8 @@ def _arrange(recording: SkeletonSequence, n_poses: int) -> _Row:
     frames = np.unique(np.linspace(0, len(plane) - 1, n_poses).round().astype(int))
     low, high = np.nanmin(plane, axis=(0, 1)), np.nanmax(plane, axis=(0, 1))
     width, height = np.maximum(high - low, 1e-9)
-    several = bool(Body.of(recording).numbered)  # pairs must not run into each other, and carry numbers
+    # pairs must not run into each other, and carry numbers
+    several = bool(Body.of(recording).numbered)
     step = width + 0.6 * height if several else max(0.75 * width, 0.55 * height)
     places = np.arange(len(frames)) * step
     margin = np.array([0.08, 0.15 if several else 0.05]) * height
@@ -245,12 +264,18 @@ def draw_pose(
     dot |= {"clip_on": False, "in_layout": False}
     ax.plot(*pose[body.heads].T, "o", markersize=3 * width, zorder=1, **dot)
     ax.plot(*pose[body.loose].T, "o", markersize=width if body.bones else 1.5 * width, **dot)
-    above: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "annotation_clip": False}
+    above: dict[str, Any] = {
+        "textcoords": "offset points",
+        "ha": "center",
+        "annotation_clip": False,
+    }
     above |= {} if colour is None else {"color": colour}
     for number, joints in body.numbered:
         seat = above_body(pose, joints)
         if seat is not None:
-            ax.annotate(number, (seat[0], seat[1]), (0, 3 * width), size=5 + 2 * width, zorder=4, **above)
+            ax.annotate(
+                number, (seat[0], seat[1]), (0, 3 * width), size=5 + 2 * width, zorder=4, **above
+            )
 
 
 def above_body(pose: np.ndarray, joints: Sequence[int]) -> np.ndarray | None:
@@ -267,13 +292,17 @@ def draw_legend(figure: Figure, body: Body, *, top: float) -> None:
     width, height = figure.get_size_inches()
     for word, inches in (("right", 0.12), ("left", 0.54)):
         place = (1 - inches / width, 1 - top / height)
-        figure.text(*place, word, ha="right", va="center", size=9, color=COLOURS[word], weight="bold")
+        figure.text(
+            *place, word, ha="right", va="center", size=9, color=COLOURS[word], weight="bold"
+        )
 
 
 def on_the_spot(recording: SkeletonSequence) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers (n,) of the frames with a measured joint, and their joints (n, J, 2) in the picture, without walking.
+    """Numbers (n,) of the frames with a measured joint, and their joints (n, J, 2) in the picture,
+    without walking.
 
-    Only horizontal movement is removed: a body that jumps moves up and down. Missing joints are NaN.
+    Only horizontal movement is removed: a body that jumps moves up and down. Missing joints are
+    NaN.
     """
     joints = seen(recording)
     missing = np.isnan(joints).any(axis=2)

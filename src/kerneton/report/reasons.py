@@ -50,7 +50,8 @@ def reasons(why: Explanation) -> str:
 
 
 def looked_for(label: str, joints: Sequence[str], values: np.ndarray, phases: np.ndarray) -> str:
-    """What a model looks for in a class; ``values`` are (n_joints,), ``phases`` (n_phases, n_joints).
+    """What a model looks for in a class; ``values`` are (n_joints,), ``phases`` (n_phases,
+    n_joints).
 
     >>> looked_for("wave", ["left_hand", "head"], np.array([1.0, 0.1]), np.eye(10)[:, 4:6])
     'wave: the left hand, in the middle'
@@ -156,7 +157,9 @@ def _span(values: np.ndarray) -> tuple[int, int] | None:
 
 
 def _path(sequence: SkeletonSequence, joint: int) -> np.ndarray | None:
-    """(T, 3) to the person's right, up and forwards; horizontally from the root, upwards from the floor."""
+    """(T, 3) to the person's right, up and forwards; horizontally from the root, upwards from the
+    floor.
+    """
     joints = seen(sequence)
     missing = np.isnan(joints).any(axis=2)
     if missing[:, joint].all():

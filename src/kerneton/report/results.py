@@ -33,8 +33,15 @@ class Split:
     """One training set and one test set, and the predictions for the test set.
 
     >>> import numpy as np
-    >>> split = Split("1", n_train=8, indices=np.array([3, 4]), true=np.array(["a", "b"]),
-    ...               predicted=np.array(["a", "a"]), fit_seconds=0.5, predict_seconds=0.01)
+    >>> split = Split(
+    ...     "1",
+    ...     n_train=8,
+    ...     indices=np.array([3, 4]),
+    ...     true=np.array(["a", "b"]),
+    ...     predicted=np.array(["a", "a"]),
+    ...     fit_seconds=0.5,
+    ...     predict_seconds=0.01,
+    ... )
     >>> split.accuracy
     0.5
     """
@@ -50,9 +57,11 @@ class Split:
     scores: np.ndarray | None = None  # (n_test, n_classes) decision values
     probabilities: np.ndarray | None = None  # (n_test, n_classes)
     importance: ClassImportance | None = None  # of joints, on the tested recordings, if requested
-    reasons: dict[int, Explanation] = field(default_factory=dict)  # of some, by position in the data
+    # of some, by position in the data
+    reasons: dict[int, Explanation] = field(default_factory=dict)
     variant: str | None = None  # view and mirroring, where the model chose them
-    variant_scores: dict[str, float] | None = None  # of each, accuracy on held-out training subjects
+    # of each, accuracy on held-out training subjects
+    variant_scores: dict[str, float] | None = None
 
     @property
     def n_test(self) -> int:
@@ -67,16 +76,17 @@ class Split:
 class Report:
     """Accuracy, mistakes, times, parameters and versions of an evaluation.
 
-    ``accuracy`` is the mean over splits and ``accuracy_sd`` their sample standard deviation; the confusion
-    matrix (n_classes, n_classes), rows true and columns predicted, and the class table pool all splits. A
-    recording that is tested in several splits therefore counts in each.
+    ``accuracy`` is the mean over splits and ``accuracy_sd`` their sample standard deviation; the
+    confusion matrix (n_classes, n_classes), rows true and columns predicted, and the class table
+    pool all splits. A recording that is tested in several splits therefore counts in each.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> from sklearn.model_selection import LeaveOneGroupOut
     >>> from kerneton import SkeletonDataset, SkeletonSequence, evaluate
     >>> import numpy as np
-    >>> data = SkeletonDataset(SkeletonSequence(np.ones((5, 3, 3)), label=k, subject=s)
-    ...                        for s in "123" for k in "aab")
+    >>> data = SkeletonDataset(
+    ...     SkeletonSequence(np.ones((5, 3, 3)), label=k, subject=s) for s in "123" for k in "aab"
+    ... )
     >>> report = evaluate(DummyClassifier(), data, LeaveOneGroupOut())
     >>> round(report.accuracy, 3), report.confusion.tolist()
     (0.667, [[6, 0], [3, 0]])
@@ -125,13 +135,17 @@ class Report:
     variant_table = measures.variant_table
 
     def next_steps(self) -> list[dict[str, str]]:
-        """What to do next, from the results: confusions to look at, labels to record more of, people to add."""
+        """What to do next, from the results: confusions to look at, labels to record more of,
+        people to add.
+        """
         from kerneton.report.advice import next_steps
 
         return [asdict(step) for step in next_steps(self)]
 
     def calibration(self) -> dict[str, Any] | None:
-        """Whether the probabilities are calibrated, as far as the tests can show; None if there are none."""
+        """Whether the probabilities are calibrated, as far as the tests can show; None if there are
+        none.
+        """
         found = measures.calibration_of(self)
         return None if found is None else asdict(found)
 
@@ -205,8 +219,8 @@ class Report:
     ) -> None:
         """Write one self-contained HTML page; with the evaluated ``data`` it plays the mistakes.
 
-        ``command`` is shown as the way to make the report again. ``films`` by the names of recordings are shown
-        beside the skeletons: the page then contains pictures of people.
+        ``command`` is shown as the way to make the report again. ``films`` by the names of
+        recordings are shown beside the skeletons: the page then contains pictures of people.
         """
         from kerneton.report.page import render
 

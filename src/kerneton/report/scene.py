@@ -1,7 +1,7 @@
 """The camera of all pictures: its position, the projection of a recording, and the floor.
 
-It stands in front of the body, a little to the side and a little above, so a left hand is on the right of the picture.
-Recordings in two dimensions are seen straight from the front.
+It stands in front of the body, a little to the side and a little above, so a left hand is on the
+right of the picture. Recordings in two dimensions are seen straight from the front.
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from kerneton.report.body import Body, part
 YAW, ELEVATION = np.deg2rad(25), np.deg2rad(12)
 _LOOKED_AT = 20  # recordings from which bones are estimated
 _TOWARDS_CAMERA = np.array([0.0, 0.0, -1.0])
-# Pairs of joints that show where a body faces: the trunk is best, then limbs, the face, and any other.
+# Pairs of joints that show where a body faces: the trunk is best, then limbs, the face, and any
+# other.
 _FACING_PAIRS = (("shoulder", "hip"), ("elbow", "knee"), ("eye", "ear"), None)
 
 
 def camera(sequence: SkeletonSequence) -> np.ndarray:
-    """(3, 3) the picture's right, its up, and the direction to the camera; ``joints @ camera.T`` is the projection.
+    """(3, 3) the picture's right, its up, and the direction to the camera; ``joints @ camera.T`` is
+    the projection.
 
-    >>> camera(SkeletonSequence([[[0.3, 0.2, 0.0]]])).round(6).tolist()  # two dimensions: x points left
+    >>> camera(SkeletonSequence([[[0.3, 0.2, 0.0]]])).round(
+    ...     6
+    ... ).tolist()  # two dimensions: x points left
     [[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, -1.0]]
     """
     if is_flat(sequence):
@@ -37,7 +41,9 @@ def camera(sequence: SkeletonSequence) -> np.ndarray:
 
 
 def view(front: np.ndarray, *, yaw: float = 0.0, elevation: float = 0.0) -> np.ndarray:
-    """(3, 3) like `camera`, for a camera in direction ``front``, turned by ``yaw`` and raised by ``elevation`` (radians)."""
+    """(3, 3) like `camera`, for a camera in direction ``front``, turned by ``yaw`` and raised by
+    ``elevation`` (radians).
+    """
     up = np.array([0.0, 1.0, 0.0])
     toward = np.cos(yaw) * front + np.sin(yaw) * np.cross(up, front)
     right = np.cross(up, toward)
@@ -46,9 +52,11 @@ def view(front: np.ndarray, *, yaw: float = 0.0, elevation: float = 0.0) -> np.n
 
 
 def facing(sequence: SkeletonSequence) -> np.ndarray:
-    """The horizontal direction (3,) that the body faces over the recording; towards the camera if unknown.
+    """The horizontal direction (3,) that the body faces over the recording; towards the camera if
+    unknown.
 
-    Up crossed with the direction from the right to the left side points backwards. Two bodies are seen from the side.
+    Up crossed with the direction from the right to the left side points backwards. Two bodies are
+    seen from the side.
 
     >>> from kerneton.data.layouts import Layout, loose_joints
     >>> sides = Layout("pair", ["left_hip", "right_hip"])
@@ -62,8 +70,12 @@ def facing(sequence: SkeletonSequence) -> np.ndarray:
         return _beside(joints, layout.bodies)
     pairs = [(i, j) for i, j in enumerate(layout.mirror.tolist()) if layout.sides[i] < 0]
     for parts in _FACING_PAIRS:
-        chosen = [(i, j) for i, j in pairs if parts is None or part(layout.joints[i]).endswith(parts)]
-        across = sum((np.nansum(joints[:, i] - joints[:, j], axis=0) for i, j in chosen), np.zeros(3))
+        chosen = [
+            (i, j) for i, j in pairs if parts is None or part(layout.joints[i]).endswith(parts)
+        ]
+        across = sum(
+            (np.nansum(joints[:, i] - joints[:, j], axis=0) for i, j in chosen), np.zeros(3)
+        )
         length = np.hypot(across[0], across[2])
         if length > 1e-6:
             return np.array([-across[2], 0.0, across[0]]) / length + 0.0
@@ -71,7 +83,9 @@ def facing(sequence: SkeletonSequence) -> np.ndarray:
 
 
 def _beside(joints: np.ndarray, bodies: Sequence[Sequence[int]]) -> np.ndarray:
-    """Across the line between two bodies, on the side of the camera, so that neither hides the other."""
+    """Across the line between two bodies, on the side of the camera, so that neither hides the
+    other.
+    """
     first, second = (joints[:, list(body)].reshape(-1, 3) for body in bodies[:2])
     if np.isnan(first).all() or np.isnan(second).all():
         return _TOWARDS_CAMERA
@@ -96,7 +110,9 @@ def is_flat(sequence: SkeletonSequence) -> bool:
 
 
 def without_strays(joints: np.ndarray) -> np.ndarray:
-    """Measured points (n, 3) of joints (T, J, 3); outliers are moved near the others, so that these are not drawn small."""
+    """Measured points (n, 3) of joints (T, J, 3); outliers are moved near the others, so that these
+    are not drawn small.
+    """
     points = joints[~np.isnan(joints).any(axis=-1)]
     low, high = np.percentile(points, [0.5, 99.5], axis=0)
     slack = 0.15 * (high - low).max()
@@ -104,21 +120,26 @@ def without_strays(joints: np.ndarray) -> np.ndarray:
 
 
 def ground(joints: np.ndarray, layout: Layout | None) -> float:
-    """The height of the floor: the median over frames of the lowest joint, or the minimum for layouts without feet."""
+    """The height of the floor: the median over frames of the lowest joint, or the minimum for
+    layouts without feet.
+    """
     lowest = np.nanmin(np.where(np.isnan(joints[..., 1]), np.inf, joints[..., 1]), axis=1)
     stands = layout is None or any(part(joint) in LOW for joint in layout.joints)
     return float(np.quantile(lowest[np.isfinite(lowest)], 0.5 if stands else 0.0))
 
 
 def with_bones(sequences: Sequence[SkeletonSequence]) -> list[SkeletonSequence]:
-    """Recordings of one layout with bones; joints that have none are connected with those that keep their distance.
+    """Recordings of one layout with bones; joints that have none are connected with those that keep
+    their distance.
 
     >>> arm = np.random.default_rng(0).normal(size=(9, 4, 3))
     >>> len(with_bones([SkeletonSequence(arm)])[0].layout.bones)
     3
     """
     layout, n_joints = sequences[0].layout, sequences[0].n_joints
-    if (layout is not None and not loose_joints(layout)) or any(s.n_joints != n_joints for s in sequences):
+    if (layout is not None and not loose_joints(layout)) or any(
+        s.n_joints != n_joints for s in sequences
+    ):
         return list(sequences)
     from kerneton.prepare.skeleton import complete_layout  # slow to import, and rarely needed
 
@@ -130,7 +151,9 @@ def with_bones(sequences: Sequence[SkeletonSequence]) -> list[SkeletonSequence]:
 
 @dataclass
 class Scene:
-    """A recording as the camera sees it: right, up and nearness (T, J, 3) of the joints, and the floor below."""
+    """A recording as the camera sees it: right, up and nearness (T, J, 3) of the joints, and the
+    floor below.
+    """
 
     sequence: SkeletonSequence
     plane: np.ndarray
@@ -170,7 +193,9 @@ class Scene:
 
 
 def _floor(points: np.ndarray, height: float, axes: np.ndarray, *, flat: bool) -> np.ndarray:
-    """Lines (n, 2, 2) of a grid at a height, on the picture's plane; one line for flat recordings."""
+    """Lines (n, 2, 2) of a grid at a height, on the picture's plane; one line for flat
+    recordings.
+    """
     low, high = points.min(axis=0), points.max(axis=0)
     step = _round_step((high - low).max() / 4)
     (x0, _, z0), (x1, _, z1) = np.floor(low / step) * step, np.ceil(high / step) * step

@@ -39,7 +39,8 @@ def aligned(rows: Rows) -> str:
     wave       93.0
     drink       8.5
     """
-    rows = [[" ".join(cell.splitlines()) for cell in row] for row in rows]  # a label cannot forge a row
+    # a label cannot forge a row
+    rows = [[" ".join(cell.splitlines()) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     numeric = [all(_is_number(row[i]) for row in rows[1:]) for i in range(len(widths))]
     return "\n".join(
@@ -61,12 +62,16 @@ def markdown(rows: Rows) -> str:
     | &lt;b> | 8.5 |
     """
     header, *body = [[inline(cell).replace("|", "\\|") for cell in row] for row in rows]
-    rule = ["---:" if body and all(_is_number(row[i]) for row in body) else "---" for i in range(len(header))]
+    rule = [
+        "---:" if body and all(_is_number(row[i]) for row in body) else "---"
+        for i in range(len(header))
+    ]
     return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *body])
 
 
 def inline(text: str) -> str:
-    r"""Text as Markdown shows it, on one line: a label cannot bring HTML, links, pictures or lines of its own.
+    r"""Text as Markdown shows it, on one line: a label cannot bring HTML, links, pictures or lines
+    of its own.
 
     >>> print(inline("<img src=x> [a](b)\n# c"), inline("`a < b`"))
     &lt;img src=x> \[a](b) # c `a < b`

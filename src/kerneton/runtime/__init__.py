@@ -107,7 +107,9 @@ def _native_files() -> dict[str, bytes | Path]:
             "or take a wheel"
         )
     files: dict[str, bytes | Path] = {
-        path.relative_to(native).as_posix(): path for path in sorted(native.rglob("*")) if path.is_file()
+        path.relative_to(native).as_posix(): path
+        for path in sorted(native.rglob("*"))
+        if path.is_file()
     }
     examples = sorted(path for path in (_HERE / "c").iterdir() if path.is_file())
     return files | {f"examples/{path.name}": path for path in examples}
@@ -118,22 +120,29 @@ def _page_facts(model: Any) -> dict[str, Any]:
     camera = LAYOUTS["mediapipe33"]
     sources = [] if layout is None else source_joints(camera, layout)
     lacking = [
-        joint for joint, source in zip(layout.joints if layout else (), sources, strict=True) if not source
+        joint
+        for joint, source in zip(layout.joints if layout else (), sources, strict=True)
+        if not source
     ]
     return {
-        "name": ", ".join(map(str, model.classes_[:3])) + (" ..." if len(model.classes_) > 3 else ""),
+        "name": ", ".join(map(str, model.classes_[:3]))
+        + (" ..." if len(model.classes_) > 3 else ""),
         "from_camera": None if lacking or not sources else sources,
         "needs": "other joints" if not lacking else ", ".join(lacking[:5]),
     }
 
 
 def _demo(model: Any) -> list[SkeletonSequence]:
-    """Generated actions in the joints of the model, those that it knows first; none if it has other joints."""
+    """Generated actions in the joints of the model, those that it knows first; none if it has other
+    joints.
+    """
     from kerneton.datasets.synthetic import ACTIONS, make_actions
 
     known = [str(label) for label in model.classes_ if str(label) in ACTIONS]
     others = [name for name in ACTIONS if name not in known]
-    made = make_actions((known + others)[:_DEMO_RECORDINGS], n_subjects=1, n_takes=1, random_state=7)
+    made = make_actions(
+        (known + others)[:_DEMO_RECORDINGS], n_subjects=1, n_takes=1, random_state=7
+    )
     try:
         return [adapted(s, model.layout_, model.n_joints_in_, np.float32) for s in made]
     except (DataError, ParameterError):
@@ -162,7 +171,9 @@ def _pose_files(folder: Path) -> dict[str, bytes | Path]:
 
 
 def _write(folder: Path, files: dict[str, bytes | Path]) -> list[Path]:
-    """All files, each completely or not at all, the model last: a page never sees half of an export."""
+    """All files, each completely or not at all, the model last: a page never sees half of an
+    export.
+    """
     if folder.exists() and not folder.is_dir():
         raise ParameterError(f"{folder} is a file; expected a folder, which may exist")
     written = []

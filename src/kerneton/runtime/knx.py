@@ -1,4 +1,5 @@
-"""The file of an exported model: a table of arrays that libkerneton reads in place, see core/model.cpp.
+"""The file of an exported model: a table of arrays that libkerneton reads in place, see
+core/model.cpp.
 
 ::
 
@@ -39,7 +40,8 @@ _BONES = {None: 0, "reference": 1, "size": 2}
 
 
 def model_bytes(model: Any) -> bytes:
-    """A fitted recogniser as the bytes of a .knx file; what cannot be exported is refused with the reason.
+    """A fitted recogniser as the bytes of a .knx file; what cannot be exported is refused with the
+    reason.
 
     >>> from kerneton import make_actions, make_recognizer
     >>> data = make_actions(["wave", "clap"], n_subjects=3, n_takes=1)
@@ -84,7 +86,9 @@ def check_exportable(model: Any) -> None:
     for name, branch in model.branches_.items():
         kernel, step = branch.kernel_, branch.preprocess_
         if type(kernel) is not SCK:
-            problems.append(f"its cue {name!r} is a {type(kernel).__name__}, and only SCK is exported")
+            problems.append(
+                f"its cue {name!r} is a {type(kernel).__name__}, and only SCK is exported"
+            )
         elif kernel.order != 2:
             problems.append(
                 f"its cue {name!r} has tensors of order {kernel.order}, and only order 2 is exported"
@@ -92,7 +96,9 @@ def check_exportable(model: Any) -> None:
         elif unknown := {part.name for part in kernel._map.parts} - set(_SIGNALS):
             problems.append(f"its cue {name!r} uses the signal {', '.join(sorted(unknown))}")
         if type(step) is not Preprocess or step.n_frames or step.gaps != "fill":
-            problems.append(f"the poses of its cue {name!r} are not made by Preprocess with gaps='fill'")
+            problems.append(
+                f"the poses of its cue {name!r} are not made by Preprocess with gaps='fill'"
+            )
     if problems:
         raise ParameterError(
             f"this model cannot be exported: {'; '.join(problems)}. The default recogniser, "
@@ -154,7 +160,9 @@ def _cue_arrays(
     kept = np.stack([np.arange(len(rows))] * 2 + [np.zeros(len(rows), int)], axis=1)
     if mirror is not None:
         # Where entries of a block come from in the image's block: in one of two orders.
-        moved = mirror.source.reshape(len(mirror.kept), n_entries) - mirror.image[:, None] * n_entries
+        moved = (
+            mirror.source.reshape(len(mirror.kept), n_entries) - mirror.image[:, None] * n_entries
+        )
         permutations, flipped = np.unique(moved, axis=0, return_inverse=True)
         permutations = np.resize(permutations, (2, n_entries))
         kept = np.stack([mirror.kept, mirror.image, flipped.reshape(-1)], axis=1)
@@ -187,7 +195,9 @@ def _cue_arrays(
         ("sgnl", number): np.array([_SIGNALS[name] for name in parts], np.int64),
         ("rows", number): np.asarray(rows, np.int64)[present].reshape(-1),
         ("runs", number): np.asarray(runs, np.int64).reshape(-1),
-        ("scal", number): np.repeat([kernel.scales_[name] for name in parts], n_axes).astype(np.float32),
+        ("scal", number): np.repeat([kernel.scales_[name] for name in parts], n_axes).astype(
+            np.float32
+        ),
         ("fact", number): np.asarray(factors, np.float64).reshape(-1),
         ("time", number): np.ascontiguousarray(table[1:, n_signal:]).reshape(-1),
         ("numb", number): np.array([kernel.power, branch.weight, floor]),
@@ -204,7 +214,9 @@ def _cue_arrays(
     if mean is not None:
         found["mean", number] = mean[by_block]
     if calibration is not None:
-        found["cmns", number] = calibration.class_means_[:, columns][:, by_block].astype(np.float16).ravel()
+        found["cmns", number] = (
+            calibration.class_means_[:, columns][:, by_block].astype(np.float16).ravel()
+        )
     return found
 
 
@@ -219,10 +231,14 @@ def _file(arrays: dict[tuple[str, int], Any]) -> bytes:
         array = np.ascontiguousarray(array)
         body += bytes(-(first + len(body)) % _ALIGNED)
         kind = _KINDS[array.dtype.name]
-        table += struct.pack("<4sIIIQQ", tag.encode(), number, kind, 0, first + len(body), array.size)
+        table += struct.pack(
+            "<4sIIIQQ", tag.encode(), number, kind, 0, first + len(body), array.size
+        )
         body += array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
     rest = bytes(table + body)
-    return struct.pack("<8sIIQQ", MAGIC, VERSION, len(arrays), 32 + len(rest), checksum(rest)) + rest
+    return (
+        struct.pack("<8sIIQQ", MAGIC, VERSION, len(arrays), 32 + len(rest), checksum(rest)) + rest
+    )
 
 
 def checksum(rest: bytes) -> int:

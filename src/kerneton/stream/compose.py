@@ -1,4 +1,6 @@
-"""Long training recordings from short ones: actions in a row, with pauses, beginnings of actions and transitions."""
+"""Long training recordings from short ones: actions in a row, with pauses, beginnings of actions
+and transitions.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,15 @@ from kerneton.exceptions import DataError
 from kerneton.stream.frames import Cleaner, raw_joints
 
 
-def compose_takes(recordings: Sequence[SkeletonSequence], *, seed: int = 0) -> list[SkeletonSequence]:
-    """Two long recordings per person from their cut recordings; each action occurs once, the rest is background.
+def compose_takes(
+    recordings: Sequence[SkeletonSequence], *, seed: int = 0
+) -> list[SkeletonSequence]:
+    """Two long recordings per person from their cut recordings; each action occurs once, the rest
+    is background.
 
-    Between actions there is a transition from the last pose to the next, often a pause in which the body hardly moves, and often a part of
-    some action (a quarter to two fifths of it): its beginning, middle or end.
+    Between actions there is a transition from the last pose to the next, often a pause in which the
+    body hardly moves, and often a part of some action (a quarter to two fifths of it): its
+    beginning, middle or end.
 
     >>> from kerneton import make_actions
     >>> data = make_actions(["wave", "clap"], n_subjects=2, n_takes=2)
@@ -37,7 +43,9 @@ def compose_takes(recordings: Sequence[SkeletonSequence], *, seed: int = 0) -> l
     for person, own in people.items():
         for part in range(2 if len(own) > 1 else 1):
             chosen = own[part::2] if len(own) > 1 else own
-            takes.append(_compose([chosen[i] for i in chance.permutation(len(chosen))], own, person, chance))
+            takes.append(
+                _compose([chosen[i] for i in chance.permutation(len(chosen))], own, person, chance)
+            )
     return takes
 
 
@@ -81,11 +89,15 @@ def _compose(
 
 
 def _filled(recording: SkeletonSequence) -> np.ndarray:
-    """Frames without gaps, relative to the position of the first pose, so that takes of one person join without a jump."""
+    """Frames without gaps, relative to the position of the first pose, so that takes of one person
+    join without a jump.
+    """
     layout, joints = recording.layout, raw_joints(recording)
     root = 0 if layout is None or layout.root is None else layout.root
     seen = np.nan_to_num(np.nanmean(np.where(np.isfinite(joints), joints, np.nan), axis=0))
-    filled, _ = Cleaner(seen - seen[root], () if layout is None else layout.bones, root).clean(joints)
+    filled, _ = Cleaner(seen - seen[root], () if layout is None else layout.bones, root).clean(
+        joints
+    )
     return filled - filled[0, root]
 
 

@@ -1,4 +1,6 @@
-"""A detection of a spotter: a segment with its score, its probability and the time of its report."""
+"""A detection of a spotter: a segment with its score, its probability and the time of its
+report.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """From the frames of one body to segments, in the same way for recordings and for streams.
 
-A recording and a stream of its frames have the same candidates; only the time at which a segment is reported differs.
+A recording and a stream of its frames have the same candidates; only the time at which a segment is
+reported differs.
 """
 
 from __future__ import annotations
@@ -21,21 +22,27 @@ from kerneton.stream.verify import Candidates
 
 SOONEST = AHEAD + BLOCK  # frames from the end of an action to the earliest report
 _BATCH = 64  # candidates that are encoded together if no report is due
-_GOES_ON = 0.3  # share of the margin over the background that a longer window may lose if the action goes on
-_USUAL = 0.25  # standard deviations above the mean log length up to which the end of an action is waited for
+# share of the margin over the background that a longer window may lose if the action goes on
+_GOES_ON = 0.3
+# standard deviations above the mean log length up to which the end of an action is waited for
+_USUAL = 0.25
 _STRICTER = 0.25  # log odds above the threshold that are required if the delay is limited
 _START = 0.3  # share of its length by which the start of a segment may move when it is reported
 _MOST_OPEN = 200  # open candidates that a stream with a limited delay keeps
 
 
 class Engine:
-    """Segments of one body, found by a recogniser with a spotter; ``delay`` in frames, None for as long as it takes.
+    """Segments of one body, found by a recogniser with a spotter; ``delay`` in frames, None for as
+    long as it takes.
 
-    With an ``order`` the actions are expected in this order. With a ``delay``, segments are reported when they are due, and reported
-    segments do not change, although the best sequence of all segments may.
+    With an ``order`` the actions are expected in this order. With a ``delay``, segments are
+    reported when they are due, and reported segments do not change, although the best sequence of
+    all segments may.
     """
 
-    def __init__(self, recognizer: Any, delay: int | None = None, order: Order | None = None) -> None:
+    def __init__(
+        self, recognizer: Any, delay: int | None = None, order: Order | None = None
+    ) -> None:
         self._recognizer, self._spotter, self.delay = recognizer, recognizer.spotter_, delay
         s = self._spotter
         known = [str(c) for c in recognizer.classes_]
@@ -66,7 +73,9 @@ class Engine:
         return self._windows.n_frames
 
     def push(self, joints: np.ndarray) -> list[Detection]:
-        """(n, J, 3) the next frames, NaN where a joint is missing; returns the segments that have become final."""
+        """(n, J, 3) the next frames, NaN where a joint is missing; returns the segments that have
+        become final.
+        """
         found: list[Detection] = []
         if len(joints):
             self._windows.push(joints)
@@ -83,7 +92,9 @@ class Engine:
         return found + self._settle(final=True)
 
     def provisional(self) -> Detection | None:
-        """The action that seems to go on: the last segment of the best sequence so far, if it ends close to now."""
+        """The action that seems to go on: the last segment of the best sequence so far, if it ends
+        close to now.
+        """
         if self._going[0] != self._windows.done:  # once per block of frames
             last = self._chosen(self._paths())[-1:]
             now = [d for d in last if d.stop >= self._windows.scored - max(BLOCK, d.n_frames // 2)]
@@ -114,19 +125,27 @@ class Engine:
             if waiting[i].start >= begin:
                 label, decision = s.classes_[labels[i]], float(found.deep[i, labels[i]])
                 place = waiting[i].start, waiting[i].stop
-                self._active.append(Detection(label, *place, score=float(odds[i]), decision=decision))
+                self._active.append(
+                    Detection(label, *place, score=float(odds[i]), decision=decision)
+                )
 
     def _decisions(self, windows: list[np.ndarray]) -> np.ndarray:
         """(n, n_classes + 1) decision values of the recogniser, the background last."""
-        recordings = [SkeletonSequence(joints, layout=self._spotter.features_.layout) for joints in windows]
-        return per_class(self._recognizer.decision_function(recordings)).astype(float)[:, self._columns]
+        recordings = [
+            SkeletonSequence(joints, layout=self._spotter.features_.layout) for joints in windows
+        ]
+        return per_class(self._recognizer.decision_function(recordings)).astype(float)[
+            :, self._columns
+        ]
 
     def _paths(self) -> Paths:
         gains = [d.score - self._threshold for d in self._active]
         return Paths(self._active, gains, self._order, self._last)
 
     def _chosen(self, paths: Paths, way: list[int] | None = None) -> list[Detection]:
-        """The segments of a path, by default the best one, with what each gains from the one before it."""
+        """The segments of a path, by default the best one, with what each gains from the one before
+        it.
+        """
         chosen = []
         for i in paths.best() if way is None else way:
             d = self._active[paths.at[i]]
@@ -148,7 +167,9 @@ class Engine:
         return found
 
     def _prune(self, paths: Paths, horizon: int) -> list[Detection]:
-        """Make segments final that no window from this frame on can change; forget candidates that no longer matter."""
+        """Make segments final that no window from this frame on can change; forget candidates that
+        no longer matter.
+        """
         way, matter = paths.sure(horizon)
         found = self._chosen(paths, way)
         self._active = [self._active[paths.at[i]] for i in sorted(matter - set(way))]
@@ -156,7 +177,9 @@ class Engine:
         return found
 
     def _report(self, final: bool) -> list[Detection]:
-        """Segments of the best sequence that have waited for the whole delay; segments not in it when they were due are dropped."""
+        """Segments of the best sequence that have waited for the whole delay; segments not in it
+        when they were due are dropped.
+        """
         assert self.delay is not None
         due = self._windows.done + AHEAD - self.delay
         while True:
@@ -180,12 +203,16 @@ class Engine:
         return found
 
     def _follows(self, d: Detection) -> bool:
-        """Whether a segment comes after the last reported one; another action may begin a little before its end."""
+        """Whether a segment comes after the last reported one; another action may begin a little
+        before its end.
+        """
         early = self._told - d.start
         return early <= 0 or (d.label != self._label and early <= _START * d.n_frames)
 
     def _wait(self, d: Detection, due: int) -> bool:
-        """Whether an action that is due goes on, by the scores of longer windows; a longer window then replaces it."""
+        """Whether an action that is due goes on, by the scores of longer windows; a longer window
+        then replaces it.
+        """
         s, scored = self._spotter, self._windows.scored
         label = s.classes_.index(d.label)
         mean, spread = s.verifier_.durations[label]
@@ -193,7 +220,9 @@ class Engine:
             return False
         stops = np.arange(d.stop, scored + 1)
         margins = self._windows.margins(d.start, stops, label)
-        peak = self._peaks[d.start, d.label] = max(self._peaks.get((d.start, d.label), -np.inf), margins[0])
+        peak = self._peaks[d.start, d.label] = max(
+            self._peaks.get((d.start, d.label), -np.inf), margins[0]
+        )
         stop = int(stops[margins >= peak - _GOES_ON][-1:].max(initial=0))
         if stop <= due:
             return False
@@ -202,7 +231,9 @@ class Engine:
         return True
 
     def _with_best_start(self, d: Detection) -> Detection:
-        """The segment with the best-scoring start near its own, but not before the end of the last reported one."""
+        """The segment with the best-scoring start near its own, but not before the end of the last
+        reported one.
+        """
         label, reach = self._spotter.classes_.index(d.label), int(_START * d.n_frames)
         starts = np.arange(max(self._told, d.start - reach), d.start + reach + 1)
         start = int(starts[self._windows.margins(starts, d.stop, label).argmax()])

@@ -44,11 +44,15 @@ class SpottingReport:
     fps: float | None
     n_splits: int = 1
     notes: list[str] = field(default_factory=list)
-    recordings: list[SkeletonSequence] = field(default_factory=list, repr=False)  # the tested recordings
-    models: list[Any] = field(default_factory=list, repr=False)  # the fitted recogniser of each split
+    # the tested recordings
+    recordings: list[SkeletonSequence] = field(default_factory=list, repr=False)
+    # the fitted recogniser of each split
+    models: list[Any] = field(default_factory=list, repr=False)
 
     def figures(self) -> dict[str, float | None]:
-        """Segments, points, frames, false alarms and latency; None if the frame rate is needed and unknown."""
+        """Segments, points, frames, false alarms and latency; None if the frame rate is needed and
+        unknown.
+        """
         out: dict[str, float | None] = {}
         for t in THRESHOLDS:
             counts = segment_counts(self.truth, self.found, t)
@@ -74,7 +78,9 @@ class SpottingReport:
         fired = [[(d.label, d.stop / self.fps) for d in found] for found in self.found]
         out["action_point_f1"] = action_point_f1(action_points(points, fired))
         counts = segment_counts(self.truth, self.found)
-        out["false_alarms_per_hour"] = (counts.found - counts.right) / (sum(self.n_frames) / self.fps / 3600)
+        out["false_alarms_per_hour"] = (counts.found - counts.right) / (
+            sum(self.n_frames) / self.fps / 3600
+        )
         from_start, from_stop = latencies(self.truth, self.found)
         for name, values in (("delay_ms", from_stop), ("delay_from_start_ms", from_start)):
             out[name] = 1000 * float(np.mean(values)) / self.fps if len(values) else None
@@ -86,11 +92,17 @@ class SpottingReport:
         rows = []
         for label in labels:
             c = segment_counts(self.truth, self.found, 0.5, label)
-            rows.append({"label": label, "true": c.true, "found": c.found, "right": c.right, "f1": c.f1})
+            rows.append(
+                {"label": label, "true": c.true, "found": c.found, "right": c.right, "f1": c.f1}
+            )
         return rows
 
-    def to_html(self, path: str | os.PathLike[str], title: str = "Actions in long recordings") -> Path:
-        """Write a page: figures, timelines of truth and detections, and mistakes that can be played."""
+    def to_html(
+        self, path: str | os.PathLike[str], title: str = "Actions in long recordings"
+    ) -> Path:
+        """Write a page: figures, timelines of truth and detections, and mistakes that can be
+        played.
+        """
         from kerneton.stream.page import write_page
 
         rows = list(zip(self.names, self.truth, self.found, strict=True))
@@ -110,7 +122,9 @@ class SpottingReport:
                 "truth": [[s.label, s.start, s.stop] for s in true],
                 "found": [[d.label, d.start, d.stop, d.probability] for d in found],
             }
-            for name, n, true, found in zip(self.names, self.n_frames, self.truth, self.found, strict=True)
+            for name, n, true, found in zip(
+                self.names, self.n_frames, self.truth, self.found, strict=True
+            )
         ]
         return {
             "figures": self.figures(),
@@ -121,7 +135,9 @@ class SpottingReport:
 
     def __str__(self) -> str:
         rows = [["figure", "value"]]
-        rows += [[name, "unknown" if v is None else f"{v:.3f}"] for name, v in self.figures().items()]
+        rows += [
+            [name, "unknown" if v is None else f"{v:.3f}"] for name, v in self.figures().items()
+        ]
         classes = [["label", "true", "found", "right", "F1"]]
         classes += [
             [str(r["label"]), str(r["true"]), str(r["found"]), str(r["right"]), f"{r['f1']:.2f}"]
@@ -147,13 +163,15 @@ def evaluate_spotting(
     Parameters
     ----------
     model : Recognizer
-        A copy is trained by `fit_spotting` for each split; without ``protocol``, the model must already be trained. A list contains one
-        trained model per split, such as another report's ``models``.
+        A copy is trained by `fit_spotting` for each split; without ``protocol``, the model must
+        already be trained. A list contains one trained model per split, such as another report's
+        ``models``.
     recordings : long recordings with segments
     protocol : splitter, optional
         As in scikit-learn: ``split(X, y, groups)``; subjects are the recordings' own.
     training : callable, optional
-        A function from the training recordings of a split to the recordings that are fitted, such as their cut actions.
+        A function from the training recordings of a split to the recordings that are fitted, such
+        as their cut actions.
     delay : int, optional
         Frames; by default segments are final when nothing can change any more.
     in_order : bool
@@ -166,7 +184,9 @@ def evaluate_spotting(
     --------
     >>> from kerneton import evaluate_spotting, get_protocol, make_actions, make_recognizer
     >>> takes = make_actions(["wave", "kick"], n_subjects=4, n_takes=1, uncut=True)
-    >>> report = evaluate_spotting(make_recognizer(), takes, get_protocol("leave-one-subject-out"))  # doctest: +SKIP
+    >>> report = evaluate_spotting(
+    ...     make_recognizer(), takes, get_protocol("leave-one-subject-out")
+    ... )  # doctest: +SKIP
     >>> report.to_html("report.html")  # doctest: +SKIP
     """
     takes = check_sequences(recordings, allow_missing=True)
@@ -178,18 +198,26 @@ def evaluate_spotting(
     else:
         splits = list(protocol.split(takes, None, subjects))
     rates = {t.fps for t in takes if t.fps is not None}
-    report = SpottingReport([], [], [], [], fps or (rates.pop() if len(rates) == 1 else None), len(splits))
-    for number, (train, test) in enumerate((progress or silent)(splits, total=len(splits), desc="splits")):
+    report = SpottingReport(
+        [], [], [], [], fps or (rates.pop() if len(rates) == 1 else None), len(splits)
+    )
+    for number, (train, test) in enumerate(
+        (progress or silent)(splits, total=len(splits), desc="splits")
+    ):
         fitted = model[number] if isinstance(model, list) else model
         if train is not None and not isinstance(model, list):
             chosen = [takes[i] for i in train]
-            fitted = clone(model).fit_spotting(chosen if training is None else training(chosen), **options)
+            fitted = clone(model).fit_spotting(
+                chosen if training is None else training(chosen), **options
+            )
         report.models.append(fitted)
         for i in test:
             engine = Engine(fitted, delay, order_of(fitted, in_order))
             joints = raw_joints(adapted(fitted, takes[i]))
             # One frame at a time, like a camera, so that the time of each report is known.
-            found = [d for t in range(len(joints)) for d in engine.push(joints[t : t + 1])] + engine.close()
+            found = [
+                d for t in range(len(joints)) for d in engine.push(joints[t : t + 1])
+            ] + engine.close()
             report.recordings.append(takes[i])
             report.names.append(takes[i].name)
             report.truth.append(takes[i].segments)

@@ -33,7 +33,9 @@ class Take:
     def cut(self, windows: np.ndarray) -> list[SkeletonSequence]:
         """Recordings of these frames, cut as in the engine."""
         subject, layout = self.person, self.recording.layout
-        return [SkeletonSequence(self.joints[a:b], layout=layout, subject=subject) for a, b in windows]
+        return [
+            SkeletonSequence(self.joints[a:b], layout=layout, subject=subject) for a, b in windows
+        ]
 
 
 def make_take(
@@ -55,7 +57,9 @@ def make_take(
 def cut_examples(
     takes: Sequence[Take], candidates: Sequence[Candidates], classes: tuple[str, ...]
 ) -> tuple[list[SkeletonSequence], list[str], list[int]]:
-    """True segments, good candidates of each, and background candidates, those most like an action first."""
+    """True segments, good candidates of each, and background candidates, those most like an action
+    first.
+    """
     recordings: list[SkeletonSequence] = []
     labels: list[str] = []
     of_take: list[int] = []
@@ -68,13 +72,20 @@ def cut_examples(
     background: list[tuple[float, int, np.ndarray]] = []
     for i, (take, c) in enumerate(zip(takes, candidates, strict=True)):
         add(i, take.windows, [classes[k] for k in take.codes])
-        near = overlaps(c.windows, take.windows) if len(take.windows) else np.zeros((len(c.windows), 1))
+        near = (
+            overlaps(c.windows, take.windows)
+            if len(take.windows)
+            else np.zeros((len(c.windows), 1))
+        )
         if len(take.windows) and len(c.windows):
-            for best in np.argsort(-near, axis=0, kind="stable")[:_MOST_NEAR]:  # of each true segment
+            # of each true segment
+            for best in np.argsort(-near, axis=0, kind="stable")[:_MOST_NEAR]:
                 good = [k for k in range(len(best)) if near[best[k], k] >= _NEAR]
                 add(i, c.windows[best[good]], [classes[take.codes[k]] for k in good])
         margin = c.light[:, :-1].max(axis=1) - c.light[:, -1]
-        background += [(-margin[j], i, c.windows[j]) for j in np.flatnonzero(near.max(axis=1) < _FAR)]
+        background += [
+            (-margin[j], i, c.windows[j]) for j in np.flatnonzero(near.max(axis=1) < _FAR)
+        ]
     background.sort(key=lambda item: item[:2])
     for _, i, window in background[: int(_BACKGROUND_SHARE * len(labels)) or 1]:
         add(i, window[None], [BACKGROUND])

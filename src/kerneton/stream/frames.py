@@ -1,4 +1,6 @@
-"""From incoming frames to features per frame: gaps are held, size and facing are tracked, with a few frames of look-ahead."""
+"""From incoming frames to features per frame: gaps are held, size and facing are tracked, with a
+few frames of look-ahead.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,12 @@ _PIVOTS = {"position": 5, "velocity": 5, "root": 5, "pairs": 3}  # of each signa
 
 
 class Cleaner:
-    """Removes gaps from the frames of one body, in order: a missing joint stays where it was last seen.
+    """Removes gaps from the frames of one body, in order: a missing joint stays where it was last
+    seen.
 
-    A joint that was never seen gets its position in the mean pose. Sizes are running means of the mean bone length, so the result for a
-    frame depends neither on later frames nor on how frames are grouped.
+    A joint that was never seen gets its position in the mean pose. Sizes are running means of the
+    mean bone length, so the result for a frame depends neither on later frames nor on how frames
+    are grouped.
 
     >>> pose = Cleaner(np.zeros((2, 3)), bones=((0, 1),))
     >>> joints, _ = pose.clean(np.array([[[0, 0, 0], [0, 1, 0]], [[0, 0, 0], [np.nan] * 3]]))
@@ -30,9 +34,13 @@ class Cleaner:
     [0.0, 1.0, 0.0]
     """
 
-    def __init__(self, mean_pose: np.ndarray, bones: Sequence[tuple[int, int]], root: int = 0) -> None:
+    def __init__(
+        self, mean_pose: np.ndarray, bones: Sequence[tuple[int, int]], root: int = 0
+    ) -> None:
         self._mean, self._root = np.asarray(mean_pose, dtype=float), root
-        ends = np.asarray(bones or [(root, j) for j in range(len(mean_pose)) if j != root], dtype=int)
+        ends = np.asarray(
+            bones or [(root, j) for j in range(len(mean_pose)) if j != root], dtype=int
+        )
         self._near, self._far = ends.reshape(-1, 2).T
         self._last = np.zeros_like(self._mean)
         self._seen = np.zeros(len(mean_pose), dtype=bool)
@@ -72,10 +80,12 @@ def raw_joints(sequence: SkeletonSequence) -> np.ndarray:
 
 
 class FrameFeatures:
-    """Features per frame: positions and velocities of joints and pairs of joints, as smooth histograms.
+    """Features per frame: positions and velocities of joints and pairs of joints, as smooth
+    histograms.
 
-    Coordinates x of the body, centred, turned to the front and in units of its size, become exp(-(x - ζ)²/2σ²) for a few
-    pivots ζ; windows are scored by the means of such features over their frames.
+    Coordinates x of the body, centred, turned to the front and in units of its size, become exp(-(x
+    - ζ)²/2σ²) for a few pivots ζ; windows are scored by the means of such features over their
+    frames.
     """
 
     def __init__(self, layout: Layout | None, n_joints: int) -> None:
@@ -86,10 +96,13 @@ class FrameFeatures:
         twins = np.arange(n_joints) if layout is None else layout.mirror
         self._right = np.flatnonzero(sides > 0)
         self._left = twins[self._right].astype(int)
-        some = range(0, n_joints, 1 + n_joints // _MOST_PAIRED)  # for skeletons without a known layout
+        # for skeletons without a known layout
+        some = range(0, n_joints, 1 + n_joints // _MOST_PAIRED)
         key = some if layout is None else layout.sets.get("key", some)
         chosen = np.asarray(list(key), dtype=int)
-        self._pairs = np.array([(a, b) for i, a in enumerate(chosen) for b in chosen[:i]]).reshape(-1, 2)
+        self._pairs = np.array([(a, b) for i, a in enumerate(chosen) for b in chosen[:i]]).reshape(
+            -1, 2
+        )
         self.mean_pose = np.zeros((n_joints, 3))
         self.stats: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
@@ -98,7 +111,9 @@ class FrameFeatures:
         return Cleaner(self.mean_pose, self.bones, self.root)
 
     def fit(self, takes: Sequence[SkeletonSequence]) -> FrameFeatures:
-        """Learn the mean pose, and centre and spread of every signal, from recordings, without using labels."""
+        """Learn the mean pose, and centre and spread of every signal, from recordings, without
+        using labels.
+        """
         poses = [raw_joints(take) for take in takes]
         centred = np.concatenate([p - p[:, [self.root]] for p in poses])
         seen = np.isfinite(centred).any(axis=0)
@@ -114,15 +129,21 @@ class FrameFeatures:
                 found[name].append(values)
         for name, parts in found.items():
             values = np.concatenate(parts)
-            middle = values.mean(axis=0) if name in ("position", "pairs") else np.zeros(values.shape[1])
+            middle = (
+                values.mean(axis=0) if name in ("position", "pairs") else np.zeros(values.shape[1])
+            )
             spread = (
-                values.std(axis=0) if name == "root" else np.full(values.shape[1], values.std(axis=0).mean())
+                values.std(axis=0)
+                if name == "root"
+                else np.full(values.shape[1], values.std(axis=0).mean())
             )
             self.stats[name] = (middle, np.maximum(spread, 1e-9))
         return self
 
     def encode(self, joints: np.ndarray, sizes: np.ndarray, start: int, stop: int) -> np.ndarray:
-        """(stop - start, D) features of these frames of an array; frames beyond its ends repeat the end."""
+        """(stop - start, D) features of these frames of an array; frames beyond its ends repeat the
+        end.
+        """
         parts = []
         for name, values in self._signals(joints, sizes, start, stop).items():
             middle, spread = self.stats[name]
@@ -134,16 +155,21 @@ class FrameFeatures:
             parts.append(phi / np.sqrt(max(z.shape[1], 1) * len(_PIVOTS)))
         return np.concatenate(parts, axis=1)
 
-    def _signals(self, joints: np.ndarray, sizes: np.ndarray, start: int, stop: int) -> dict[str, np.ndarray]:
+    def _signals(
+        self, joints: np.ndarray, sizes: np.ndarray, start: int, stop: int
+    ) -> dict[str, np.ndarray]:
         at = np.clip(np.arange(start - AHEAD, stop + AHEAD), 0, len(joints) - 1)
         x, n = joints[at], stop - start
         smooth = (x[:-2] + x[1:-1] + x[2:]) / 3  # frames start - AHEAD + 1, ...
         now = smooth[AHEAD - 1 : AHEAD - 1 + n]
         across = (x[:, self._right] - x[:, self._left]).sum(axis=1)[:, [0, 2]]
         total = np.concatenate([np.zeros((1, 2)), np.cumsum(across, axis=0)])
-        side = total[2 * AHEAD + 1 :] - total[: -2 * AHEAD - 1]  # over frames t - AHEAD ... t + AHEAD
+        # over frames t - AHEAD ... t + AHEAD
+        side = total[2 * AHEAD + 1 :] - total[: -2 * AHEAD - 1]
         norm = np.linalg.norm(side, axis=1)
-        c, s = (np.divide(side[:, i], norm, out=np.full(n, 1.0 - i), where=norm > 0) for i in (0, 1))
+        c, s = (
+            np.divide(side[:, i], norm, out=np.full(n, 1.0 - i), where=norm > 0) for i in (0, 1)
+        )
         scale = 1 / (2.5 * sizes[np.clip(np.arange(start, stop), 0, len(joints) - 1)])
 
         def turned(v: np.ndarray) -> np.ndarray:
@@ -179,10 +205,16 @@ class FrameFeatures:
         """Restore what `get_state` returned; values that do not fit are refused."""
         self.mean_pose = state["mean_pose"]
         for name, size in self._sizes().items():
-            both = (state[f"middle_{name}"], state[f"spread_{name}"]) if size else (np.zeros(0), np.zeros(0))
+            both = (
+                (state[f"middle_{name}"], state[f"spread_{name}"])
+                if size
+                else (np.zeros(0), np.zeros(0))
+            )
             self.stats[name] = both
             if any(np.shape(values) != (size,) for values in both) or (both[1] <= 0).any():
-                raise ModelFileError(f"centre and spread of {name} for {self.n_joints} joints are broken")
+                raise ModelFileError(
+                    f"centre and spread of {name} for {self.n_joints} joints are broken"
+                )
         if np.shape(self.mean_pose) != (self.n_joints, 3):
             raise ModelFileError("a mean pose of other joints")
         return self

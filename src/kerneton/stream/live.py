@@ -1,4 +1,6 @@
-"""Live streams: from frames to events; unusable frames are counted and reported, and the stream continues."""
+"""Live streams: from frames to events; unusable frames are counted and reported, and the stream
+continues.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,9 @@ _FILL = 0.5  # seconds of missing frames that are bridged by interpolation
 class Event:
     """An event of a stream.
 
-    ``kind`` is "segment" (final), "provisional" (what seems to go on), "body" (one appears or leaves) or "dropped" (unusable input, with
-    the reason; reported once per reason until other input arrives).
+    ``kind`` is "segment" (final), "provisional" (what seems to go on), "body" (one appears or
+    leaves) or "dropped" (unusable input, with the reason; reported once per reason until other
+    input arrives).
     """
 
     kind: str
@@ -69,10 +72,11 @@ class LiveStream:
     recognizer : Recognizer
         Trained by `Recognizer.fit_spotting`.
     fps : float, optional
-        Frames per second of the source, for frames without times. Frames are resampled to the rate of training.
+        Frames per second of the source, for frames without times. Frames are resampled to the rate
+        of training.
     delay : float, optional
-        Seconds from the end of an action to its final event, at most; None waits until nothing can change any more, as
-        `Recognizer.spot` does.
+        Seconds from the end of an action to its final event, at most; None waits until nothing can
+        change any more, as `Recognizer.spot` does.
     repetitions : bool
         Count the repetitions inside each final segment.
     in_order : bool
@@ -91,7 +95,8 @@ class LiveStream:
         spotter = spotter_of(recognizer)
         if fps is not None:
             check_positive("fps", fps)
-        self._own = spotter.fps_ or fps or 30.0  # the rate of training, at which everything is computed
+        # the rate of training, at which everything is computed
+        self._own = spotter.fps_ or fps or 30.0
         self._fps = fps or self._own
         if delay is not None:
             if not isinstance(delay, (int, float)) or not 0 <= delay < math.inf:
@@ -109,8 +114,12 @@ class LiveStream:
         self._told: dict[str, str] = {}
         self.counters: Counter[str] = Counter()
 
-    def push(self, frame: Any, time: float | None = None, body: str | int | None = None) -> list[Event]:
-        """Add a frame (J, 3), or one of several bodies (N, J, 3), which are tracked by distance; its time in seconds; a body's id."""
+    def push(
+        self, frame: Any, time: float | None = None, body: str | int | None = None
+    ) -> list[Event]:
+        """Add a frame (J, 3), or one of several bodies (N, J, 3), which are tracked by distance;
+        its time in seconds; a body's id.
+        """
         if time is not None and not _is_number(time):
             return self._drop("", "the time is not a number")
         now = self._time + 1 / self._fps if time is None else float(time)
@@ -163,7 +172,8 @@ class LiveStream:
 
     def _drop(self, body: str, reason: str, count: int = 1) -> list[Event]:
         self.counters[f"dropped: {reason}"] += count
-        if self._told.get(body) == reason:  # ten thousand broken frames are one event, and a counter
+        # ten thousand broken frames are one event, and a counter
+        if self._told.get(body) == reason:
             return []
         if len(self._told) > 4 * _MAX_BODIES:
             self._told.clear()
@@ -171,7 +181,9 @@ class LiveStream:
         return [Event("dropped", body, max(self._time, 0.0), reason=reason)]
 
     def _starts_anew(self, now: float) -> bool:
-        """Whether times have been behind the clock for so long, in their order, that the clock is wrong and not they."""
+        """Whether times have been behind the clock for so long, in their order, that the clock is
+        wrong and not they.
+        """
         first, last = self._behind or (now, now)
         self._behind = (first, now) if last <= now <= last + _GAP else (now, now)
         return now - self._behind[0] >= _ANEW
@@ -179,11 +191,16 @@ class LiveStream:
     def _leave(self, now: float) -> list[Event]:
         events = []
         for name in [n for n, b in self._bodies.items() if now - b.last > _GAP]:
-            events += [*self._say(self._bodies.pop(name).close()), Event("body", name, now, reason="leaves")]
+            events += [
+                *self._say(self._bodies.pop(name).close()),
+                Event("body", name, now, reason="leaves"),
+            ]
         return events
 
     def _track(self, joints: np.ndarray, now: float) -> list[str]:
-        """The nearest known body for each skeleton, each used once; new names for skeletons that are near none."""
+        """The nearest known body for each skeleton, each used once; new names for skeletons that
+        are near none.
+        """
         free = {name: b.place for name, b in self._bodies.items() if b.last < now}
         names = []
         for pose in joints:
@@ -207,7 +224,9 @@ class LiveStream:
 class _Body:
     """The frames of one body, resampled to the rate of training, and its engine."""
 
-    def __init__(self, name: str, engine: Engine, rate: float, repetitions: bool, now: float) -> None:
+    def __init__(
+        self, name: str, engine: Engine, rate: float, repetitions: bool, now: float
+    ) -> None:
         self.name, self.last, self.place = name, now, np.zeros(3)
         self._engine = engine
         self._rate, self._begin, self._n = rate, now, 0
@@ -252,7 +271,9 @@ class _Body:
         return [self._final(d) for d in self._engine.close()]
 
     def _on_grid(self, pose: np.ndarray, now: float) -> list[np.ndarray]:
-        """Poses at the times of training frames up to now, by interpolation; a longer gap is left missing."""
+        """Poses at the times of training frames up to now, by interpolation; a longer gap is left
+        missing.
+        """
         frames: list[np.ndarray] = []
         previous, self._previous = self._previous, (now, pose)
         while (at := self._begin + self._n / self._rate) <= now + 1e-6:

@@ -1,6 +1,8 @@
-"""Metrics of spotting: F1 and average precision by overlap, action points, frames, false alarms, latency.
+"""Metrics of spotting: F1 and average precision by overlap, action points, frames, false alarms,
+latency.
 
-Truth and detections are given per recording: two lists of equal length, whose items are the segments of one recording.
+Truth and detections are given per recording: two lists of equal length, whose items are the
+segments of one recording.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ ACTION_POINT_SECONDS = 1 / 3  # tolerance of action points: ten frames at 30 Hz
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers of right detections, of all detections and of true segments, and the ratios computed from them.
+    """Numbers of right detections, of all detections and of true segments, and the ratios computed
+    from them.
 
     >>> Counts(right=8, found=10, true=16).f1
     0.6153846153846154
@@ -53,16 +56,22 @@ def match_segments(
 ) -> list[int | None]:
     """For each detection the true segment that it finds, or None.
 
-    Detections are matched in the order of falling score, each with the unmatched true segment of its label that has the largest
-    intersection over union, if this is at least ``iou``.
+    Detections are matched in the order of falling score, each with the unmatched true segment of
+    its label that has the largest intersection over union, if this is at least ``iou``.
 
-    >>> match_segments([Segment("wave", 0, 10)], [Detection("wave", 1, 10), Detection("clap", 0, 10)])
+    >>> match_segments(
+    ...     [Segment("wave", 0, 10)], [Detection("wave", 1, 10), Detection("clap", 0, 10)]
+    ... )
     [0, None]
     """
     matches: list[int | None] = [None] * len(found)
     free = set(range(len(truth)))
-    for i in sorted(range(len(found)), key=lambda i: (-found[i].score, found[i].start, found[i].stop)):
-        values = {k: found[i].iou(truth[k]) for k in sorted(free) if truth[k].label == found[i].label}
+    for i in sorted(
+        range(len(found)), key=lambda i: (-found[i].score, found[i].start, found[i].stop)
+    ):
+        values = {
+            k: found[i].iou(truth[k]) for k in sorted(free) if truth[k].label == found[i].label
+        }
         best = max(values, key=values.__getitem__, default=None)
         if best is not None and values[best] >= iou:
             matches[i] = best
@@ -70,10 +79,14 @@ def match_segments(
     return matches
 
 
-def segment_counts(truth: Truth, found: Found, iou: float = 0.5, label: str | None = None) -> Counts:
+def segment_counts(
+    truth: Truth, found: Found, iou: float = 0.5, label: str | None = None
+) -> Counts:
     """Counts over all recordings, of one label or of all.
 
-    >>> segment_counts([[Segment("wave", 0, 10)]], [[Detection("wave", 0, 9), Detection("wave", 20, 30)]])
+    >>> segment_counts(
+    ...     [[Segment("wave", 0, 10)]], [[Detection("wave", 0, 9), Detection("wave", 20, 30)]]
+    ... )
     Counts(right=1, found=2, true=1)
     """
     _check(truth, found)
@@ -93,8 +106,13 @@ def average_precision(truth: Truth, found: Found, label: str, iou: float = 0.5) 
     Detections of all recordings are ranked by score; AP = Σ_k (r_k - r_{k-1}) max_{j ≥ k} p_j.
 
     >>> truth = [[Segment("wave", 0, 10), Segment("wave", 20, 30)]]
-    >>> found = [[Detection("wave", 0, 10, score=2.0), Detection("wave", 50, 60, score=1.0),
-    ...           Detection("wave", 20, 30, score=0.5)]]
+    >>> found = [
+    ...     [
+    ...         Detection("wave", 0, 10, score=2.0),
+    ...         Detection("wave", 50, 60, score=1.0),
+    ...         Detection("wave", 20, 30, score=0.5),
+    ...     ]
+    ... ]
     >>> round(average_precision(truth, found, "wave"), 4)
     0.8333
     """
@@ -103,7 +121,10 @@ def average_precision(truth: Truth, found: Found, label: str, iou: float = 0.5) 
     right: list[bool] = []
     n_true = 0
     for true, detected in zip(truth, found, strict=True):
-        true, mine = [s for s in true if s.label == label], [d for d in detected if d.label == label]
+        true, mine = (
+            [s for s in true if s.label == label],
+            [d for d in detected if d.label == label],
+        )
         n_true += len(true)
         right += [m is not None for m in match_segments(true, mine, iou)]
         scores += [d.score for d in mine]
@@ -134,8 +155,8 @@ def action_points(
 ) -> dict[str, Counts]:
     """Counts per label where the truth is one moment per action (MSRC-12).
 
-    Both hold (label, seconds). In order of time, a detection is right if an unmatched action point of its label is within ``tolerance``,
-    and it is matched with the nearest. All others are false.
+    Both hold (label, seconds). In order of time, a detection is right if an unmatched action point
+    of its label is within ``tolerance``, and it is matched with the nearest. All others are false.
 
     >>> action_points([[("kick", 1.0)]], [[("kick", 1.3), ("kick", 1.1), ("kick", 2.0)]])["kick"]
     Counts(right=1, found=3, true=1)

@@ -34,10 +34,11 @@ def write_page(
     recordings: Sequence[SkeletonSequence] = (),
     reasons: Sequence[Sequence[str]] = (),
 ) -> Path:
-    """Write one page that loads nothing: a timeline and a table per recording (name, truth, found), and figures if given.
+    """Write one page that loads nothing: a timeline and a table per recording (name, truth, found),
+    and figures if given.
 
-    With ``recordings``, one per row, mistakes can be played, or the detections if there is no truth. ``reasons`` has a
-    text for each detection of each row.
+    With ``recordings``, one per row, mistakes can be played, or the detections if there is no
+    truth. ``reasons`` has a text for each detection of each row.
     """
     from kerneton.report.page import fill
     from kerneton.report.page._motion import Motion
@@ -72,7 +73,9 @@ def write_page(
         "spotting.html",
         title=title,
         figures=[[k, "unknown" if v is None else f"{v:.3f}"] for k, v in (figures or {}).items()],
-        classes=[[c["label"], c["true"], c["found"], c["right"], f"{c['f1']:.2f}"] for c in classes],
+        classes=[
+            [c["label"], c["true"], c["found"], c["right"], f"{c['f1']:.2f}"] for c in classes
+        ],
         has_truth=has_truth,
         legend=list(shade.items()),
         explained=bool(reasons),
@@ -98,7 +101,9 @@ def write_page(
 def _to_play(
     rows: Sequence[Row], recordings: Sequence[SkeletonSequence], has_truth: bool
 ) -> list[tuple[str, Segment, SkeletonSequence]]:
-    """Segments to play: missed and false ones alternately, false ones by falling score; without truth, all detections."""
+    """Segments to play: missed and false ones alternately, false ones by falling score; without
+    truth, all detections.
+    """
     missed, false = [], []
     for (_, truth, found), recording in zip(rows, recordings, strict=bool(recordings)):
         matches = match_segments(truth, found)

@@ -1,8 +1,9 @@
 """A fast linear model that scores every window of a recording, to propose candidates.
 
-A window has four cells of equal length, and one cell before and one after it. Its features are the mean frame features in each cell. The
-score is linear, so frames are projected first, and a window of any length needs six differences of running sums. (Sharaf et al. and Meshry
-et al. score windows in a similar way.)"""
+A window has four cells of equal length, and one cell before and one after it. Its features are the
+mean frame features in each cell. The score is linear, so frames are projected first, and a window
+of any length needs six differences of running sums. (Sharaf et al. and Meshry et al. score windows
+in a similar way.)"""
 
 from __future__ import annotations
 
@@ -22,19 +23,25 @@ _ACTION_WEIGHT = 3.0
 
 @dataclass
 class WindowScorer:
-    """Scores of all classes, the background last, for windows; learned by ridge regression, with near misses as examples."""
+    """Scores of all classes, the background last, for windows; learned by ridge regression, with
+    near misses as examples.
+    """
 
     coef: np.ndarray  # (n_classes + 1, CELLS + 2, D)
     intercept: np.ndarray  # (n_classes + 1,)
     lengths: np.ndarray  # of windows, in frames
 
     def project(self, features: np.ndarray) -> np.ndarray:
-        """(n, D) → (n, (n_classes + 1) (CELLS + 2)), the contribution of each frame to each cell of a window."""
+        """(n, D) → (n, (n_classes + 1) (CELLS + 2)), the contribution of each frame to each cell of
+        a window.
+        """
         k, c, d = self.coef.shape
         return features @ self.coef.reshape(k * c, d).T
 
     def score(self, sums: np.ndarray, windows: np.ndarray) -> np.ndarray:
-        """(n_windows, n_classes + 1) from running sums (n + 1, ...) of projections, windows as (start, stop) in them."""
+        """(n_windows, n_classes + 1) from running sums (n + 1, ...) of projections, windows as
+        (start, stop) in them.
+        """
         k, c, _ = self.coef.shape
         table = sums.reshape(len(sums), k, c)
         edges = np.clip(cell_edges(windows), 0, len(sums) - 1)
@@ -48,7 +55,8 @@ class WindowScorer:
         for cell in range(c):
             column = table[:, :, cell]
             a, b = (
-                column[low[:, i]] * (1 - part[:, i, None]) + column[low[:, i] + 1] * part[:, i, None]
+                column[low[:, i]] * (1 - part[:, i, None])
+                + column[low[:, i] + 1] * part[:, i, None]
                 for i in (cell, cell + 1)
             )
             out += (b - a) * share[:, cell, None]
@@ -60,7 +68,8 @@ class WindowScorer:
 
 
 def cell_edges(windows: np.ndarray) -> np.ndarray:
-    """(n, CELLS + 3) bounds of the cells of windows, including the cells before and after the window.
+    """(n, CELLS + 3) bounds of the cells of windows, including the cells before and after the
+    window.
 
     >>> cell_edges(np.array([[40, 60]])).tolist()
     [[33.333333333333336, 40.0, 45.0, 50.0, 55.0, 60.0, 66.66666666666667]]
@@ -77,7 +86,8 @@ def running_sums(values: np.ndarray) -> np.ndarray:
 
 
 def window_lengths(durations: Sequence[int]) -> np.ndarray:
-    """Lengths from the shortest training segment to a little more than the longest, each 13 % longer than the one before.
+    """Lengths from the shortest training segment to a little more than the longest, each 13 %
+    longer than the one before.
 
     >>> window_lengths([10, 14])
     array([ 9, 10, 11, 13, 15, 17])
@@ -104,7 +114,9 @@ def overlaps(windows: np.ndarray, others: np.ndarray) -> np.ndarray:
     >>> overlaps(np.array([[0, 10]]), np.array([[5, 15], [20, 30]])).round(2).tolist()
     [[0.33, 0.0]]
     """
-    shared = np.minimum(windows[:, 1:], others[None, :, 1]) - np.maximum(windows[:, :1], others[None, :, 0])
+    shared = np.minimum(windows[:, 1:], others[None, :, 1]) - np.maximum(
+        windows[:, :1], others[None, :, 0]
+    )
     shared = np.maximum(shared, 0)
     lengths = (windows[:, 1] - windows[:, 0])[:, None] + (others[:, 1] - others[:, 0])[None]
     return shared / (lengths - shared)
@@ -120,16 +132,18 @@ def fit_scorer(
     rounds: int = 3,
     seed: int = 0,
 ) -> WindowScorer:
-    """Learn from recordings: features (T, D), true windows (n, 2) and their classes; near misses are added in each round.
+    """Learn from recordings: features (T, D), true windows (n, 2) and their classes; near misses
+    are added in each round.
 
-    Regression of ±1 per class on the windows' features, with three times the weight for actions. After each round, the background windows
-    that are most like an action are added as examples.
+    Regression of ±1 per class on the windows' features, with three times the weight for actions.
+    After each round, the background windows that are most like an action are added as examples.
     """
     chance = np.random.default_rng(seed)
     sums = [running_sums(f) for f in features]
     windows = [all_windows(len(f), lengths) for f in features]
     near = [
-        overlaps(w, s) if len(s) else np.zeros((len(w), 1)) for w, s in zip(windows, segments, strict=True)
+        overlaps(w, s) if len(s) else np.zeros((len(w), 1))
+        for w, s in zip(windows, segments, strict=True)
     ]
     X: list[np.ndarray] = []
     y: list[np.ndarray] = []
@@ -153,7 +167,9 @@ def fit_scorer(
     return scorer
 
 
-def _near_misses(scorer: WindowScorer, sums: np.ndarray, windows: np.ndarray, near: np.ndarray) -> np.ndarray:
+def _near_misses(
+    scorer: WindowScorer, sums: np.ndarray, windows: np.ndarray, near: np.ndarray
+) -> np.ndarray:
     """Background windows that are most like actions, at most one per 4 frames and three lengths."""
     far = np.flatnonzero(near < _FAR)
     if not len(far):
@@ -181,7 +197,10 @@ def _cell_means(sums: np.ndarray, windows: np.ndarray) -> np.ndarray:
 def _ridge(X: np.ndarray, y: np.ndarray, n_classes: int, lengths: np.ndarray) -> WindowScorer:
     weights = np.where(y < n_classes, _ACTION_WEIGHT, 1.0)
     targets = np.where(y[:, None] == np.arange(n_classes + 1), 1.0, -1.0)
-    mean, level = np.average(X, axis=0, weights=weights), np.average(targets, axis=0, weights=weights)
+    mean, level = (
+        np.average(X, axis=0, weights=weights),
+        np.average(targets, axis=0, weights=weights),
+    )
     root = np.sqrt(weights)[:, None]
     A, T = (X - mean) * root, (targets - level) * root
     if len(A) < A.shape[1]:

@@ -1,7 +1,7 @@
 """Candidate windows from the incoming frames of one body.
 
-Frames are processed in blocks of four, counted from the first frame, however they arrive, so a recording and a stream of its frames give
-the same candidates.
+Frames are processed in blocks of four, counted from the first frame, however they arrive, so a
+recording and a stream of its frames give the same candidates.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ class Proposal:
 
 
 class Proposer:
-    """Turns frames of one body into candidate windows; keeps as many frames as the longest window needs.
+    """Turns frames of one body into candidate windows; keeps as many frames as the longest window
+    needs.
 
-    ``floor`` is the margin over the background below which a window is not proposed, ``ahead`` the frames after a window
-    that are waited for, at most `CONTEXT`, ``keep`` the frames that are kept beyond those of the longest window.
+    ``floor`` is the margin over the background below which a window is not proposed, ``ahead`` the
+    frames after a window that are waited for, at most `CONTEXT`, ``keep`` the frames that are kept
+    beyond those of the longest window.
     """
 
     def __init__(
@@ -66,11 +68,15 @@ class Proposer:
         self.n_frames += len(joints)
 
     def next(self, *, final: bool = False) -> list[Proposal] | None:
-        """Candidates that end in the next block; None until enough frames have arrived, and after the end."""
+        """Candidates that end in the next block; None until enough frames have arrived, and after
+        the end.
+        """
         if self.done == self.n_frames or (not final and self.done + BLOCK + AHEAD > self.n_frames):
             return None
         stop = min(self.done + BLOCK, self.n_frames)
-        encoded = self._features.encode(self._joints, self._sizes, self.done - self._base, stop - self._base)
+        encoded = self._features.encode(
+            self._joints, self._sizes, self.done - self._base, stop - self._base
+        )
         sums = self._sums[-1] + np.cumsum(self._scorer.project(encoded), axis=0)
         self._sums = np.concatenate([self._sums, sums])
         self.done = stop
@@ -84,7 +90,9 @@ class Proposer:
         lengths = self._scorer.lengths
         stops = np.arange(self.scored + 1, reach + 1)
         self.scored = reach
-        grid = np.stack(np.broadcast_arrays(stops[:, None] - lengths, stops[:, None]), axis=-1).reshape(-1, 2)
+        grid = np.stack(
+            np.broadcast_arrays(stops[:, None] - lengths, stops[:, None]), axis=-1
+        ).reshape(-1, 2)
         inside = grid[:, 0] >= 0
         grid, band = grid[inside], np.tile(self._band, len(stops))[inside]
         if not len(grid):
@@ -109,7 +117,9 @@ class Proposer:
         return found
 
     def margins(self, starts: Any, stops: Any, label: int) -> np.ndarray:
-        """(n,) scores of a label minus those of the background, of windows from starts to stops, with the frames received so far."""
+        """(n,) scores of a label minus those of the background, of windows from starts to stops,
+        with the frames received so far.
+        """
         windows = np.stack(np.broadcast_arrays(starts, stops), axis=-1) - self._base
         scores = self._scorer.score(self._sums, windows)
         return scores[:, label] - scores[:, -1]

@@ -16,7 +16,8 @@ class Repetitions:
 
     count: int
     period: float | None  # mean seconds from one repetition to the next; None for fewer than two
-    regularity: float | None  # 1 for a metronome: 1 - spread of the periods / their mean, at least 0
+    # 1 for a metronome: 1 - spread of the periods / their mean, at least 0
+    regularity: float | None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -26,11 +27,13 @@ class Repetitions:
 def count_repetitions(joints: np.ndarray, fps: float) -> Repetitions:
     """Count repetitions in the frames (T, J, 3) of one action.
 
-    The body, centred, is projected on the direction in which it moves most; a repetition is a peak of that curve, smoothed over a tenth of
-    a second, whose prominence is more than a third of the range.
+    The body, centred, is projected on the direction in which it moves most; a repetition is a peak
+    of that curve, smoothed over a tenth of a second, whose prominence is more than a third of the
+    range.
 
     >>> t = np.arange(120) / 30
-    >>> joints = np.zeros((120, 4, 3)); joints[:, 3, 1] = np.sin(2 * np.pi * t)
+    >>> joints = np.zeros((120, 4, 3))
+    >>> joints[:, 3, 1] = np.sin(2 * np.pi * t)
     >>> found = count_repetitions(joints, 30.0)
     >>> found.count, round(found.period, 1), found.regularity > 0.95
     (4, 1.0, True)
@@ -59,7 +62,9 @@ def count_repetitions(joints: np.ndarray, fps: float) -> Repetitions:
         1.0,
         -1.0,
     ):  # count the end of the movement that is reached more often
-        peaks, _ = find_peaks(sign * curve, prominence=0.35 * swing, distance=max(1, round(0.2 * fps)))
+        peaks, _ = find_peaks(
+            sign * curve, prominence=0.35 * swing, distance=max(1, round(0.2 * fps))
+        )
         if len(peaks) > len(best):
             best = peaks
     if len(best) < 2:

@@ -1,4 +1,6 @@
-"""Choosing among overlapping candidates: the non-overlapping segments with the largest total gain."""
+"""Choosing among overlapping candidates: the non-overlapping segments with the largest total
+gain.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _UNSEEN = 0.1  # pseudo-count of pairs, so that no pair is impossible
 
 @dataclass(frozen=True)
 class Order:
-    """Which action follows which: log P(b | a) / P(b) for the action b after a, and for the first one of a recording."""
+    """Which action follows which: log P(b | a) / P(b) for the action b after a, and for the first
+    one of a recording.
+    """
 
     labels: tuple[str, ...]
     table: np.ndarray  # (n_labels + 1, n_labels), the last row for the first action
@@ -41,7 +45,8 @@ class Order:
 
 
 def learn_order(recordings: Sequence[Sequence[Segment]], labels: tuple[str, ...]) -> Order:
-    """Learn from the segments of recordings; a pair with others in between has a small weight, an unseen pair a very small one.
+    """Learn from the segments of recordings; a pair with others in between has a small weight, an
+    unseen pair a very small one.
 
     >>> order = learn_order([[Segment("a", 0, 5), Segment("b", 9, 12)]] * 3, ("a", "b"))
     >>> order.table.round(1).tolist(), order.reach
@@ -66,8 +71,9 @@ def learn_order(recordings: Sequence[Sequence[Segment]], labels: tuple[str, ...]
 class Paths:
     """The best path to every candidate, by dynamic programming over candidates sorted by their end.
 
-    best(i) = gain_i + max(from the start, max over j that stop before i starts of best(j) + order(j, i)). Candidates with gains ≤ 0 are
-    only used if an ``order`` can make up for them. ``last`` is the segment before all candidates.
+    best(i) = gain_i + max(from the start, max over j that stop before i starts of best(j) +
+    order(j, i)). Candidates with gains ≤ 0 are only used if an ``order`` can make up for them.
+    ``last`` is the segment before all candidates.
     """
 
     def __init__(
@@ -120,9 +126,11 @@ class Paths:
         return self.way(end) if end >= 0 and self.values[end] > 0 else []
 
     def sure(self, horizon: int) -> tuple[list[int], set[int]]:
-        """The segments that are final whatever comes from frame ``horizon`` on, and all candidates that can still matter.
+        """The segments that are final whatever comes from frame ``horizon`` on, and all candidates
+        that can still matter.
 
-        A path to A makes a path to B superfluous if everything that may follow B may also follow A, with a larger gain.
+        A path to A makes a path to B superfluous if everything that may follow B may also follow A,
+        with a larger gain.
         """
         n = len(self.values)
         ends = [-1, *range(n)]
@@ -136,7 +144,9 @@ class Paths:
         for a in np.argsort(-value, kind="stable"):
             if alive[a]:
                 worst = (high - low[a]).max(axis=1)  # what B may gain in addition
-                alive &= ~((value[a] >= value + worst) & (stop >= stop[a])) | (np.arange(n + 1) == a)
+                alive &= ~((value[a] >= value + worst) & (stop >= stop[a])) | (
+                    np.arange(n + 1) == a
+                )
         ways = [self.way(ends[i]) for i in np.flatnonzero(alive)]
         shared = []
         for step in zip(*ways, strict=False):

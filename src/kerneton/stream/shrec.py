@@ -1,4 +1,6 @@
-"""The figures of the SHREC 2022 contest on online gestures: detection rate, false positives, Jaccard index, delay."""
+"""The figures of the SHREC 2022 contest on online gestures: detection rate, false positives,
+Jaccard index, delay.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +22,24 @@ class ShrecScores:
     detection_rate: float
     false_positives: float
     jaccard: float
-    delay: float  # of right detections: last frame used - detected start; NaN if reports do not state it
+    # of right detections: last frame used - detected start; NaN if reports do not state it
+    delay: float
 
 
-def shrec_scores(truth: Sequence[Sequence[Segment]], found: Sequence[Sequence[Detection]]) -> ShrecScores:
+def shrec_scores(
+    truth: Sequence[Sequence[Segment]], found: Sequence[Sequence[Detection]]
+) -> ShrecScores:
     """Detection rate, false positives, Jaccard index and delay, each per class, then averaged.
 
-    In order of report, a detection is right if a true gesture of its label is not matched yet, is at least half
-    covered by it, and is at least half as long. With n true gestures of a class, c right and f other detections:
-    rate = c/n, false positives = f/n, Jaccard = c / (n + f). Every detection that is not right counts as false.
+    In order of report, a detection is right if a true gesture of its label is not matched yet, is
+    at least half covered by it, and is at least half as long. With n true gestures of a class, c
+    right and f other detections: rate = c/n, false positives = f/n, Jaccard = c / (n + f). Every
+    detection that is not right counts as false.
 
     >>> truth = [[Segment("ONE", 10, 30), Segment("WAVE", 50, 80)]]
-    >>> shrec_scores(truth, [[Detection("ONE", 12, 28, decided=22), Detection("ONE", 52, 70, decided=60)]])
+    >>> shrec_scores(
+    ...     truth, [[Detection("ONE", 12, 28, decided=22), Detection("ONE", 52, 70, decided=60)]]
+    ... )
     ShrecScores(detection_rate=0.5, false_positives=0.5, jaccard=0.25, delay=10.0)
     """
     if len(truth) != len(found):
@@ -69,7 +77,8 @@ def _is_right(d: Detection, s: Segment) -> bool:
 def read_shrec(path: Path) -> dict[int, list[Detection]]:
     """Gestures by sequence number, from lines ``number;LABEL;first;last[;last frame used];...``.
 
-    The contest's truth has two numbers per gesture, submissions have three; this is detected from the line.
+    The contest's truth has two numbers per gesture, submissions have three; this is detected from
+    the line.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "truth.txt"
@@ -88,7 +97,9 @@ def read_shrec(path: Path) -> dict[int, list[Detection]]:
             for i, end in zip(starts, [*starts[1:], len(words)], strict=True):
                 first, last, *used = (int(word) for word in words[i + 1 : end])
                 decided = used[0] if used else None
-                gestures.setdefault(sequence, []).append(Detection(words[i], first, last, decided=decided))
+                gestures.setdefault(sequence, []).append(
+                    Detection(words[i], first, last, decided=decided)
+                )
             gestures.setdefault(sequence, [])
         except (ValueError, DataError) as error:
             raise FormatError(

@@ -1,7 +1,9 @@
-"""Sources of live frames: lines of JSON on the standard input, UDP packets, a WebSocket, a replayed file.
+"""Sources of live frames: lines of JSON on the standard input, UDP packets, a WebSocket, a replayed
+file.
 
-A message is JSON: ``{"joints": [[x, y, z], ...], "time": 1.25, "body": "ann"}``, time and body optional; or the bare
-array of joints. Nothing that a client sends ends the stream: unusable messages are counted, and the next one is read.
+A message is JSON: ``{"joints": [[x, y, z], ...], "time": 1.25, "body": "ann"}``, time and body
+optional; or the bare array of joints. Nothing that a client sends ends the stream: unusable
+messages are counted, and the next one is read.
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ def parse_message(data: bytes) -> Message:
     joints = value["joints"]
     if isinstance(joints, list):
         joints = [_seen(joint) for joint in joints]
-    return Message(joints, None if time is None else float(time), None if body is None else str(body)[:64])
+    return Message(
+        joints, None if time is None else float(time), None if body is None else str(body)[:64]
+    )
 
 
 def _seen(joint: Any) -> Any:
@@ -89,7 +93,8 @@ def from_lines(stream: IO[bytes]) -> Iterator[Message]:
 
 
 def buffered(messages: Iterator[Message], size: int = 1000) -> Iterator[Message]:
-    """Messages of a source that does not wait, read in a thread: while ``size`` messages are waiting, others are dropped and counted.
+    """Messages of a source that does not wait, read in a thread: while ``size`` messages are
+    waiting, others are dropped and counted.
 
     >>> [m.body for m in buffered(iter([Message(body="a"), Message(body="b")]))]
     ['a', 'b']
@@ -175,13 +180,16 @@ def bind(kind: str, text: str) -> socket.socket:
             sock.listen(8)
     except OSError as error:
         sock.close()
-        raise ParameterError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        raise ParameterError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}"
+        ) from error
     return sock
 
 
 def from_udp(sock: socket.socket) -> Iterator[Message]:
-    """A message per packet, until the socket is shut down or closed; an empty packet is a fault like any other. On Linux, packets that
-    the system dropped are counted with the next one that arrives.
+    """A message per packet, until the socket is shut down or closed; an empty packet is a fault
+    like any other. On Linux, packets that the system dropped are counted with the next one that
+    arrives.
     """
     lost = 0
     while True:

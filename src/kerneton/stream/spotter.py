@@ -26,7 +26,8 @@ _LONGEST = 100_000  # longest window in a file, in frames
 
 
 class Spotter(BaseEstimator):
-    """What `Recognizer.fit_spotting` learns: candidate windows, their verification, and the threshold of a report.
+    """What `Recognizer.fit_spotting` learns: candidate windows, their verification, and the
+    threshold of a report.
 
     Attributes
     ----------
@@ -37,7 +38,8 @@ class Spotter(BaseEstimator):
     verifier_ : Verifier
         From the scores of window and recogniser to log odds.
     floor_, threshold_ : float
-        The margin below which a window is no candidate, and the log odds below which nothing is reported.
+        The margin below which a window is no candidate, and the log odds below which nothing is
+        reported.
     order_ : Order or None
         Which action follows which in the training recordings; None if these were cut recordings.
     fps_ : float or None
@@ -75,8 +77,13 @@ class Spotter(BaseEstimator):
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore what ``get_state`` returned; values that do not fit are refused."""
         self.classes_ = tuple(str(c) for c in state["classes"])
-        self.features_ = FrameFeatures(state["layout"], state["n_joints"]).set_state(state["features"])
-        self.scorer_, self.verifier_ = WindowScorer(**state["scorer"]), Verifier(**state["verifier"])
+        self.features_ = FrameFeatures(state["layout"], state["n_joints"]).set_state(
+            state["features"]
+        )
+        self.scorer_, self.verifier_ = (
+            WindowScorer(**state["scorer"]),
+            Verifier(**state["verifier"]),
+        )
         self.floor_, self.threshold_ = float(state["floor"]), float(state["threshold"])
         self.order_ = None if state.get("order") is None else Order(self.classes_, **state["order"])
         self.fps_ = None if state["fps"] is None else float(state["fps"])
@@ -91,7 +98,9 @@ class Spotter(BaseEstimator):
             raise ModelFileError("an order of other actions")
         if lengths.ndim != 1 or not len(lengths) or (np.diff(lengths) <= 0).any():
             raise ModelFileError("lengths of windows that do not increase")
-        if not 0 < lengths[0] <= lengths[-1] <= _LONGEST or (self.fps_ is not None and not self.fps_ > 0):
+        if not 0 < lengths[0] <= lengths[-1] <= _LONGEST or (
+            self.fps_ is not None and not self.fps_ > 0
+        ):
             raise ModelFileError("implausible windows or frame rate")
 
     def check_fits(self, recognizer: Any) -> None:
@@ -118,7 +127,9 @@ def order_of(recognizer: Any, wanted: bool = True) -> Order | None:
         return None
     order = spotter_of(recognizer).order_
     if order is None:
-        raise ParameterError("no order of actions was learned: training needs long recordings with segments")
+        raise ParameterError(
+            "no order of actions was learned: training needs long recordings with segments"
+        )
     return order
 
 
@@ -147,10 +158,14 @@ def spot(
 
 
 def judged_frames(recognizer: Any, recording: SkeletonSequence, found: Segment) -> SkeletonSequence:
-    """The frames of a detection as the recogniser used them for its decision value, with gaps held."""
+    """The frames of a detection as the recogniser used them for its decision value, with gaps
+    held.
+    """
     features = spotter_of(recognizer).features_
     joints, _ = features.cleaner().clean(raw_joints(adapted(recognizer, recording))[: found.stop])
-    return SkeletonSequence(joints[found.start : found.stop], layout=features.layout, name=recording.name)
+    return SkeletonSequence(
+        joints[found.start : found.stop], layout=features.layout, name=recording.name
+    )
 
 
 def adapted(recognizer: Any, recording: SkeletonSequence) -> SkeletonSequence:

@@ -25,7 +25,9 @@ def held_out_segments(
     orders: Sequence[Order | None],
     threshold: float,
 ) -> list[list[Detection]]:
-    """Segments that would be reported in the training recordings at a threshold, each without its own person in training."""
+    """Segments that would be reported in the training recordings at a threshold, each without its
+    own person in training.
+    """
     out = []
     for c, order in zip(candidates, orders, strict=True):
         slack = 0.0 if order is None else max(0.0, float(order.table.max()))
@@ -36,7 +38,9 @@ def held_out_segments(
             if z > threshold - slack
         ]
         paths = Paths(found, [d.score - threshold for d in found], order)
-        out.append([replace(d := found[paths.at[i]], score=d.score + paths.extra[i]) for i in paths.best()])
+        out.append(
+            [replace(d := found[paths.at[i]], score=d.score + paths.extra[i]) for i in paths.best()]
+        )
     return out
 
 
@@ -56,7 +60,9 @@ def choose_threshold(
     hours = sum(len(t.joints) for t in takes) / (fps or 30.0) / 3600
 
     def at(threshold: float) -> list[list[Detection]]:
-        return held_out_segments(candidates, verifier, classes, orders or [None] * len(takes), threshold)
+        return held_out_segments(
+            candidates, verifier, classes, orders or [None] * len(takes), threshold
+        )
 
     if false_alarms is None:
         f1 = np.array([segment_counts(truth, at(float(z)), RIGHT).f1 for z in _TRIED])
@@ -84,7 +90,8 @@ def choose_threshold(
 
 
 def threshold_for_alarms(false: np.ndarray, hours: float, rate: float) -> float:
-    """The threshold above which false alarms come at ``rate`` per hour, from the scores of those in ``hours``.
+    """The threshold above which false alarms come at ``rate`` per hour, from the scores of those in
+    ``hours``.
 
     If the recordings are too short for such a low rate, the tail is extrapolated as exponential:
     N(z > θ) = n exp(-(θ - u) / s), with u and s from the upper half of the scores.

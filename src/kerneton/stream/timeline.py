@@ -40,7 +40,9 @@ def draw_timeline(
     n_frames: Sequence[int],
     fps: float | None = None,
 ) -> None:
-    """Write a picture: per recording (name, truth, found), truth, if there is any, above detections."""
+    """Write a picture: per recording (name, truth, found), truth, if there is any, above
+    detections.
+    """
     Figure = import_extra("matplotlib.figure", extra="plot", purpose="Drawing a timeline").Figure
     shade = colours([s.label for _, a, b in rows for s in (*a, *b)])
     lanes = [(0.05, 0.35), (-0.4, 0.35)] if any(truth for _, truth, _ in rows) else [(-0.3, 0.6)]
@@ -59,14 +61,18 @@ def draw_timeline(
     axes.set_xlabel("seconds" if fps else "frames")
     handles = [axes.barh(0, 0, color=c, label=label) for label, c in shade.items()]
     if handles:
-        figure.legend(handles=handles, ncols=min(len(handles), 6), loc="outside lower center", frameon=False)
+        figure.legend(
+            handles=handles, ncols=min(len(handles), 6), loc="outside lower center", frameon=False
+        )
     save_figure(figure, path, 110)
 
 
 def timeline_svg(
     truth: Sequence[Segment], found: Sequence[Detection], n_frames: int, shade: dict[str, str]
 ) -> str:
-    """One recording's timeline as SVG, without a row of truth if there is none; labels are escaped."""
+    """One recording's timeline as SVG, without a row of truth if there is none; labels are
+    escaped.
+    """
     lanes = [("truth", truth), ("found", found)] if truth else [("found", found)]
     height = 24 * len(lanes) - 2
     size = f'viewBox="0 0 1000 {height}" width="100%" height="{height}"'
@@ -97,7 +103,10 @@ def time_ticks(n_frames: int, fps: float | None) -> list[tuple[float, str]]:
     """
     length = n_frames / (fps or 1.0)
     steps = [m * 10.0**k for k in range(-2 if fps else 0, 2) for m in (1, 2, 5)]
-    steps = [*(s for s in steps if s < 60), *(60.0 * m for m in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600))]
+    steps = [
+        *(s for s in steps if s < 60),
+        *(60.0 * m for m in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600)),
+    ]
     if fps is None:
         steps = [m * 10.0**k for k in range(9) for m in (1, 2, 5)]
     step = next((s for s in steps if length / s <= 5), length)

@@ -1,4 +1,6 @@
-"""Training a spotter: candidate windows of held-out people, near misses as background, and thresholds from these."""
+"""Training a spotter: candidate windows of held-out people, near misses as background, and
+thresholds from these.
+"""
 
 from __future__ import annotations
 
@@ -45,19 +47,22 @@ def fit_spotting(
     unlabelled: Iterable[SkeletonSequence] = (),
     false_alarms: float | None = None,
 ) -> tuple[Any, Spotter]:
-    """A recogniser of actions and background, and the spotter that finds actions in long recordings with it.
+    """A recogniser of actions and background, and the spotter that finds actions in long recordings
+    with it.
 
     Parameters
     ----------
     recognizer : Recognizer
-        With a `LinearSVM`; it is not changed. A copy is fitted with one more class, the background, learned from frames between the actions.
+        With a `LinearSVM`; it is not changed. A copy is fitted with one more class, the background,
+        learned from frames between the actions.
     takes : recordings
-        Long recordings with ``segments``. Or cut recordings with labels only, from which long ones are composed: actions with pauses, parts
-        of actions and transitions between them.
+        Long recordings with ``segments``. Or cut recordings with labels only, from which long ones
+        are composed: actions with pauses, parts of actions and transitions between them.
     unlabelled : recordings, optional
         Long recordings in which none of the actions happens.
     false_alarms : float, optional
-        Per hour, on training people who are held out in turn; by default the threshold has the best F1 there.
+        Per hour, on training people who are held out in turn; by default the threshold has the best
+        F1 there.
     """
     if recognizer.machine is not None and not isinstance(recognizer.machine, LinearSVM):
         raise ParameterError(f"spotting needs a LinearSVM, got {type(recognizer.machine).__name__}")
@@ -69,7 +74,9 @@ def fit_spotting(
         recordings, ordered = compose_takes(recordings), False
     bare = [r.name or f"#{i}" for i, r in enumerate(recordings) if not r.segments]
     if bare:
-        raise DataError(f"{len(bare)} of {len(recordings)} recordings have no segments, first {bare[0]}")
+        raise DataError(
+            f"{len(bare)} of {len(recordings)} recordings have no segments, first {bare[0]}"
+        )
     quiet = list(unlabelled)
     if quiet:
         extra = check_sequences(quiet, allow_missing=True)
@@ -78,7 +85,10 @@ def fit_spotting(
 
 
 def _learn(
-    recognizer: Any, recordings: Sequence[SkeletonSequence], false_alarms: float | None, ordered: bool
+    recognizer: Any,
+    recordings: Sequence[SkeletonSequence],
+    false_alarms: float | None,
+    ordered: bool,
 ) -> tuple[Any, Spotter]:
     classes = tuple(sorted({s.label for r in recordings for s in r.segments}))
     if BACKGROUND in classes:
@@ -107,7 +117,8 @@ def _learn(
     floor = _floor(candidates, sum(len(t.joints) for t in takes))
     candidates = [_above(c, floor) for c in candidates]
     examples, labels, of_take = cut_examples(takes, candidates, classes)
-    people = [s.subject or "" for s in examples]  # recordings of unknown people are held out together
+    # recordings of unknown people are held out together
+    people = [s.subject or "" for s in examples]
     fitted = _narrowed(recognizer, takes, classes).fit(examples, np.asarray(labels), people)
     codes = np.array([[*classes, BACKGROUND].index(label) for label in labels])
     _score_held_out(fitted, examples, codes, np.array(of_take), takes, candidates, folds)
@@ -133,7 +144,11 @@ def _learn(
 
 def _scorer(takes: Sequence[Take], n_classes: int, lengths: np.ndarray) -> WindowScorer:
     return fit_scorer(
-        [t.features for t in takes], [t.windows for t in takes], [t.codes for t in takes], n_classes, lengths
+        [t.features for t in takes],
+        [t.windows for t in takes],
+        [t.codes for t in takes],
+        n_classes,
+        lengths,
     )
 
 
@@ -150,7 +165,9 @@ def _propose(features: FrameFeatures, scorer: WindowScorer, take: Take) -> Candi
 
 
 def _narrowed(recognizer: Any, takes: Sequence[Take], classes: tuple[str, ...]) -> Any:
-    """A copy with view and mirroring already chosen on the actions only, since there are many more background examples."""
+    """A copy with view and mirroring already chosen on the actions only, since there are many more
+    background examples.
+    """
     actions = [a for t in takes for a in t.cut(t.windows)]
     labels = np.asarray([classes[k] for t in takes for k in t.codes])
     copy = clone(recognizer)
@@ -175,8 +192,9 @@ def _score_held_out(
 ) -> None:
     """Put decision values of held-out people into ``candidates``.
 
-    Features are computed once, by the recogniser of all training people; the linear classifier is solved again for each fold. So joint
-    weights and centring depend on the held-out people, the classifier does not.
+    Features are computed once, by the recogniser of all training people; the linear classifier is
+    solved again for each fold. So joint weights and centring depend on the held-out people, the
+    classifier does not.
     """
     judged = [w for t, c in zip(takes, candidates, strict=True) for w in t.cut(c.windows)]
     where = np.repeat(np.arange(len(takes)), [len(c.windows) for c in candidates])
@@ -186,7 +204,10 @@ def _score_held_out(
         grams = {name: gram(f, f[:n]) for name, f in features}
     deep = np.zeros((len(judged), int(codes.max()) + 1))
     for inside, outside in folds:
-        rows, held = np.flatnonzero(np.isin(of_take, inside)), np.flatnonzero(np.isin(where, outside))
+        rows, held = (
+            np.flatnonzero(np.isin(of_take, inside)),
+            np.flatnonzero(np.isin(where, outside)),
+        )
         for m in recognizer.mixtures_:
             K = sum(share * grams[name] for name, share in m.shares.items())
             fold = K[np.ix_(rows, rows)], K[np.ix_(n + held, rows)], codes[rows]
@@ -199,7 +220,9 @@ def _score_held_out(
 
 
 def _folds(people: Sequence[str]) -> Folds:
-    """Each person held out in turn, or groups of people if there are many; a single recording is not held out."""
+    """Each person held out in turn, or groups of people if there are many; a single recording is
+    not held out.
+    """
     names = sorted(set(people))
     if len(names) == 1:
         names, people = [str(i) for i in range(len(people))], [str(i) for i in range(len(people))]
@@ -217,7 +240,9 @@ def _folds(people: Sequence[str]) -> Folds:
 
 def _floor(proposed: Sequence[Candidates], n_frames: int) -> float:
     """The margin at which candidates have the allowed frequency."""
-    margins = np.sort(np.concatenate([c.light[:, :-1].max(axis=1) - c.light[:, -1] for c in proposed]))[::-1]
+    margins = np.sort(
+        np.concatenate([c.light[:, :-1].max(axis=1) - c.light[:, -1] for c in proposed])
+    )[::-1]
     most = int(_CANDIDATES_PER_FRAME * n_frames)
     return float(margins[most]) if len(margins) > most else -np.inf
 

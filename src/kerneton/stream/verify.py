@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-_STRENGTH = 0.1  # C of the regression: strong, since there are few held-out people and many coefficients
+# C of the regression: strong, since there are few held-out people and many coefficients
+_STRENGTH = 0.1
 _SPREAD = 0.15  # added to the spread of log durations, which is too small for few examples
 
 
@@ -47,8 +48,12 @@ class Verifier:
     def fits(self, n_classes: int) -> bool:
         """Whether it was learned for this number of actions."""
         n = _PLAIN + 2 * n_classes
-        shapes = [np.shape(v) for v in (self.durations, self.mean, self.scale, self.coef, self.intercept)]
-        return shapes == [(n_classes, 2), (n,), (n,), (n,), ()] and bool((self.durations[:, 1] > 0).all())
+        shapes = [
+            np.shape(v) for v in (self.durations, self.mean, self.scale, self.coef, self.intercept)
+        ]
+        return shapes == [(n_classes, 2), (n,), (n,), (n,), ()] and bool(
+            (self.durations[:, 1] > 0).all()
+        )
 
 
 def fit_durations(lengths: Sequence[Sequence[int]]) -> np.ndarray:
@@ -83,8 +88,9 @@ _PLAIN = 7  # entries of evidence before those per class
 
 
 def _evidence(c: Candidates, durations: np.ndarray) -> np.ndarray:
-    """Per candidate: both stages' scores of its label, of the background and against the runner-up; how unusual its
-    length is; and, per class, whether it is the label and by how much it beats the background."""
+    """Per candidate: both stages' scores of its label, of the background and against the runner-up;
+    how unusual its length is; and, per class, whether it is the label and by how much it beats the
+    background."""
     n, k = len(c.windows), c.light.shape[1] - 1
     rows, label = np.arange(n), c.labels()
     columns = []

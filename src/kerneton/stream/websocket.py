@@ -1,4 +1,6 @@
-"""A minimal WebSocket server that receives messages (RFC 6455): handshake, text and binary frames, ping, close."""
+"""A minimal WebSocket server that receives messages (RFC 6455): handshake, text and binary frames,
+ping, close.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,17 @@ _HANDSHAKE = 5.0  # seconds for it
 
 
 def from_websocket(
-    sock: socket.socket, *, once: bool = False, origins: Collection[str] = (), token: str | None = None
+    sock: socket.socket,
+    *,
+    once: bool = False,
+    origins: Collection[str] = (),
+    token: str | None = None,
 ) -> Iterator[Message]:
     """Messages of several WebSocket clients; with ``once`` it ends when the last client has left.
 
-    Programs may connect. Browsers send the origin of the page with every connection: only pages of ``origins`` may. With a ``token``,
-    a client must send it, as ``?token=`` in the address or as ``Authorization: Bearer``.
+    Programs may connect. Browsers send the origin of the page with every connection: only pages of
+    ``origins`` may. With a ``token``, a client must send it, as ``?token=`` in the address or as
+    ``Authorization: Bearer``.
     """
     clients: dict[socket.socket, _Client] = {}
     served = False
@@ -100,7 +107,9 @@ class _Client:
             return None
         lines = bytes(self._buffer[:end]).split(b"\r\n")
         del self._buffer[: end + 4]
-        fields = {k.strip().lower(): v.strip() for k, _, v in (line.partition(b":") for line in lines[1:])}
+        fields = {
+            k.strip().lower(): v.strip() for k, _, v in (line.partition(b":") for line in lines[1:])
+        }
         key = fields.get(b"sec-websocket-key")
         if key is None or not lines[0].startswith(b"GET "):
             return self._refuse("400 Bad Request", None)
@@ -130,7 +139,9 @@ class _Client:
         return any(hmac.compare_digest(text, (self._token or "").encode()) for text in given)
 
     def _frame(self) -> tuple[int, bool, bytes] | None:
-        """(kind, whether it is the last of its message, payload), once a whole frame has arrived."""
+        """(kind, whether it is the last of its message, payload), once a whole frame has
+        arrived.
+        """
         b = self._buffer
         if len(b) < 2:
             return None
@@ -163,7 +174,9 @@ class _Client:
             self._send(bytes([0x88, 0]))
             self.closed = True
         elif kind == _PING:
-            self._send(bytes([0x8A, len(payload)]) + payload if len(payload) < 126 else bytes([0x8A, 0]))
+            self._send(
+                bytes([0x8A, len(payload)]) + payload if len(payload) < 126 else bytes([0x8A, 0])
+            )
         elif kind in (_MORE, _TEXT, _BINARY):
             self._text += payload
             if last:

@@ -24,7 +24,8 @@ Edits = dict[str, dict[str, Any]]
 
 
 def check_segments(segments: Any, n_frames: int, where: str) -> list[dict[str, Any]]:
-    """Segments in the order of time, checked: frames from ``start`` up to ``stop``, which is not included.
+    """Segments in the order of time, checked: frames from ``start`` up to ``stop``, which is not
+    included.
 
     >>> check_segments([{"start": 4, "stop": 9, "label": " bow"}], 20, "take")
     [{'start': 4, 'stop': 9, 'label': 'bow'}]
@@ -54,7 +55,9 @@ def stored_segments(info: RecordingInfo) -> list[dict[str, Any]]:
 
 
 def are_segments(value: Any) -> bool:
-    """Whether a stored value is a list of segments, with labels that earlier versions allowed, too."""
+    """Whether a stored value is a list of segments, with labels that earlier versions allowed,
+    too.
+    """
     return (
         isinstance(value, list)
         and len(value) <= _MOST
@@ -120,7 +123,11 @@ def relabel(ids: Iterable[str], label: str | None, edits: Edits) -> list[dict[st
     steps: list[dict[str, list[Any]]] = []
     for source, some in changed.items():
         old = edits[source]["segments"]
-        new = [{**s, "label": label} if s in some else s for s in old if label is not None or s not in some]
+        new = [
+            {**s, "label": label} if s in some else s
+            for s in old
+            if label is not None or s not in some
+        ]
         steps.append({"edit": [source, "segments", old, new]})
     return steps
 
@@ -128,7 +135,8 @@ def relabel(ids: Iterable[str], label: str | None, edits: Edits) -> list[dict[st
 def sync(
     place: Place, edits: Edits, load: Callable[[str], list[SkeletonSequence]]
 ) -> tuple[set[str], dict[str, str]]:
-    """Write missing files of segments, remove files whose segment is gone; the files that changed, and those that could not be written.
+    """Write missing files of segments, remove files whose segment is gone; the files that changed,
+    and those that could not be written.
 
     A list beside the edits names the studio's own files. No other file is overwritten, and one
     of them that somebody has replaced is moved to the trash where the studio would remove it.
@@ -160,7 +168,9 @@ def sync(
             if target not in others:
                 place.write_recordings(target, [cut])
             elif not place.is_file(target) or not _is_same(load(target), cut):
-                broken[target] = f"{target}: a segment of {source} belongs here, but there is another file"
+                broken[target] = (
+                    f"{target}: a segment of {source} belongs here, but there is another file"
+                )
                 continue
             kept[target] = _file(place, target, source)
         except (KernetonError, OSError) as error:
@@ -182,7 +192,9 @@ def sync(
 
 
 class File(NamedTuple):
-    """What the studio knows of a file that it has written: the recording that it is cut from, its size and its time."""
+    """What the studio knows of a file that it has written: the recording that it is cut from, its
+    size and its time.
+    """
 
     source: str
     size: int = -1  # of a file that is being written
@@ -218,7 +230,9 @@ def read_list(place: Place) -> dict[str, File]:
             raise DataError("expected an object")
         if not all(_is_clip(path) for path in listed):
             raise DataError("a path that no segment can have")
-        if not all(isinstance(s, list) and [type(n) for n in s] == [str, int, int] for s in listed.values()):
+        if not all(
+            isinstance(s, list) and [type(n) for n in s] == [str, int, int] for s in listed.values()
+        ):
             raise DataError("expected source, size and time of each file")
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{LIST}: not the list of files of segments: {error}") from error
@@ -232,4 +246,8 @@ def _write_list(place: Place, listed: dict[str, File]) -> None:
 def _is_clip(path: object) -> bool:
     """Whether a path is one that `clip_paths` can give."""
     parts = parts_of(path)
-    return 2 <= len(parts) <= 3 and _CLIP.search(parts[-1]) is not None and folders.is_listed("/".join(parts))
+    return (
+        2 <= len(parts) <= 3
+        and _CLIP.search(parts[-1]) is not None
+        and folders.is_listed("/".join(parts))
+    )

@@ -1,4 +1,6 @@
-"""Connections that say nothing are closed, so that they cannot take the place of the owner's page."""
+"""Connections that say nothing are closed, so that they cannot take the place of the owner's
+page.
+"""
 
 from __future__ import annotations
 

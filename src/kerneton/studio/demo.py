@@ -15,7 +15,9 @@ _NEW = "finn"
 
 
 def add_demo(library: Library) -> list[str]:
-    """One clip of each of three actions by five people, and by a sixth three unlabelled clips and one long take."""
+    """One clip of each of three actions by five people, and by a sixth three unlabelled clips and
+    one long take.
+    """
     from kerneton.datasets import make_actions
 
     data = make_actions(ACTIONS, n_subjects=len(_PEOPLE) + 1, n_takes=2)
@@ -26,7 +28,9 @@ def add_demo(library: Library) -> list[str]:
         made += [s.replace(subject=who, name=f"{s.label}-{who}") for s in clips]
     sixth = str(len(_PEOPLE) + 1)
     clips = [s for s in first_takes if s.subject == sixth]
-    made += [s.replace(label=None, subject=_NEW, name=f"clip-{i}") for i, s in enumerate(clips, start=1)]
+    made += [
+        s.replace(label=None, subject=_NEW, name=f"clip-{i}") for i, s in enumerate(clips, start=1)
+    ]
     made.append(_joined([s for s in data if s.subject == sixth]))
     library.check_ours()
     staged = []
@@ -38,7 +42,9 @@ def add_demo(library: Library) -> list[str]:
 
 
 def _joined(sequences: list[SkeletonSequence]) -> SkeletonSequence:
-    """All in one recording, with one second between two of them in which the body moves to the next pose."""
+    """All in one recording, with one second between two of them in which the body moves to the next
+    pose.
+    """
     parts: list[np.ndarray] = []
     for sequence in sequences:
         joints = fill_gaps(sequence.joints, ~np.isfinite(sequence.joints).all(axis=2))
@@ -49,4 +55,6 @@ def _joined(sequences: list[SkeletonSequence]) -> SkeletonSequence:
         parts.append(joints)
     first = sequences[0]
     joined = np.concatenate(parts).astype(np.float32)
-    return SkeletonSequence(joined, layout=first.layout, subject=_NEW, name="long-take", fps=first.fps)
+    return SkeletonSequence(
+        joined, layout=first.layout, subject=_NEW, name="long-take", fps=first.fps
+    )

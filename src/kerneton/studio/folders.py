@@ -1,7 +1,8 @@
 """Paths and names inside the studio's folder, and which names are allowed.
 
-Recordings are where the command line looks for them, ``LABEL/SUBJECT/FILE``. Everything else is below ``__studio__``, which
-the command line skips: recordings without a label, notes, the journal, models.
+Recordings are where the command line looks for them, ``LABEL/SUBJECT/FILE``. Everything else is
+below ``__studio__``, which the command line skips: recordings without a label, notes, the journal,
+models.
 """
 
 from __future__ import annotations
@@ -26,10 +27,17 @@ ORIGINALS = f"{STUDIO}/originals"
 MODELS = f"{STUDIO}/models"
 LONGEST = 80  # characters of a label, subject or file name
 
-_LONGEST_BYTES = 200  # of a name; file systems have room for 255, and files of segments have a number, too
+# of a name; file systems have room for 255, and files of segments have a number, too
+_LONGEST_BYTES = 200
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # of Unicode's categories
 _JOINERS = "\u200c\u200d"  # between the letters of some scripts, and in emoji
-_DEVICES = {"CON", "PRN", "AUX", "NUL", *(f"{kind}{n}" for kind in ("COM", "LPT") for n in range(1, 10))}
+_DEVICES = {
+    "CON",
+    "PRN",
+    "AUX",
+    "NUL",
+    *(f"{kind}{n}" for kind in ("COM", "LPT") for n in range(1, 10)),
+}
 # Cyrillic and Greek letters, and digits, that look like Latin letters.
 _ALIKE = str.maketrans("авекмнорстухіјѕԁԛԝαβεικνορτυχ01", "abekmhopctyxijsdqwabeikvoptuxol")
 _FORBIDDEN = re.compile(r'[\\/:*?"<>|\x00-\x1f\x7f]')
@@ -42,7 +50,7 @@ def check_name(text: object, what: str) -> str | None:
     ('wave', None)
     >>> check_name("../up", "label")
     Traceback (most recent call last):
-    kerneton.exceptions.ParameterError: label '../up' contains '/', which a folder's name cannot; choose another
+    kerneton.exceptions.ParameterError: label '../up' contains '/', which ...
     """
     if text is None:
         return None
@@ -53,10 +61,16 @@ def check_name(text: object, what: str) -> str | None:
         return None
     shown = f"{what} {text[:LONGEST]!r}"
     if found := _FORBIDDEN.search(text):
-        raise ParameterError(f"{shown} contains {found[0]!r}, which a folder's name cannot; choose another")
-    if hidden := next((c for c in text if unicodedata.category(c) in _UNSEEN and c not in _JOINERS), None):
+        raise ParameterError(
+            f"{shown} contains {found[0]!r}, which a folder's name cannot; choose another"
+        )
+    if hidden := next(
+        (c for c in text if unicodedata.category(c) in _UNSEEN and c not in _JOINERS), None
+    ):
         name = unicodedata.name(hidden, f"character {ord(hidden)}").lower()
-        raise ParameterError(f"{shown} contains a character that cannot be seen ({name}); choose another")
+        raise ParameterError(
+            f"{shown} contains a character that cannot be seen ({name}); choose another"
+        )
     if text.startswith((".", "__")) or text.endswith("."):
         raise ParameterError(f"{shown} begins with '.' or '__' or ends with '.'; choose another")
     if text.split(".")[0].strip().upper() in _DEVICES:
@@ -69,9 +83,14 @@ def check_name(text: object, what: str) -> str | None:
 
 
 def look_alike(name: str, others: Iterable[str]) -> str | None:
-    """Another name that a reader takes for this one: by its case, spaces, or letters of other alphabets that look the same.
+    """Another name that a reader takes for this one: by its case, spaces, or letters of other
+    alphabets that look the same.
 
-    >>> look_alike("Wave", ["clap", "wave"]), look_alike("w\u0430ve", ["wave"]), look_alike("wave", ["wave"])
+    >>> (
+    ...     look_alike("Wave", ["clap", "wave"]),
+    ...     look_alike("w\u0430ve", ["wave"]),
+    ...     look_alike("wave", ["wave"]),
+    ... )
     ('wave', 'wave', None)
     """
     drawn = _drawn(name)
@@ -99,7 +118,8 @@ def safe_name(text: str) -> str:
 
 
 def shortened(stem: str) -> str:
-    """A file name's stem that leaves room for the number of a segment; of a long one, the end is replaced by a digest.
+    """A file name's stem that leaves room for the number of a segment; of a long one, the end is
+    replaced by a digest.
 
     >>> shortened("day"), len(shortened("day" * 99))
     ('day', 191)
@@ -113,7 +133,11 @@ def shortened(stem: str) -> str:
 def path_of(label: str | None, subject: str | None, file: str) -> str:
     """Path of a recording below the folder.
 
-    >>> path_of("wave", "ann", "1.csv"), path_of(None, "ann", "1.csv"), path_of("wave", None, "1.csv")
+    >>> (
+    ...     path_of("wave", "ann", "1.csv"),
+    ...     path_of(None, "ann", "1.csv"),
+    ...     path_of("wave", None, "1.csv"),
+    ... )
     ('wave/ann/1.csv', '__studio__/unlabelled/ann/1.csv', 'wave/1.csv')
     """
     parts = [UNLABELLED if label is None else label, subject, file]
@@ -136,7 +160,11 @@ def label_and_subject(path: str) -> tuple[str | None, str | None]:
 def is_listed(path: str) -> bool:
     """Whether a file at this path belongs to the list: not in the trash, and not hidden.
 
-    >>> is_listed("wave/1.csv"), is_listed("__studio__/trash/1.csv"), is_listed("__studio__/unlabelled/1.csv")
+    >>> (
+    ...     is_listed("wave/1.csv"),
+    ...     is_listed("__studio__/trash/1.csv"),
+    ...     is_listed("__studio__/unlabelled/1.csv"),
+    ... )
     (True, False, True)
     """
     parts = PurePosixPath(path.removeprefix(UNLABELLED + "/")).parts
@@ -146,10 +174,11 @@ def is_listed(path: str) -> bool:
 def named(
     path: str, parts: Sequence[Any], label: str | None, subject: str | None
 ) -> Iterator[tuple[str, str | None, str | None]]:
-    """Id, label and subject of each recording of a file: the folder's, unless the file holds several kinds.
+    """Id, label and subject of each recording of a file: the folder's, unless the file holds
+    several kinds.
 
-    ``parts`` have the ``label`` and ``subject`` that the file states. A recording with ``segments`` has no
-    label: its only folder is its subject.
+    ``parts`` have the ``label`` and ``subject`` that the file states. A recording with ``segments``
+    has no label: its only folder is its subject.
     """
     own_labels, own_subjects = {part.label for part in parts}, {part.subject for part in parts}
     for k, part in enumerate(parts, start=1):
@@ -168,7 +197,9 @@ def order(id: str, record: Any) -> tuple[Any, ...]:
 
 def is_inside(root: Path, path: Path) -> bool:
     """Whether a path below a folder stays there, also where a link leads."""
-    return ".." not in path.parts and path.is_relative_to(root) and path.resolve().is_relative_to(root)
+    return (
+        ".." not in path.parts and path.is_relative_to(root) and path.resolve().is_relative_to(root)
+    )
 
 
 def free_path(wanted: str, taken: Callable[[str], bool]) -> str:
@@ -178,5 +209,9 @@ def free_path(wanted: str, taken: Callable[[str], bool]) -> str:
     'wave/1_3.csv'
     """
     path = PurePosixPath(wanted)
-    numbered = (str(path.with_name(f"{path.stem}_{number}{path.suffix}")) for number in itertools.count(2))
-    return next(candidate for candidate in itertools.chain([wanted], numbered) if not taken(candidate))
+    numbered = (
+        str(path.with_name(f"{path.stem}_{number}{path.suffix}")) for number in itertools.count(2)
+    )
+    return next(
+        candidate for candidate in itertools.chain([wanted], numbered) if not taken(candidate)
+    )

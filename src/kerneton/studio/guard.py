@@ -1,4 +1,6 @@
-"""Checks of every request (host, origin, token, size), and the security headers of every response."""
+"""Checks of every request (host, origin, token, size), and the security headers of every
+response.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,16 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_JSON = 64 << 20  # bytes of a request that is not an upload
-# Subprotocol of web sockets: browsers cannot send them other headers, so the token is sent as a second subprotocol.
+# Subprotocol of web sockets: browsers cannot send them other headers, so the token is sent as a
+# second subprotocol.
 PROTOCOL = "kerneton"
 
 
 class Guard:
     """An ASGI application around another one; see ``docs/studio.md`` for what it refuses and why.
 
-    Answers 421 for another host (DNS rebinding), 403 for another origin or a cross-site request, 401 under ``/api/``
-    without the token, 413 for a body past its limit.
+    Answers 421 for another host (DNS rebinding), 403 for another origin or a cross-site request,
+    401 under ``/api/`` without the token, 413 for a body past its limit.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, port: int, max_upload: int) -> None:
@@ -51,9 +54,12 @@ class Guard:
                 await self.app(scope, receive, send)
             else:
                 await receive()
-                await send({"type": "websocket.close", "code": 4000 + refused[0], "reason": refused[1]})
+                await send(
+                    {"type": "websocket.close", "code": 4000 + refused[0], "reason": refused[1]}
+                )
             return
-        # Without the token a connection ends with its answer: keeping many of them open must not keep the owner out.
+        # Without the token a connection ends with its answer: keeping many of them open must not
+        # keep the owner out.
         answer = self._with_headers(send, close=not self._knows_token(scope, headers))
         limit = self.max_upload if scope["path"].startswith("/api/uploads/") else MAX_JSON
         if refused is None and int(headers.get("content-length") or 0) > limit:
@@ -71,15 +77,25 @@ class Guard:
         api = scope["path"] == "/api" or scope["path"].startswith("/api/")
         if api and headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return 403, "cross-site requests are refused"
-        if scope["type"] == "websocket" and "origin" not in headers and "user-agent" in headers and not api:
+        if (
+            scope["type"] == "websocket"
+            and "origin" not in headers
+            and "user-agent" in headers
+            and not api
+        ):
             return 403, "no such socket"
         if (api or scope["type"] == "websocket") and not self._knows_token(scope, headers):
-            return 401, "the token is missing or wrong: open the address that 'kerneton studio' printed"
+            return (
+                401,
+                "the token is missing or wrong: open the address that 'kerneton studio' printed",
+            )
         content = headers.get("content-type", "")
         if (
             api
             and scope.get("method") in ("POST", "PUT", "PATCH", "DELETE")
-            and content.startswith(("application/x-www-form-urlencoded", "multipart/form-data", "text/plain"))
+            and content.startswith(
+                ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
+            )
         ):
             return 415, "forms are not accepted: send application/json or application/octet-stream"
         return None
@@ -92,7 +108,8 @@ class Guard:
         given += QueryParams(scope.get("query_string", b"")).getlist("token")
         given += [part.strip() for part in headers.get("sec-websocket-protocol", "").split(",")]
         return any(
-            hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode()) for text in given
+            hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
+            for text in given
         )
 
     def _with_headers(self, send: Send, *, close: bool) -> Send:

@@ -1,4 +1,6 @@
-"""A folder whose labels are in an ``index.csv``: shown as it is, and sorted into folders by the first change."""
+"""A folder whose labels are in an ``index.csv``: shown as it is, and sorted into folders by the
+first change.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,11 @@ def sorting_steps(
     records: Iterable[Any],
     free: Callable[[str, set[str]], str],
 ) -> tuple[list[Step], dict[str, str]]:
-    """Steps that move every file to ``LABEL/SUBJECT/FILE`` and the index to the originals; ids, old to new.
+    """Steps that move every file to ``LABEL/SUBJECT/FILE`` and the index to the originals; ids, old
+    to new.
 
-    The command line reads either an index or folders, so that one changed label moves all files; undo moves them back.
+    The command line reads either an index or folders, so that one changed label moves all files;
+    undo moves them back.
     """
     records = list(records)
     own = {r.path for r in records if r.label is not None}  # the file itself may state the label
@@ -34,7 +38,9 @@ def sorting_steps(
                 f"{path}: needs a file in the same folder, and its label is in index.csv; "
                 "'kerneton convert FOLDER NEW-FOLDER' writes LABEL/SUBJECT/FILE"
             )
-        known, who = (None if text is None else folders.safe_name(text) for text in (label, subject))
+        known, who = (
+            None if text is None else folders.safe_name(text) for text in (label, subject)
+        )
         name = PurePosixPath(path).name
         target = name if label is None and path in own else folders.path_of(known, who, name)
         moved[path] = path if target == path else free(target, taken)

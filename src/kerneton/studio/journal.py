@@ -1,16 +1,19 @@
-"""Every change is written to a file before it is carried out, so that nothing is lost and everything can be undone.
+"""Every change is written to a file before it is carried out, so that nothing is lost and
+everything can be undone.
 
 An action is a list of steps, each with its inverse:
 
 - ``{"move": [from, to]}``: a file moves to another path below the folder;
 - ``{"edit": [recording, field, old, new]}``: a note or the segments of a recording.
 
-``journal.jsonl`` holds one line per action, undo and redo, written before the action is carried out, so that nothing is lost
-when the process ends; `Journal.sync` flushes it to the disk, which the server does several times a second. ``edits.json``
-holds the resulting notes and segments, and the number of the last line that they include: edits of later lines are applied
-again when the journal is opened. Only the moves of the last line can be unfinished, and a move may be repeated safely.
+``journal.jsonl`` holds one line per action, undo and redo, written before the action is carried
+out, so that nothing is lost when the process ends; `Journal.sync` flushes it to the disk, which the
+server does several times a second. ``edits.json`` holds the resulting notes and segments, and the
+number of the last line that they include: edits of later lines are applied again when the journal
+is opened. Only the moves of the last line can be unfinished, and a move may be repeated safely.
 
-Both files are read as if a stranger had written them: every line is checked before anything is done.
+Both files are read as if a stranger had written them: every line is checked before anything is
+done.
 """
 
 from __future__ import annotations
@@ -37,7 +40,12 @@ Action = dict[str, Any]  # {"what": text, "steps": [...]}
 def inverse(action: Action) -> list[Step]:
     """The steps that undo an action.
 
-    >>> inverse({"what": "label", "steps": [{"move": ["a", "b"]}, {"edit": ["b", "note", None, "good"]}]})
+    >>> inverse(
+    ...     {
+    ...         "what": "label",
+    ...         "steps": [{"move": ["a", "b"]}, {"edit": ["b", "note", None, "good"]}],
+    ...     }
+    ... )
     [{'edit': ['b', 'note', 'good', None]}, {'move': ['b', 'a']}]
     """
     out: list[Step] = []
@@ -156,14 +164,17 @@ class Journal:
         if data is None:
             self.number = self._synced = applied
             return
-        whole = data[: data.rfind(b"\n") + 1]  # a crash may leave half a line: it was never carried out
+        # a crash may leave half a line: it was never carried out
+        whole = data[: data.rfind(b"\n") + 1]
         lines: list[tuple[int, list[Step]]] = []
         for count, text in enumerate(whole.split(b"\n")[:-1], start=1):
             try:
                 line = _checked_line(json.loads(text), self.number + 1 if lines else None)
                 steps = self._remember(line)
             except (ValueError, RecursionError, IndexError) as error:
-                raise FormatError(f"{JOURNAL}, line {count}: not a line of the journal: {error}") from error
+                raise FormatError(
+                    f"{JOURNAL}, line {count}: not a line of the journal: {error}"
+                ) from error
             lines.append((line["n"], steps))
         for count, (number, steps) in enumerate(lines, start=1):
             if number > applied:
@@ -174,7 +185,9 @@ class Journal:
 
 
 def read_edits(place: Place) -> tuple[int, Edits, list[str]]:
-    """The number of the last line, notes and segments by recording, and what is wrong with those that are left out."""
+    """The number of the last line, notes and segments by recording, and what is wrong with those
+    that are left out.
+    """
     data = place.read(EDITS)
     if data is None:
         return 0, {}, []
@@ -223,10 +236,14 @@ def _checked_action(action: Any) -> Action:
     ):
         raise DataError("expected what was done, and its steps")
     for step in action["steps"]:
-        kind, values = next(iter(step.items())) if isinstance(step, dict) and len(step) == 1 else ("", [])
+        kind, values = (
+            next(iter(step.items())) if isinstance(step, dict) and len(step) == 1 else ("", [])
+        )
         if kind == "move" and isinstance(values, list) and len(values) == 2:
             endings = {PurePosixPath("/".join(parts_of(path))).suffix for path in values}
-            if len(endings) > 1 or not all(is_listed(path) or path.startswith(_UNLISTED) for path in values):
+            if len(endings) > 1 or not all(
+                is_listed(path) or path.startswith(_UNLISTED) for path in values
+            ):
                 raise DataError("a move that would hide a recording")
         elif kind == "edit" and isinstance(values, list) and len(values) == 4:
             parts_of(values[0])

@@ -1,8 +1,8 @@
 """The recordings of a folder, and every change to them.
 
-Labels and subjects are folders (``LABEL/SUBJECT/FILE``), so that the command line sees the same as the page. A recording
-with segments is below ``__studio__/unlabelled``; each of its segments is also a file in the folder of its label, which is
-written again when the segment changes.
+Labels and subjects are folders (``LABEL/SUBJECT/FILE``), so that the command line sees the same as
+the page. A recording with segments is below ``__studio__/unlabelled``; each of its segments is also
+a file in the folder of its label, which is written again when the segment changes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Library:
         self.root.mkdir(parents=True, exist_ok=True)
         self.lock = threading.RLock()
         self.place = Place(self.root)
-        self.foreign = self._why_foreign()  # nothing is changed before the user has taken the folder over
+        # nothing is changed before the user has taken the folder over
+        self.foreign = self._why_foreign()
         self.journal = Journal(self.place, empty=True)
         if self.foreign is None:
             origin.adopt(self.place)
@@ -81,8 +82,12 @@ class Library:
 
     def _why_foreign(self) -> str | None:
         if self.place.is_taken(folders.STUDIO) and not self.place.is_folder(folders.STUDIO):
-            raise FormatError(f"{self.root / folders.STUDIO}: a link or a file; remove it, then start again")
-        return None if origin.is_ours(self.place) else "it was not made by the studio on this machine"
+            raise FormatError(
+                f"{self.root / folders.STUDIO}: a link or a file; remove it, then start again"
+            )
+        return (
+            None if origin.is_ours(self.place) else "it was not made by the studio on this machine"
+        )
 
     def _open_journal(self) -> None:
         try:
@@ -94,10 +99,14 @@ class Library:
     def check_ours(self) -> None:
         """An error while the folder counts as a stranger's."""
         if self.foreign is not None:
-            raise ParameterError(f"nothing is changed in this folder before you take it over: {self.foreign}")
+            raise ParameterError(
+                f"nothing is changed in this folder before you take it over: {self.foreign}"
+            )
 
     def take_over(self) -> dict[str, Any]:
-        """Make a stranger's folder ours: notes and segments that are valid stay, all else of its ``__studio__`` but files is set aside."""
+        """Make a stranger's folder ours: notes and segments that are valid stay, all else of its
+        ``__studio__`` but files is set aside.
+        """
         with self.lock:
             if self.foreign is None:
                 return {"wrong": []}
@@ -128,7 +137,9 @@ class Library:
     # Reading
 
     def scan(self) -> None:
-        """Read every file that is new or has changed, and forget those that are gone. What goes wrong is kept in ``fault``."""
+        """Read every file that is new or has changed, and forget those that are gone. What goes
+        wrong is kept in ``fault``.
+        """
         try:
             self._scan()
             self.fault = None
@@ -208,7 +219,9 @@ class Library:
         changed, self._uncut = clips.sync(self.place, self.journal.edits, self.files.sequences)
         return changed
 
-    def _collect(self, found: Iterable[Found] | None = None, *, paths: set[str] | None = None) -> None:
+    def _collect(
+        self, found: Iterable[Found] | None = None, *, paths: set[str] | None = None
+    ) -> None:
         """Update all records, or those of some paths; reads what is new or has changed."""
         records: dict[str, Record] = {}
         broken: dict[str, str] = {}
@@ -223,7 +236,9 @@ class Library:
             if isinstance(info, str):
                 broken[path] = info
                 continue
-            for k, (id, own_label, own_subject) in enumerate(folders.named(path, info, label, subject)):
+            for k, (id, own_label, own_subject) in enumerate(
+                folders.named(path, info, label, subject)
+            ):
                 part = None if len(info) == 1 else k
                 records[id] = Record(id, path, part, own_label, own_subject, info[k])
         if paths is not None:
@@ -256,7 +271,9 @@ class Library:
     # Changes; each returns the ids that changed, old to new
 
     def assign(self, ids: Iterable[str], **changes: Any) -> dict[str, str]:
-        """Give recordings a label or a subject; ``None`` removes it. For the file of a segment, the segment changes."""
+        """Give recordings a label or a subject; ``None`` removes it. For the file of a segment, the
+        segment changes.
+        """
         wanted = {field: folders.check_name(value, field) for field, value in changes.items()}
         with self.lock:
             steps: list[Step] = []
@@ -273,7 +290,9 @@ class Library:
                 label = wanted.get("label", record.label)
                 if label is not None and self.journal.edits.get(id, {}).get("segments"):
                     raise ParameterError(f"{id}: its labels are in its segments; remove them first")
-                target = folders.path_of(label, wanted.get("subject", record.subject), PurePosixPath(id).name)
+                target = folders.path_of(
+                    label, wanted.get("subject", record.subject), PurePosixPath(id).name
+                )
                 if target != id:
                     steps.append({"move": [id, self._free(target, taken)]})
             return renamed | self._do(" and ".join(wanted), steps, renamed)
@@ -281,7 +300,9 @@ class Library:
     def annotate(
         self, id: str, *, note: str | None = None, segments: list[Any] | None = None
     ) -> dict[str, str]:
-        """Set a recording's note, or its segments; a recording with segments has no label of its own."""
+        """Set a recording's note, or its segments; a recording with segments has no label of its
+        own.
+        """
         with self.lock:
             renamed = self._own_files([id])
             id = renamed[id]
@@ -289,11 +310,15 @@ class Library:
             steps: list[Step] = []
             if note is not None:
                 if len(note) > LONGEST_NOTE:
-                    raise ParameterError(f"{id}: a note of {len(note)} characters; at most {LONGEST_NOTE}")
+                    raise ParameterError(
+                        f"{id}: a note of {len(note)} characters; at most {LONGEST_NOTE}"
+                    )
                 steps.append({"edit": [id, "note", edits.get("note"), note]})
             if segments is not None:
                 if clips.source_of(id, self.journal.edits) is not None:
-                    raise ParameterError(f"{id}: a segment of another recording; edit the segments there")
+                    raise ParameterError(
+                        f"{id}: a segment of another recording; edit the segments there"
+                    )
                 checked = clips.check_segments(segments, record.info.n_frames, id)
                 if checked and not id.startswith(f"{folders.UNLABELLED}/"):
                     target = folders.path_of(None, record.subject, PurePosixPath(id).name)
@@ -324,8 +349,8 @@ class Library:
         *,
         segments: Mapping[str, list[dict[str, Any]]] | None = None,
     ) -> list[str]:
-        """Move files from below ``__studio__`` to these paths, or to free ones like them, and give them
-        ``segments``, which are named by the path before; returns the new paths.
+        """Move files from below ``__studio__`` to these paths, or to free ones like them, and give
+        them ``segments``, which are named by the path before; returns the new paths.
         """
         with self.lock:
             self.check_ours()
@@ -339,7 +364,9 @@ class Library:
             return list(places.values())
 
     def undo(self) -> dict[str, str] | None:
-        """Undo the last change; returns the ids that it moved, or None if there is nothing to undo."""
+        """Undo the last change; returns the ids that it moved, or None if there is nothing to
+        undo.
+        """
         with self.lock:
             self.check_ours()
             return self._after(self.journal.undo())
@@ -352,7 +379,9 @@ class Library:
 
     def _do(self, what: str, steps: list[Step], renamed: dict[str, str]) -> dict[str, str]:
         moved = (self._after(self.journal.do(what, steps)) if steps else None) or {}
-        return {old: moved.get(new, new) for old, new in renamed.items() if moved.get(new, new) != old}
+        return {
+            old: moved.get(new, new) for old, new in renamed.items() if moved.get(new, new) != old
+        }
 
     def _after(self, steps: list[Step] | None) -> dict[str, str] | None:
         if steps is None:
@@ -373,7 +402,9 @@ class Library:
         return free
 
     def _own_files(self, ids: Iterable[str]) -> dict[str, str]:
-        """Ids after every recording has its own file: files with several recordings, or that need another file, are split."""
+        """Ids after every recording has its own file: files with several recordings, or that need
+        another file, are split.
+        """
         self.check_ours()
         ids = list(ids)
         sorted_ids = self._sort_by_index()
@@ -384,10 +415,14 @@ class Library:
                 renamed.setdefault(id, id)
                 continue
             for sibling in [r for r in self.records.values() if r.path == record.path]:
-                name = f"{folders.safe_name(sibling.info.name or PurePosixPath(record.path).stem)}.npz"
+                name = (
+                    f"{folders.safe_name(sibling.info.name or PurePosixPath(record.path).stem)}.npz"
+                )
                 target = self._free(folders.path_of(sibling.label, sibling.subject, name), set())
                 sequence = self.sequence(sibling.id)
-                self.place.write_recordings(target, [sequence.replace(name=PurePosixPath(target).stem)])
+                self.place.write_recordings(
+                    target, [sequence.replace(name=PurePosixPath(target).stem)]
+                )
                 renamed[sibling.id] = target
             kept = self._free(f"{folders.ORIGINALS}/{PurePosixPath(record.path).name}", set())
             self.place.move(record.path, kept)
@@ -396,7 +431,9 @@ class Library:
         return {id: renamed[sorted_ids.get(id, id)] for id in ids}
 
     def _sort_by_index(self) -> dict[str, str]:
-        """Labels of an ``index.csv`` become folders, as one change that can be undone; ids, old to new."""
+        """Labels of an ``index.csv`` become folders, as one change that can be undone; ids, old to
+        new.
+        """
         if not (self.root / INDEX).is_file():
             return {}
         steps, ids = sorting_steps(self._entries(), self.records.values(), self._free)

@@ -1,9 +1,10 @@
 """Live labels.
 
-The spotter of `kerneton.stream` finds segments and counts their repetitions, at most half a second after they end; its
-provisional segment is the label that is shown. Until it has one, the model itself classifies the newest frames: it looks at
-windows of three lengths around that of a typical training recording and takes the one that resembles the training recordings
-most. If the score of being unknown of that window is above one half, none of the actions is shown.
+The spotter of `kerneton.stream` finds segments and counts their repetitions, at most half a second
+after they end; its provisional segment is the label that is shown. Until it has one, the model
+itself classifies the newest frames: it looks at windows of three lengths around that of a typical
+training recording and takes the one that resembles the training recordings most. If the score of
+being unknown of that window is above one half, none of the actions is shown.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ _DELAY = 0.5  # seconds from the end of an action until its segment is final
 _HELD = 0.8  # seconds for which the label of a final segment stays
 _WHY = 0.3  # seconds between two computations of the joints' contributions
 LENGTHS = (0.7, 1.0, 1.4)  # of windows, in lengths of a typical recording
-# A segment that the spotter has found may be doubted more than a window, 0.8 instead of 0.5: of 0.5 to
-# 0.95 the best for training people of UTD-MHAD who were held out, with other actions than in the benchmark.
+# A segment that the spotter has found may be doubted more than a window, 0.8 instead of 0.5: of 0.5
+# to 0.95 the best for training people of UTD-MHAD who were held out, with other actions than in the
+# benchmark.
 _SPOTTED = 0.32  # power of the limit
 DOUBT = 0.5  # score of being unknown above which a window shows none of the actions
 
@@ -48,14 +50,18 @@ def typical_seconds(figures: dict[str, Any]) -> float:
 
 @dataclass
 class Window:
-    """The newest frames of one body: (time, (J, 4) joints and confidence), in the convention of recordings."""
+    """The newest frames of one body: (time, (J, 4) joints and confidence), in the convention of
+    recordings.
+    """
 
     seconds: float
     layout: Layout | None = None
     frames: deque[tuple[float, np.ndarray]] = field(default_factory=deque)
 
     def push(self, time: float, joints: np.ndarray) -> None:
-        """Add a frame; a jump back in time, or a gap longer than the window, empties the window first."""
+        """Add a frame; a jump back in time, or a gap longer than the window, empties the window
+        first.
+        """
         if self.frames:
             last, pose = self.frames[-1]
             if not last < time <= last + self.seconds or joints.shape != pose.shape:
@@ -73,7 +79,8 @@ class Window:
         """The last seconds as a recording at an even rate.
 
         >>> window = Window(seconds=1.0)
-        >>> for i in range(30): window.push(i / 25, np.ones((20, 4)))
+        >>> for i in range(30):
+        ...     window.push(i / 25, np.ones((20, 4)))
         >>> window.recording(30.0, 0.5).n_frames
         16
         """
@@ -84,7 +91,9 @@ class Window:
 
 
 def interpolated(times: np.ndarray, frames: np.ndarray, at: np.ndarray) -> SkeletonSequence:
-    """Frames (T, J, 4) of joints and confidence at rising times, interpolated linearly at other times."""
+    """Frames (T, J, 4) of joints and confidence at rising times, interpolated linearly at other
+    times.
+    """
     after = np.clip(np.searchsorted(times, at), 1, len(times) - 1)
     share = ((at - times[after - 1]) / (times[after] - times[after - 1])).clip(0, 1)[:, None, None]
     mixed = (frames[after - 1] * (1 - share) + frames[after] * share).astype(np.float32)
@@ -124,7 +133,9 @@ class Watcher:
         doubt : float
             Score of being unknown above which a window, or a segment, shows none of the actions.
         """
-        if layout != self.window.layout or (self.window.frames and frames[0][0] < self.window.frames[-1][0]):
+        if layout != self.window.layout or (
+            self.window.frames and frames[0][0] < self.window.frames[-1][0]
+        ):
             self.window.frames.clear()
             self.window.layout, self._stream, self._going, self._ended = layout, None, None, None
         for time, joints in frames:
@@ -139,10 +150,15 @@ class Watcher:
         try:
             found, seen = self._judged(known.start, now) if known else self._guess()
             if known is not None and found["doubt"] > doubt**_SPOTTED and known is self._going:
-                known, (found, seen) = None, self._guess()  # the spotter takes it for one of its actions
+                # the spotter takes it for one of its actions
+                known, (found, seen) = None, self._guess()
         except DataError as error:  # a joint is hidden in all frames so far
             return {**out, "filling": 1.0, "hidden": str(error).removeprefix("recording #0 ")}
-        out |= {**found, "sure": known is not None, "unknown": known is None and found["doubt"] > doubt}
+        out |= {
+            **found,
+            "sure": known is not None,
+            "unknown": known is None and found["doubt"] > doubt,
+        }
         if known is not None:
             out |= {
                 "label": known.label,
@@ -153,7 +169,9 @@ class Watcher:
         if known is not None and known is self._going:
             joints = self.window.recording(self.fps, now - known.start).joints
             out |= {"present": known.label, "since": known.start}
-            out["counts"][known.label] = self.counts[known.label] + count_repetitions(joints, self.fps).count
+            out["counts"][known.label] = (
+                self.counts[known.label] + count_repetitions(joints, self.fps).count
+            )
         if why and (self._why[0] != out["label"] or not 0 <= now - self._why[1] < _WHY):
             self._why = (out["label"], now, contributions(self.model, seen, out["label"]))
         return {**out, "joints": self._why[2]} if why else out
@@ -209,7 +227,9 @@ class Watcher:
             return False
 
     def _guess(self) -> tuple[dict[str, Any], SkeletonSequence]:
-        """The answer for the window that resembles the training recordings most, and that window."""
+        """The answer for the window that resembles the training recordings most, and that
+        window.
+        """
         lengths = [share * self.typical for share in LENGTHS]
         longest = max(self.window.filled, lengths[0]) + 1e-6
         recordings = [self.window.recording(self.fps, s) for s in lengths if s <= longest]
@@ -249,19 +269,24 @@ def replayed(sequence: SkeletonSequence) -> tuple[list[tuple[float, np.ndarray]]
 
 
 def frame_of(message: dict[str, Any]) -> Frame:
-    """A frame from the page or another program: time, joints and confidence (J, 4) in the axes of recordings, layout.
+    """A frame from the page or another program: time, joints and confidence (J, 4) in the axes of
+    recordings, layout.
 
-    ``joints`` are [x, y, z] or [x, y, z, confidence]; ``axes`` is "mediapipe" where y points down and x to the picture's
-    right, otherwise they are as in recordings.
+    ``joints`` are [x, y, z] or [x, y, z, confidence]; ``axes`` is "mediapipe" where y points down
+    and x to the picture's right, otherwise they are as in recordings.
 
-    >>> time, joints, layout = frame_of({"time": 1, "joints": [[0, 1, 2]] * 20, "layout": "kinect20"})
+    >>> time, joints, layout = frame_of(
+    ...     {"time": 1, "joints": [[0, 1, 2]] * 20, "layout": "kinect20"}
+    ... )
     >>> time, joints.shape, layout.name
     (1.0, (20, 4), 'kinect20')
     """
     try:
         time, joints = float(message["time"]), np.asarray(message["joints"], dtype=np.float64)
     except (KeyError, TypeError, ValueError) as error:
-        raise ParameterError("a frame needs time, a number, and joints, rows of [x, y, z]") from error
+        raise ParameterError(
+            "a frame needs time, a number, and joints, rows of [x, y, z]"
+        ) from error
     if joints.ndim != 2 or joints.shape[1] not in (3, 4) or not 1 <= len(joints) <= _MOST_JOINTS:
         raise ParameterError(
             f"expected joints as rows of [x, y, z] or [x, y, z, confidence], got {joints.shape}"

@@ -20,7 +20,8 @@ _PRESENT = f"{folders.MODELS}/present.txt"
 
 
 class Models:
-    """The models of a folder; the newest is in use unless another was chosen. Those of a stranger's folder wait until it is taken over.
+    """The models of a folder; the newest is in use unless another was chosen. Those of a stranger's
+    folder wait until it is taken over.
 
     >>> import tempfile
     >>> Models(Library(Path(tempfile.mkdtemp()))).listing()
@@ -44,7 +45,9 @@ class Models:
         return out
 
     def path(self, name: str, file: str = "model.kern") -> Path:
-        """A file of a model; the name is looked up, never trusted as a path, and links are not followed."""
+        """A file of a model; the name is looked up, never trusted as a path, and links are not
+        followed.
+        """
         inside = f"{folders.MODELS}/{name}/{file}"
         known = self.library.foreign is None and _NAME.fullmatch(name)
         if not known or not self.place.is_file(inside):
@@ -83,7 +86,9 @@ class Models:
         return self.path(name), self._figures(name)
 
     def _figures(self, name: str) -> dict[str, Any]:
-        """What the training wrote about a model; values that are used for more than being shown are checked."""
+        """What the training wrote about a model; values that are used for more than being shown are
+        checked.
+        """
         data = self.place.read(f"{folders.MODELS}/{name}/figures.json", 1 << 26)
         try:
             found = json.loads(data or b"")

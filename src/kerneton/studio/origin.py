@@ -1,7 +1,8 @@
 """Whether a folder's ``__studio__`` was made by the studio of this user on this machine.
 
-The folder holds a random number in ``__studio__/id``; the user's own state folder holds, under that number, the place of that file on
-the disk and the time at which it got there, which neither a copy nor an archive can have.
+The folder holds a random number in ``__studio__/id``; the user's own state folder holds, under that
+number, the place of that file on the disk and the time at which it got there, which neither a copy
+nor an archive can have.
 """
 
 from __future__ import annotations
@@ -23,14 +24,18 @@ _NUMBER = re.compile(rb"[0-9a-f]{32}")
 
 
 def state_folder() -> Path:
-    """Where the studio keeps what belongs to the user and to no folder: for this user's eyes only."""
+    """Where the studio keeps what belongs to the user and to no folder: for this user's eyes
+    only.
+    """
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home()), "kerneton")
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "kerneton")
 
 
 def is_ours(place: Place) -> bool:
-    """Whether this studio made the folder's ``__studio__``, here; a folder without one is taken as ours."""
+    """Whether this studio made the folder's ``__studio__``, here; a folder without one is taken as
+    ours.
+    """
     if not place.is_taken(STUDIO):
         return True
     with suppress(KernetonError, OSError):
@@ -56,11 +61,15 @@ def adopt(place: Place) -> None:
 
 
 def token() -> str:
-    """The token of this user's pages, the same after every start, so that open pages find the studio again."""
+    """The token of this user's pages, the same after every start, so that open pages find the
+    studio again.
+    """
     path = state_folder() / "token"
     with suppress(OSError):
         kept = path.read_text(encoding="ascii").strip()
-        if re.fullmatch(r"[\w-]{32}", kept) and (os.name == "nt" or not path.stat().st_mode & 0o077):
+        if re.fullmatch(r"[\w-]{32}", kept) and (
+            os.name == "nt" or not path.stat().st_mode & 0o077
+        ):
             return kept
     made = secrets.token_urlsafe(24)
     with suppress(OSError):
@@ -69,9 +78,14 @@ def token() -> str:
 
 
 def opening_page(address: str, port: int) -> Path:
-    """A file, for this user's eyes only, that leads a browser to the address: other users see the options of processes."""
+    """A file, for this user's eyes only, that leads a browser to the address: other users see the
+    options of processes.
+    """
     path = state_folder() / f"open-{port}.html"
-    _keep(path, f'<meta http-equiv="refresh" content="0;url={address}"><title>Kerneton studio</title>\n')
+    _keep(
+        path,
+        f'<meta http-equiv="refresh" content="0;url={address}"><title>Kerneton studio</title>\n',
+    )
     return path
 
 

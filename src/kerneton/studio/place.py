@@ -1,8 +1,8 @@
 """Files of one folder that may come from a stranger: paths are checked, and no link is followed.
 
-Every path is relative, with ``/`` between its parts. Folders on the way are opened one by one, each relative to the handle of the one
-above (``O_NOFOLLOW``), so that neither ``..`` nor a link can lead out. Where the system has no such handles (Windows), every folder
-on the way is looked at first.
+Every path is relative, with ``/`` between its parts. Folders on the way are opened one by one, each
+relative to the handle of the one above (``O_NOFOLLOW``), so that neither ``..`` nor a link can lead
+out. Where the system has no such handles (Windows), every folder on the way is looked at first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, KernetonError
 from kerneton.files.readers import write
 
-_HANDLES = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW") and hasattr(os, "O_DIRECTORY")
+_HANDLES = (
+    os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW") and hasattr(os, "O_DIRECTORY")
+)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
@@ -58,7 +60,7 @@ class Place:
     >>> (place.root / "link").symlink_to("/etc")
     >>> place.read("link/passwd")
     Traceback (most recent call last):
-    kerneton.exceptions.DataError: link/passwd: there is a link on the way, and the studio follows none
+    kerneton.exceptions.DataError: link/passwd: there is a link on the way, ...
     """
 
     def __init__(self, root: Path) -> None:
@@ -157,7 +159,9 @@ class Place:
         """A file to be written, which replaces an older one if the block ends without an error."""
         temporary = f".kerneton-{os.urandom(8).hex()}"
         with self._above(path, make=True) as (handle, name):
-            beside = temporary if handle is not None else os.path.join(os.path.dirname(name), temporary)
+            beside = (
+                temporary if handle is not None else os.path.join(os.path.dirname(name), temporary)
+            )
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW
             try:
                 with os.fdopen(os.open(beside, flags, 0o666, dir_fd=handle), "wb") as file:
@@ -225,7 +229,9 @@ class Place:
     # Handles
 
     def handle(self, path: str) -> int:
-        """A handle of a folder, which is made if it is missing, for a lock; where the system has none, of its file ``lock``."""
+        """A handle of a folder, which is made if it is missing, for a lock; where the system has
+        none, of its file ``lock``.
+        """
         with self._above(f"{path}/lock", make=True) as (handle, name):
             return os.open(name, os.O_RDWR | os.O_CREAT) if handle is None else os.dup(handle)
 
@@ -239,12 +245,16 @@ class Place:
                 if not stat.S_ISREG(facts.st_mode) or (handle is None and os.path.islink(name)):
                     raise DataError(f"{path}: not a file")
                 if mode == "wb" and facts.st_nlink > 1:
-                    raise DataError(f"{path}: a file with several names, which might be another file")
+                    raise DataError(
+                        f"{path}: a file with several names, which might be another file"
+                    )
                 yield file
 
     @contextmanager
     def _above(self, path: str, *, make: bool = False) -> Iterator[tuple[int | None, str]]:
-        """The handle of the folder that a path lies in, and its name there; without handles None and the whole path."""
+        """The handle of the folder that a path lies in, and its name there; without handles None
+        and the whole path.
+        """
         *above, name = parts_of(path)
         self.check_there()
         try:

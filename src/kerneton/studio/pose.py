@@ -1,6 +1,8 @@
-"""The pose estimator that the page runs for cameras and videos: downloaded once, checked, kept in a cache folder.
+"""The pose estimator that the page runs for cameras and videos: downloaded once, checked, kept in a
+cache folder.
 
-It is the npm package @mediapipe/pose (Apache-2.0), which contains its models: nothing else is ever downloaded.
+It is the npm package @mediapipe/pose (Apache-2.0), which contains its models: nothing else is ever
+downloaded.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from kerneton.exceptions import DataError, MissingDataError
 
 PACKAGE, VERSION = "@mediapipe/pose", "0.5.1675469404"
 # SHA-512 of the package
-INTEGRITY = "DFZsNWTsSphRIZppnUCuunzBiHP2FdJXR9ehc7mMi4KG+oPaOH0Em3d6kr7Py+TSyTXC1doH88KcF28k2sBxsQ=="
+INTEGRITY = (
+    "DFZsNWTsSphRIZppnUCuunzBiHP2FdJXR9ehc7mMi4KG+oPaOH0Em3d6kr7Py+TSyTXC1doH88KcF28k2sBxsQ=="
+)
 FILES = (
     "pose.js",
     "pose_web.binarypb",
@@ -64,7 +68,9 @@ def media_type(name: str) -> str:
 
 
 def get_pose(archive: str | None = None) -> Path:
-    """Download the package with npm, or take it from a file that was downloaded elsewhere; check it, and keep it."""
+    """Download the package with npm, or take it from a file that was downloaded elsewhere; check
+    it, and keep it.
+    """
     with tempfile.TemporaryDirectory() as work:
         path = _fetch(Path(work)) if archive is None else Path(archive)
         if not path.is_file():
@@ -80,11 +86,11 @@ def get_pose(archive: str | None = None) -> Path:
 def _fetch(work: Path) -> Path:
     npm = shutil.which("npm")
     package = f"{PACKAGE}@{VERSION}"
-    elsewhere = (
-        f"on a machine with npm, run 'npm pack {package}', then here '{COMMAND} FILE' with the file it makes"
-    )
+    elsewhere = f"on a machine with npm, run 'npm pack {package}', then here '{COMMAND} FILE' with the file it makes"
     if npm is None:
-        raise MissingDataError(f"npm is needed to download the pose package, but was not found; {elsewhere}")
+        raise MissingDataError(
+            f"npm is needed to download the pose package, but was not found; {elsewhere}"
+        )
     done = subprocess.run([npm, "pack", package], cwd=work, capture_output=True, text=True)
     made = list(work.glob("*.tgz"))
     if done.returncode or len(made) != 1:

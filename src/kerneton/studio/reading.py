@@ -23,10 +23,11 @@ Stamp = tuple[int, int]
 
 
 class Files:
-    """Recordings in metres, y up and right-handed, whatever the axes of their files; safe to use from several threads.
+    """Recordings in metres, y up and right-handed, whatever the axes of their files; safe to use
+    from several threads.
 
-    A body that lies on the floor must not be turned upright. Axes are therefore those of most recordings of the same
-    format and joints, as in `kerneton.load_folder`; see `learn_axes`.
+    A body that lies on the floor must not be turned upright. Axes are therefore those of most
+    recordings of the same format and joints, as in `kerneton.load_folder`; see `learn_axes`.
 
     >>> import tempfile
     >>> from kerneton import make_actions, write
@@ -41,17 +42,22 @@ class Files:
         self.root = root
         self._lock = threading.Lock()
         self._axes: dict[Any, Conventions] = {}  # by format and joints
-        self._sampled: list[tuple[str, Stamp | None]] = []  # files in which the axes were sought last
+        # files in which the axes were sought last
+        self._sampled: list[tuple[str, Stamp | None]] = []
         self._info: dict[str, tuple[Stamp, list[RecordingInfo] | str]] = {}
         self._open: OrderedDict[str, tuple[Stamp, list[SkeletonSequence]]] = OrderedDict()
 
     def learn_axes(self, paths: Iterable[str]) -> None:
-        """Find the axes of formats that do not state them from some of their files; what was read is kept if they agree."""
+        """Find the axes of formats that do not state them from some of their files; what was read
+        is kept if they agree.
+        """
         by_ending: dict[str, list[str]] = defaultdict(list)
         for path in paths:
             by_ending[Path(path).suffix.lower()].append(path)
         found: dict[Any, list[SkeletonSequence]] = defaultdict(list)
-        samples = [path for some in by_ending.values() for path in some[:: max(1, len(some) // _SAMPLE)]]
+        samples = [
+            path for some in by_ending.values() for path in some[:: max(1, len(some) // _SAMPLE)]
+        ]
         stamps = [(path, self._stamp_of(path)) for path in samples]
         if stamps == self._sampled:
             return
@@ -125,7 +131,9 @@ class Files:
 
 
 def _format_facts(path: Path) -> tuple[str, Conventions | None]:
-    """The name of the format of a file, and the unit and axis that such files state, if they state them."""
+    """The name of the format of a file, and the unit and axis that such files state, if they state
+    them.
+    """
     name = detect_format(path)
     return name or "", None if name is None else stated(reader(name))
 
@@ -135,8 +143,8 @@ def _kind(name: str, sequence: SkeletonSequence) -> tuple[str, Any]:
 
 
 def _stamp(path: Path) -> Stamp:
-    """Changes when the content does: times and sizes of a file and of its segments beside it, or of a
-    folder's newest file and their number.
+    """Changes when the content does: times and sizes of a file and of its segments beside it, or of
+    a folder's newest file and their number.
     """
     if path.is_dir():
         files = [child.stat() for child in path.iterdir()]

@@ -10,9 +10,13 @@ from kerneton.data.sequence import SkeletonSequence
 
 
 def segments(spotter: Any, sequence: SkeletonSequence, fps: float | None) -> list[dict[str, Any]]:
-    """Segments that the spotter finds, in frames of the recording; ``fps`` is the frame rate of training."""
+    """Segments that the spotter finds, in frames of the recording; ``fps`` is the frame rate of
+    training.
+    """
     rate = (sequence.fps or 30.0) / fps if fps else 1.0
-    at = np.minimum(np.round(np.arange(0, sequence.n_frames, rate)).astype(int), sequence.n_frames - 1)
+    at = np.minimum(
+        np.round(np.arange(0, sequence.n_frames, rate)).astype(int), sequence.n_frames - 1
+    )
     confidence = None if sequence.confidence is None else sequence.confidence[at]
     even = sequence.replace(joints=sequence.joints[at], confidence=confidence, fps=fps)
     return [
@@ -27,7 +31,9 @@ def segments(spotter: Any, sequence: SkeletonSequence, fps: float | None) -> lis
 
 
 def answers(model: Any, sequences: list[SkeletonSequence]) -> list[dict[str, Any]]:
-    """Label, probability, score of being unknown and the likeliest labels of each recording, for JSON."""
+    """Label, probability, score of being unknown and the likeliest labels of each recording, for
+    JSON.
+    """
     adapted = model.adapt(sequences)
     if not hasattr(model, "predictions"):  # not calibrated
         nothing: dict[str, Any] = {

@@ -1,4 +1,6 @@
-"""What the page shows of a recording: counts, share of missing joints, a small animation, and the motion to play."""
+"""What the page shows of a recording: counts, share of missing joints, a small animation, and the
+motion to play.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class RecordingInfo:
     digest: str
     label: str | None  # as the file states it
     subject: str | None
-    segments: tuple[tuple[int, int, str], ...]  # start, stop and label, as stored in the file or beside it
+    # start, stop and label, as stored in the file or beside it
+    segments: tuple[tuple[int, int, str], ...]
     thumb: bytes  # (frames, joints, 2) int8, -128 for missing
     bones: tuple[tuple[int, int], ...]
     sides: str  # per joint l, r or m
@@ -71,14 +74,17 @@ def joint_names(layout: Layout | None, n_joints: int) -> list[str]:
 def sides(layout: Layout | None, n_joints: int) -> str:
     """A letter per joint by its name: l, r, h for the head, otherwise m for the middle."""
     letters = {"left": "l", "right": "r", "head": "h", "nose": "h"}
-    return "".join(letters.get(joint.partition("_")[0], "m") for joint in joint_names(layout, n_joints))
+    return "".join(
+        letters.get(joint.partition("_")[0], "m") for joint in joint_names(layout, n_joints)
+    )
 
 
 def motion(sequence: SkeletonSequence) -> dict[str, Any]:
     """Everything that the page needs to play a recording, for JSON.
 
-    ``points`` are int16 in base64, (frames, joints, 3), in units of ``unit`` metres, -32768 where a joint is missing; x to
-    the right of the picture, y up from the floor, z towards the viewer, whom the body faces.
+    ``points`` are int16 in base64, (frames, joints, 3), in units of ``unit`` metres, -32768 where a
+    joint is missing; x to the right of the picture, y up from the floor, z towards the viewer, whom
+    the body faces.
     """
     joints, gone = sequence.joints @ view(facing(sequence)).T, missing_joints(sequence)
     seen = joints[~gone]

@@ -28,7 +28,11 @@ from kerneton.studio.recording_info import THUMB_FRAMES, motion, sides
 from kerneton.studio.server import MAX_CONNECTIONS, Studio
 from kerneton.studio.warnings import warnings_of
 
-CAMERA_BODY = {"joints": MEDIAPIPE_33.joints, "bones": MEDIAPIPE_33.bones, "sides": sides(MEDIAPIPE_33, 33)}
+CAMERA_BODY = {
+    "joints": MEDIAPIPE_33.joints,
+    "bones": MEDIAPIPE_33.bones,
+    "sides": sides(MEDIAPIPE_33, 33),
+}
 _LONG = 2.5  # times a typical training recording: longer ones are searched for segments
 _PART = 4  # recordings per request for suggestions: live labels are answered in between
 Job = Callable[[Studio, dict[str, Any]], Any]
@@ -64,7 +68,9 @@ def routes(studio: Studio) -> list[Any]:
         if wanted not in ("model.kern", "spotter.kern", "report.html"):
             raise MissingDataError(f"{wanted[:40]!r}: no such file")
         path = studio.models.path(name, wanted)
-        return FileResponse(path, filename=f"{name}-{wanted}", media_type="application/octet-stream")
+        return FileResponse(
+            path, filename=f"{name}-{wanted}", media_type="application/octet-stream"
+        )
 
     return [
         get("state", _state),
@@ -120,7 +126,9 @@ def _state(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shell(folder: str) -> str | None:
-    """The kind of shell for which commands with this folder are shown; None if no quotes can hold it safely."""
+    """The kind of shell for which commands with this folder are shown; None if no quotes can hold
+    it safely.
+    """
     if not folder.isprintable():  # text that is pasted can hold keys of the terminal
         return None
     if os.name != "nt":
@@ -131,7 +139,11 @@ def _shell(folder: str) -> str | None:
 def _recordings(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
     library = studio.library
     with library.lock:
-        records, broken, version = list(library.records.values()), dict(library.broken), library.version
+        records, broken, version = (
+            list(library.records.values()),
+            dict(library.broken),
+            library.version,
+        )
         edits = {id: dict(fields) for id, fields in library.journal.edits.items()}
     found = warnings_of(records)
     cuts = {path: source for path, (source, _) in clip_paths(edits).items()}
@@ -235,7 +247,9 @@ def _suggest(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
     short = [id for id in ids if studio.library.record(id).info.n_frames <= longest]
     found = []
     for i in range(0, len(short), _PART):
-        found += studio.worker.answers(model, [studio.library.sequence(id) for id in short[i : i + _PART]])
+        found += studio.worker.answers(
+            model, [studio.library.sequence(id) for id in short[i : i + _PART]]
+        )
     rows = [{"id": id, **answer} for id, answer in zip(short, found, strict=True)]
     return {
         "suggestions": sorted(rows, key=lambda row: (not row["unknown"], row["margin"])),
@@ -282,7 +296,9 @@ async def _upload(studio: Studio, request: Request) -> Response:
     folder = uploads.batch_folder(batch)
     before = sum(path.stat().st_size for path in place.folder(folder).rglob("*") if path.is_file())
     if before > uploads.MAX_BATCH:
-        return JSONResponse({"error": f"at most {uploads.MAX_BATCH >> 30} GiB are accepted in one drop"}, 413)
+        return JSONResponse(
+            {"error": f"at most {uploads.MAX_BATCH >> 30} GiB are accepted in one drop"}, 413
+        )
     with place.writing(target) as file:
         async for chunk in request.stream():
             file.write(chunk)

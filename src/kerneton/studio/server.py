@@ -40,7 +40,8 @@ class Studio:
         self.models = Models(self.library)
         self.worker = Worker()
         self.training = Training(self.library, on_model=self._learnt)
-        self.max_upload, self.eager = max_upload, eager  # eager: processes start before they are needed
+        # eager: processes start before they are needed
+        self.max_upload, self.eager = max_upload, eager
         self.listeners: set[asyncio.Queue[dict[str, Any]]] = set()
         self.streams: set[Callable[[Frame], None]] = set()
         self.stream_seen = 0
@@ -73,10 +74,14 @@ class Studio:
         self.load_model()
 
     def load_model(self) -> None:
-        """Run the chosen model on a recording that it knows, so that the first live frame does not wait."""
+        """Run the chosen model on a recording that it knows, so that the first live frame does not
+        wait.
+        """
         with contextlib.suppress(Exception):  # the page hears of it when it uses the model
             model, figures = self.models.figures()
-            known = (r.id for r in list(self.library.records.values()) if r.label in figures["labels"])
+            known = (
+                r.id for r in list(self.library.records.values()) if r.label in figures["labels"]
+            )
             frames, layout = replayed(self.library.sequence(next(known, "")))
             self.worker.watch(model, "nobody", frames, layout, True, DOUBT)
 
@@ -111,7 +116,8 @@ class Studio:
             self._unsaved = f"changes cannot be brought to the disk: {reason(error)}"
 
     def _look(self) -> None:
-        with contextlib.suppress(Exception):  # of the scan itself, the library keeps what went wrong
+        # of the scan itself, the library keeps what went wrong
+        with contextlib.suppress(Exception):
             if self.library.progress[0] >= self.library.progress[1]:
                 self.library.look()
 
@@ -150,7 +156,9 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
 
     def failed(status: int) -> Any:
         async def answer(_: Request, error: Exception) -> JSONResponse:
-            return JSONResponse({"error": str(error).replace(f"{studio.library.root}/", "")}, status)
+            return JSONResponse(
+                {"error": str(error).replace(f"{studio.library.root}/", "")}, status
+            )
 
         return answer
 
@@ -206,7 +214,9 @@ def serve(
     announce: Callable[[str], None] = print,
     token: str | None = None,
 ) -> None:
-    """Serve a folder on 127.0.0.1 until interrupted; without ``port`` on the first free one from 8765."""
+    """Serve a folder on 127.0.0.1 until interrupted; without ``port`` on the first free one from
+    8765.
+    """
     uvicorn = import_extra("uvicorn", extra="studio", purpose="the studio")
     import_extra("websockets", extra="studio", purpose="the studio")
     folder.mkdir(parents=True, exist_ok=True)
@@ -219,7 +229,8 @@ def serve(
     address = f"http://127.0.0.1:{port}/?token={token}"
     announce(address)
     if browser:
-        with contextlib.suppress(OSError):  # a home that cannot be written to: the address was printed
+        # a home that cannot be written to: the address was printed
+        with contextlib.suppress(OSError):
             page = origin.opening_page(address, port)
             threading.Timer(0.5, webbrowser.open, [page.as_uri()]).start()
     try:
@@ -231,11 +242,15 @@ def serve(
 
 
 def _hold(place: Place) -> int:
-    """A lock on the folder, so that two studios cannot write the same journal. It ends with the process."""
+    """A lock on the folder, so that two studios cannot write the same journal. It ends with the
+    process.
+    """
     handle = place.handle(STUDIO)
     if not lock(handle):
         os.close(handle)
-        raise ParameterError(f"{place.root}: another studio has this folder open; end that one first")
+        raise ParameterError(
+            f"{place.root}: another studio has this folder open; end that one first"
+        )
     return handle
 
 

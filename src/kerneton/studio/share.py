@@ -30,7 +30,9 @@ def check_format(ending: object) -> str:
 
 
 def segment_table(library: Library) -> str:
-    """The segments of all recordings as the table that the command line reads: file, label, and frames."""
+    """The segments of all recordings as the table that the command line reads: file, label, and
+    frames.
+    """
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(["file", "label", "start", "stop"])
@@ -46,7 +48,9 @@ def segment_table(library: Library) -> str:
 
 
 def export(library: Library, ending: str, path: Path) -> None:
-    """Write all labelled recordings: one ``.npz`` or ``.pkl``, or a zip archive with one table per recording."""
+    """Write all labelled recordings: one ``.npz`` or ``.pkl``, or a zip archive with one table per
+    recording.
+    """
     check_format(ending)
     if ending == "segments":
         write_text(path, segment_table(library))

@@ -88,7 +88,9 @@ def _pass_on(studio: Studio, line: bytes) -> int:
 
 
 class _Session:
-    """One page with live labels: frames come in, and whenever an answer has been sent the newest frames are answered."""
+    """One page with live labels: frames come in, and whenever an answer has been sent the newest
+    frames are answered.
+    """
 
     def __init__(self, studio: Studio, socket: WebSocket) -> None:
         self.studio, self.socket = studio, socket
@@ -136,7 +138,9 @@ class _Session:
         self._to_show.set()
 
     async def show(self) -> None:
-        """Send frames of another program to the page, as fast as it reads them; those between are not shown."""
+        """Send frames of another program to the page, as fast as it reads them; those between are
+        not shown.
+        """
         while True:
             await self._to_show.wait()
             self._to_show.clear()
@@ -176,7 +180,8 @@ class _Session:
 
     async def answer(self) -> None:
         """Answer until the page closes."""
-        if self.model is not None and self.studio.eager:  # the process may have to read the model first
+        # the process may have to read the model first
+        if self.model is not None and self.studio.eager:
             await run_in_threadpool(self.studio.load_model)
             self.frames.clear()
             await self.socket.send_json({"ready": True})

@@ -1,6 +1,8 @@
-"""The training, in a separate process: ``python -m kerneton.studio.trainer`` waits for a job on its input.
+"""The training, in a separate process: ``python -m kerneton.studio.trainer`` waits for a job on its
+input.
 
-A job is a line of JSON, ``{"folder": ..., "name": ...}``; progress and the result are lines of JSON on the output.
+A job is a line of JSON, ``{"folder": ..., "name": ...}``; progress and the result are lines of JSON
+on the output.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ Tell = Callable[..., None]  # sends a message to the server
 
 
 def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
-    """Read the folder, test on held-out people, train on all, and write model, figures and report."""
+    """Read the folder, test on held-out people, train on all, and write model, figures and
+    report.
+    """
     start = time.monotonic()
     tell(share=0.02, stage="read")
     notes: list[str] = []
@@ -52,7 +56,8 @@ def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
     figures: dict[str, Any] = {"people": people, "notes": notes}
     home = folder / MODELS / name
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the page has its own texts for few recordings and subjects
+        # the page has its own texts for few recordings and subjects
+        warnings.simplefilter("ignore")
         progress = _reporter(tell, "test", 0.1, 0.45)
         try:
             report = evaluate(make_recognizer(), data, protocol, progress=progress, importance=True)
@@ -119,14 +124,19 @@ def read_folder(folder: Path, notes: list[str], progress: Callable[..., Any]) ->
         return content._replace(recordings=parts)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KernetonWarning)  # of what is left out, which the notes tell
+        # of what is left out, which the notes tell
+        warnings.simplefilter("ignore", KernetonWarning)
         found = collect(list(entries), {}, change=with_ids, skip_broken=True, progress=progress)
     notes += [f"left out: {file} {why}".replace(f"{folder}/", "") for file, why in found.broken]
     return SkeletonDataset(found.recordings, name=folder.name, conversion=found.conversion)
 
 
-def record_next(data: Iterable[SkeletonSequence], pairs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What to record next, as codes for the page: labels with few recordings or people, pairs that are confused."""
+def record_next(
+    data: Iterable[SkeletonSequence], pairs: Iterable[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """What to record next, as codes for the page: labels with few recordings or people, pairs that
+    are confused.
+    """
     count: Counter[str] = Counter()
     people: dict[str, set[str]] = defaultdict(set)
     for sequence in data:
@@ -141,7 +151,9 @@ def record_next(data: Iterable[SkeletonSequence], pairs: Iterable[dict[str, Any]
         if n < 5:
             out.append({"code": "more", "label": label, "n": n})
     for pair in list(pairs)[:3]:
-        out.append({"code": "confused", "label": pair["true"], "other": pair["said"], "n": pair["n"]})
+        out.append(
+            {"code": "confused", "label": pair["true"], "other": pair["said"], "n": pair["n"]}
+        )
     for label, who in people.items():
         if len(everybody) > 1 and len(who) == 1:
             out.append({"code": "one-person", "label": label})
@@ -157,7 +169,9 @@ def _usable(data: SkeletonDataset, notes: list[str]) -> SkeletonDataset:
     if len(set(kinds)) > 1:
         ((kind, n),) = Counter(kinds).most_common(1)
         joints = kind[0] or kind[1]
-        notes.append(f"{len(labelled) - n} recordings have other joints than {joints} and were left out")
+        notes.append(
+            f"{len(labelled) - n} recordings have other joints than {joints} and were left out"
+        )
         labelled = [s for s, own in zip(labelled, kinds, strict=True) if own == kind]
     labels = Counter(s.label for s in labelled)
     if len(labels) < 2:
@@ -165,13 +179,17 @@ def _usable(data: SkeletonDataset, notes: list[str]) -> SkeletonDataset:
         raise DataError(f"at least two labels are needed; this folder has {found}")
     lone = sorted(str(label) for label, n in labels.items() if n < 2)
     if lone:
-        raise DataError(f"each label needs at least two recordings; these have one: {', '.join(lone)}")
+        raise DataError(
+            f"each label needs at least two recordings; these have one: {', '.join(lone)}"
+        )
     single = [s.replace(joints=s.joints.astype(np.float32, copy=False)) for s in labelled]
     return SkeletonDataset(single, name=data.name, conversion=data.conversion)
 
 
 def _protocol(data: SkeletonDataset) -> tuple[Any, str]:
-    """How to test: on held-out people, in at most five groups; else on held-out recordings, which the page states."""
+    """How to test: on held-out people, in at most five groups; else on held-out recordings, which
+    the page states.
+    """
     subjects = [s.subject for s in data]
     by_label: dict[str | None, set[str | None]] = defaultdict(set)
     for s in data:
@@ -206,25 +224,35 @@ def _held_out(report: Report) -> dict[str, Any]:
 
 
 def fit_model(data: SkeletonDataset, notes: list[str]) -> Any:
-    """A model as ``kerneton fit`` makes it, with probabilities if there are enough recordings to learn them."""
+    """A model as ``kerneton fit`` makes it, with probabilities if there are enough recordings to
+    learn them.
+    """
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", NoProbabilitiesWarning)
         model = make_recognizer(calibrate="auto").fit(data, data.labels)
-    notes += [str(warning.message) for warning in told if warning.category is NoProbabilitiesWarning]
+    notes += [
+        str(warning.message) for warning in told if warning.category is NoProbabilitiesWarning
+    ]
     return model
 
 
 def save_model(model: Any, path: Path, data: SkeletonDataset) -> None:
-    """Write the model's file, with the same facts about its training recordings as ``kerneton fit``."""
+    """Write the model's file, with the same facts about its training recordings as ``kerneton
+    fit``.
+    """
     done = None if data.conversion is None else data.conversion.to_dict()
-    model.training_ = training_summary(data) | {"conventions": recording_facts(data) | {"conversion": done}}
+    model.training_ = training_summary(data) | {
+        "conventions": recording_facts(data) | {"conversion": done}
+    }
     save(model, path)
 
 
 def _reporter(tell: Tell, stage: str, low: float, high: float) -> Callable[..., Iterator[Any]]:
     """A progress bar, called like tqdm.tqdm, that sends a share between ``low`` and ``high``."""
 
-    def progress(iterable: Iterable[Any], *, total: int | None = None, desc: str = "") -> Iterator[Any]:
+    def progress(
+        iterable: Iterable[Any], *, total: int | None = None, desc: str = ""
+    ) -> Iterator[Any]:
         if desc.startswith("split "):  # steps within a split: the bar counts splits
             yield from iterable
             return
@@ -241,7 +269,9 @@ def _stages(tell: Tell, stage: str, low: float, high: float) -> Callable[..., It
     """The same for an unknown number of progress bars: each takes half of what is left."""
     left = low
 
-    def progress(iterable: Iterable[Any], *, total: int | None = None, desc: str = "") -> Iterator[Any]:
+    def progress(
+        iterable: Iterable[Any], *, total: int | None = None, desc: str = ""
+    ) -> Iterator[Any]:
         nonlocal left
         begin, left = left, (left + high) / 2
         yield from _reporter(tell, stage, begin, left)(iterable, total=total, desc=desc)

@@ -20,9 +20,12 @@ from kerneton.studio.worker import end_process
 class Training:
     """At most one training at a time, in a process of low priority."""
 
-    def __init__(self, library: Library, *, on_model: Callable[[bool], None] = lambda _: None) -> None:
+    def __init__(
+        self, library: Library, *, on_model: Callable[[bool], None] = lambda _: None
+    ) -> None:
         self.library = library
-        self.on_model = on_model  # called with True for a new model, with False when the training is complete
+        # called with True for a new model, with False when the training is complete
+        self.on_model = on_model
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self.state: dict[str, Any] = {"running": False}
@@ -35,7 +38,8 @@ class Training:
             self.library.check_ours()
             name = time.strftime("%Y-%m-%d_%H%M%S")
             wanted = folders.free_path(f"{folders.MODELS}/{name}", self.library.place.is_taken)
-            name = self.library.place.folder(wanted).name  # made here, so that no link can stand in its place
+            # made here, so that no link can stand in its place
+            name = self.library.place.folder(wanted).name
             job = json.dumps({"folder": str(self.library.root), "name": name}) + "\n"
             process = self._process = self._spawn(job)
             self.state = {"running": True, "share": 0.0, "stage": "start", "name": name}
@@ -68,7 +72,8 @@ class Training:
             encoding="utf-8",
         )
         assert process.stdin is not None
-        with contextlib.suppress(OSError):  # it has ended already, which is told when it is followed
+        # it has ended already, which is told when it is followed
+        with contextlib.suppress(OSError):
             process.stdin.write(job)
             process.stdin.close()
         return process

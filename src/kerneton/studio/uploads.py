@@ -1,4 +1,6 @@
-"""Files dropped on the page: staged below ``__studio__/incoming``, read, and moved to their labels' folders."""
+"""Files dropped on the page: staged below ``__studio__/incoming``, read, and moved to their labels'
+folders.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,18 @@ _NEEDS_OTHERS = ("amc",)  # formats that need a second file in the same folder
 
 
 def staging_path(library: Library, batch: str, path: str) -> str:
-    """Path below the folder at which an upload is staged: cleaned part by part, so that it stays below the batch's folder."""
-    parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", ".", "..")]
+    """Path below the folder at which an upload is staged: cleaned part by part, so that it stays
+    below the batch's folder.
+    """
+    parts = [
+        part
+        for part in PurePosixPath(path.replace("\\", "/")).parts
+        if part not in ("/", ".", "..")
+    ]
     if not parts or len(parts) > _DEEPEST:
-        raise ParameterError(f"upload {path[:80]!r}: expected a file name with at most {_DEEPEST} folders")
+        raise ParameterError(
+            f"upload {path[:80]!r}: expected a file name with at most {_DEEPEST} folders"
+        )
     library.check_ours()
     return "/".join([batch_folder(batch), *(folders.safe_name(part) for part in parts)])
 
@@ -52,10 +62,11 @@ def batch_folder(batch: str) -> str:
 def take_in(
     library: Library, batch: str, *, label: str | None = None, subject: str | None = None
 ) -> dict[str, Any]:
-    """Read the staged files and move them to their folders; files that cannot be read are named, with the reason.
+    """Read the staged files and move them to their folders; files that cannot be read are named,
+    with the reason.
 
-    Labels and subjects come from folders (``LABEL/SUBJECT/FILE``; a single folder around everything does not count),
-    then from the files themselves, then from ``label`` and ``subject``.
+    Labels and subjects come from folders (``LABEL/SUBJECT/FILE``; a single folder around everything
+    does not count), then from the files themselves, then from ``label`` and ``subject``.
     """
     label, subject = folders.check_name(label, "label"), folders.check_name(subject, "subject")
     library.check_ours()
@@ -77,9 +88,13 @@ def take_in(
             continue
         several = len(sequences) > 1 or detect_format(entry.path) in _NEEDS_OTHERS
         names = folders.named("", sequences, entry.label or None, entry.subject or None)
-        for number, (sequence, (_, own_label, own_subject)) in enumerate(zip(sequences, names, strict=True)):
+        for number, (sequence, (_, own_label, own_subject)) in enumerate(
+            zip(sequences, names, strict=True)
+        ):
             found = {"label": own_label or label, "subject": own_subject or subject}
-            clean = {key: folders.safe_name(value) if value else None for key, value in found.items()}
+            clean = {
+                key: folders.safe_name(value) if value else None for key, value in found.items()
+            }
             source = entry.path.relative_to(place.root).as_posix()
             if several:
                 stem = folders.safe_name(PurePosixPath(sequence.name).name or entry.path.stem)
@@ -116,7 +131,9 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def clean(library: Library) -> None:
-    """Remove what uploads left that never came to their end; recordings of a camera, which are nowhere else, go to the list."""
+    """Remove what uploads left that never came to their end; recordings of a camera, which are
+    nowhere else, go to the list.
+    """
     place, needed = library.place, library.journal.moved_paths()
     rescued: list[tuple[str, str]] = []
     for batch in place.names(folders.INCOMING):
@@ -137,8 +154,9 @@ def clean(library: Library) -> None:
 def recorded(library: Library, message: dict[str, Any]) -> str:
     """Keep a recording that the page made from a camera or a video; returns its id.
 
-    ``joints`` is a list of frames of [x, y, z, confidence] per joint in MediaPipe's coordinates (x to the right of the
-    picture, y down, z away) in metres; ``times`` are in seconds. Frames are interpolated linearly to an even rate.
+    ``joints`` is a list of frames of [x, y, z, confidence] per joint in MediaPipe's coordinates (x
+    to the right of the picture, y down, z away) in metres; ``times`` are in seconds. Frames are
+    interpolated linearly to an even rate.
     """
     sequence = from_camera(message)
     label, subject = (folders.check_name(message.get(key), key) for key in ("label", "subject"))
@@ -147,7 +165,9 @@ def recorded(library: Library, message: dict[str, Any]) -> str:
         wanted = f"{folders.INCOMING}/{_RECORDED}/{name}.npz"
         library.check_ours()
         path = folders.free_path(wanted, library.place.is_taken)
-        library.place.write_recordings(path, [sequence.replace(label=label, subject=subject, name=name)])
+        library.place.write_recordings(
+            path, [sequence.replace(label=label, subject=subject, name=name)]
+        )
         return library.add([(path, folders.path_of(label, subject, f"{name}.npz"))], "record")[0]
 
 
@@ -161,8 +181,15 @@ def from_camera(message: dict[str, Any]) -> SkeletonSequence:
     try:
         frames, times = (np.asarray(message[key], dtype=np.float64) for key in ("joints", "times"))
     except (KeyError, TypeError, ValueError) as error:
-        raise ParameterError("a recording needs joints, (frames, joints, 4) numbers, and times") from error
-    if frames.ndim != 3 or frames.shape[2] != 4 or not 2 <= len(frames) <= 200_000 or frames.shape[1] > 500:
+        raise ParameterError(
+            "a recording needs joints, (frames, joints, 4) numbers, and times"
+        ) from error
+    if (
+        frames.ndim != 3
+        or frames.shape[2] != 4
+        or not 2 <= len(frames) <= 200_000
+        or frames.shape[1] > 500
+    ):
         raise ParameterError(
             f"expected joints of shape (frames, joints, 4) with two frames or more, got {frames.shape}"
         )

@@ -14,9 +14,9 @@ _SLOW = 8.0  # frames per second with which fast movements are lost
 def warnings_of(records: Iterable[Record]) -> dict[str, list[str]]:
     """Codes of warnings by the recording's id; the page has the texts.
 
-    Codes: ``short``, ``missing``, ``twice``, ``few`` (recordings of the label), ``one-subject`` (of the label),
-    ``one-label`` (of the subject), ``layout`` and ``rate`` (other than most recordings have), ``slow`` (few frames per second),
-    ``no-subject``.
+    Codes: ``short``, ``missing``, ``twice``, ``few`` (recordings of the label), ``one-subject`` (of
+    the label), ``one-label`` (of the subject), ``layout`` and ``rate`` (other than most recordings
+    have), ``slow`` (few frames per second), ``no-subject``.
 
     >>> warnings_of([])
     {}

@@ -1,7 +1,8 @@
-"""The process that runs the recogniser for live labels, suggestions and explanations, separate from the server.
+"""The process that runs the recogniser for live labels, suggestions and explanations, separate from
+the server.
 
-Computing holds Python's lock: a server that computes would respond late. The two exchange pickles over pipes that no other
-program can reach.
+Computing holds Python's lock: a server that computes would respond late. The two exchange pickles
+over pipes that no other program can reach.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ class Worker:
     """Runs the model of a file on recordings; one request at a time, from any thread.
 
     >>> worker = Worker()
-    >>> try: worker.answers(Path("none.kern"), [])
-    ... except KernetonError as error: print(error)
+    >>> try:
+    ...     worker.answers(Path("none.kern"), [])
+    ... except KernetonError as error:
+    ...     print(error)
     none.kern: no such file
     >>> worker.close()
     """
@@ -46,7 +49,9 @@ class Worker:
         """See `kerneton.studio.recognizing.answers`."""
         return self._ask("answers", model, sequences)
 
-    def contributions(self, model: Path, sequence: SkeletonSequence, label: str) -> dict[str, float]:
+    def contributions(
+        self, model: Path, sequence: SkeletonSequence, label: str
+    ) -> dict[str, float]:
         """See `kerneton.studio.recognizing.contributions`."""
         return self._ask("contributions", model, sequence, label)
 
@@ -111,7 +116,9 @@ def end_process(process: subprocess.Popen[Any]) -> None:
 
 
 class _State:
-    """State of the process: the last model with its spotter and figures, and the streams that it watches."""
+    """State of the process: the last model with its spotter and figures, and the streams that it
+    watches.
+    """
 
     def __init__(self) -> None:
         self.key: Any = None
@@ -127,7 +134,9 @@ class _State:
             return self._watch(*values)
         if what == "segments":
             if self.spotter is None:
-                raise MissingDataError("this model cannot find segments yet: train again, and let it finish")
+                raise MissingDataError(
+                    "this model cannot find segments yet: train again, and let it finish"
+                )
             return recognizing.segments(self.spotter, values[0], self.figures.get("fps"))
         return getattr(recognizing, what)(self.model, *values)
 

@@ -36,7 +36,9 @@ def body_detector(network: Network) -> Detector:
 
 
 def region_of(detection: Detection) -> Region:
-    """The region of a detected person: the first key point is the middle of the hips, the second gives size and angle."""
+    """The region of a detected person: the first key point is the middle of the hips, the second
+    gives size and angle.
+    """
     return _around(detection.points[0], detection.points[1])
 
 
@@ -60,14 +62,17 @@ def find_body(network: Network, picture: np.ndarray, region: Region) -> Found:
 
 
 def refined(inside: np.ndarray, heat: np.ndarray) -> np.ndarray:
-    """(N, 2) places from 0 to 1, moved to the middle of the heat around them where it is hot enough.
+    """(N, 2) places from 0 to 1, moved to the middle of the heat around them where it is hot
+    enough.
 
     ``heat`` is (height, width, N), before the logistic function.
     """
     height, width, n = heat.shape
     cells = (inside * [width, height]).astype(int)
     columns, rows = (cells[:, i, None] + _WINDOW for i in (0, 1))  # (N, 7)
-    known = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None, :]
+    known = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[
+        :, None, :
+    ]
     rows, columns = np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)
     around = heat[rows[:, :, None], columns[:, None, :], np.arange(n)[:, None, None]]
     weights = np.where(known, expit(around), 0.0)

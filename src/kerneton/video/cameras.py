@@ -1,7 +1,8 @@
 """Cameras and streams from the network: the newest picture, and the people in it.
 
-A camera gives pictures whether somebody takes them or not: a thread reads all of them and keeps the newest,
-so that a slow computer sees fewer pictures and no old ones. Pictures are dropped when their joints are known.
+A camera gives pictures whether somebody takes them or not: a thread reads all of them and keeps the
+newest, so that a slow computer sees fewer pictures and no old ones. Pictures are dropped when their
+joints are known.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ class Sight(NamedTuple):
 def is_camera(source: str) -> bool:
     """Whether a source is a camera or an address, not a file.
 
-    >>> [is_camera(s) for s in ("camera", "camera:1", "/dev/video0", "rtsp://host/live", "long.bvh")]
+    >>> [
+    ...     is_camera(s)
+    ...     for s in ("camera", "camera:1", "/dev/video0", "rtsp://host/live", "long.bvh")
+    ... ]
     [True, True, True, True, False]
     """
     device = re.fullmatch(r"camera(:.*)?|/dev/video\d+", source)
@@ -49,8 +53,8 @@ def camera(source: str = "camera", poses: PoseOptions | None = None) -> Iterator
     Parameters
     ----------
     source : str
-        ``camera`` for the first camera, ``camera:1`` for the second, ``/dev/video0``, or the address of a
-        stream (``rtsp://``, ``http://``).
+        ``camera`` for the first camera, ``camera:1`` for the second, ``/dev/video0``, or the
+        address of a stream (``rtsp://``, ``http://``).
     poses : PoseOptions, optional
         What is estimated.
 
@@ -67,7 +71,8 @@ def camera(source: str = "camera", poses: PoseOptions | None = None) -> Iterator
 
 
 class Camera:
-    """A camera that is open; `pictures` gives the newest picture as soon as the last one is done with.
+    """A camera that is open; `pictures` gives the newest picture as soon as the last one is done
+    with.
 
     ``dropped`` counts the pictures that came while another one was worked on.
     """
@@ -79,7 +84,9 @@ class Camera:
         self._newest: tuple[float, Any] | None = None
         self._opened = self._ended = self._closing = False
         self._error = ""
-        self._thread = threading.Thread(target=self._read, args=(_place(source, self._av),), daemon=True)
+        self._thread = threading.Thread(
+            target=self._read, args=(_place(source, self._av),), daemon=True
+        )
         self._thread.start()
         with self._state:
             self._state.wait_for(lambda: self._opened or self._ended, self.patience + 2)
@@ -108,7 +115,9 @@ class Camera:
                     if told and not self._error:
                         return
                     silent = f"no picture for {self.patience:g} seconds"
-                    raise DataError(f"{self.source}: {self._error or silent}; was the camera unplugged?")
+                    raise DataError(
+                        f"{self.source}: {self._error or silent}; was the camera unplugged?"
+                    )
             arrived, frame = newest
             start = arrived if start is None else start
             last = max(arrived - start, last + 1e-4)
@@ -117,7 +126,9 @@ class Camera:
     def _read(self, place: tuple[str, str | None, dict[str, str]]) -> None:
         file, form, options = place
         try:
-            with self._av.open(file, format=form, options=options, timeout=self.patience) as container:
+            with self._av.open(
+                file, format=form, options=options, timeout=self.patience
+            ) as container:
                 if not container.streams.video:
                     raise ValueError("a stream without pictures")
                 with self._state:
@@ -152,9 +163,13 @@ def _place(source: str, av: Any) -> tuple[str, str | None, dict[str, str]]:
         return f"{which}:none", "avfoundation", usual
     if sys.platform == "win32":
         if which.isdecimal():
-            names = [d.name for d in av.enumerate_input_devices("dshow") if "video" in str(d.media_types)]
+            names = [
+                d.name for d in av.enumerate_input_devices("dshow") if "video" in str(d.media_types)
+            ]
             if int(which) >= len(names):
-                raise MissingDataError(f"{source}: no such camera; there are {', '.join(names) or 'none'}")
+                raise MissingDataError(
+                    f"{source}: no such camera; there are {', '.join(names) or 'none'}"
+                )
             which = names[int(which)]
         return f"video={which}", "dshow", usual
     device = source if source.startswith("/dev/") else f"/dev/video{which}"

@@ -1,4 +1,6 @@
-"""Where people or palms are in a picture: a network that answers for two thousand anchors, and what it means."""
+"""Where people or palms are in a picture: a network that answers for two thousand anchors, and what
+it means.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class Detection(NamedTuple):
 
 
 class Detector:
-    """Finds what a network was trained for; ``strides`` are the steps of its anchors in pixels of its input.
+    """Finds what a network was trained for; ``strides`` are the steps of its anchors in pixels of
+    its input.
 
     ``lowest`` is the value of a black pixel: 0 or -1.
     """
@@ -51,7 +54,8 @@ class Detector:
 
 
 def anchors(side: int, strides: tuple[int, ...]) -> np.ndarray:
-    """(A, 2) middles of the anchors, from 0 to 1: two in each cell of each grid, grids of one stride together.
+    """(A, 2) middles of the anchors, from 0 to 1: two in each cell of each grid, grids of one
+    stride together.
 
     >>> anchors(224, (8, 16, 32, 32, 32)).shape
     (2254, 2)
@@ -66,17 +70,23 @@ def anchors(side: int, strides: tuple[int, ...]) -> np.ndarray:
 
 
 def decoded(values: np.ndarray, around: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
-    """Boxes (N, 4) and key points (N, K, 2) from offsets in pixels of the input to their anchors."""
+    """Boxes (N, 4) and key points (N, K, 2) from offsets in pixels of the input to their
+    anchors.
+    """
     middle = values[:, :2] / side + around
     half = values[:, 2:4] / side / 2
-    points = values[:, 4:].reshape(len(values), values.shape[1] // 2 - 2, 2) / side + around[:, None]
+    points = (
+        values[:, 4:].reshape(len(values), values.shape[1] // 2 - 2, 2) / side + around[:, None]
+    )
     return np.concatenate([middle - half, middle + half], axis=1), points
 
 
 def merged(
     boxes: np.ndarray, points: np.ndarray, scores: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray, float]]:
-    """Boxes that overlap the best of them, averaged with their scores as weights; the best comes first."""
+    """Boxes that overlap the best of them, averaged with their scores as weights; the best comes
+    first.
+    """
     left = np.arange(len(boxes))
     found = []
     while len(left):

@@ -52,7 +52,10 @@ class PoseOptions:
     pose_cache: str | None = None
 
     def __post_init__(self) -> None:
-        for what, value, known in (("pose", self.pose, POSES), ("pose_model", self.pose_model, EDITIONS)):
+        for what, value, known in (
+            ("pose", self.pose, POSES),
+            ("pose_model", self.pose_model, EDITIONS),
+        ):
             if value not in known:
                 raise ParameterError(f"{what} must be one of {', '.join(known)}, got {value!r}")
         if isinstance(self.people, bool) or not isinstance(self.people, int) or self.people < 1:
@@ -83,8 +86,9 @@ class PoseOptions:
 class Person:
     """The joints of one person in one picture.
 
-    ``joints`` are metres from the middle of the hips, or from the middle of each hand: x to the left of the
-    picture, y up, z away from the camera. ``places`` are pixels of the picture, x to the right and y down.
+    ``joints`` are metres from the middle of the hips, or from the middle of each hand: x to the
+    left of the picture, y up, z away from the camera. ``places`` are pixels of the picture, x to
+    the right and y down.
     """
 
     number: int  # the same person has the same number in every picture
@@ -103,7 +107,8 @@ class PoseEstimator:
 
     Examples
     --------
-    ``picture`` is (height, width, 3 or 4) uint8, or the bytes of a JPEG or PNG file; it is not kept.
+    ``picture`` is (height, width, 3 or 4) uint8, or the bytes of a JPEG or PNG file; it is not
+    kept.
 
     >>> estimator = PoseEstimator()  # doctest: +SKIP
     >>> for person in estimator.push(picture, time=0.033):  # doctest: +SKIP
@@ -113,7 +118,9 @@ class PoseEstimator:
 
     def __init__(self, options: PoseOptions | None = None) -> None:
         self.options = options or PoseOptions()
-        kind = _hand_kind(self.options) if self.options.pose == "hands" else _body_kind(self.options)
+        kind = (
+            _hand_kind(self.options) if self.options.pose == "hands" else _body_kind(self.options)
+        )
         hands_too = self.options.pose == "hands"
         self._tracker = Tracker(kind, 2 if hands_too else self.options.people)
         self._smooth: dict[int, OneEuro] = {}
@@ -139,7 +146,8 @@ class PoseEstimator:
         if self.options.pose == "hands":
             return self._hands(tracks, time)
         return [
-            Person(t.number, *self._joints(t, time), t.found.confidence.astype(np.float32)) for t in tracks
+            Person(t.number, *self._joints(t, time), t.found.confidence.astype(np.float32))
+            for t in tracks
         ]
 
     def _joints(self, track: Track, time: float) -> tuple[np.ndarray, np.ndarray]:
@@ -172,10 +180,17 @@ class PoseEstimator:
 
 
 def as_pixels(picture: np.ndarray | bytes) -> np.ndarray:
-    """(height, width, 4) uint8, from (height, width, 3 or 4) or from the bytes of a JPEG or PNG file."""
+    """(height, width, 4) uint8, from (height, width, 3 or 4) or from the bytes of a JPEG or PNG
+    file.
+    """
     if isinstance(picture, (bytes, bytearray, memoryview)):
         return decoded_picture(bytes(picture))
-    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] not in (3, 4) or not picture.size:
+    if (
+        picture.dtype != np.uint8
+        or picture.ndim != 3
+        or picture.shape[2] not in (3, 4)
+        or not picture.size
+    ):
         shape = f"{picture.dtype} {picture.shape}"
         raise DataError(f"expected a picture (height, width, 3 or 4) uint8, got {shape}")
     if picture.shape[2] == 4:

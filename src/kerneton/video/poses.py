@@ -1,4 +1,6 @@
-"""The poses of a film: estimated once, kept beside checksums of the film and of the networks, made recordings."""
+"""The poses of a film: estimated once, kept beside checksums of the film and of the networks, made
+recordings.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,16 @@ _VERSION = 1  # of the estimation; poses of others are estimated again
 _LONGEST_GAP = 0.5  # seconds without a picture, over which joints are not interpolated
 _SHORTEST = 0.1  # share of the film in which somebody must be seen to become a recording
 LOW_VISIBILITY, LOW_RATE, FEW_FRAMES = 0.6, 12.0, 0.5
-_OFTEN = 0.5  # share of a person's pictures in which a joint must be seen; else the recording lacks it
+# share of a person's pictures in which a joint must be seen; else the recording lacks it
+_OFTEN = 0.5
 _JUMP = 0.5  # of a body's size from one picture to the next
 
 
 @dataclass(frozen=True, eq=False)
 class FilmPoses:
-    """What was estimated in a film of T pictures, for P people: as in `kerneton.video.estimator.Person`."""
+    """What was estimated in a film of T pictures, for P people: as in
+    `kerneton.video.estimator.Person`.
+    """
 
     times: np.ndarray  # (T,) seconds from the first picture
     size: tuple[int, int]  # width and height of the pictures
@@ -60,7 +65,9 @@ class FilmPoses:
 def film_poses(
     path: str | os.PathLike[str], options: PoseOptions, tick: Callable[[], object] | None = None
 ) -> FilmPoses:
-    """The poses of a film, from the cache if they are there; ``tick`` is called after each picture."""
+    """The poses of a film, from the cache if they are there; ``tick`` is called after each
+    picture.
+    """
     path = Path(path)
     kept = _place(path, options)
     if (poses := _load(kept)) is None:
@@ -70,7 +77,9 @@ def film_poses(
 
 
 def recordings(path: str | os.PathLike[str], options: PoseOptions) -> list[SkeletonSequence]:
-    """The people in a film as recordings, or the hands of one: metres, y up, z away from the camera."""
+    """The people in a film as recordings, or the hands of one: metres, y up, z away from the
+    camera.
+    """
     poses = film_poses(path, options)
     for message in poses.warnings:
         warnings.warn(f"{path}: {message}", KernetonWarning, stacklevel=2)
@@ -82,8 +91,12 @@ def recordings(path: str | os.PathLike[str], options: PoseOptions) -> list[Skele
     ]
 
 
-def as_recording(poses: FilmPoses, person: int, options: PoseOptions, name: str) -> SkeletonSequence:
-    """One person as a recording with a constant frame rate; frames without the person have no joints."""
+def as_recording(
+    poses: FilmPoses, person: int, options: PoseOptions, name: str
+) -> SkeletonSequence:
+    """One person as a recording with a constant frame rate; frames without the person have no
+    joints.
+    """
     joints = poses.joints[person] + _offsets(poses, person, options)
     confidence = poses.confidence[person]
     if options.pose == "body":
@@ -112,7 +125,8 @@ def _steady(times: np.ndarray, fps: float) -> bool:
 
 
 def at_times(times: np.ndarray, known: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Values (T, ...) at other times, interpolated linearly; NaN within gaps of more than half a second.
+    """Values (T, ...) at other times, interpolated linearly; NaN within gaps of more than half a
+    second.
 
     >>> at_times(np.array([0.0, 0.1, 0.2]), np.array([0.0, 0.2]), np.array([[1.0], [2.0]])).ravel()
     array([1. , 1.5, 2. ])
@@ -121,7 +135,9 @@ def at_times(times: np.ndarray, known: np.ndarray, values: np.ndarray) -> np.nda
     gap = known[after] - known[after - 1]
     share = np.clip((times - known[after - 1]) / gap, 0, 1).reshape(-1, *[1] * (values.ndim - 1))
     left, right = values[after - 1], values[after]
-    mixed = np.where(share == 0, left, np.where(share == 1, right, (1 - share) * left + share * right))
+    mixed = np.where(
+        share == 0, left, np.where(share == 1, right, (1 - share) * left + share * right)
+    )
     mixed[(gap > _LONGEST_GAP) & (share.reshape(len(times), -1)[:, 0] % 1 > 0)] = np.nan
     return mixed
 
@@ -129,8 +145,8 @@ def at_times(times: np.ndarray, known: np.ndarray, values: np.ndarray) -> np.nda
 def _offsets(poses: FilmPoses, person: int, options: PoseOptions) -> np.ndarray:
     """(T, J, 3) metres: where several bodies, or each hand, are beside each other in the picture.
 
-    Networks give joints around each body's own middle. Pixels become metres by the median size of the bodies; how
-    far from the camera somebody stands is not known.
+    Networks give joints around each body's own middle. Pixels become metres by the median size of
+    the bodies; how far from the camera somebody stands is not known.
     """
     if options.pose == "body" and len(poses.joints) == 1:
         return np.zeros((1, 1, 3))
@@ -142,7 +158,8 @@ def _offsets(poses: FilmPoses, person: int, options: PoseOptions) -> np.ndarray:
         places = poses.places[person, :, first : first + n]
         flat = poses.joints[person, :, first : first + n, :2]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # means of nothing, where nobody is seen
+            # means of nothing, where nobody is seen
+            warnings.simplefilter("ignore", RuntimeWarning)
             moved = -(np.nanmean(places, axis=1) - centre) * scale - np.nanmean(flat, axis=1)
         part = np.concatenate([moved, np.zeros((len(moved), 1))], axis=1)
         parts.append(np.repeat(part[:, None], n, axis=1))
@@ -161,7 +178,9 @@ def _metres_per_pixel(poses: FilmPoses, n: int) -> float:
 def _with_resting_hand(
     joints: np.ndarray, confidence: np.ndarray, poses: FilmPoses
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A hand that the film never shows rests at the lower edge of the picture, in the shape of the other one."""
+    """A hand that the film never shows rests at the lower edge of the picture, in the shape of the
+    other one.
+    """
     n = hands.N_LANDMARKS
     seen = [confidence[:, part].any() for part in (slice(0, n), slice(n, None))]
     if all(seen):
@@ -187,10 +206,18 @@ def doubts(path: str | os.PathLike[str], options: PoseOptions) -> list[str]:
             f"only {poses.fps:.3g} pictures a second: record with 25 or more, fast movements are lost"
         )
     for person, frames in enumerate(seen):
-        who = f"person {person + 1}" if len(seen) > 1 else "hands" if options.pose == "hands" else "a person"
+        who = (
+            f"person {person + 1}"
+            if len(seen) > 1
+            else "hands"
+            if options.pose == "hands"
+            else "a person"
+        )
         share = frames.mean()
         if share < FEW_FRAMES:
-            told.append(f"{who} seen in only {share:.0%} of the pictures: cut the film, or come nearer")
+            told.append(
+                f"{who} seen in only {share:.0%} of the pictures: cut the film, or come nearer"
+            )
         visible = poses.confidence[person][frames]
         if options.pose == "body" and len(visible):
             sure = visible[:, :25].mean()  # head, arms and hips
@@ -209,7 +236,9 @@ def doubts(path: str | os.PathLike[str], options: PoseOptions) -> list[str]:
                 told.append(f"the {side} hand is never seen and is taken to rest: show both hands")
     if poses.changes:
         times = "once" if poses.changes == 1 else f"{poses.changes} times"
-        told.append(f"somebody else is followed {times}: people=2 follows two, or cut the film there")
+        told.append(
+            f"somebody else is followed {times}: people=2 follows two, or cut the film there"
+        )
     if options.pose == "body" and poses.crowd > options.people:
         told.append(
             f"{poses.crowd} people are in the picture, {options.people} followed: people={poses.crowd} follows all"
@@ -218,7 +247,9 @@ def doubts(path: str | os.PathLike[str], options: PoseOptions) -> list[str]:
 
 
 def _jumps(places: np.ndarray, times: np.ndarray) -> int:
-    """How often a trunk is suddenly elsewhere: by half of the body's size, within a tenth of a second."""
+    """How often a trunk is suddenly elsewhere: by half of the body's size, within a tenth of a
+    second.
+    """
     trunk = places[:, TRUNK]
     seen = np.flatnonzero(~np.isnan(trunk).any(axis=(1, 2)))
     if len(seen) < 2:
@@ -232,7 +263,9 @@ def _jumps(places: np.ndarray, times: np.ndarray) -> int:
 def estimate_all(
     paths: Sequence[Path], options: PoseOptions, progress: Progress, workers: int | None = None
 ) -> None:
-    """Estimate the films that are not in the cache, one on each core; errors are left to who reads them."""
+    """Estimate the films that are not in the cache, one on each core; errors are left to who reads
+    them.
+    """
     from joblib import cpu_count
 
     workers = workers or cpu_count()
@@ -244,7 +277,8 @@ def estimate_all(
                 with Film(path) as film:
                     total += film.stated_frames
                 waiting.put(path)
-    done: queue.SimpleQueue[bool] = queue.SimpleQueue()  # True for a picture, False for a worker that ends
+    # True for a picture, False for a worker that ends
+    done: queue.SimpleQueue[bool] = queue.SimpleQueue()
     stop = threading.Event()
 
     def tick() -> None:
@@ -316,20 +350,29 @@ def assembled(
     crowd: int = 1,
     told: Sequence[str] = (),
 ) -> FilmPoses:
-    """The poses of those who were seen: by their numbers, positions in ``times`` and what was seen."""
+    """The poses of those who were seen: by their numbers, positions in ``times`` and what was
+    seen.
+    """
     told, changes = list(told), 0
     if options.people == 1:
         changes = len(seen) - 1
         tracks = [[entry for number in sorted(seen) for entry in seen[number]]]
     else:
         tracks = sorted(seen.values(), key=len, reverse=True)
-        kept = [track for track in tracks[: options.people] if len(track) >= _SHORTEST * len(tracks[0])]
+        kept = [
+            track for track in tracks[: options.people] if len(track) >= _SHORTEST * len(tracks[0])
+        ]
         if len(kept) < len(tracks):
             frames = sum(map(len, tracks[len(kept) :]))
-            told.append(f"{len(tracks) - len(kept)} further tracks with {frames} pictures were left out")
+            told.append(
+                f"{len(tracks) - len(kept)} further tracks with {frames} pictures were left out"
+            )
         tracks = sorted(kept, key=lambda track: track[0][0])
     shape = (len(tracks), len(times), len(options.layout.joints))
-    joints, places = np.full((*shape, 3), np.nan, np.float32), np.full((*shape, 2), np.nan, np.float32)
+    joints, places = (
+        np.full((*shape, 3), np.nan, np.float32),
+        np.full((*shape, 2), np.nan, np.float32),
+    )
     confidence = np.zeros(shape, np.float32)
     for p, track in enumerate(tracks):
         for t, person in track:
@@ -360,9 +403,18 @@ _ARRAYS = ("times", "joints", "places", "confidence")
 
 
 def _keep(place: Path, poses: FilmPoses) -> None:
-    """Write a file of the cache completely or not at all; a cache that cannot be written costs time alone."""
-    facts = {"size": poses.size, "changes": poses.changes, "crowd": poses.crowd, "warnings": poses.warnings}
-    arrays = {name: getattr(poses, name) for name in _ARRAYS} | {"facts": np.array(json.dumps(facts))}
+    """Write a file of the cache completely or not at all; a cache that cannot be written costs time
+    alone.
+    """
+    facts = {
+        "size": poses.size,
+        "changes": poses.changes,
+        "crowd": poses.crowd,
+        "warnings": poses.warnings,
+    }
+    arrays = {name: getattr(poses, name) for name in _ARRAYS} | {
+        "facts": np.array(json.dumps(facts))
+    }
     temporary = None
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

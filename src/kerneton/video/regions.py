@@ -10,7 +10,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Region:
-    """A square of a picture: its middle and side in pixels, turned clockwise by ``angle`` (radians).
+    """A square of a picture: its middle and side in pixels, turned clockwise by ``angle``
+    (radians).
 
     >>> Region(100.0, 50.0, 20.0).places(np.array([[0.0, 0.0], [0.5, 0.5]]))
     array([[ 90.,  40.],
@@ -33,7 +34,11 @@ class Region:
         0.3333333333333333
         """
         sides = [
-            max(0.0, min(a + self.size / 2, b + other.size / 2) - max(a - self.size / 2, b - other.size / 2))
+            max(
+                0.0,
+                min(a + self.size / 2, b + other.size / 2)
+                - max(a - self.size / 2, b - other.size / 2),
+            )
             for a, b in ((self.x, other.x), (self.y, other.y))
         ]
         both = sides[0] * sides[1]
@@ -47,7 +52,8 @@ def turn(angle: float) -> np.ndarray:
 
 
 def upright_angle(start: np.ndarray, end: np.ndarray) -> float:
-    """The angle of a region in which the line from ``start`` to ``end`` points upward, in (-pi, pi].
+    """The angle of a region in which the line from ``start`` to ``end`` points upward, in (-pi,
+    pi].
 
     >>> upright_angle(np.array([0.0, 9.0]), np.array([0.0, 1.0]))
     0.0
@@ -75,15 +81,17 @@ def squares(picture: np.ndarray) -> list[Region]:
     middles = [float(m) for m in np.linspace(short / 2, long - short / 2, n)]
     half = short / 2
     return [
-        Region(m, half, float(short)) if width > height else Region(half, m, float(short)) for m in middles
+        Region(m, half, float(short)) if width > height else Region(half, m, float(short))
+        for m in middles
     ]
 
 
 def crop(picture: np.ndarray, region: Region, side: int, *, black: bool = False) -> np.ndarray:
     """(side, side, 3) float32 in [0, 1]: the pixels of a region, interpolated linearly.
 
-    ``picture`` is (height, width, 4) uint8, red, green, blue and anything. Outside of it pixels are black, or
-    those of the nearest edge. Pixel (i, j) of the region is interpolated at ``corner + (i, j) size / side``.
+    ``picture`` is (height, width, 4) uint8, red, green, blue and anything. Outside of it pixels are
+    black, or those of the nearest edge. Pixel (i, j) of the region is interpolated at ``corner +
+    (i, j) size / side``.
 
     >>> picture = np.full((4, 6, 4), 51, np.uint8)
     >>> crop(picture, Region(3.0, 2.0, 4.0), 2)[0, 0].round(6)
@@ -94,10 +102,16 @@ def crop(picture: np.ndarray, region: Region, side: int, *, black: bool = False)
     corner = region.places(np.zeros(2))
     (a, b), (c, d) = region.size / side * turn(region.angle)
     steps = np.arange(side)
-    # 8 bits after the point: weights are whole numbers that add up to 256, so that two colours fit in a word
+    # 8 bits after the point: weights are whole numbers that add up to 256, so that two colours fit
+    # in a word
     x = np.add.outer(np.rint((corner[0] + b * steps) * 256), a * 256 * steps).astype(np.int32)
     y = np.add.outer(np.rint((corner[1] + d * steps) * 256), c * 256 * steps).astype(np.int32)
-    left, top, right_share, low_share = x >> 8, y >> 8, (x & 255).view(np.uint32), (y & 255).view(np.uint32)
+    left, top, right_share, low_share = (
+        x >> 8,
+        y >> 8,
+        (x & 255).view(np.uint32),
+        (y & 255).view(np.uint32),
+    )
     both = (right_share * low_share + 128) >> 8
     corners = (
         (0, 0, 256 + both - right_share - low_share),

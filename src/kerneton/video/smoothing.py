@@ -1,6 +1,7 @@
 """The one-euro filter: it holds still what is still, and follows at once what moves fast.
 
-G. Casiez, N. Roussel and D. Vogel, "1 € Filter", CHI 2012, with MediaPipe's parameters for coordinates in metres.
+G. Casiez, N. Roussel and D. Vogel, "1 € Filter", CHI 2012, with MediaPipe's parameters for
+coordinates in metres.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ class OneEuro:
     """Smooths coordinates that arrive one frame after the other.
 
     >>> smooth = OneEuro()
-    >>> [round(float(smooth(np.array([x]), t / 30)[0]), 2) for t, x in enumerate((0.0, 0.01, 0.0, 1.0, 1.0))]
+    >>> [
+    ...     round(float(smooth(np.array([x]), t / 30)[0]), 2)
+    ...     for t, x in enumerate((0.0, 0.01, 0.0, 1.0, 1.0))
+    ... ]
     [0.0, 0.0, 0.0, 0.98, 1.0]
     """
 

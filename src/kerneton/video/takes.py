@@ -87,7 +87,9 @@ def as_recordings(sights: list[Sight], options: PoseOptions, name: str) -> list[
     share = sum(bool(sight.people) for sight in sights) / max(len(sights), 1)
     if share < _LEAST_SEEN or len(sights) < 2:
         what = "hands" if options.pose == "hands" else "a person"
-        raise DataError(f"{what} seen in only {share:.0%} of the {len(sights)} pictures of this take")
+        raise DataError(
+            f"{what} seen in only {share:.0%} of the {len(sights)} pictures of this take"
+        )
     times = [sight.time - sights[0].time for sight in sights]
     size = (sights[0].pixels.shape[1], sights[0].pixels.shape[0])
     poses = assembled(times, seen, size, options)

@@ -1,4 +1,6 @@
-"""Who is who from picture to picture: people or hands keep their numbers through crossings and short absences."""
+"""Who is who from picture to picture: people or hands keep their numbers through crossings and
+short absences.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +25,22 @@ _STEADY = 0.05  # share of the newest colours in those that are remembered
 
 
 class Kind(NamedTuple):
-    """What is followed: how it is found in a picture, and how its landmarks are found in a region."""
+    """What is followed: how it is found in a picture, and how its landmarks are found in a
+    region.
+    """
 
     detector: Detector
     region_of: Callable[[Detection], Region]
     find: Callable[[np.ndarray, Region], Found]
-    surface: tuple[int, ...] = ()  # four landmarks around what keeps its colour: the trunk of a body
+    # four landmarks around what keeps its colour: the trunk of a body
+    surface: tuple[int, ...] = ()
 
 
 @dataclass
 class Track:
-    """One person or hand: the last landmarks, when they were seen, and how they moved and looked."""
+    """One person or hand: the last landmarks, when they were seen, and how they moved and
+    looked.
+    """
 
     number: int
     found: Found
@@ -55,9 +62,9 @@ class Track:
 class Tracker:
     """Follows at most ``most`` at a time; `push` returns those that are in the picture.
 
-    The region of each lies where its last landmarks say. Where fewer than ``most`` are seen, the detector looks
-    for others, ten times a second; if nobody is seen, in every picture. Whoever is found near the place where
-    somebody was lost, in the same colours, keeps his number.
+    The region of each lies where its last landmarks say. Where fewer than ``most`` are seen, the
+    detector looks for others, ten times a second; if nobody is seen, in every picture. Whoever is
+    found near the place where somebody was lost, in the same colours, keeps his number.
     """
 
     def __init__(self, kind: Kind, most: int) -> None:
@@ -71,7 +78,9 @@ class Tracker:
         """Those in a picture, (height, width, 4) uint8, at a time in seconds."""
         self.tracks = [t for t in self.tracks if t.seen or time - t.time <= _PATIENCE]
         followed = [
-            (track, self.kind.find(picture, track.found.following)) for track in self.tracks if track.seen
+            (track, self.kind.find(picture, track.found.following))
+            for track in self.tracks
+            if track.seen
         ]
         for track in self.tracks:
             track.seen = False
@@ -88,8 +97,11 @@ class Tracker:
         self._looked = time
         detections = self.kind.detector.find(picture, whole(picture))
         self.crowd = max(self.crowd, len(detections))
-        if self.most > 1:  # the smaller of two people shows in a part of the picture, where he is larger
-            detections += [d for part in squares(picture) for d in self.kind.detector.find(picture, part)]
+        # the smaller of two people shows in a part of the picture, where he is larger
+        if self.most > 1:
+            detections += [
+                d for part in squares(picture) for d in self.kind.detector.find(picture, part)
+            ]
         for detection in detections:
             region = self.kind.region_of(detection)
             seen = [track for track in self.tracks if track.seen]
@@ -101,7 +113,8 @@ class Tracker:
             track = self._returned(picture, found, time)
             near = _near(found, [t.found for t in seen])
             if track is None and near and len(seen) < len(self.tracks):
-                continue  # half hidden by another: whether it is who was lost shows when they are apart
+                # half hidden by another: whether it is who was lost shows when they are apart
+                continue
             room -= 1
             if track is None:
                 track = Track(self._count, found, time)
@@ -118,7 +131,9 @@ class Tracker:
         return lost[int(np.argmin(costs))]
 
     def _difference(self, track: Track, picture: np.ndarray, found: Found, time: float) -> float:
-        """How unlike a track this is: by place, and by colours; 1 is the most that one and the same differs."""
+        """How unlike a track this is: by place, and by colours; 1 is the most that one and the same
+        differs.
+        """
         away = float(np.hypot(*(middle(found) - track.place(time)))) / track.size / _REACH
         if track.colours is None or len(track.colours) == 0:
             return away
@@ -128,23 +143,38 @@ class Tracker:
     def _apart(
         self, picture: np.ndarray, kept: list[tuple[Track, Found]], time: float
     ) -> list[tuple[Track, Found]]:
-        """Those followed, where two that came to lie on one body are left with the one who it is."""
+        """Those followed, where two that came to lie on one body are left with the one who it
+        is.
+        """
         while True:
-            pairs = [(a, b) for a in range(len(kept)) for b in range(a) if same(kept[a][1], kept[b][1], _ONE)]
+            pairs = [
+                (a, b)
+                for a in range(len(kept))
+                for b in range(a)
+                if same(kept[a][1], kept[b][1], _ONE)
+            ]
             if not pairs:
                 return kept
             unlike = [self._difference(*kept[i][:1], picture, kept[i][1], time) for i in pairs[0]]
             kept.pop(pairs[0][int(np.argmax(unlike))])
 
-    def _recognised(self, picture: np.ndarray, kept: list[tuple[Track, Found]]) -> list[tuple[Track, Found]]:
-        """Those followed, where two who were exchanged in a crossing are again who they look like."""
+    def _recognised(
+        self, picture: np.ndarray, kept: list[tuple[Track, Found]]
+    ) -> list[tuple[Track, Found]]:
+        """Those followed, where two who were exchanged in a crossing are again who they look
+        like.
+        """
         owners = [track for track, _ in kept]
         for i, (_, found) in enumerate(kept):
             others = [other for j, (_, other) in enumerate(kept) if j != i]
             own = owners[i]
             if own.colours is None or len(self.tracks) == 1 or _near(found, others):
                 continue
-            unlike = {t.number: self._unlike(t, picture, found) for t in self.tracks if t.colours is not None}
+            unlike = {
+                t.number: self._unlike(t, picture, found)
+                for t in self.tracks
+                if t.colours is not None
+            }
             best = min(self.tracks, key=lambda track: unlike.get(track.number, np.inf))
             if unlike[own.number] > 1 and unlike[best.number] < 0.5 and best is not own:
                 if best in owners:
@@ -170,13 +200,17 @@ class Tracker:
         track.found, track.time, track.seen = found, time, True
 
     def _colours(self, picture: np.ndarray, found: Found) -> np.ndarray:
-        """(R, 3) mean colours of rows across the surface of a body, from its upper to its lower end."""
+        """(R, 3) mean colours of rows across the surface of a body, from its upper to its lower
+        end.
+        """
         if not self.kind.surface:
             return np.zeros((0, 3))
         a, b, c, d = found.places[
             list(self.kind.surface), :2
         ]  # upper left, upper right, lower left, lower right
-        down, across = np.meshgrid(np.linspace(0.1, 0.9, 5), np.linspace(0.25, 0.75, 5), indexing="ij")
+        down, across = np.meshgrid(
+            np.linspace(0.1, 0.9, 5), np.linspace(0.25, 0.75, 5), indexing="ij"
+        )
         upper = a + across[..., None] * (b - a)
         lower = c + across[..., None] * (d - c)
         spots = (upper + down[..., None] * (lower - upper)).round().astype(int)
@@ -186,7 +220,9 @@ class Tracker:
 
 
 def middle(found: Found) -> np.ndarray:
-    """(2,) where somebody is in the picture: the middle of the region in which he is looked for next."""
+    """(2,) where somebody is in the picture: the middle of the region in which he is looked for
+    next.
+    """
     return np.array([found.following.x, found.following.y])
 
 
@@ -202,6 +238,8 @@ def _centred(one: Region, other: Region) -> bool:
 
 
 def same(one: Found, other: Found, share: float) -> bool:
-    """Whether the landmarks of two lie on one body: nearer to each other than a share of its region."""
+    """Whether the landmarks of two lie on one body: nearer to each other than a share of its
+    region.
+    """
     apart = np.linalg.norm(one.places[:, :2] - other.places[:, :2], axis=1).mean()
     return bool(apart < share * max(one.following.size, other.following.size))

@@ -85,8 +85,10 @@ def read(path: Path) -> list[SkeletonSequence]:
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "nod.json"
-    >>> _ = file.write_text('[{"time": 0, "joints": {"head": [0, 1.7, 2], "root": [0, 1, 2]}},'
-    ...                     ' {"time": 0.1, "joints": {"head": [0, 1.6, 2], "root": [0, 1, 2]}}]')
+    >>> _ = file.write_text(
+    ...     '[{"time": 0, "joints": {"head": [0, 1.7, 2], "root": [0, 1, 2]}},'
+    ...     ' {"time": 0.1, "joints": {"head": [0, 1.6, 2], "root": [0, 1, 2]}}]'
+    ... )
     >>> (nod,) = read(file)
     >>> nod.layout.joints, nod.fps
     (('head', 'hip_center'), 10.0)

@@ -63,8 +63,10 @@ def read(path: Path) -> list[SkeletonSequence]:
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "nod.jsonl"
-    >>> _ = file.write_text('{"joints": [[0, 1.7, 2], null], "time": 0}\\n'
-    ...                     '{"joints": [[0, 1.6, 2], [0, 1, 2]], "time": 0.04}\\n')
+    >>> _ = file.write_text(
+    ...     '{"joints": [[0, 1.7, 2], null], "time": 0}\\n'
+    ...     '{"joints": [[0, 1.6, 2], [0, 1, 2]], "time": 0.04}\\n'
+    ... )
     >>> read(file)[0].fps, read(file)[0].joints[0].tolist()
     (25.0, [[0.0, 1.7, 2.0], [nan, nan, nan]])
     """

@@ -1,7 +1,9 @@
-"""SCK, DCK and power normalisation on a GPU: our kernels, ``*.cu`` beside this file, compiled when first used.
+"""SCK, DCK and power normalisation on a GPU: our kernels, ``*.cu`` beside this file, compiled when
+first used.
 
-Every function returns None if its kernel cannot run (no NVRTC, an order that is not supported, not enough shared memory) or does not
-converge, which has never been observed; the caller then uses ``torch.linalg``.
+Every function returns None if its kernel cannot run (no NVRTC, an order that is not supported, not
+enough shared memory) or does not converge, which has never been observed; the caller then uses
+``torch.linalg``.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ log = logging.getLogger(__name__)
 
 
 def psd_power(A: Any, power: float, *, vectors: bool = False) -> Any | None:
-    """Power of a batch (B, n, n); with ``vectors`` its eigenvectors as columns, zero beyond the numerical rank."""
+    """Power of a batch (B, n, n); with ``vectors`` its eigenvectors as columns, zero beyond the
+    numerical rank.
+    """
     n = A.shape[-1]
     matrices = _THREADS // 32 * _groups(n)
     launch = _kernel(A, ("jacobi.cu", "psd_power.cu"), "psd_power", (n,), matrices * _room(n) * 8)
@@ -42,15 +46,21 @@ def psd_power(A: Any, power: float, *, vectors: bool = False) -> Any | None:
     return None if bool(failed) else out
 
 
-def sck_features(signals: Any, lengths: Any, table: np.ndarray, power: float, entries: str) -> Any | None:
-    """SCK of order 3 from signals (B, T, J, C) to features (B, J, n_entries); the tensors stay in shared memory.
+def sck_features(
+    signals: Any, lengths: Any, table: np.ndarray, power: float, entries: str
+) -> Any | None:
+    """SCK of order 3 from signals (B, T, J, C) to features (B, J, n_entries); the tensors stay in
+    shared memory.
 
-    ``table`` (4, d) defines the vectors: for each entry its position among the signals (-1 for time), pivot, 1/σ² and amplitude. Their
-    products are summed in double precision, so that no small eigenvalue is lost with float32.
+    ``table`` (4, d) defines the vectors: for each entry its position among the signals (-1 for
+    time), pivot, 1/σ² and amplitude. Their products are summed in double precision, so that no
+    small eigenvalue is lost with float32.
     """
     (B, T, J, C), d = signals.shape, table.shape[1]
     pairs, triples = d * (d + 1) // 2, d * (d + 1) * (d + 2) // 6
-    shared = triples * 8 + (_THREADS // 32 * _groups(d) * _room(d) + d * pairs) * signals.element_size()
+    shared = (
+        triples * 8 + (_THREADS // 32 * _groups(d) * _room(d) + d * pairs) * signals.element_size()
+    )
     launch = _kernel(signals, ("jacobi.cu", "sck.cu"), "sck_features", (d,), shared)
     if launch is None:
         return None
@@ -72,8 +82,9 @@ def sck_matrices(
 ) -> Any | None:
     """SCK of order 2 from signals of joints (B, T, J, C) to features (B, n_rows, d(d+1)/2).
 
-    ``rows`` (n_rows, 2) are joints, or pairs of joints whose signals are subtracted; -1 in second place for none. The bits of ``unit`` name
-    the signals, of ``axes`` numbers each, that are scaled to unit length; ``table`` as in `sck_features`.
+    ``rows`` (n_rows, 2) are joints, or pairs of joints whose signals are subtracted; -1 in second
+    place for none. The bits of ``unit`` name the signals, of ``axes`` numbers each, that are scaled
+    to unit length; ``table`` as in `sck_features`.
     """
     (B, T, J, C), d = signals.shape, table.shape[1]
     matrices = _THREADS // 32 * _groups(d)
@@ -83,7 +94,12 @@ def sck_matrices(
         return None
     count = B * len(rows)
     out, failed = signals.new_empty((B, len(rows), d * (d + 1) // 2)), _flag(signals)
-    given = (signals.contiguous(), lengths.int(), _on(signals, rows.astype(np.int32)), _on(signals, table))
+    given = (
+        signals.contiguous(),
+        lengths.int(),
+        _on(signals, rows.astype(np.int32)),
+        _on(signals, table),
+    )
     sizes = (count, len(rows), T, J, C, unit, axes)
     launch(-(-count // matrices), _THREADS, *given, out, failed, *sizes, float(power))
     return None if bool(failed) else out
@@ -103,17 +119,24 @@ def dck_sums(
     reach_time: float,
     tol: float,
 ) -> Any | None:
-    """DCK's sums over pairs of frames, divided by J T; (B, T, J, 3) → (B, n_pairs, 3Z, Z₃, Z₃), float32.
+    """DCK's sums over pairs of frames, divided by J T; (B, T, J, 3) → (B, n_pairs, 3Z, Z₃, Z₃),
+    float32.
 
-    As `kerneton.kernels.displacement.harmonic_sums`, for short windows or none; each recording has its own plan.
+    As `kerneton.kernels.displacement.harmonic_sums`, for short windows or none; each recording has
+    its own plan.
     """
     B, T, J, _ = x.shape
     # Frames on either side that the kernel uses.
-    wide = sigma_span is not None and min(T, 2 * math.sqrt(6 * math.log(1 / tol)) * sigma_span) > _MAX_BAND
+    wide = (
+        sigma_span is not None
+        and min(T, 2 * math.sqrt(6 * math.log(1 / tol)) * sigma_span) > _MAX_BAND
+    )
     if str(x.dtype) != "torch.float32" or wide or n_times > _MAX_TIMES:
         return None
     shared = 4 * (T * (J + n_times) + 2 * _MAX_HARMONICS * (n_pivots + J * n_times))
-    launch = _kernel(x, ("dck.cu",), "dck_sums", (n_times,), max(shared, 4 * (T * (J + n_times + 1))))
+    launch = _kernel(
+        x, ("dck.cu",), "dck_sums", (n_times,), max(shared, 4 * (T * (J + n_times + 1)))
+    )
     if launch is None:
         return None
     low, high = -reach_time, 1 + reach_time
@@ -121,7 +144,9 @@ def dck_sums(
         pivot_scale(n_pivots, -reach, reach, sigma),
         pivot_scale(n_times, low, high, sigma_time),
     )
-    plan = np.asarray([sigma, reach, scale, sigma_span or 0, sigma_time, low, high, scale_time, tol])
+    plan = np.asarray(
+        [sigma, reach, scale, sigma_span or 0, sigma_time, low, high, scale_time, tol]
+    )
     out, failed = x.new_empty((B, len(pairs), 3 * n_pivots, n_times, n_times)), _flag(x)
     given = (x.contiguous(), lengths.int(), _on(x, pairs.astype(np.int32)), _on(x, plan))
     launch(3 * B, _DCK_THREADS, *given, out, failed, T, J, len(pairs), n_pivots)
@@ -129,9 +154,11 @@ def dck_sums(
 
 
 def hosvd_power(X: Any, power: float, entry_power: float) -> Any | None:
-    """EPN of a batch of small tensors (B, a, b, c) in float32 by higher-order singular value decomposition.
+    """EPN of a batch of small tensors (B, a, b, c) in float32 by higher-order singular value
+    decomposition.
 
-    Singular vectors are computed from Gram matrices, which lose values below 1e-8 of the largest: for powers of 0.5 and more.
+    Singular vectors are computed from Gram matrices, which lose values below 1e-8 of the largest:
+    for powers of 0.5 and more.
     """
     if str(X.dtype) != "torch.float32" or power < 0.5:
         return None
@@ -188,14 +215,19 @@ def _kernel(
 
 
 @functools.cache
-def _compiled(sources: tuple[str, ...], name: str, shared: int, device: int) -> Callable[..., None] | None:
+def _compiled(
+    sources: tuple[str, ...], name: str, shared: int, device: int
+) -> Callable[..., None] | None:
     import torch
 
-    limit = getattr(torch.cuda.get_device_properties(device), "shared_memory_per_block_optin", 49152)
+    limit = getattr(
+        torch.cuda.get_device_properties(device), "shared_memory_per_block_optin", 49152
+    )
     if shared > limit:
         return None
     source = "".join(
-        files("kerneton.kernels.cuda").joinpath(part).read_text(encoding="utf-8") for part in sources
+        files("kerneton.kernels.cuda").joinpath(part).read_text(encoding="utf-8")
+        for part in sources
     )
     try:
         with torch.cuda.device(device):

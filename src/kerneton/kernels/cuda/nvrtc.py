@@ -1,7 +1,7 @@
 """CUDA source compiled at run time with the libraries that PyTorch installs: NVRTC and the driver.
 
-PyTorch has no public function for this. But it installs NVRTC, and its context is the driver's current one, so a few calls through ctypes
-are enough, without CUDA toolkit, compiler or build step.
+PyTorch has no public function for this. But it installs NVRTC, and its context is the driver's
+current one, so a few calls through ctypes are enough, without CUDA toolkit, compiler or build step.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 def compile_kernel(source: str, name: str, *, shared: int = 0) -> Callable[..., None]:
     """A kernel of the current device as a function of (blocks, threads, *arguments).
 
-    ``name`` is a function or template instance such as ``"power<22, float>"``; ``shared`` its dynamic shared memory in
-    bytes. Arguments are tensors, whole numbers (``int``) and real ones (two ``int``, the halves of a double).
+    ``name`` is a function or template instance such as ``"power<22, float>"``; ``shared`` its
+    dynamic shared memory in bytes. Arguments are tensors, whole numbers (``int``) and real ones
+    (two ``int``, the halves of a double).
     """
     import torch
 
@@ -28,7 +29,9 @@ def compile_kernel(source: str, name: str, *, shared: int = 0) -> Callable[..., 
     driver = _library("libcuda.so.1", "nvcuda.dll")
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     _check(driver.cuModuleLoadData(ctypes.byref(module), cubin), "cuModuleLoadData")
-    _check(driver.cuModuleGetFunction(ctypes.byref(function), module, lowered), "cuModuleGetFunction")
+    _check(
+        driver.cuModuleGetFunction(ctypes.byref(function), module, lowered), "cuModuleGetFunction"
+    )
     _check(driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared), "cuFuncSetAttribute")
 
     def launch(blocks: int, threads: int, *arguments: Any) -> None:
@@ -38,7 +41,10 @@ def compile_kernel(source: str, name: str, *, shared: int = 0) -> Callable[..., 
         )
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         shape = (blocks, 1, 1, threads, 1, 1)
-        _check(driver.cuLaunchKernel(function, *shape, shared, stream, pointers, None), "cuLaunchKernel")
+        _check(
+            driver.cuLaunchKernel(function, *shape, shared, stream, pointers, None),
+            "cuLaunchKernel",
+        )
 
     return launch
 
@@ -67,11 +73,15 @@ def _cubin(source: str, name: str, capability: tuple[int, int]) -> tuple[bytes, 
     rtc = _nvrtc()
     program = ctypes.c_void_p()
     text = source.encode()
-    _check(rtc.nvrtcCreateProgram(ctypes.byref(program), text, b"kerneton.cu", 0, None, None), "NVRTC")
+    _check(
+        rtc.nvrtcCreateProgram(ctypes.byref(program), text, b"kerneton.cu", 0, None, None), "NVRTC"
+    )
     try:
         _check(rtc.nvrtcAddNameExpression(program, name.encode()), "NVRTC")
         options = [b"--gpu-architecture=sm_%d%d" % capability, b"--std=c++17", b"--use_fast_math"]
-        if rtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options)):
+        if rtc.nvrtcCompileProgram(
+            program, len(options), (ctypes.c_char_p * len(options))(*options)
+        ):
             raise RuntimeError(f"NVRTC cannot compile {name}: {_log(rtc, program)}")
         lowered = ctypes.c_char_p()
         _check(rtc.nvrtcGetLoweredName(program, name.encode(), ctypes.byref(lowered)), "NVRTC")
@@ -101,7 +111,9 @@ def _nvrtc() -> Any:
         raise RuntimeError("this PyTorch was not built for CUDA")
     major = torch.version.cuda.partition(".")[0]
     packages = Path(torch.__file__).parent.parent / "nvidia"
-    bundled = sorted(packages.glob(f"**/libnvrtc.so.{major}*")) + sorted(packages.glob("**/nvrtc64_*_0.dll"))
+    bundled = sorted(packages.glob(f"**/libnvrtc.so.{major}*")) + sorted(
+        packages.glob("**/nvrtc64_*_0.dll")
+    )
     names = [f"libnvrtc.so.{major}", f"nvrtc64_{major}0_0.dll", *map(str, bundled)]
     return _library(*names)
 

@@ -1,8 +1,9 @@
 """A report as one self-contained HTML page: charts, players and numbers in a single file.
 
-`page.html` is a Jinja2 template, with the list of its sections at the top; the modules here compute what it shows, in dicts whose
-keys are names in the template. Every text is escaped by the template engine (autoescape). The page loads nothing from the
-network, and its content security policy forbids it; the script in it gets only numbers.
+`page.html` is a Jinja2 template, with the list of its sections at the top; the modules here compute
+what it shows, in dicts whose keys are names in the template. Every text is escaped by the template
+engine (autoescape). The page loads nothing from the network, and its content security policy
+forbids it; the script in it gets only numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +30,12 @@ from kerneton.report.page._facts import data_facts, making_facts, tiles
 from kerneton.report.page._joints import joint_cards, pooled
 from kerneton.report.page._mistakes import mistake_cards, mistake_list
 from kerneton.report.page._predictions import all_predictions, anchor, best_examples, choose
-from kerneton.report.page._results import calibration_facts, class_rows, confusion_facts, result_facts
+from kerneton.report.page._results import (
+    calibration_facts,
+    class_rows,
+    confusion_facts,
+    result_facts,
+)
 from kerneton.report.scene import with_bones
 from kerneton.report.tables import percent
 
@@ -37,7 +43,8 @@ if TYPE_CHECKING:
     from kerneton.report.results import Report
 
 _LONGEST = 300  # letters of one text, so that the page stays small
-# Control characters would break the page, and characters that change the writing direction would mislead its reader.
+# Control characters would break the page, and characters that change the writing direction would
+# mislead its reader.
 _STRANGE = dict.fromkeys(
     [*range(9), *range(11, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFFFE, 0xFFFF],
     "\ufffd",
@@ -51,8 +58,8 @@ def render(
     command: str | None = None,
     films: Mapping[str, Path] | None = None,
 ) -> str:
-    """The page's text; ``data`` are the evaluated recordings, without which nothing can be played; ``films`` are
-    those of recordings, by name.
+    """The page's text; ``data`` are the evaluated recordings, without which nothing can be played;
+    ``films`` are those of recordings, by name.
 
     >>> from kerneton import make_actions, make_recognizer, evaluate
     >>> data = make_actions(["wave", "clap"], n_subjects=2, n_takes=1)
@@ -65,7 +72,9 @@ def render(
     examples = {} if recordings is None else best_examples(predictions, recordings)
     pairs = [pair for pair in choose(report, predictions, examples) if pair.mistakes]
     links = {(p.label, p.predicted): f"#{anchor(k)}" for k, p in enumerate(pairs, start=1)}
-    importance = pooled([split.importance for split in report.splits if split.importance is not None])
+    importance = pooled(
+        [split.importance for split in report.splits if split.importance is not None]
+    )
     reasons = {i: why for split in report.splits for i, why in split.reasons.items()}
     joints = joint_cards(importance, recordings, examples)
     return fill(
@@ -127,7 +136,9 @@ def _unbroken(text: str) -> Markup:
     >>> _unbroken("override with --no-flip")
     Markup('override with <span class="range">--no-flip</span>')
     """
-    return Markup(re.sub(r"--\w[\w-]*", r'<span class="range">\g<0></span>', str(escape(_cut(text)))))
+    return Markup(
+        re.sub(r"--\w[\w-]*", r'<span class="range">\g<0></span>', str(escape(_cut(text))))
+    )
 
 
 def _cut(value: Any) -> Any:

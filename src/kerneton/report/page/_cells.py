@@ -24,7 +24,11 @@ def meter(share: float | None) -> Cell:
     >>> meter(0.5).text, meter(None).text
     ('50.0', '–')
     """
-    return Cell("–", -1, kind="none") if share is None else Cell(percent(share), round(share, 6), share)
+    return (
+        Cell("–", -1, kind="none")
+        if share is None
+        else Cell(percent(share), round(share, 6), share)
+    )
 
 
 def per_cent(fraction: float) -> str:

@@ -1,4 +1,6 @@
-"""Charts: positions of everything in a picture, in pixels if there is room. `charts.html` draws them."""
+"""Charts: positions of everything in a picture, in pixels if there is room. `charts.html` draws
+them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ _LETTER = 6.6  # units that a letter of a label takes
 def confusion(
     matrix: np.ndarray, labels: Sequence[str], links: Mapping[tuple[str, str], str]
 ) -> dict[str, Any]:
-    """A confusion matrix: counts in cells, coloured by their share of the row; ``links`` are addresses by pair."""
+    """A confusion matrix: counts in cells, coloured by their share of the row; ``links`` are
+    addresses by pair.
+    """
     n = len(labels)
     side = 40 if n <= 14 else 30 if n <= _NUMBERED else 18
     names = [label if len(label) <= 22 else label[:21] + "…" for label in labels]
@@ -28,7 +32,8 @@ def confusion(
     cells = []
     for i, j in np.argwhere(matrix).tolist():
         share, right = float(matrix[i, j] / support[i]), i == j
-        weight = share if right else share**0.5  # rare mistakes would be almost white on a linear scale
+        # rare mistakes would be almost white on a linear scale
+        weight = share if right else share**0.5
         what = f"{labels[i]} recognised" if right else f"{labels[i]} taken for {labels[j]}"
         cells.append(
             {
@@ -90,7 +95,9 @@ def spread(
 
 
 def reliability(bins: Sequence[Bin]) -> dict[str, Any]:
-    """Reliability diagram: accuracy over probability; the size of a dot is the number of recordings."""
+    """Reliability diagram: accuracy over probability; the size of a dot is the number of
+    recordings.
+    """
     left, top, size, below = 46, 10, 270, 54
     most, base = max(each.count for each in bins), top + size + below
     return {
@@ -130,7 +137,11 @@ def lengths(frames: Sequence[int]) -> dict[str, Any]:
         "tall": tall,
         "step": round(max(step - 2, 1.0), 1),
         "bars": [
-            (round(left + i * step + 1, 1), height, f"{int(np.ceil(a))} to {int(b)} frames: {count}")
+            (
+                round(left + i * step + 1, 1),
+                height,
+                f"{int(np.ceil(a))} to {int(b)} frames: {count}",
+            )
             for i, (height, count, a, b) in enumerate(
                 zip(heights, counts, edges[:-1], edges[1:], strict=True)
             )

@@ -26,7 +26,10 @@ def tiles(report: Report) -> list[tuple[str, str]]:
     shortest, _, longest = data["n_frames"]
     counts = {"recording": data["n_recordings"], "label": len(data["labels"]), "subject": subjects}
     tiles = [(f"{n:,}" if n else "–", what if n == 1 else f"{what}s") for what, n in counts.items()]
-    return [*tiles, (f"{shortest}–{longest}" if shortest != longest else str(longest), "frames each")]
+    return [
+        *tiles,
+        (f"{shortest}–{longest}" if shortest != longest else str(longest), "frames each"),
+    ]
 
 
 def data_facts(report: Report, data: SkeletonDataset | None) -> dict[str, Any]:
@@ -58,7 +61,10 @@ def making_facts(report: Report) -> dict[str, Any]:
     making: list[list[Any]] = [
         ["Protocol", report.protocol],
         ["Splits", n],
-        ["Training", f"{times['fit_seconds']:.3g} s in all, {times['fit_seconds'] / n:.3g} s per split"],
+        [
+            "Training",
+            f"{times['fit_seconds']:.3g} s in all, {times['fit_seconds'] / n:.3g} s per split",
+        ],
         ["Prediction", f"{times['predict_seconds']:.3g} s in all, {per:.3g} ms per recording"],
     ]
     return {
@@ -67,7 +73,10 @@ def making_facts(report: Report) -> dict[str, Any]:
         "variant_note": escape(variant_note(report)),  # whole, however long
         "versions": [[name, Cell(value, kind="code")] for name, value in report.versions.items()],
         "parameters": [
-            [Cell(name, kind="code"), Cell(value if isinstance(value, str) else repr(value), kind="code")]
+            [
+                Cell(name, kind="code"),
+                Cell(value if isinstance(value, str) else repr(value), kind="code"),
+            ]
             for name, value in report.parameters.items()
         ],
     }
@@ -82,7 +91,11 @@ def _counts(facts: dict[str, Any], data: SkeletonDataset | None) -> dict[str, An
     most = max(both.values())
     names = sorted(subjects, key=_natural)
     rows: list[list[Any]] = [
-        [label, *(Cell(both[label, s] or "·", share=both[label, s] / most, kind="heat") for s in names), n]
+        [
+            label,
+            *(Cell(both[label, s] or "·", share=both[label, s] / most, kind="heat") for s in names),
+            n,
+        ]
         for label, n in labels.items()
     ]
     rows.append(["all", *(subjects[subject] for subject in names), sum(labels.values())])

@@ -1,4 +1,6 @@
-"""Which joints matter for each class: a skeleton with coloured joints, and the strongest ones in numbers."""
+"""Which joints matter for each class: a skeleton with coloured joints, and the strongest ones in
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,11 @@ def joint_cards(
     labels, values = importance.labels, importance.values
     return {
         "cards": [
-            _card(importance, row, None if data is None or label not in examples else data[examples[label]])
+            _card(
+                importance,
+                row,
+                None if data is None or label not in examples else data[examples[label]],
+            )
             for row, label in enumerate(labels[:_CLASSES])
         ],
         "header": ["label", *map(spaced, importance.joints)],
@@ -63,7 +69,9 @@ def pooled(found: Sequence[ClassImportance]) -> ClassImportance | None:
             phases[label] += count * each.phases[row]
             counts[label] += count
     labels = tuple(sorted(total))
-    values, when = (np.stack([x[label] / counts[label] for label in labels]) for x in (total, phases))
+    values, when = (
+        np.stack([x[label] / counts[label] for label in labels]) for x in (total, phases)
+    )
     numbers = tuple(counts[label] for label in labels)
     return type(found[0])(labels, found[0].joints, values, when, numbers)
 

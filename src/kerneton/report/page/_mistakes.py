@@ -101,7 +101,13 @@ def mistake_list(report: Report, wrong: Sequence[Prediction]) -> dict[str, Any]:
     rows = []
     for v in wrong[:_ROWS]:
         subject = "–" if report.subjects is None else report.subjects[v.index]
-        row = [report.recordings[v.index] or f"recording {v.index}", subject, v.split, v.label, v.predicted]
+        row = [
+            report.recordings[v.index] or f"recording {v.index}",
+            subject,
+            v.split,
+            v.label,
+            v.predicted,
+        ]
         if kind is not None:
             row.append("–" if v.value is None else _value(v, v.value))
         rows.append(row)
@@ -113,7 +119,9 @@ def mistake_list(report: Report, wrong: Sequence[Prediction]) -> dict[str, Any]:
 def _sure(prediction: Prediction) -> str:
     """Probabilities or decision values of the prediction and of the true label."""
     values = [(prediction.predicted, prediction.value), (prediction.label, prediction.label_value)]
-    listed = ", ".join(f"{label} {_value(prediction, value)}" for label, value in values if value is not None)
+    listed = ", ".join(
+        f"{label} {_value(prediction, value)}" for label, value in values if value is not None
+    )
     return listed if prediction.is_probability else f"decision values: {listed}"
 
 

@@ -11,7 +11,17 @@ from markupsafe import Markup
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.report.body import Body
-from kerneton.report.scene import ELEVATION, YAW, camera, facing, ground, is_flat, seen, view, without_strays
+from kerneton.report.scene import (
+    ELEVATION,
+    YAW,
+    camera,
+    facing,
+    ground,
+    is_flat,
+    seen,
+    view,
+    without_strays,
+)
 
 if TYPE_CHECKING:
     from kerneton.report.explanation import Explanation
@@ -87,11 +97,16 @@ class Motion:
 
     def view(self, frame: int | None = None) -> np.ndarray:
         """Joints of a frame, by default of the still, in the picture; (J, 2)."""
-        points = self.frames[self.still if frame is None else frame] @ view(np.eye(3)[2], **self.angles).T
+        points = (
+            self.frames[self.still if frame is None else frame]
+            @ view(np.eye(3)[2], **self.angles).T
+        )
         return np.stack([WIDTH / 2 + points[..., 0], self.ground - points[..., 1]], axis=-1)
 
     def stage(self, *, quiet: bool = False) -> dict[str, Any]:
-        """What is drawn of the still; ``quiet`` is a body without paths, for marks to be drawn on it."""
+        """What is drawn of the still; ``quiet`` is a body without paths, for marks to be drawn on
+        it.
+        """
         pose, sides = self.view(), self.body.sides
         ends = [] if quiet else self.body.ends
         tilt = float(np.sin(self.angles["elevation"]))
@@ -116,7 +131,9 @@ class Motion:
 
     def _head_size(self, head: int) -> int:
         near = [a if b == head else b for a, b in self.body.bones if head in (a, b)]
-        lengths = [np.linalg.norm(self.frames[:, head] - self.frames[:, j], axis=1) for j in near[:1]]
+        lengths = [
+            np.linalg.norm(self.frames[:, head] - self.frames[:, j], axis=1) for j in near[:1]
+        ]
         if not lengths or np.isnan(lengths).all():
             return 24
         return int(np.clip(0.45 * np.nanmedian(lengths), 14, 48))
@@ -143,7 +160,9 @@ def thinned(n_frames: int, n_joints: int) -> np.ndarray:
 
 
 def _fit(points: np.ndarray, layout: Layout | None, *, flat: bool) -> tuple[np.ndarray, float, int]:
-    """Points scaled so that the body stays in the picture at any angle, the floor's radius, and its height."""
+    """Points scaled so that the body stays in the picture at any angle, the floor's radius, and its
+    height.
+    """
     known = without_strays(points)
     low, high = known.min(axis=0), known.max(axis=0)
     middle = (low + high) / 2
@@ -160,9 +179,12 @@ def _fit(points: np.ndarray, layout: Layout | None, *, flat: bool) -> tuple[np.n
 
 
 def _characteristic(points: np.ndarray) -> int:
-    """The frame whose pose differs most from the first and the last one: many actions begin and end at rest."""
+    """The frame whose pose differs most from the first and the last one: many actions begin and end
+    at rest.
+    """
     there = ~np.isnan(points[..., 0])
-    frames = np.flatnonzero(there.sum(axis=1) == there.sum(axis=1).max())  # gaps make a poor picture
+    # gaps make a poor picture
+    frames = np.flatnonzero(there.sum(axis=1) == there.sum(axis=1).max())
     poses = points[frames] - np.nanmedian(points[frames], axis=1, keepdims=True)
     away = [np.nansum(np.abs(poses - poses[end]), axis=(1, 2)) for end in (0, -1)]
     return int(frames[np.minimum(*away).argmax()])

@@ -34,15 +34,23 @@ class Prediction:
 
     @property
     def margin(self) -> float:
-        """How clear the prediction was: its value, or for a mistake the difference from the value of the label."""
+        """How clear the prediction was: its value, or for a mistake the difference from the value
+        of the label.
+        """
         if self.value is None:
             return 0.0
-        return self.value if self.correct or self.label_value is None else self.value - self.label_value
+        return (
+            self.value
+            if self.correct or self.label_value is None
+            else self.value - self.label_value
+        )
 
 
 @dataclass
 class Pair:
-    """A label, the label predicted instead, mistakes to show, and an example of the predicted label."""
+    """A label, the label predicted instead, mistakes to show, and an example of the predicted
+    label.
+    """
 
     label: str
     predicted: str
@@ -63,7 +71,9 @@ def all_predictions(report: Report) -> list[Prediction]:
 
 
 def best_examples(predictions: Sequence[Prediction], data: SkeletonDataset) -> dict[str, int]:
-    """For each label the recording that was recognised most clearly, otherwise the first one of the label."""
+    """For each label the recording that was recognised most clearly, otherwise the first one of the
+    label.
+    """
     found: dict[str, int] = {}
     for p in sorted((p for p in predictions if p.correct), key=lambda p: -p.margin):
         found.setdefault(p.label, p.index)
@@ -73,7 +83,9 @@ def best_examples(predictions: Sequence[Prediction], data: SkeletonDataset) -> d
     return found
 
 
-def choose(report: Report, predictions: Sequence[Prediction], examples: dict[str, int]) -> list[Pair]:
+def choose(
+    report: Report, predictions: Sequence[Prediction], examples: dict[str, int]
+) -> list[Pair]:
     """The most confused pairs and, up to the limits of the page, the clearest mistakes of each."""
     support = {row["label"]: row["support"] for row in report.class_table()}
     pairs = [

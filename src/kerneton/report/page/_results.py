@@ -63,7 +63,9 @@ def confusion_facts(report: Report, links: Mapping[tuple[str, str], str]) -> dic
         "confusion": _charts.confusion(report.confusion, report.classes, links),
         "mistakes": {
             "title": title,
-            "rows": [[p["label"], p["predicted"], p["count"], meter(p["share"])] for p in pairs[:_ROWS]],
+            "rows": [
+                [p["label"], p["predicted"], p["count"], meter(p["share"])] for p in pairs[:_ROWS]
+            ],
         },
     }
 
@@ -91,7 +93,12 @@ def calibration_facts(report: Report) -> dict[str, Any]:
         "calibration": found,
         "reliability": _charts.reliability(found.bins),
         "bins": [
-            [f"{100 * b.low:.0f} to {100 * b.high:.0f}", percent(b.confidence), percent(b.accuracy), b.count]
+            [
+                f"{100 * b.low:.0f} to {100 * b.high:.0f}",
+                percent(b.confidence),
+                percent(b.accuracy),
+                b.count,
+            ]
             for b in found.bins
         ],
     }
@@ -100,7 +107,9 @@ def calibration_facts(report: Report) -> dict[str, Any]:
 def _between(row: dict[str, Any], name: str) -> Cell:
     """An interval that sorts by its lower end."""
     low = row[f"{name}_low"]
-    return Cell(between(low, row[f"{name}_high"]), -1 if low is None else round(low, 6), kind="range")
+    return Cell(
+        between(low, row[f"{name}_high"]), -1 if low is None else round(low, 6), kind="range"
+    )
 
 
 def _split_name(name: str) -> str:

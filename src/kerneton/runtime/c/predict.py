@@ -1,4 +1,6 @@
-"""Predictions in Python without Kerneton and NumPy: python predict.py LIBRARY MODEL.knx FPS < numbers."""
+"""Predictions in Python without Kerneton and NumPy: python predict.py LIBRARY MODEL.knx FPS <
+numbers.
+"""
 
 import ctypes
 import sys
@@ -10,7 +12,11 @@ class Facts(ctypes.Structure):
 
 
 class Answer(ctypes.Structure):
-    _fields_ = [("label", ctypes.c_int32), ("is_unknown", ctypes.c_int32), ("unknown", ctypes.c_double)]
+    _fields_ = [
+        ("label", ctypes.c_int32),
+        ("is_unknown", ctypes.c_int32),
+        ("unknown", ctypes.c_double),
+    ]
 
 
 def aligned(size):
@@ -41,5 +47,7 @@ size = ctypes.c_int64(checked(kn.kn_predict_size(model, frames)))
 room, place = aligned(size.value)
 decisions, shares = (ctypes.c_double * facts.n_labels)(), (ctypes.c_double * facts.n_labels)()
 rate = ctypes.c_double(float(sys.argv[3]))
-checked(kn.kn_predict(model, joints, frames, rate, place, size, decisions, shares, ctypes.byref(answer)))
+checked(
+    kn.kn_predict(model, joints, frames, rate, place, size, decisions, shares, ctypes.byref(answer))
+)
 print(kn.kn_label(model, answer.label).decode(), *(f"{value:+.6f}" for value in decisions))
