@@ -57,7 +57,7 @@ def main() -> None:
     train = [s for s in data if s.label in TRAINED and s.subject not in unseen]
     train = SkeletonDataset(s.replace(joints=s.joints.astype("float32")) for s in train)
     model = fit_model(train, [])
-    spotter = make_recognizer().fit_spotting(train)
+    model = model.with_spotter(make_recognizer().fit_spotting(train))
     lengths = sorted(s.n_frames for s in train)
     figures = {"frames": lengths[len(lengths) // 2], "fps": train[0].fps}
     test = [s for s in data if s.subject in unseen]
@@ -67,7 +67,7 @@ def main() -> None:
     ):
         counts: Counter[str] = Counter()
         for s in some:
-            shown = play(Watcher(model, spotter, figures), s)
+            shown = play(Watcher(model, figures), s)
             counts["clips"] += 1
             counts["with a final segment"] += bool(shown["segments"])
             counts["with the right one"] += s.label in shown["segments"]

@@ -7,6 +7,7 @@ from kerneton import make_actions, make_recognizer
 from kerneton.data.segments import segment_problems
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.recognize.model_reader import load
 from kerneton.stream.compose import compose_takes
 from kerneton.stream.metrics import segment_counts
 
@@ -26,6 +27,25 @@ def test_the_explanation_of_a_segment_sums_to_its_decision_value(spotter, takes)
     assert explanation.label == first.label
     assert total == pytest.approx(first.decision, rel=1e-4, abs=1e-4)
     assert explanation.value == pytest.approx(first.decision, rel=1e-4, abs=1e-4)
+
+
+def test_one_model_answers_and_spots(spotter, takes, tmp_path):
+    """With the spotter of another recogniser: its own labels, the other's segments, one file."""
+    cut = make_actions(["wave", "kick", "bow"], n_subjects=3, n_takes=2, random_state=1)
+    plain = make_recognizer().fit(cut, cut.labels)
+    both = load(plain.with_spotter(spotter).save(tmp_path / "both.kern"))
+    assert plain.spotter_ is None
+    assert both.classes_.tolist() == ["bow", "kick", "wave"]
+    assert both.predict(cut).tolist() == plain.predict(cut).tolist()
+    found, wanted = both.spot(takes[3]), spotter.spot(takes[3])
+    assert [(d.label, d.start, d.stop, d.decision) for d in found] == [
+        (d.label, d.start, d.stop, d.decision) for d in wanted
+    ]
+    why = both.explain(takes[3], found[0])
+    assert why.value == pytest.approx(found[0].decision, rel=1e-4, abs=1e-4)
+    other = make_actions(["clap", "kick"], n_subjects=3, n_takes=1)
+    with pytest.raises(ParameterError, match="do not belong together"):
+        make_recognizer().fit(other, other.labels).with_spotter(spotter)
 
 
 def test_held_out_people_set_the_threshold(spotter):

@@ -95,9 +95,9 @@ def test_segments_are_told_in_the_frames_of_the_recording(trained):
     """Every second frame of it, at half the rate: the same segments, at half the frame numbers."""
     long = trained.studio.library.sequence(long_take(trained)["id"])
     model, figures = trained.studio.models.figures()
-    spotter = load(model.with_name("spotter.kern"))
+    both = load(model)
     half = long.replace(joints=long.joints[::2], confidence=None, fps=long.fps / 2)
-    whole, halved = (recognizing.segments(spotter, s, figures["fps"]) for s in (long, half))
+    whole, halved = (recognizing.segments(both, s, figures["fps"]) for s in (long, half))
     assert [s["label"] for s in halved] == [s["label"] for s in whole] == LONG
     for a, b in zip(whole, halved, strict=True):
         assert abs(a["start"] - 2 * b["start"]) < 30
@@ -137,7 +137,7 @@ def test_a_long_take_is_watched_live(trained):
 def test_the_limit_of_doubt_decides_what_has_a_label(trained):
     """At 0 nothing has one, and no segment becomes final; at 1 everything has."""
     path, figures = trained.studio.models.figures()
-    models = load(path), load(path.with_name("spotter.kern")), figures
+    models = load(path), figures
     kick = trained.studio.library.sequence("kick/bob/kick-bob.npz")
     rows = np.nan_to_num(np.concatenate([kick.joints, np.isfinite(kick.joints[..., :1])], axis=-1))
     still = rows[rows[..., 3].all(axis=1)][:1]  # a frame in which all is seen, for two seconds
@@ -157,8 +157,7 @@ def test_the_limit_of_doubt_decides_what_has_a_label(trained):
 
 def test_a_source_that_begins_anew_is_watched_anew(trained):
     path, figures = trained.studio.models.figures()
-    spotter = load(path.with_name("spotter.kern"))
-    watcher = Watcher(load(path), spotter, figures)
+    watcher = Watcher(load(path), figures)
     kick = trained.studio.library.sequence("kick/bob/kick-bob.npz")
     rows = np.nan_to_num(np.concatenate([kick.joints, np.isfinite(kick.joints[..., :1])], axis=-1))
     frames = [(i / kick.fps, row) for i, row in enumerate(rows)]
@@ -326,11 +325,23 @@ def test_the_package_is_unpacked_by_name(tmp_path, monkeypatch):
     assert not list(Path(tmp_path).rglob("evil.js"))
 
 
-def test_the_file_for_streams_is_one_that_the_command_watches_with(trained, tmp_path, capsys):
+def test_one_file_predicts_spots_and_watches(trained, tmp_path, capsys):
+    """The file that Share gives is all that the command line needs."""
     (model,) = trained.get("models")["models"]
-    status, body, _ = trained.ask(f"/api/models/{model['name']}/spotter.kern")
+    status, body, _ = trained.ask(f"/api/models/{model['name']}/model.kern")
     assert status == 200
-    (tmp_path / "spotter.kern").write_bytes(body)
-    source = str(trained.folder / "wave" / "ann" / "wave-ann.npz")
-    assert main(["watch", str(tmp_path / "spotter.kern"), "--source", source, "--fast"]) == 0
-    assert "end of the stream" in capsys.readouterr().out
+    file, source = tmp_path / "model.kern", str(trained.folder / "wave" / "ann" / "wave-ann.npz")
+    file.write_bytes(body)
+    long = tmp_path / "long.npz"
+    write(long, [trained.studio.library.sequence(long_take(trained)["id"])])
+    assert main(["watch", str(file), "--source", str(long), "--fast"]) == 0
+    told = capsys.readouterr().out
+    assert [line.split()[3] for line in told.splitlines() if " from " in line] == LONG
+    assert main(["spot", str(file), str(long)]) == 0
+    assert capsys.readouterr().out.count("clap") >= LONG.count("clap")
+    assert main(["predict", str(file), source]) == 0
+    assert "wave" in capsys.readouterr().out
+    (found,) = load(file).predictions([trained.studio.library.sequence("wave/ann/wave-ann.npz")])
+    assert found.label == "wave"
+    assert set(found.probabilities) == {"wave", "clap", "kick"}  # the background is no label
+    assert trained.ask(f"/api/models/{model['name']}/spotter.kern")[0] == 404

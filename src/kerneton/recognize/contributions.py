@@ -71,10 +71,11 @@ def explain(
     chosen: Any = label
     first, fps = 0, None
     if hasattr(chosen, "n_frames"):  # a segment
-        from kerneton.stream.spotter import judged_frames
+        from kerneton.stream.spotter import judged_frames, spotter_of
 
         first, fps = chosen.start, getattr(sequence, "fps", None)
         sequence, chosen = judged_frames(model, sequence, chosen), chosen.label
+        model = spotter_of(model).judge(model)
     (sequence,) = check_sequences([sequence], allow_missing=True)
     spans = blocks(model)
     features = model.features([sequence])

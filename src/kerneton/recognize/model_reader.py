@@ -33,7 +33,7 @@ KNOWN: tuple[Any, ...] = (
     *(Recognizer, Branch, Search, Calibration, Spotter),
     *(Preprocess, SCK, DCK, CenterNormalize, LinearSVM),
 )
-_DEEPEST = 12  # depth of nested values
+_DEEPEST = 16  # depth of nested values
 _LARGEST_WHOLE = 10**6
 _MOST_VALUES = 10**5
 _MOST_JOINTS = 1000
@@ -224,6 +224,9 @@ def try_out(model: Any) -> None:
     recording = still_recording(model.layout_, model.n_joints_in_)
     with np.errstate(all="ignore"):
         found = model.results([recording])
+        if model.spotter_ is not None and model.spotter_.judge_ is not None:
+            odds = model.spotter_.judge_.decision_function([recording])
+            _expect(np.isfinite(odds).all(), "its decision values are not finite")
     values = [v for v in (found.scores, found.probabilities, found.unknown) if v is not None]
     _expect(all(np.isfinite(v).all() for v in values), "its decision values are not finite")
 

@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from kerneton.data.checks import check_sequences
 from kerneton.data.layouts import Layout
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import ModelFileError
+from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.parallel.threads import one_blas_thread
 from kerneton.recognize import training
 from kerneton.recognize.branch import Branch, encode_together, share_preprocessing, side_by_side
@@ -344,6 +344,29 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         )
         self._learned = replace(fitted.learned_, spotter=spotter)
         return self
+
+    def with_spotter(self, other: Recognizer) -> Recognizer:
+        """A recogniser that answers as this one, and finds actions in long recordings as another.
+
+        So one model, and one file, does both; this one is not changed.
+
+        >>> from kerneton import make_actions, make_recognizer
+        >>> data = make_actions(["wave", "kick"], n_subjects=3, n_takes=1)
+        >>> spotting = make_recognizer().fit_spotting(data)
+        >>> both = make_recognizer().fit(data, data.labels).with_spotter(spotting)
+        >>> both.classes_.tolist(), both.spotter_.judge_.classes_.tolist()
+        (['kick', 'wave'], ['background', 'kick', 'wave'])
+        """
+        from kerneton.stream.spotter import spotter_of
+
+        spotter = copy.copy(spotter_of(other))
+        judge = spotter.judge(other)
+        spotter.judge_ = judge.with_learned(replace(judge.learned_, spotter=None))
+        try:
+            spotter.check_fits(self)
+        except ModelFileError as error:
+            raise ParameterError(f"these two recognisers do not belong together: {error}") from None
+        return self.with_learned(replace(self.learned_, spotter=spotter))
 
     def spot(
         self,

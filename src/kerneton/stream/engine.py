@@ -43,9 +43,9 @@ class Engine:
     def __init__(
         self, recognizer: Any, delay: int | None = None, order: Order | None = None
     ) -> None:
-        self._recognizer, self._spotter, self.delay = recognizer, recognizer.spotter_, delay
-        s = self._spotter
-        known = [str(c) for c in recognizer.classes_]
+        s = self._spotter = recognizer.spotter_
+        self._judged_by, self.delay = s.judge(recognizer), delay
+        known = [str(c) for c in self._judged_by.classes_]
         self._columns = [known.index(c) for c in s.classes_]
         self._columns += [i for i in range(len(known)) if i not in self._columns]  # the background
         ahead = CONTEXT if delay is None else min(CONTEXT, max(0, delay - SOONEST))
@@ -134,7 +134,7 @@ class Engine:
         recordings = [
             SkeletonSequence(joints, layout=self._spotter.features_.layout) for joints in windows
         ]
-        return per_class(self._recognizer.decision_function(recordings)).astype(float)[
+        return per_class(self._judged_by.decision_function(recordings)).astype(float)[
             :, self._columns
         ]
 

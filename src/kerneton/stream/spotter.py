@@ -46,6 +46,8 @@ class Spotter(BaseEstimator):
         Frames per second of the training recordings.
     held_out_ : dict of str to float
         Precision, recall, F1 and false alarms per hour on training people who were held out.
+    judge_ : Recognizer or None
+        The recogniser of actions and background; None if it is the one that has this spotter.
     """
 
     classes_: tuple[str, ...]
@@ -57,6 +59,7 @@ class Spotter(BaseEstimator):
     order_: Order | None = None
     fps_: float | None
     held_out_: dict[str, float]
+    judge_: Any = None
 
     def get_state(self) -> dict[str, Any]:
         """The learned values, for a file."""
@@ -72,6 +75,7 @@ class Spotter(BaseEstimator):
             "order": None if self.order_ is None else self.order_.get_state(),
             "fps": self.fps_,
             "held_out": self.held_out_,
+            "judge": self.judge_,
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -88,6 +92,7 @@ class Spotter(BaseEstimator):
         self.order_ = None if state.get("order") is None else Order(self.classes_, **state["order"])
         self.fps_ = None if state["fps"] is None else float(state["fps"])
         self.held_out_ = {str(k): float(v) for k, v in state["held_out"].items()}
+        self.judge_ = state.get("judge")
         self.scorer_.lengths = np.asarray(self.scorer_.lengths, dtype=int)
         k, lengths = len(self.classes_) + 1, self.scorer_.lengths
         if np.shape(self.scorer_.coef) != (k, CELLS + 2, self.features_.n_features):
@@ -103,11 +108,21 @@ class Spotter(BaseEstimator):
         ):
             raise ModelFileError("implausible windows or frame rate")
 
+    def judge(self, recognizer: Any) -> Any:
+        """The recogniser of actions and background, for a recogniser that has this spotter."""
+        return recognizer if self.judge_ is None else self.judge_
+
     def check_fits(self, recognizer: Any) -> None:
         """Refuse a recogniser of other actions or joints."""
-        known = {str(c) for c in recognizer.classes_}
-        joints = self.features_.n_joints, recognizer.n_joints_in_
-        if known != {*self.classes_, BACKGROUND} or joints[0] != joints[1]:
+        judge = self.judge(recognizer)
+        if self.judge_ is not None:
+            if getattr(judge, "spotter_", self) is not None:
+                raise ModelFileError("a spotter whose recogniser has none, or has a spotter, too")
+            if {str(c) for c in recognizer.classes_} != set(self.classes_):
+                raise ModelFileError("a spotter of other actions")
+        known = {str(c) for c in judge.classes_}
+        joints = {self.features_.n_joints, judge.n_joints_in_, recognizer.n_joints_in_}
+        if known != {*self.classes_, BACKGROUND} or len(joints) > 1:
             raise ModelFileError("a spotter of other actions or joints")
 
 

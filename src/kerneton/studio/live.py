@@ -101,10 +101,10 @@ def interpolated(times: np.ndarray, frames: np.ndarray, at: np.ndarray) -> Skele
 
 
 class Watcher:
-    """Runs a model on the newest frames of one body."""
+    """Runs a model on the newest frames of one body; segments need one with a spotter."""
 
-    def __init__(self, model: Any, spotter: Any, figures: dict[str, Any]) -> None:
-        self.model, self.spotter = model, spotter
+    def __init__(self, model: Any, figures: dict[str, Any]) -> None:
+        self.model = model
         self.fps = float(figures.get("fps") or 30.0)
         self.typical = typical_seconds(figures)
         self.window = Window(max(self.typical * max(LENGTHS), 2 * self.typical + _HELD))
@@ -192,14 +192,14 @@ class Watcher:
         """Segments that have become final, and that the model does not take for something else; the
         provisional one is kept.
         """
-        if self.spotter is None:
+        if self.model.spotter_ is None:
             return []
         if self._stream is None:
-            self._stream = self.spotter.stream(delay=_DELAY, repetitions=True)
+            self._stream = self.model.stream(delay=_DELAY, repetitions=True)
         stack = np.stack([joints for _, joints in frames])
         chunk = SkeletonSequence(stack[..., :3], confidence=stack[..., 3].clip(0, 1), layout=layout)
         out = []
-        for (time, _), pose in zip(frames, raw_joints(adapted(self.spotter, chunk)), strict=True):
+        for (time, _), pose in zip(frames, raw_joints(adapted(self.model, chunk)), strict=True):
             for event in self._stream.push(pose, time, 0):
                 if event.kind == "provisional":
                     self._going = event

@@ -9,8 +9,8 @@ import numpy as np
 from kerneton.data.sequence import SkeletonSequence
 
 
-def segments(spotter: Any, sequence: SkeletonSequence, fps: float | None) -> list[dict[str, Any]]:
-    """Segments that the spotter finds, in frames of the recording; ``fps`` is the frame rate of
+def segments(model: Any, sequence: SkeletonSequence, fps: float | None) -> list[dict[str, Any]]:
+    """Segments that the model finds, in frames of the recording; ``fps`` is the frame rate of
     training.
     """
     rate = (sequence.fps or 30.0) / fps if fps else 1.0
@@ -26,7 +26,7 @@ def segments(spotter: Any, sequence: SkeletonSequence, fps: float | None) -> lis
             "stop": int(at[found.stop - 1]) + 1,
             "probability": found.probability,
         }
-        for found in spotter.spot(even)
+        for found in model.spot(even)
     ]
 
 

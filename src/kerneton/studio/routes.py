@@ -65,7 +65,7 @@ def routes(studio: Studio) -> list[Any]:
 
     async def file(request: Request) -> Response:
         name, wanted = request.path_params["name"], request.path_params["file"]
-        if wanted not in ("model.kern", "spotter.kern", "report.html"):
+        if wanted not in ("model.kern", "report.html"):
             raise MissingDataError(f"{wanted[:40]!r}: no such file")
         path = studio.models.path(name, wanted)
         return FileResponse(

@@ -91,9 +91,11 @@ def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            spotter = make_recognizer(progress=_stages(tell, "spot", 0.62, 0.98)).fit_spotting(data)
-        save_model(spotter, home / "spotter.kern", data)
-        figures["spotting"] = spotter_of(spotter).held_out_
+            spotting = make_recognizer(progress=_stages(tell, "spot", 0.62, 0.98))
+            model = model.with_spotter(spotting.fit_spotting(data))
+        save_model(model, home / "model.kern", data)
+        figures["spotting"] = spotter_of(model).held_out_
+        figures["bytes"] = (home / "model.kern").stat().st_size
     except DataError as error:
         notes.append(f"segments and repetitions cannot be found live: {error}")
     figures["seconds"] = round(time.monotonic() - start, 1)

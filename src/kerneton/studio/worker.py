@@ -116,14 +116,11 @@ def end_process(process: subprocess.Popen[Any]) -> None:
 
 
 class _State:
-    """State of the process: the last model with its spotter and figures, and the streams that it
-    watches.
-    """
+    """State of the process: the last model with its figures, and the streams that it watches."""
 
     def __init__(self) -> None:
         self.key: Any = None
         self.model: Any = None
-        self.spotter: Any = None
         self.figures: dict[str, Any] = {}
         self.watchers: OrderedDict[str, Watcher] = OrderedDict()
 
@@ -133,30 +130,28 @@ class _State:
         if what == "watch":
             return self._watch(*values)
         if what == "segments":
-            if self.spotter is None:
+            if self.model.spotter_ is None:
                 raise MissingDataError(
                     "this model cannot find segments yet: train again, and let it finish"
                 )
-            return recognizing.segments(self.spotter, values[0], self.figures.get("fps"))
+            return recognizing.segments(self.model, values[0], self.figures.get("fps"))
         return getattr(recognizing, what)(self.model, *values)
 
     def _load(self, path: Path) -> None:
         from kerneton.recognize.model_reader import load
 
-        spots, figures = path.with_name("spotter.kern"), path.with_name("figures.json")
-        key = [(p, p.stat().st_mtime_ns if p.exists() else 0) for p in (path, spots)]
+        figures = path.with_name("figures.json")
+        key = path, path.stat().st_mtime_ns if path.exists() else 0
         if key == self.key:
             return
-        if self.key is None or key[0] != self.key[0]:
-            self.model = load(path)
-        self.spotter = load(spots) if spots.exists() else None
+        self.model = load(path)
         self.figures = json.loads(figures.read_text(encoding="utf-8")) if figures.exists() else {}
         self.key = key
         self.watchers.clear()
 
     def _watch(self, who: str, frames: Any, layout: Any, why: bool, doubt: float) -> dict[str, Any]:
         if who not in self.watchers:
-            self.watchers[who] = Watcher(self.model, self.spotter, self.figures)
+            self.watchers[who] = Watcher(self.model, self.figures)
             while len(self.watchers) > _WATCHERS:
                 self.watchers.popitem(last=False)
         return self.watchers[who].answer(frames, layout, why=why, doubt=doubt)

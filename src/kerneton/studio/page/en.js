@@ -102,10 +102,10 @@ export const texts = {
   // Share
   shareModel: "The model", shareModelText: m => `Trained ${m.date} on ${many(m.recordings, "recording")} of ${Object.keys(m.labels).join(", ")}; ${(m.bytes / 1e6).toFixed(1)} MB. It cannot run code.`,
   shareReport: "The report", shareReportText: "One page with accuracy, mistakes that play, and what matters; it needs nothing else.", shareData: "The data set", shareDataText: n => `${many(n, "labelled recording")} as one file.`,
-  download: file => `Save ${file}`, savedFile: file => `${file} saved`, spotterFor: "For kerneton watch and kerneton spot: it finds actions in streams and long recordings.", segmentsOut: "Segments (.csv)", formatsOut: { npz: "NumPy .npz", pkl: "Pickle (PYSKL)", csv: "CSV tables (.zip)" }, copy: "Copy", copied: "Copied", copyWithToken: "Copy with the token",
+  download: file => `Save ${file}`, savedFile: file => `${file} saved`, segmentsOut: "Segments (.csv)", formatsOut: { npz: "NumPy .npz", pkl: "Pickle (PYSKL)", csv: "CSV tables (.zip)" }, copy: "Copy", copied: "Copied", copyWithToken: "Copy with the token",
   how: "Use it without this page", howText: folder => `Everything is in ${folder}, as LABEL/SUBJECT/FILE. The command line understands the folder, and what it adds appears here.`, fromPython: "From Python", fromShell: "From the command line",
   pythonCode: file => `import kerneton\n\nmodel = kerneton.load(${JSON.stringify(file)})\nrecordings = kerneton.read("new.csv")\nprint(model.predict(recordings))`,
-  shellCode: (model, spotter, folder) => `kerneton predict ${model} new.csv\nkerneton watch ${spotter} --lines < frames.jsonl\nkerneton evaluate ${folder} --html report.html\nkerneton fit ${folder} -o model.kern`,
+  shellCode: (model, folder) => `kerneton predict ${model} new.csv\nkerneton watch ${model} --lines < frames.jsonl\nkerneton evaluate ${folder} --html report.html\nkerneton fit ${folder} -o model.kern`,
 
 
   tour: {

@@ -27,11 +27,10 @@ export class Share {
     clear(this.node, h("h1", {}, texts.tabs.share),
       h("div.share-cards", {},
         card("spark", texts.shareModel, model ? texts.shareModelText(model) : texts.noModelText,
-          model ? button(texts.download("model.kern"), () => this.fetch(`models/${model.name}/model.kern`, {}, "model.kern"), { kind: "primary" }, "down") : h("a.primary", { href: "#/train" }, texts.tabs.train),
-          model?.spotting ? button(texts.download("spotter.kern"), () => this.fetch(`models/${model.name}/spotter.kern`, {}, "spotter.kern"), { title: texts.spotterFor }, "down") : null),
+          model ? button(texts.download("model.kern"), () => this.fetch(`models/${model.name}/model.kern`, {}, "model.kern"), { kind: "primary" }, "down") : h("a.primary", { href: "#/train" }, texts.tabs.train)),
         card("check", texts.shareReport, texts.shareReportText, model?.accuracy !== undefined ? button(texts.download("report.html"), () => this.fetch(`models/${model.name}/report.html`, {}, "report.html"), {}, "down") : h("p.quiet", {}, texts.noModelText)),
         card("folder", texts.shareData, texts.shareDataText(labelled), ["npz", "pkl", "csv"].map(format => button(texts.formatsOut[format], () => this.fetch("export", { format }, `${store.state.name}.${format === "csv" ? "zip" : format}`), { disabled: !labelled }, "down")),
           button(texts.segmentsOut, () => this.fetch("export", { format: "segments" }, "segments.csv"), { disabled: !store.recordings.some(r => r.segments.length) }, "down"))),
-      h("section", {}, h("h2", {}, texts.how), h("p", {}, texts.howText(folder)), h("div.codes", {}, code(texts.fromPython, texts.pythonCode(file)), store.state.shell ? code(texts.fromShell, texts.shellCode(quoted(file), quoted(file.replace("model.kern", "spotter.kern")), quoted(folder))) : null)));
+      h("section", {}, h("h2", {}, texts.how), h("p", {}, texts.howText(folder)), h("div.codes", {}, code(texts.fromPython, texts.pythonCode(file)), store.state.shell ? code(texts.fromShell, texts.shellCode(quoted(file), quoted(folder))) : null)));
   }
 }
