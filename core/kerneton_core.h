@@ -40,6 +40,12 @@ KN_API int64_t kn_psd_power_room(int32_t precision, int32_t n);
 KN_API int32_t kn_psd_power(int32_t precision, const void *A, int64_t n_batch, int32_t n, double power, void *room,
                             void *out, uint8_t *failed);
 
+/* ∇f(A) / γ of f(A) = ⟨W, A^γ⟩ for n_batch positive semi-definite matrices; A, W and out (n_batch, n, n), and of W its symmetric
+ * part counts. failed (n_batch): 1 where no eigenvalues were found; those results are zero. */
+KN_API int64_t kn_power_gradient_room(int32_t n);
+KN_API int32_t kn_power_gradient(const double *A, const double *W, int64_t n_batch, int32_t n, double power, void *room,
+                                 double *out, uint8_t *failed);
+
 /* --- powers of tensors' cores ------------------------------------------------------------------------------ */
 
 /* EPN by HOSVD of n_batch tensors (n_batch, a, b, c) of at least 16 entries; entry_power is γ* of the entries.
@@ -96,6 +102,12 @@ KN_API void kn_fill_gaps(int32_t precision, void *frames, const uint8_t *missing
  * for each frame of the longest recording. */
 KN_API void kn_bone_lengths(int32_t precision, const void *frames, const int64_t *starts, int64_t n_joints,
                             const int64_t *bones, int64_t n_bones, int64_t first, int64_t last, void *room, double *out);
+
+/* How much each joint of one recording counts at each frame where something is divided between joints, (n_frames,
+ * n_joints): the square of the square of its distance from its usual place and of its speed, never zero. fps is 0 if it is
+ * not known; room: one number for each frame. */
+KN_API void kn_motion(int32_t precision, const void *frames, int64_t n_frames, int64_t n_joints, double fps, void *room,
+                      double *out);
 
 enum { KN_TURN_NONE = 0, KN_TURN_YAW = 1, KN_TURN_FULL = 2 };
 

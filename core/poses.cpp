@@ -137,6 +137,37 @@ void bone_lengths(const T *frames, const int64_t *starts, int64_t n_joints, cons
     }
 }
 
+// --- motion -----------------------------------------------------------------------------------------------
+
+constexpr double PACE = 0.2;         // seconds: a speed counts like the distance that it covers in this time
+constexpr double USUAL_RATE = 30;    // frames a second of recordings whose rate is not known
+constexpr double AT_REST = 1e-12;    // so that nothing is divided by zero
+
+// (a² + p²)² of each joint at each frame: a is how far it is from its usual place, p how far it moves in the time PACE.
+template <class T>
+void motion(const T *frames, int64_t n, int64_t n_joints, double fps, double *room, double *out) {
+    const double pace = PACE * (fps > 0 ? fps : USUAL_RATE);
+    const int64_t step = 3 * n_joints;
+    for (int64_t j = 0; j < n_joints; ++j) {
+        for (int64_t s = 0; s < n; ++s) out[s * n_joints + j] = 0;
+        for (int64_t axis = 0; axis < 3; ++axis) {
+            const T *x = frames + 3 * j + axis;
+            for (int64_t s = 0; s < n; ++s) room[s] = (double)x[s * step];
+            const double usual = median(room, n);
+            for (int64_t s = 0; s < n; ++s) {
+                const int64_t before = s > 0 ? s - 1 : 0, after = s < n - 1 ? s + 1 : n - 1;
+                const double away = (double)x[s * step] - usual, moved = (double)x[after * step] - (double)x[before * step];
+                const double speed = after > before ? pace * moved / (double)(after - before) : 0;
+                out[s * n_joints + j] += away * away + speed * speed;
+            }
+        }
+        for (int64_t s = 0; s < n; ++s) {
+            double *at = out + s * n_joints + j;
+            *at = *at * *at + AT_REST;
+        }
+    }
+}
+
 // --- facing -----------------------------------------------------------------------------------------------
 
 // Geometric median of n points of D coordinates, by Weiszfeld's iteration from the mean.
@@ -375,6 +406,12 @@ KN_API void kn_bone_lengths(int32_t precision, const void *frames, const int64_t
                             const int64_t *bones, int64_t n_bones, int64_t first, int64_t last, void *room, double *out) {
     KN_BOTH(bone_lengths((const double *)frames, starts, n_joints, bones, n_bones, first, last, (double *)room, out),
             bone_lengths((const float *)frames, starts, n_joints, bones, n_bones, first, last, (double *)room, out));
+}
+
+KN_API void kn_motion(int32_t precision, const void *frames, int64_t n_frames, int64_t n_joints, double fps, void *room,
+                      double *out) {
+    KN_BOTH(motion((const double *)frames, n_frames, n_joints, fps, (double *)room, out),
+            motion((const float *)frames, n_frames, n_joints, fps, (double *)room, out));
 }
 
 KN_API int64_t kn_poses_room(int64_t longest, int64_t n_joints) {

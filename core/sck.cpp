@@ -11,10 +11,7 @@ using namespace kn;
 
 namespace {
 
-constexpr int TILE = 4;  // rows and columns of a block of A that is summed at once; two rows at a time fit into registers
 constexpr int LEAST = 4;  // the smallest order of a matrix whose power is computed; smaller ones are filled with zeros
-
-constexpr int64_t padded(int64_t d) { return (d + TILE - 1) / TILE * TILE; }
 
 template <class T> struct SumRoom {
     int64_t d, wide;
@@ -26,23 +23,6 @@ template <class T> struct SumRoom {
           V(room.take<Doubles>(CHUNK * wide)), X(room.take<Doubles>(given.n_coordinates + 1)),
           order(room.take<int64_t>(packed(d))), power(d < LEAST ? LEAST : (int)d, room) {}
 };
-
-// U[i, j] += Σ_s v_i v_j over some frames, for the blocks of i ≥ j.
-void add_squares(const Doubles *V, int64_t count, int64_t wide, Doubles *U) {
-    for (int64_t i = 0; i < wide; i += 2)
-        for (int64_t j = 0; j <= i; j += TILE) {
-            Doubles *a = U + i * wide + j, *b = a + wide;
-            Doubles x0 = a[0], x1 = a[1], x2 = a[2], x3 = a[3], y0 = b[0], y1 = b[1], y2 = b[2], y3 = b[3];
-            const Doubles *v = V;
-            for (int64_t s = 0; s < count; ++s, v += wide) {
-                const Doubles p = v[i], q = v[i + 1], v0 = v[j], v1 = v[j + 1], v2 = v[j + 2], v3 = v[j + 3];
-                x0 = x0 + p * v0; x1 = x1 + p * v1; x2 = x2 + p * v2; x3 = x3 + p * v3;
-                y0 = y0 + q * v0; y1 = y1 + q * v1; y2 = y2 + q * v2; y3 = y3 + q * v3;
-            }
-            a[0] = x0; a[1] = x1; a[2] = x2; a[3] = x3;
-            b[0] = y0; b[1] = y1; b[2] = y2; b[3] = y3;
-        }
-}
 
 // A^γ of the sums into packed room.power.F; false if one did not converge.
 template <class T> bool raise(double power, const double *poles, SumRoom<T> &room) {

@@ -239,7 +239,9 @@ bool read_cue(const File &file, const kn_model &model, int64_t c, Cue &cue) {
     }
     if (pivots != cue.size) return false;
     for (int64_t p = 0; p < cue.n_rows; ++p)
-        if (cue.rows[2 * p] < 0 || cue.rows[2 * p] >= J || cue.rows[2 * p + 1] < -1 || cue.rows[2 * p + 1] >= J) return false;
+        if (cue.rows[2 * p] < 0 || cue.rows[2 * p] >= J || cue.rows[2 * p + 1] < -1 || cue.rows[2 * p + 1] >= J ||
+            (cue.rows[2 * p + 1] < 0) != (cue.rows[1] < 0))
+            return false;
     for (int64_t k = 0; k < cue.n_kept; ++k) {
         const int32_t *kept = cue.kept + 3 * k;
         if (kept[0] < 0 || kept[0] >= cue.n_rows || kept[1] < 0 || kept[1] >= cue.n_rows || (kept[2] & ~1)) return false;
@@ -321,16 +323,28 @@ double half(uint16_t bits) {  // a number of 16 bits
 
 double exponential(double x) { return exp(Doubles(x < -700 ? -700 : x > 700 ? 700 : x)).get(0); }
 
+// A row's part of a decision value: of a pair, what its frames sum to, the part of this that is its first joint's, and
+// what that joint has of a frame on average; and what belongs to no frame.
+struct Share {
+    double all, part, average, rest;
+};
+
+int64_t pair_room(const Cue &cue);
+
 struct Work {  // working memory of one recording
     float *frames, *features, *mirrored;
     uint8_t *missing, *failed;
     double *lengths, *median, *mean, *times;
     float *signals;  // of one step, (N_SIGNALS, n, J, 3)
     char *poses, *power;
+    float *weights;  // of a label, for features before mirroring
+    double *motion;
+    Share *shares;  // of rows
+    char *pairs;
 
     Work(const kn_model &model, int64_t n, Room &room) {
         const int64_t J = model.facts.n_joints, numbers = 3 * J * n;
-        int64_t most_features = 0, most_rows = 0, most_times = 0, most_power = 0, most_entries = 0;
+        int64_t most_features = 0, most_rows = 0, most_times = 0, most_power = 0, most_entries = 0, most_pairs = 0;
         for (int64_t c = 0; c < model.n_cues; ++c) {
             const Cue &cue = model.cues[c];
             const auto larger = [](int64_t &most, int64_t value) { most = value > most ? value : most; };
@@ -344,6 +358,7 @@ struct Work {  // working memory of one recording
             vectors.size = cue.size;
             vectors.n_times = cue.n_times;
             larger(most_power, kn_sck2_room(KN_FLOAT32, &vectors));
+            larger(most_pairs, pair_room(cue));
         }
         frames = room.take<float>(numbers);
         missing = room.take<uint8_t>(n * J);
@@ -357,6 +372,10 @@ struct Work {  // working memory of one recording
         mirrored = room.take<float>(most_entries);
         poses = room.take<char>(kn_poses_room(n, J));
         power = room.take<char>(most_power);
+        weights = room.take<float>(most_features);
+        motion = room.take<double>(n * J);
+        shares = room.take<Share>(most_rows);
+        pairs = room.take<char>(most_pairs);
     }
 };
 
@@ -421,39 +440,49 @@ void make_signal(const kn_model &model, int64_t signal, int64_t n, double fps, W
         kn_displacement(KN_FLOAT32, work.signals, starts, J, (int32_t)(signal - FROM_FIRST), 0, 1, work.mean, out);
 }
 
+// The vectors of all rows of a cue, of signals and times in the working memory.
+struct Vectors {
+    kn_vectors given;
+    int64_t places[4];
+    const void *coordinates[24];
+
+    Vectors(const kn_model &model, const Cue &cue, int64_t n, const Work &work) : given(), places{0, n, 0, 0} {
+        const int64_t J = model.facts.n_joints;
+        for (int64_t k = 0; k < cue.n_signals; ++k)
+            for (int64_t axis = 0; axis < cue.n_axes; ++axis)
+                coordinates[k * cue.n_axes + axis] = work.signals + cue.signals[k] * 3 * J * n + axis;
+        given.coordinates = coordinates;
+        given.scales = cue.scales;
+        given.n_coordinates = cue.n_runs;
+        given.joint_step = 3;
+        given.frame_step = 3 * J;
+        given.places = places;
+        given.n_recordings = 1;
+        given.rows = cue.rows;
+        given.n_rows = cue.n_rows;
+        given.unit = cue.unit;
+        given.n_axes = cue.n_axes;
+        given.runs = cue.runs;
+        given.factors = cue.factors;
+        given.n_runs = cue.n_runs;
+        given.n_factors = cue.n_factors;
+        given.times = work.times;
+        given.n_times = cue.n_times;
+        given.size = cue.size;
+    }
+    Vectors(const Vectors &) = delete;
+};
+
 // Features of all rows of a cue.
 bool encode(const kn_model &model, const Cue &cue, int64_t n, Work &work) {
-    const int64_t J = model.facts.n_joints, places[4] = {0, n, 0, 0};
-    const void *coordinates[24];
-    for (int64_t k = 0; k < cue.n_signals; ++k)
-        for (int64_t axis = 0; axis < cue.n_axes; ++axis)
-            coordinates[k * cue.n_axes + axis] = work.signals + cue.signals[k] * 3 * J * n + axis;
     for (int64_t s = 0; s < n; ++s)
         for (int64_t p = 0; p < cue.n_times; ++p) {
             const double gap = (double)(s + 1) / (double)n - cue.times[p];
             work.times[s * cue.n_times + p] = exponential(-gap * gap * cue.times[cue.n_times + p]) * cue.times[2 * cue.n_times + p];
         }
-    kn_vectors given = {};
-    given.coordinates = coordinates;
-    given.scales = cue.scales;
-    given.n_coordinates = cue.n_runs;
-    given.joint_step = 3;
-    given.frame_step = 3 * J;
-    given.places = places;
-    given.n_recordings = 1;
-    given.rows = cue.rows;
-    given.n_rows = cue.n_rows;
-    given.unit = cue.unit;
-    given.n_axes = cue.n_axes;
-    given.runs = cue.runs;
-    given.factors = cue.factors;
-    given.n_runs = cue.n_runs;
-    given.n_factors = cue.n_factors;
-    given.times = work.times;
-    given.n_times = cue.n_times;
-    given.size = cue.size;
+    const Vectors vectors(model, cue, n, work);
     const int64_t groups = (cue.n_rows + LANES - 1) / LANES;
-    return kn_sck2(KN_FLOAT32, &given, cue.power, cue.poles, 0, groups, work.power, work.features, work.failed) == KN_OK;
+    return kn_sck2(KN_FLOAT32, &vectors.given, cue.power, cue.poles, 0, groups, work.power, work.features, work.failed) == KN_OK;
 }
 
 // Where a feature of a kept block comes from in the mirror image's block, and how much both count.
@@ -490,7 +519,7 @@ double finish(const Cue &cue, Work &work) {
     return cue.share * (cue.norm ? (length > cue.floor && length > 0 ? 1 / length : 0) : 1);
 }
 
-// What is done with the finished features of each cue.
+// What is done with the finished features of each cue; `use` returns false if it fails.
 template <class Use>
 int32_t each_cue(const kn_model &model, const float *joints, int32_t n, double fps, void *memory, int64_t size, Use use) {
     if (n < 1 || n > KN_MOST_FRAMES || !joints) return KN_NO_FRAMES;
@@ -511,7 +540,7 @@ int32_t each_cue(const kn_model &model, const float *joints, int32_t n, double f
                     made |= 1u << cue.signals[k];
                 }
             if (!encode(model, cue, n, work)) return KN_NOT_COMPUTED;
-            use(cue, work, finish(cue, work));
+            if (!use(cue, work, finish(cue, work))) return KN_NOT_COMPUTED;
         }
     }
     return KN_OK;
@@ -630,6 +659,7 @@ KN_PUBLIC int32_t kn_predict(const kn_model *model, const float *joints, int32_t
         for (int64_t k = 0; k < n; ++k) decisions[k] += scale * product(work.mirrored, cue.coefficients + k * count, count);
         for (int64_t k = 0; cue.class_means && k < n_labels; ++k)
             alike[k] += scale * product(work.mirrored, cue.class_means + k * count, count);
+        return true;
     };
     if (const int32_t code = each_cue(*model, joints, n_frames, fps, room, room_size, use)) return code;
     if (n == 1) {
@@ -638,39 +668,4 @@ KN_PUBLIC int32_t kn_predict(const kn_model *model, const float *joints, int32_t
     }
     answer_from(*model, decisions, alike, probabilities, answer);
     return KN_OK;
-}
-
-KN_PUBLIC int32_t kn_explain(const kn_model *model, const float *joints, int32_t n_frames, double fps, int32_t label,
-                             void *room, int64_t room_size, double *contributions, double *intercept) {
-    const int64_t n = model->n_machines, J = model->facts.n_joints;
-    if (label < 0 || label >= model->facts.n_labels) return KN_NO_SUCH_LABEL;
-    const double sign = n == 1 && label == 0 ? -1 : 1;
-    const int64_t machine = n == 1 ? 0 : label;
-    for (int64_t j = 0; j < J; ++j) contributions[j] = 0;
-    *intercept = sign * model->intercepts[machine];
-    const auto give = [&](const Cue &cue, int64_t row, double value) {  // a pair halves between its joints
-        const int64_t *ends = cue.rows + 2 * row;
-        contributions[ends[0]] += ends[1] < 0 ? value : value / 2;
-        if (ends[1] >= 0) contributions[ends[1]] += value / 2;
-    };
-    const auto use = [&](const Cue &cue, Work &work, double scale) {
-        const float *w = cue.coefficients + machine * cue.n_kept * cue.n_entries;
-        for (int64_t k = 0; k < cue.n_kept; ++k, w += cue.n_entries) {
-            // The block's sum is linear in the features of the real joints, left and right apart; the mean's share is half
-            // that of each side.
-            const Sides sides(cue, k, work);
-            const float *mean = cue.center ? cue.mean + k * cue.n_entries : nullptr;
-            double own = 0, other = 0, less = 0;
-            for (int64_t e = 0; e < cue.n_entries; ++e) {
-                own += (double)w[e] * (double)(sides.own[e] * sides.factor);
-                if (sides.source) other += (double)w[e] * (double)(sides.other[sides.source[e]] * sides.other_factor);
-                if (mean) less += (double)w[e] * (double)mean[e];
-            }
-            const int32_t *kept = cue.kept + 3 * k;
-            const double both = sides.source ? less * (double)(sides.other_factor / (sides.factor + sides.other_factor)) : 0;
-            give(cue, kept[0], sign * scale * (own - (less - both)));
-            if (sides.source) give(cue, kept[1], sign * scale * (other - both));
-        }
-    };
-    return each_cue(*model, joints, n_frames, fps, room, room_size, use);
 }

@@ -5,3 +5,4 @@
 #include "../sck.cpp"
 #include "live.cpp"
 #include "model.cpp"
+#include "contributions.cpp"

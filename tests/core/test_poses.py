@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import poses as reference
+from reference.moments import reference_motion
 
 from kerneton.core import poses
 
@@ -219,3 +220,14 @@ def test_directions_and_displacements(dtype: str) -> None:
         for first, last in parts(starts):
             poses.displacement(x, starts, origin, first, last, out)
         compare(out, [one - of(one) for one in every], starts, 4 * ROUNDING[dtype])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n_frames", [1, 2, 3, 30, 101])
+@pytest.mark.parametrize("fps", [None, 25.0])
+def test_motion(n_frames: int, fps: float | None, dtype: str) -> None:
+    frames, _ = recordings((n_frames,), 7, dtype)
+    frames[:, 3] = frames[0, 3]  # at rest
+    found = poses.motion(frames, fps)
+    np.testing.assert_allclose(found, reference_motion(frames, fps), rtol=1e-12)
+    assert (found > 0).all()

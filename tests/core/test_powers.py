@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.moments import reference_gradient
 from reference.powers import reference_power
 
-from kerneton.core.powers import psd_power
+from kerneton.core.powers import power_gradient, psd_power
 
 TOLERANCE = {"float32": 2e-6, "float64": 1e-12}
 
@@ -70,3 +71,26 @@ def test_in_place() -> None:
     psd_power(A, 0.5, out := np.empty_like(A))
     psd_power(A, 0.5, A)
     np.testing.assert_array_equal(A, out)
+
+
+@pytest.mark.parametrize("power", [0.1, 0.36, 0.9, 1.0])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 16, 21, 32, 61])
+def test_gradients_are_those_of_the_eigenvalues(n: int, power: float) -> None:
+    A, W = (
+        matrices(19, n, 3 * n, 1.0, "float64", n),
+        np.random.default_rng(n).normal(size=(19, n, n)),
+    )
+    A[3], A[4], A[5] = 0.0, np.eye(n), np.eye(n) + 1e-9 * np.diag(np.arange(n))
+    A[6], A[7] = A[6] * 1e150, A[7] * 1e-150
+    found, wanted = power_gradient(A, W, power), reference_gradient(A, W, power)
+    size = np.abs(wanted).max(axis=(1, 2), keepdims=True)
+    assert np.all(np.abs(found - wanted) <= 1e-9 * size)
+
+
+def test_a_gradient_sums_to_the_weighted_power() -> None:
+    """Euler: f is homogeneous, also where the rank is lower than the order."""
+    A, W = matrices(9, 21, 6, 1.0, "float64", 0), np.random.default_rng(1).normal(size=(9, 21, 21))
+    raised = np.empty_like(A)
+    assert not psd_power(A, 0.4, raised).any()
+    sums = (power_gradient(A, W, 0.4) * A).sum(axis=(1, 2))
+    np.testing.assert_allclose(sums, (W * raised).sum(axis=(1, 2)), atol=1e-6)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runtimes import Library, RuntimeFailureError, in_node, library_path, node
+from runtimes import Library, Model, RuntimeFailureError, in_node, library_path, node
 
 import kerneton
 from kerneton import SkeletonSequence, make_actions, make_recognizer
@@ -57,12 +57,23 @@ def expected(model: Any, sequence: SkeletonSequence) -> dict[str, Any]:
     # what the runtimes are given
     sequence = sequence.replace(joints=sequence.joints.astype(np.float32))
     results = model.results([sequence])
+    why = model.explain(sequence)
     return {
         "label": str(model.predict([sequence])[0]),
         "decisions": np.asarray(results.scores, float)[0],
         "probabilities": None if results.probabilities is None else results.probabilities[0],
         "unknown": None if results.unknown is None else float(results.unknown[0]),
+        "contributions": np.array(list(why.joints.values())),
+        "intercept": why.intercept,
     }
+
+
+def asked(opened: Model, sequence: SkeletonSequence) -> dict[str, Any]:
+    """What the C library says of a recording, and why."""
+    found = opened.predict(sequence.joints, sequence.fps)
+    label = opened.labels.index(found["label"])
+    joints, intercept = opened.explain(sequence.joints, sequence.fps, label)
+    return {**found, "contributions": joints, "intercept": intercept}
 
 
 def assert_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -71,6 +82,8 @@ def assert_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
     if wanted["probabilities"] is not None:
         np.testing.assert_allclose(found["probabilities"], wanted["probabilities"], atol=CLOSE)
         assert abs(found["unknown"] - wanted["unknown"]) <= CLOSE
+    np.testing.assert_allclose(found["contributions"], wanted["contributions"], atol=CLOSE)
+    assert abs(found["intercept"] - wanted["intercept"]) <= CLOSE
 
 
 @cache
@@ -111,7 +124,7 @@ def test_the_library_answers_as_python_does() -> None:
     assert opened.labels == [str(c) for c in model.classes_]
     assert opened.joints == list(model.layout_.joints)
     for sequence in varied(sequences):
-        assert_same(opened.predict(sequence.joints, sequence.fps), expected(model, sequence))
+        assert_same(asked(opened, sequence), expected(model, sequence))
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -121,11 +134,7 @@ def test_webassembly_answers_as_python_does(folder: Path, plain: bool) -> None:
     said = in_node(folder, [(s.joints, s.fps) for s in every], plain=plain)
     assert said["labels"] == [str(c) for c in model.classes_]
     for found, sequence in zip(said["out"], every, strict=True):
-        wanted = expected(model, sequence)
-        assert_same(found, wanted)
-        best = said["labels"].index(found["label"])
-        total = sum(found["contributions"]) + found["intercept"]
-        assert total == pytest.approx(wanted["decisions"][best], abs=CLOSE)
+        assert_same(found, expected(model, sequence))
 
 
 @pytest.mark.parametrize("name", sorted(LAYOUTS))
@@ -135,7 +144,7 @@ def test_every_layout(name: str) -> None:
     model = make_recognizer(view="free", mirror=mirrored).fit(sequences, labels)
     opened = Library().open(model_bytes(model))
     for sequence in sequences[::4]:
-        assert_same(opened.predict(sequence.joints, 30), expected(model, sequence))
+        assert_same(asked(opened, sequence), expected(model, sequence))
 
 
 def test_flat_recordings() -> None:
@@ -143,7 +152,7 @@ def test_flat_recordings() -> None:
     model = make_recognizer(view="free", mirror=False).fit(sequences, labels)
     opened = Library().open(model_bytes(model))
     for sequence in sequences[::5]:
-        assert_same(opened.predict(sequence.joints, 30), expected(model, sequence))
+        assert_same(asked(opened, sequence), expected(model, sequence))
 
 
 def test_two_persons() -> None:
@@ -164,7 +173,7 @@ def test_two_persons() -> None:
         model = make_recognizer(view="free", mirror=mirror).fit(rows, np.array(labels))
         opened = Library().open(model_bytes(model))
         for sequence in rows[::4]:
-            assert_same(opened.predict(sequence.joints, 30), expected(model, sequence))
+            assert_same(asked(opened, sequence), expected(model, sequence))
 
 
 @pytest.mark.parametrize("preset", [None, "auto"])
@@ -173,7 +182,7 @@ def test_presets_of_second_order(preset: str | None) -> None:
     model = make_recognizer(preset).fit(data, data.labels)
     opened = Library().open(model_bytes(model))
     for sequence in data[:6]:
-        assert_same(opened.predict(sequence.joints, sequence.fps), expected(model, sequence))
+        assert_same(asked(opened, sequence), expected(model, sequence))
 
 
 def test_a_partly_mirrored_model() -> None:
@@ -181,7 +190,7 @@ def test_a_partly_mirrored_model() -> None:
     model = make_recognizer(view="free", mirror="partly").fit(data, data.labels)
     opened = Library().open(model_bytes(model))
     for sequence in data[:4]:
-        assert_same(opened.predict(sequence.joints, sequence.fps), expected(model, sequence))
+        assert_same(asked(opened, sequence), expected(model, sequence))
 
 
 def test_a_model_of_another_sensor() -> None:
@@ -190,9 +199,7 @@ def test_a_model_of_another_sensor() -> None:
     model, sequences = body()
     moved = centred_on(model, sequences)
     opened = Library().open(model_bytes(moved))
-    assert_same(
-        opened.predict(sequences[0].joints, sequences[0].fps), expected(moved, sequences[0])
-    )
+    assert_same(asked(opened, sequences[0]), expected(moved, sequences[0]))
 
 
 def test_what_is_not_exported_is_refused_before_any_work(tmp_path) -> None:

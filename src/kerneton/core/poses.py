@@ -76,6 +76,24 @@ def fill_gaps(
     _fill_gaps(core.precision(frames.dtype), core.address(frames), *given)
 
 
+def motion(frames: np.ndarray, fps: float | None) -> np.ndarray:
+    """How much each joint of a recording counts at each frame where something is divided between
+    joints.
+
+    ``(a² + p²)²``, a the distance from the joint's usual place, p how far it moves in a fifth of a
+    second; (T, J), never zero.
+
+    >>> motion(np.zeros((4, 2, 3)), 30).shape
+    (4, 2)
+    """
+    frames = np.ascontiguousarray(frames)
+    n_frames, n_joints, _ = frames.shape
+    out = np.empty((n_frames, n_joints))
+    given = core.address(frames), n_frames, n_joints, fps or 0.0, core.room(8 * n_frames)
+    _motion(core.precision(frames.dtype), *given, core.address(out))
+    return out
+
+
 def bone_lengths(
     frames: np.ndarray, starts: np.ndarray, bones: Pairs, first: int, last: int, out: np.ndarray
 ) -> None:
@@ -257,6 +275,11 @@ _bone_lengths = core.function(
     "kn_bone_lengths",
     *(core.int32, core.pointer, core.pointer, core.int64, core.pointer, core.int64),
     *(core.int64, core.int64, core.pointer, core.pointer),
+    result=None,
+)
+_motion = core.function(
+    "kn_motion",
+    *(core.int32, core.pointer, core.int64, core.int64, core.double, core.pointer, core.pointer),
     result=None,
 )
 _poses_room = core.function("kn_poses_room", core.int64, core.int64, result=core.int64)

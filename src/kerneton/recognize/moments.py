@@ -28,6 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.core.poses import motion
+from kerneton.core.powers import power_gradient
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.displacement import span_window
@@ -43,9 +45,6 @@ Shares = dict[Token, tuple[np.ndarray, np.ndarray]]
 
 _AT_ONCE = 64  # frames whose displacements to the others are in memory together
 _TAIL = 1e-17  # of the window between two frames: what is below is not summed
-_PACE = 0.2  # seconds: a speed counts like the distance that it covers in this time
-_USUAL_RATE = 30.0  # frames per second of recordings whose rate is not known
-_AT_REST = 1e-12  # added to squares of motion, so that nothing is divided by zero
 
 
 def frame_shares(kernel: Any, poses: SkeletonSequence, weights: np.ndarray) -> Shares | None:
@@ -83,28 +82,18 @@ def _unmirrored(kernel: Any, weights: np.ndarray, n_features: int) -> np.ndarray
     return plain + np.bincount(mirror.source, weights * mirror.other, n_features)
 
 
-def _motion(poses: SkeletonSequence) -> np.ndarray:
-    """How far each joint is from its usual place and how fast it moves, squared, (T, J)."""
-    x = poses.joints.astype(np.float64)
-    away = ((x - np.median(x, axis=0)) ** 2).sum(axis=2)
-    if len(x) == 1:
-        return away
-    pace = _PACE * (poses.fps or _USUAL_RATE)
-    return np.asarray(away + ((pace * np.gradient(x, axis=0)) ** 2).sum(axis=2))
-
-
-def _division(*motion: np.ndarray) -> np.ndarray:
-    """The share of each joint, (..., n): of a pair in proportion to the squares of their motion.
+def _division(*moved: np.ndarray) -> np.ndarray:
+    """The share of each joint, (..., n): of a pair in proportion to their `motion`.
 
     A hand that moves past a head at rest is what the pair of both is about. Where neither moves,
     each has half.
 
-    >>> _division(np.array([3.0, 0.0]), np.array([1.0, 0.0])).round(6).tolist()
+    >>> _division(np.array([9.0, 1e-12]), np.array([1.0, 1e-12])).round(6).tolist()
     [[0.9, 0.1], [0.5, 0.5]]
     """
-    if len(motion) == 1:
-        return np.ones((*motion[0].shape, 1))
-    one, other = (x**2 + _AT_REST for x in motion)
+    if len(moved) == 1:
+        return np.ones((*moved[0].shape, 1))
+    one, other = moved
     first = one / (one + other)
     return np.stack([first, 1 - first], axis=-1)
 
@@ -116,10 +105,10 @@ def _sck_shares(kernel: SCK, poses: SkeletonSequence, weights: np.ndarray) -> Sh
     tokens = kernel._tokens()
     tensors = _tensor_weights(kernel, weights, len(tokens))
     vectors = _frame_vectors(kernel, poses, len(tokens))
-    motion = _motion(poses)
+    moved = motion(poses.joints, poses.fps)
     shares: Shares = {}
     for token, v, W in zip(tokens, vectors, tensors, strict=True):
-        division = _division(*(motion[:, j] for j in token))
+        division = _division(*(moved[:, j] for j in token))
         share = _sck_share(kernel, v, W)[:, None]
         shares[token] = share * division, division.mean(axis=0)
     return shares
@@ -159,7 +148,7 @@ def _sck_share(kernel: SCK, v: np.ndarray, W: np.ndarray) -> np.ndarray:
         total = v.sum(axis=0)
         return v @ (W * np.where(total > 0, total, 1.0) ** (kernel.power - 1))
     if kernel.order == 2:
-        G = _power_gradient(v.T @ v, W, kernel.power)
+        G = power_gradient(v.T @ v, W, kernel.power)
         return ((v @ G) * v).sum(axis=1)
     d = v.shape[1]
     squares = (v[:, :, None] * v[:, None, :]).reshape(-1, d * d)
@@ -167,33 +156,8 @@ def _sck_share(kernel: SCK, v: np.ndarray, W: np.ndarray) -> np.ndarray:
     if kernel.epn == "hosvd":
         G = _core_weights(tensor, W, kernel.power, kernel.entry_power)
     else:
-        G = _power_gradient(tensor, W, kernel.power)
+        G = power_gradient(tensor, W, kernel.power)
     return ((v @ G.reshape(d, d * d)) * squares).sum(axis=1)
-
-
-def _power_gradient(A: np.ndarray, W: np.ndarray, power: float) -> np.ndarray:
-    """∇f(A)/γ of ``f(A) = ⟨W, A^γ⟩`` for positive semi-definite matrices; both (..., d, d).
-
-    >>> A, W = np.array([[5.0, 4.0], [4.0, 5.0]]), np.array([[1.0, 0.0], [0.0, 0.0]])
-    >>> round(float((_power_gradient(A, W, 0.5) * A).sum()), 9)  # the first entry of the root
-    2.0
-    """
-    W = (W + W.swapaxes(-1, -2)) / 2
-    if power == 1:
-        return W
-    lam, U = np.linalg.eigh(A)
-    floor = 2 * math.sqrt(A.shape[-1]) * EPS * np.abs(lam).max(axis=-1, keepdims=True)
-    kept = lam > floor
-    logs = np.log(np.where(kept, lam, 1.0))
-    # (λ_j^γ - λ_i^γ) / (λ_j - λ_i) = λ_i^(γ-1) (r^γ - 1) / (r - 1) with r = λ_j / λ_i, where
-    # expm1 keeps all digits also of eigenvalues next to each other.
-    steps = logs[..., None, :] - logs[..., :, None]
-    near = np.abs(steps) < EPS
-    quotients = np.expm1(power * steps) / np.where(near, 1.0, np.expm1(steps))
-    K = np.where(near, power, quotients) * np.exp((power - 1) * logs)[..., :, None]
-    K = np.where(kept[..., None, :] & kept[..., :, None], K, 0.0)
-    back = U.swapaxes(-1, -2)
-    return np.asarray(U @ (K * (back @ W @ U)) @ back) / power
 
 
 def _core_weights(
@@ -235,7 +199,7 @@ def _dck_shares(kernel: DCK, poses: SkeletonSequence, weights: np.ndarray) -> Sh
     """The term of two frames belongs to the first joint at the one and the second at the other."""
     tokens, pairs = kernel._tokens(), kernel._local_pairs
     x = np.asarray(kernel._signal(Frames.of([poses])), dtype=np.float64)[:, list(kernel.joints_)]
-    motion = _motion(poses)[:, list(kernel.joints_)]
+    moved = motion(poses.joints, poses.fps)[:, list(kernel.joints_)]
     n_frames, n_axes, n_times = len(x), kernel.n_axes_, kernel.n_pivots_time
     shape = n_axes * kernel.n_pivots_joint, n_times, n_times
     W = np.zeros((len(tokens), math.prod(shape)))
@@ -254,13 +218,13 @@ def _dck_shares(kernel: DCK, poses: SkeletonSequence, weights: np.ndarray) -> Sh
             S = scale * _core_weights(X, weight, kernel.power, kernel.entry_power)
             for s, t, phi in _terms(kernel, x, i, j):
                 term = between("stz,zpq,sp,tq->st", phi, S, z[s], z[t])
-                ours = term * _division(motion[s, None, i], motion[None, t, j])[..., 0]
+                ours = term * _division(moved[s, None, i], moved[None, t, j])[..., 0]
                 values[s, 0] += ours.sum(axis=1)
                 values[t, 1] += (term - ours).sum(axis=0)
         if token[0] == token[1]:
             shares[token[:1]] = values.sum(axis=1, keepdims=True), np.ones(1)
         else:
-            shares[token] = values, _division(motion[:, i], motion[:, j]).mean(axis=0)
+            shares[token] = values, _division(moved[:, i], moved[:, j]).mean(axis=0)
     return shares
 
 
