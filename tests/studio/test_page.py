@@ -209,6 +209,51 @@ def test_two_tabs_show_the_same(context, server, folder):
     assert (folder / "wave" / "s1" / "s01_wave_t1.npz").exists()
 
 
+def test_labels_are_renamed_merged_and_split(context, server, folder):
+    page = opened(context, server)
+    page.locator(".card").first.wait_for()
+    page.get_by_role("button", name="Names …").click()
+    dialog = page.get_by_role("dialog", name="Names …")
+    dialog.get_by_label("New name of wave").fill("greet")
+    page.keyboard.press("Enter")
+    page.get_by_text("“wave” is now “greet”").wait_for()
+    assert len(list(folder.glob("greet/*/*.npz"))) == 3
+    dialog.get_by_label("New name of greet").fill("clap")
+    dialog.get_by_role("button", name="Rename greet").click()
+    page.get_by_text("“greet” is now part of “clap”").wait_for()
+    assert len(list(folder.glob("clap/*/*.npz"))) == 6
+    page.get_by_role("button", name="Undo").last.click()  # beside the message, before the dialog
+    dialog.get_by_label("New name of greet").wait_for()
+    dialog.get_by_role("button", name="Split clap").click()
+    page.get_by_text("3 of 9 recordings").wait_for()
+    page.keyboard.press("Home")
+    page.keyboard.press("Shift+ArrowRight")
+    bulk = page.locator(".bulk input").first
+    bulk.fill("applaud")
+    bulk.press("Enter")
+    page.get_by_text("1 of 9 recordings").wait_for()
+    assert len(list(folder.glob("applaud/*/*.npz"))) == 2
+
+
+def test_a_recording_is_trimmed_with_the_keyboard(context, server, folder):
+    page = opened(context, server, "label/wave%2Fs1%2Fs01_wave_t1.npz")
+    page.locator(".label-key", has_text="wave").wait_for()
+    keys = page.keyboard
+    keys.press("t")
+    page.locator(".flash.seen", has_text="Mark the part to keep first").wait_for()
+    for key in ["Home", *["ArrowRight"] * 5, "i", *["Shift+ArrowRight"] * 2, "t"]:
+        keys.press(key)
+    page.get_by_text("Trimmed to 21 frames").wait_for()
+    playwright.expect(page.locator(".clock").last).to_have_text("0.00 s · 1/21", timeout=WAIT)
+    (cut,) = kerneton.read(folder / "wave" / "s1" / "s01_wave_t1.npz")
+    assert cut.n_frames == 21
+    keys.press("Control+z")
+    page.get_by_text("Undone: the trim of 1 recording").or_(
+        page.get_by_text("Undone: trimming")
+    ).first.wait_for()
+    assert kerneton.read(folder / "wave" / "s1" / "s01_wave_t1.npz")[0].n_frames > 21
+
+
 def test_a_kill_in_mid_edit_loses_nothing_and_the_page_says_so(context, command, folder):
     page = opened(context, command)
     page.get_by_role("option", name="s01_wave_t1, wave").click()
@@ -339,6 +384,36 @@ def test_two_models_are_compared(context, trained):
         told.get_by_role("button", name=fooled["name"].split("/")[-1].removesuffix(".npz")).click()
         page.locator(".label-title h1", has_text="kick").wait_for()
     finally:
+        shutil.rmtree(other)
+
+
+def test_a_mistake_of_the_labels_is_mended_where_it_is_seen(context, trained):
+    """The list of mistakes: a recording gets its right label there, and undo takes it back."""
+    home = trained.folder / "__studio__" / "models"
+    (first,) = home.glob("2*")
+    other = home / "2020-01-01_120000"
+    shutil.copytree(first, other)
+    figures = json.loads((other / "figures.json").read_text())
+    fooled = next(p for p in figures["predictions"] if p["true"] == p["said"] == "kick")
+    fooled["said"] = "wave"
+    k, w = (figures["classes"].index(c) for c in ("kick", "wave"))
+    figures["confusion"][k][k] -= 1
+    figures["confusion"][k][w] += 1
+    (other / "figures.json").write_text(json.dumps(figures))
+    trained.post("models/present", name=other.name)
+    try:
+        page = opened(context, trained, "train")
+        page.get_by_role("button", name="× kick taken for wave").click()
+        page.get_by_label("It is").fill("wave")
+        page.get_by_label("It is").press("Enter")
+        page.get_by_text("Labelled wave").wait_for()
+        stem = fooled["name"].split("/")[-1]
+        assert list(trained.folder.glob(f"wave/*/{stem}"))
+        page.locator(".toast").get_by_role("button", name="Undo").click()
+        page.get_by_text("Undone: the label of").wait_for()
+        assert (trained.folder / fooled["name"]).exists()
+    finally:
+        trained.post("models/present", name=None)
         shutil.rmtree(other)
 
 

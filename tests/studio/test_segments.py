@@ -40,6 +40,14 @@ def stored(path, long):
             'item []:\nitem [1]:\nclass = "IntervalTier"\nname = "actions"\nxmin = 0\nxmax = 20\n'
         )
         path.write_text(f"{head}{tier}intervals: size = {len(items)}\n{''.join(items)}")
+    elif path.suffix == ".xml":  # CVAT, a track for each
+        box = '<box frame="{}" outside="{}" keyframe="1" xtl="1" ytl="1" xbr="9" ybr="9"></box>'
+        tracks = (
+            f'<track id="{i}" label="{s.label}">{box.format(s.start, 0)}'
+            f"{box.format(s.stop, 1)}</track>"
+            for i, s in enumerate(long.segments)
+        )
+        path.write_text(f"<annotations><version>1.1</version>{''.join(tracks)}</annotations>")
     else:
         labels = [""] * long.n_frames
         for s in long.segments:
@@ -59,7 +67,9 @@ def rows(library: Library) -> dict[str, list[tuple[str, int, int]]]:
     }
 
 
-@pytest.mark.parametrize("ending", ["segments.csv", "eaf", "TextGrid", "labels.csv"])
+@pytest.mark.parametrize(
+    "ending", ["segments.csv", "eaf", "TextGrid", "labels.csv", "segments.xml"]
+)
 def test_stored_segments_are_those_of_the_command_line(tmp_path, long, ending):
     root = tmp_path / "moves"
     expected = [(s.label, s.start, s.stop) for s in long.segments]

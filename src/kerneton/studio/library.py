@@ -320,12 +320,113 @@ class Library:
                         f"{id}: a segment of another recording; edit the segments there"
                     )
                 checked = clips.check_segments(segments, record.info.n_frames, id)
-                if checked and not id.startswith(f"{folders.UNLABELLED}/"):
-                    target = folders.path_of(None, record.subject, PurePosixPath(id).name)
-                    steps.append({"move": [id, self._free(target, set())]})
-                    id = steps[-1]["move"][1]
-                steps.append({"edit": [id, "segments", edits.get("segments"), checked]})
+                steps += self._segment_steps(id, checked, set())
             return renamed | self._do("note" if segments is None else "segments", steps, renamed)
+
+    def _segment_steps(
+        self, id: str, segments: list[dict[str, Any]], taken: set[str]
+    ) -> list[Step]:
+        """The steps that give a recording these segments, and with them no label of its own."""
+        steps: list[Step] = []
+        before = self.journal.edits.get(id, {}).get("segments")
+        if segments and not id.startswith(f"{folders.UNLABELLED}/"):
+            target = folders.path_of(None, self.record(id).subject, PurePosixPath(id).name)
+            steps.append({"move": [id, self._free(target, taken)]})
+            id = steps[-1]["move"][1]
+        return [*steps, {"edit": [id, "segments", before, segments]}]
+
+    def rename(self, field: str, old: str, new: str) -> dict[str, str]:
+        """Give a label, or a person, another name wherever it occurs, as one change; a name that
+        exists already takes over what the old one had.
+        """
+        if field not in ("label", "subject"):
+            raise ParameterError(f"expected label or subject, got {field[:40]!r}")
+        wanted = folders.check_name(new, field)
+        if wanted is None:
+            raise ParameterError(f"{field} {old[:80]!r} needs a new name")
+        with self.lock:
+            self.check_ours()
+            stored = field == "label" and any(
+                s["label"] == old for r in self.records.values() for s in self._segments(r)
+            )
+            ids = [id for id, r in self.records.items() if getattr(r, field) == old]
+            if not ids and not stored:
+                raise MissingDataError(f"no recording has the {field} {old[:80]!r}")
+            if stored:  # of other programs' files
+                ids += [
+                    id
+                    for id, r in self.records.items()
+                    if r.info.segments
+                    and "segments" not in self.journal.edits.get(id, {})
+                    and any(s["label"] == old for s in self._segments(r))
+                ]
+            renamed = self._own_files(ids)
+            cut = clips.clip_paths(self.journal.edits)
+            taken: set[str] = set()
+            steps: list[Step] = []
+            for id in renamed.values():
+                record = self.record(id)
+                if id in cut or getattr(record, field) != old:
+                    continue
+                names = {"label": record.label, "subject": record.subject, field: wanted}
+                target = folders.path_of(names["label"], names["subject"], PurePosixPath(id).name)
+                steps.append({"move": [id, self._free(target, taken)]})
+            for id, record in self.records.items() if field == "label" else ():
+                now = self._segments(record)
+                if any(s["label"] == old for s in now):
+                    changed = [{**s, "label": wanted} if s["label"] == old else s for s in now]
+                    steps += self._segment_steps(id, changed, taken)
+            return renamed | self._do(f"{field} {old} → {wanted}", steps, renamed)
+
+    def _segments(self, record: Record) -> list[dict[str, Any]]:
+        """The segments of a recording: the user's, else those that its file holds."""
+        own = self.journal.edits.get(record.id, {}).get("segments")
+        return own or clips.stored_segments(record.info)
+
+    def trim(self, id: str, start: int, stop: int) -> dict[str, str]:
+        """Keep the frames from ``start`` up to ``stop``; the whole recording stays among the
+        originals, and undo brings it back. Of a segment, its edges move.
+        """
+        with self.lock:
+            self.check_ours()
+            id = self._own_files([id])[id]
+            record, edits = self.record(id), dict(self.journal.edits.get(id, {}))
+            n = record.info.n_frames
+            if not (type(start) is type(stop) is int and 0 <= start < stop <= n):
+                raise ParameterError(f"{id}: frames {start} to {stop} of {n} cannot be kept")
+            if (clip := clips.clip_paths(self.journal.edits).get(id)) is not None:
+                source, segment = clip
+                begin = segment["start"]
+                moved = {**segment, "start": begin + start, "stop": begin + stop}
+                old = self.journal.edits[source]["segments"]
+                new = [moved if s == segment else s for s in old]
+                return self._do("trim", [{"edit": [source, "segments", old, new]}], {id: id})
+            if record.info.segments and "segments" not in edits:
+                raise ParameterError(
+                    f"{id}: its segments come with a file of another program, which would no "
+                    "longer fit; change one of them here first, or use 'kerneton cut'"
+                )
+            path = PurePosixPath(id)
+            staged = self._free(f"{folders.ORIGINALS}/{path.stem}.npz", set())
+            cut = self.sequence(id).cut(start, stop, name=path.stem)
+            self.place.write_recordings(staged, [cut.replace(segments=())])
+            taken = {staged}
+            original = self._free(f"{folders.ORIGINALS}/{path.name}", taken)
+            target = str(path.with_suffix(".npz"))
+            if target != id:
+                target = self._free(target, taken)
+            kept = [
+                {**s, "start": max(s["start"], start) - start, "stop": min(s["stop"], stop) - start}
+                for s in self._segments(record)
+                if s["start"] < stop and s["stop"] > start
+            ]
+            steps: list[Step] = [{"move": [id, original]}, {"move": [staged, target]}]
+            if edits.get("note"):
+                steps.append({"edit": [target, "note", None, edits["note"]]})
+            if kept:
+                steps.append({"edit": [target, "segments", None, kept]})
+            self._do("trim", steps, {})
+            return {id: target}
 
     def remove(self, ids: Iterable[str]) -> dict[str, str]:
         """Move recordings to the studio's trash; a segment is removed from its recording."""

@@ -79,6 +79,8 @@ def routes(studio: Studio) -> list[Any]:
         post("thumbs", _thumbs),
         post("assign", _assign),
         post("annotate", _annotate),
+        post("rename", _rename),
+        post("trim", _trim),
         post("remove", lambda s, q: {"moved": s.library.remove(_ids(q))}),
         post("undo", lambda s, _: _turned(s.library.journal.done, s.library.undo)),
         post("redo", lambda s, _: _turned(s.library.journal.undone, s.library.redo)),
@@ -210,6 +212,20 @@ def _assign(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
             other = folders.look_alike(name.strip(), sorted(map(str, others)))
             alike += [[name, other]] if other else []
     return {"moved": moved, "alike": alike}
+
+
+def _rename(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
+    names = [body.get(key) for key in ("field", "old", "new")]
+    if not all(isinstance(name, str) for name in names):
+        raise ParameterError("expected field, old and new, each text")
+    return {"moved": studio.library.rename(*map(str, names))}
+
+
+def _trim(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
+    start, stop = body.get("start"), body.get("stop")
+    if not (type(start) is type(stop) is int):
+        raise ParameterError("expected start and stop, frames of the recording")
+    return {"moved": studio.library.trim(_id(body), start, stop)}
 
 
 def _turned(actions: list[Any], turn: Callable[[], dict[str, str] | None]) -> dict[str, Any]:

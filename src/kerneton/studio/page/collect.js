@@ -20,7 +20,8 @@ export class Collect {
     this.broken = h("div");
     this.add = h("div.toolbar", {},
       button(texts.addFiles, () => choose(), { kind: "primary" }, "file"), button(texts.addFolder, () => choose({ folder: true }), {}, "folder"),
-      button(texts.record, async () => (await import("./record.js")).open(), {}, "camera"));
+      button(texts.record, async () => (await import("./record.js")).open(), {}, "camera"),
+      button(texts.names, async () => (await import("./names.js")).open((field, name) => this.only(field, name)), { kind: "quiet" }));
     this.list = h("div.list", {}, h("h1.unseen", {}, texts.tabs.collect), this.add, h("div.filters", {}, this.search, Object.values(this.selects)), this.count, this.broken, this.bulkBar, this.grid.node);
     this.welcome = this.makeWelcome();
     this.node = h("div.collect", {});
@@ -79,6 +80,15 @@ export class Collect {
     clear(this.broken, broken.length ? h("details.warning", {}, h("summary", {}, texts.broken(broken.length)), h("ul", {}, broken.slice(0, 50).map(([, why]) => h("li", {}, why)))) : null);
     if (!this.grid.active && items.length && matchMedia("(min-width: 60rem)").matches) { this.grid.selected = new Set([items[0].id]); this.grid.go(items[0].id); }
     this.bulk(this.grid.selected);
+  }
+
+  // One label, or person, alone: some of its recordings get another name.
+  only(field, name) {
+    Object.assign(this.filters, { text: "", label: "", subject: "", quality: "", [field]: name });
+    this.search.value = "";
+    this.show();
+    this.grid.node.focus();
+    toast(texts.splitHow(name));
   }
 
   counts() {

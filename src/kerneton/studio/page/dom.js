@@ -56,9 +56,23 @@ export function announce(text) {
   live.textContent = text;
 }
 
+// What has just happened, shown for a moment and read aloud.
+let flash, fading;
+export function tell(text) {
+  announce(text);
+  flash ??= h("p.flash", { "aria-hidden": "true" });
+  (document.querySelector("dialog[open]") ?? document.body).append(flash);
+  flash.textContent = text;
+  flash.classList.add("seen");
+  clearTimeout(fading);
+  fading = setTimeout(() => flash.classList.remove("seen"), 2500);
+}
+
 export function toast(text, { error = false, action = null, stay = 6000 } = {}) {
   let box = document.querySelector(".toasts");
-  box ??= document.body.appendChild(h("div.toasts", { role: "log", "aria-live": "polite", "aria-label": "Messages" }));
+  box ??= h("div.toasts", { role: "log", "aria-live": "polite", "aria-label": texts.messages });
+  const front = document.querySelector("dialog[open]") ?? document.body; // nothing behind a dialog can be pressed
+  if (box.parentNode !== front) front.append(box);
   const node = h(error ? "div.toast.error" : "div.toast", {}, h("p", {}, text),
     action && h("button.link", { type: "button", onclick: () => { node.remove(); action.run(); } }, action.text),
     iconButton("close", texts.close, () => node.remove()));

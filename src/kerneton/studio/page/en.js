@@ -2,11 +2,11 @@
 const many = (n, one, several = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : several}`;
 const percent = share => `${(share * 100).toFixed((share > 0 && share < 0.1) || (share > 0.995 && share < 1) ? 1 : 0)} %`;
 // What an action was, and of which recordings.
-const DEEDS = { "add": "adding", "remove": "removing", "record": "recording", "generated actions": "adding", "note": "the note", "segments": "the segments", "take over": "taking over notes and segments", "sort by index.csv": "sorting into folders" };
-const deed = ({ what, n, first }) => `${DEEDS[what] ?? `the ${what}`} of ${n === 1 ? first.split("/").pop() : many(n, "recording")}`;
+const DEEDS = { "add": "adding", "remove": "removing", "record": "recording", "trim": "trimming", "generated actions": "adding", "note": "the note", "segments": "the segments", "take over": "taking over notes and segments", "sort by index.csv": "sorting into folders" };
+const deed = ({ what, n, first }) => `${DEEDS[what] ?? `the ${what.replace(/^(label|subject) (.*→)/, "change of $1 $2")}`} of ${n === 1 ? first.split("/").pop() : many(n, "recording")}`;
 
 export const texts = {
-  title: "Kerneton studio", skip: "Skip to content", sections: "Sections", theme: "Light or dark", undo: "Undo", redo: "Redo",
+  title: "Kerneton studio", messages: "Messages", skip: "Skip to content", sections: "Sections", theme: "Light or dark", undo: "Undo", redo: "Redo",
   tabs: { collect: "Collect", label: "Label", train: "Train", live: "Live", share: "Share" },
   offline: "The studio's server does not respond. Is 'kerneton studio' still running? The page tries again by itself.",
   noToken: "This page needs the token: open the address that 'kerneton studio' printed.",
@@ -25,6 +25,9 @@ export const texts = {
   takeTour: "Take the tour", onlyDemo: "Only the clips",
   formats: "Reads CSV, NPZ, NumPy, pickle (PYSKL, MMAction2), BVH, C3D, TRC, AMC, NTU .skeleton, OpenPose, COCO and MediaPipe JSON, and videos.",
   addFiles: "Add files", addFolder: "Add folder", record: "Record", dropHere: "Drop recordings, folders or videos",
+  names: "Names …", namesText: "Write another name to rename. The name of another one merges the two. Split shows the recordings of one, so that you can give some of them another name. Each is one step back for undo.", people: "People",
+  newName: name => `New name of ${name}`, rename: "Rename", renameOf: name => `Rename ${name}`, split: "Split", splitOf: name => `Split ${name}`, nameCount: n => [n.whole && many(n.whole, "recording"), n.segments && many(n.segments, "segment")].filter(Boolean).join(", "),
+  renamed: (old, name) => `“${old}” is now “${name}”`, merged: (old, name) => `“${old}” is now part of “${name}”`, splitHow: name => `Only “${name}” is shown. Choose some (Ctrl or Shift and click, Ctrl A for all), then write their new name above the list.`,
   search: "Search names, notes …", label: "Label", subject: "Subject", quality: "Quality", note: "Note", labels: "Labels",
   allLabels: "All labels", allSubjects: "All subjects", anyQuality: "Any quality", noWarnings: "Without warnings", withWarnings: "With warnings",
   unlabelled: "Unlabelled", noSubject: "No subject", recordings: "Recordings", recording: "Recording",
@@ -51,14 +54,14 @@ export const texts = {
   // Label
   queue: "To label", onlyUnlabelled: n => `Only unlabelled (${n})`, suggest: "Suggest labels", suggestTitle: "Labels of the current model, least certain first", suggestLater: "After the first training the model suggests labels here.",
   nothingToLabel: "Nothing to label yet", nothingToLabelText: "Add recordings first.", allLabelled: "Everything has a label.",
-  newLabel: "New label …", markIn: "Mark in (I)", markOut: "Mark out (O)", removeSegment: "Delete segment", findSegments: "Find segments", zoomIn: "Zoom in", zoomOut: "Zoom out",
+  newLabel: "New label …", markIn: "Mark in (I)", markOut: "Mark out (O)", removeSegment: "Delete segment", trim: "Trim (T)", trimFirst: "Mark the part to keep first: I at its beginning, then T at its end. Or choose a segment.", trimmed: n => `Trimmed to ${many(n, "frame")}`, findSegments: "Find segments", zoomIn: "Zoom in", zoomOut: "Zoom out",
   segments: "Segments", noLabel: "no label", dragEdge: "Drag this edge", segmentName: (label, from, to) => `${label}, ${from} to ${to}`,
   suggested: s => `${s.label}, ${percent(s.probability)}`, says: (label, p) => `The model says ${label}${p === null ? "" : ` (${percent(p)})`}.`, saysUnknown: label => `Unlike anything in training; nearest is ${label}.`,
   confirm: "Confirm (Enter)", takeAll: "Accept all", foundSegments: n => n ? `${many(n, "segment")} found; they are dashed in the timeline.` : "No segments found.",
   suggestionsReady: n => `${many(n, "suggestion")}, least certain first`, markFirst: "Mark a segment first, or choose one.", markInFirst: "Mark in first.",
   marking: label => label ? `Marking ${label}` : "Marking", segmentMade: label => `Segment ${label ?? "without label"}`, labelled: label => `Labelled ${label}`, opened: (name, s) => `${name}, ${s.toFixed(1)} seconds`,
   keyboard: "Keyboard",
-  keys: [["Space", "play or pause"], ["← →", "one frame; with Shift ten"], ["I  O", "mark in and out"], ["1 – 9", "label the marked part, the chosen segment, or the whole recording; while playing: begin and end a segment"], ["↑ ↓", "choose a segment"], ["Shift I  Shift O", "move the chosen segment's edge here"], ["Delete", "delete the segment"], ["[  ]", "jump to the next edge"], ["N  P", "next and previous recording"], ["Enter", "confirm the suggestion"], ["L", "a new label"], [",  .", "slower and faster"], ["+  −", "zoom the timeline"], ["Ctrl Z  Ctrl Shift Z", "undo and redo"], ["Esc", "clear the mark"]],
+  keys: [["Space", "play or pause"], ["← →", "one frame; with Shift ten"], ["I  O", "mark in and out"], ["1 – 9", "label the marked part, the chosen segment, or the whole recording; while playing: begin and end a segment"], ["↑ ↓", "choose a segment"], ["Shift I  Shift O", "move the chosen segment's edge here"], ["Delete", "delete the segment"], ["T", "trim: keep what is marked, or the chosen segment"], ["[  ]", "jump to the next edge"], ["N  P", "next and previous recording"], ["Enter", "confirm the suggestion"], ["L", "a new label"], [",  .", "slower and faster"], ["+  −", "zoom the timeline"], ["Ctrl Z  Ctrl Shift Z", "undo and redo"], ["Esc", "clear the mark"]],
 
   // Train
   train: "Train", stop: "Stop", trainingProgress: "Progress of the training", stages: { start: "Getting ready …", read: "Reading the recordings …", test: "Testing on held-out people …", fit: "Training on all recordings …", save: "Saving …", spot: "The model is ready. Learning to find actions in long recordings …", done: "Done" },
@@ -79,7 +82,7 @@ export const texts = {
   confusion: "Confusion matrix", confusionText: "Rows are true labels, columns predicted labels. Press a number to see its recordings.", cell: (n, row, col) => row === col ? `${n} × ${row}, right` : `${n} × ${row} taken for ${col}`,
   next: "What to record next", nothingNext: "Nothing stands out. More people help most.",
   advice: n => ({ "second-person": "A second person: only then can the model be tested on somebody new.", more: `More of “${n.label}”: it has ${n.n}.`, confused: `“${n.label}” and “${n.other}”: ${n.n} taken for the other. More clips of both, by several people.`, "one-person": `“${n.label}” by somebody else: one person has done it so far.` })[n.code] ?? "",
-  watchLive: "See it live", notes: n => many(n, "remark"), rightOnes: label => `“${label}”, recognised`, mistakes: (row, col) => `“${row}” taken for “${col}”`, example: label => `a right “${label}”`, more: n => `and ${n} more`, showMore: n => `Show ${n} more`, gone: name => `${name} is no longer in the folder`,
+  watchLive: "See it live", notes: n => many(n, "remark"), rightOnes: label => `“${label}”, recognised`, mistakes: (row, col) => `“${row}” taken for “${col}”`, example: label => `a right “${label}”`, more: n => `and ${n} more`, showMore: n => `Show ${n} more`, isA: "It is", gone: name => `${name} is no longer in the folder`,
 
   // Live
   source: "Source", sources: { replay: "Recording", camera: "Camera", stream: "Network" }, start: "Start", notStarted: "Press Start.", gettingReady: "The model is being read …", watching: "Watching", filling: "Waiting for enough movement …", hidden: why => `Waiting: what is seen ${why}.`, counts: "Repetitions", lately: "The last 15 seconds", noneYet: "none yet",

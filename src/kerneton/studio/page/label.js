@@ -1,9 +1,9 @@
 // Label: a queue of recordings, a timeline, and a keyboard that does everything.
-import { h, button, clear, iconButton, announce, typing } from "./dom.js";
+import { h, button, clear, iconButton, announce, tell, toast, typing } from "./dom.js";
 import { Player, motionOf } from "./player.js";
 import { Timeline } from "./timeline.js";
 import { texts } from "./texts.js";
-import { assign, change, complain, labelColor, name, noteProps, on, seconds, store } from "./store.js";
+import { assign, change, complain, labelColor, name, noteProps, on, seconds, store, undo } from "./store.js";
 import * as api from "./api.js";
 
 export class Label {
@@ -22,6 +22,7 @@ export class Label {
     this.tools = h("div.timeline-tools", {},
       button(texts.markIn, () => this.markIn(), { title: "I" }), button(texts.markOut, () => this.markOut(), { title: "O" }),
       button(texts.removeSegment, () => this.removeSegment(), { title: "Delete" }),
+      button(texts.trim, () => this.trim(), { title: "T" }),
       button(texts.findSegments, () => this.findSegments(), {}, "spark"),
       h("span.grow"), iconButton("close", texts.zoomOut, () => this.timeline.scale(0.66)), iconButton("spark", texts.zoomIn, () => this.timeline.scale(1.5)));
     this.tools.querySelectorAll(".icon-button").forEach((b, i) => clear(b, h("span", { "aria-hidden": "true" }, i ? "+" : "−")));
@@ -131,18 +132,18 @@ export class Label {
     }
     if (timeline.chosen >= 0) { await this.store(segments.map((s, i) => i === timeline.chosen ? { ...s, label } : s), timeline.chosen); return; }
     if (player.playing) { this.begin(player.frame, label); return; }
-    if (segments.length) { announce(texts.markFirst); return; }
+    if (segments.length) { tell(texts.markFirst); return; }
     const before = this.list(), at = before.findIndex(r => r.id === this.id), following = before[at + 1]?.id ?? before[at - 1]?.id;
     const done = assign([this.id], { label });
     this.record.label = label; // shown at once, so that the next key is for the next recording
     if ((next || this.onlyOpen) && following && store.byId.has(following)) this.open(following);
     else { this.renderQueue(); this.renderTitle(); }
-    if (await done) announce(texts.labelled(label));
+    if (await done) tell(texts.labelled(label));
   }
 
-  begin(frame, label = null) { this.timeline.mark = frame; this.pendingLabel = label; this.timeline.at(this.player.frame); announce(texts.marking(label)); }
+  begin(frame, label = null) { this.timeline.mark = frame; this.pendingLabel = label; this.timeline.at(this.player.frame); tell(texts.marking(label)); }
   markIn() { this.begin(this.player.frame, null); }
-  async markOut() { if (this.timeline.mark === null) announce(texts.markInFirst); else await this.close(this.pendingLabel ?? this.lastLabel ?? null); }
+  async markOut() { if (this.timeline.mark === null) tell(texts.markInFirst); else await this.close(this.pendingLabel ?? this.lastLabel ?? null); }
 
   async close(label) {
     const a = this.timeline.mark, b = this.player.frame, segment = { start: Math.min(a, b), stop: Math.max(a, b) + 1, label };
@@ -150,7 +151,7 @@ export class Label {
     this.lastLabel = label;
     const segments = [...this.segments, segment].sort((p, q) => p.start - q.start);
     await this.store(segments, segments.indexOf(segment));
-    announce(texts.segmentMade(label));
+    tell(texts.segmentMade(label));
   }
 
   async store(segments, chosen) {
@@ -172,6 +173,18 @@ export class Label {
     await this.store(this.segments.filter((_, k) => k !== i), Math.min(i, this.segments.length - 2));
   }
 
+  // Keeps the marked part, or the chosen segment, and with it the segments inside.
+  async trim() {
+    const { timeline, player } = this, chosen = this.segments[timeline.chosen], at = player.frame;
+    if (timeline.mark === null && !chosen) { tell(texts.trimFirst); return; }
+    const [start, stop] = timeline.mark === null ? [chosen.start, chosen.stop] : [Math.min(timeline.mark, at), Math.max(timeline.mark, at) + 1];
+    timeline.mark = null; this.pendingLabel = null; timeline.chosen = -1;
+    const told = await change("trim", { id: this.id, start, stop }).catch(() => null);
+    if (!told || !this.record) return;
+    await this.open(this.id);
+    toast(texts.trimmed(stop - start), { action: { text: texts.undo, run: undo } });
+  }
+
   async moveEdge(edge) {
     const i = this.timeline.chosen, s = this.segments[i], at = this.player.frame;
     if (!s) return;
@@ -180,7 +193,7 @@ export class Label {
   }
 
   async findSegments() {
-    if (!store.present) { announce(texts.suggestLater); return; }
+    if (!store.present) { tell(texts.suggestLater); return; }
     try {
       const { segments } = await api.post("segments", { id: this.id });
       this.timeline.offer(segments);
@@ -202,7 +215,7 @@ export class Label {
       document.activeElement?.blur(); // so that Enter confirms the suggestion
       if (this.order.length) this.open(this.order[0]);
       if (!matchMedia("(min-width: 60rem)").matches) document.getElementById("main")?.scrollTo({ top: 0 });
-      announce(texts.suggestionsReady(told.suggestions.length));
+      tell(texts.suggestionsReady(told.suggestions.length));
     } catch (error) { complain(error); }
   }
 
@@ -220,7 +233,7 @@ export class Label {
       " ": () => player.toggle(), ArrowLeft: () => player.step(-by), ArrowRight: () => player.step(by), Home: () => player.seek(0), End: () => player.seek(1e9),
       i: () => event.shiftKey ? this.moveEdge("start") : this.markIn(), o: () => event.shiftKey ? this.moveEdge("stop") : this.markOut(),
       Delete: () => this.removeSegment(), Backspace: () => this.removeSegment(), Escape: () => { timeline.mark = null; this.pendingLabel = null; timeline.chosen = -1; timeline.render(); timeline.at(player.frame); },
-      "[": () => jump(-1), "]": () => jump(1), ArrowUp: () => choose(-1), ArrowDown: () => choose(1), n: () => this.go(1), p: () => this.go(-1),
+      t: () => this.trim(), "[": () => jump(-1), "]": () => jump(1), ArrowUp: () => choose(-1), ArrowDown: () => choose(1), n: () => this.go(1), p: () => this.go(-1),
       ",": () => player.faster(-1), ".": () => player.faster(1), "+": () => timeline.scale(1.5), "-": () => timeline.scale(0.66),
       l: () => document.getElementById("new-label")?.focus(), Enter: () => { const said = this.suggestions.get(this.id); if (said) this.use(said.label, { next: true }); },
     };

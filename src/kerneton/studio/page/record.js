@@ -1,5 +1,5 @@
 // Record from the camera: countdown, fixed length or hands-free, several takes in a row.
-import { h, button, clear, announce, toast } from "./dom.js";
+import { h, button, clear, toast, tell } from "./dom.js";
 import { Stage } from "./body3d.js";
 import { Camera, poseBody, quality, QUALITIES } from "./pose.js";
 import { texts } from "./texts.js";
@@ -88,7 +88,7 @@ export async function open() {
     try {
       const answer = await api.post("recorded", { joints: frames.map(f => f.world), times: frames.map(f => f.time), name: `${label.value || "recording"}-${stamp}-${n}`, label: label.value || null, subject: subject.value || null, layout: "mediapipe33" });
       kept++;
-      announce(texts.takeKept(n));
+      tell(texts.takeKept(n));
       await reload();
       emit("added", [answer.id]);
     } catch (error) { complain(error); }

@@ -3,7 +3,7 @@ import { h, button, clear, toast } from "./dom.js";
 import { compare } from "./compare.js";
 import { Player, motionOf } from "./player.js";
 import { texts } from "./texts.js";
-import { complain, emit, labelColor, name, on, reloadModels, store } from "./store.js";
+import { assign, complain, emit, labelColor, name, on, reloadModels, store, undo } from "./store.js";
 import * as api from "./api.js";
 
 const AT_ONCE = 4; // recordings of a cell that play at once
@@ -124,8 +124,10 @@ export class Train {
       const player = new Player();
       motionOf(record).then(motion => player.set(motion)).catch(complain);
       return h("figure.small-player", {}, h("figcaption", {}, h("span.chip", { style: { "--chip": labelColor(p.true) } }, caption), " ", name(record.id)), player.node,
-        h("button.link", { type: "button", onclick: () => emit("label", record.id) }, texts.openTimeline));
+        p.true === p.said ? null : relabel(record), h("button.link", { type: "button", onclick: () => emit("label", record.id) }, texts.openTimeline));
     };
+    // A mistake of the labels, not of the model: the right one, here.
+    const relabel = record => h("label.field.inline", {}, h("span", {}, texts.isA), h("input", { list: "labels", value: record.label ?? "", size: 10, onchange: e => assign([record.id], { label: e.target.value.trim() || null }).then(told => { if (told) toast(texts.labelled(e.target.value.trim() || texts.unlabelled), { action: { text: texts.undo, run: undo } }); }) }));
     const players = h("div.players", {}, there.slice(0, AT_ONCE).map(p => show(p, row)), row !== col && rights.length ? show(rights[0], texts.example(col)) : null);
     let shown = AT_ONCE;
     const more = button(texts.showMore(there.length - shown), () => {
