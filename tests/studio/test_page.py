@@ -254,6 +254,38 @@ def test_a_recording_is_trimmed_with_the_keyboard(context, server, folder):
     assert kerneton.read(folder / "wave" / "s1" / "s01_wave_t1.npz")[0].n_frames > 21
 
 
+def test_repetitions_are_measured_and_compared_side_by_side(context, server, folder):
+    from kerneton.stream.executions import align, repetitions
+
+    (one,) = kerneton.read(folder / "clap" / "s1" / "s01_clap_t1.npz")
+    one = one.replace(joints=np.concatenate([one.joints] * 3), confidence=None)
+    write(folder / "clap" / "s1" / "s01_clap_t1.npz", [one])
+    server.studio.library.scan()
+    found = repetitions(one)
+    page = opened(context, server)
+    page.get_by_role("option", name="s01_clap_t1, clap").click()
+    page.locator(".detail").get_by_role("button", name="Repetitions").click()
+    dialog = page.get_by_role("dialog", name="Repetitions")
+    counted(dialog, "tbody tr", len(found))
+    dialog.get_by_role("button", name="Take repetition 1 as the model").click()
+    dialog.locator("tr.active").wait_for()
+    cm = 100 * align(*(one.cut(r.start, r.stop) for r in found[:2])).mean
+    assert f"{cm:.1f} cm" in dialog.locator("tbody tr").nth(1).inner_text()
+    dialog.get_by_label("Target: range in degrees").fill("300")
+    dialog.get_by_label("Target: range in degrees").press("Tab")
+    dialog.get_by_text("✗").first.wait_for()
+    dialog.get_by_role("button", name="Compare repetition 2").click()
+    dialog.get_by_text("The joints are").wait_for()
+    counted(dialog, ".side-by-side canvas", 2)
+    dialog.get_by_role("button", name="Take the whole recording as model").click()
+    dialog.get_by_text("The model is s01_clap_t1").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("option", name="s02_clap_t1, clap").click()
+    page.locator(".detail").get_by_role("button", name="Repetitions").click()
+    dialog.get_by_role("button", name="Compare the whole recording").click()
+    dialog.get_by_role("heading", name="s01_clap_t1 and s02_clap_t1").wait_for()
+
+
 def test_a_kill_in_mid_edit_loses_nothing_and_the_page_says_so(context, command, folder):
     page = opened(context, command)
     page.get_by_role("option", name="s01_wave_t1, wave").click()

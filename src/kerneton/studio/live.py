@@ -18,8 +18,8 @@ import numpy as np
 from kerneton.data.layouts import LAYOUTS, Layout
 from kerneton.data.sequence import SkeletonSequence, missing_joints
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.stream.executions import repetitions, told
 from kerneton.stream.frames import raw_joints
-from kerneton.stream.repetitions import count_repetitions
 from kerneton.stream.spotter import adapted
 from kerneton.studio.recognizing import answers, contributions
 
@@ -167,11 +167,11 @@ class Watcher:
             }
         out |= {"counts": dict(self.counts), "present": None}
         if known is not None and known is self._going:
-            joints = self.window.recording(self.fps, now - known.start).joints
+            going = self.window.recording(self.fps, now - known.start)
+            swings = repetitions(going)
             out |= {"present": known.label, "since": known.start}
-            out["counts"][known.label] = (
-                self.counts[known.label] + count_repetitions(joints, self.fps).count
-            )
+            out |= {"repetitions": told(swings, going, None)}
+            out["counts"][known.label] = self.counts[known.label] + len(swings)
         if why and (self._why[0] != out["label"] or not 0 <= now - self._why[1] < _WHY):
             self._why = (out["label"], now, contributions(self.model, seen, out["label"]))
         return {**out, "joints": self._why[2]} if why else out

@@ -21,6 +21,7 @@ from starlette.routing import Route, WebSocketRoute
 
 from kerneton.data.layouts import MEDIAPIPE_33
 from kerneton.exceptions import MissingDataError, ParameterError
+from kerneton.stream import executions
 from kerneton.studio import folders, pose, share, sockets, uploads
 from kerneton.studio.clips import clip_paths, stored_segments
 from kerneton.studio.demo import add_demo
@@ -96,6 +97,8 @@ def routes(studio: Studio) -> list[Any]:
         post("suggest", _suggest),
         post("segments", _segments),
         post("why", _why),
+        post("executions", _executions),
+        post("compare", _compare),
         get("export", _export),
         Route("/api/uploads/{batch}", partial(_upload, studio), methods=["PUT"]),
         post("uploads/commit", _commit),
@@ -284,6 +287,41 @@ def _why(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
     sequence = studio.library.sequence(_id(body))
     answer = studio.worker.answers(model, [sequence])[0]
     return {**answer, **studio.worker.reasons(model, sequence, answer["label"])}
+
+
+def _executions(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
+    """The repetitions of a recording, with ``chosen`` each compared with that one."""
+    sequence, chosen = studio.library.sequence(_id(body)), body.get("chosen")
+    found = executions.repetitions(sequence)
+    if chosen is not None and not (type(chosen) is int and 0 <= chosen < len(found)):
+        raise ParameterError(f"chosen: expected one of {len(found)} repetitions")
+    return executions.told(found, sequence, chosen)
+
+
+def _compare(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
+    """Two recordings, or parts of them, aligned in time: for each frame of the first, the frame of
+    the second and the distance of every joint, in metres.
+    """
+    parts = []
+    for key in ("first", "second"):
+        given = body.get(key)
+        if not isinstance(given, dict):
+            raise ParameterError("expected first and second, each with an id")
+        sequence = studio.library.sequence(_id(given))
+        start, stop = given.get("start", 0), given.get("stop", sequence.n_frames)
+        if not (type(start) is type(stop) is int and 0 <= start < stop <= sequence.n_frames):
+            raise ParameterError(f"{key}: frames {start} to {stop} of {sequence.n_frames}")
+        parts.append(sequence.cut(start, stop))
+    found = executions.align(*parts)
+    at, distances = found.by_frame()
+    return {
+        "at": at.tolist(),
+        "names": list(found.joints),
+        "moments": np.round(distances, 3).tolist(),
+        "joints": {name: round(value, 3) for name, value in found.by_joint().items()},
+        "mean": round(found.mean, 3),
+        "seconds": [s.n_frames / (s.fps or 30.0) for s in parts],
+    }
 
 
 def _export(studio: Studio, body: dict[str, Any]) -> Response:

@@ -51,6 +51,7 @@ export class Detail {
       record.warnings.length ? h("ul.warnings", {}, record.warnings.map(w => h("li", {}, icon("warn"), texts.warnings[w]))) : null,
       h("div.row.actions", {},
         button(texts.openTimeline, () => emit("label", this.id), {}),
+        button(texts.executions, async () => (await import("./executions.js")).open(this.id).catch(complain), { title: texts.executionsTitle }),
         store.present ? button(texts.why, () => this.why(), { title: texts.whyTitle }, "spark") : null,
         button(texts.remove, () => change("remove", { ids: [this.id] }).catch(() => {}), { kind: "quiet" }, "trash")),
       this.verdict = h("div.verdict", { "aria-live": "polite" }));

@@ -23,6 +23,7 @@ export class Label {
       button(texts.markIn, () => this.markIn(), { title: "I" }), button(texts.markOut, () => this.markOut(), { title: "O" }),
       button(texts.removeSegment, () => this.removeSegment(), { title: "Delete" }),
       button(texts.trim, () => this.trim(), { title: "T" }),
+      button(texts.executions, async () => (await import("./executions.js")).open(this.id).catch(complain), { title: texts.executionsTitle }),
       button(texts.findSegments, () => this.findSegments(), {}, "spark"),
       h("span.grow"), iconButton("close", texts.zoomOut, () => this.timeline.scale(0.66)), iconButton("spark", texts.zoomIn, () => this.timeline.scale(1.5)));
     this.tools.querySelectorAll(".icon-button").forEach((b, i) => clear(b, h("span", { "aria-hidden": "true" }, i ? "+" : "−")));

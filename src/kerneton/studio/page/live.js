@@ -5,6 +5,8 @@ import { LiveChart } from "./livechart.js";
 import { motionOf } from "./player.js";
 import { poseBody, Camera } from "./pose.js";
 import { texts } from "./texts.js";
+import { reached, targetFields, targets } from "./executions.js";
+import { beep, done } from "./sound.js";
 import { complain, labelColor, name, on, seconds, store } from "./store.js";
 import * as api from "./api.js";
 
@@ -37,10 +39,12 @@ export class Live {
     shown.textContent = this.doubt.toFixed(2);
     this.effectText = h("p.quiet", { id: "doubt-text" }, texts.doubtText);
     this.limit = h("div.doubt", {}, h("label.field", {}, h("span", {}, texts.doubt, " ", shown), slide), this.effectText);
+    this.measures = h("p.quiet", { role: "status" });
+    this.aim = h("details", {}, h("summary", {}, texts.aim), h("p.quiet", {}, texts.aimText), targetFields());
     this.legend = h("p.quiet", {}, texts.speaks, " ", h("span.key.for", {}, texts.speaksFor), " ", h("span.key.against", {}, texts.speaksAgainst));
     this.no = h("div");
     this.node = h("div.live", {}, h("div.live-head", {}, h("h1", {}, texts.tabs.live), this.tabs, this.setup), this.no,
-      h("div.live-main", {}, h("div.stage-box", {}, this.canvas), h("div.live-side", {}, h("div.live-now", {}, this.word, this.sure, this.ranked), h("h2", {}, texts.counts), this.counts, this.limit, this.meters, this.color, this.legend)),
+      h("div.live-main", {}, h("div.stage-box", {}, this.canvas), h("div.live-side", {}, h("div.live-now", {}, this.word, this.sure, this.ranked), h("h2", {}, texts.counts), this.counts, this.measures, this.aim, this.limit, this.meters, this.color, this.legend)),
       h("h2", {}, texts.lately), this.chart.node);
     on("models", () => { if (this.node.isConnected) this.connect(); });
     on("recordings", () => { if (this.node.isConnected && !this.running) this.renderSetup(); });
@@ -218,9 +222,21 @@ export class Live {
     this.sure.textContent = none ? texts.nearest(told.label, told.probability) : told.sure ? texts.probability(told.probability) : texts.perhaps(told.probability);
     clear(this.ranked, (told.ranked ?? []).map(([l, p]) => h("li", {}, h("span", {}, l), h("span.meter", { style: { "--share": p } }, texts.percent(p)))));
     this.renderCounts(told.counts ?? {}, told.present);
+    this.measureRepetitions(told);
     this.joints = this.colored ? told.joints ?? null : null;
     this.chart.push({ time: told.t, nearest: told.label, sure: told.sure, doubt: told.doubt, label: none ? null : told.label, probability: told.probability ?? 1, present: told.present, since: told.since });
     this.effect();
+  }
+
+  // A sound for each new repetition: high if its range reaches the target, low if not; another one for the last that is wanted.
+  measureRepetitions({ present, counts, repetitions }) {
+    const rows = repetitions?.repetitions ?? [], last = rows.at(-1), n = present ? counts[present] : 0;
+    if (!present || !last) { this.heardOf = null; return; }
+    this.measures.textContent = texts.lastRepetition(last, repetitions.angle?.replaceAll("_", " "), targets().range, reached(last.range));
+    if (this.heardOf?.label === present && n > this.heardOf.n && (targets().range !== null || targets().count !== null)) {
+      if (n === targets().count) done(); else beep(reached(last.range));
+    }
+    this.heardOf = { label: present, n };
   }
 
   renderCounts(counts, present = null) {
