@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from runtimes import in_node, node
 from studios import TOKEN, running
 from websockets.sync.client import connect
 
@@ -43,6 +46,24 @@ def test_the_figures_are_those_of_people_held_out(trained):
     assert model["over_people"] == 5
     ids = {row["id"] for row in trained.get("recordings")["recordings"]}
     assert {row["name"] for row in model["predictions"]} <= ids
+
+
+def test_the_web_page_of_the_model_is_a_zip(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr(pose, "pose_folder", lambda: None)
+    node()
+    (model,) = trained.get("models")["models"]
+    status, body, headers = trained.ask(f"/api/models/page?name={model['name']}")
+    assert status == 200
+    assert f"{model['name']}-page.zip" in headers["content-disposition"]
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        names = set(archive.namelist())
+        archive.extractall(tmp_path)
+    assert {"page/index.html", "page/kerneton.wasm", "page/model.knx", "page/demo.json"} <= names
+    data = kerneton.load_folder(trained.studio.library.root)
+    said = in_node(tmp_path / "page", [(data[0].joints, data[0].fps)])
+    home = trained.studio.library.root / "__studio__" / "models" / model["name"]
+    assert said["out"][0]["label"] == kerneton.load(home / "model.kern").predict(data[:1])[0]
+    assert trained.ask("/api/models/page?name=../x")[0] == 404
 
 
 def test_the_model_is_one_that_kerneton_loads_and_the_report_is_a_page(trained):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,3 +85,16 @@ def reasons(model: Any, sequence: SkeletonSequence, label: str) -> dict[str, Any
         "names": list(why.joint_names),
         "moments": why.shown_frames().tolist(),
     }
+
+
+def page(model: Any, path: Path, pose: Path | None) -> None:
+    """A web page that runs the model, as a zip; with the pose package, if there is one, also by
+    camera.
+    """
+    from kerneton.runtime import export  # only here
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name, "page")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for written in export(model, folder, "web", pose=pose):
+                archive.write(written, written.relative_to(name))

@@ -94,6 +94,7 @@ def routes(studio: Studio) -> list[Any]:
         get("models", lambda s, _: {"models": s.models.listing(), "present": s.models.present}),
         post("models/present", _choose_model),
         post("models/remove", lambda s, q: s.models.remove(str(q.get("name")))),
+        get("models/page", _page),
         post("suggest", _suggest),
         post("segments", _segments),
         post("why", _why),
@@ -327,17 +328,30 @@ def _compare(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
 def _export(studio: Studio, body: dict[str, Any]) -> Response:
     ending = share.check_format(body.get("format"))
     suffix = {"csv": "zip", "segments": "segments.csv"}.get(ending, ending)
-    handle, name = tempfile.mkstemp(suffix=f".{suffix}")
+    name = f"{studio.library.root.name}.{suffix}"
+    return _download(name, lambda path: share.export(studio.library, ending, path))
+
+
+def _page(studio: Studio, body: dict[str, Any]) -> Response:
+    """The web page of a model, as a zip."""
+    name = str(body.get("name"))
+    model, package = studio.models.path(name), pose.pose_folder()
+    return _download(f"{name}-page.zip", lambda path: studio.worker.page(model, path, package))
+
+
+def _download(filename: str, make: Callable[[Path], None]) -> Response:
+    """A file that is made for this answer and removed after it."""
+    handle, made = tempfile.mkstemp(suffix=Path(filename).suffix)
     os.close(handle)
-    path = Path(name)
+    path = Path(made)
     try:
-        share.export(studio.library, ending, path)
+        make(path)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
     return FileResponse(
         path,
-        filename=f"{studio.library.root.name}.{suffix}",
+        filename=filename,
         media_type="application/octet-stream",
         background=BackgroundTask(path.unlink, missing_ok=True),
     )

@@ -63,6 +63,10 @@ class Worker:
         """See `kerneton.studio.recognizing.segments`."""
         return self._ask("segments", model, sequence)
 
+    def page(self, model: Path, path: Path, pose: Path | None) -> None:
+        """See `kerneton.studio.recognizing.page`."""
+        self._ask("page", model, path, pose)
+
     def watch(
         self, model: Path, who: str, frames: Any, layout: Any, why: bool, doubt: float
     ) -> dict[str, Any]:
