@@ -148,7 +148,7 @@ def main() -> None:
             one = SkeletonSequence(
                 rng.normal(size=(30, 20, 3)).astype(np.float32), layout=layout, fps=30
             )
-            write(Path(work) / "many" / f"label {i % 20}" / f"p{i % 7}" / f"{i:05d}.npz", [one])
+            write([one], Path(work) / "many" / f"label {i % 20}" / f"p{i % 7}" / f"{i:05d}.npz")
         process, url = start(Path(work) / "many")
         results |= list_of(page, url, n)
         process.terminate()

@@ -28,7 +28,7 @@ def record(folder, data):
     for recording in data:
         place = folder / recording.label / recording.subject
         place.mkdir(parents=True, exist_ok=True)
-        write(place / f"{recording.name}.csv", [recording.replace(label=None, subject=None)])
+        write([recording.replace(label=None, subject=None)], place / f"{recording.name}.csv")
 
 
 def photograph(page, picture):
@@ -84,7 +84,7 @@ def draw(folder):
         photograph(here / "report.html", folder / "report.png")
         record(here / "good", make_actions(PLAIN, n_subjects=6, n_takes=2))
         (new,) = make_actions(["wave"], n_subjects=1, n_takes=1, random_state=1)
-        write(here / "new.csv", [new.replace(label=None, subject=None)])
+        write([new.replace(label=None, subject=None)], here / "new.csv")
         main(["fit", str(here / "good"), "-o", str(here / "model.kern"), "--quiet"])
         main(
             [

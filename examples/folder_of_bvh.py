@@ -25,7 +25,7 @@ folder.mkdir(parents=True, exist_ok=True)
 for recording in make_actions(
     ["wave", "kick", "bow"], n_subjects=4, n_takes=2, noise=0.002, dropout=0
 ):
-    write(folder / f"{recording.name}.bvh", [recording])
+    write([recording], folder / f"{recording.name}.bvh")
 
 # %% Labels from file names ---------------------- ``{label}`` and ``{subject}`` are read from the
 # name, ``{take}`` is any other part of it. Reading a BVH file computes the positions of all joints

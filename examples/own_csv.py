@@ -25,7 +25,7 @@ folder = out / "own_csv"
 for recording in make_actions(["drink", "draw X", "draw circle"], n_subjects=4, n_takes=2):
     path = folder / recording.label / recording.subject / f"{recording.name}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, [recording])
+    write([recording], path)
 
 # %% A row is a frame, and columns are named after joints and axes. A column ``time`` gives the
 # frame rate; confidences are optional, and an empty cell is a joint that was not seen.

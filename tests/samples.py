@@ -182,7 +182,7 @@ def written(name: str, *sequences: SkeletonSequence) -> bytes:
     """What `readers.write` makes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
-        readers.write(path, sequences)
+        readers.write(sequences, path)
         return path.read_bytes()
 
 

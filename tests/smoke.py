@@ -41,7 +41,7 @@ def main() -> None:
                 parents=True, exist_ok=True
             )
             kerneton.write(
-                folder / str(sequence.label) / str(sequence.subject) / f"{n}.csv", [sequence]
+                [sequence], folder / str(sequence.label) / str(sequence.subject) / f"{n}.csv"
             )
         kerneton_command("fit", folder, "-o", model, "-q")
         kerneton_command("predict", model, folder, "--json", answers, "-q")

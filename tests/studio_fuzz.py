@@ -66,7 +66,7 @@ def template(at: Path) -> None:
     joints = np.random.default_rng(0).normal(size=(8, 20, 3)) + [0, 1, 2]
     root = at / "moves"
     for number, path in enumerate(("wave/ann/1.npz", "wave/bob/2.npz", "kick/ann/3.npz", LONG)):
-        write(root / path, [SkeletonSequence(joints + number, layout=KINECT_20, fps=30)])
+        write([SkeletonSequence(joints + number, layout=KINECT_20, fps=30)], root / path)
     library = Library(root)
     library.take_over()
     library.annotate(LONG, segments=[{"start": 2, "stop": 5, "label": "bow"}], note="long")
@@ -88,7 +88,7 @@ def template(at: Path) -> None:
     }
     (model / "figures.json").write_text(json.dumps(figures))
     (at / "victim" / "empty").mkdir(parents=True)
-    write(at / "victim" / "thesis.npz", [SkeletonSequence(joints + 9, layout=KINECT_20, fps=30)])
+    write([SkeletonSequence(joints + 9, layout=KINECT_20, fps=30)], at / "victim" / "thesis.npz")
     (at / "victim" / "notes.txt").write_text("keep")
 
 

@@ -35,11 +35,11 @@ def measure(settings: Settings) -> dict[str, Any]:
     actions = list(ACTIONS)[:n_actions]
     takes = make_actions(actions, n_subjects=n_subjects + 1, n_takes=1, uncut=True)
     spotter = make_recognizer(progress=settings.progress).fit_spotting(
-        takes[:n_subjects], false_alarms=1.0
+        takes[:n_subjects], false_alarms_per_hour=1.0
     )
     joints = raw_joints(takes[n_subjects])
     seconds = 10 if settings.quick else 60
-    per_frame = _seconds(spotter.stream(delay=_DELAY), joints, round(seconds * FPS)) / (
+    per_frame = _seconds(spotter.stream(delay_s=_DELAY), joints, round(seconds * FPS)) / (
         seconds * FPS
     )
     first, last = _growth(
@@ -75,7 +75,7 @@ def _growth(
     """Processor time of the first and of the last ``window`` seconds of a stream; whole rounds of
     the recording.
     """
-    stream = spotter.stream(delay=_DELAY)
+    stream = spotter.stream(delay_s=_DELAY)
     rounds = max(1, round(window * FPS / len(joints)))
     n = rounds * len(joints)
     total = max(2, round(seconds * FPS / n))
@@ -91,7 +91,7 @@ def _memory(spotter: Recognizer, joints: np.ndarray, seconds: int) -> float:
     hour = np.concatenate(
         [joints, np.broadcast_to(crouched, (round(_HOUR * FPS) - len(joints), *crouched.shape))]
     )
-    stream = spotter.stream(delay=_DELAY)
+    stream = spotter.stream(delay_s=_DELAY)
     n = round(seconds * FPS)
     _seconds(stream, hour, n // 20)
     before = _resident()

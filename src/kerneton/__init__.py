@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.data.layouts import Layout
     from kerneton.data.mapping import map_layout
     from kerneton.data.segments import Segment
-    from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
+    from kerneton.data.sequence import Conversion, SkeletonDataset, SkeletonSequence
     from kerneton.datasets import load_dataset, make_actions
     from kerneton.datasets.protocols import get_protocol
     from kerneton.files.folder import load_folder
@@ -29,16 +29,21 @@ if TYPE_CHECKING:  # what editors and type checkers see; _PUBLIC says the same a
     from kerneton.machine.scaling import CenterNormalize
     from kerneton.machine.svm import LinearSVM
     from kerneton.prepare.preprocess import Preprocess
+    from kerneton.recognize.answers import Prediction, Results
     from kerneton.recognize.branch import Branch
+    from kerneton.recognize.calibration import Calibration
     from kerneton.recognize.contributions import explain
     from kerneton.recognize.model_file import save
     from kerneton.recognize.model_reader import load
     from kerneton.recognize.presets import make_recognizer, standard_cues
     from kerneton.recognize.recognizer import Recognizer
-    from kerneton.recognize.search import Search
+    from kerneton.recognize.search import Search, Trial
     from kerneton.report.evaluation import evaluate
+    from kerneton.report.explanation import ClassImportance, Explanation
     from kerneton.report.results import Report
-    from kerneton.stream.evaluation import evaluate_spotting
+    from kerneton.stream.detection import Detection
+    from kerneton.stream.evaluation import SpottingReport, evaluate_spotting
+    from kerneton.stream.live import Event, LiveStream
     from kerneton.video.cameras import camera
     from kerneton.video.estimator import PoseEstimator, PoseOptions
 
@@ -48,20 +53,31 @@ __all__ = [
     "DCK",
     "SCK",
     "Branch",
+    "Calibration",
     "CenterNormalize",
+    "ClassImportance",
+    "Conversion",
+    "Detection",
+    "Event",
     "ExactDCK",
     "ExactSCK",
+    "Explanation",
     "Layout",
     "LinearSVM",
+    "LiveStream",
     "PoseEstimator",
     "PoseOptions",
+    "Prediction",
     "Preprocess",
     "Recognizer",
     "Report",
+    "Results",
     "Search",
     "Segment",
     "SkeletonDataset",
     "SkeletonSequence",
+    "SpottingReport",
+    "Trial",
     "__version__",
     "camera",
     "dck_kernel",
@@ -85,22 +101,33 @@ __all__ = [
 
 _PUBLIC = {
     "Branch": "recognize.branch",
+    "Calibration": "recognize.calibration",
     "CenterNormalize": "machine.scaling",
+    "ClassImportance": "report.explanation",
+    "Conversion": "data.sequence",
     "DCK": "kernels.dck",
+    "Detection": "stream.detection",
+    "Event": "stream.live",
     "ExactDCK": "kernels.exact_features",
     "ExactSCK": "kernels.exact_features",
+    "Explanation": "report.explanation",
     "Layout": "data.layouts",
     "LinearSVM": "machine.svm",
+    "LiveStream": "stream.live",
     "PoseEstimator": "video.estimator",
     "PoseOptions": "video.estimator",
+    "Prediction": "recognize.answers",
     "Preprocess": "prepare.preprocess",
     "Recognizer": "recognize.recognizer",
     "Report": "report.results",
+    "Results": "recognize.answers",
     "SCK": "kernels.sck",
-    "Segment": "data.segments",
     "Search": "recognize.search",
+    "Segment": "data.segments",
     "SkeletonDataset": "data.sequence",
     "SkeletonSequence": "data.sequence",
+    "SpottingReport": "stream.evaluation",
+    "Trial": "recognize.search",
     "camera": "video.cameras",
     "dck_kernel": "kernels.exact",
     "evaluate": "report.evaluation",

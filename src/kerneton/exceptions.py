@@ -42,6 +42,10 @@ class KernetonWarning(UserWarning):
     """What Kerneton assumed or left out; every warning of the package is of this class."""
 
 
+class OutdatedWarning(KernetonWarning, FutureWarning):
+    """A call as in the version before, which the next version refuses."""
+
+
 class NoProbabilitiesWarning(KernetonWarning):
     """A recogniser was fitted without probabilities, since nobody could be held out to learn
     them.

@@ -270,7 +270,7 @@ def test_info_of_the_installation(capsys, tmp_path, monkeypatch):
 
 def test_info_of_a_file(capsys, tmp_path, toy):
     path = tmp_path / "toy.npz"
-    kerneton.write(path, toy[:2])
+    kerneton.write(toy[:2], path)
     assert main(["info", str(path)]) == 0
     assert capsys.readouterr().out.startswith(f"{path}: npz, 2 recordings\n")
     main(["info", str(path), "--json", "-"])
@@ -288,7 +288,7 @@ def test_info_of_a_file(capsys, tmp_path, toy):
 
 
 def test_info_of_a_long_file(capsys, tmp_path, toy):
-    kerneton.write(tmp_path / "toy.npz", toy)
+    kerneton.write(toy, tmp_path / "toy.npz")
     main(["info", str(tmp_path / "toy.npz"), "--fps", "15"])
     lines = capsys.readouterr().out.splitlines()
     assert lines[3].split()[-1] == "15"
@@ -302,7 +302,7 @@ def folder(tmp_path, toy):
     for s in toy:
         place = tmp_path / "mine" / s.label / s.subject / f"{s.name}.npz"
         place.parent.mkdir(parents=True, exist_ok=True)
-        kerneton.write(place, [s.replace(label=None, subject=None)])
+        kerneton.write([s.replace(label=None, subject=None)], place)
     return tmp_path / "mine"
 
 
@@ -575,6 +575,6 @@ def test_what_is_logged_in_every_split_is_said_once(tmp_path, capsys):
     for i, recording in enumerate(kerneton.make_actions(["bow", "wave"], n_subjects=1, n_takes=6)):
         place = tmp_path / "data" / recording.label
         place.mkdir(parents=True, exist_ok=True)
-        kerneton.write(place / f"{i}.csv", [recording.replace(subject=None, label=None)])
+        kerneton.write([recording.replace(subject=None, label=None)], place / f"{i}.csv")
     assert main(["evaluate", str(tmp_path / "data"), "-q"]) == 0
     assert capsys.readouterr().err.count("no subjects") == 1

@@ -17,7 +17,7 @@ from kerneton.files.summary import summarize
 @pytest.fixture
 def long(tmp_path):
     file = tmp_path / "long.npz"
-    write(file, [SkeletonSequence(walk(300), fps=30, name="long", subject="ann")])
+    write([SkeletonSequence(walk(300), fps=30, name="long", subject="ann")], file)
     return file
 
 
@@ -49,7 +49,7 @@ def test_segments_become_a_folder_that_is_a_data_set(tmp_path, long, capsys):
 
 
 def test_own_segments_and_those_beside(tmp_path, long):
-    write(tmp_path / "own.npz", [read(long)[0].replace(segments=[Segment("bow", 5, 19)])])
+    write([read(long)[0].replace(segments=[Segment("bow", 5, 19)])], tmp_path / "own.npz")
     assert main(["cut", str(tmp_path / "own.npz"), "-o", str(tmp_path / "a")]) == 0
     assert load_folder(tmp_path / "a").labels.tolist() == ["bow"]
     (tmp_path / "long.segments.csv").write_text("label,start,stop\nkick,5,19\n")
@@ -134,7 +134,7 @@ def test_a_folder_of_long_recordings_becomes_a_data_set(tmp_path, capsys):
         for day in ("monday", "tuesday"):
             file = tmp_path / "long" / subject / f"{day}.npz"
             file.parent.mkdir(parents=True, exist_ok=True)
-            write(file, [SkeletonSequence(walk(300), fps=30, name=day)])
+            write([SkeletonSequence(walk(300), fps=30, name=day)], file)
             file.with_name(f"{day}.segments.csv").write_text(
                 "label,start,stop\nwave,10,50\nwave,70,99\nbow,150,400\n"
             )

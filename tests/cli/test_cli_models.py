@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
     for s in make():
         place = root / s.label / s.subject
         place.mkdir(parents=True)
-        write(place / "take.csv", [s.replace(label=None, subject=None)])
+        write([s.replace(label=None, subject=None)], place / "take.csv")
     return root
 
 
@@ -61,7 +61,7 @@ def new(tmp_path_factory):
     """Recordings of somebody else."""
     root = tmp_path_factory.mktemp("new")
     for s in make(n_subjects=1, random_state=5):
-        write(root / f"{s.label}.npz", [s.replace(label=None, subject=None, name=s.label)])
+        write([s.replace(label=None, subject=None, name=s.label)], root / f"{s.label}.npz")
     return root
 
 
@@ -111,7 +111,7 @@ def test_fit_equals_the_library_call(folder, tmp_path, capsys):
 def test_fit_takes_patterns_and_false_alarms(folder, tmp_path):
     flat = tmp_path / "flat"
     for s in make():
-        write(flat / f"{s.label}-{s.subject}.csv", [s.replace(label=None, subject=None)])
+        write([s.replace(label=None, subject=None)], flat / f"{s.label}-{s.subject}.csv")
     path = tmp_path / "model.kern"
     argv = [
         "fit",
@@ -133,7 +133,7 @@ def test_fit_takes_patterns_and_false_alarms(folder, tmp_path):
 def test_fit_warns_of_what_may_mislead(folder, tmp_path, capsys):
     few = tmp_path / "few"
     for s in make(n_takes=2)[:5]:
-        write(few / s.label / s.subject / f"{s.name}.csv", [s])
+        write([s], few / s.label / s.subject / f"{s.name}.csv")
     assert main(["fit", str(few), "-o", str(tmp_path / "m.kern"), *FAST]) == 0
     captured = capsys.readouterr()
     assert "kerneton: warning: labels with 2 recordings or fewer: " in captured.err
@@ -144,7 +144,7 @@ def test_fit_warns_of_what_may_mislead(folder, tmp_path, capsys):
 def test_fit_without_anything_to_hold_out(tmp_path, capsys):
     one = tmp_path / "one"
     for s in make(n_subjects=1):
-        write(one / s.label / f"{s.name}.csv", [s.replace(subject=None)])
+        write([s.replace(subject=None)], one / s.label / f"{s.name}.csv")
     path = tmp_path / "m.kern"
     assert main(["fit", str(one), "-o", str(path), *FAST]) == 0
     captured = capsys.readouterr()
@@ -286,7 +286,7 @@ def test_predict_reads_folders_and_writes_tables_to_the_screen(model, new, capsy
 def test_predict_tells_what_is_unknown(model, folder, tmp_path, capsys):
     rng = np.random.default_rng(0)
     noise = SkeletonSequence(rng.normal(size=(40, 20, 3)), layout=KINECT_20, name="noise", fps=15)
-    write(tmp_path / "noise.npz", [noise])
+    write([noise], tmp_path / "noise.npz")
     assert main(["predict", str(model), str(tmp_path / "noise.npz"), "--json", "-"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["unknown"] is True
@@ -308,9 +308,9 @@ def test_predict_maps_other_layouts(model, new, tmp_path, capsys):
         joints[:, i] = wave.joints[
             :, KINECT_20.index(joint if joint in KINECT_20.joints else "head")
         ]
-    write(tmp_path / "wave25.npz", [rich])
+    write([rich], tmp_path / "wave25.npz")
     bare = wave.replace(layout=None, name="bare")
-    write(tmp_path / "bare.npz", [bare])
+    write([bare], tmp_path / "bare.npz")
     files = [str(new / "wave.npz"), str(tmp_path / "wave25.npz"), str(tmp_path / "bare.npz")]
     assert main(["predict", str(model), *files, "--json", "-"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -318,7 +318,7 @@ def test_predict_maps_other_layouts(model, new, tmp_path, capsys):
     assert told[0]["probability"] == told[2]["probability"]
     assert_allclose(told[0]["probability"], told[1]["probability"], atol=1e-5)
     few = map_layout(wave, Layout("two", ["head", "left_wrist"]))
-    write(tmp_path / "few.npz", [few])
+    write([few], tmp_path / "few.npz")
     assert main(["predict", str(model), str(tmp_path / "few.npz")]) == 1
     assert "with layout 'two' lacks hip_center" in capsys.readouterr().err
 
@@ -458,7 +458,7 @@ def test_pictures_whose_name_says_no_format(command, model, new, tmp_path):
 def test_show(new, tmp_path, capsys, name, start):
     (recording,) = read(new / "bow.npz")
     short = recording.replace(joints=recording.joints[:6], confidence=None)
-    write(tmp_path / "short.npz", [short])
+    write([short], tmp_path / "short.npz")
     argv = [
         "show",
         str(tmp_path / "short.npz"),
@@ -477,7 +477,7 @@ def test_show(new, tmp_path, capsys, name, start):
 def test_show_has_a_default_place_and_says_what_it_cannot_do(new, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (recording,) = read(new / "bow.npz")
-    write("short.npz", [recording.replace(joints=recording.joints[:2], confidence=None)])
+    write([recording.replace(joints=recording.joints[:2], confidence=None)], "short.npz")
     assert main(["show", "short.npz", "-q"]) == 0
     assert (tmp_path / "short.gif").exists()
     assert main(["show", "short.npz", "-o", "a.docx"]) == 1
@@ -489,8 +489,8 @@ def test_show_has_a_default_place_and_says_what_it_cannot_do(new, tmp_path, caps
 def test_which_recording_of_several(new, tmp_path, capsys):
     both = [s for label in ("bow", "wave") for s in read(new / f"{label}.npz")]
     write(
-        tmp_path / "both.npz",
         [s.replace(joints=s.joints[: 4 + i], confidence=None) for i, s in enumerate(both)],
+        tmp_path / "both.npz",
     )
     argv = ["show", str(tmp_path / "both.npz"), "-o", str(tmp_path / "a.png"), "--json", "-"]
     assert main(argv) == 1
@@ -537,7 +537,7 @@ def test_convert_maps_layouts(new, tmp_path, capsys):
     filmed = SkeletonSequence(
         np.random.default_rng(0).normal(size=(5, 17, 3)), layout=COCO_17, name="filmed"
     )
-    write(tmp_path / "filmed.npz", [filmed])
+    write([filmed], tmp_path / "filmed.npz")
     argv = [
         "convert",
         str(tmp_path / "filmed.npz"),
@@ -568,7 +568,7 @@ def test_convert_stays_within_its_folder(new, tmp_path):
         wave.replace(label="../../evil", subject="/root", name=name)
         for name in ("../x", "../x", "..")
     ]
-    write(tmp_path / "evil.npz", evil)
+    write(evil, tmp_path / "evil.npz")
     assert main(["convert", str(tmp_path / "evil.npz"), str(tmp_path / "out"), "-q"]) == 0
     found = sorted(str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*.npz"))
     assert len(found) == 4
@@ -584,8 +584,8 @@ def test_five_commands_from_a_folder_of_tables(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for s in make(n_subjects=5, n_takes=4):
         place = tmp_path / "rec" / s.label / s.subject
-        write(place / f"{s.name}.csv", [s.replace(label=None, subject=None)])
-    write("new.csv", make(n_subjects=1, random_state=9)[:1])
+        write([s.replace(label=None, subject=None)], place / f"{s.name}.csv")
+    write(make(n_subjects=1, random_state=9)[:1], "new.csv")
     for command in (
         ["info", "rec"],
         ["evaluate", "rec", "--protocol", "k-fold", "--html", "report.html", *FAST],

@@ -29,9 +29,9 @@ def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("spot")
     takes = make_actions(["wave", "kick"], n_subjects=4, n_takes=1, uncut=True, random_state=2)
     for take in takes[:3]:
-        write(home / "train" / f"{take.name}.npz", [take.replace(segments=())])
+        write([take.replace(segments=())], home / "train" / f"{take.name}.npz")
         write_segments(home / "train" / f"{take.name}.segments.csv", take.segments)
-    write(home / "new.npz", [takes[3].replace(segments=())])
+    write([takes[3].replace(segments=())], home / "new.npz")
     assert main(["fit", str(home / "train"), "--spot", "-o", str(home / "model.kern"), "-q"]) == 0
     return home
 
@@ -181,8 +181,8 @@ def test_a_web_socket_whose_actions_run_commands_needs_the_token(home):
     [
         (["fit", "TRAIN", "--false-alarms", "1/h"], "go with --spot"),
         (
-            ["fit", "TRAIN", "--spot", "--false-alarms", "often"],
-            "takes a rate such as 1/h, got 'often'",
+            ["fit", "TRAIN", "--spot", "--false-alarms-per-hour", "often"],
+            "takes a number such as 1, got 'often'",
         ),
         (["watch", "MODEL", "--source", "udp:x"], "expected PORT or HOST:PORT"),
         (

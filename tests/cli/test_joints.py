@@ -23,7 +23,7 @@ def written(folder, *, everywhere=(), once=()):
             joints[:, KINECT_20.index(joint)] = np.nan
         place = folder / r.label / r.subject
         place.mkdir(parents=True, exist_ok=True)
-        readers.write(place / f"{r.name}.npz", [r.replace(joints=joints, label=None, subject=None)])
+        readers.write([r.replace(joints=joints, label=None, subject=None)], place / f"{r.name}.npz")
     return folder
 
 

@@ -70,7 +70,7 @@ def place(tmp_path, monkeypatch):
     for recording in make_actions(["bow", "wave"], n_subjects=1, n_takes=1):
         there = tmp_path / "data" / recording.label / "ann"
         there.mkdir(parents=True)
-        readers.write(there / "take.csv", [recording])
+        readers.write([recording], there / "take.csv")
     shutil.copy(tmp_path / "data" / "bow" / "ann" / "take.csv", tmp_path / "one.csv")
     (tmp_path / "one.eaf").write_text("segments")
     (tmp_path / "seg.csv").write_text("label,start,stop\nbow,0,9\n")

@@ -42,7 +42,7 @@ def folder(tmp_path):
         x, y, z = np.moveaxis(r.joints, -1, 0)
         place = tmp_path / "data" / r.label / r.subject
         place.mkdir(parents=True)
-        readers.write(place / "take.csv", [r.replace(joints=1000 * np.stack([-x, -z, y], axis=-1))])
+        readers.write([r.replace(joints=1000 * np.stack([-x, -z, y], axis=-1))], place / "take.csv")
     return tmp_path / "data"
 
 
@@ -158,7 +158,7 @@ def test_results_are_printed_before_files_are_written(capsys):
 def model(tmp_path_factory):
     """Trained on the recordings of three people at 30 frames per second."""
     root = tmp_path_factory.mktemp("model")
-    readers.write(root / "all.npz", make_actions(["wave", "bow"], n_subjects=3, n_takes=1))
+    readers.write(make_actions(["wave", "bow"], n_subjects=3, n_takes=1), root / "all.npz")
     assert (
         main(["fit", str(root / "all.npz"), "-o", str(root / "m.kern"), "-q", "--kernel", "sck"])
         == 0
@@ -169,10 +169,10 @@ def model(tmp_path_factory):
 @pytest.mark.filterwarnings("default")
 def test_prediction_warns_of_recordings_that_differ(model, tmp_path, capsys):
     wave = make_actions(["wave"], n_subjects=1, n_takes=1, random_state=3)[0]
-    readers.write(tmp_path / "same.npz", [wave])
+    readers.write([wave], tmp_path / "same.npz")
     assert main(["predict", str(model), str(tmp_path / "same.npz")]) == 0
     assert capsys.readouterr().err == ""
-    readers.write(tmp_path / "timeless.npz", [wave.replace(fps=None)])
+    readers.write([wave.replace(fps=None)], tmp_path / "timeless.npz")
     assert main(["predict", str(model), str(tmp_path / "timeless.npz")]) == 0
     assert (
         "has no frame rate, the training recordings have 30 frames per second: give it with --fps"
@@ -197,7 +197,7 @@ def test_the_model_knows_what_its_recordings_were(model, capsys):
 @pytest.mark.filterwarnings("default")
 def test_skip_broken_skips_recordings_that_lack_a_joint(model, tmp_path, capsys):
     wave = make_actions(["wave"], n_subjects=1, n_takes=1, random_state=3)[0]
-    readers.write(tmp_path / "good.npz", [wave])
+    readers.write([wave], tmp_path / "good.npz")
     (tmp_path / "lacks.csv").write_text("head_x,head_y,head_z\n0,1.7,2\n0,1.6,2\n")
     command = [
         "predict",
@@ -232,13 +232,13 @@ def test_a_recording_in_the_place_of_the_model(model, folder, tmp_path, capsys, 
 def test_false_alarms_need_the_frame_rate(tmp_path, capsys):
     waves = make_actions(["wave"], n_subjects=3, n_takes=1)
     long = [r.replace(label=None, fps=None, segments=[("up", 0, 20)]) for r in waves]
-    readers.write(tmp_path / "long.npz", long)
+    readers.write(long, tmp_path / "long.npz")
     argv = [
         "fit",
         "--spot",
         str(tmp_path / "long.npz"),
-        "--false-alarms",
-        "1/h",
+        "--false-alarms-per-hour",
+        "1",
         "-o",
         str(tmp_path / "m.kern"),
     ]
@@ -247,7 +247,7 @@ def test_false_alarms_need_the_frame_rate(tmp_path, capsys):
 
 
 def test_fit_takes_one_file_of_many_recordings(tmp_path, capsys):
-    readers.write(tmp_path / "all.pkl", make_actions(["wave", "bow"], n_subjects=3, n_takes=1))
+    readers.write(make_actions(["wave", "bow"], n_subjects=3, n_takes=1), tmp_path / "all.pkl")
     assert (
         main(["fit", str(tmp_path / "all.pkl"), "-o", str(tmp_path / "m.kern"), "--kernel", "sck"])
         == 0
@@ -264,7 +264,7 @@ def test_a_report_says_what_was_left_out(tmp_path):
         place = tmp_path / "data" / recording.label / recording.subject
         place.mkdir(parents=True)
         readers.write(
-            place / "take.csv", [map_layout(recording, FLORENCE_15) if i == 0 else recording]
+            [map_layout(recording, FLORENCE_15) if i == 0 else recording], place / "take.csv"
         )
     (tmp_path / "data" / "wave" / "3" / "empty.csv").write_bytes(b"")
     page, text, plain = (tmp_path / f"r.{kind}" for kind in ("html", "md", "json"))
@@ -298,7 +298,7 @@ def test_recordings_of_another_skeleton_are_named_once_or_left_out(tmp_path, cap
         place = tmp_path / "data" / recording.label / recording.subject
         place.mkdir(parents=True)
         other = map_layout(recording, FLORENCE_15) if i == 0 else recording
-        readers.write(place / "take.csv", [other])
+        readers.write([other], place / "take.csv")
     command = ["fit", str(tmp_path / "data"), "-o", str(tmp_path / "model.kern"), "-q"]
     assert main(command) == 1
     told = capsys.readouterr().err
@@ -352,7 +352,7 @@ def test_recordings_without_any_label_say_where_labels_come_from(folder, tmp_pat
     flat.mkdir()
     for i, file in enumerate(sorted(folder.rglob("*.csv"))):
         recordings = [r.replace(label=None, subject=None) for r in readers.read(file)]
-        readers.write(flat / f"{i}.csv", recordings)
+        readers.write(recordings, flat / f"{i}.csv")
     for command in ("fit", "evaluate"):
         assert main([command, str(flat), "--json", str(tmp_path / "a.json")]) == 1
         assert (
@@ -363,7 +363,7 @@ def test_recordings_without_any_label_say_where_labels_come_from(folder, tmp_pat
 @pytest.mark.filterwarnings("default")
 def test_prediction_names_a_misspelt_joint(model, tmp_path, capsys):
     (wave,) = make_actions(["wave"], n_subjects=1, n_takes=1, random_state=9)
-    readers.write(tmp_path / "odd.csv", [wave])
+    readers.write([wave], tmp_path / "odd.csv")
     text = (tmp_path / "odd.csv").read_text().replace("right_hand", "rigth_hand")
     (tmp_path / "odd.csv").write_text(text)
     assert main(["predict", str(model), str(tmp_path / "odd.csv")]) == 0
@@ -473,8 +473,8 @@ def test_a_folder_with_the_name_of_a_data_set(folder, tmp_path, capsys, monkeypa
 def test_long_recordings_say_what_to_do_with_their_segments(tmp_path, capsys):
     (wave,) = make_actions(["wave"], n_subjects=1, n_takes=1)
     readers.write(
-        tmp_path / "long.npz",
         [wave.replace(label=None, segments=[("up", 0, 20), ("down", 20, 40)])],
+        tmp_path / "long.npz",
     )
     for command in ("fit", "evaluate"):
         assert main([command, str(tmp_path / "long.npz")]) == 1
@@ -528,7 +528,7 @@ def test_a_model_remembers_how_its_files_were_read(tmp_path, capsys):
         out.err
         == "kerneton: note: read with --layout kinect20 --rename left_hand=left_paw, as in training\n"
     )
-    readers.write(tmp_path / "a.csv", [s])
+    readers.write([s], tmp_path / "a.csv")
     names = ["--rename", "left_hand=left_paw"]
     assert main(["predict", model, str(tmp_path / "a.csv"), *names]) == 0
     capsys.readouterr()
@@ -551,7 +551,7 @@ def test_a_file_that_names_its_joints_keeps_those_that_the_training_layout_lacks
     options = ["--layout", "openni15", "--fps", "30", "--kernel", "sck", "--quiet"]
     assert main(["fit", str(tmp_path / "data"), "-o", model, *options]) == 0
     x, y, z = np.moveaxis(people[0].joints, -1, 0)
-    readers.write(other, [people[0].replace(joints=np.stack([-x, -z, y], axis=-1))])
+    readers.write([people[0].replace(joints=np.stack([-x, -z, y], axis=-1))], other)
     capsys.readouterr()
     assert main(["predict", model, other]) == 0
     told = capsys.readouterr().err
@@ -600,7 +600,7 @@ def test_each_kind_of_new_recordings_is_compared_with_training(folder, tmp_path,
     model = str(tmp_path / "m.kern")
     assert main(["fit", str(folder), "-o", model, "--kernel", "sck", "--fps", "30", "--quiet"]) == 0
     for i, r in enumerate(make_actions(["wave"], n_subjects=2, n_takes=1)):
-        readers.write(tmp_path / f"down{i}.csv", [r.replace(joints=r.joints * [-1, -1, 1])])
+        readers.write([r.replace(joints=r.joints * [-1, -1, 1])], tmp_path / f"down{i}.csv")
     usual = sorted(folder.rglob("*.csv"))[0]
     files = [str(usual), str(tmp_path / "down0.csv"), str(tmp_path / "down1.csv")]
     capsys.readouterr()
@@ -627,7 +627,7 @@ def test_renaming_a_joint_that_is_not_there_is_an_error(
 
 def test_convert_says_which_frame_rate_it_invents(tmp_path, capsys):
     (wave,) = make_actions(["wave"], n_subjects=1, n_takes=1)
-    readers.write(tmp_path / "wave.npz", [wave.replace(fps=None)])
+    readers.write([wave.replace(fps=None)], tmp_path / "wave.npz")
     assert main(["convert", str(tmp_path / "wave.npz"), str(tmp_path / "wave.trc")]) == 0
     assert "1 recording without a frame rate: the files state 30 fps" in capsys.readouterr().err
     assert main(["convert", str(tmp_path / "wave.npz"), str(tmp_path / "wave.csv")]) == 0

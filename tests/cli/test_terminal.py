@@ -22,7 +22,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs a Unix")
 
 
 def recording(path, name):
-    write(path, [SkeletonSequence(walk(6), name=name)])
+    write([SkeletonSequence(walk(6), name=name)], path)
     return path
 
 
@@ -98,7 +98,7 @@ def test_predictions_in_a_folder_whose_name_is_no_text(tmp_path):
         pytest.skip("names here are text")
     model, table = tmp_path / "model.kern", tmp_path / "out.csv"
     make_recognizer("paper", kernel="sck").fit(actions, actions.labels).save(model)
-    write(tmp_path / "one.npz", [actions[0]])
+    write([actions[0]], tmp_path / "one.npz")
     (tmp_path / "one.npz").rename(os.fsdecode(os.path.join(folder, b"one.npz")))
     done = kerneton("predict", str(model), os.fsdecode(folder), "--csv", str(table))
     assert done.returncode == 0, done.stderr
@@ -158,7 +158,7 @@ def test_plain_text_stays_as_it_is():
 def test_letters_that_the_font_of_a_picture_lacks_are_a_warning_of_one_line(tmp_path):
     (wave,) = make_actions(["wave"], n_subjects=1, n_takes=1)
     file = tmp_path / "take.npz"
-    write(file, [wave.replace(name="挥")])
+    write([wave.replace(name="挥")], file)
     done = kerneton("show", str(file), "-o", str(tmp_path / "a.png"))
     assert done.returncode == 0
     assert done.stderr.decode() == "kerneton: warning: the font of the picture has no '挥'\n"

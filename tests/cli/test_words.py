@@ -21,7 +21,7 @@ def put(folder, recordings, *, subjects=True):
     for s in recordings:
         place = folder / s.label / (s.subject if subjects else "")
         place.mkdir(parents=True, exist_ok=True)
-        kerneton.write(place / f"{s.name}.csv", [s.replace(label=None, subject=None)])
+        kerneton.write([s.replace(label=None, subject=None)], place / f"{s.name}.csv")
     return folder
 
 
@@ -33,7 +33,7 @@ def folders(tmp_path_factory):
     made = list(kerneton.make_actions(["bow", "wave"], n_subjects=3, n_takes=1))
     rare = made[0].replace(label="rare", name="rare")
     root = tmp_path_factory.mktemp("words")
-    kerneton.write(root / "clip.npz", [made[0]])
+    kerneton.write([made[0]], root / "clip.npz")
     make_recognizer("paper", kernel="sck").fit(made, [s.label for s in made]).save(
         root / "model.kern"
     )
@@ -110,8 +110,8 @@ def test_counts_of_one(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     bow, wave = kerneton.make_actions(["bow", "wave"], n_subjects=1, n_takes=1)
     put(tmp_path / "one", [bow])
-    kerneton.write("pose.npz", [bow.replace(joints=bow.joints[:1], confidence=None)])
-    kerneton.write("clip.npz", [wave.replace(label=None, subject=None)])
+    kerneton.write([bow.replace(joints=bow.joints[:1], confidence=None)], "pose.npz")
+    kerneton.write([wave.replace(label=None, subject=None)], "clip.npz")
     (tmp_path / "index.csv").write_text("file,label\nnone.npz,bow\n")
     commands = [
         *("info", "info one", "info pose.npz", "convert pose.npz pose.csv", "convert one out"),

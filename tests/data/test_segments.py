@@ -80,9 +80,9 @@ def test_segments_survive_replace_select_and_cut():
 def test_segments_come_back_from_npz(tmp_path):
     first = SkeletonSequence(walk(60), segments=[("wave; 'quoted' ü", 5, 20)], name="a")
     second = SkeletonSequence(walk(30), name="b")
-    npz.write(tmp_path / "two.npz", [first, second])
+    npz.write([first, second], tmp_path / "two.npz")
     assert [s.segments for s in npz.read(tmp_path / "two.npz")] == [first.segments, ()]
-    npz.write(tmp_path / "one.npz", [first])
+    npz.write([first], tmp_path / "one.npz")
     assert npz.read(tmp_path / "one.npz")[0].segments == first.segments
 
 

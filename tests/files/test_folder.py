@@ -22,7 +22,7 @@ from kerneton.files.summary import summarize
 def save(path, seed=0, suffix=".csv", **fields):
     path = path.with_name(path.name + suffix)
     path.parent.mkdir(parents=True, exist_ok=True)
-    readers.write(path, [SkeletonSequence(motion(seed=seed), layout=KINECT_20, **fields)])
+    readers.write([SkeletonSequence(motion(seed=seed), layout=KINECT_20, **fields)], path)
     return path
 
 
@@ -238,7 +238,7 @@ def test_files_of_many_labels_keep_them(tmp_path):
     place = tmp_path / "published"
     place.mkdir()
     readers.write(
-        place / "all.npz", [sequence(label=k, subject="ann", name=k) for k in ("bow", "wave")]
+        [sequence(label=k, subject="ann", name=k) for k in ("bow", "wave")], place / "all.npz"
     )
     assert plain(load_folder(tmp_path)) == [
         ("published/bow", "bow", "ann"),
@@ -294,13 +294,13 @@ def test_links_between_folders_do_not_multiply_recordings(tmp_path):
     """Folders that link to each other: every recording once, with the label of its own place."""
     names = "abcdef"
     for name in names:
-        readers.write(tmp_path / name / "one.npz", [sequence(label=None, subject=None)])
+        readers.write([sequence(label=None, subject=None)], tmp_path / name / "one.npz")
     for name in names:
         for other in names:
             (tmp_path / name / f"to_{other}").symlink_to(tmp_path / other, target_is_directory=True)
     assert sorted(s.label for s in load_folder(tmp_path)) == list(names)
     kept = tmp_path / ".kept" / "more"
-    readers.write(kept / "two.npz", [sequence(label=None, subject=None)])
+    readers.write([sequence(label=None, subject=None)], kept / "two.npz")
     (tmp_path / "a" / "ann").symlink_to(kept, target_is_directory=True)  # not read in its own place
     assert [s.subject for s in load_folder(tmp_path) if s.label == "a"] == ["ann", None]
 

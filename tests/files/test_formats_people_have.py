@@ -281,7 +281,7 @@ def test_a_table_of_pandas_is_read_like_its_file(tmp_path):
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".feather"])
 def test_what_is_written_comes_back(suffix, tmp_path):
     data = kerneton.make_actions(["bow", "wave"], n_subjects=2, n_takes=1)
-    kerneton.write(tmp_path / f"all{suffix}", data)
+    kerneton.write(data, tmp_path / f"all{suffix}")
     back = kerneton.read(tmp_path / f"all{suffix}")
     for old, new in zip(data, back, strict=True):
         assert_allclose(new.joints, old.joints, rtol=0)

@@ -107,24 +107,24 @@ def test_columns_are_for_tables(tmp_path):
 def test_write_by_ending(tmp_path):
     wave = sequence()
     for name in ("wave.npz", "wave.csv", "wave.TSV", "wave.pkl"):
-        readers.write(tmp_path / name, [wave])
+        readers.write([wave], tmp_path / name)
         (back,) = readers.read(tmp_path / name)
         assert (back.label, back.subject, back.fps) == ("wave", "ann", 30)
         np.testing.assert_allclose(back.joints, wave.joints, rtol=1e-6)
-    readers.write(tmp_path / "one.npz", wave)  # a single recording will do
+    readers.write(wave, tmp_path / "one.npz")  # a single recording will do
     with pytest.raises(
         ParameterError, match=r"cannot write '.docx'; choose .npz, .parquet, .feather, .pkl"
     ):
-        readers.write(tmp_path / "wave.docx", [wave])
+        readers.write([wave], tmp_path / "wave.docx")
     with pytest.raises(ParameterError, match="no recordings to write"):
-        readers.write(tmp_path / "wave.npz", [])
+        readers.write([], tmp_path / "wave.npz")
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "wave.csv"
-    readers.write(path, [sequence()])
+    readers.write([sequence()], path)
     before = path.read_bytes()
     with pytest.raises(ParameterError, match="different joints than the first"):
-        readers.write(path, [sequence(), SkeletonSequence(np.ones((2, 3, 3)))])
+        readers.write([sequence(), SkeletonSequence(np.ones((2, 3, 3)))], path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["wave.csv"]

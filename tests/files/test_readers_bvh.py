@@ -274,7 +274,7 @@ def test_write_gives_the_same_positions_back(tmp_path):
     joints = rng.normal(size=(6, 20, 3))
     joints[2, 4] = np.nan
     path = tmp_path / "out.bvh"
-    bvh.write(path, [SkeletonSequence(joints, layout=KINECT_20, fps=25)])
+    bvh.write([SkeletonSequence(joints, layout=KINECT_20, fps=25)], path)
     (back,) = bvh.read(path)
     assert back.fps == 25
     order = [back.layout.index(name) for name in KINECT_20.joints]
@@ -287,7 +287,7 @@ def test_write_gives_the_same_positions_back(tmp_path):
 @pytest.mark.parametrize("size", [1.0, 800.0])
 def test_write_keeps_the_scale_of_metres_and_pixels(tmp_path, size):
     joints = size * np.random.default_rng(4).normal(size=(3, 20, 3))
-    bvh.write(tmp_path / "out.bvh", [SkeletonSequence(joints, layout=KINECT_20)])
+    bvh.write([SkeletonSequence(joints, layout=KINECT_20)], tmp_path / "out.bvh")
     (back,) = bvh.read(tmp_path / "out.bvh")
     assert_allclose(back.joints[:, 0], joints[:, 0], rtol=1e-6)
 
@@ -295,9 +295,9 @@ def test_write_keeps_the_scale_of_metres_and_pixels(tmp_path, size):
 def test_write_refuses_what_is_no_tree(tmp_path):
     loose = SkeletonSequence(np.ones((2, 2, 3)), layout=Layout("loose", ["a", "b"]))
     with pytest.raises(ParameterError, match="connect every joint"):
-        bvh.write(tmp_path / "a.bvh", [loose])
+        bvh.write([loose], tmp_path / "a.bvh")
     with pytest.raises(ParameterError, match="one recording, got 0"):
-        bvh.write(tmp_path / "a.bvh", [])
+        bvh.write([], tmp_path / "a.bvh")
 
 
 @pytest.mark.parametrize(

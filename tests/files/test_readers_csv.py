@@ -314,7 +314,7 @@ def test_written_tables_come_back(tmp_path):
     confidence[1, 2] = 0
     first = SkeletonSequence(joints, confidence, KINECT_20, 'wave, "big"', "ann", "one", 29.97)
     for name in ("a.csv", "a.tsv"):
-        readers.write(tmp_path / name, [first, first.replace(name="two", label="bow")])
+        readers.write([first, first.replace(name="two", label="bow")], tmp_path / name)
         one, two = readers.read(tmp_path / name)
         assert_array_equal(one.joints, joints)
         assert_array_equal(one.confidence, confidence)
@@ -329,7 +329,7 @@ def test_written_tables_come_back(tmp_path):
 
 
 def test_written_tables_without_names_or_rate(tmp_path):
-    readers.write(tmp_path / "a.csv", [sequence(None, fps=None, label=None, subject=None)])
+    readers.write([sequence(None, fps=None, label=None, subject=None)], tmp_path / "a.csv")
     (back,) = readers.read(tmp_path / "a.csv")
     assert back.layout is back.fps is back.label is back.subject is None
     assert_array_equal(back.joints, motion())
@@ -337,7 +337,7 @@ def test_written_tables_without_names_or_rate(tmp_path):
         (tmp_path / "a.csv").read_text().startswith("frame,joint_0_x,joint_0_y,joint_0_z,joint_1_x")
     )
     with pytest.raises(ParameterError, match="different joints than the first"):
-        readers.write(tmp_path / "a.csv", [sequence(), sequence(COCO_17)])
+        readers.write([sequence(), sequence(COCO_17)], tmp_path / "a.csv")
 
 
 def test_sniffing(tmp_path):
@@ -378,7 +378,7 @@ def test_a_pair_comes_back_from_a_table(tmp_path):
     ann, bob = (
         SkeletonSequence(rng.normal(size=(5, 20, 3)), layout=KINECT_20, fps=30) for _ in range(2)
     )
-    readers.write(tmp_path / "pair.csv", [pair(ann, bob)])
+    readers.write([pair(ann, bob)], tmp_path / "pair.csv")
     (both,) = readers.read(tmp_path / "pair.csv")
     assert both.layout == pair(ann, bob).layout
     assert_allclose(split_bodies(both)[1].joints, bob.joints)

@@ -138,7 +138,7 @@ def test_label_and_time_of_a_table(tmp_path, world):
 
 def test_our_own_tables_are_not_turned(tmp_path, world):
     mine = SkeletonSequence(world[..., :3], world[..., 3], layout=MEDIAPIPE_33)
-    readers.write(tmp_path / "mine.csv", [mine])
+    readers.write([mine], tmp_path / "mine.csv")
     assert readers.detect_format(tmp_path / "mine.csv") == "csv_table"
     assert_allclose(readers.read(tmp_path / "mine.csv")[0].joints, mine.joints)
 

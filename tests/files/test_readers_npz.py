@@ -49,7 +49,7 @@ def test_one_recording_comes_back_to_the_bit(tmp_path, dtype):
     joints[1, 2] = np.nan
     confidence = np.random.default_rng(0).uniform(size=(5, 3)).astype(dtype)
     first = SkeletonSequence(joints, confidence, mine, "wave – große", "Ann", "take 1", 29.97)
-    readers.write(tmp_path / "a.npz", [first])
+    readers.write([first], tmp_path / "a.npz")
     (back,) = readers.read(tmp_path / "a.npz")
     assert_same(first, back)
     assert back.layout.sets["hands"] == (1, 2)
@@ -63,7 +63,7 @@ def test_many_recordings_of_many_kinds(tmp_path):
         sequence(None, name="c", subject=None),
         *(sequence(name=f"r{i}") for i in range(10)),
     ]
-    readers.write(tmp_path / "all.npz", many)
+    readers.write(many, tmp_path / "all.npz")
     back = readers.read(tmp_path / "all.npz")
     assert len(back) == len(many)
     for a, b in zip(many, back, strict=True):
@@ -81,12 +81,12 @@ def test_many_recordings_of_many_kinds(tmp_path):
 def test_round_trip_property(tmp_path_factory, joints, label, fps):
     path = tmp_path_factory.mktemp("npz") / "x.npz"
     first = SkeletonSequence(joints, label=label, fps=fps, name="x")
-    npz.write(path, [first])
+    npz.write([first], path)
     assert_same(first, npz.read(path)[0])
 
 
 def test_a_nameless_recording_is_called_after_its_file(tmp_path):
-    readers.write(tmp_path / "wave.npz", [sequence(name="")])
+    readers.write([sequence(name="")], tmp_path / "wave.npz")
     assert readers.read(tmp_path / "wave.npz")[0].name == "wave"
 
 

@@ -106,7 +106,7 @@ def test_written_files_come_back(tmp_path):
         sequence(KINECT_25, name="b", label="bow", subject=None, fps=None),
         sequence(KINECT_25, name="c", label=None),
     ]
-    readers.write(tmp_path / "x.pkl", many)
+    readers.write(many, tmp_path / "x.pkl")
     back = readers.read(tmp_path / "x.pkl")
     for a, b in zip(many, back, strict=True):
         assert (a.name, a.label, a.subject, a.fps, a.layout) == (
@@ -123,7 +123,7 @@ def test_written_files_are_what_pyskl_expects(tmp_path):
     joints = (motion(5, 17) + 1) * [-1000, -500, 0]
     joints[2, 3] = np.nan
     flat = SkeletonSequence(joints, layout=COCO_17, label="wave", name="a")
-    readers.write(tmp_path / "x.pkl", [flat, sequence(KINECT_25, name="b", label="bow")])
+    readers.write([flat, sequence(KINECT_25, name="b", label="bow")], tmp_path / "x.pkl")
     with (tmp_path / "x.pkl").open("rb") as file:
         data = pickle.load(file)
     assert set(data) >= {"split", "annotations"}
@@ -152,13 +152,13 @@ def test_names_are_made_unique(tmp_path):
         sequence(KINECT_25, name="b"),
         sequence(KINECT_25, name="b"),
     ]
-    readers.write(tmp_path / "x.pkl", same)
+    readers.write(same, tmp_path / "x.pkl")
     assert [s.name for s in readers.read(tmp_path / "x.pkl")] == ["recording_1", "b", "b_2"]
 
 
 def test_own_layouts_keep_joint_names_and_bones(tmp_path):
     mine = Layout("kinect25", [f"j{i}" for i in range(25)], bones=[("j0", "j1")], root="j0")
-    readers.write(tmp_path / "x.pkl", [SkeletonSequence(motion(4, 25), layout=mine, name="a")])
+    readers.write([SkeletonSequence(motion(4, 25), layout=mine, name="a")], tmp_path / "x.pkl")
     (back,) = readers.read(tmp_path / "x.pkl")
     assert back.layout == mine
 

@@ -149,7 +149,7 @@ def test_round_trip(tmp_path):
     confidence = np.ones((7, 20))
     confidence[2, 5] = 0
     trc.write(
-        tmp_path / "out.trc", [SkeletonSequence(joints, confidence, layout=KINECT_20, fps=25)]
+        [SkeletonSequence(joints, confidence, layout=KINECT_20, fps=25)], tmp_path / "out.trc"
     )
     (back,) = readers.read(tmp_path / "out.trc")
     assert back.layout.joints == KINECT_20.joints
@@ -161,8 +161,8 @@ def test_round_trip(tmp_path):
 
 def test_write_takes_one_recording(tmp_path):
     with pytest.raises(ParameterError, match="one recording, got 2"):
-        trc.write(tmp_path / "a.trc", [SkeletonSequence(np.ones((2, 2, 3)))] * 2)
-    trc.write(tmp_path / "a.trc", [SkeletonSequence(np.ones((2, 2, 3)))])
+        trc.write([SkeletonSequence(np.ones((2, 2, 3)))] * 2, tmp_path / "a.trc")
+    trc.write([SkeletonSequence(np.ones((2, 2, 3)))], tmp_path / "a.trc")
     assert trc.read(tmp_path / "a.trc")[0].layout.joints == ("joint0", "joint1")
 
 
@@ -203,7 +203,7 @@ def test_a_written_recording_keeps_its_layout_and_both_bodies(tmp_path):
     wave = make_actions(["wave"], n_subjects=1, n_takes=1)[0]
     both = pair(wave, wave.replace(joints=wave.joints + [0, 0, 1.5]))
     for recording in (wave, both):
-        trc.write(tmp_path / "take.trc", [recording])
+        trc.write([recording], tmp_path / "take.trc")
         (back,) = trc.read(tmp_path / "take.trc")
         assert back.layout.joints == recording.layout.joints
         assert back.layout.bones == recording.layout.bones

@@ -15,7 +15,7 @@ from kerneton.files import readers
 def test_two_recordings_of_one_name_stay_two(tmp_path, ending):
     path = tmp_path / f"two.{ending}"
     first, second = sequence(n_frames=4), sequence(n_frames=7, label="bow")
-    readers.write(path, [first, second])
+    readers.write([first, second], path)
     back = readers.read(path)
     assert [s.n_frames for s in back] == [4, 7]
     assert [s.label for s in back] == ["wave", "bow"]
@@ -28,7 +28,7 @@ def test_two_recordings_of_one_name_stay_two(tmp_path, ending):
 )
 def test_any_label_comes_back(tmp_path, ending, label):
     path = tmp_path / f"odd.{ending}"
-    readers.write(path, [sequence(label=label, subject=label, name="a"), sequence(name="b")])
+    readers.write([sequence(label=label, subject=label, name="a"), sequence(name="b")], path)
     first, second = readers.read(path)
     assert (first.label, first.subject, second.label) == (label, label, "wave")
 
@@ -36,23 +36,23 @@ def test_any_label_comes_back(tmp_path, ending, label):
 @pytest.mark.parametrize("ending", ["csv", "tsv", "npz", "pkl"])
 def test_names_that_look_like_comments_come_back(tmp_path, ending):
     path = tmp_path / f"odd.{ending}"
-    readers.write(path, [sequence(name="#1"), sequence(name="# two")])
+    readers.write([sequence(name="#1"), sequence(name="# two")], path)
     assert [s.name for s in readers.read(path)] == ["#1", "# two"]
-    readers.write(path, [sequence(label="#1")])
+    readers.write([sequence(label="#1")], path)
     assert [s.label for s in readers.read(path)] == ["#1"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv"])
 def test_names_that_are_comments_after_a_blank_lose_no_recording(tmp_path, ending):
     path = tmp_path / f"odd.{ending}"
-    readers.write(path, [sequence(name=" # one"), sequence(name="two")])
+    readers.write([sequence(name=" # one"), sequence(name="two")], path)
     assert [s.name for s in readers.read(path)] == ["# one", "two"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv"])
 def test_subjects_that_are_comments_after_frames_without_label_lose_no_frames(tmp_path, ending):
     path = tmp_path / f"odd.{ending}"
-    readers.write(path, [sequence(label=None, subject="#1", segments=[("nod", 2, 4)])])
+    readers.write([sequence(label=None, subject="#1", segments=[("nod", 2, 4)])], path)
     (back,) = readers.read(path)
     assert (back.subject, back.n_frames, back.segments[0].start) == ("#1", 6, 2)
 
@@ -61,8 +61,8 @@ def test_subjects_that_are_comments_after_frames_without_label_lose_no_frames(tm
 def test_frame_rates_come_back_where_some_recordings_have_none(tmp_path, ending):
     path = tmp_path / f"rates.{ending}"
     readers.write(
-        path,
         [sequence(name="a", fps=None), sequence(name="b", fps=30), sequence(name="c", fps=12.5)],
+        path,
     )
     assert [s.fps for s in readers.read(path)] == [None, 30, 12.5]
 
@@ -70,14 +70,14 @@ def test_frame_rates_come_back_where_some_recordings_have_none(tmp_path, ending)
 @pytest.mark.parametrize("ending", ["csv", "npz", "pkl"])
 def test_labels_hold_no_nul_which_arrays_of_text_would_lose(tmp_path, ending):
     path = tmp_path / f"odd.{ending}"
-    readers.write(path, [sequence(label="a\0"), sequence(label="a")])
+    readers.write([sequence(label="a\0"), sequence(label="a")], path)
     assert [s.label for s in readers.read(path)] == ["a\\x00", "a"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "npz", "pkl"])
 def test_no_label_comes_back_as_none(tmp_path, ending):
     path = tmp_path / f"half.{ending}"
-    readers.write(path, [sequence(subject="ann"), sequence(label=None, subject=None)])
+    readers.write([sequence(subject="ann"), sequence(label=None, subject=None)], path)
     first, second = readers.read(path)
     assert (first.label, first.subject, second.label, second.subject) == ("wave", "ann", None, None)
 
@@ -94,7 +94,7 @@ def lying() -> SkeletonSequence:
 @pytest.mark.parametrize("ending", ["trc", "bvh", "csv", "npz", "pkl"])
 def test_a_lying_body_stays_as_it_lies(tmp_path, ending):
     path = tmp_path / f"lie.{ending}"
-    readers.write(path, [lying()])
+    readers.write([lying()], path)
     (back,) = readers.read(path)
     order = [back.layout.index(joint) for joint in KINECT_20.joints]
     assert_allclose(back.joints[:, order], lying().joints, atol=1e-5)
@@ -105,7 +105,7 @@ def test_segments_come_back(tmp_path, ending):
     path = tmp_path / f"long.{ending}"
     segments = [("wave", 1, 3), ("bow", 3, 5)]
     long = SkeletonSequence(motion(8), layout=KINECT_20, name="long", segments=segments)
-    readers.write(path, [long])
+    readers.write([long], path)
     (back,) = readers.read(path)
     assert back.segments == long.segments
     assert_array_equal(back.joints, long.joints)
@@ -113,7 +113,7 @@ def test_segments_come_back(tmp_path, ending):
 
 def test_segments_of_several_recordings(tmp_path):
     one = SkeletonSequence(motion(8), layout=KINECT_20, name="a", segments=[("wave", 0, 3)])
-    readers.write(tmp_path / "x.csv", [one, sequence(name="b")])
+    readers.write([one, sequence(name="b")], tmp_path / "x.csv")
     first, second = readers.read(tmp_path / "x.csv")
     assert (first.segments, first.label) == (one.segments, None)
     assert (second.segments, second.label) == ((), "wave")
@@ -138,5 +138,5 @@ def test_pickles_keep_own_joints(tmp_path):
         bones=[("palm", "thumb"), ("palm", "index")],
         root="palm",
     )
-    readers.write(tmp_path / "x.pkl", [SkeletonSequence(motion(4, 3), layout=layout, name="a")])
+    readers.write([SkeletonSequence(motion(4, 3), layout=layout, name="a")], tmp_path / "x.pkl")
     assert readers.read(tmp_path / "x.pkl")[0].layout == layout

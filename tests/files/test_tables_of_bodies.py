@@ -132,7 +132,7 @@ def test_two_bodies_whose_joints_have_own_names(tmp_path, told):
     assert len(drawn) == 12
     assert all((a < 7) == (b < 7) for a, b in drawn)
     file = tmp_path / "again.csv"
-    readers.write(file, [both])
+    readers.write([both], file)
     assert readers.read(file)[0].layout.bodies == both.layout.bodies
 
 

@@ -31,7 +31,7 @@ def save(folder, recordings, *, ending="csv"):
     for r in recordings:
         place = folder / r.label / r.subject
         place.mkdir(parents=True, exist_ok=True)
-        readers.write(place / f"take.{ending}", [r])
+        readers.write([r], place / f"take.{ending}")
 
 
 def strange(recording):
@@ -86,7 +86,7 @@ def test_axes_and_units_of_trc_and_bvh(tmp_path, people, ending):
     """
     path = tmp_path / f"a.{ending}"
     centimetres = people[0].replace(joints=100 * turn_up(people[0].joints, "-z"))  # z is up
-    readers.write(path, [centimetres])
+    readers.write([centimetres], path)
     if ending == "trc":
         lines = (
             path.read_text()
@@ -139,14 +139,14 @@ def test_one_who_lies_is_judged_with_the_others(tmp_path, people, ending):
     assert_allclose(again.joints, first.joints, atol=1e-6)
     assert done.kept == ("up",)
     if ending == "trc":  # what a file states itself comes before
-        readers.write(file, [people[0]])
+        readers.write([people[0]], file)
         facts, (stated,) = readers.read_as_written(file)
         (same,), done = settle([(*facts, stated)], kept=kept)
         assert (same is stated, done.kept) == (True, ())
 
 
 def test_what_was_said_of_files_in_training_is_kept(tmp_path, people):
-    readers.write(tmp_path / "a.trc", [people[0].replace(joints=turn_up(people[0].joints, "-z"))])
+    readers.write([people[0].replace(joints=turn_up(people[0].joints, "-z"))], tmp_path / "a.trc")
     data = load_folder(tmp_path / "a.trc", up="z")
     kept = kept_conventions({"conversion": data.conversion.to_dict()})
     (taken, (recording,)) = readers.read_as_written(tmp_path / "a.trc")
@@ -164,7 +164,7 @@ def test_what_was_said_of_files_in_training_is_kept(tmp_path, people):
 
 
 def test_reading_one_file_guesses_nothing(tmp_path, people):
-    readers.write(tmp_path / "a.csv", [strange(people[0])])
+    readers.write([strange(people[0])], tmp_path / "a.csv")
     (recording,) = readers.read(tmp_path / "a.csv")
     assert_allclose(recording.joints, strange(people[0]).joints)
     (metres,) = readers.read(tmp_path / "a.csv", unit="mm", up="z", flip=True)
@@ -173,14 +173,14 @@ def test_reading_one_file_guesses_nothing(tmp_path, people):
 
 @pytest.mark.parametrize("fps", [0, -1, float("nan"), 1e9])
 def test_frame_rates_are_positive(tmp_path, people, fps):
-    readers.write(tmp_path / "a.csv", [people[0]])
+    readers.write([people[0]], tmp_path / "a.csv")
     with pytest.raises(ParameterError, match="frames per second must be a positive number"):
         readers.read(tmp_path / "a.csv", fps=fps)
 
 
 def test_one_file_of_many_recordings_is_a_data_set(tmp_path, people):
     for ending in ("npz", "pkl"):
-        readers.write(tmp_path / f"all.{ending}", people)
+        readers.write(people, tmp_path / f"all.{ending}")
         data = load_folder(tmp_path / f"all.{ending}")
         assert data.name == "all"
         assert sorted(data.labels) == sorted(p.label for p in people)
@@ -307,7 +307,7 @@ def test_every_reader_says_what_it_needs():
 def test_a_reader_that_writes_is_asked(tmp_path):
     one = SkeletonSequence(motion(4, 15), layout=FLORENCE_15, fps=25.0, label="wave", name="a")
     for ending in readers.writable():
-        readers.write(tmp_path / f"a{ending}", [one])
+        readers.write([one], tmp_path / f"a{ending}")
         assert readers.read(tmp_path / f"a{ending}")[0].n_frames == 4
 
 
@@ -345,7 +345,7 @@ def test_folders_of_several_conventions_are_told_apart(tmp_path, people):
 def test_formats_beside_each_other(tmp_path, people):
     save(tmp_path, [strange(p) for p in people])
     (tmp_path / "wave" / "x").mkdir()
-    readers.write(tmp_path / "wave" / "x" / "take.trc", [people[0]])
+    readers.write([people[0]], tmp_path / "wave" / "x" / "take.trc")
     (trc,) = [s for s in load_folder(tmp_path) if s.subject == "x"]
     order = [trc.layout.index(joint) for joint in people[0].layout.joints]
     assert_allclose(trc.joints[:, order], people[0].joints, atol=1e-6)

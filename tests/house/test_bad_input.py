@@ -333,7 +333,7 @@ def test_nothing_is_warned_about():
                 SCK(signals=signals, joint_weight=0.2, n_pivots_joint=2, mirror=True),
                 SCK(epn="hosvd", entry_power=0.5, n_pivots_joint=2),
                 DCK(joints="A", sigma_span=2.0, entry_power=0.5, mirror=True),
-                DCK(joints="A", sigma_span=1e-3, signal="velocity"),
+                DCK(joints="A", sigma_span=1e-3, signals="velocity"),
             ):
                 assert np.isfinite(kernel.fit_transform(X)).all()
 

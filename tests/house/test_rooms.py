@@ -79,7 +79,7 @@ def test_a_command_imports_what_its_files_need(tmp_path):
     for i, recording in enumerate(kerneton.make_actions(["bow", "wave"], n_subjects=3, n_takes=1)):
         place = tmp_path / "my-recordings" / recording.label / recording.subject
         place.mkdir(parents=True, exist_ok=True)
-        kerneton.write(place / f"{i}.csv", [recording])
+        kerneton.write([recording], place / f"{i}.csv")
     found = modules_after(COMMAND, tmp_path)
     readers = {
         name.rpartition(".")[2] for name in found if name.startswith("kerneton.files.readers.")

@@ -37,7 +37,7 @@ KERNELS = [
     SCK(power=1.0),
     DCK(joints="D"),
     DCK(joints="D", mirror=True, sigma_span=3.0),
-    DCK(joints="A", signal="velocity", same_joint=False, entry_power=0.6),
+    DCK(joints="A", signals="velocity", same_joint=False, entry_power=0.6),
     DCK(joints="A", sigma_span=3.0, power=1.0),
 ]
 

@@ -26,7 +26,7 @@ def kernels():
         ),
         SCK(epn="hosvd", entries="slices", n_pivots_joint=3),
         DCK(joints=[0, 1, 3]),
-        DCK(joints=[0, 1, 3], sigma_span=3.0, signal="velocity"),
+        DCK(joints=[0, 1, 3], sigma_span=3.0, signals="velocity"),
         DCK(joints=[0, 1], sigma_span=3.0),
     ]
 

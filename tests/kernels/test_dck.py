@@ -9,7 +9,7 @@ from reference.dck import reference_features
 from walks import people, walk, walks
 
 from kerneton import DCK
-from kerneton.exceptions import DataError, ParameterError
+from kerneton.exceptions import DataError, OutdatedWarning, ParameterError
 from kerneton.kernels.signals import SIGNALS
 from kerneton.prepare.poses import mirror
 
@@ -117,7 +117,7 @@ def test_on_real_recordings(data_home):
         {"joints": "A"},
         {"joints": ["right_wrist", "head", "left_wrist"]},
         {"joints": ["head", "left_knee", "left_wrist", "right_wrist", "right_knee"], "power": 1.0},
-        {"joints": "A", "signal": "velocity", "entry_power": 0.6},
+        {"joints": "A", "signals": "velocity", "entry_power": 0.6},
         {"joints": "A", "pivot_margin": 1.0},
     ],
     ids=str,
@@ -159,14 +159,14 @@ def test_only_displacements_count():
 
 def test_signal_and_its_scale():
     X = people(SHORT, fps=30.0)
-    kernel = DCK(joints="A", signal="velocity", tol=1e-12, **SMALL)
+    kernel = DCK(joints="A", signals="velocity", tol=1e-12, **SMALL)
     features = kernel.fit_transform(X)
     moved = [SIGNALS["velocity"](s)[:, [5, 8]] for s in X]
     fast = np.concatenate([np.abs(v).max(axis=(1, 2)) for v in moved])
     assert_allclose(kernel.scale_, 1 / np.quantile(fast, 0.9))
     expected = np.stack([by_hand(v * kernel.scale_) for v in moved])
     assert_allclose(features, expected, atol=1e-9)
-    assert DCK(joints="A", signal="bone").fit(X).scale_ == 1
+    assert DCK(joints="A", signals="bone").fit(X).scale_ == 1
 
 
 def test_pairs_and_names():
@@ -220,7 +220,7 @@ def test_stillness():
         ({"tol": 0.0}, r"tol must be a number in \(0, 1\), got 0\.0"),
         ({"tol": 10.0}, r"tol must be a number in \(0, 1\), got 10\.0"),
         ({"method": "fft"}, "method must be one of None, 'harmonics', 'direct', got 'fft'"),
-        ({"signal": "speed"}, "signal must be one of 'position'"),
+        ({"signals": "speed"}, "signals must be one of 'position'"),
         ({"joints": "Z"}, "no joint or joint set 'Z'"),
         ({"joints": [0], "same_joint": False}, "needs at least two joints, or same_joint=True"),
     ],
@@ -245,7 +245,7 @@ def test_tolerance_beyond_the_precision():
 
 def test_the_method_of_earlier_versions_changes_nothing():
     X = walks(SHORT, 3)
-    with pytest.warns(FutureWarning, match="method='direct' of DCK has no effect any more"):
+    with pytest.warns(OutdatedWarning, match="method='direct' of DCK has no effect any more"):
         found = DCK(method="direct", **SMALL).fit_transform(X)
     assert_allclose(found, DCK(**SMALL).fit_transform(X), rtol=0, atol=0)
 

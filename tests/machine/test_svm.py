@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kerneton.exceptions import DataError, ParameterError
+from kerneton.exceptions import DataError, OutdatedWarning, ParameterError
 from kerneton.machine.folds import class_weights, one_vs_rest
 from kerneton.machine.products import gram
 from kerneton.machine.scaling import CenterNormalize
@@ -295,6 +295,6 @@ def test_labels_of_any_kind():
 
 def test_the_only_loss_need_not_be_named():
     X, y = problem(30, 50, 3)
-    with pytest.warns(FutureWarning, match="the squared hinge is the only loss"):
+    with pytest.warns(OutdatedWarning, match="the squared hinge is the only loss"):
         named = LinearSVM(loss="squared_hinge").fit(X, y)
     assert_allclose(named.coef_, LinearSVM(C=10).fit(X, y).coef_, atol=0)  # the default of C

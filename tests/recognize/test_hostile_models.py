@@ -93,7 +93,7 @@ def attempt(path, recordings, capsys):
         assert len(loaded.predict(recordings)) == len(recordings)
         repr(loaded)
     recording = path.with_name("one.npz")
-    kerneton.write(recording, recordings[:1])
+    kerneton.write(recordings[:1], recording)
     for command in (
         ["info", str(path)],
         ["predict", str(path), str(recording), "--json", "-"],

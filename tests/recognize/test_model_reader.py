@@ -54,7 +54,7 @@ def test_a_model_of_0_2_0_is_written_and_fitted_again(model, told, recordings, t
     doubled = [*recordings, *(r.replace(joints=r.joints[::-1]) for r in recordings)]
     with warnings.catch_warnings():
         # the loss that its file names is not asked for
-        warnings.simplefilter("error", FutureWarning)
+        warnings.simplefilter("error", OutdatedWarning)
         fresh = (
             clone(model)
             .set_params(calibrate=False, search=None)

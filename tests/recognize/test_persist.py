@@ -62,7 +62,7 @@ def test_a_folder_name_that_is_not_utf8_is_a_label_like_any_other(actions, tmp_p
                 os.fsencode(tmp_path), b"\xe9t\xe9", s.label.encode() + b" caf\xe9", b"\xfc"
             )
         )
-        write(os.path.join(folder, f"{s.name}.npz"), [s.replace(label=None, subject=None)])
+        write([s.replace(label=None, subject=None)], os.path.join(folder, f"{s.name}.npz"))
     data = load_folder(
         os.path.join(os.fsencode(tmp_path), b"\xe9t\xe9").decode("utf-8", "surrogateescape")
     )

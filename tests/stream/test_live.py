@@ -46,7 +46,7 @@ def offline(spotter, takes):
 def sure_of_waves():
     """A spotter that finds waves early, and the long recording of somebody else."""
     *some, other = make_actions(["wave", "clap", "kick"], n_subjects=5, n_takes=1, uncut=True)
-    return make_recognizer().fit_spotting(some, false_alarms=1.0), other
+    return make_recognizer().fit_spotting(some, false_alarms_per_hour=1.0), other
 
 
 def test_unbounded_delay_equals_offline(spotter, takes, offline):
@@ -56,7 +56,7 @@ def test_unbounded_delay_equals_offline(spotter, takes, offline):
 
 
 def test_bounded_delay_keeps_its_promise_and_most_of_the_segments(spotter, takes):
-    stream = spotter.stream(delay=0.5)
+    stream = spotter.stream(delay_s=0.5)
     events = run_stream(stream, frames(takes[3]))
     final = [e for e in events if e.kind == "segment"]
     assert all(e.detection.decided - e.detection.stop <= 0.5 * 30 + 4 for e in final)
@@ -69,7 +69,7 @@ def test_bounded_delay_keeps_its_promise_and_most_of_the_segments(spotter, takes
 def test_what_a_bounded_stream_reports_has_the_decision_value_of_its_frames(
     spotter, takes, in_order
 ):
-    stream = spotter.stream(delay=0.5, in_order=in_order)
+    stream = spotter.stream(delay_s=0.5, in_order=in_order)
     found = [e.detection for e in run_stream(stream, frames(takes[3])) if e.kind == "segment"]
     assert found
     assert all(a.stop <= b.start for a, b in pairwise(found))
@@ -80,7 +80,7 @@ def test_what_a_bounded_stream_reports_has_the_decision_value_of_its_frames(
 
 
 def test_an_action_that_goes_on_is_waited_for(spotter, takes):
-    events = run_stream(spotter.stream(delay=0.25), frames(takes[3]))
+    events = run_stream(spotter.stream(delay_s=0.25), frames(takes[3]))
     true = {s.label: s for s in takes[3].segments}
     found = [e.detection for e in events if e.kind == "segment"]
     assert found
@@ -98,7 +98,7 @@ def test_an_action_right_after_another_is_found(sure_of_waves, then, cut):
     row = np.concatenate([joints[a.start - 30 : a.stop - cut], joints[b.start + cut : b.stop + 40]])
     place = Segment(then, 30 + a.n_frames - cut, 30 + a.n_frames + b.n_frames - 2 * cut)
     events = run_stream(
-        spotter.stream(delay=0.5), [(pose, t / 30, None) for t, pose in enumerate(row)]
+        spotter.stream(delay_s=0.5), [(pose, t / 30, None) for t, pose in enumerate(row)]
     )
     found = [e.detection for e in events if e.kind == "segment"]
     assert [d.label for d in found] == ["wave", then]
@@ -174,7 +174,7 @@ def test_what_is_no_frame_is_said_once_and_counted(spotter, takes, offline):
 
 
 def test_nan_for_a_minute_and_huge_numbers(spotter, takes):
-    stream = spotter.stream(delay=0.5)
+    stream = spotter.stream(delay_s=0.5)
     good = frames(takes[3])
     for f in good[:60]:
         stream.push(*f)
@@ -186,7 +186,7 @@ def test_nan_for_a_minute_and_huge_numbers(spotter, takes):
 
 @pytest.mark.parametrize("in_order", [False, True], ids=["any order", "in order"])
 def test_memory_and_state_stay_bounded(spotter, takes, in_order):
-    stream = spotter.stream(delay=0.5, in_order=in_order)
+    stream = spotter.stream(delay_s=0.5, in_order=in_order)
     joints = np.nan_to_num(raw_joints(takes[3]))
     for t in range(1500):
         stream.push(joints[t % len(joints)], t / 30)
@@ -203,7 +203,7 @@ def test_memory_and_state_stay_bounded(spotter, takes, in_order):
 def test_time_starts_anew_after_a_jump_that_lasts(spotter, takes, jump):
     """Of 410 frames all but those of a quarter of a second are used."""
     joints = np.nan_to_num(raw_joints(takes[3]))
-    stream, reasons = spotter.stream(delay=0.5), []
+    stream, reasons = spotter.stream(delay_s=0.5), []
     for t in range(410):
         moved = t == 77 if jump > 0 else t >= 77
         events = stream.push(joints[t % len(joints)], t / 30 + jump * moved)
@@ -214,7 +214,7 @@ def test_time_starts_anew_after_a_jump_that_lasts(spotter, takes, jump):
 
 
 def test_single_frames_that_come_late_are_dropped(spotter, takes):
-    stream, joints = spotter.stream(delay=0.5), np.nan_to_num(raw_joints(takes[3]))
+    stream, joints = spotter.stream(delay_s=0.5), np.nan_to_num(raw_joints(takes[3]))
     for t in range(60):
         stream.push(joints[t], t / 30 - 0.5 * (t % 3 == 2))
     assert stream.summary() == {"dropped: time runs backwards": 20, "frames": 40}
@@ -226,7 +226,7 @@ def test_single_frames_that_come_late_are_dropped(spotter, takes):
     ids=["zero", "missing", "mostly zero"],
 )
 def test_a_body_that_is_never_seen_does_not_end_the_stream(spotter, takes, pose):
-    stream = spotter.stream(delay=0.5)
+    stream = spotter.stream(delay_s=0.5)
     for t in range(90):
         stream.push(pose, t / 30)
     assert not [e for e in stream.close() if e.kind == "segment"]
@@ -245,7 +245,7 @@ def test_repetitions():
 
 
 def test_parameters(spotter):
-    with pytest.raises(ParameterError, match="delay must be a number of seconds"):
-        spotter.stream(delay=-1)
+    with pytest.raises(ParameterError, match="delay_s must be a number of seconds"):
+        spotter.stream(delay_s=-1)
     with pytest.raises(ParameterError, match="fps must be a positive number"):
         spotter.stream(fps=0)

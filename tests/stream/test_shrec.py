@@ -39,7 +39,7 @@ def test_submissions_of_the_contest(submission):
     assert round(scores.detection_rate, 3) == rate
     assert round(scores.false_positives, 3) == false
     assert round(scores.jaccard, 3) == jaccard
-    assert round(scores.delay, 1) == delay
+    assert round(scores.delay_frames, 1) == delay
 
 
 @needs_files

@@ -260,7 +260,7 @@ def test_ten_thousand_messages_as_fast_as_they_can_be_sent(spotter):
         yield from messages
         received.set()
 
-    stream, events = spotter.stream(delay=0.5), []
+    stream, events = spotter.stream(delay_s=0.5), []
     with bind("ws", "0") as sock:
         client = threading.Thread(target=talk, args=(sock.getsockname(),))
         client.start()

@@ -123,7 +123,7 @@ def test_what_cannot_be_learnt_from(takes, change, message):
 def test_mistakes(spotter, takes):
     with pytest.raises(ParameterError, match="not trained to find actions"):
         make_recognizer().spot(takes[0])
-    with pytest.raises(ParameterError, match="false_alarms must be a positive number"):
-        make_recognizer().fit_spotting(takes[:2], false_alarms=-1)
+    with pytest.raises(ParameterError, match="false_alarms_per_hour must be a positive number"):
+        make_recognizer().fit_spotting(takes[:2], false_alarms_per_hour=-1)
     with pytest.raises(DataError, match="has 5 joints, the recogniser was trained with 20"):
         spotter.spot(SkeletonSequence(np.ones((50, 5, 3)), name="odd"))

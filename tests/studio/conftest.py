@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
     root = tmp_path / "moves"
     for sequence in make_actions(["wave", "clap", "kick"], n_subjects=3, n_takes=1):
         write(
-            root / str(sequence.label) / f"s{sequence.subject}" / f"{sequence.name}.npz", [sequence]
+            [sequence], root / str(sequence.label) / f"s{sequence.subject}" / f"{sequence.name}.npz"
         )
     return root
 

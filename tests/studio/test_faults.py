@@ -169,7 +169,7 @@ def test_files_of_other_programs_appear_and_go_by_themselves(server, folder):
     new = folder / "bow" / "s7" / "new.npz"
     with connect(f"ws://127.0.0.1:{server.port}/api/events?token={TOKEN}") as news:
         version = json.loads(news.recv(timeout=10))["version"]
-        write(new, make_actions(["bow"], n_subjects=1, n_takes=1))
+        write(make_actions(["bow"], n_subjects=1, n_takes=1), new)
         while json.loads(news.recv(timeout=20))["version"] == version:
             pass
         until(lambda: "bow/s7/new.npz" in server.studio.library.records)
@@ -204,7 +204,7 @@ def test_a_full_disk_is_told_and_forgotten_when_there_is_room(server):
 
 def test_a_segment_overwrites_no_file_of_the_user(folder, library):
     mine = folder / "wave" / "s1" / "day@0-10.npz"
-    write(mine, make_actions(["bow"], n_subjects=1, n_takes=1))
+    write(make_actions(["bow"], n_subjects=1, n_takes=1), mine)
     before = mine.read_bytes()
     library.scan()
     library.annotate(DAY, segments=CUT)
@@ -218,7 +218,7 @@ def test_a_segment_overwrites_no_file_of_the_user(folder, library):
 def test_a_file_that_replaced_a_segment_is_moved_to_the_trash_and_not_deleted(folder, library):
     library.annotate(DAY, segments=CUT)
     clip = folder / "wave" / "s1" / "day@0-10.npz"
-    write(clip, make_actions(["bow"], n_subjects=1, n_takes=1))
+    write(make_actions(["bow"], n_subjects=1, n_takes=1), clip)
     theirs = clip.read_bytes()
     library.undo()
     assert not clip.exists()
@@ -228,8 +228,8 @@ def test_a_file_that_replaced_a_segment_is_moved_to_the_trash_and_not_deleted(fo
 def test_two_recordings_of_one_name_have_segments_of_their_own(folder, library):
     other = DAY.replace("npz", "csv")
     write(
-        folder / other,
         [s.replace(name="day") for s in make_actions(["bow"], n_subjects=1, n_takes=1)],
+        folder / other,
     )
     library.scan()
     library.annotate(DAY, segments=CUT)

@@ -62,7 +62,7 @@ def test_labels_and_subjects_are_places_and_can_be_undone(library, folder):
 
 def test_equal_names_are_numbered_not_overwritten(library, folder):
     write(
-        folder / "wave" / "s2" / "s01_wave_t1.npz", make_actions(["bow"], n_subjects=1, n_takes=1)
+        make_actions(["bow"], n_subjects=1, n_takes=1), folder / "wave" / "s2" / "s01_wave_t1.npz"
     )
     library.scan()
     moved = library.assign([WAVE], subject="s2")
@@ -142,7 +142,7 @@ def test_only_recordings_of_the_folder_have_ids(library, id):
 
 def test_links_out_of_the_folder_are_left_out(library, folder, tmp_path):
     outside = tmp_path / "outside.npz"
-    write(outside, make_actions(["bow"], n_subjects=1, n_takes=1))
+    write(make_actions(["bow"], n_subjects=1, n_takes=1), outside)
     (folder / "wave" / "link.npz").symlink_to(outside)
     library.scan()
     assert not any("link" in id for id in library.records)
@@ -182,7 +182,7 @@ def test_what_is_added_while_the_folder_is_read_is_in_the_list(folder, monkeypat
     library = Library(folder)
     info = library.files.info
     late = folder / "__studio__" / "incoming" / "late.npz"
-    write(late, make_actions(["bow"], n_subjects=1, n_takes=1))
+    write(make_actions(["bow"], n_subjects=1, n_takes=1), late)
 
     def while_reading(path):
         if late.exists():
@@ -215,7 +215,7 @@ def test_notes_are_there_whether_they_were_brought_to_the_disk_or_not(library, f
     moved = library.assign([WAVE], label="greet")[WAVE]
     library.annotate(moved, note="second")
     # somebody puts another one there
-    write(folder / WAVE, make_actions(["bow"], n_subjects=1, n_takes=1))
+    write(make_actions(["bow"], n_subjects=1, n_takes=1), folder / WAVE)
     again = Library(folder)
     assert again.journal.edits == {moved: {"note": "second"}}
     assert (folder / WAVE).exists()  # an older move is not repeated on it
@@ -227,7 +227,7 @@ def test_files_in_millimetres_with_z_up_are_seen_as_the_command_line_sees_them(t
     for s in make_actions(["wave", "kick"], n_subjects=2, n_takes=1):
         x, y, z = np.moveaxis(s.joints, -1, 0)
         tall = s.replace(joints=1000 * np.stack([x, -z, y], axis=-1))
-        write(root / str(s.label) / str(s.subject) / f"{s.name}.npz", [tall])
+        write([tall], root / str(s.label) / str(s.subject) / f"{s.name}.npz")
     theirs = load_folder(root)
     library = Library(root)
     library.scan()
@@ -260,7 +260,7 @@ def test_a_journal_of_something_else_is_set_aside(library, folder):
 
 def test_files_with_several_recordings_are_taken_apart_on_the_first_edit(folder):
     several = make_actions(["wave", "bow"], n_subjects=1, n_takes=1)
-    write(folder / "all.npz", several)
+    write(several, folder / "all.npz")
     library = Library(folder)
     library.scan()
     assert {"all.npz#1", "all.npz#2"} < set(library.records)
@@ -277,7 +277,7 @@ def with_index(root: Path) -> dict[str, bytes]:
     """Files side by side, labels and subjects in an index; two of its files are not there."""
     data = make_actions(["wave", "clap"], n_subjects=2, n_takes=1)
     for sequence in data:
-        write(root / "all" / f"{sequence.name}.npz", [sequence.replace(label=None, subject=None)])
+        write([sequence.replace(label=None, subject=None)], root / "all" / f"{sequence.name}.npz")
     lines = [f"all/{s.name}.npz,{s.label},p{s.subject}" for s in data]
     (root / "index.csv").write_text(
         "\n".join(["file,label,subject", *lines, "all/gone.npz,wave,p9", ""])
@@ -328,12 +328,12 @@ def test_broken_files_are_named(library, folder):
 def test_warnings_stand_beside_the_recordings_that_the_summary_names(folder):
     short = make_actions(["bow"], n_subjects=1, n_takes=1)[0]
     short = short.replace(joints=short.joints[:3], confidence=None)
-    write(folder / "bow" / "s9" / "short.npz", [short])
+    write([short], folder / "bow" / "s9" / "short.npz")
     first = read(folder / WAVE)[0]
-    write(folder / "wave" / "s3" / "copy.npz", [first])
+    write([first], folder / "wave" / "s3" / "copy.npz")
     write(
-        folder / "clap" / "s3" / "gone.npz",
         [first.replace(confidence=np.zeros(first.joints.shape[:2]))],
+        folder / "clap" / "s3" / "gone.npz",
     )
     library = Library(folder)
     library.scan()
@@ -409,7 +409,7 @@ def test_dropped_files_take_the_label_that_was_asked_for_and_say_what_is_wrong(t
 def test_a_dropped_file_with_many_recordings_is_taken_apart(tmp_path):
     data = make_actions(["wave", "bow"], n_subjects=2, n_takes=1)
     library = Library(tmp_path / "new")
-    write(tmp_path / "all.npz", data)
+    write(data, tmp_path / "all.npz")
     upload(library, "batch0003", {"all.npz": (tmp_path / "all.npz").read_bytes()})
     told = take_in(library, "batch0003")
     assert len(told["added"]) == 4

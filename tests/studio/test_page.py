@@ -78,7 +78,7 @@ def test_from_a_folder_to_live_labels_in_a_few_clicks(context, empty, tmp_path):
     """Five clips each of three actions; the clicks are counted."""
     source = tmp_path / "clips"
     for s in kerneton.make_actions(["wave", "clap", "kick"], n_subjects=5, n_takes=1):
-        write(source / str(s.label) / f"p{s.subject}" / f"{s.name}.npz", [s])
+        write([s], source / str(s.label) / f"p{s.subject}" / f"{s.name}.npz")
     page = opened(context, empty)
     page.evaluate(
         "addEventListener('click', e => { if (e.isTrusted) globalThis.clicks = (globalThis.clicks ?? 0) + 1; }, true)"
@@ -322,7 +322,7 @@ def test_two_thousand_recordings_in_the_list(context, tmp_path):
             )
             for k in range(100)
         ]
-        write(tmp_path / "many" / f"label {i:02d}" / f"{i}.npz", one)
+        write(one, tmp_path / "many" / f"label {i:02d}" / f"{i}.npz")
     with running(Studio(tmp_path / "many", eager=False)) as server:
         page = opened(context, server)
         page.get_by_text("2,000 recordings · 20 labels · 7 subjects").wait_for()

@@ -73,7 +73,7 @@ def rows(library: Library) -> dict[str, list[tuple[str, int, int]]]:
 def test_stored_segments_are_those_of_the_command_line(tmp_path, long, ending):
     root = tmp_path / "moves"
     expected = [(s.label, s.start, s.stop) for s in long.segments]
-    write(root / "ann" / "day.csv", [long.replace(segments=())])
+    write([long.replace(segments=())], root / "ann" / "day.csv")
     stored(root / "ann" / f"day.{ending}", long)
     (theirs,) = load_folder(root)
     assert [(s.label, s.start, s.stop) for s in theirs.segments] == expected
@@ -91,7 +91,7 @@ def test_stored_segments_are_those_of_the_command_line(tmp_path, long, ending):
 
 def test_a_dropped_recording_keeps_its_segments_and_they_can_be_edited(tmp_path, long):
     expected = [(s.label, s.start, s.stop) for s in long.segments]
-    write(tmp_path / "day.csv", [long.replace(segments=())])
+    write([long.replace(segments=())], tmp_path / "day.csv")
     write_segments(tmp_path / "day.segments.csv", long.segments)
     library = Library(tmp_path / "new")
     for name in ("day.csv", "day.segments.csv"):
@@ -112,7 +112,7 @@ def test_a_dropped_recording_keeps_its_segments_and_they_can_be_edited(tmp_path,
 
 
 def test_segments_that_cannot_be_read_are_named(tmp_path, long):
-    write(tmp_path / "moves" / "ann" / "day.csv", [long.replace(segments=())])
+    write([long.replace(segments=())], tmp_path / "moves" / "ann" / "day.csv")
     (tmp_path / "moves" / "ann" / "day.eaf").write_text("<ANNOTATION_DOCUMENT><")
     library = Library(tmp_path / "moves")
     library.scan()

@@ -314,7 +314,7 @@ def test_changes_are_on_disk_when_they_are_answered(server, folder):
 
 
 def test_what_the_command_line_adds_appears(server, folder):
-    write(folder / "bow" / "s7" / "new.npz", make_actions(["bow"], n_subjects=1, n_takes=1))
+    write(make_actions(["bow"], n_subjects=1, n_takes=1), folder / "bow" / "s7" / "new.npz")
     with connect(f"ws://127.0.0.1:{server.port}/api/events?token={TOKEN}") as news:
         server.post("refresh")
         while "bow/s7/new.npz" not in {row["id"] for row in server.get("recordings")["recordings"]}:

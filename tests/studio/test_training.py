@@ -233,8 +233,8 @@ def test_too_little_to_train_is_said(tmp_path):
     studio = Studio(tmp_path / "few", eager=False)
     with running(studio) as server:
         kerneton.write(
-            tmp_path / "few" / "wave" / "1.npz",
             kerneton.make_actions(["wave"], n_subjects=1, n_takes=1),
+            tmp_path / "few" / "wave" / "1.npz",
         )
         with connect(f"ws://127.0.0.1:{server.port}/api/events?token={TOKEN}") as news:
             server.post("train")
@@ -249,7 +249,7 @@ def test_two_labels_by_two_people_once_each_are_trained(tmp_path):
     """
     root = tmp_path / "two"
     for s in kerneton.make_actions(["wave", "clap"], n_subjects=2, n_takes=1):
-        write(root / str(s.label) / f"p{s.subject}" / f"{s.name}.npz", [s])
+        write([s], root / str(s.label) / f"p{s.subject}" / f"{s.name}.npz")
 
     class TestedError(Exception):
         pass

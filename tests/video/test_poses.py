@@ -190,7 +190,7 @@ def test_a_folder_of_films_becomes_a_model(signs, tmp_path, capsys):
 
 def test_films_beside_their_joints_are_not_read_again(tmp_path):
     film = part_of(VIDEOS / "help.mkv", tmp_path / "wave.mp4", 20, 26)
-    kerneton.write(tmp_path / "wave.npz", kerneton.read(film))
+    kerneton.write(kerneton.read(film), tmp_path / "wave.npz")
     assert [s.name for s in kerneton.load_folder(tmp_path)] == ["wave"]
 
 

@@ -94,7 +94,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset",
         metavar="NAME",
-        help="tensor, auto, paper or exact (default: the default recogniser; paper with --kernel or --set)",
+        help="default, tensor, auto, paper or exact (default: default; paper with --kernel or --set)",
     )
     parser.add_argument(
         "--kernel", metavar="NAME", help="the paper's sck, dck or sck+dck (default: sck+dck)"

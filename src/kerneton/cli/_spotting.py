@@ -17,7 +17,8 @@ def fit_spotting(args: argparse.Namespace) -> Output:
     from kerneton.files.summary import summarize
     from kerneton.stream.spotter import spotter_of
 
-    rate = None if args.false_alarms is None else alarms_per_hour(args.false_alarms)
+    text = args.false_alarms_per_hour
+    rate = None if text is None else alarms_per_hour(text)
     model = make_model(args, progress=progress_of(args))
     data = load_data(args)
     summary = summarize(data)
@@ -25,7 +26,7 @@ def fit_spotting(args: argparse.Namespace) -> Output:
         warnings.warn(warning, KernetonWarning, stacklevel=1)
     if rate is not None and all(r.fps is None for r in data):
         raise DataError(
-            "--false-alarms counts per hour, but no recording states its frame rate: give it with --fps"
+            "--false-alarms-per-hour needs the frame rate, which no recording states: give it with --fps"
         )
     quiet = list(load_recordings(args.background, args)) if args.background else []
     bare = sum(not r.segments for r in data)
@@ -35,7 +36,7 @@ def fit_spotting(args: argparse.Namespace) -> Output:
         )
     with all_cores():
         takes = [r for r in data if r.segments] or data
-        model.fit_spotting(takes, unlabelled=quiet, false_alarms=rate)
+        model.fit_spotting(takes, unlabelled=quiet, false_alarms_per_hour=rate)
     model.training_ = training_facts(data, args)
     spotter = spotter_of(model)
     figures = spotter.held_out_
@@ -53,10 +54,10 @@ def fit_spotting(args: argparse.Namespace) -> Output:
 
 
 def alarms_per_hour(text: str) -> float:
-    """False alarms per hour from ``1/h``, ``0.5`` or ``2/min``.
+    """False alarms per hour from ``1``, or from ``1/h`` or ``2/min``.
 
-    >>> alarms_per_hour("1/h"), alarms_per_hour("0.5"), alarms_per_hour("2/min")
-    (1.0, 0.5, 120.0)
+    >>> alarms_per_hour("1"), alarms_per_hour("1/h"), alarms_per_hour("2/min")
+    (1.0, 1.0, 120.0)
     """
     number, _, unit = text.partition("/")
     per_hour = {"": 1.0, "h": 1.0, "hour": 1.0, "min": 60.0, "minute": 60.0, "day": 1 / 24}
@@ -65,5 +66,5 @@ def alarms_per_hour(text: str) -> float:
     except (ValueError, KeyError):
         value = 0.0
     if not 0 < value < 1e6:
-        raise ParameterError(f"--false-alarms takes a rate such as 1/h, got {text!r}")
+        raise ParameterError(f"--false-alarms-per-hour takes a number such as 1, got {text!r}")
     return value

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> Output:
         else in_new_files(target, _places(recordings, args.to or "npz"))
     )
     for path, inside in files.items():
-        write(path, inside)
+        write(inside, path)
     unknown = sum(
         s.fps is None
         for path, inside in files.items()

@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> Output:
     )
     progress = progress_of(args) if len(recordings) > 1 else None
     for path in files if progress is None else progress(list(files), desc="writing"):
-        write(path, files[path])
+        write(files[path], path)
     rows = [{"label": p.label, "name": p.name, "frames": p.n_frames} for p in parts]
     return Output(
         f"wrote {many(len(parts), 'recording')} to {args.output}",

@@ -160,12 +160,12 @@ def _write_recordings(folder: Path, known: SkeletonDataset, new: SkeletonDataset
         if recording.label in _KEPT:
             place = folder / "recordings" / recording.label / f"subject-{recording.subject}"
             place.mkdir(parents=True, exist_ok=True)
-            write(place / f"{recording.name}.csv", [recording.replace(label=None, subject=None)])
+            write([recording.replace(label=None, subject=None)], place / f"{recording.name}.csv")
     (folder / "new-person").mkdir(parents=True, exist_ok=True)
     for recording in new:
         if recording.label in _KEPT and recording.subject == "new-1":
             files.append(f"{recording.name}.csv")
-            write(folder / "new-person" / files[-1], [recording.replace(label=None, subject=None)])
+            write([recording.replace(label=None, subject=None)], folder / "new-person" / files[-1])
     return next(file for file in files if "kick" in file)
 
 

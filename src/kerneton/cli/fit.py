@@ -36,7 +36,7 @@ _EXAMPLES = """\
   kerneton fit my-recordings -o model.kern
   kerneton fit my-recordings -o model.kern --pattern '{label}_{subject}_{take}'
   kerneton fit msr_action3d -o msr.kern --preset paper --set machine__C=1
-  kerneton fit long-recordings --spot -o model.kern --false-alarms 1/h
+  kerneton fit long-recordings --spot -o model.kern --false-alarms-per-hour 1
 """
 
 
@@ -79,9 +79,9 @@ def add_parser(subparsers: Any) -> None:
         help="also learn when actions happen, from long recordings with annotated segments, or only from cut recordings",
     )
     group.add_argument(
-        "--false-alarms",
-        metavar="N/h",
-        help="with --spot: allowed false alarms per hour, estimated on held-out training subjects (default: best F1)",
+        "--false-alarms-per-hour",
+        metavar="N",
+        help="with --spot: how many are allowed, estimated on held-out training subjects (default: best F1)",
     )
     group.add_argument(
         "--background",
@@ -99,8 +99,8 @@ def run(args: argparse.Namespace) -> Output:
         from kerneton.cli._spotting import fit_spotting
 
         return fit_spotting(args)
-    if args.false_alarms or args.background:
-        raise ParameterError("--false-alarms and --background go with --spot")
+    if args.false_alarms_per_hour or args.background:
+        raise ParameterError("--false-alarms-per-hour and --background go with --spot")
     from kerneton.files.summary import summarize
 
     start = time.perf_counter()

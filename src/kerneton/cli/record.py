@@ -128,11 +128,11 @@ def run(args: argparse.Namespace) -> Output:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 facts = {"label": args.label, "subject": args.subject}
                 write(
-                    path,
                     [
                         r.replace(name=r.name.replace("take", path.stem), **facts)
                         for r in recordings
                     ],
+                    path,
                 )
                 written.append(str(path))
                 seconds = recordings[0].duration or 0

@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> Output:
     delay = None if args.sure else args.delay
     model = load_model(args.model, args)
     stream = model.stream(
-        fps=args.rate, delay=delay, repetitions=args.repetitions, in_order=args.in_order
+        fps=args.rate, delay_s=delay, repetitions=args.repetitions, in_order=args.in_order
     )
     gone = None
     if args.record and not args.record.endswith(".jsonl"):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from kerneton.data.checks import LARGEST_COORDINATE
-from kerneton.exceptions import ParameterError
+from kerneton.exceptions import OutdatedWarning, ParameterError
+
+Called = TypeVar("Called", bound=Callable[..., Any])
 
 NARROWEST = 1e-9  # a width whose square and its inverse are ordinary numbers in single precision
 
@@ -57,6 +60,39 @@ def check_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
         raise ParameterError(
             f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}"
         )
+
+
+def renamed(**names: str) -> Callable[[Called], Called]:
+    """A function that also takes arguments by the names that they had in the version before, with
+    a warning.
+
+    >>> @renamed(delay="delay_s")
+    ... def stream(delay_s=0.0):
+    ...     return delay_s
+    >>> stream(delay_s=0.5)
+    0.5
+    """
+
+    def decorate(function: Called) -> Called:
+        @functools.wraps(function)
+        def called(*arguments: Any, **given: Any) -> Any:
+            for old in names.keys() & given.keys():
+                new = names[old]
+                if new in given:
+                    raise ParameterError(f"{old} is now called {new}: give only {new}")
+                warn_renamed(f"{old}=", f"{new}=")
+                given[new] = given.pop(old)
+            return function(*arguments, **given)
+
+        return called  # type: ignore[return-value]
+
+    return decorate
+
+
+def warn_renamed(old: str, new: str) -> None:
+    """Warn the caller of the calling function that something is called otherwise now."""
+    message = f"{old} is now {new}; the old form goes in the next version"
+    warnings.warn(message, OutdatedWarning, stacklevel=3)
 
 
 class QuickParameters:

@@ -403,7 +403,11 @@ class Conventions:
 
 @dataclass(frozen=True)
 class Conversion:
-    """How recordings were converted to metres, y up and right-handed axes, and why."""
+    """How recordings were converted to metres, y up and right-handed axes, and why.
+
+    >>> Conversion(unit="mm", up="z", count=2).unit
+    'mm'
+    """
 
     unit: str | None = None  # of the original coordinates
     up: str | None = None

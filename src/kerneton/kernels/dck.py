@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from kerneton.core.dck import MOST_HARMONICS, Displacements
 from kerneton.data.layouts import JointsLike
-from kerneton.data.parameters import check_choice, check_in, check_positive, check_width
+from kerneton.data.parameters import (
+    check_choice,
+    check_in,
+    check_positive,
+    check_width,
+    renamed,
+)
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import DataError, ModelFileError, ParameterError
+from kerneton.exceptions import DataError, ModelFileError, OutdatedWarning, ParameterError
 from kerneton.kernels.blocks import BlockKernel, check_feature_count, check_out, resolve_joints
 from kerneton.kernels.displacement import (
     centred,
@@ -38,8 +45,7 @@ _LIFTING = 0.75  # below this power, single precision of the sums would be visib
 
 
 class DCK(BlockKernel):
-    """Dynamics compatibility kernel as features: how pairs of joints move with respect to each
-    other.
+    """Dynamics compatibility kernel as features: how joints move with respect to each other.
 
     ::
 
@@ -52,9 +58,9 @@ class DCK(BlockKernel):
     ----------
     joints : joint set's name, joints' names or positions, optional
         The joints to pair, by default all; the paper's sets are "A" to "I".
-    signal : str
+    signals : str, or a tuple of one
         The signal whose displacements are used, see `kerneton.kernels.signals.SIGNALS`; the paper
-        uses "position".
+        uses "position". Unlike `SCK` it takes only one.
     sigma_joint, n_pivots_joint, sigma_time, n_pivots_time : float, int, float, int
         σ₂', Z₂', σ₃', Z₃'.
     pivot_margin : float, how many σ the pivots reach beyond [-1, 1] and [0, 1], see `SCK`
@@ -93,11 +99,12 @@ class DCK(BlockKernel):
     (4, 16920)
     """
 
+    @renamed(signal="signals")
     def __init__(
         self,
         *,
         joints: JointsLike = None,
-        signal: str = "position",
+        signals: str | Sequence[str] = "position",
         sigma_joint: float = 0.6,
         n_pivots_joint: int = 5,
         sigma_time: float = 0.5,
@@ -116,7 +123,7 @@ class DCK(BlockKernel):
         device: str | None = None,
     ) -> None:
         self.joints = joints
-        self.signal = signal
+        self.signals = signals
         self.sigma_joint = sigma_joint
         self.n_pivots_joint = n_pivots_joint
         self.sigma_time = sigma_time
@@ -144,7 +151,7 @@ class DCK(BlockKernel):
             n * (n + 1) // 2 * 3 * self.n_pivots_joint * self.n_pivots_time**2,
             f"{n} joints, n_pivots_joint={self.n_pivots_joint} and n_pivots_time={self.n_pivots_time}",
         )
-        self.scale_ = learn_scale(self.signal, frames, self.joints_)
+        self.scale_ = learn_scale(self.signal_name, frames, self.joints_)
         choose = (
             itertools.combinations_with_replacement if self.same_joint else itertools.combinations
         )
@@ -184,7 +191,7 @@ class DCK(BlockKernel):
     def _features(self, frames: Frames, out: np.ndarray | None = None) -> np.ndarray:
         if self.device is not None:
             return super()._features(frames, out)
-        signal = signal_of(self.signal, frames)
+        signal = signal_of(self.signal_name, frames)
         out = check_out(out, (len(frames), int(self.block_sizes_.sum())), signal.dtype)
         if self.power < _LIFTING:
             signal = signal.astype(np.float64)
@@ -354,7 +361,7 @@ class DCK(BlockKernel):
         return np.flatnonzero(np.stack([self._entry_mask(bool(same)) for same in self._same()]))
 
     def _signal(self, frames: Frames) -> np.ndarray:
-        x = signal_of(self.signal, frames)
+        x = signal_of(self.signal_name, frames)
         return x if self.scale_ == 1 else x * x.dtype.type(self.scale_)
 
     def get_state(self) -> dict[str, Any]:
@@ -374,18 +381,29 @@ class DCK(BlockKernel):
         n = len(resolve_joints(self.joints, sequence))
         return n * (n + 1) // 2 * 3 * self.n_pivots_joint * self.n_pivots_time**2
 
+    @property
+    def signal_name(self) -> str:
+        """The one signal."""
+        if isinstance(self.signals, str):
+            return self.signals
+        if len(self.signals) != 1:
+            raise ParameterError(
+                f"DCK takes one signal, got signals={self.signals!r}: use a DCK for each"
+            )
+        return self.signals[0]
+
     def _reach(self) -> float:
         """The position of the outermost pivots of displacements."""
         return 1.0 + self.pivot_margin * self.sigma_joint
 
     def _check_parameters(self) -> None:
-        check_choice("signal", self.signal, SIGNALS)
+        check_choice("signals", self.signal_name, SIGNALS)
         check_choice("method", self.method, [None, "harmonics", "direct"])
         if self.method == "direct":
             warnings.warn(
                 "method='direct' of DCK has no effect any more and will be an error in the next version: "
                 "sums over frames are always computed to within tol",
-                FutureWarning,
+                OutdatedWarning,
                 stacklevel=4,
             )
         for name in ("sigma_joint", "sigma_time"):

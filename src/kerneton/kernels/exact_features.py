@@ -136,8 +136,9 @@ class ExactKernel(TransformerMixin, BaseEstimator):
 
 
 class ExactSCK(ExactKernel):
-    """SCK without linearisation and without power normalisation, see `sck_kernel` for the formula
-    and `ExactKernel`.
+    """SCK without linearisation and without power normalisation.
+
+    See `sck_kernel` for the formula, and `ExactKernel`.
 
     Parameters
     ----------
@@ -219,8 +220,9 @@ class ExactSCK(ExactKernel):
 
 
 class ExactDCK(ExactKernel):
-    """DCK without power normalisation, with Gaussians accurate to 1e-4; see `dck_kernel` for the
-    formula and `ExactKernel`.
+    """DCK without power normalisation, with Gaussians accurate to 1e-4.
+
+    See `dck_kernel` for the formula, and `ExactKernel`.
 
     Computed directly, the sum over pairs of frames of both recordings takes T⁴ steps. Here each
     Gaussian is a sum over pivots so dense that the approximation error is negligible, and only

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kerneton.data.parameters import check_choice, check_in, check_positive, check_width
-from kerneton.exceptions import DataError, ModelFileError, ParameterError
+from kerneton.exceptions import DataError, ModelFileError, OutdatedWarning, ParameterError
 from kerneton.machine.blocks import in_memory
 from kerneton.machine.products import combine, gram
 from kerneton.machine.scaling import ready
@@ -129,7 +129,7 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
         if self.loss is not None:
             warnings.warn(
                 "LinearSVM(loss=) is deprecated: the squared hinge is the only loss",
-                FutureWarning,
+                OutdatedWarning,
                 stacklevel=4,
             )
         if y is None:

@@ -46,15 +46,14 @@ def spotting(
     takes = load_utkinect(data_home, uncut=True)
     protocol = _First(HalfSplits.published("utkinect"), n_splits)
     free = evaluate_spotting(make_recognizer(), takes, protocol, fps=FPS, progress=progress)
-    half = round(0.5 * FPS)
     runs: dict[str, SpottingReport] = {
         "utkinect": evaluate_spotting(free.models, takes, protocol, in_order=True, fps=FPS),
         "utkinect_half_second": evaluate_spotting(
-            free.models, takes, protocol, in_order=True, delay=half, fps=FPS
+            free.models, takes, protocol, in_order=True, delay_s=0.5, fps=FPS
         ),
         "utkinect_any_order": free,
         "utkinect_any_order_half_second": evaluate_spotting(
-            free.models, takes, protocol, delay=half, fps=FPS
+            free.models, takes, protocol, delay_s=0.5, fps=FPS
         ),
         "utkinect_cut": evaluate_spotting(
             make_recognizer(),

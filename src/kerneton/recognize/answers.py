@@ -22,7 +22,11 @@ _BLOCK, _DEVICE_BLOCK = 256, 20_000  # recordings in one block
 
 @dataclass(frozen=True)
 class Prediction:
-    """The prediction of a calibrated recogniser for one recording."""
+    """The prediction of a calibrated recogniser for one recording.
+
+    >>> Prediction("bow", 0.8, False, 0.1, {"bow": 0.8, "wave": 0.2}).label
+    'bow'
+    """
 
     label: str
     probability: float
@@ -34,7 +38,11 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Results:
-    """All results for some recordings; features are computed once."""
+    """All results for some recordings; features are computed once.
+
+    >>> Results(np.array(["bow", "wave"])).labels.tolist()
+    ['bow', 'wave']
+    """
 
     labels: np.ndarray  # (n,)
     scores: np.ndarray | None = None  # (n, n_classes) decision values

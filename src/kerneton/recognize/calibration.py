@@ -71,6 +71,12 @@ class Calibration(BaseEstimator):
         "unknown_auc" (area under the ROC curve, with classes left out), "false_alarm" with its
         interval over subjects (the share of each subject that a threshold from the others refuses),
         "n_folds".
+
+    >>> from kerneton import make_actions, make_recognizer
+    >>> data = make_actions(["wave", "bow"], n_subjects=4, n_takes=1)
+    >>> model = make_recognizer(calibrate=True).fit(data, data.labels)
+    >>> 0 < model.calibration_.threshold_ < 1
+    True
     """
 
     sharpness_: float

@@ -40,6 +40,10 @@ _MOST_JOINTS = 1000
 _LABEL_ROOM = 1 << 24  # bytes of all labels
 
 
+# parameters that files of 0.2.0 name otherwise
+_EARLIER_NAMES = {"DCK": {"signal": "signals"}}
+
+
 class Reader:
     """Turns plain data from untrusted files into objects, or says what is wrong with it."""
 
@@ -72,6 +76,9 @@ class Reader:
         )
         kind: Any = self.classes[name]
         given = self._table(_field(node, "parameters", dict, where), where, depth)
+        for old, new in _EARLIER_NAMES.get(name, {}).items():
+            if old in given:
+                given[new] = given.pop(old)
         known = set(kind._get_param_names()) - set(RUNTIME_PARAMETERS) - {"progress"}
         strange = sorted(set(given) - known)
         _expect(

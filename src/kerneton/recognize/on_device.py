@@ -48,7 +48,7 @@ def can_encode(branches: Sequence[Branch], sequences: Sequence[SkeletonSequence]
 
 def _scales(kernel: SCK | DCK) -> dict[str, float]:
     """The signals of a kernel, and by what each is multiplied."""
-    return kernel.scales_ if type(kernel) is SCK else {kernel.signal: kernel.scale_}
+    return kernel.scales_ if type(kernel) is SCK else {kernel.signal_name: kernel.scale_}
 
 
 def encode_on(

@@ -70,11 +70,10 @@ def _anywhere(branch: Branch, kind: SkeletonKind) -> Branch:
     """A branch whose poses are scaled to a body's reach, and turned only if there is a front."""
     branch = clone(branch)
     if kind.n_joints == 1:  # a single joint has no size, and is its own root
-        signal = "signals" if hasattr(branch.kernel, "signals") else "signal"
         changed = {
             "preprocess__center": False,
             "preprocess__path": False,
-            f"kernel__{signal}": "travel",
+            "kernel__signals": "travel",
         }
         return branch.set_params(**changed)
     facing = branch.preprocess.facing if kind.turns else None

@@ -17,7 +17,7 @@ from kerneton.recognize.search import Search
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
 
-PRESETS = ("tensor", "auto", "paper", "exact")
+PRESETS = ("default", "tensor", "auto", "paper", "exact")
 _FIXED_VIEW_MUST_GAIN = 0.02  # gain on held-out subjects that is required to use the fixed view
 
 
@@ -99,19 +99,19 @@ def make_recognizer(
 
     Parameters
     ----------
-    preset : {None, "tensor", "auto", "paper", "exact"}
-        None is the default recogniser: a sum of five kernels with weighted joints and matrices.
+    preset : {"default", "tensor", "auto", "paper", "exact"}, optional
+        "default" is a sum of five kernels with weighted joints and matrices.
         "tensor" is the same with third-order tensors, as in the paper, about ten times larger and
         slower. "auto", again with matrices, also selects which kernels to combine: it tries sums
         without one of the five, and smaller and larger within-class penalties, and averages the ten
-        best. These three choose mirroring, view and sums on held-out training subjects. "paper",
-        which ``kernel`` implies, is the method of Koniusz, Cherian and Porikli (2016). "exact" uses
+        best. These three choose mirroring, view and sums on held-out training subjects. "paper"
+        is the method of Koniusz, Cherian and Porikli (2016). "exact" uses
         their kernels without linearisation and power normalisation, from the Gram matrix of all
         training recordings: for few recordings (see `kerneton.kernels.exact_features.ExactKernel`),
         and less accurate.
     kernel : {"sck", "dck", "sck+dck"}, optional
-        Which of the paper's kernels to use, for ``preset="paper"`` and ``"exact"``; both by
-        default.
+        Which of the paper's kernels to use, for ``preset="exact"`` and ``"paper"``, which it
+        implies; both by default.
     view : {"auto", "free", "fixed"}
         "free" turns every recording to the front, so that people may stand anywhere; "fixed" uses
         the camera's frame. "auto" is "free" unless the training subjects show that this costs more
@@ -133,9 +133,9 @@ def make_recognizer(
     >>> model.predict(data[18:]).shape
     (6,)
     """
-    if preset is None and kernel is not None:
-        preset = "paper"
-    check_choice("preset", preset, [None, *PRESETS])
+    if preset is None:
+        preset = "default" if kernel is None else "paper"
+    check_choice("preset", preset, PRESETS)
     if kernel is not None:
         check_choice("kernel", kernel, ["sck", "dck", "sck+dck"])
     if kernel is not None and preset not in ("paper", "exact"):
@@ -191,7 +191,7 @@ def variants(view: str, mirror: str | bool) -> dict[str, dict[str, Any]]:
     }
 
 
-def _search(preset: str | None, view: str, mirror: str | bool) -> Search:
+def _search(preset: str, view: str, mirror: str | bool) -> Search:
     chosen = variants(view, mirror)
     fixed = [name for name in chosen if view == "auto" and name.startswith("fixed")]
     factors = (1 / 3, 1, 3) if preset == "auto" else (1,)

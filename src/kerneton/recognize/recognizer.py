@@ -20,6 +20,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 
 from kerneton.data.checks import check_sequences
 from kerneton.data.layouts import Layout
+from kerneton.data.parameters import renamed
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ModelFileError, ParameterError
 from kerneton.parallel.threads import one_blas_thread
@@ -60,8 +61,9 @@ class _Calibrated:
 
 
 class Recognizer(ClassifierMixin, _BaseComposition):
-    """Branches of features and one linear classifier; every preset, search and model file is a
-    `Recognizer`.
+    """Branches of features and one linear classifier.
+
+    Every preset, search and model file is a `Recognizer`.
 
     Parameters
     ----------
@@ -327,12 +329,13 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
         return class_importance(self, X, y)
 
+    @renamed(false_alarms="false_alarms_per_hour")
     def fit_spotting(
         self,
         takes: Iterable[SkeletonSequence],
         *,
         unlabelled: Iterable[SkeletonSequence] = (),
-        false_alarms: float | None = None,
+        false_alarms_per_hour: float | None = None,
     ) -> Recognizer:
         """Learn to find actions in long recordings with segments; see
         `kerneton.stream.training.fit_spotting`.
@@ -340,7 +343,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         from kerneton.stream.training import fit_spotting
 
         fitted, spotter = fit_spotting(
-            self, takes, unlabelled=unlabelled, false_alarms=false_alarms
+            self, takes, unlabelled=unlabelled, false_alarms_per_hour=false_alarms_per_hour
         )
         self._learned = replace(fitted.learned_, spotter=spotter)
         return self
@@ -382,22 +385,25 @@ class Recognizer(ClassifierMixin, _BaseComposition):
 
         return spot(self, recording, in_order=in_order, progress=progress)
 
+    @renamed(delay="delay_s")
     def stream(
         self,
         *,
         fps: float | None = None,
-        delay: float | None = None,
+        delay_s: float | None = None,
         repetitions: bool = False,
         in_order: bool = False,
     ) -> LiveStream:
         """A live stream of frames, see `kerneton.stream.live.LiveStream`.
 
-        Final segments are reported ``delay`` seconds after their end, with None when nothing can
+        Final segments are reported ``delay_s`` seconds after their end, with None when nothing can
         change any more.
         """
         from kerneton.stream.live import LiveStream
 
-        return LiveStream(self, fps=fps, delay=delay, repetitions=repetitions, in_order=in_order)
+        return LiveStream(
+            self, fps=fps, delay_s=delay_s, repetitions=repetitions, in_order=in_order
+        )
 
     def save(
         self, path: str | os.PathLike[str], *, data: Iterable[SkeletonSequence] | None = None

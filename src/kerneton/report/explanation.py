@@ -79,6 +79,13 @@ class Explanation:
         Of ``label``, where the recogniser is calibrated.
     first_frame : int
         Where the explained frames begin, if they are a segment of a longer recording.
+
+    >>> from kerneton import make_actions, make_recognizer
+    >>> data = make_actions(["wave", "bow"], n_subjects=3, n_takes=1)
+    >>> why = make_recognizer().fit(data, data.labels).explain(data[0], "wave")
+    >>> total = why.intercept + why.baseline.sum() + why.by_frame.sum()
+    >>> round(abs(total - why.value), 6)
+    0.0
     """
 
     sequence: SkeletonSequence
@@ -289,6 +296,11 @@ class ClassImportance:
     phases : ndarray of shape (n_classes, n_phases, n_joints)
         The same by tenths of the recordings, without what belongs to no frame.
     counts : tuple of int, recordings of each class
+
+    >>> values, phases = np.array([[0.5, 0.1], [0.0, 0.4]]), np.zeros((2, 10, 2))
+    >>> both = ClassImportance(("wave", "bow"), ("hand", "head"), values, phases, (3, 3))
+    >>> both.top("bow", 1)
+    [('head', 0.4)]
     """
 
     labels: tuple[str, ...]

@@ -14,7 +14,7 @@ class Detection(Segment):
     """An action found in a long recording.
 
     >>> found = Detection("wave", 30, 90, score=1.5, probability=0.9, decided=102)
-    >>> found.iou(Segment("wave", 30, 60)), found.delay
+    >>> found.iou(Segment("wave", 30, 60)), found.delay_frames
     (0.5, 12)
     """
 
@@ -24,6 +24,6 @@ class Detection(Segment):
     decision: float | None = None  # the recogniser's decision value, the sum in its explanation
 
     @property
-    def delay(self) -> int | None:
+    def delay_frames(self) -> int | None:
         """Frames from the end of the segment to its report."""
         return None if self.decided is None else self.decided - self.stop

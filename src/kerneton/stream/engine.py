@@ -6,12 +6,14 @@ reported differs.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.exceptions import ParameterError
 from kerneton.machine.solver import per_class
 from kerneton.stream.detection import Detection
 from kerneton.stream.frames import AHEAD
@@ -29,6 +31,20 @@ _USUAL = 0.25
 _STRICTER = 0.25  # log odds above the threshold that are required if the delay is limited
 _START = 0.3  # share of its length by which the start of a segment may move when it is reported
 _MOST_OPEN = 200  # open candidates that a stream with a limited delay keeps
+
+
+def frames_of_delay(delay_s: float | None, fps: float) -> int | None:
+    """A delay of some seconds in frames, but at least as many as every report needs; None for no
+    limit.
+
+    >>> frames_of_delay(0.5, 30), frames_of_delay(0.0, 30), frames_of_delay(None, 30)
+    (15, 7, None)
+    """
+    if delay_s is None:
+        return None
+    if not isinstance(delay_s, (int, float, np.floating)) or not 0 <= delay_s < math.inf:
+        raise ParameterError(f"delay_s must be a number of seconds, got {delay_s!r}")
+    return max(round(delay_s * fps), SOONEST)
 
 
 class Engine:

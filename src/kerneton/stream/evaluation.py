@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,14 @@ import numpy as np
 from sklearn.base import clone
 
 from kerneton.data.checks import check_sequences
+from kerneton.data.parameters import warn_renamed
 from kerneton.data.progress import Progress, silent
 from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError
 from kerneton.report.tables import aligned
 from kerneton.stream.detection import Detection
-from kerneton.stream.engine import Engine
+from kerneton.stream.engine import Engine, frames_of_delay
 from kerneton.stream.frames import raw_joints
 from kerneton.stream.metrics import (
     THRESHOLDS,
@@ -30,12 +31,17 @@ from kerneton.stream.metrics import (
     segment_counts,
 )
 from kerneton.stream.shrec import shrec_scores
-from kerneton.stream.spotter import adapted, order_of
+from kerneton.stream.spotter import adapted, order_of, spotter_of
 
 
 @dataclass
 class SpottingReport:
-    """Truth and detections of test recordings, and the figures computed from them."""
+    """Truth and detections of test recordings, and the figures computed from them.
+
+    >>> true, hit = Segment("wave", 0, 30), Detection("wave", 3, 30)
+    >>> SpottingReport(["take"], [(true,)], [[hit]], [90], fps=30).figures()["f1_50"]
+    1.0
+    """
 
     names: list[str]
     truth: list[tuple[Segment, ...]]
@@ -152,11 +158,13 @@ def evaluate_spotting(
     protocol: Any = None,
     *,
     training: Any = None,
-    delay: int | None = None,
+    delay_s: float | None = None,
     in_order: bool = False,
     fps: float | None = None,
+    unlabelled: Iterable[SkeletonSequence] = (),
+    false_alarms_per_hour: float | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    delay: int | None = None,
 ) -> SpottingReport:
     """Train on some people and spot in the recordings of others, for every split of a protocol.
 
@@ -172,13 +180,17 @@ def evaluate_spotting(
     training : callable, optional
         A function from the training recordings of a split to the recordings that are fitted, such
         as their cut actions.
-    delay : int, optional
-        Frames; by default segments are final when nothing can change any more.
+    delay_s : float, optional
+        Seconds from the end of an action to its report, at most; by default segments are final when
+        nothing can change any more.
     in_order : bool
         Expect the actions in the order of the training recordings.
     fps : float, optional
         For recordings without a frame rate.
-    options : of `fit_spotting`, such as ``false_alarms``
+    unlabelled, false_alarms_per_hour
+        As in `fit_spotting`, for every training.
+    delay : int
+        The delay in frames, as in 0.2.0.
 
     Examples
     --------
@@ -189,6 +201,8 @@ def evaluate_spotting(
     ... )  # doctest: +SKIP
     >>> report.to_html("report.html")  # doctest: +SKIP
     """
+    if delay is not None:
+        warn_renamed("delay= in frames", "delay_s= in seconds")
     takes = check_sequences(recordings, allow_missing=True)
     if not all(t.segments for t in takes):
         raise DataError("evaluation needs recordings that all have segments")
@@ -208,11 +222,14 @@ def evaluate_spotting(
         if train is not None and not isinstance(model, list):
             chosen = [takes[i] for i in train]
             fitted = clone(model).fit_spotting(
-                chosen if training is None else training(chosen), **options
+                chosen if training is None else training(chosen),
+                unlabelled=unlabelled,
+                false_alarms_per_hour=false_alarms_per_hour,
             )
         report.models.append(fitted)
+        within = delay or frames_of_delay(delay_s, spotter_of(fitted).fps_ or report.fps or 30.0)
         for i in test:
-            engine = Engine(fitted, delay, order_of(fitted, in_order))
+            engine = Engine(fitted, within, order_of(fitted, in_order))
             joints = raw_joints(adapted(fitted, takes[i]))
             # One frame at a time, like a camera, so that the time of each report is known.
             found = [

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kerneton.data.checks import LARGEST_COORDINATE
-from kerneton.data.parameters import check_positive
-from kerneton.exceptions import ParameterError
+from kerneton.data.parameters import check_positive, renamed
 from kerneton.stream.detection import Detection
-from kerneton.stream.engine import SOONEST, Engine
+from kerneton.stream.engine import Engine, frames_of_delay
 from kerneton.stream.repetitions import Repetitions, count_repetitions
 from kerneton.stream.spotter import order_of, spotter_of
 
@@ -36,6 +35,9 @@ class Event:
     ``kind`` is "segment" (final), "provisional" (what seems to go on), "body" (one appears or
     leaves) or "dropped" (unusable input, with the reason; reported once per reason until other
     input arrives).
+
+    >>> Event("segment", "1", 2.0, "wave", start=0.5, stop=1.5).to_dict()["label"]
+    'wave'
     """
 
     kind: str
@@ -74,21 +76,27 @@ class LiveStream:
     fps : float, optional
         Frames per second of the source, for frames without times. Frames are resampled to the rate
         of training.
-    delay : float, optional
+    delay_s : float, optional
         Seconds from the end of an action to its final event, at most; None waits until nothing can
         change any more, as `Recognizer.spot` does.
     repetitions : bool
         Count the repetitions inside each final segment.
     in_order : bool
         Expect the actions in the order of the training recordings.
+
+    >>> from kerneton import make_actions, make_recognizer
+    >>> takes = make_actions(["wave", "kick"], n_subjects=3, n_takes=1, uncut=True)
+    >>> stream = make_recognizer().fit_spotting(takes[:2]).stream(delay_s=0.5)  # doctest: +SKIP
+    >>> events = [e for joints in takes[2].joints for e in stream.push(joints)]  # doctest: +SKIP
     """
 
+    @renamed(delay="delay_s")
     def __init__(
         self,
         recognizer: Recognizer,
         *,
         fps: float | None = None,
-        delay: float | None = None,
+        delay_s: float | None = None,
         repetitions: bool = False,
         in_order: bool = False,
     ) -> None:
@@ -98,11 +106,8 @@ class LiveStream:
         # the rate of training, at which everything is computed
         self._own = spotter.fps_ or fps or 30.0
         self._fps = fps or self._own
-        if delay is not None:
-            if not isinstance(delay, (int, float)) or not 0 <= delay < math.inf:
-                raise ParameterError(f"delay must be a number of seconds, got {delay!r}")
-            delay = max(round(delay * self._own), SOONEST)
-        self._recognizer, self._delay, self._repetitions = recognizer, delay, repetitions
+        self._recognizer, self._repetitions = recognizer, repetitions
+        self._delay_frames = frames_of_delay(delay_s, self._own)
         self._order = order_of(recognizer, in_order)
         self._n_joints = spotter.features_.n_joints
         self._bodies: dict[str, _Body] = {}
@@ -142,7 +147,7 @@ class LiveStream:
                 if len(self._bodies) >= _MAX_BODIES:
                     events += self._drop(name, f"more than {_MAX_BODIES} bodies at a time")
                     continue
-                engine = Engine(self._recognizer, self._delay, self._order)
+                engine = Engine(self._recognizer, self._delay_frames, self._order)
                 self._bodies[name] = _Body(name, engine, self._own, self._repetitions, now)
                 events.append(Event("body", name, now, reason="appears"))
             events += self._say(self._bodies[name].push(pose, now))

@@ -17,13 +17,13 @@ from kerneton.stream.detection import Detection
 
 @dataclass(frozen=True)
 class ShrecScores:
-    """Means over classes; the delay is in frames."""
+    """Means over classes."""
 
     detection_rate: float
     false_positives: float
     jaccard: float
     # of right detections: last frame used - detected start; NaN if reports do not state it
-    delay: float
+    delay_frames: float
 
 
 def shrec_scores(
@@ -40,7 +40,7 @@ def shrec_scores(
     >>> shrec_scores(
     ...     truth, [[Detection("ONE", 12, 28, decided=22), Detection("ONE", 52, 70, decided=60)]]
     ... )
-    ShrecScores(detection_rate=0.5, false_positives=0.5, jaccard=0.25, delay=10.0)
+    ShrecScores(detection_rate=0.5, false_positives=0.5, jaccard=0.25, delay_frames=10.0)
     """
     if len(truth) != len(found):
         raise DataError(f"truth of {len(truth)} recordings, detections of {len(found)}")
@@ -66,7 +66,9 @@ def shrec_scores(
         detection_rate=float(np.mean([right[k] / total[k] for k in labels])),
         false_positives=float(np.mean([false[k] / total[k] for k in labels])),
         jaccard=float(np.mean([right[k] / (total[k] + false[k]) for k in labels])),
-        delay=float(np.mean([np.mean(v) for v in delays.values()])) if delays else float("nan"),
+        delay_frames=float(np.mean([np.mean(v) for v in delays.values()]))
+        if delays
+        else float("nan"),
     )
 
 

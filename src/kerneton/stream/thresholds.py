@@ -49,12 +49,12 @@ def choose_threshold(
     takes: Sequence[Take],
     verifier: Verifier,
     classes: tuple[str, ...],
-    false_alarms: float | None,
+    false_alarms_per_hour: float | None,
     fps: float | None,
     orders: Sequence[Order] | None = None,
 ) -> tuple[float, dict[str, float]]:
     """The threshold, and its results on held-out people."""
-    if false_alarms is not None and fps is None:
+    if false_alarms_per_hour is not None and fps is None:
         raise DataError("false alarms per hour need recordings that know their frame rate (fps=)")
     truth = [t.recording.segments for t in takes]
     hours = sum(len(t.joints) for t in takes) / (fps or 30.0) / 3600
@@ -64,7 +64,7 @@ def choose_threshold(
             candidates, verifier, classes, orders or [None] * len(takes), threshold
         )
 
-    if false_alarms is None:
+    if false_alarms_per_hour is None:
         f1 = np.array([segment_counts(truth, at(float(z)), RIGHT).f1 for z in _TRIED])
         near = np.convolve(np.pad(f1, 1, "edge"), np.ones(3) / 3, "valid")  # not a peak by chance
         threshold = float(np.median(_TRIED[near >= near.max() - 1e-9]))
@@ -79,7 +79,7 @@ def choose_threshold(
                 for d, m in zip(f, p, strict=True)
                 if m is None
             ]
-            threshold = threshold_for_alarms(np.array(false), hours, false_alarms)
+            threshold = threshold_for_alarms(np.array(false), hours, false_alarms_per_hour)
     counts = segment_counts(truth, at(threshold), RIGHT)
     return threshold, {
         "precision": counts.precision,

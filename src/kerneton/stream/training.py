@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from kerneton.data.checks import check_sequences
-from kerneton.data.parameters import check_positive
+from kerneton.data.parameters import check_positive, renamed
 from kerneton.data.progress import silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
@@ -40,12 +40,13 @@ _CANDIDATES_PER_FRAME = 0.2  # on average, in held-out training recordings
 Folds = list[tuple[list[int], list[int]]]
 
 
+@renamed(false_alarms="false_alarms_per_hour")
 def fit_spotting(
     recognizer: Any,
     takes: Iterable[SkeletonSequence],
     *,
     unlabelled: Iterable[SkeletonSequence] = (),
-    false_alarms: float | None = None,
+    false_alarms_per_hour: float | None = None,
 ) -> tuple[Any, Spotter]:
     """A recogniser of actions and background, and the spotter that finds actions in long recordings
     with it.
@@ -60,15 +61,15 @@ def fit_spotting(
         are composed: actions with pauses, parts of actions and transitions between them.
     unlabelled : recordings, optional
         Long recordings in which none of the actions happens.
-    false_alarms : float, optional
-        Per hour, on training people who are held out in turn; by default the threshold has the best
+    false_alarms_per_hour : float, optional
+        On training people who are held out in turn; by default the threshold has the best
         F1 there.
     """
     if recognizer.machine is not None and not isinstance(recognizer.machine, LinearSVM):
         raise ParameterError(f"spotting needs a LinearSVM, got {type(recognizer.machine).__name__}")
     recordings = check_sequences(takes, allow_missing=True)
-    if false_alarms is not None:
-        check_positive("false_alarms", false_alarms)
+    if false_alarms_per_hour is not None:
+        check_positive("false_alarms_per_hour", false_alarms_per_hour)
     ordered = True
     if not any(r.segments for r in recordings):
         recordings, ordered = compose_takes(recordings), False
@@ -81,13 +82,13 @@ def fit_spotting(
     if quiet:
         extra = check_sequences(quiet, allow_missing=True)
         recordings = [*recordings, *(r.replace(segments=()) for r in extra)]
-    return _learn(recognizer, recordings, false_alarms, ordered)
+    return _learn(recognizer, recordings, false_alarms_per_hour, ordered)
 
 
 def _learn(
     recognizer: Any,
     recordings: Sequence[SkeletonSequence],
-    false_alarms: float | None,
+    false_alarms_per_hour: float | None,
     ordered: bool,
 ) -> tuple[Any, Spotter]:
     classes = tuple(sorted({s.label for r in recordings for s in r.segments}))
@@ -128,7 +129,7 @@ def _learn(
     out.classes_, out.features_, out.floor_ = classes, features, floor
     out.verifier_ = fit_verifier(candidates, right, fit_durations(durations))
     out.fps_ = float(np.median(rates)) if rates else None
-    options = candidates, takes, out.verifier_, classes, false_alarms, out.fps_
+    options = candidates, takes, out.verifier_, classes, false_alarms_per_hour, out.fps_
     out.threshold_, out.held_out_ = choose_threshold(*options)
     if ordered:
         segments = [t.recording.segments for t in takes]

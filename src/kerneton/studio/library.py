@@ -47,7 +47,7 @@ class Library:
     >>> import tempfile
     >>> from kerneton import make_actions, write
     >>> root = Path(tempfile.mkdtemp())
-    >>> write(root / "wave" / "ann" / "1.npz", make_actions(["wave"], n_subjects=1, n_takes=1))
+    >>> write(make_actions(["wave"], n_subjects=1, n_takes=1), root / "wave" / "ann" / "1.npz")
     >>> library = Library(root)
     >>> library.scan()
     >>> library.assign(["wave/ann/1.npz"], label="greet")

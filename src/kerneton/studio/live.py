@@ -195,7 +195,7 @@ class Watcher:
         if self.model.spotter_ is None:
             return []
         if self._stream is None:
-            self._stream = self.model.stream(delay=_DELAY, repetitions=True)
+            self._stream = self.model.stream(delay_s=_DELAY, repetitions=True)
         stack = np.stack([joints for _, joints in frames])
         chunk = SkeletonSequence(stack[..., :3], confidence=stack[..., 3].clip(0, 1), layout=layout)
         out = []

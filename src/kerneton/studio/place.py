@@ -182,7 +182,7 @@ class Place:
         """Write recordings in the format of the extension, whole or not at all."""
         with tempfile.TemporaryDirectory(prefix="kerneton-") as work:
             made = Path(work, Path(path).name)
-            write(made, sequences)
+            write(sequences, made)
             with made.open("rb") as source, self.writing(path) as target:
                 shutil.copyfileobj(source, target)
 

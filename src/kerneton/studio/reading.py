@@ -32,7 +32,7 @@ class Files:
     >>> import tempfile
     >>> from kerneton import make_actions, write
     >>> root = Path(tempfile.mkdtemp())
-    >>> write(root / "1.npz", make_actions(["wave"], n_subjects=1, n_takes=1))
+    >>> write(make_actions(["wave"], n_subjects=1, n_takes=1), root / "1.npz")
     >>> files = Files(root)
     >>> files.info("1.npz")[0].layout, files.info("none.npz")
     ('kinect20', 'none.npz: cannot be read: No such file or directory')

@@ -60,7 +60,7 @@ def export(library: Library, ending: str, path: Path) -> None:
         raise DataError("there are no labelled recordings to export")
     if ending != "csv":
         named = [library.sequence(id) for id in ids]
-        write(path, [s.replace(name=str(PurePosixPath(s.name).with_suffix(""))) for s in named])
+        write([s.replace(name=str(PurePosixPath(s.name).with_suffix(""))) for s in named], path)
         return
     seen: Counter[str] = Counter()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -71,6 +71,6 @@ def export(library: Library, ending: str, path: Path) -> None:
             seen[inside] += 1
             number = f"_{seen[inside]}" if seen[inside] > 1 else ""
             table = path.with_name(f"{path.stem}-table.csv")
-            write(table, [sequence])
+            write([sequence], table)
             archive.write(table, f"{inside}{number}.csv")
             table.unlink()

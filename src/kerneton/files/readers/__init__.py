@@ -10,7 +10,7 @@ A format is a module with
   file states them, ``name`` from the stem of the file name. Broken content raises `FormatError`,
   never anything else; sizes stated in a header are checked before memory is allocated; time and
   memory grow linearly with the file.
-- ``write(path, sequences)``, if the format can be written, for the extensions in ``WRITES``.
+- ``write(sequences, path)``, if the format can be written, for the extensions in ``WRITES``.
 - ``NAMES_JOINTS = True`` if files name their joints; ``STATES``: which ``"unit"`` and ``"up"`` the
   format states, None where files differ: then ``read`` returns `kerneton.data.stated.Recordings`;
   ``TAKES``: which of ``"layout"`` and ``"columns"`` its ``read`` takes as keywords.
@@ -38,6 +38,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kerneton.data.layouts import Layout
+from kerneton.data.parameters import warn_renamed
 from kerneton.data.sequence import Conventions, SkeletonSequence
 from kerneton.data.units import to_convention
 from kerneton.exceptions import FormatError, KernetonError, ParameterError
@@ -184,7 +185,8 @@ def read(
     rename: Mapping[str, str] | None = None,
     unit: str | None = None,
     up: str | None = None,
-    flip: bool = False,
+    flip: bool | None = None,
+    detect: bool = False,
     poses: PoseOptions | None = None,
 ) -> list[SkeletonSequence]:
     """Read the recordings in a file (or a folder that is one recording) of any known format.
@@ -210,8 +212,11 @@ def read(
         The unit of the coordinates; they become metres. Overrides what the file states.
     up : {"x", "y", "z", "-x", "-y", "-z"}, optional
         The axis that points up; it becomes y. Overrides what the file states.
-    flip : bool, default=False
+    flip : bool, optional
         Whether the axes are left-handed, or left and right exchanged.
+    detect : bool, default=False
+        Whether unit, axis and handedness that are neither given nor stated are found from the
+        motion, as `kerneton.load_folder` and the commands do for all recordings together.
     poses : PoseOptions, optional
         For films: whether poses of bodies or of hands are estimated, with which network, and of how
         many people.
@@ -219,9 +224,7 @@ def read(
     Returns
     -------
     list of SkeletonSequence
-        One per body or, in formats with many recordings, one per recording and body. Units and axes
-        are not detected here; `kerneton.load_folder` and the commands do that for all recordings
-        together.
+        One per body or, in formats with many recordings, one per recording and body.
 
     Examples
     --------
@@ -235,10 +238,10 @@ def read(
     (_, taken), sequences = read_as_written(path, **options)
     said: dict[str, Any] = {"unit": unit, "up": up, "flip": flip}
     if taken is None:
-        return to_convention(sequences, **said, find=False)[0]
+        return to_convention(sequences, **said, find=detect)[0]
     from kerneton.data.stated import restate
 
-    return restate(sequences, taken, **said, find=False)[0]
+    return restate(sequences, taken, **said, find=detect)[0]
 
 
 def named_layout(layout: Layout | str | None) -> Layout | None:
@@ -306,18 +309,23 @@ def read_as_written(
     return (name, taken), sequences
 
 
-def write(path: str | os.PathLike[str], sequences: Iterable[SkeletonSequence]) -> None:
-    """Write recordings in the format of the file extension.
+def write(
+    sequences: SkeletonSequence | Iterable[SkeletonSequence], path: str | os.PathLike[str]
+) -> None:
+    """Write recordings, or a single one, in the format of the file extension.
 
     ``.npz`` keeps every field of every recording; ``.csv`` (or ``.tsv``) is a wide table; ``.pkl``
     is for PYSKL and MMAction2; ``.bvh`` and ``.trc`` contain one recording.
 
     >>> import numpy as np, tempfile
     >>> file = Path(tempfile.mkdtemp()) / "wave.npz"
-    >>> write(file, [SkeletonSequence(np.ones((4, 20, 3)), label="wave", fps=30)])
+    >>> write([SkeletonSequence(np.ones((4, 20, 3)), label="wave", fps=30)], file)
     >>> read(file)
     [SkeletonSequence(4 frames, 20 joints, label='wave', name='wave')]
     """
+    if isinstance(sequences, (str, os.PathLike)):  # the order of 0.2.0
+        warn_renamed("write(path, sequences)", "write(sequences, path)")
+        sequences, path = path, sequences  # type: ignore[assignment]
     path = Path(path)
     sequences = [sequences] if isinstance(sequences, SkeletonSequence) else list(sequences)
     if not sequences:
@@ -327,7 +335,7 @@ def write(path: str | os.PathLike[str], sequences: Iterable[SkeletonSequence]) -
         raise ParameterError(
             f"{path}: cannot write {path.suffix!r}; choose {', '.join(writable())}"
         )
-    reader(name).write(path, sequences)
+    reader(name).write(sequences, path)
 
 
 FOLDER_TABLE = "segments.csv"  # segments of several recordings in a folder

@@ -255,7 +255,7 @@ def _layout(joints: list[Joint]) -> Layout:
     return Layout(f"bvh{len(joints)}", [names[i] for i in range(len(joints))], bones, root=0)
 
 
-def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+def write(sequences: Sequence[SkeletonSequence], path: Path) -> None:
     """Write one recording, in metres, with three position channels per joint and no rotations.
 
     Animation programs read it as a skeleton whose bones may stretch; `read` returns the same

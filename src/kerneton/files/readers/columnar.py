@@ -97,7 +97,7 @@ def _rows(table: Any, path: Path) -> Iterator[tuple[int, list[str]]]:
             yield line, ["" if cell is None else csv_table.cell_text(cell) for cell in row]
 
 
-def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+def write(sequences: Sequence[SkeletonSequence], path: Path) -> None:
     """Write recordings as one wide table, with the columns of a ``.csv``."""
     arrow = import_extra("pyarrow", extra="formats", purpose="writing Parquet and Feather")
     header, *rows = csv_table.table_rows(path, sequences)

@@ -881,7 +881,7 @@ def frame_of(sequences: Sequence[SkeletonSequence]) -> Any:
     return pandas.DataFrame(rows, columns=header).replace("", np.nan)
 
 
-def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+def write(sequences: Sequence[SkeletonSequence], path: Path) -> None:
     """Write recordings as one wide table; with more than one, a column ``recording`` names them.
 
     Coordinates are written with all their digits. A recording without layout gets numbered joints;
@@ -891,7 +891,7 @@ def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
     >>> from kerneton.data.layouts import Layout
     >>> file = Path(tempfile.mkdtemp()) / "nod.csv"
     >>> nod = SkeletonSequence([[[0, 1.5, 2]]], layout=Layout("one", ["head"]), label="nod", fps=25)
-    >>> write(file, [nod])
+    >>> write([nod], file)
     >>> print(file.read_text().strip())
     label,frame,time,head_x,head_y,head_z
     nod,0,0.0,0.0,1.5,2.0

@@ -164,12 +164,12 @@ def _recording(take: _Take, name: str, path: Path) -> SkeletonSequence:
         raise FormatError(f"{path}: {error}") from error
 
 
-def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+def write(sequences: Sequence[SkeletonSequence], path: Path) -> None:
     """Write recordings as messages that ``kerneton watch`` reads, with all digits of coordinates.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "nod.jsonl"
-    >>> write(file, [SkeletonSequence([[[0, 1.5, 2]]], label="nod", fps=25)])
+    >>> write([SkeletonSequence([[[0, 1.5, 2]]], label="nod", fps=25)], file)
     >>> file.read_text()
     '{"joints": [[0.0, 1.5, 2.0]], "time": 0.0, "label": "nod", "fps": 25.0}\\n'
     """

@@ -120,12 +120,12 @@ def read(path: Path) -> list[SkeletonSequence]:
     return recordings
 
 
-def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+def write(sequences: Sequence[SkeletonSequence], path: Path) -> None:
     """Store every field of every recording, compressed.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "wave.npz"
-    >>> write(file, [SkeletonSequence(np.ones((2, 5, 3), np.float32), subject="ann", name="first")])
+    >>> write([SkeletonSequence(np.ones((2, 5, 3), np.float32), subject="ann", name="first")], file)
     >>> read(file)[0].subject, sorted(np.load(file))
     ('ann', ['joints', 'name', 'subject'])
     """

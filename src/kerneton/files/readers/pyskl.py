@@ -52,7 +52,7 @@ def read(path: Path) -> list[SkeletonSequence]:
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "mine.pkl"
     >>> first = SkeletonSequence(np.ones((8, 25, 3)), label="wave", name="first", subject="ann")
-    >>> write(file, [first])
+    >>> write([first], file)
     >>> read(file)
     [SkeletonSequence(8 frames, 25 joints, kinect25, label='wave', subject='ann', name='first')]
     """
@@ -89,7 +89,7 @@ def read(path: Path) -> list[SkeletonSequence]:
     return Recordings(sequences, Conventions(up="-y" if flat else "y", stated=("up",)))
 
 
-def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+def write(sequences: Sequence[SkeletonSequence], path: Path) -> None:
     """Write recordings as annotations, one person each, in one split ``all``; missing joints are
     zeros with score 0.
 

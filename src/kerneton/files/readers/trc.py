@@ -140,7 +140,7 @@ def _broken(cells: list[str]) -> bool:
     )
 
 
-def write(path: Path, sequences: Sequence[SkeletonSequence]) -> None:
+def write(sequences: Sequence[SkeletonSequence], path: Path) -> None:
     """Write one recording in metres; fields of missing joints stay blank."""
     if len(sequences) != 1:
         raise ParameterError(
