@@ -54,9 +54,11 @@ for name, joints in choices.items():
         f"{name:10} {len(layout.indices(joints)):2} joints {n_features:6,} features: {report.accuracy:.1%}"
     )
 
-# %% Weights from the training labels -------------------------------- ``weighting="alignment"``
-# measures how well each joint alone distinguishes the training labels, and weights its features
-# accordingly (centred kernel alignment, squared; the mean weight is 1).
+# %%
+# Weights from the training labels
+# --------------------------------
+# ``weighting="alignment"`` measures how well each joint alone distinguishes the training labels,
+# and weights its features accordingly (centred kernel alignment, squared; the mean weight is 1).
 
 poses = Preprocess().fit_transform(data)
 sck = SCK(weighting="alignment").fit(poses, data.labels)
@@ -83,7 +85,8 @@ right.set(xlim=(0, 105), xlabel="accuracy of DCK (%)")
 right.invert_yaxis()
 figure.savefig(out / "choosing_joints.png", dpi=110)
 
-# %% Choose among them inside the training subjects: put ``dck__kernel__joints`` or
+# %%
+# Choose among them inside the training subjects: put ``dck__kernel__joints`` or
 # ``sck__kernel__weighting`` into a ``GridSearchCV`` with a splitter by subject, as in the example
 # on EPN.
 

@@ -22,9 +22,12 @@ out.mkdir(parents=True, exist_ok=True)
 labels = ["drink", "answer phone", "draw circle", "draw X", "clap"]
 data = make_actions(labels, n_subjects=4, n_takes=2, fps=15)
 
-# %% By recording, or by person? --------------------------- Folds drawn among all recordings put
-# takes of one person into training and test data: the test then measures whether the model has
-# learned these people. The accuracy on new people is lower, and that is the figure to report.
+# %%
+# By recording, or by person?
+# ---------------------------
+# Folds drawn among all recordings put takes of one person into training and test data: the test
+# then measures whether the model has learned these people. The accuracy on new people is lower, and
+# that is the figure to report.
 
 model = make_recognizer(kernel="sck")
 by_recording = evaluate(model, data, StratifiedKFold(n_splits=4, shuffle=True, random_state=0))
@@ -32,8 +35,11 @@ by_person = evaluate(model, data, LeaveOneSubjectOut())
 print(f"folds of recordings  {by_recording.accuracy:.1%}")
 print(f"people left out      {by_person.accuracy:.1%} ± {by_person.accuracy_sd:.1%}")
 
-# %% The report ---------- Printed, it shows what was tested, how the accuracy varies, the results
-# of each class and the most frequent mistakes.
+# %%
+# The report
+# ----------
+# Printed, it shows what was tested, how the accuracy varies, the results of each class and the most
+# frequent mistakes.
 
 print(by_person)
 
@@ -44,8 +50,9 @@ print(by_person.frame("splits").round(3).to_string(index=False))
 wrong = by_person.frame("predictions").query("not correct")
 print(wrong[["recording", "label", "predicted", "score"]].round(2).head().to_string(index=False))
 
-# %% As files: an HTML page to send to a colleague, which plays the mistakes; Markdown for a lab
-# book, JSON for programs, a plot for slides.
+# %%
+# As files: an HTML page to send to a colleague, which plays the mistakes; Markdown for a lab book,
+# JSON for programs, a plot for slides.
 
 by_person.to_html(out / "report.html", data)
 by_person.to_markdown(out / "report.md")
@@ -53,8 +60,11 @@ by_person.to_json(out / "report.json")
 by_person.plot(title="People left out").savefig(out / "cross_subject_report.png", dpi=110)
 print(", ".join(path.name for path in sorted(out.iterdir())))
 
-# %% Two models on the same splits ----------------------------- Both use the same splits, so that
-# differences come from the models. DCK compares how joints move relative to each other.
+# %%
+# Two models on the same splits
+# -----------------------------
+# Both use the same splits, so that differences come from the models. DCK compares how joints move
+# relative to each other.
 
 dck = evaluate(make_recognizer(kernel="dck"), data, LeaveOneSubjectOut())
 for name, report in (("SCK", by_person), ("DCK", dck)):

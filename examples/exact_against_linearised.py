@@ -20,9 +20,12 @@ from kerneton.report.pictures import plot_sweep
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
 
-# %% A few short recordings ---------------------- The exact kernels compare every frame of one
-# recording with every frame of the other (SCK), or every pair of frames with every pair (DCK). With
-# twelve frames and three joints this takes little time.
+# %%
+# A few short recordings
+# ----------------------
+# The exact kernels compare every frame of one recording with every frame of the other (SCK), or
+# every pair of frames with every pair (DCK). With twelve frames and three joints this takes little
+# time.
 
 data = make_actions(["wave", "clap", "bow"], n_subjects=1, n_takes=1, dropout=0)
 chosen = data.layout.indices(["head", "left_hand", "right_hand"])
@@ -39,9 +42,12 @@ exact = {"SCK": sck_kernel(X), "DCK": dck_kernel(X, sigma_span=3.0)}
 for name, K in exact.items():
     print(f"exact {name}:\n{K.round(3)}")
 
-# %% Features -------- Without power normalisation (``power=1``) the dot product of two recordings'
-# features approximates the kernel. Its cost is one product of vectors, independent of the length;
-# computing the features takes time linear in the frames.
+# %%
+# Features
+# --------
+# Without power normalisation (``power=1``) the dot product of two recordings' features approximates
+# the kernel. Its cost is one product of vectors, independent of the length; computing the features
+# takes time linear in the frames.
 
 
 def features(kernel, n_pivots, margin):
@@ -66,9 +72,11 @@ for n_frames in (6, 12, 24):
         f"{n_frames:2} frames: exact DCK {1000 * seconds[0]:4.0f} ms, features {1000 * seconds[1]:2.0f} ms"
     )
 
-# %% Error over the number of pivots ------------------------------- Pivots inside the interval, as
-# in the paper (margin 0), cut the Gaussians' tails at its ends: a bias remains for any number of
-# pivots. With a margin of 2 σ the error falls quickly.
+# %%
+# Error over the number of pivots
+# -------------------------------
+# Pivots inside the interval, as in the paper (margin 0), cut the Gaussians' tails at its ends: a
+# bias remains for any number of pivots. With a margin of 2 σ the error falls quickly.
 
 counts = [3, 4, 5, 6, 8, 10, 12]
 curves = {}
@@ -93,8 +101,9 @@ figure = plot_sweep(
 figure.axes[0].set_yscale("log")
 figure.savefig(out / "exact_against_linearised.png", dpi=110)
 
-# %% Does the bias matter? Not for a classifier: it needs kernels that distinguish actions, not
-# these exact values. Where the values must be right, for example in tests, use a margin.
+# %%
+# Does the bias matter? Not for a classifier: it needs kernels that distinguish actions, not these
+# exact values. Where the values must be right, for example in tests, use a margin.
 
 assert curves["SCK, margin 2 σ"][-1] < 1
 assert curves["DCK, margin 2 σ"][-1] < 1

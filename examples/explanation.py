@@ -19,7 +19,9 @@ from kerneton.recognize.contributions import class_importance
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
 
-# %% A recogniser and a recording it has not seen --------------------------------------------
+# %%
+# A recogniser and a recording it has not seen
+# --------------------------------------------
 # Trained on three people; the recording is of a fourth. The paper's two kernels give the simplest
 # explanations: SCK has one part per joint, DCK one part per pair of joints.
 
@@ -30,9 +32,12 @@ model = make_recognizer("paper").fit(known, known.labels)
 kick = new[0]
 print(kick, "recognised as", model.predict([kick])[0])
 
-# %% Why this class? --------------- A recogniser is linear in its features, and each feature
-# belongs to one joint (SCK) or one pair of joints (DCK). So the decision value is a sum: the
-# intercept and a part for each joint and pair. Nothing is estimated here.
+# %%
+# Why this class?
+# ---------------
+# A recogniser is linear in its features, and each feature belongs to one joint (SCK) or one pair of
+# joints (DCK). So the decision value is a sum: the intercept and a part for each joint and pair.
+# Nothing is estimated here.
 
 why = explain(model, kick)
 total = why.intercept + sum(part.value for part in why.parts)
@@ -40,7 +45,8 @@ print(f"decision value {why.value:.6f}, intercept and parts sum to {total:.6f}")
 for row in why.joint_table()[:5]:
     print(f"  {row['joint']:15} {row['value']:+.3f}")
 
-# %% Frames are exact as well: the features of a joint are a power of a sum over frames, so what the
+# %%
+# Frames are exact as well: the features of a joint are a power of a sum over frames, so what the
 # classifier reads from them is a sum over frames. A joint is its column of ``by_frame`` and its
 # baseline, which belongs to no frame: the share of the mean of all training recordings.
 

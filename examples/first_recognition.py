@@ -17,9 +17,11 @@ from kerneton.report.pictures import plot_skeleton
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
 
-# %% Recordings ---------- Five generated people perform four actions twice each. A recording is an
-# array of shape (frames, joints, 3) with metadata: label, subject, frame rate, and the layout that
-# names its joints.
+# %%
+# Recordings
+# ----------
+# Five generated people perform four actions twice each. A recording is an array of shape (frames,
+# joints, 3) with metadata: label, subject, frame rate, and the layout that names its joints.
 
 data = make_actions(["wave", "drink", "clap", "sit down"], n_subjects=5, n_takes=2)
 print(data)
@@ -34,9 +36,12 @@ is_new = data.subjects == "5"
 known = data.select((~is_new).nonzero()[0])
 new = data.select(is_new.nonzero()[0])
 
-# %% Fit and predict --------------- The recogniser takes recordings of any length, also with gaps.
-# If subjects are known, it tests on held-out training subjects whether an action and its mirror
-# image count as the same action, and whether the direction that people face matters.
+# %%
+# Fit and predict
+# ---------------
+# The recogniser takes recordings of any length, also with gaps. If subjects are known, it tests on
+# held-out training subjects whether an action and its mirror image count as the same action, and
+# whether the direction that people face matters.
 
 model = make_recognizer()
 model.fit(known, known.labels)

@@ -17,8 +17,11 @@ from kerneton.report.animation import contact_sheet
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 
-# %% A folder of BVH files --------------------- This makes one, without gaps, like those of motion
-# capture. File names contain subject and label: ``s01_wave_t1.bvh``.
+# %%
+# A folder of BVH files
+# ---------------------
+# This makes one, without gaps, like those of motion capture. File names contain subject and label:
+# ``s01_wave_t1.bvh``.
 
 folder = out / "bvh"
 folder.mkdir(parents=True, exist_ok=True)
@@ -27,10 +30,13 @@ for recording in make_actions(
 ):
     write([recording], folder / f"{recording.name}.bvh")
 
-# %% Labels from file names ---------------------- ``{label}`` and ``{subject}`` are read from the
-# name, ``{take}`` is any other part of it. Reading a BVH file computes the positions of all joints
-# from the hierarchy, its offsets and the channels of each frame; the files above have channels for
-# positions, those of most motion capture systems for rotations.
+# %%
+# Labels from file names
+# ----------------------
+# ``{label}`` and ``{subject}`` are read from the name, ``{take}`` is any other part of it. Reading
+# a BVH file computes the positions of all joints from the hierarchy, its offsets and the channels
+# of each frame; the files above have channels for positions, those of most motion capture systems
+# for rotations.
 
 mocap = load_folder(folder, pattern="s{subject}_{label}_t{take}")
 print(mocap)
@@ -42,15 +48,21 @@ print("joints:", ", ".join(mocap.layout.joints))
 
 contact_sheet(mocap[0], out / "folder_of_bvh.png", n_frames=8)
 
-# %% Joints that both have --------------------- Motion capture and camera differ in the number of
-# joints, their order and their names. ``map_layout`` finds the joints of a layout by name, with
-# substitutes: the shoulder centre for a neck, the hand for a wrist.
+# %%
+# Joints that both have
+# ---------------------
+# Motion capture and camera differ in the number of joints, their order and their names.
+# ``map_layout`` finds the joints of a layout by name, with substitutes: the shoulder centre for a
+# neck, the hand for a wrist.
 
 train = [map_layout(recording, FLORENCE_15) for recording in mocap]
 model = make_recognizer(kernel="sck").fit(train, mocap.labels)
 
-# %% Recognise a camera's recordings ------------------------------- Other people (another seed),
-# recorded by a noisy sensor that sometimes loses joints, in Kinect's joint order.
+# %%
+# Recognise a camera's recordings
+# -------------------------------
+# Other people (another seed), recorded by a noisy sensor that sometimes loses joints, in Kinect's
+# joint order.
 
 camera = make_actions(["wave", "kick", "bow"], n_subjects=3, n_takes=1, random_state=7)
 seen = [map_layout(recording, FLORENCE_15) for recording in camera]

@@ -27,8 +27,9 @@ for recording in make_actions(["drink", "draw X", "draw circle"], n_subjects=4, 
     path.parent.mkdir(parents=True, exist_ok=True)
     write([recording], path)
 
-# %% A row is a frame, and columns are named after joints and axes. A column ``time`` gives the
-# frame rate; confidences are optional, and an empty cell is a joint that was not seen.
+# %%
+# A row is a frame, and columns are named after joints and axes. A column ``time`` gives the frame
+# rate; confidences are optional, and an empty cell is a joint that was not seen.
 
 first = sorted(folder.glob("*/*/*.csv"))[0]
 for line in first.read_text().splitlines()[:3]:
@@ -43,17 +44,23 @@ print(read(first))
 data = load_folder(folder)
 print(summarize(data))
 
-# %% How well are the actions distinguished? --------------------------------------- Each person in
-# turn is recognised by a model that was trained on the others. ``kernel="sck"`` gives the simplest
-# and fastest recogniser; without it you get the default recogniser, which uses more cues.
+# %%
+# How well are the actions distinguished?
+# ---------------------------------------
+# Each person in turn is recognised by a model that was trained on the others. ``kernel="sck"``
+# gives the simplest and fastest recogniser; without it you get the default recogniser, which uses
+# more cues.
 
 report = evaluate(make_recognizer(kernel="sck"), data, "leave-one-subject-out")
 print(report)
 report.plot(title="Each person by the others").savefig(out / "own_csv_confusion.png", dpi=110)
 
-# %% A model of all recordings ------------------------- Files with labels in their names need a
-# pattern, ``load_folder(folder, pattern="{label}_{subject}_{take}")``, or a table ``index.csv``
-# with the columns file, label and subject.
+# %%
+# A model of all recordings
+# -------------------------
+# Files with labels in their names need a pattern, ``load_folder(folder,
+# pattern="{label}_{subject}_{take}")``, or a table ``index.csv`` with the columns file, label and
+# subject.
 
 model = make_recognizer(kernel="sck").fit(data, data.labels)
 print(first.name, "is", model.predict(read(first))[0])

@@ -30,10 +30,13 @@ from kerneton import (
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
 
-# %% The kernel ---------- ``fit`` learns from the training recordings, ``transform`` gives one row
-# of features per recording. ``block_sizes_`` and ``block_joints`` say which features belong to
-# which joint: with them, decisions can be explained. ``get_state`` and ``set_state`` are for model
-# files: plain numbers, strings, lists and arrays, never code.
+# %%
+# The kernel
+# ----------
+# ``fit`` learns from the training recordings, ``transform`` gives one row of features per
+# recording. ``block_sizes_`` and ``block_joints`` say which features belong to which joint: with
+# them, decisions can be explained. ``get_state`` and ``set_state`` are for model files: plain
+# numbers, strings, lists and arrays, never code.
 
 
 class Travel(TransformerMixin, BaseEstimator):

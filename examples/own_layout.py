@@ -21,8 +21,11 @@ from kerneton import Layout, SkeletonSequence
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
 
-# %% A mouse from above ------------------ Bones are pairs of names, in any order. The root and the
-# key joints follow from them; ``left_`` and ``right_`` (or ``L``, ``_l``) make the sides.
+# %%
+# A mouse from above
+# ------------------
+# Bones are pairs of names, in any order. The root and the key joints follow from them; ``left_``
+# and ``right_`` (or ``L``, ``_l``) make the sides.
 mouse = Layout(
     "mouse",
     [
@@ -91,8 +94,11 @@ for layout in (mouse, fly, horse):
         f"{layout.name}: {len(layout.joints)} joints, root {layout.joints[layout.root]}, key joints {key}"
     )
 
-# %% A recording with such a layout ------------------------------ Files that name their joints need
-# no layout object: ``kerneton.read`` finds the names. Arrays are given one.
+# %%
+# A recording with such a layout
+# ------------------------------
+# Files that name their joints need no layout object: ``kerneton.read`` finds the names. Arrays are
+# given one.
 places = {
     "mouse": [
         (0, 5),

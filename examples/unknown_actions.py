@@ -21,9 +21,11 @@ from kerneton import make_actions, make_recognizer
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
 
-# %% Actions that are taught, and actions that are not
-# ------------------------------------------------- Six people are in the training data, three
-# others are recognised. Three actions are not in the training data.
+# %%
+# Actions that are taught, and actions that are not
+# -------------------------------------------------
+# Six people are in the training data, three others are recognised. Three actions are not in the
+# training data.
 
 taught = ["wave", "clap", "drink", "kick", "sit down"]
 others = ["bow", "throw", "draw circle"]
@@ -35,9 +37,12 @@ train, known, unknown = (
     for mask in (is_taught & ~is_new, is_taught & is_new, ~is_taught & is_new)
 )
 
-# %% Fit --- Probabilities and the threshold are learned on training subjects held out in turn; for
-# "none of these", classes are also left out. ``false_alarm`` is the share of recordings of known
-# actions that may be rejected.
+# %%
+# Fit
+# ---
+# Probabilities and the threshold are learned on training subjects held out in turn; for "none of
+# these", classes are also left out. ``false_alarm`` is the share of recordings of known actions
+# that may be rejected.
 
 model = make_recognizer(kernel="sck", calibrate=True, false_alarm=0.1, reject=True)
 model.set_params(sck__kernel__joints="key")

@@ -24,9 +24,12 @@ from kerneton.report.pictures import plot_sweep
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
 out.mkdir(parents=True, exist_ok=True)
 
-# %% The spectrum of a slice ----------------------- The hands of a person who waves are at rest for
-# a while, then swing. The resting pose fills many frames, so it has by far the largest eigenvalue,
-# although it contains no information about waving: a burst.
+# %%
+# The spectrum of a slice
+# -----------------------
+# The hands of a person who waves are at rest for a while, then swing. The resting pose fills many
+# frames, so it has by far the largest eigenvalue, although it contains no information about waving:
+# a burst.
 
 data = make_actions(n_subjects=8, n_takes=1, fps=15)
 wave = Preprocess().fit_transform(data[:1])[0]
@@ -49,9 +52,11 @@ figure = plot_sweep(
 )
 figure.savefig(out / "what_epn_does_spectrum.png", dpi=110)
 
-# %% Effect on the accuracy ---------------------- γ = 1 is no normalisation. Each half of the
-# people is recognised by a model trained on the other half; to save time only nine of the twenty
-# joints are used, the set called "key".
+# %%
+# Effect on the accuracy
+# ----------------------
+# γ = 1 is no normalisation. Each half of the people is recognised by a model trained on the other
+# half; to save time only nine of the twenty joints are used, the set called "key".
 
 protocol = SubjectKFold(n_splits=2)
 recognizer = make_recognizer(kernel="sck").set_params(sck__kernel__joints="key")
@@ -68,8 +73,11 @@ figure = plot_sweep(
 )
 figure.savefig(out / "what_epn_does_accuracy.png", dpi=110)
 
-# %% Choosing it ----------- Taking the best γ from the curve above would be a choice on the test
-# subjects. Search inside the training subjects instead, again with a split by people.
+# %%
+# Choosing it
+# -----------
+# Taking the best γ from the curve above would be a choice on the test subjects. Search inside the
+# training subjects instead, again with a split by people.
 
 training = data.select(np.flatnonzero(data.subjects < "5"))
 search = GridSearchCV(recognizer, {"sck__kernel__power": [1.0, 0.36]}, cv=SubjectKFold(n_splits=2))

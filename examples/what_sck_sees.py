@@ -36,9 +36,12 @@ hand = f"{['left', 'right'][int(np.argmax(moved))]}_hand"
 ways = [s.joints[:, s.layout.index(hand)] for s in (circle, cross)]
 print(f"the {hand}: {len(ways[0])} and {len(ways[1])} frames, the person draws with this one")
 
-# %% Pivots ------ A coordinate becomes its closeness to each of Z pivots, φ(x), and a time
-# likewise, z(s/T). Dot products of two such vectors approximate a Gaussian kernel. The paper uses 5
-# pivots per axis and 6 in time; with more, the picture is sharper.
+# %%
+# Pivots
+# ------
+# A coordinate becomes its closeness to each of Z pivots, φ(x), and a time likewise, z(s/T). Dot
+# products of two such vectors approximate a Gaussian kernel. The paper uses 5 pivots per axis and 6
+# in time; with more, the picture is sharper.
 
 N_SPACE, N_TIME = 30, 6
 SIGMA_SPACE, SIGMA_TIME = 0.08, 0.15
@@ -68,9 +71,12 @@ for ax, label, way in zip(figure.subplots(1, 2, sharey=True), labels, ways, stri
     ax.set_title(label, loc="left", fontsize=10)
 figure.savefig(out / "what_sck_sees_pivots.png", dpi=110)
 
-# %% The tensor ---------- T = 1/T Σ_s v⊗v⊗v. Its block of x pivots × y pivots at one time pivot is
-# a blurred picture of where the hand was around that time. Summed over all times it shows where the
-# hand was, but not in which order: sitting down and standing up would look alike.
+# %%
+# The tensor
+# ----------
+# T = 1/T Σ_s v⊗v⊗v. Its block of x pivots × y pivots at one time pivot is a blurred picture of
+# where the hand was around that time. Summed over all times it shows where the hand was, but not in
+# which order: sitting down and standing up would look alike.
 
 figure = Figure(figsize=(9, 3.1), layout="constrained")
 for row, label, way in zip(figure.subplots(2, N_TIME + 1), labels, ways, strict=True):
@@ -85,8 +91,9 @@ for row, label, way in zip(figure.subplots(2, N_TIME + 1), labels, ways, strict=
     row[0].set_ylabel(label)
 figure.savefig(out / "what_sck_sees_tensor.png", dpi=110)
 
-# %% The whole tensor contains every such product, also x pivots × x pivots × time. It is symmetric,
-# so only its unique entries are kept for every joint: those are the features that ``kerneton.SCK``
+# %%
+# The whole tensor contains every such product, also x pivots × x pivots × time. It is symmetric, so
+# only its unique entries are kept for every joint: those are the features that ``kerneton.SCK``
 # returns.
 
 d = vectors(ways[0]).shape[1]

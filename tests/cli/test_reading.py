@@ -243,7 +243,7 @@ def test_false_alarms_need_the_frame_rate(tmp_path, capsys):
         str(tmp_path / "m.kern"),
     ]
     assert main(argv) == 1
-    assert "no recording states its frame rate: give it with --fps" in capsys.readouterr().err
+    assert "which no recording states: give it with --fps" in capsys.readouterr().err
 
 
 def test_fit_takes_one_file_of_many_recordings(tmp_path, capsys):
@@ -326,7 +326,7 @@ def test_a_file_that_is_not_there_is_left_out(folder, tmp_path, capsys):
     [
         (
             ["--preset", "secret"],
-            "preset must be one of 'tensor', 'auto', 'paper', 'exact', got 'secret'",
+            "preset must be one of 'default', 'tensor', 'auto', 'paper', 'exact', got 'secret'",
         ),
         (["--kernel", "rbf"], "kernel must be one of"),
         (["--set", "machine__Q=1"], "no parameter 'machine__Q'"),

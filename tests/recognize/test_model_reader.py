@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from kerneton import SkeletonSequence, load
+from kerneton.exceptions import OutdatedWarning
 
 MODELS = Path(__file__).parent / "models"
 

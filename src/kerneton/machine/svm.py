@@ -39,13 +39,13 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    C : inverse strength of the regulariser. fit_intercept, intercept_scaling : as in ``LinearSVC``;
-    the intercept is regularised, less so the larger
-        the scaling.
-    class_weight : None, "balanced" or a dict from label to a factor of C. within_class_penalty :
-    penalty on directions in which examples of one class differ, relative to their
-        mean spread: ``wᵀ(I + penalty S / t)w`` instead of ``‖w‖²``, with S the within-class scatter
-        and t its trace per example. Such differences are mostly those between people.
+    C : inverse strength of the regulariser.
+    fit_intercept, intercept_scaling : as in ``LinearSVC``; the intercept is regularised, less so
+        the larger the scaling.
+    class_weight : None, "balanced" or a dict from label to a factor of C.
+    within_class_penalty : penalty on directions in which examples of one class differ, relative to
+        their mean spread: ``wᵀ(I + penalty S / t)w`` instead of ``‖w‖²``, with S the within-class
+        scatter and t its trace per example. Such differences are mostly those between people.
     tol : largest error of a margin, whose scale is 1.
     max_iter : limit of Newton steps for one value of C.
     loss : deprecated since 0.3.0, the squared hinge is the only loss.
@@ -53,7 +53,9 @@ class LinearSVM(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     coef_, intercept_ : (n_classes, n_features) and (n_classes,), one row for two classes; the dtype
-    of X. classes_ : the labels, sorted. n_iter_ : Newton steps of the slowest class.
+        of X.
+    classes_ : the labels, sorted.
+    n_iter_ : Newton steps of the slowest class.
 
     >>> X = np.array([[0.0, 1.0], [0.2, 0.9], [1.0, 0.0], [0.9, 0.1], [-1.0, -1.0], [-0.9, -0.8]])
     >>> y = ["wave", "wave", "bow", "bow", "clap", "clap"]

@@ -72,6 +72,8 @@ class Calibration(BaseEstimator):
         interval over subjects (the share of each subject that a threshold from the others refuses),
         "n_folds".
 
+    Examples
+    --------
     >>> from kerneton import make_actions, make_recognizer
     >>> data = make_actions(["wave", "bow"], n_subjects=4, n_takes=1)
     >>> model = make_recognizer(calibrate=True).fit(data, data.labels)

@@ -99,8 +99,10 @@ class Recognizer(ClassifierMixin, _BaseComposition):
     mixtures_ : list of Mixture
         The classifiers whose decision values are averaged: weights of branches, C and penalty of
         each.
-    classes_ : ndarray variant_, variant_scores_, trials_, chosen_ : the result of the search and
-    all candidates; see `Search` calibration_ : Calibration or None
+    classes_ : ndarray
+    variant_, variant_scores_, trials_, chosen_ : see `Search`
+        The result of the search, and all candidates.
+    calibration_ : Calibration or None
 
     Examples
     --------

@@ -84,6 +84,8 @@ class LiveStream:
     in_order : bool
         Expect the actions in the order of the training recordings.
 
+    Examples
+    --------
     >>> from kerneton import make_actions, make_recognizer
     >>> takes = make_actions(["wave", "kick"], n_subjects=3, n_takes=1, uncut=True)
     >>> stream = make_recognizer().fit_spotting(takes[:2]).stream(delay_s=0.5)  # doctest: +SKIP
