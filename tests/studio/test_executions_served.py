@@ -15,7 +15,7 @@ CLAP, OTHER, MANY = "clap/s1/s01_clap_t1.npz", "clap/s2/s02_clap_t1.npz", "clap/
 def test_repetitions_are_told_and_compared_with_a_chosen_one(server, folder):
     (take,) = read(folder / CLAP)
     take = take.replace(joints=np.concatenate([take.joints] * 3), confidence=None)
-    write(folder / MANY, [take])
+    write([take], folder / MANY)
     server.studio.library.scan()
     found = repetitions(take)
     assert len(found) == 3

@@ -259,7 +259,7 @@ def test_repetitions_are_measured_and_compared_side_by_side(context, server, fol
 
     (one,) = kerneton.read(folder / "clap" / "s1" / "s01_clap_t1.npz")
     one = one.replace(joints=np.concatenate([one.joints] * 3), confidence=None)
-    write(folder / "clap" / "s1" / "s01_clap_t1.npz", [one])
+    write([one], folder / "clap" / "s1" / "s01_clap_t1.npz")
     server.studio.library.scan()
     found = repetitions(one)
     page = opened(context, server)

@@ -354,7 +354,7 @@ def test_one_file_predicts_spots_and_watches(trained, tmp_path, capsys):
     file, source = tmp_path / "model.kern", str(trained.folder / "wave" / "ann" / "wave-ann.npz")
     file.write_bytes(body)
     long = tmp_path / "long.npz"
-    write(long, [trained.studio.library.sequence(long_take(trained)["id"])])
+    write([trained.studio.library.sequence(long_take(trained)["id"])], long)
     assert main(["watch", str(file), "--source", str(long), "--fast"]) == 0
     told = capsys.readouterr().out
     assert [line.split()[3] for line in told.splitlines() if " from " in line] == LONG
