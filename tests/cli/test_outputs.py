@@ -136,7 +136,7 @@ def test_a_recording_is_not_overwritten(place, capsys, monkeypatch, command, tar
         "spot m.kern one.csv --csv m.kern",
         "fit data -o m.kern --index seg.csv --json seg.csv",
         "fit data --spot --background one.csv --json one.csv -o new.kern",
-        "studio --get-pose one.csv --json one.csv",
+        "pose --get one.csv --json one.csv",
     ],
 )
 def test_what_is_read_beside_recordings_is_not_overwritten(place, capsys, argv):

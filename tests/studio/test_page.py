@@ -369,11 +369,11 @@ HANDS_FREE = """async () => {
     const moves = t => (t > 3 && t < 4.5) || (t > 7 && t < 8);  // else the body stands still, but for some noise
     let angle = 0;
     for (let i = 0; i < 300; i++) {
-        const time = i / 20, world = [];
+        const time = i / 20, joints = [];
         if (moves(time)) angle += 0.45;
         for (let j = 0; j < 33; j++)
-            world.push([0.1 * (j % 3) + (j > 14 ? 0.3 * Math.sin(angle) : 0) + 0.002 * Math.sin(i * j), 0.05 * j, 0, 1]);
-        recorder.frame({ time, world });
+            joints.push([0.1 * (j % 3) + (j > 14 ? 0.3 * Math.sin(angle) : 0) + 0.002 * Math.sin(i * j), 0.05 * j, 0, 1]);
+        recorder.frame({ time, joints });
     }
     return { takes, phases };
 }"""
@@ -498,15 +498,15 @@ def test_axe_finds_nothing_serious(browser, trained, width, theme):
     assert found == []
 
 
-def test_without_the_pose_package_the_page_says_how_to_get_it(context, tmp_path, monkeypatch):
+def test_without_the_networks_the_page_says_how_to_get_them(context, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNETON_CACHE", str(tmp_path / "cache"))
     with running(Studio(tmp_path / "studio", eager=False)) as server:
         page = opened(context, server)
         page.get_by_role("button", name="Record").first.click()
-        assert "kerneton studio --get-pose" in page.get_by_role("dialog").inner_text()
+        assert "kerneton pose --get" in page.get_by_role("dialog").inner_text()
         page.get_by_role("button", name="Close").click()
         drop(page, {"dance.mp4": b"not really"})
-        page.locator(".toast.error", has_text="kerneton studio --get-pose").wait_for()
+        page.locator(".toast.error", has_text="kerneton pose --get").wait_for()
 
 
 def test_a_stranger_s_folder_is_shown_and_changed_only_after_a_click(context, folder, tmp_path):

@@ -16,11 +16,11 @@ from websockets.sync.client import connect
 
 import kerneton
 from kerneton.cli import main
-from kerneton.exceptions import DataError, MissingDataError, ParameterError
+from kerneton.exceptions import ParameterError
 from kerneton.files.readers import write
 from kerneton.recognize.model_reader import load
 from kerneton.report.intervals import interval
-from kerneton.studio import pose, recognizing
+from kerneton.studio import recognizing
 from kerneton.studio.live import Watcher, Window, frame_of
 from kerneton.studio.server import Studio
 from kerneton.studio.trainer import read_folder, record_next
@@ -307,43 +307,6 @@ def test_resampling_a_window_is_linear():
 def test_wrong_frames_are_refused(told):
     with pytest.raises(ParameterError):
         frame_of(told)
-
-
-def test_the_pose_package_is_checked_before_it_is_used(tmp_path, monkeypatch):
-    monkeypatch.setenv("KERNETON_CACHE", str(tmp_path / "cache"))
-    assert pose.pose_folder() is None
-    wrong = tmp_path / "pose.tgz"
-    wrong.write_bytes(b"something else")
-    with pytest.raises(DataError, match="SHA-512"):
-        pose.get_pose(str(wrong))
-    with pytest.raises(MissingDataError, match="no such file"):
-        pose.get_pose(str(tmp_path / "none.tgz"))
-    assert not (tmp_path / "cache").exists()
-
-
-def test_without_npm_the_command_says_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setenv("KERNETON_CACHE", str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingDataError, match=r"npm pack @mediapipe/pose@0\.5\.1675469404"):
-        pose.get_pose()
-
-
-def test_the_package_is_unpacked_by_name(tmp_path, monkeypatch):
-    """An archive with the right names and a path that wants out: only the names are taken."""
-    import io
-    import tarfile
-
-    monkeypatch.setenv("KERNETON_CACHE", str(tmp_path / "cache"))
-    archive = tmp_path / "package.tgz"
-    with tarfile.open(archive, "w:gz") as tar:
-        for name in [*(f"package/{n}" for n in pose.FILES), "../../evil.js"]:
-            info = tarfile.TarInfo(name)
-            info.size = len(name)
-            tar.addfile(info, io.BytesIO(name.encode()))
-    folder = pose._unpack(archive)
-    assert pose.pose_folder() == folder
-    assert sorted(p.name for p in folder.iterdir()) == sorted(pose.FILES)
-    assert not list(Path(tmp_path).rglob("evil.js"))
 
 
 def test_one_file_predicts_spots_and_watches(trained, tmp_path, capsys):

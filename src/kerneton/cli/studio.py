@@ -12,7 +12,7 @@ from kerneton.cli._settings import whole
 _EXAMPLES = """\
   kerneton studio                      open the page on the folder kerneton-studio
   kerneton studio my-recordings        open it on a folder of recordings, LABEL/SUBJECT/FILE
-  kerneton studio --get-pose           download the pose estimator for cameras and videos, once
+  kerneton pose --get                  fetch the networks for cameras and films, once
 """
 
 
@@ -42,25 +42,10 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--no-browser", action="store_true", help="print the address and do not open a browser"
     )
-    parser.add_argument(
-        "--get-pose",
-        metavar="FILE",
-        type=PathTo.READ,
-        nargs="?",
-        const=False,  # without FILE
-        help="download the pose estimator for cameras and videos with npm, or take it from FILE; then exit",
-    )
 
 
 def run(args: argparse.Namespace) -> Output:
-    """Fetch the pose package, or serve until interrupted."""
-    if args.get_pose is not None:
-        from kerneton.studio.pose import get_pose
-
-        folder = get_pose(args.get_pose or None)
-        return Output(
-            f"the pose package is in {folder}; its checksum is correct", {"folder": str(folder)}
-        )
+    """Serve until interrupted."""
     from kerneton.studio.server import serve
 
     def announce(address: str) -> None:

@@ -29,8 +29,8 @@ class Guard:
         self.origins = {f"http://{host}" for host in self.hosts}
         sockets = " ".join(f"ws://{host}" for host in sorted(self.hosts))
         policy = (
-            "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' blob: data:; "
-            f"media-src 'self' blob:; connect-src 'self' {sockets}; base-uri 'none'; form-action 'none'; "
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+            f"connect-src 'self' {sockets}; base-uri 'none'; form-action 'none'; "
             "frame-ancestors 'none'"
         )
         self.headers = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -56,7 +56,9 @@ class Library:
     (['greet/ann/1.npz'], {'greet/ann/1.npz': 'wave/ann/1.npz'})
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(
+        self, root: Path, estimate: Callable[[Sequence[Path]], None] = lambda _: None
+    ) -> None:
         self.root = root.resolve()
         self.root.mkdir(parents=True, exist_ok=True)
         self.lock = threading.RLock()
@@ -76,7 +78,7 @@ class Library:
         self._uncut: dict[str, str] = {}  # segments whose files could not be written
         self.progress = (0, 0)  # files read, files to read
         self.version = 0
-        self.files = Files(self.root)
+        self.files = Files(self.root, estimate)
 
     # Whose folder it is
 
@@ -154,6 +156,7 @@ class Library:
         while True:
             version, found = self.version, list(self._entries())
             self.progress = (0, len(found))
+            self.files.estimate(path for path, *_rest in found)
             self.files.learn_axes(path for path, *_rest in found)
             for count, (path, *_rest) in enumerate(found):
                 self.progress = (count, len(found))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from kerneton.data.sequence import Conventions, SkeletonSequence
 from kerneton.data.units import find_conventions, to_convention
-from kerneton.exceptions import KernetonError
-from kerneton.files.readers import detect_format, read, reader, stated
+from kerneton.exceptions import KernetonError, MissingDataError
+from kerneton.files.readers import FORMATS, detect_format, read, reader, stated
 from kerneton.files.segments import beside_segments, segments_beside
 from kerneton.studio.recording_info import RecordingInfo, info_of
 
@@ -38,14 +38,28 @@ class Files:
     ('kinect20', 'none.npz: cannot be read: No such file or directory')
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(
+        self, root: Path, estimate: Callable[[Sequence[Path]], None] = lambda _: None
+    ) -> None:
         self.root = root
+        self._estimate = estimate  # poses of films, before they are read
         self._lock = threading.Lock()
         self._axes: dict[Any, Conventions] = {}  # by format and joints
         # files in which the axes were sought last
         self._sampled: list[tuple[str, Stamp | None]] = []
         self._info: dict[str, tuple[Stamp, list[RecordingInfo] | str]] = {}
         self._open: OrderedDict[str, tuple[Stamp, list[SkeletonSequence]]] = OrderedDict()
+
+    def estimate(self, paths: Iterable[str]) -> None:
+        """Estimate the poses of the films that are new or have changed."""
+        new = [
+            self.root / path
+            for path in paths
+            if Path(path).suffix.lower() in FORMATS["film"].suffixes
+            and self._info.get(path, (None,))[0] != self._stamp_of(path)
+        ]
+        if new:
+            self._estimate(new)
 
     def learn_axes(self, paths: Iterable[str]) -> None:
         """Find the axes of formats that do not state them from some of their files; what was read
@@ -100,6 +114,8 @@ class Files:
             if kept is None or kept[0] != stamp:
                 try:
                     kept = (stamp, [info_of(sequence) for sequence in self.read(file)])
+                except MissingDataError as error:  # another file, or a network: it may come
+                    return str(error).replace(f"{self.root}/", "")
                 except KernetonError as error:
                     kept = (stamp, str(error).replace(f"{self.root}/", ""))
                 except Exception as error:  # one odd file must not keep the others from the list

@@ -21,10 +21,12 @@ from starlette.routing import Route, WebSocketRoute
 
 from kerneton.data.layouts import MEDIAPIPE_33
 from kerneton.exceptions import MissingDataError, ParameterError
+from kerneton.files.readers import FORMATS
 from kerneton.stream import executions
-from kerneton.studio import folders, pose, share, sockets, uploads
+from kerneton.studio import folders, share, sockets, uploads
 from kerneton.studio.clips import clip_paths, stored_segments
 from kerneton.studio.demo import add_demo
+from kerneton.studio.posing import commands_to_get
 from kerneton.studio.recording_info import THUMB_FRAMES, motion, sides
 from kerneton.studio.server import MAX_CONNECTIONS, Studio
 from kerneton.studio.warnings import warnings_of
@@ -107,6 +109,7 @@ def routes(studio: Studio) -> list[Any]:
         Route("/api/stream", sockets.stream_receiver(studio), methods=["POST"]),
         WebSocketRoute("/api/events", sockets.events(studio)),
         WebSocketRoute("/api/live", sockets.live(studio)),
+        WebSocketRoute("/api/camera", sockets.camera(studio)),
     ]
 
 
@@ -122,8 +125,8 @@ def _state(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
         "folder": str(studio.library.root),
         "name": studio.library.root.name,
         "shell": _shell(str(studio.library.root)),
-        "pose": pose.pose_folder() is not None,
-        "pose_command": pose.COMMAND,
+        "pose_commands": commands_to_get(),
+        "films": FORMATS["film"].suffixes,
         "camera_body": CAMERA_BODY,
         "max_upload": studio.max_upload,
         "max_connections": MAX_CONNECTIONS,

@@ -21,6 +21,7 @@ from kerneton.studio.library import Library, reason
 from kerneton.studio.live import DOUBT, Frame, replayed
 from kerneton.studio.models import Models
 from kerneton.studio.place import Place
+from kerneton.studio.posing import Poses
 from kerneton.studio.training import Training
 from kerneton.studio.uploads import MAX_FILE
 from kerneton.studio.worker import Worker
@@ -36,7 +37,8 @@ class Studio:
     """State that the handlers share: the folder, its models, the training, and the open pages."""
 
     def __init__(self, folder: Path, *, max_upload: int = MAX_FILE, eager: bool = True) -> None:
-        self.library = Library(folder)
+        self.poses = Poses()
+        self.library = Library(folder, estimate=self.poses.films)
         self.models = Models(self.library)
         self.worker = Worker()
         self.training = Training(self.library, on_model=self._learnt)
@@ -53,6 +55,7 @@ class Studio:
         return {
             "version": self.library.version,
             "scan": list(self.library.progress),
+            "poses": self.poses.progress,
             "training": self.training.state,
             "undo": undo,
             "redo": redo,
@@ -89,6 +92,7 @@ class Studio:
         """End every process that was started here."""
         self.training.close()
         self.worker.close()
+        self.poses.close()
         self._sync()
 
     async def follow(self) -> None:
@@ -136,11 +140,10 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
     import_extra("starlette", extra="studio", purpose="the studio")
     from starlette.applications import Starlette
     from starlette.requests import Request
-    from starlette.responses import FileResponse, JSONResponse, Response
-    from starlette.routing import Mount, Route
+    from starlette.responses import JSONResponse
+    from starlette.routing import Mount
     from starlette.staticfiles import StaticFiles
 
-    from kerneton.studio import pose
     from kerneton.studio.guard import Guard, TooLargeError
     from kerneton.studio.routes import routes
 
@@ -165,16 +168,9 @@ def build(studio: Studio, *, token: str, port: int) -> Any:
     async def too_large(*_: Any) -> JSONResponse:
         return JSONResponse({"error": f"at most {studio.max_upload >> 20} MiB are accepted"}, 413)
 
-    async def pose_file(request: Request) -> Response:
-        folder, name = pose.pose_folder(), request.path_params["name"]
-        if folder is None or name not in pose.FILES:
-            raise MissingDataError(f"the pose package is not installed: {pose.COMMAND}")
-        return FileResponse(folder / name, media_type=pose.media_type(name))
-
     app = Starlette(
         routes=[
             *routes(studio),
-            Route("/pose/{name}", pose_file),
             Mount("/", StaticFiles(directory=PAGE, html=True)),
         ],
         lifespan=lifespan,

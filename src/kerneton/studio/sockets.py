@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import struct
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from kerneton.studio.guard import PROTOCOL
 from kerneton.studio.live import DOUBT, Frame, frame_of, replayed, typical_seconds
 from kerneton.studio.recording_info import joint_names, sides
 from kerneton.studio.server import Studio
+from kerneton.video.estimator import PoseOptions
 
 _PAUSE = 0.03  # seconds between two answers at least
 _MOST_WAITING = 600  # frames that wait for an answer
@@ -249,6 +251,53 @@ def live(studio: Studio) -> Callable[[WebSocket], Awaitable[None]]:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     return handle
+
+
+def camera(studio: Studio) -> Callable[[WebSocket], Awaitable[None]]:
+    """A socket that takes pictures of a camera, and answers with the joints of who is seen.
+
+    A message of bytes is a time in seconds (eight bytes, little-endian) and a JPEG file, which is
+    dropped when its joints are known. A message of text begins again: {"pose_model": "full"}.
+    """
+
+    async def handle(socket: WebSocket) -> None:
+        await socket.accept(subprotocol=_protocol(socket))
+        who, options, poses = f"{id(socket)}", PoseOptions(), studio.poses
+        try:
+            while True:
+                message = await socket.receive()
+                if message["type"] == "websocket.disconnect":
+                    return
+                data, text = message.get("bytes"), message.get("text")
+                try:
+                    if text is not None:
+                        options = _pose_options(text)
+                        await run_in_threadpool(poses.forget, who)
+                        await socket.send_json({"ready": True})
+                        continue
+                    if data is None or len(data) <= 8:
+                        raise ParameterError("a picture is a time of eight bytes and a JPEG file")
+                    (moment,) = struct.unpack("<d", data[:8])
+                    joints = await run_in_threadpool(poses.push, who, options, moment, data[8:])
+                    await socket.send_json({"time": moment, "joints": joints})
+                except KernetonError as error:
+                    await socket.send_json({"error": str(error)[:400]})
+        except WebSocketDisconnect:
+            pass
+        finally:
+            with contextlib.suppress(KernetonError):  # the studio has ended
+                await run_in_threadpool(poses.forget, who)
+
+    return handle
+
+
+def _pose_options(text: str) -> PoseOptions:
+    try:
+        return PoseOptions(pose_model=str(json.loads(text)["pose_model"])[:40])
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError('expected {"pose_model": "full"}') from error
 
 
 async def _received(socket: WebSocket) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 
 from kerneton.exceptions import KernetonError, ParameterError
 from kerneton.studio import folders
+from kerneton.studio.child import end_process
 from kerneton.studio.library import Library
-from kerneton.studio.worker import end_process
 
 
 class Training:

@@ -17,11 +17,11 @@ from kerneton.data.layouts import MEDIAPIPE_33
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import KernetonError, MissingDataError, ParameterError
 from kerneton.files.folder import Entry, listed_entries
-from kerneton.files.readers import detect_format
+from kerneton.files.readers import FORMATS, detect_format
 from kerneton.studio import folders
 from kerneton.studio.clips import stored_segments
 from kerneton.studio.library import Library
-from kerneton.studio.live import MEDIAPIPE_AXES, interpolated, layout_of
+from kerneton.studio.live import interpolated, layout_of
 from kerneton.studio.recording_info import info_of
 
 MAX_FILE = 512 << 20  # bytes of one upload
@@ -78,7 +78,8 @@ def take_in(
     staged: list[tuple[str, str]] = []
     segments: dict[str, list[dict[str, Any]]] = {}
     broken: list[str] = []
-    for entry in _entries(top):
+    library.files.estimate(path.relative_to(place.root).as_posix() for path in _films(folder))
+    for position, entry in enumerate(_entries(top)):
         try:
             if not folders.is_inside(folder, entry.path):  # a line of an index
                 raise MissingDataError(f"{entry.path.name}: not among the files that were sent")
@@ -86,7 +87,8 @@ def take_in(
         except KernetonError as error:
             broken.append(str(error).replace(f"{folder}/", ""))
             continue
-        several = len(sequences) > 1 or detect_format(entry.path) in _NEEDS_OTHERS
+        # of a film, the joints alone are kept
+        written = len(sequences) > 1 or detect_format(entry.path) in (*_NEEDS_OTHERS, "film")
         names = folders.named("", sequences, entry.label or None, entry.subject or None)
         for number, (sequence, (_, own_label, own_subject)) in enumerate(
             zip(sequences, names, strict=True)
@@ -96,10 +98,10 @@ def take_in(
                 key: folders.safe_name(value) if value else None for key, value in found.items()
             }
             source = entry.path.relative_to(place.root).as_posix()
-            if several:
+            if written:
                 stem = folders.safe_name(PurePosixPath(sequence.name).name or entry.path.stem)
                 name = stem if stem.startswith(entry.path.stem) else f"{entry.path.stem}-{stem}"
-                source = f"{inside}/__parts__/{number}/{name}.npz"
+                source = f"{inside}/__parts__/{position}-{number}/{name}.npz"
                 place.write_recordings(source, [sequence.replace(**clean)])
             if sequence.segments:
                 segments[source] = stored_segments(info_of(sequence))
@@ -107,9 +109,16 @@ def take_in(
             name = PurePosixPath(source).name
             staged.append((source, folders.path_of(label_there, clean["subject"], name)))
     ids = library.add(staged, segments=segments)
+    for film in _films(folder):
+        place.remove(film.relative_to(place.root).as_posix())
     if not any(path.is_file() for path in folder.rglob("*")):
         place.remove_folder(inside)
     return {"added": ids, "broken": broken}
+
+
+def _films(folder: Path) -> list[Path]:
+    suffixes = FORMATS["film"].suffixes
+    return [path for path in folder.rglob("*") if path.suffix.lower() in suffixes]
 
 
 def _entries(top: Path) -> Iterator[Entry]:
@@ -152,11 +161,10 @@ def clean(library: Library) -> None:
 
 
 def recorded(library: Library, message: dict[str, Any]) -> str:
-    """Keep a recording that the page made from a camera or a video; returns its id.
+    """Keep a recording that the page made from a camera; returns its id.
 
-    ``joints`` is a list of frames of [x, y, z, confidence] per joint in MediaPipe's coordinates (x
-    to the right of the picture, y down, z away) in metres; ``times`` are in seconds. Frames are
-    interpolated linearly to an even rate.
+    ``joints`` is a list of frames of [x, y, z, confidence] per joint in metres, null where a joint
+    was not seen; ``times`` are in seconds. Frames are interpolated linearly to an even rate.
     """
     sequence = from_camera(message)
     label, subject = (folders.check_name(message.get(key), key) for key in ("label", "subject"))
@@ -174,7 +182,7 @@ def recorded(library: Library, message: dict[str, Any]) -> str:
 def from_camera(message: dict[str, Any]) -> SkeletonSequence:
     """Frames of a camera at uneven times as a recording at an even rate.
 
-    >>> frame = [[0.1, -0.5, 0.2, 1.0]] * 33
+    >>> frame = [[0.1, 0.5, 0.2, 1.0]] * 33
     >>> from_camera({"joints": [frame, frame, frame], "times": [0, 0.04, 0.1]})
     SkeletonSequence(3 frames, 33 joints, mediapipe33)
     """
@@ -206,4 +214,4 @@ def from_camera(message: dict[str, Any]) -> SkeletonSequence:
             f"{_MOST_BETWEEN / rate:g} s, and at most {_MOST_JOINTS // frames.shape[1]} frames in all"
         )
     even = times[0] + np.arange(n_frames) / rate
-    return interpolated(times, frames * MEDIAPIPE_AXES, even).replace(layout=layout, fps=rate)
+    return interpolated(times, frames, even).replace(layout=layout, fps=rate)

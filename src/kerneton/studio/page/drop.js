@@ -1,10 +1,9 @@
 // Files and folders, dropped or chosen: uploaded, then sorted in by the server.
 import { h, toast, announce } from "./dom.js";
 import { texts } from "./texts.js";
-import { reload, complain, store, emit } from "./store.js";
+import { reload, complain, store, emit, on } from "./store.js";
 import * as api from "./api.js";
 
-const VIDEO = /\.(mp4|m4v|mkv|webm|mov|avi|ogv)$/i;
 const PARALLEL = 4;
 
 async function walk(entry, path, out) {
@@ -27,8 +26,10 @@ async function dropped(transfer) {
 }
 
 export async function add(files) {
-  const videos = files.filter(({ path }) => VIDEO.test(path)), rest = files.filter(({ path }) => !VIDEO.test(path) && !path.split("/").pop().startsWith("."));
-  if (videos.length) (await import("./video.js")).estimate(videos);
+  const commands = store.state.pose_commands, films = files.filter(({ path }) => store.state.films.some(ending => path.toLowerCase().endsWith(ending)));
+  const unknown = commands.length ? films : []; // films that nobody could read
+  if (unknown.length) toast(`${texts.noPose} ${commands.join("; ")}`, { error: true });
+  const rest = files.filter(file => !unknown.includes(file) && !file.path.split("/").pop().startsWith("."));
   if (!rest.length) return null;
   const large = rest.filter(({ file }) => file.size > store.state.max_upload);
   if (large.length) toast(texts.tooLarge(large.map(f => f.path), store.state.max_upload), { error: true });
@@ -46,7 +47,11 @@ export async function add(files) {
       }
     };
     await Promise.all(Array.from({ length: Math.min(PARALLEL, fit.length) }, worker));
-    const told = await api.post("uploads/commit", { batch });
+    const stop = on("state", () => { // poses of films take longer than their way here
+      const { poses } = store.state;
+      if (poses) { Object.assign(bar, { max: poses[1], value: poses[0] }); note.querySelector("p").textContent = texts.estimating(...poses); }
+    });
+    const told = await api.post("uploads/commit", { batch }).finally(stop);
     await reload();
     announce(texts.added(told.added.length));
     if (told.added.length) toast(texts.added(told.added.length));

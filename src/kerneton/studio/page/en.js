@@ -20,11 +20,11 @@ export const texts = {
   // Collect
   welcome: "Teach an action", welcomeText: "Show a few clips of each action, press one button, and see it recognised live.",
   wayFiles: "Drop recordings", wayFilesText: "Drop files or a folder anywhere on this page. In a folder LABEL/SUBJECT/FILE, folder names become labels and subjects.",
-  wayCamera: "Use a camera", wayCameraText: "Record yourself with a countdown or hands-free. Pictures stay in the page; only joints are kept.",
+  wayCamera: "Use a camera", wayCameraText: "Record yourself with a countdown or hands-free. Pictures stay on this machine; only joints are kept.",
   wayDemo: "Look around first", wayDemoText: "Generated actions show every step, from clips to live labels, in under two minutes.",
   takeTour: "Take the tour", onlyDemo: "Only the clips",
-  formats: "Reads CSV, NPZ, NumPy, pickle (PYSKL, MMAction2), BVH, C3D, TRC, AMC, NTU .skeleton, OpenPose, COCO and MediaPipe JSON, and videos.",
-  addFiles: "Add files", addFolder: "Add folder", record: "Record", dropHere: "Drop recordings, folders or videos",
+  formats: "Reads CSV, NPZ, NumPy, pickle (PYSKL, MMAction2), BVH, C3D, TRC, AMC, NTU .skeleton, OpenPose, COCO and MediaPipe JSON, and films.",
+  addFiles: "Add files", addFolder: "Add folder", record: "Record", dropHere: "Drop recordings, folders or films",
   names: "Names …", namesText: "Write another name to rename. The name of another one merges the two. Split shows the recordings of one, so that you can give some of them another name. Each is one step back for undo.", people: "People",
   newName: name => `New name of ${name}`, rename: "Rename", renameOf: name => `Rename ${name}`, split: "Split", splitOf: name => `Split ${name}`, nameCount: n => [n.whole && many(n.whole, "recording"), n.segments && many(n.segments, "segment")].filter(Boolean).join(", "),
   renamed: (old, name) => `“${old}” is now “${name}”`, merged: (old, name) => `“${old}” is now part of “${name}”`, splitHow: name => `Only “${name}” is shown. Choose some (Ctrl or Shift and click, Ctrl A for all), then write their new name above the list.`,
@@ -103,15 +103,15 @@ export const texts = {
   trainingFailed: "The last training ended without a model:",
   spotting: s => `In long takes of people who were held out: ${percent(s.precision)} of the segments found are right, ${percent(s.recall)} of all are found, ${Math.round(s.false_alarms_per_hour)} false alarms an hour.`,
   colorJoints: "Colour joints by what they contribute", speaks: "Joints:", speaksFor: "for the label", speaksAgainst: "against it",
-  noPoseTitle: "Cameras and videos need the pose package", noPose: "The pose package is not installed. Fetch it once with this command, then reload:", noPoseText: "It is checked against a known checksum and kept on this machine. Everything else works without it.", onlyJoints: "Poses are estimated in this page. Pictures never leave it: only joints are sent, and only to this machine.",
-  noCamera: "The camera cannot be used.", heard: n => n ? `${many(n, "frame")} received` : "Waiting for frames from another program.", streamHow: "How to send frames",
+  noPoseTitle: "Cameras and films need the pose estimator", noPose: "The pose estimator is not here yet. Fetch it once with these commands, then start Studio again:", noPoseText: "Its networks are checked against known checksums and kept on this machine. Everything else works without them.", onlyJoints: "Pictures go from this page to Kerneton on this machine, and nowhere else. They are dropped as soon as their joints are known; only joints are kept.",
+  noCamera: "The camera cannot be used.", cameraLost: "The camera, or its connection to Kerneton, has ended.", heard: n => n ? `${many(n, "frame")} received` : "Waiting for frames from another program.", streamHow: "How to send frames",
   streamCode: origin => `import json, time, urllib.request\n\ndef frames():                      # your sensor: rows of x, y, z in metres, y up\n    while True:\n        joints = ...\n        line = {"time": time.time(), "joints": joints, "layout": "kinect20"}\n        yield json.dumps(line).encode() + b"\\n"\n\nurllib.request.urlopen(urllib.request.Request(\n    "${origin}/api/stream", data=frames(), method="POST",\n    headers={"X-Kerneton-Token": "THE TOKEN", "Content-Type": "application/x-ndjson"}))`,
 
   // Recording
-  poseQuality: "Pose estimator (after a reload)", qualities: { lite: "Fast", full: "Balanced", heavy: "Accurate" },
+  poseQuality: "Pose estimator", qualities: { lite: "Fast", full: "Balanced", heavy: "Accurate" },
   close: "Close", openingCamera: "Opening the camera …", cameraReady: rate => rate && rate < 6 ? `Ready, but slow: ${rate.toFixed(1)} poses a second. Choose a faster estimator.` : "Ready.", nobodySeen: "Nobody is in sight.", mode: "Start and stop", fixed: "Fixed length", handsFree: "Hands-free", seconds: "Seconds", takes: "Takes", countdown: "Countdown", startRecording: "Record",
   handsFreeText: "Hands-free: after the countdown, move, then stand still; every movement becomes a recording.", getReady: (s, n, all) => `${s} … take ${n} of ${all}`, phases: { record: "Recording", wait: "Move when you are ready", done: "All takes are kept" }, takeKept: n => `Take ${n} kept`, tooShort: "Too short: nothing was kept.",
-  estimating: n => `Estimating poses in ${many(n, "video")} …`, nobody: path => `${path}: no person was found in it`, noVideo: name => `${name}: this browser cannot play it`,
+  estimating: (done, all) => `Finding people in films: ${done} of ${many(all, "picture")} …`,
 
   // Share
   shareModel: "The model", shareModelText: m => `Trained ${m.date} on ${many(m.recordings, "recording")} of ${Object.keys(m.labels).join(", ")}; ${(m.bytes / 1e6).toFixed(1)} MB. It cannot run code.`,

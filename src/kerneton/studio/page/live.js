@@ -83,7 +83,7 @@ export class Live {
       if (this.replayed && store.byId.has(this.replayed)) this.pick.value = this.replayed;
       clear(this.setup, this.pick, start);
     } else if (this.source === "camera") {
-      clear(this.setup, store.state.pose ? [start, h("p.quiet", {}, texts.onlyJoints)] : h("div.warning", {}, h("p", {}, texts.noPose), h("pre", {}, store.state.pose_command)));
+      clear(this.setup, store.state.pose_commands.length ? h("div.warning", {}, h("p", {}, texts.noPose), h("pre", {}, store.state.pose_commands.join("\n"))) : [start, h("p.quiet", {}, texts.onlyJoints)]);
     } else {
       this.heard = h("p.quiet", { role: "status" }, texts.heard(store.state.stream ?? 0));
       const code = texts.streamCode(location.origin), copy = button(texts.copyWithToken, () => navigator.clipboard?.writeText(code.replace("THE TOKEN", api.token)).then(() => { copy.querySelector("span").textContent = texts.copied; }).catch(complain), { kind: "quiet" });
@@ -169,17 +169,18 @@ export class Live {
     this.camera = new Camera(result => {
       if (!result) return;
       const time = result.time;
-      this.count(time);
-      this.tell({ time, joints: result.world, layout: "mediapipe33", axes: "mediapipe" });
+      this.count(time, result.at);
+      this.tell({ time, joints: result.joints, layout: "mediapipe33" });
       this.chart.now(time);
       this.stage.draw(result.points, this.joints);
     });
+    this.camera.onerror = error => { this.stop(); complain(error); };
     await this.camera.open();
   }
 
-  count(time) {
+  count(time, at = performance.now()) {
     const now = performance.now();
-    this.sent.set(time, now);
+    this.sent.set(time, at);
     if (this.sent.size > 300) this.sent.delete(this.sent.keys().next().value);
     this.rates.push(now);
     while (this.rates.length && now - this.rates[0] > 2000) this.rates.shift();

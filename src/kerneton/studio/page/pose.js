@@ -1,52 +1,25 @@
-// Pose estimation in the page with MediaPipe from this machine. Images never leave the page; only joints do.
+// The camera: its pictures go to Kerneton on this machine, which answers with joints and keeps no picture.
 import { texts } from "./texts.js";
 import { store } from "./store.js";
-
-let loading = null;
+import * as api from "./api.js";
 
 export const QUALITIES = ["lite", "full", "heavy"];
-export const quality = () => Math.max(0, QUALITIES.indexOf(localStorage.getItem("kerneton-pose") ?? "full"));
-
-export function estimator(complexity = quality()) {
-  loading ??= (async () => {
-    if (!store.state.pose) throw new Error(texts.noPose);
-    await new Promise((ok, no) => {
-      const script = document.createElement("script");
-      script.src = "/pose/pose.js";
-      script.onload = ok;
-      script.onerror = () => no(new Error(texts.noPose));
-      document.head.append(script);
-    });
-    const pose = new globalThis.Pose({ locateFile: file => `/pose/${file}` });
-    let found = null;
-    pose.onResults(result => { found = result; });
-    pose.setOptions({ modelComplexity: complexity, smoothLandmarks: true, minDetectionConfidence: 0.5, minTrackingConfidence: 0.5 });
-    await pose.initialize();
-    return {
-      reset: () => pose.reset(),
-      // 33 rows of [x, y, z, visibility] in metres, in MediaPipe's axes, or null if nobody is visible.
-      async estimate(image) {
-        found = null;
-        await pose.send({ image });
-        const world = found?.poseWorldLandmarks;
-        return world?.length ? { world: world.map(p => [p.x, p.y, p.z, p.visibility ?? 1]), picture: found.poseLandmarks } : null;
-      },
-    };
-  })();
-  loading.catch(() => { loading = null; });
-  return loading;
-}
+export const quality = () => QUALITIES.find(q => q === localStorage.getItem("kerneton-pose")) ?? "full";
+const WIDEST = 640, SHARP = 0.85, ON_THE_WAY = 2; // pixels, quality of JPEG, pictures without an answer
+const FEET = 27, LEG = 0.85; // the first joint of the feet, metres from the hips to the floor
 
 export const poseBody = () => ({ ...store.state.camera_body, size: 1.75, flat: false });
 
-// Points for the stage: x to the right, y up from the floor, z towards the viewer.
-export function standing(world) {
-  const low = Math.max(...world.map(p => p[1])), out = new Float32Array(world.length * 3);
-  world.forEach(([x, y, z, c], j) => out.set(c > 0.1 ? [x, low - y, -z] : [NaN, NaN, NaN], j * 3));
+// Points for the stage: x to the right, y up from the floor, z towards the viewer. Feet that are not seen are taken to stand.
+export function standing(joints) {
+  const seen = joints.filter(p => p[3] > 0).map(p => p[1]), feet = joints.slice(FEET).some(p => p[3] > 0);
+  const out = new Float32Array(joints.length * 3), low = Math.min(...seen, feet ? Infinity : -LEG);
+  joints.forEach(([x, y, z, c], j) => out.set(c > 0 ? [-x, y - low, -z] : [NaN, NaN, NaN], j * 3));
   return out;
 }
 
-// The camera with poses as fast as the machine allows; calls back with every result, null for a frame without a body.
+// Calls back with every answer, null for a picture without a body. While one picture is worked on the next is encoded, and others
+// are skipped, so that answers are as new as the machine can make them.
 export class Camera {
   constructor(onresult) { this.onresult = onresult; }
   async open() {
@@ -56,22 +29,60 @@ export class Camera {
     } catch (error) { throw new Error(`${texts.noCamera} (${error.message})`); }
     this.video = Object.assign(document.createElement("video"), { muted: true, playsInline: true, srcObject: this.stream });
     await this.video.play();
-    const pose = await estimator();
-    pose.reset();
-    this.begin = performance.now();
-    this.run(pose);
+    this.canvas = document.createElement("canvas");
+    this.socket = api.socket("camera");
+    this.socket.onmessage = message => this.hear(JSON.parse(message.data));
+    this.socket.onclose = () => { if (this.stream) this.onerror?.(new Error(texts.cameraLost)); };
+    this.socket.onopen = () => this.begin();
+    for (const track of this.stream.getTracks()) track.onended = () => this.onerror?.(new Error(texts.cameraLost));
     return this.video;
   }
-  async run(pose) {
-    while (this.stream) {
-      const time = (performance.now() - this.begin) / 1000;
-      try {
-        const found = await pose.estimate(this.video);
-        if (!this.stream) return;
-        this.onresult(found && { ...found, time, points: standing(found.world) });
-      } catch (error) { this.onerror?.(error); return; }
-      await new Promise(requestAnimationFrame);
-    }
+  begin() { // with the estimator that is chosen; answers to older pictures are ignored
+    if (this.socket?.readyState !== 1) return;
+    this.begun = null;
+    this.waiting = 0;
+    this.socket.send(JSON.stringify({ pose_model: quality() }));
   }
-  close() { this.stream?.getTracks().forEach(track => track.stop()); this.stream = null; }
+  hear(told) {
+    if (!this.stream) return;
+    if (told.error) { this.onerror?.(new Error(told.error)); return; }
+    if (told.ready) {
+      this.begun = performance.now();
+      this.look();
+      return;
+    }
+    if (this.begun === null) return;
+    this.waiting--;
+    this.onresult(told.joints && { joints: told.joints, time: told.time, at: this.begun + 1000 * told.time, points: standing(told.joints) });
+    this.look();
+  }
+  // The next picture, as soon as there is one and the one before the last is answered.
+  look() {
+    if (this.looking || !this.stream || this.begun === null || this.waiting >= ON_THE_WAY) return;
+    this.looking = true;
+    const then = callback => this.video.requestVideoFrameCallback ? this.video.requestVideoFrameCallback(callback) : requestAnimationFrame(callback);
+    then(async () => {
+      const begun = this.begun, time = (performance.now() - begun) / 1000, picture = await this.picture();
+      this.looking = false;
+      if (!this.stream || !picture || begun === null || begun !== this.begun) { this.look(); return; }
+      const bytes = new Uint8Array(8 + picture.byteLength);
+      new DataView(bytes.buffer).setFloat64(0, time, true);
+      bytes.set(new Uint8Array(picture), 8);
+      this.waiting++;
+      this.socket.send(bytes);
+      this.look();
+    });
+  }
+  async picture() {
+    const { videoWidth, videoHeight } = this.video, share = Math.min(1, WIDEST / Math.max(videoWidth, videoHeight));
+    Object.assign(this.canvas, { width: Math.round(videoWidth * share), height: Math.round(videoHeight * share) });
+    this.canvas.getContext("2d").drawImage(this.video, 0, 0, this.canvas.width, this.canvas.height);
+    const blob = await new Promise(ok => this.canvas.toBlob(ok, "image/jpeg", SHARP));
+    return blob && blob.arrayBuffer();
+  }
+  close() {
+    this.stream?.getTracks().forEach(track => track.stop());
+    this.stream = null;
+    this.socket?.close();
+  }
 }

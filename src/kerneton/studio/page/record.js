@@ -12,7 +12,7 @@ const FASTEST = 4, SEEN = 0.5, BASE = 0.2; // joints, visibility, s: between the
 // Speed of the body in metres per second: the mean of its fastest joints, so that one hand is enough, without joints
 // that the camera does not see, whose estimates change in every frame.
 export const speed = (a, b) => {
-  const speeds = b.world.map((p, j) => Math.min(p[3], a.world[j][3]) < SEEN ? 0 : Math.hypot(...[0, 1, 2].map(k => p[k] - a.world[j][k])));
+  const speeds = b.joints.map((p, j) => Math.min(p[3], a.joints[j][3]) < SEEN ? 0 : Math.hypot(...[0, 1, 2].map(k => p[k] - a.joints[j][k])));
   return speeds.sort((p, q) => q - p).slice(0, FASTEST).reduce((sum, v) => sum + v, 0) / FASTEST / Math.max(1e-3, b.time - a.time);
 };
 
@@ -56,11 +56,11 @@ export class Recorder {
 }
 
 export async function open() {
-  if (!store.state.pose) return explain();
+  if (store.state.pose_commands.length) return explain();
   const canvas = h("canvas.stage", { role: "img", "aria-label": texts.stageLabel }), stage = new Stage(canvas), told = h("p.record-told", { role: "status" }, texts.openingCamera), preview = h("div.preview");
   const label = h("input", { list: "labels", value: store.labels[0] ?? "", name: "record-label" }), subject = h("input", { list: "subjects", value: localStorage.getItem("kerneton-subject") ?? "", name: "record-subject" });
   const mode = h("select", {}, h("option", { value: "fixed" }, texts.fixed), h("option", { value: "hands-free" }, texts.handsFree));
-  const fine = h("select", { onchange: () => localStorage.setItem("kerneton-pose", fine.value) }, QUALITIES.map((q, i) => h("option", { value: q, ...(i === quality() ? { selected: true } : {}) }, texts.qualities[q])));
+  const fine = h("select", { onchange: () => { localStorage.setItem("kerneton-pose", fine.value); camera.begin(); } }, QUALITIES.map(q => h("option", { value: q, ...(q === quality() ? { selected: true } : {}) }, texts.qualities[q])));
   const number = (value, min, max) => h("input", { type: "number", value, min, max, size: 4 });
   const length = number(2, 0.5, 60), takes = number(5, 1, 50), countdown = number(3, 0, 20);
   length.step = 0.5;
@@ -86,7 +86,7 @@ export async function open() {
     if (frames.length < 4) { toast(texts.tooShort, { error: true }); return; }
     const stamp = new Date().toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
     try {
-      const answer = await api.post("recorded", { joints: frames.map(f => f.world), times: frames.map(f => f.time), name: `${label.value || "recording"}-${stamp}-${n}`, label: label.value || null, subject: subject.value || null, layout: "mediapipe33" });
+      const answer = await api.post("recorded", { joints: frames.map(f => f.joints), times: frames.map(f => f.time), name: `${label.value || "recording"}-${stamp}-${n}`, label: label.value || null, subject: subject.value || null, layout: "mediapipe33" });
       kept++;
       tell(texts.takeKept(n));
       await reload();
@@ -110,12 +110,13 @@ export async function open() {
     stage.draw(result.points);
     recorder?.frame(result);
   });
+  camera.onerror = error => { told.textContent = error.message; };
   try { clear(preview, await camera.open()); } catch (error) { told.textContent = error.message; }
   return dialog;
 }
 
 function explain() {
-  const dialog = h("dialog.record", { "aria-label": texts.record, onclose: () => dialog.remove() }, h("h2", {}, texts.noPoseTitle), h("p", {}, texts.noPose), h("pre", {}, store.state.pose_command), h("p.quiet", {}, texts.noPoseText), button(texts.close, () => dialog.close(), { kind: "primary" }));
+  const dialog = h("dialog.record", { "aria-label": texts.record, onclose: () => dialog.remove() }, h("h2", {}, texts.noPoseTitle), h("p", {}, texts.noPose), h("pre", {}, store.state.pose_commands.join("\n")), h("p.quiet", {}, texts.noPoseText), button(texts.close, () => dialog.close(), { kind: "primary" }));
   document.body.append(dialog);
   dialog.showModal();
   return dialog;
