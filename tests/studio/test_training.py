@@ -6,7 +6,6 @@ import io
 import itertools
 import json
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kerneton.data.progress import Item
 from kerneton.studio.child import Child, Tell, answer_requests
 from kerneton.video.estimator import PoseEstimator, PoseOptions
 from kerneton.video.models import COMMAND, found_models
@@ -112,8 +113,13 @@ class _State:
         if hasattr(os, "nice"):
             os.nice(max(0, 10 - os.nice(0)))  # the page and the live labels go first
 
-        def progress(pictures: Iterable[Any], total: int | None, desc: str = "") -> Iterator[Any]:
-            for n, picture in enumerate(pictures):
+        def progress(
+            iterable: Iterable[Item],
+            *,
+            total: int | None = None,
+            desc: str = "",  # noqa: ARG001
+        ) -> Iterable[Item]:
+            for n, picture in enumerate(iterable):
                 if n % _TELL == 0:
                     tell((n, max(total or 0, n)))
                 yield picture
