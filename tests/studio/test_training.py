@@ -47,8 +47,7 @@ def test_the_figures_are_those_of_people_held_out(trained):
     assert {row["name"] for row in model["predictions"]} <= ids
 
 
-def test_the_web_page_of_the_model_is_a_zip(trained, tmp_path, monkeypatch):
-    monkeypatch.setattr(pose, "pose_folder", lambda: None)
+def test_the_web_page_of_the_model_is_a_zip(trained, tmp_path):
     node()
     (model,) = trained.get("models")["models"]
     status, body, headers = trained.ask(f"/api/models/page?name={model['name']}")

@@ -87,14 +87,12 @@ def reasons(model: Any, sequence: SkeletonSequence, label: str) -> dict[str, Any
     }
 
 
-def page(model: Any, path: Path, pose: Path | None) -> None:
-    """A web page that runs the model, as a zip; with the pose package, if there is one, also by
-    camera.
-    """
+def page(model: Any, path: Path) -> None:
+    """A web page that runs the model, as a zip."""
     from kerneton.runtime import export  # only here
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name, "page")
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for written in export(model, folder, "web", pose=pose):
+            for written in export(model, folder, "web"):
                 archive.write(written, written.relative_to(name))

@@ -338,8 +338,8 @@ def _export(studio: Studio, body: dict[str, Any]) -> Response:
 def _page(studio: Studio, body: dict[str, Any]) -> Response:
     """The web page of a model, as a zip."""
     name = str(body.get("name"))
-    model, package = studio.models.path(name), pose.pose_folder()
-    return _download(f"{name}-page.zip", lambda path: studio.worker.page(model, path, package))
+    model = studio.models.path(name)
+    return _download(f"{name}-page.zip", lambda path: studio.worker.page(model, path))
 
 
 def _download(filename: str, make: Callable[[Path], None]) -> Response:

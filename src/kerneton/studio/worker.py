@@ -50,9 +50,9 @@ class Worker:
         """See `kerneton.studio.recognizing.segments`."""
         return self._child.ask("segments", model, sequence)
 
-    def page(self, model: Path, path: Path, pose: Path | None) -> None:
+    def page(self, model: Path, path: Path) -> None:
         """See `kerneton.studio.recognizing.page`."""
-        self._ask("page", model, path, pose)
+        self._child.ask("page", model, path)
 
     def watch(
         self, model: Path, who: str, frames: Any, layout: Any, why: bool, doubt: float

@@ -115,7 +115,7 @@ export const texts = {
 
   // Share
   shareModel: "The model", shareModelText: m => `Trained ${m.date} on ${many(m.recordings, "recording")} of ${Object.keys(m.labels).join(", ")}; ${(m.bytes / 1e6).toFixed(1)} MB. It cannot run code.`,
-  sharePage: "A web page", sharePageText: pose => `The recogniser as a page for any web host, which runs in browsers and phones. It contains none of your recordings.${pose ? "" : " For the camera, fetch the pose package first: kerneton studio --get-pose."}`,
+  sharePage: "A web page", sharePageText: "The recogniser as a page for any web host, which runs in browsers and phones. It contains none of your recordings. With kerneton export --to web --pose it has a camera, too.",
   shareReport: "The report", shareReportText: "One page with accuracy, mistakes that play, and what matters; it needs nothing else.", shareData: "The data set", shareDataText: n => `${many(n, "labelled recording")} as one file.`,
   download: file => `Save ${file}`, savedFile: file => `${file} saved`, segmentsOut: "Segments (.csv)", formatsOut: { npz: "NumPy .npz", pkl: "Pickle (PYSKL)", csv: "CSV tables (.zip)" }, copy: "Copy", copied: "Copied", copyWithToken: "Copy with the token",
   how: "Use it without this page", howText: folder => `Everything is in ${folder}, as LABEL/SUBJECT/FILE. The command line understands the folder, and what it adds appears here.`, fromPython: "From Python", fromShell: "From the command line",

@@ -28,7 +28,7 @@ export class Share {
       h("div.share-cards", {},
         card("spark", texts.shareModel, model ? texts.shareModelText(model) : texts.noModelText,
           model ? button(texts.download("model.kern"), () => this.fetch(`models/${model.name}/model.kern`, {}, "model.kern"), { kind: "primary" }, "down") : h("a.primary", { href: "#/train" }, texts.tabs.train)),
-        card("camera", texts.sharePage, texts.sharePageText(store.state.pose), model ? button(texts.download("page.zip"), () => this.fetch("models/page", { name: model.name }, "page.zip"), {}, "down") : h("p.quiet", {}, texts.noModelText)),
+        card("camera", texts.sharePage, texts.sharePageText, model ? button(texts.download("page.zip"), () => this.fetch("models/page", { name: model.name }, "page.zip"), {}, "down") : h("p.quiet", {}, texts.noModelText)),
         card("check", texts.shareReport, texts.shareReportText, model?.accuracy !== undefined ? button(texts.download("report.html"), () => this.fetch(`models/${model.name}/report.html`, {}, "report.html"), {}, "down") : h("p.quiet", {}, texts.noModelText)),
         card("folder", texts.shareData, texts.shareDataText(labelled), ["npz", "pkl", "csv"].map(format => button(texts.formatsOut[format], () => this.fetch("export", { format }, `${store.state.name}.${format === "csv" ? "zip" : format}`), { disabled: !labelled }, "down")),
           button(texts.segmentsOut, () => this.fetch("export", { format: "segments" }, "segments.csv"), { disabled: !store.recordings.some(r => r.segments.length) }, "down"))),
