@@ -28,11 +28,11 @@ _PICTURES = ("confusion.png", "skeletons.png")
 _FOLDERS = ("recordings", "new-person", "long-recordings")
 _SHOWN = ("draw circle", "draw X", "sit down", "bow", "drink", "answer phone")
 _KEPT = ("answer phone", "clap", "drink", "sit down", "wave")  # actions of the folders to go on with
-_STRANGERS = 3  # people who are tested
+_STRANGERS = 6  # people who are tested
 _LONG = 4  # people with a long recording
-# A poor sensor, so that actions that differ little are confused: errors of 6 cm a joint, one of
-# twenty lost.
-_SENSOR = {"noise": 0.06, "dropout": 0.05}
+# A poor sensor and few people, so that actions that differ little are confused: errors of 3 cm, one
+# of twenty joints lost.
+_SENSOR = {"noise": 0.03, "dropout": 0.05}
 _NEXT = """\
 next steps
   open {page} in a browser
@@ -63,7 +63,7 @@ def add_parser(subparsers: Any) -> None:
         help="folder for pictures and recordings (default: kerneton-demo)",
     )
     parser.add_argument(
-        "--subjects", metavar="N", type=whole, default=6, help="people to train on (default: 6)"
+        "--subjects", metavar="N", type=whole, default=4, help="people to train on (default: 4)"
     )
     parser.add_argument(
         "--takes",

@@ -120,12 +120,13 @@ def run(args: argparse.Namespace) -> Output:
     if figures is not None:
         who = held_out(summary)
         text += (
-            f"held-out {who}: accuracy {figures['accuracy_nested']:.1%} (95 % interval {100 * figures['accuracy_low']:.1f} to "
+            f"held-out {who}: accuracy {figures['accuracy_nested']:.1%} (estimated in training; 95 % interval {100 * figures['accuracy_low']:.1f} to "
             f"{100 * figures['accuracy_high']:.1f}), calibration error {figures['calibration_error']:.3f}, "
             f"AUC for unknown actions {figures['unknown_auc']:.2f} "
             "(0.5 is chance)\n"
             f"known actions of held-out {who} taken for unknown: {figures['false_alarm']:.1%} "
             f"(95 % interval {100 * figures['false_alarm_low']:.1f} to {100 * figures['false_alarm_high']:.1f})\n"
+            "kerneton evaluate trains anew for every split: its accuracy may differ a little\n"
         )
     facts = {
         "file": args.output,

@@ -166,3 +166,50 @@ def between(low: float | None, high: float | None) -> str:
     ('72.2 to 100.0', '-')
     """
     return "-" if low is None else f"{percent(low)} to {percent(high)}"
+
+
+def protocol_words(report: Report) -> str:
+    """Who was trained on and who was tested, in a sentence.
+
+    >>> import numpy as np
+    >>> from kerneton import SkeletonDataset, SkeletonSequence, evaluate
+    >>> from sklearn.dummy import DummyClassifier
+    >>> data = SkeletonDataset(
+    ...     SkeletonSequence(np.ones((5, 3, 3)), label=k, subject=s) for s in "123" for k in "aab"
+    ... )
+    >>> protocol_words(evaluate(DummyClassifier(), data, "leave-one-subject-out"))
+    'Each of 3 people in turn was tested with a model that was trained on the others.'
+    >>> protocol_words(evaluate(DummyClassifier(), data, [(range(6), range(6, 9))]))
+    'A model that was trained on 2 people was tested on another person.'
+    """
+    n, total = len(report.splits), len(report.recordings)
+    if report.subjects is None:
+        tested = many(sum(split.n_test for split in report.splits), "test")
+        return (
+            f"A model that was trained on {many(report.splits[0].n_train, 'recording')} was tested "
+            f"on {many(report.splits[0].n_test, 'other recording')}."
+            if n == 1
+            else f"{n} times, a model was trained on a part of the recordings and tested on others "
+            f"({tested}); nothing is known of the people."
+        )
+    sides = []  # how many people are trained on and tested, where everyone else was trained on
+    for split in report.splits:
+        inside = set(split.indices.tolist())
+        who = {report.subjects[i] for i in inside}
+        others = {person for i, person in enumerate(report.subjects) if i not in inside}
+        if split.n_train + split.n_test != total or who & others:
+            times = "once" if n == 1 else f"{n} times"
+            return f"A model was trained on some of the recordings and tested on others, {times}."
+        sides.append((len(others), who))
+    everyone = set().union(*(who for _, who in sides))
+    if n == len(everyone) == len(set(report.subjects)) and all(len(who) == 1 for _, who in sides):
+        return f"Each of {n} people in turn was tested with a model that was trained on the others."
+    (known, first), rest = sides[0], sides[1:]
+    if not rest:
+        tested = "another person" if len(first) == 1 else f"{len(first)} others"
+        people = "one person" if known == 1 else f"{known} people"
+        return f"A model that was trained on {people} was tested on {tested}."
+    return (
+        f"{n} times, a model was trained on some of the {len(set(report.subjects))} people "
+        "and tested on the others."
+    )

@@ -38,6 +38,7 @@ from kerneton.report.page._results import (
 )
 from kerneton.report.scene import with_bones
 from kerneton.report.tables import percent
+from kerneton.report.text import protocol_words
 
 if TYPE_CHECKING:
     from kerneton.report.results import Report
@@ -82,6 +83,7 @@ def render(
         report=report,
         name=report.data.get("name") or "Recordings",
         tiles=tiles(report),
+        in_words=protocol_words(report),
         command=command,
         has_data=recordings is not None,
         filmed=bool(films),

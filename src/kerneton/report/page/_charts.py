@@ -105,6 +105,8 @@ def reliability(bins: Sequence[Bin]) -> dict[str, Any]:
         "top": top,
         "size": size,
         "base": base,
+        "most": most,
+        "highest": below - 12,
         "ticks": [
             (left + t * size // 4, top + size - t * size // 4, 25 * t) for t in range(5)
         ],
@@ -128,13 +130,14 @@ def lengths(frames: Sequence[int]) -> dict[str, Any]:
     """Histogram of the lengths of recordings, in frames."""
     n_bins = int(np.clip(np.sqrt(len(frames)), 6, 24))
     counts, edges = np.histogram(frames, bins=min(n_bins, max(frames) - min(frames) + 1))
-    left, width, tall = 14, 400, 90
+    left, width, tall = 46, 400, 90
     step = width / len(counts)
     heights = np.round(tall * counts / counts.max(), 1).tolist()
     return {
         "left": left,
         "right": left + width,
         "tall": tall,
+        "most": int(counts.max()),
         "step": round(max(step - 2, 1.0), 1),
         "bars": [
             (

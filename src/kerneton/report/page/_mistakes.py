@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kerneton.report.results import Report
 
 _ROWS = 300
+_SURE = 0.9  # probability from which a wrong answer gets a remark
 _PICTURES, _PICTURE_HEIGHT = (
     30,
     180,
@@ -56,6 +57,7 @@ def mistake_cards(
             "verdict": prediction,
             "said": None if prediction is None or prediction.value is None else _sure(prediction),
             "why": whys[index].words if index in whys else "",
+            "remark": "" if prediction is None else remark(prediction),
             "motion": motion,
             "number": number.get(index),
             "filmed": index in pictures,
@@ -98,6 +100,8 @@ def mistake_list(report: Report, wrong: Sequence[Prediction]) -> dict[str, Any]:
     kind = next((v.is_probability for v in wrong if v.value is not None), None)
     header = ["recording", "subject", "split", "label", "taken for"]
     header += [] if kind is None else ["probability" if kind else "decision value"]
+    remarked = any(remark(v) for v in wrong)
+    header += ["remark"] if remarked else []
     rows = []
     for v in wrong[:_ROWS]:
         subject = "–" if report.subjects is None else report.subjects[v.index]
@@ -110,10 +114,25 @@ def mistake_list(report: Report, wrong: Sequence[Prediction]) -> dict[str, Any]:
         ]
         if kind is not None:
             row.append("–" if v.value is None else _value(v, v.value))
+        row += [remark(v)] if remarked else []
         rows.append(row)
     first = f"The first {_ROWS} of {len(wrong)} mistakes"
     title = first if len(wrong) > _ROWS else f"All mistakes ({len(wrong)})"
     return {"title": title, "header": header, "rows": rows}
+
+
+def remark(prediction: Prediction) -> str:
+    """What to think of a wrong answer that was given with a high probability.
+
+    >>> remark(Prediction(0, "1", "bow", "wave", 0.997, 0.001, is_probability=True))
+    'sure and wrong: look whether the recording shows wave, and its label bow is the mistake'
+    """
+    if not prediction.is_probability or prediction.value is None or prediction.value < _SURE:
+        return ""
+    return (
+        f"sure and wrong: look whether the recording shows {prediction.predicted}, "
+        f"and its label {prediction.label} is the mistake"
+    )
 
 
 def _sure(prediction: Prediction) -> str:
