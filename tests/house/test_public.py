@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import re
 from pathlib import Path
 
 import pytest
@@ -66,18 +65,3 @@ def test_star_import():
     namespace: dict = {}
     exec("from kerneton import *", namespace)
     assert set(kerneton.__all__) <= set(namespace)
-
-
-def test_example_in_the_readme_gives_the_output_shown(pytestconfig, capsys):
-    readme = (pytestconfig.rootpath / "README.md").read_text(encoding="utf-8")
-    (program,), (shown,) = (
-        re.findall(rf"```{kind}\n(.*?)```", readme, re.S) for kind in ("python", "text")
-    )
-    exec(compile(program, "README.md", "exec"), {})
-    said = capsys.readouterr().out
-    assert said.splitlines()[0] == shown.splitlines()[0]
-    accuracies = [float(re.search(r"accuracy ([\d.]+) %", text)[1]) for text in (said, shown)]
-    assert abs(accuracies[0] - accuracies[1]) < 10, (
-        "the README shows another result than the program gives"
-    )
-    assert len(program.splitlines()) <= 10

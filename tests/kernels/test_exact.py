@@ -10,7 +10,7 @@ from walks import walk, walks
 
 from kerneton.data.layouts import KINECT_20, MSR_20
 from kerneton.data.sequence import SkeletonSequence
-from kerneton.exceptions import DataError, ParameterError
+from kerneton.exceptions import DataError, KernetonWarning, ParameterError
 from kerneton.kernels.exact import dck_kernel, sck_kernel
 
 
@@ -153,3 +153,22 @@ def test_recordings_are_checked(kernel):
         )
     with pytest.raises(DataError, match="is NaN"):
         kernel([np.full((2, 2, 3), np.nan)])
+
+
+def test_long_computations_are_foreseen_and_shown(monkeypatch):
+    x = np.random.default_rng(0).normal(size=(3, 4, 3, 3))
+    seen = []
+
+    def progress(iterable, *, total=None, desc=""):
+        seen.append((total, desc))
+        return iterable
+
+    assert_allclose(dck_kernel(x, progress=progress), dck_kernel(x, x))
+    sck_kernel(x[:2], x, progress=progress)
+    assert seen == [(6, "dck_kernel"), (6, "sck_kernel")]
+    clock = iter([0.0, 600.0])  # ten minutes for the first pair
+    monkeypatch.setattr("kerneton.kernels.exact.time.perf_counter", lambda: next(clock))
+    with pytest.warns(
+        KernetonWarning, match=r"dck_kernel of 6 pairs of recordings takes about 60 minutes"
+    ):
+        dck_kernel(x)

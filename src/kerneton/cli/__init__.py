@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TextIO
 
+from kerneton.data.notes import Notes
 from kerneton.exceptions import KernetonError, ParameterError
 from kerneton.files.output import write_text
 
@@ -93,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.parser.error(nearest_options(unknown, args.parser._actions))
     args.command_line = shlex.join(["kerneton", *argv])
     options = {action.dest for action in args.parser._actions if action.option_strings}
-    notes = _Notes(logging.WARNING, options)
+    notes = _Notes(options)
     logging.getLogger("kerneton").addHandler(notes)
     try:
         with warnings.catch_warnings():
@@ -116,20 +117,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-class _Notes(logging.Handler):
-    """Prints each message that the library logs once, however many splits log it."""
+class _Notes(Notes):
+    """Prints each note of the library once, however many splits log it."""
 
-    def __init__(self, level: int, options: Collection[str]) -> None:
-        super().__init__(level)
-        self.told: set[str] = set()
+    def __init__(self, options: Collection[str]) -> None:
+        super().__init__()
         self.options = options
 
     def emit(self, record: logging.LogRecord) -> None:
-        message = record.getMessage()
-        kind = re.sub(r"\d[\d.]*", "*", message)  # splits differ in numbers alone
-        if kind not in self.told:
-            self.told.add(kind)
-            _complain("note", message, self.options)
+        if self.new(record):
+            _complain("note", record.getMessage(), self.options)
 
 
 def _warn(options: Collection[str], message: Warning | str, *_: object) -> None:

@@ -27,12 +27,18 @@ _EXAMPLES = """\
 _PICTURES = ("confusion.png", "skeletons.png")
 _FOLDERS = ("recordings", "new-person", "long-recordings")
 _SHOWN = ("draw circle", "draw X", "sit down", "bow", "drink", "answer phone")
-_KEPT = ("answer phone", "clap", "drink", "sit down", "wave")  # actions of the folders to go on with
+_KEPT = (
+    "answer phone",
+    "clap",
+    "drink",
+    "sit down",
+    "wave",
+)  # actions of the folders to go on with
 _STRANGERS = 6  # people who are tested
 _LONG = 4  # people with a long recording
 # A poor sensor and few people, so that actions that differ little are confused: errors of 3 cm, one
 # of twenty joints lost.
-_SENSOR = {"noise": 0.03, "dropout": 0.05}
+_NOISE, _DROPOUT = 0.03, 0.05
 _NEXT = """\
 next steps
   open {page} in a browser
@@ -88,7 +94,9 @@ def run(args: argparse.Namespace) -> Output:
             f"{folder}: a folder with other files, of which none is replaced; name a new folder"
         )
     start = time.perf_counter()
-    known = make_actions(n_subjects=args.subjects, n_takes=args.takes, **_SENSOR)
+    known = make_actions(
+        n_subjects=args.subjects, n_takes=args.takes, noise=_NOISE, dropout=_DROPOUT
+    )
     new = strangers(args.takes)
     data = SkeletonDataset([*known, *new], name="Generated actions")
     split = (range(len(known)), range(len(known), len(data)))
@@ -151,13 +159,13 @@ def strangers(n_takes: int) -> SkeletonDataset:
 
     return SkeletonDataset(
         s.replace(subject=f"new-{s.subject}", name=f"new_{s.label}_{s.name[:3]}_{s.name[-2:]}".replace(" ", "_"))
-        for s in make_actions(n_subjects=_STRANGERS, n_takes=n_takes, random_state=1, **_SENSOR)
+        for s in make_actions(n_subjects=_STRANGERS, n_takes=n_takes, random_state=1, noise=_NOISE, dropout=_DROPOUT)
     )  # fmt: skip
 
 
 def _write_recordings(folder: Path, known: SkeletonDataset, new: SkeletonDataset) -> str:
-    """A folder to train on, LABEL/SUBJECT/FILE, one of a new person, and one of long recordings with
-    segments, SUBJECT/FILE; the name of a file of the second.
+    """A folder to train on, LABEL/SUBJECT/FILE, one of a new person, and one of long recordings
+    with segments, SUBJECT/FILE; the name of a file of the second.
     """
     from kerneton.datasets import make_actions
     from kerneton.files.readers import write
@@ -173,7 +181,9 @@ def _write_recordings(folder: Path, known: SkeletonDataset, new: SkeletonDataset
         if recording.label in _KEPT and recording.subject == "new-1":
             files.append(f"{recording.name}.csv")
             write([recording.replace(label=None, subject=None)], folder / "new-person" / files[-1])
-    for recording in make_actions(list(_KEPT), n_subjects=_LONG, n_takes=1, uncut=True, **_SENSOR):
+    for recording in make_actions(
+        list(_KEPT), n_subjects=_LONG, n_takes=1, uncut=True, noise=_NOISE, dropout=_DROPOUT
+    ):
         place = folder / "long-recordings" / f"subject-{recording.subject}"
         place.mkdir(parents=True, exist_ok=True)
         write([recording.replace(subject=None)], place / f"{recording.name}.csv")

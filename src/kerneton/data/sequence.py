@@ -276,6 +276,13 @@ class SkeletonDataset(Sequence[SkeletonSequence]):
         left_out: Iterable[str] = (),
     ) -> None:
         self._sequences = tuple(sequences)
+        for i, item in enumerate(self._sequences):
+            if not isinstance(item, SkeletonSequence):
+                raise DataError(
+                    f"a data set holds recordings, got {type(item).__name__} at position {i}: make "
+                    "them with SkeletonSequence(x, layout=..., label=..., subject=...), or pass "
+                    "arrays to fit and evaluate as they are"
+                )
         self.name = name
         self.conversion = conversion  # of unit and axes when the recordings were read
         self.splits = tuple(splits)  # published ones: positions of training and test recordings

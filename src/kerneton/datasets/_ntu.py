@@ -4,7 +4,6 @@ pickle.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Iterator
@@ -14,13 +13,14 @@ import numpy as np
 
 from kerneton.data.bodies import pair
 from kerneton.data.layouts import KINECT_25, sides
+from kerneton.data.notes import logger
 from kerneton.data.parameters import check_choice
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence, missing_joints
 from kerneton.datasets._home import Source, find_home
 from kerneton.exceptions import FormatError, MissingDataError
 from kerneton.files.readers import ntu, pyskl
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 NAME = re.compile(r"S(\d{3})C(\d{3})P(\d{3})R(\d{3})A(\d{3})")
 _FPS = 30.0

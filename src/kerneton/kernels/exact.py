@@ -5,6 +5,8 @@ tests.
 from __future__ import annotations
 
 import functools
+import time
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,8 +14,13 @@ import numpy as np
 
 from kerneton.data.checks import check_sequences
 from kerneton.data.parameters import check_choice, check_in, check_width
+from kerneton.data.progress import Progress, silent
+from kerneton.data.wording import many
+from kerneton.exceptions import KernetonWarning
 from kerneton.kernels.displacement import span_window
 from kerneton.kernels.tensors import gaussian
+
+_LONG = 60.0  # seconds from which a kernel says beforehand how long it will take
 
 
 def sck_kernel(
@@ -26,6 +33,7 @@ def sck_kernel(
     order: int = 3,
     sigma_index: float = 0.0,
     isotropic: bool = False,
+    progress: Progress | None = None,
 ) -> np.ndarray:
     """Exact sequence compatibility kernel between recordings, (n_X, n_Y).
 
@@ -36,7 +44,7 @@ def sck_kernel(
     G_σ2 of a vector is the sum of three one-dimensional Gaussians, as the paper computes it, or the
     isotropic Gaussian. ``sigma_joint`` is σ₂, ``sigma_time`` σ₃, ``joint_weight`` β₁ = 1 - β₂,
     ``order`` r, and ``sigma_index`` is σ₁, with which a joint is also compared with its neighbours
-    in the list; 0 compares each joint only with itself.
+    in the list; 0 compares each joint only with itself. ``progress`` is called like ``tqdm.tqdm``.
 
     >>> A = np.random.default_rng(0).uniform(-1, 1, size=(6, 4, 3))
     >>> sck_kernel([A, A[:3]]).shape
@@ -50,7 +58,7 @@ def sck_kernel(
         sigma_index=sigma_index,
         isotropic=isotropic,
     )
-    return _gram(pair, X, Y)
+    return _gram("sck_kernel", pair, X, Y, 1, progress)
 
 
 def sck_pair(
@@ -105,6 +113,7 @@ def dck_kernel(
     sigma_index: float = 0.0,
     same_joint: bool = False,
     isotropic: bool = False,
+    progress: Progress | None = None,
 ) -> np.ndarray:
     """Exact dynamics compatibility kernel between recordings, (n_X, n_Y).
 
@@ -115,8 +124,9 @@ def dck_kernel(
                     G_σ4(s-s') G_σ4(t-t')
 
     ``sigma_span`` is σ₄ in frames, None for no window; ``sigma_index`` is σ₁, 0 compares each pair
-    of joints only with itself; ``same_joint`` adds the pairs i = i'. The cost is O(J² M² N²): for
-    short recordings and few joints.
+    of joints only with itself; ``same_joint`` adds the pairs i = i'. ``progress`` is called like
+    ``tqdm.tqdm``. The cost is O(J² M² N²): for short recordings and few joints; a warning says if
+    it will take minutes.
 
     >>> A = np.random.default_rng(0).uniform(-1, 1, size=(5, 3, 3))
     >>> dck_kernel([A, A[:4]], sigma_span=3.0).shape
@@ -155,7 +165,7 @@ def dck_kernel(
                 total += alike * (in_space * ends).sum()
         return total / (n_joints**2 * len(a) * len(b))
 
-    return _gram(pair, X, Y)
+    return _gram("dck_kernel", pair, X, Y, 2, progress)
 
 
 def _gaussian3(
@@ -171,16 +181,49 @@ def _times(n_frames: int) -> np.ndarray:
 
 
 def _gram(
-    pair: Callable[[np.ndarray, np.ndarray], float], X: Iterable[Any], Y: Iterable[Any] | None
+    name: str,
+    pair: Callable[[np.ndarray, np.ndarray], float],
+    X: Iterable[Any],
+    Y: Iterable[Any] | None,
+    power: int,
+    progress: Progress | None,
 ) -> np.ndarray:
+    """The kernel of all pairs; one pair costs (M N)^power. Says so if it will take long."""
     checked = check_sequences(X)
     left = [s.joints.astype(np.float64) for s in checked]
-    if Y is None:
-        K = np.empty((len(left), len(left)))
-        for i, a in enumerate(left):
-            for j, b in enumerate(left[: i + 1]):
-                K[i, j] = K[j, i] = pair(a, b)
-        return K
-    others = check_sequences(Y, n_joints=checked[0].n_joints, layout=checked[0].layout)
-    right = [s.joints.astype(np.float64) for s in others]
-    return np.asarray([[pair(a, b) for b in right] for a in left])
+    right = left
+    if Y is not None:
+        others = check_sequences(Y, n_joints=checked[0].n_joints, layout=checked[0].layout)
+        right = [s.joints.astype(np.float64) for s in others]
+    K = np.empty((len(left), len(right)))
+    pairs = [
+        (i, j) for i in range(len(left)) for j in range(len(right) if Y is not None else i + 1)
+    ]
+    # The most expensive first: what it takes tells what all take.
+    costs = {(i, j): float(len(left[i]) * len(right[j])) ** power for i, j in pairs}
+    pairs.sort(key=lambda ij: -costs[ij])
+    start = time.perf_counter()
+    for k, (i, j) in enumerate((progress or silent)(pairs, total=len(pairs), desc=name)):
+        K[i, j] = pair(left[i], right[j])
+        if Y is None:
+            K[j, i] = K[i, j]
+        if k == 0:
+            seconds = (time.perf_counter() - start) * sum(costs.values()) / costs[pairs[0]]
+            if seconds > _LONG:
+                warnings.warn(_foreseen(name, len(pairs), seconds), KernetonWarning, stacklevel=3)
+    return K
+
+
+def _foreseen(name: str, n_pairs: int, seconds: float) -> str:
+    """What is said before a long computation.
+
+    >>> _foreseen("dck_kernel", 1770, 9000.0)[:66]
+    'dck_kernel of 1770 pairs of recordings takes about 2.5 hours: the '
+    """
+    minutes = seconds / 60
+    took = many(round(minutes), "minute") if minutes < 90 else f"{minutes / 60:.1f} hours"
+    return (
+        f"{name} of {n_pairs} pairs of recordings takes about {took}: the exact kernel is for short "
+        f"recordings and few joints; {name[:3].upper()}(...) gives features that approximate it in "
+        "a fraction of the time"
+    )

@@ -5,18 +5,18 @@ A new signal is one entry of `SIGNALS`.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kerneton.core import poses
+from kerneton.data.notes import logger
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError
 from kerneton.prepare.frames import Frames
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 _FAR = 0.9  # of the coordinates beyond the pivots: the kernel would depend on little but time
 FAST = 0.9  # of the values are below the one that is scaled to 1
 

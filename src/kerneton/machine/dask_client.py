@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
@@ -12,6 +11,7 @@ from threading import Thread
 from typing import Any
 
 import kerneton
+from kerneton.data.notes import logger
 from kerneton.exceptions import KernetonError, ParameterError
 
 PATIENCE = 10  # seconds in which a scheduler must respond
@@ -19,7 +19,7 @@ WORKERLESS = 60  # seconds that a cluster may have no workers if distributed's s
 _LOOK = 1.0  # seconds between two checks of the workers
 _END = object()
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 def check_workers(client: Any) -> None:

@@ -9,7 +9,6 @@ the comparison of presets and the paper's tables use only these functions.
 from __future__ import annotations
 
 import itertools
-import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,13 +18,14 @@ import numpy as np
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from kerneton.core.grams import weighted_sums
+from kerneton.data.notes import logger
 from kerneton.exceptions import DataError, HeldOutError
 from kerneton.machine.products import block_grams, gram
 from kerneton.machine.scaling import center_normalize_gram, fold_weights
 from kerneton.machine.solver import one_vs_rest, penalised_gram, per_class, solve_gram
 from kerneton.machine.svm import class_weights
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 Folds = list[tuple[np.ndarray, np.ndarray]]  # positions to train on, positions to hold out
 _MAX_FOLDS = 10

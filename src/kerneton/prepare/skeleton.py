@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,8 +17,9 @@ from kerneton.data.layouts import (
     ordered_bones,
     plain_layout,
 )
+from kerneton.data.notes import logger
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 _MOST_DISTANCES = 4_000_000  # used to estimate bones
 _LENGTH = 0.1  # weight of the length of a bone, relative to its spread
 

@@ -5,7 +5,6 @@ matrices.
 from __future__ import annotations
 
 import itertools
-import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from kerneton.data.notes import logger
 from kerneton.data.parameters import check_choice, check_in, check_positive
 from kerneton.exceptions import DataError, ParameterError
 from kerneton.prepare.preprocess import skeleton_kind
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonSequence
     from kerneton.recognize.encoder import Trials
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _SAME_LOSS = 0.02  # variants whose losses differ by less are equally good
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import logging
 import os
 import pickle
 import shutil
@@ -23,6 +22,7 @@ import joblib
 import numpy as np
 
 import kerneton
+from kerneton.data.notes import logger
 from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
@@ -34,7 +34,7 @@ from kerneton.recognize.branch import RUNTIME_PARAMETERS
 from kerneton.recognize.search import Trial, fitting
 from kerneton.recognize.training import Data, Learned
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 MEMORY = 2**30  # bytes of features that stay in memory; more go to disk
 HALVE = 2**33  # bytes of features beyond which those on disk are rounded to 16 bits

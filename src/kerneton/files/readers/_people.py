@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 import functools
-import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kerneton.data.layouts import HAND_21, other_side
+from kerneton.data.notes import logger
 from kerneton.data.wording import few
 from kerneton.exceptions import FormatError, ParameterError
 from kerneton.files.readers._hands import finger_part
@@ -19,7 +19,7 @@ from kerneton.files.readers._text import shorten
 if TYPE_CHECKING:
     import numpy as np
 
-_LOG = logging.getLogger("kerneton.files.readers")
+_LOG = logger("kerneton.files.readers")
 _NUMBERED = re.compile(
     r"(p|person|people|body|skeleton|skel|player|subject|actor|user|id|track|dancer)?[_ -]?\d{1,2}",
     re.IGNORECASE,

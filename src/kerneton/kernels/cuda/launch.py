@@ -9,7 +9,6 @@ enough shared memory) or does not converge, which has never been observed; the c
 from __future__ import annotations
 
 import functools
-import logging
 import math
 from collections.abc import Callable
 from importlib.resources import files
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.data.notes import logger
 from kerneton.kernels.cuda.nvrtc import compile_kernel
 from kerneton.kernels.tensors import pivot_scale
 
@@ -28,7 +28,7 @@ _MAX_HARMONICS, _MAX_TIMES, _MAX_BAND = 64, 8, 256
 _HOSVD_SHARED = 110_000  # bytes of a block: two fit on a multiprocessor
 _ENTRIES = {"slices": 0, "simplex": 1, "upper": 2}
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 def psd_power(A: Any, power: float, *, vectors: bool = False) -> Any | None:
