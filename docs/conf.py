@@ -28,7 +28,15 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_generated", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
+# reference.md is api.md for those who read the source
+exclude_patterns = [
+    "reference.md",
+    "_build",
+    "_generated",
+    "gallery/*.ipynb",
+    "gallery/*.py",
+    "gallery/*.md5",
+]
 default_role = "py:obj"  # `sck_kernel` in a docstring is a link where there is something to link to
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3

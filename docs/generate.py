@@ -2,10 +2,12 @@
 whether they are up to date.
 
 ``command-line.md`` holds what ``--help`` prints, ``formats.md`` what the readers' docstrings and
-the layouts say.
+the layouts say, ``reference.md`` the docstrings of the public names, to be read without a built
+site.
 """
 
 import argparse
+import importlib
 import inspect
 import os
 import re
@@ -14,6 +16,7 @@ from pathlib import Path
 
 os.environ["COLUMNS"] = "100"  # the width at which --help is set
 
+import kerneton
 from kerneton.cli import build_parser
 from kerneton.data.layouts import LAYOUTS
 from kerneton.data.mapping import ALIASES
@@ -43,6 +46,12 @@ pipes are not read.
 
 ## Formats
 
+"""
+
+REFERENCE = """\
+# Reference, as text
+
+The docstrings of all public names, in the order of [api.md](api.md), from which `make docs` builds a page with links.
 """
 
 LAYOUTS_TEXT = """\
@@ -122,6 +131,61 @@ def formats_page() -> str:
     return NOTE + FORMATS + "\n".join(tables)
 
 
+def reference_page() -> str:
+    """Signatures and docstrings of what ``api.md`` lists, class by class and function by
+    function.
+    """
+    parts = [NOTE + REFERENCE]
+    for line in (DOCS / "api.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("## ") and line != "## What stays stable":
+            parts.append(f"{line}\n")
+        if found := re.match(r"\.\. auto(class|function|module):: (\S+)", line):
+            parts.append(_described(found[1], found[2]))
+    return "\n".join(parts)
+
+
+def _described(kind: str, name: str) -> str:
+    module, _, short = name.rpartition(".")
+    if kind == "module":
+        thing = importlib.import_module(name)
+        inside = [
+            (each, getattr(thing, each))
+            for each in sorted(vars(thing))
+            if getattr(getattr(thing, each), "__module__", "") == name and not each.startswith("_")
+        ]
+        texts = [f"{each}{_signature(value)}\n{_indented(value)}" for each, value in inside]
+        return _section(name, inspect.getdoc(thing) or "", texts)
+    thing = getattr(importlib.import_module(module) if module else kerneton, short)
+    methods = [
+        f"{each}{_signature(getattr(thing, each))}\n{_indented(getattr(thing, each))}"
+        for each, value in (vars(thing).items() if kind == "class" else ())
+        if not each.startswith("_") and inspect.isfunction(value)
+    ]
+    return _section(short, f"{short}{_signature(thing)}\n\n{inspect.getdoc(thing) or ''}", methods)
+
+
+def _section(name: str, text: str, parts: list[str]) -> str:
+    body = "\n\n".join([text, *parts]).rstrip()
+    return f"### {name}\n\n```text\n{body}\n```\n"
+
+
+def _signature(thing: object) -> str:
+    """The parameters with their defaults, without types."""
+    try:
+        signature = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return ""
+    empty = inspect.Parameter.empty
+    plain = [p.replace(annotation=empty) for p in signature.parameters.values() if p.name != "self"]
+    text = str(inspect.Signature(plain))
+    return text if "<" not in text else re.sub(r"=<[^>]*>", "=...", text)
+
+
+def _indented(thing: object) -> str:
+    lines = (inspect.getdoc(thing) or "").splitlines()
+    return "\n".join(f"    {line}" if line else "" for line in lines)
+
+
 def _markdown(docstring: str) -> str:
     """A docstring's reStructuredText, of which readers use little, as Markdown."""
     text = re.sub(r"``(.+?)``", r"`\1`", docstring)
@@ -136,7 +200,11 @@ def _table(rows: list[tuple[str, ...]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"command-line.md": command_line_page, "formats.md": formats_page}
+PAGES = {
+    "command-line.md": command_line_page,
+    "formats.md": formats_page,
+    "reference.md": reference_page,
+}
 
 
 def is_current(name: str) -> bool:

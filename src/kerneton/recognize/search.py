@@ -175,9 +175,8 @@ class Search(BaseEstimator):
         variants = dict(self.variants or {"": {}})
         found, failures = self._fold_grams(branches, trials)
         if not found:
-            raise DataError(
-                f"no candidate could be computed on these recordings: {next(iter(failures))[1]}"
-            )
+            reasons = dict.fromkeys(reason for _, reason in failures)
+            raise DataError("; ".join(reasons))  # the same one for all cues, or nearly so
         for (name, reason), where in failures.items():  # one line for each branch and reason
             which = "" if len(where) == len(variants) > 1 else f" ({'; '.join(where)})"
             log.warning("cue %s%s is left out: %s", name, which, reason)

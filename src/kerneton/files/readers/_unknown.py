@@ -30,6 +30,19 @@ _KNOWN = (  # first bytes, or endings of names where content differs, and what t
         "damaged, or no film in spite of its name",
     ),
     ((b"%PDF",), (), "a PDF document"),
+    ((), (".slp",), "a project of SLEAP; export its analysis file (.h5)"),
+    ((), (".tak",), "a take of Motive; export it as CSV, C3D or BVH"),
+    ((), (".qtm",), "a measurement of Qualisys; export it as TSV or C3D"),
+    ((), (".x1d", ".x2d"), "raw data of Vicon; export the trial as C3D, CSV or TRC"),
+    ((), (".mvn",), "a recording of Xsens; export it as MVNX or C3D"),
+    ((), (".blend",), "a file of Blender; export it as BVH or glTF"),
+    ((), (".usd", ".usda", ".usdc", ".usdz"), "a USD scene; export its animation as glTF or BVH"),
+)
+# Endings that say what a file should contain.
+_ENDINGS = (
+    *(".npz", ".npy", ".zip", ".gz", ".parquet", ".feather", ".h5", ".hdf5", ".nc", ".mat"),
+    *(".c3d", ".pkl", ".bvh", ".trc", ".mvnx", ".glb", ".gltf", ".sto", ".mot", ".amc", ".asf"),
+    *(".jsonl", ".skeleton"),
 )
 
 
@@ -50,14 +63,15 @@ def describe_unknown(path: Path, formats: Iterable[str]) -> str:
     if (what := _kind(head, suffix)) is not None:
         return what
     json = (
-        "; of JSON files, those of OpenPose, MediaPipe and COCO"
+        "; of JSON files, those of OpenPose, MediaPipe, COCO and its relatives, Azure Kinect, ZED, "
+        "ARKit and Vision Pro"
         if head.lstrip()[:1] in (b"[", b"{")
         else ""
     )
     text = ""
     if suffix in (".txt", ".csv", ".tsv", ".dat"):
-        text = "; of text, tables with a header (head_x, head_y, head_z) and rows of x y z, "
-        text += "one joint per row, with no title above"
+        text = "; of text, tables with a header (head_x, head_y, head_z), tables of mocap programs, "
+        text += "and rows of x y z, one joint per row"
     return f"unknown format; known formats are {', '.join(formats)}{json}{text}"
 
 
@@ -66,7 +80,9 @@ def _kind(head: bytes, suffix: str) -> str | None:
     for marks, suffixes, what in _KNOWN:
         if head.startswith(marks) and (not suffixes or suffix in suffixes):
             return what
-    return next((what for _, suffixes, what in _KNOWN if suffix in suffixes), None)
+    named = (what for _, suffixes, what in _KNOWN if suffix in suffixes)
+    what = f"damaged, or no {suffix} file in spite of its name" if suffix in _ENDINGS else None
+    return next(named, what)
 
 
 def described_kinds(paths: Sequence[Path]) -> str:
