@@ -524,7 +524,7 @@ def test_demo_tests_people_who_took_no_part_in_training(demo):
     folder, text = demo
     data = json.loads((folder / "demo.json").read_text())
     (split,) = data["splits"]
-    assert (split["n_train"], split["n_test"]) == (2 * 14, 3 * 14)
+    assert (split["n_train"], split["n_test"]) == (2 * 14, 6 * 14)
     assert {row["subject"] for row in data["predictions"]} == {"new-1", "new-2", "new-3"}
     known = [s.joints for s in kerneton.make_actions(n_subjects=9, n_takes=1)]
     for stranger in strangers(1):
@@ -539,7 +539,8 @@ def test_demo_leaves_what_it_says(demo):
     for file in re.split(", | and ", wrote):
         assert (folder / file).exists()
     assert {path.name for path in (folder / "out").iterdir()} == {
-        *("confusion.png", "skeletons.png", "report.html", "recordings", "new-person")
+        *("confusion.png", "skeletons.png", "report.html"),
+        *("recordings", "new-person", "long-recordings"),
     }
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert "<!DOCTYPE html>" in page

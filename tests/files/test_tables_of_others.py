@@ -312,3 +312,41 @@ def test_seventeen_numbered_points_of_a_picture_may_be_those_of_coco(
     assert caplog.messages == [message] * said
     assert read_one(tmp_path, f"{header}\n{row}\n", layout=None if n_joints < 17 else "coco17")
     assert len(caplog.messages) == said
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        (
+            "Zeit (s);Hüfte Mitte;Kopf;Ellbogen links;Ellbogen rechts;Fuß links;Fuß rechts;Knöchel links;Knöchel rechts",
+            "hip_center head left_elbow right_elbow left_foot right_foot left_ankle right_ankle",
+        ),
+        (
+            "temps;tête;poignet gauche;poignet droit;genou gauche;genou droit;talon gauche;cou",
+            "head left_wrist right_wrist left_knee right_knee left_heel neck",
+        ),
+        (
+            "tiempo;cabeza;muñeca izquierda;muñeca derecha;rodilla izquierda;rodilla derecha;cuello;pelvis",
+            "head left_wrist right_wrist left_knee right_knee neck hip_center",
+        ),
+        (
+            "tempo_s;testa;polso_sx;polso_dx;ginocchio_sx;ginocchio_dx;collo;bacino",
+            "head left_wrist right_wrist left_knee right_knee neck hip_center",
+        ),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_names_in_other_languages(header, names, encoding, tmp_path):
+    """As a spreadsheet writes them: semicolons, decimal commas, the encoding of Windows."""
+    time, *joints = header.split(";")
+    columns = [time, *(f"{joint} {axis}" for joint in joints for axis in "XYZ")]
+    rows = [
+        [f"{t / 25:.2f}".replace(".", ","), *(f"{k + t},5" for k in range(len(columns) - 1))]
+        for t in range(5)
+    ]
+    text = "\n".join(";".join(row) for row in [columns, *rows])
+    (tmp_path / "take.csv").write_bytes(text.encode(encoding))
+    (found,) = readers.read(tmp_path / "take.csv")
+    assert found.layout.joints == tuple(names.split())
+    assert found.fps == 25
+    assert found.layout.bones

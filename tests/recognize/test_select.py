@@ -451,7 +451,7 @@ def test_failing_candidates_are_skipped_and_told(caplog, data):
     assert "cue fine (as given) is left out: displacements of up to" in told
     with pytest.raises(
         DataError,
-        match="^layout 'kinect20' has no joint",
+        match=r"^layout 'kinect20' has no joint",
     ):
         searching(bad).fit(data, data.labels, groups=data.subjects)
 

@@ -102,8 +102,10 @@ def joint_names(
     if not ends and VOCABULARY.issuperset(raw):
         return _unique(raw)
     from kerneton.files.readers._hands import both_hands, lettered_hand
+    from kerneton.files.readers._languages import translated
     from kerneton.files.readers._people import two_bodies, without_prefix
 
+    raw = translated(raw)
     if (bodies := two_bodies(raw, known=not paired)) is not None:
         return [
             f"{joint}_{n}"

@@ -70,7 +70,9 @@ def describe_unknown(path: Path, formats: Iterable[str]) -> str:
     )
     text = ""
     if suffix in (".txt", ".csv", ".tsv", ".dat"):
-        text = "; of text, tables with a header (head_x, head_y, head_z), tables of mocap programs, "
+        text = (
+            "; of text, tables with a header (head_x, head_y, head_z), tables of mocap programs, "
+        )
         text += "and rows of x y z, one joint per row"
     return f"unknown format; known formats are {', '.join(formats)}{json}{text}"
 

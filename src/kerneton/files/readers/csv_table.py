@@ -57,6 +57,7 @@ from kerneton.files.readers._text import (
 )
 
 _CONFIDENCE = "confidence|conf|c|score|visibility|vis|v|likelihood|presence|probability"
+_TIMES = ("zeit", "zeitstempel", "tijd", "temps", "tiempo", "tempo")
 ROLES = {
     "frame": {
         "frame",
@@ -66,12 +67,13 @@ ROLES = {
         "frameid",
         "framenumber",
         "frame_index",
+        *("bild", "bildnummer", "bild_nr", "frame_nr", "einzelbild"),
     },
     "time": {
-        *("time", "timestamp", "t", "seconds", "sec", "ms"),
+        *("time", "timestamp", "t", "seconds", "sec", "ms", *_TIMES),
         *(
             f"{word}_{unit}"
-            for word in ("time", "timestamp")
+            for word in ("time", "timestamp", *_TIMES)
             for unit in ("s", "ms", "us", "ns", "sec", "seconds")
         ),
     },
@@ -84,9 +86,13 @@ ROLES = {
         "marker",
         "bodypart",
         "joint_id",
+        "gelenk",
     },
     "label": {"label", "action", "activity", "class", "gesture"},
-    "subject": {"subject", "actor", "participant", "subject_id", "user"},
+    "subject": {
+        *("subject", "actor", "participant", "subject_id", "user"),
+        *("proband", "probandin", "teilnehmer"),
+    },
     "body": {
         *("person", "person_id", "body", "body_id", "skeleton", "skeleton_id", "track", "track_id"),
         *("tracking_id", "player"),
