@@ -104,7 +104,9 @@ def test_fit_equals_the_library_call(folder, tmp_path, capsys):
     assert third.startswith(
         f"known actions of held-out subjects taken for unknown: {alarms:.1%} (95 % interval "
     )
-    assert other == "kerneton evaluate trains anew for every split: its accuracy may differ a little"
+    assert (
+        other == "kerneton evaluate trains anew for every split: its accuracy may differ a little"
+    )
     assert fourth.startswith(f"wrote {path} (")
     assert last == f"wrote {tmp_path / 'fit.json'}"
 

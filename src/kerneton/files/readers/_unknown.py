@@ -83,8 +83,8 @@ def _kind(head: bytes, suffix: str) -> str | None:
         if head.startswith(marks) and (not suffixes or suffix in suffixes):
             return what
     named = (what for _, suffixes, what in _KNOWN if suffix in suffixes)
-    what = f"damaged, or no {suffix} file in spite of its name" if suffix in _ENDINGS else None
-    return next(named, what)
+    other = f"damaged, or no {suffix} file in spite of its name" if suffix in _ENDINGS else None
+    return next(named, other)
 
 
 def described_kinds(paths: Sequence[Path]) -> str:
