@@ -23,7 +23,8 @@ from kerneton.stream.frames import raw_joints
 from kerneton.stream.spotter import adapted
 from kerneton.studio.recognizing import answers, contributions
 
-Frame = tuple[float, np.ndarray, Layout | None]  # time, (J, 4) joints and confidence, layout
+# time, (J, 4) joints and confidence, layout, and which of several bodies
+Frame = tuple[float, np.ndarray, Layout | None, str]
 MEDIAPIPE_AXES = (-1.0, -1.0, 1.0, 1.0)  # its x and y point in the opposite direction
 _MOST_JOINTS = 500
 _LONGEST = 60.0  # seconds of a typical recording at most
@@ -270,16 +271,16 @@ def replayed(sequence: SkeletonSequence) -> tuple[list[tuple[float, np.ndarray]]
 
 def frame_of(message: dict[str, Any]) -> Frame:
     """A frame from the page or another program: time, joints and confidence (J, 4) in the axes of
-    recordings, layout.
+    recordings, layout, and ``body``, which of several.
 
     ``joints`` are [x, y, z] or [x, y, z, confidence]; ``axes`` is "mediapipe" where y points down
     and x to the picture's right, otherwise they are as in recordings.
 
-    >>> time, joints, layout = frame_of(
-    ...     {"time": 1, "joints": [[0, 1, 2]] * 20, "layout": "kinect20"}
+    >>> time, joints, layout, body = frame_of(
+    ...     {"time": 1, "joints": [[0, 1, 2]] * 20, "layout": "kinect20", "body": 2}
     ... )
-    >>> time, joints.shape, layout.name
-    (1.0, (20, 4), 'kinect20')
+    >>> time, joints.shape, layout.name, body
+    (1.0, (20, 4), 'kinect20', '2')
     """
     try:
         time, joints = float(message["time"]), np.asarray(message["joints"], dtype=np.float64)
@@ -297,8 +298,10 @@ def frame_of(message: dict[str, Any]) -> Frame:
         joints = np.concatenate([joints, np.isfinite(joints).all(axis=1, keepdims=True)], axis=1)
     if message.get("axes") == "mediapipe":
         joints = joints * MEDIAPIPE_AXES
-    name = message.get("layout")
-    return time, joints, None if name is None else layout_of(name, len(joints))
+    name, body = message.get("layout"), message.get("body", "")
+    if type(body) not in (int, str) or len(str(body)) > 40:
+        raise ParameterError("body: expected a number, or text of at most 40 characters")
+    return time, joints, None if name is None else layout_of(name, len(joints)), str(body)
 
 
 def layout_of(name: Any, n_joints: int) -> Layout:

@@ -103,6 +103,7 @@ def routes(studio: Studio) -> list[Any]:
         post("executions", _executions),
         post("compare", _compare),
         get("export", _export),
+        get("seen", _seen),
         Route("/api/uploads/{batch}", partial(_upload, studio), methods=["PUT"]),
         post("uploads/commit", _commit),
         Route("/api/models/{name}/{file}", file, methods=["GET"]),
@@ -110,6 +111,7 @@ def routes(studio: Studio) -> list[Any]:
         WebSocketRoute("/api/events", sockets.events(studio)),
         WebSocketRoute("/api/live", sockets.live(studio)),
         WebSocketRoute("/api/camera", sockets.camera(studio)),
+        WebSocketRoute("/api/told", sockets.outgoing(studio.events.listen, studio.events.leave)),
     ]
 
 
@@ -358,6 +360,13 @@ def _download(filename: str, make: Callable[[Path], None]) -> Response:
         media_type="application/octet-stream",
         background=BackgroundTask(path.unlink, missing_ok=True),
     )
+
+
+def _seen(studio: Studio, _: dict[str, Any]) -> Response:
+    """All that was seen live, as a table."""
+    if not studio.events.segments:
+        raise MissingDataError("nothing was seen live yet")
+    return Response(studio.events.table(), media_type="text/csv")
 
 
 async def _upload(studio: Studio, request: Request) -> Response:

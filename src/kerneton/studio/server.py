@@ -16,6 +16,7 @@ from typing import Any
 from kerneton.exceptions import KernetonError, MissingDataError, ParameterError, import_extra
 from kerneton.files.output import lock
 from kerneton.studio import origin, uploads
+from kerneton.studio.events import Events
 from kerneton.studio.folders import STUDIO
 from kerneton.studio.library import Library, reason
 from kerneton.studio.live import DOUBT, Frame, replayed
@@ -47,6 +48,7 @@ class Studio:
         self.listeners: set[asyncio.Queue[dict[str, Any]]] = set()
         self.streams: set[Callable[[Frame], None]] = set()
         self.stream_seen = 0
+        self.events = Events()
         self._unsaved: str | None = None
 
     def pulse(self) -> dict[str, Any]:

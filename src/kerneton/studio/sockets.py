@@ -8,6 +8,7 @@ import json
 import struct
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +28,19 @@ from kerneton.video.estimator import PoseOptions
 _PAUSE = 0.03  # seconds between two answers at least
 _MOST_WAITING = 600  # frames that wait for an answer
 _LINE = 1 << 20  # bytes of one frame from another program
+_MOST_BODIES = 6  # that a page watches at a time
+_AWAY = 2.0  # seconds after which a body that was not seen gives its place to another
 
 
-def events(studio: Studio) -> Callable[[WebSocket], Awaitable[None]]:
-    """A socket that sends the state whenever it changes."""
+def outgoing(
+    begin: Callable[[], asyncio.Queue[dict[str, Any]]],
+    end: Callable[[asyncio.Queue[dict[str, Any]]], None],
+) -> Callable[[WebSocket], Awaitable[None]]:
+    """A socket that sends what is put into a queue, until its other side closes it."""
 
     async def handle(socket: WebSocket) -> None:
         await socket.accept(subprotocol=_protocol(socket))
-        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        queue.put_nowait(studio.pulse())
-        studio.listeners.add(queue)
+        queue = begin()
 
         async def send() -> None:
             while True:
@@ -50,10 +54,22 @@ def events(studio: Studio) -> Callable[[WebSocket], Awaitable[None]]:
         except WebSocketDisconnect:
             pass
         finally:
-            studio.listeners.discard(queue)
+            end(queue)
             task.cancel()
 
     return handle
+
+
+def events(studio: Studio) -> Callable[[WebSocket], Awaitable[None]]:
+    """A socket that sends the state whenever it changes."""
+
+    def begin() -> asyncio.Queue[dict[str, Any]]:
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        queue.put_nowait(studio.pulse())
+        studio.listeners.add(queue)
+        return queue
+
+    return outgoing(begin, studio.listeners.discard)
 
 
 def stream_receiver(studio: Studio) -> Callable[[Request], Awaitable[Response]]:
@@ -89,21 +105,31 @@ def _pass_on(studio: Studio, line: bytes) -> int:
     return 1
 
 
+@dataclass
+class _Body:
+    """One of the bodies that a page watches."""
+
+    layout: Any = None
+    # that came since the last answer
+    frames: list[tuple[float, np.ndarray]] = field(default_factory=list)
+    last: float = 0.0  # time of the newest frame
+
+
 class _Session:
     """One page with live labels: frames come in, and whenever an answer has been sent the newest
-    frames are answered.
+    frames of every body are answered.
     """
 
     def __init__(self, studio: Studio, socket: WebSocket) -> None:
         self.studio, self.socket = studio, socket
         self.model: Path | None = None
-        self.frames: list[tuple[float, np.ndarray]] = []  # that came since the last answer
-        self.layout: Any = None
+        self.bodies: dict[str, _Body] = {}
+        self.source = ""  # for the events
         self._number = 0  # of sources so far: each starts a new stream
         self.replayed: list[tuple[float, np.ndarray]] = []
         self.fresh = asyncio.Event()
         self.why, self.doubt = True, DOUBT
-        self._newest: Frame | None = None  # of another program
+        self._newest: dict[str, Frame] = {}  # of another program
         self._to_show = asyncio.Event()
         self._shown: Any = None
         self._replayed_layout: Any = None
@@ -119,7 +145,8 @@ class _Session:
             self.doubt = float(message["doubt"])
         if "source" in message or "replay" in message:
             self._number += 1
-            self.frames.clear()
+            self.bodies.clear()
+            self.source = str(message.get("replay", message.get("source")))[:400]
         if message.get("source") == "stream":
             self.studio.streams.add(self.from_program)
         elif "source" in message:
@@ -135,9 +162,9 @@ class _Session:
 
     def from_program(self, frame: Frame) -> None:
         """Handle a frame of another program: answer it, and show the newest on the page."""
-        self._push(*frame)
-        self._newest = frame
-        self._to_show.set()
+        if self._push(*frame):
+            self._newest[frame[3]] = frame
+            self._to_show.set()
 
     async def show(self) -> None:
         """Send frames of another program to the page, as fast as it reads them; those between are
@@ -146,11 +173,13 @@ class _Session:
         while True:
             await self._to_show.wait()
             self._to_show.clear()
-            if self._newest is not None:
-                await self._show(*self._newest)
+            newest, self._newest = self._newest, {}
+            for frame in newest.values():
+                await self._show(*frame)
 
-    async def _show(self, when: float, joints: np.ndarray, layout: Any) -> None:
-        body: dict[str, Any] = {"t": when, "points": np.nan_to_num(joints).round(4).tolist()}
+    async def _show(self, when: float, joints: np.ndarray, layout: Any, who: str) -> None:
+        points = np.nan_to_num(joints).round(4).tolist()
+        body: dict[str, Any] = {"t": when, "body": who, "points": points}
         if layout is not self._shown or layout is None:
             self._shown = layout
             body |= {
@@ -170,48 +199,54 @@ class _Session:
             self._push(when, rows, self._replayed_layout)
         self._replay_at = at
 
-    def _push(self, when: float, joints: np.ndarray, layout: Any) -> None:
-        if self.model is None:
-            return
-        if layout is not self.layout or (self.frames and when <= self.frames[-1][0]):
-            self.frames.clear()
-        self.layout = layout
-        self.frames.append((when, joints))
-        del self.frames[:-_MOST_WAITING]
-        self.fresh.set()
+    def _push(self, when: float, joints: np.ndarray, layout: Any, who: str = "") -> bool:
+        """A frame of a body; False for one body more than are watched at a time."""
+        if who not in self.bodies:
+            gone = [k for k, b in self.bodies.items() if abs(when - b.last) > _AWAY]
+            for key in gone:
+                del self.bodies[key]
+            if len(self.bodies) >= _MOST_BODIES:
+                return False
+        body = self.bodies.setdefault(who, _Body(layout))
+        if layout is not body.layout or (body.frames and when <= body.frames[-1][0]):
+            body.frames.clear()
+        body.layout, body.last = layout, when
+        if self.model is not None:
+            body.frames.append((when, joints))
+            del body.frames[:-_MOST_WAITING]
+            self.fresh.set()
+        return True
 
     async def answer(self) -> None:
         """Answer until the page closes."""
         # the process may have to read the model first
         if self.model is not None and self.studio.eager:
             await run_in_threadpool(self.studio.load_model)
-            self.frames.clear()
+            self.bodies.clear()
             await self.socket.send_json({"ready": True})
         while True:
             await self.fresh.wait()
             self.fresh.clear()
-            frames, self.frames = self.frames, []
-            if self.model is None or not frames:
-                continue
-            number = self._number
-            start = time.perf_counter()
-            try:
-                out = await run_in_threadpool(
-                    self.studio.worker.watch,
-                    self.model,
-                    f"{id(self)} {number}",
-                    frames,
-                    self.layout,
-                    self.why,
-                    self.doubt,
-                )
-            except KernetonError as error:
-                out = {"error": str(error)}
-            if number != self._number:
-                continue  # another source was chosen meanwhile
-            out["computed"] = round((time.perf_counter() - start) * 1000, 1)
-            await self.socket.send_json(out)
+            for who, body in list(self.bodies.items()):
+                frames, body.frames = body.frames, []
+                if self.model is not None and frames:
+                    await self._answer(self.model, who, body.layout, frames)
             await asyncio.sleep(_PAUSE)
+
+    async def _answer(self, model: Path, who: str, layout: Any, frames: list[Any]) -> None:
+        number, source, start = self._number, self.source, time.perf_counter()
+        watched = f"{id(self)} {number} {who}"
+        try:
+            out = await run_in_threadpool(
+                self.studio.worker.watch, model, watched, frames, layout, self.why, self.doubt
+            )
+        except KernetonError as error:
+            out = {"error": str(error)}
+        if number != self._number:
+            return  # another source was chosen meanwhile
+        self.studio.events.take(out, source=source, body=who)
+        out |= {"computed": round((time.perf_counter() - start) * 1000, 1), "body": who}
+        await self.socket.send_json(out)
 
     async def load(self) -> None:
         """Send the chosen model, or the reason why there is none."""

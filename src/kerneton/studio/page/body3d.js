@@ -97,7 +97,8 @@ export class Stage {
     if (best !== this.hover) { this.hover = best; this.redraw(); }
   }
 
-  draw(points, values = null) { this.points = points; this.values = values; this.redraw(); }
+  // `others` are bodies of the same joints, drawn pale.
+  draw(points, values = null, others = []) { this.points = points; this.values = values; this.others = others; this.redraw(); }
 
   project(x, y, z) {
     const cy = Math.cos(this.yaw), sy = Math.sin(this.yaw), cp = Math.cos(this.pitch), sp = Math.sin(this.pitch);
@@ -129,6 +130,13 @@ export class Stage {
     this.spots = spots;
     const unit = Math.min(canvas.width, canvas.height) / 100 * Math.sqrt(this.zoom);
     c.lineCap = "round";
+    c.strokeStyle = colors.bone;
+    c.lineWidth = unit * 1.1;
+    for (const other of this.others ?? []) for (const [a, b] of body.bones) {
+      const [p, q] = [a, b].map(j => this.project(...other.subarray(j * 3, j * 3 + 3)));
+      if (Number.isNaN(p[0] + q[0])) continue;
+      c.beginPath(); c.moveTo(p[0], p[1]); c.lineTo(q[0], q[1]); c.stroke();
+    }
     const order = body.bones.map(([a, b], i) => [i, spots[a][2] + spots[b][2]]).sort((p, q) => p[1] - q[1]);
     for (const [i] of order) {
       const [a, b] = body.bones[i];

@@ -1,5 +1,5 @@
 // Live: camera, replayed recording or network stream in; label, probability, timeline, counts and colours out.
-import { h, button, clear, announce } from "./dom.js";
+import { h, button, clear, announce, save, tell } from "./dom.js";
 import { Stage } from "./body3d.js";
 import { LiveChart } from "./livechart.js";
 import { motionOf } from "./player.js";
@@ -43,9 +43,10 @@ export class Live {
     this.aim = h("details", {}, h("summary", {}, texts.aim), h("p.quiet", {}, texts.aimText), targetFields());
     this.legend = h("p.quiet", {}, texts.speaks, " ", h("span.key.for", {}, texts.speaksFor), " ", h("span.key.against", {}, texts.speaksAgainst));
     this.no = h("div");
+    this.people = h("div.row", { role: "group", "aria-label": texts.bodies, hidden: true });
     this.node = h("div.live", {}, h("div.live-head", {}, h("h1", {}, texts.tabs.live), this.tabs, this.setup), this.no,
-      h("div.live-main", {}, h("div.stage-box", {}, this.canvas), h("div.live-side", {}, h("div.live-now", {}, this.word, this.sure, this.ranked), h("h2", {}, texts.counts), this.counts, this.measures, this.aim, this.limit, this.meters, this.color, this.legend)),
-      h("h2", {}, texts.lately), this.chart.node);
+      h("div.live-main", {}, h("div.stage-box", {}, this.canvas), h("div.live-side", {}, this.people, h("div.live-now", {}, this.word, this.sure, this.ranked), h("h2", {}, texts.counts), this.counts, this.measures, this.aim, this.limit, this.meters, this.color, this.legend)),
+      h("h2", {}, texts.lately), this.chart.node, this.outlets());
     on("models", () => { if (this.node.isConnected) this.connect(); });
     on("recordings", () => { if (this.node.isConnected && !this.running) this.renderSetup(); });
     on("state", before => { if (this.source === "stream" && before.stream !== store.state.stream) this.heard?.replaceChildren(texts.heard(store.state.stream)); });
@@ -53,6 +54,14 @@ export class Live {
 
   enter() { this.connect(); this.renderSetup(); this.effect(); }
   leave() { this.stop(); this.socket?.close(); this.socket = null; }
+
+  // What was seen, as a table, and for other programs.
+  outlets() {
+    const code = texts.toldCode(location.host), copy = button(texts.copyWithToken, () => navigator.clipboard?.writeText(code.replace("THE TOKEN", api.token)).then(() => { copy.querySelector("span").textContent = texts.copied; }).catch(complain), { kind: "quiet" });
+    return h("section.outlets", {}, h("h2", {}, texts.seenEvents), h("div.row", {}, button(texts.saveSeen, async () => {
+      try { save(`${store.state.name}-seen.csv`, await api.blob("seen")); tell(texts.savedFile(`${store.state.name}-seen.csv`)); } catch (error) { complain(error); }
+    }, {}, "down")), h("details", {}, h("summary", {}, texts.toldHow), h("p.quiet", {}, texts.toldText), h("pre", { tabindex: 0 }, code), copy));
+  }
 
   connect() {
     this.socket?.close();
@@ -102,6 +111,8 @@ export class Live {
 
   reset() {
     this.chart.clear();
+    this.who = null; this.bodies = new Map(); this.points = new Map();
+    this.renderBodies();
     this.renderCounts({});
     this.sent.clear();
     this.delays = []; this.rates = []; this.joints = null; this.shown = null;
@@ -210,6 +221,7 @@ export class Live {
     }
     if (told.error) { this.sure.textContent = told.error; return; }
     if (told.frame) { this.streamed(told.frame); return; }
+    if (!this.watches(told)) return;
     for (const segment of told.segments ?? []) {
       this.chart.settle(segment);
       announce(texts.seen(segment.label, segment.repetitions));
@@ -240,6 +252,35 @@ export class Live {
     this.heardOf = { label: present, n };
   }
 
+  // Several bodies: one is watched in full, the others have a button with their label.
+  watches(told) {
+    const now = performance.now();
+    this.who ??= told.body;
+    this.bodies.set(told.body, { at: now, label: told.filling !== undefined || told.label === undefined ? "…" : told.unknown ? texts.noneOfThese : told.label });
+    for (const [who, { at }] of this.bodies) if (now - at > 2000) { this.bodies.delete(who); this.points.delete(who); }
+    if (!this.bodies.has(this.who)) this.watch(told.body);
+    this.renderBodies();
+    return told.body === this.who;
+  }
+
+  watch(who) { // the chart and the numbers are those of one body
+    this.who = who;
+    this.chart.clear();
+    this.sent.clear(); this.delays = []; this.rates = []; this.joints = null; this.heardOf = null;
+    this.renderBodies();
+  }
+
+  renderBodies() {
+    const rows = [...this.bodies ?? []].sort(([a], [b]) => a < b ? -1 : 1);
+    this.people.hidden = rows.length < 2;
+    const key = JSON.stringify([this.who, rows.map(([who, { label }]) => [who, label])]);
+    if (this.people.hidden || this.people.dataset.key === key) return;
+    this.people.dataset.key = key;
+    const focused = document.activeElement?.dataset?.who;
+    clear(this.people, rows.map(([who, { label }]) => h("button.plain", { type: "button", "aria-pressed": String(who === this.who), "data-who": who, onclick: () => this.watch(who) }, texts.bodyShows(who, label))));
+    if (focused !== undefined) [...this.people.children].find(b => b.dataset.who === focused)?.focus();
+  }
+
   renderCounts(counts, present = null) {
     const total = Object.entries(counts).sort(([a], [b]) => a < b ? -1 : 1);
     clear(this.counts, total.length ? total.map(([l, n]) => h(l === present ? "div.tally.now" : "div.tally", { style: { "--chip": labelColor(l) } }, h("b", {}, n), h("span", {}, l))) : h("span.quiet", {}, texts.noneYet));
@@ -255,9 +296,12 @@ export class Live {
     this.ground = this.ground === null ? low : Math.min(this.ground, low);
     this.middle ??= frame.points[0];
     frame.points.forEach(([x, y, z, c], j) => { const seen = c > 0; points.set(seen ? [this.middle[0] - x, y - this.ground, this.middle[2] - z] : [NaN, NaN, NaN], j * 3); });
+    this.points.set(frame.body, points);
+    this.who ??= frame.body;
+    if (frame.body !== this.who) return;
     this.count(frame.t);
     this.chart.now(frame.t);
-    this.stage.draw(points, this.joints);
+    this.stage.draw(points, this.joints, [...this.points].filter(([who, p]) => who !== this.who && p.length === points.length).map(([, p]) => p));
   }
 
   // What the limit does to the answers of the last seconds.
