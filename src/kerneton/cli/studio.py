@@ -12,6 +12,7 @@ from kerneton.cli._settings import whole
 _EXAMPLES = """\
   kerneton studio                      open the page on the folder kerneton-studio
   kerneton studio my-recordings        open it on a folder of recordings, LABEL/SUBJECT/FILE
+  kerneton studio ward.zip             unpack the folder that somebody has sent, and open it
   kerneton pose --get                  fetch the networks for cameras and films, once
 """
 
@@ -31,7 +32,8 @@ def add_parser(subparsers: Any) -> None:
         nargs="?",
         type=PathTo.READ,
         default="kerneton-studio",
-        help="folder of recordings, created if it does not exist (default: kerneton-studio)",
+        help="folder of recordings, created if it does not exist, or a .zip that Share has "
+        "made, unpacked beside it (default: kerneton-studio)",
     )
     parser.add_argument(
         "--port",
@@ -48,9 +50,15 @@ def run(args: argparse.Namespace) -> Output:
     """Serve until interrupted."""
     from kerneton.studio.server import serve
 
+    folder = Path(args.folder)
+    if folder.suffix.lower() == ".zip" and not folder.is_dir():
+        from kerneton.studio.parcel import unpack
+
+        folder = unpack(folder, folder.parent)
+
     def announce(address: str) -> None:
         if not args.quiet:
-            print(f"Kerneton studio on {args.folder}: {address}\nPress Ctrl-C to stop.", flush=True)
+            print(f"Kerneton studio on {folder}: {address}\nPress Ctrl-C to stop.", flush=True)
 
-    serve(Path(args.folder), port=args.port, browser=not args.no_browser, announce=announce)
+    serve(folder, port=args.port, browser=not args.no_browser, announce=announce)
     return Output("", {"folder": args.folder})

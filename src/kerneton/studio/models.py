@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from kerneton.exceptions import DataError, KernetonError, MissingDataError
+from kerneton.exceptions import DataError, KernetonError, MissingDataError, ParameterError
 from kerneton.studio import folders
 from kerneton.studio.library import Library
 
@@ -41,7 +41,7 @@ class Models:
         for name in reversed(names):
             with contextlib.suppress(KernetonError, OSError):  # a training that was stopped
                 self.path(name)
-                out.append({**self._figures(name), "name": name})
+                out.append({**self._figures(name), "name": name, "title": self.title(name)})
         return out
 
     def path(self, name: str, file: str = "model.kern") -> Path:
@@ -71,6 +71,27 @@ class Models:
         else:
             self.path(name)
             self.place.write(_PRESENT, name.encode())
+
+    def entitle(self, name: str, title: str) -> None:
+        """Give a model a name of the user's own; an empty one removes it."""
+        self.path(name)
+        title = title.strip()
+        if len(title) > folders.LONGEST or not title.isprintable():
+            raise ParameterError(
+                f"a model's name has at most {folders.LONGEST} characters, all of which can be seen"
+            )
+        path = f"{folders.MODELS}/{name}/title.txt"
+        if title:
+            self.place.write(path, title.encode())
+        else:
+            self.place.remove(path)
+
+    def title(self, name: str) -> str:
+        """The user's own name for a model; empty if it has none."""
+        with contextlib.suppress(KernetonError, OSError, UnicodeError):
+            found = (self.place.read(f"{folders.MODELS}/{name}/title.txt", 1000) or b"").decode()
+            return found if found.isprintable() and len(found) <= folders.LONGEST else ""
+        return ""
 
     def remove(self, name: str) -> None:
         """Move a model to the trash."""

@@ -126,6 +126,12 @@ class Place:
             raise DataError(f"{path}: more than {most} bytes")
         return content
 
+    @contextmanager
+    def reading(self, path: str) -> Iterator[IO[bytes]]:
+        """A file to be read."""
+        with self._open(path, os.O_RDONLY) as file:
+            yield file
+
     # Changing
 
     def folder(self, path: str) -> Path:

@@ -95,6 +95,7 @@ def routes(studio: Studio) -> list[Any]:
         post("train/stop", lambda s, _: s.training.stop()),
         get("models", lambda s, _: {"models": s.models.listing(), "present": s.models.present}),
         post("models/present", _choose_model),
+        post("models/title", _entitle),
         post("models/remove", lambda s, q: s.models.remove(str(q.get("name")))),
         get("models/page", _page),
         post("suggest", _suggest),
@@ -264,6 +265,12 @@ def _choose_model(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
     return {"present": studio.models.present}
 
 
+def _entitle(studio: Studio, body: dict[str, Any]) -> None:
+    if not isinstance(body.get("title"), str):
+        raise ParameterError("expected a title, text")
+    studio.models.entitle(str(body.get("name")), body["title"])
+
+
 def _suggest(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
     """Labels for recordings, the least certain first."""
     model, figures = studio.models.figures()
@@ -332,7 +339,7 @@ def _compare(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
 
 def _export(studio: Studio, body: dict[str, Any]) -> Response:
     ending = share.check_format(body.get("format"))
-    suffix = {"csv": "zip", "segments": "segments.csv"}.get(ending, ending)
+    suffix = {"csv": "zip", "parcel": "zip", "segments": "segments.csv"}.get(ending, ending)
     name = f"{studio.library.root.name}.{suffix}"
     return _download(name, lambda path: share.export(studio.library, ending, path))
 

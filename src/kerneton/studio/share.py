@@ -14,8 +14,9 @@ from kerneton.files.readers import write
 from kerneton.studio import folders
 from kerneton.studio.clips import stored_segments
 from kerneton.studio.library import Library
+from kerneton.studio.parcel import pack
 
-FORMATS = ("npz", "pkl", "csv", "segments")
+FORMATS = ("npz", "pkl", "csv", "segments", "parcel")
 
 
 def check_format(ending: object) -> str:
@@ -49,9 +50,12 @@ def segment_table(library: Library) -> str:
 
 def export(library: Library, ending: str, path: Path) -> None:
     """Write all labelled recordings: one ``.npz`` or ``.pkl``, or a zip archive with one table per
-    recording.
+    recording; or the whole folder with its models, see `kerneton.studio.parcel`.
     """
     check_format(ending)
+    if ending == "parcel":
+        pack(library, path)
+        return
     if ending == "segments":
         write_text(path, segment_table(library))
         return

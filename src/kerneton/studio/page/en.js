@@ -76,7 +76,7 @@ export const texts = {
   // Train
   train: "Train", stop: "Stop", trainingProgress: "Progress of the training", stages: { start: "Getting ready …", read: "Reading the recordings …", test: "Testing on held-out people …", fit: "Training on all recordings …", save: "Saving …", spot: "The model is ready. Learning to find actions in long recordings …", done: "Done" },
   trained: "Training is done.", stopped: "Stopped. Nothing was kept.", stoppedLate: "Stopped. The model is kept, but cannot find segments in long recordings.", needTwoLabels: "Two labels with two recordings each are needed.", needTwoEach: labels => `Two recordings are needed of each label; one more of: ${labels.join(", ")}.`,
-  noModel: "No model yet", noModelText: "There is no model yet. One button trains one.", models: "Models", modelColumns: ["Date", "Accuracy", "95 % interval", "Recordings", "Labels", "Subjects", "Time", ""], inUse: "in use", use: "Use",
+  noModel: "No model yet", noModelText: "There is no model yet. One button trains one.", models: "Models", nameModel: "Name of this model", unnamed: "no name", modelColumns: ["Name", "Date", "Accuracy", "95 % interval", "Recordings", "Labels", "Subjects", "Time", ""], inUse: "in use", use: "Use",
   heldOutPeople: "accuracy on held-out people", heldOutRecordings: "accuracy on held-out recordings", ofTested: (right, n, [low, high], people) => `${right} of ${n} right; 95 % interval ${percent(low)} to ${percent(high)} (Wilson${people ? `, over ${people} people` : ""})`,
   compareWith: "Compare with", compareNothing: "nothing",
   compare: {
@@ -119,6 +119,7 @@ export const texts = {
   // Share
   shareModel: "The model", shareModelText: m => `Trained ${m.date} on ${many(m.recordings, "recording")} of ${Object.keys(m.labels).join(", ")}; ${(m.bytes / 1e6).toFixed(1)} MB. It cannot run code.`,
   sharePage: "A web page", sharePageText: "The recogniser as a page for any web host, which runs in browsers and phones. It contains none of your recordings. With kerneton export --to web --pose it has a camera, too.",
+  shareParcel: "To a colleague", shareParcelText: "The folder with its recordings, notes, segments and models as one file. 'kerneton studio FILE.zip' opens it and asks before it changes anything. What you removed is not in it.",
   shareReport: "The report", shareReportText: "One page with accuracy, mistakes that play, and what matters; it needs nothing else.", shareData: "The data set", shareDataText: n => `${many(n, "labelled recording")} as one file.`,
   download: file => `Save ${file}`, savedFile: file => `${file} saved`, segmentsOut: "Segments (.csv)", formatsOut: { npz: "NumPy .npz", pkl: "Pickle (PYSKL)", csv: "CSV tables (.zip)" }, copy: "Copy", copied: "Copied", copyWithToken: "Copy with the token",
   how: "Use it without this page", howText: folder => `Everything is in ${folder}, as LABEL/SUBJECT/FILE. The command line understands the folder, and what it adds appears here.`, fromPython: "From Python", fromShell: "From the command line",

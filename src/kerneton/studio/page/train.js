@@ -68,6 +68,7 @@ export class Train {
     clear(this.models, models.length ? [h("h2", {}, texts.models), h("div.scroll", { tabindex: 0, role: "region", "aria-label": texts.models }, h("table", {},
       h("thead", {}, h("tr", {}, texts.modelColumns.map(c => h("th", { scope: "col" }, c)))),
       h("tbody", {}, models.map(m => h(m.name === model.name ? "tr.active" : "tr", {},
+        h("td", {}, h("input", { value: m.title, placeholder: texts.unnamed, "aria-label": texts.nameModel, maxlength: 80, size: 14, onchange: e => this.entitle(m.name, e.target.value), onkeydown: e => { if (e.key === "Enter") e.target.blur(); } })),
         h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => { this.chosen = m.name; this.renderModels(); } }, m.date)),
         h("td.num", {}, m.accuracy === undefined ? "–" : texts.percent(m.accuracy)), h("td.num", {}, m.interval ? texts.interval(m.interval) : "–"),
         h("td.num", {}, m.recordings), h("td", {}, Object.keys(m.labels).join(", ")), h("td.num", {}, m.subjects), h("td.num", {}, `${m.seconds} s`),
@@ -79,8 +80,13 @@ export class Train {
     if (!others.some(m => m.name === this.against) && this.against !== "") this.against = older.name;
     const before = others.find(m => m.name === this.against);
     return h("section", {}, h("div.row", {}, h("h2", {}, texts.compare.title), h("label.field.inline", {}, h("span", {}, texts.compareWith),
-      h("select", { onchange: e => { this.against = e.target.value; this.renderModels(); } }, h("option", { value: "" }, texts.compareNothing), others.map(m => h("option", { value: m.name, ...(m === before ? { selected: true } : {}) }, `${m.name.replace("_", " ").replace(/(\d\d)(\d\d)(\d\d)$/, "$1:$2:$3")} · ${m.accuracy === undefined ? "–" : texts.percent(m.accuracy)}`))))),
+      h("select", { onchange: e => { this.against = e.target.value; this.renderModels(); } }, h("option", { value: "" }, texts.compareNothing), others.map(m => h("option", { value: m.name, ...(m === before ? { selected: true } : {}) }, `${m.title ? `${m.title} · ` : ""}${m.name.replace("_", " ").replace(/(\d\d)(\d\d)(\d\d)$/, "$1:$2:$3")} · ${m.accuracy === undefined ? "–" : texts.percent(m.accuracy)}`))))),
       before ? compare(model, before, tested => { const record = this.find(tested); if (record) emit("label", record.id); }) : null);
+  }
+
+  async entitle(name, title) {
+    try { await api.post("models/title", { name, title }); } catch (error) { complain(error); }
+    await reloadModels().catch(complain);
   }
 
   async use(name) {
