@@ -27,6 +27,7 @@ from kerneton.files.readers import write
 from kerneton.studio import origin
 from kerneton.studio.library import Library
 from kerneton.studio.models import Models
+from kerneton.studio.parcel import pack
 from kerneton.studio.place import Place
 from kerneton.studio.uploads import staging_path, take_in
 
@@ -209,6 +210,9 @@ def use(root: Path, rng: random.Random) -> str:
         library.undo, library.undo, library.redo, lambda: library.assign(list(library.records)[:3], label="greet"),
         lambda: library.annotate(LONG, segments=[{"start": 1, "stop": 4, "label": "bow"}]), library.journal.sync, library.undo,
         lambda: Models(library).listing(), lambda: Models(library).figures(), lambda: Models(library).choose("2026-01-31_154500"),
+        lambda: Models(library).entitle("2026-01-31_154500", "mine"), lambda: library.rename("label", "wave", "greet"),
+        lambda: library.rename("subject", "ann", "bob"), lambda: library.trim(next(iter(library.records), ""), 1, 3), library.undo,
+        lambda: pack(library, root.parent / "sent.zip"), (root.parent / "sent.zip").unlink,
         lambda: Models(library).remove("2026-01-31_154500"), lambda: library.remove(list(library.records)[:1]), library.undo, library.scan,
         lambda: library.place.write(staging_path(library, "batch0001", "a/b.csv"), b"head_x,head_y,head_z\n0,1,2\n0,1,2\n"),
         lambda: take_in(library, "batch0001", label="nod"), library.undo, library.undo, library.undo, library.redo,
