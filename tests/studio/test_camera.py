@@ -186,3 +186,31 @@ def test_the_camera_makes_recordings(page, studio):
     # faces the camera, x points to the left
     assert np.nanmedian(found.joints[:, at("left_shoulder"), 0]) < 0
     dialog.get_by_role("button", name="Close").click()
+
+
+def test_the_camera_is_chosen_and_its_picture_stands_beside_the_body(page, studio):
+    """Two cameras, of which the browser makes up the pictures."""
+    arguments = ["--no-sandbox", "--use-fake-ui-for-media-stream"]
+    arguments.append("--use-fake-device-for-media-stream=device-count=2")
+    driver = page.context.browser.browser_type
+    browser = driver.launch(executable_path=CHROMIUM, args=arguments)
+    page = opened(browser.new_context(), studio, "live")
+    page.set_default_timeout(WAIT)
+    page.get_by_text("Camera", exact=True).click()
+    page.get_by_role("button", name="Start").click()
+    choice = page.locator(".live-setup").get_by_label("Camera")
+    choice.wait_for()
+    assert choice.locator("option").count() == 2
+    assert page.locator(".live-picture video").is_visible()
+    body, picture = (page.locator(s).bounding_box() for s in (".live-stage canvas", "video"))
+    assert body["x"] + body["width"] <= picture["x"]  # beside it, not over it
+    second = choice.locator("option").nth(1).get_attribute("value")
+    choice.select_option(second)
+    page.locator(".live-picture video").wait_for()
+    told = page.locator(".live-picture video").evaluate(
+        "video => video.srcObject.getVideoTracks()[0].getSettings().deviceId"
+    )
+    assert told == second
+    page.get_by_role("button", name="Stop").click()
+    page.locator(".live-picture").wait_for(state="hidden")
+    browser.close()

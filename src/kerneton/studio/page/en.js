@@ -111,7 +111,7 @@ export const texts = {
   streamCode: origin => `import json, time, urllib.request\n\ndef frames():                      # your sensor: rows of x, y, z in metres, y up\n    while True:\n        joints = ...\n        line = {"time": time.time(), "joints": joints, "layout": "kinect20"}  # "body": 0, 1, ... of several\n        yield json.dumps(line).encode() + b"\\n"\n\nurllib.request.urlopen(urllib.request.Request(\n    "${origin}/api/stream", data=frames(), method="POST",\n    headers={"X-Kerneton-Token": "THE TOKEN", "Content-Type": "application/x-ndjson"}))`,
 
   // Recording
-  poseQuality: "Pose estimator", qualities: { lite: "Fast", full: "Balanced", heavy: "Accurate" },
+  whichCamera: "Camera", cameraNumber: n => `Camera ${n}`, countSound: "Tones before a take", poseQuality: "Pose estimator", qualities: { lite: "Fast", full: "Balanced", heavy: "Accurate" },
   close: "Close", openingCamera: "Opening the camera …", cameraReady: rate => rate && rate < 6 ? `Ready, but slow: ${rate.toFixed(1)} poses a second. Choose a faster estimator.` : "Ready.", nobodySeen: "Nobody is in sight.", mode: "Start and stop", fixed: "Fixed length", handsFree: "Hands-free", seconds: "Seconds", takes: "Takes", countdown: "Countdown", startRecording: "Record",
   handsFreeText: "Hands-free: after the countdown, move, then stand still; every movement becomes a recording.", getReady: (s, n, all) => `${s} … take ${n} of ${all}`, phases: { record: "Recording", wait: "Move when you are ready", done: "All takes are kept" }, takeKept: n => `Take ${n} kept`, tooShort: "Too short: nothing was kept.",
   estimating: (done, all) => `Finding people in films: ${done} of ${many(all, "picture")} …`,

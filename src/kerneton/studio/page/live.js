@@ -3,7 +3,7 @@ import { h, button, clear, announce, save, tell } from "./dom.js";
 import { Stage } from "./body3d.js";
 import { LiveChart } from "./livechart.js";
 import { motionOf } from "./player.js";
-import { poseBody, Camera } from "./pose.js";
+import { cameraChoice, poseBody, Camera } from "./pose.js";
 import { texts } from "./texts.js";
 import { reached, targetFields, targets } from "./executions.js";
 import { beep, done } from "./sound.js";
@@ -17,6 +17,7 @@ export class Live {
     this.source = "replay"; this.running = false; this.sent = new Map(); this.delays = []; this.rates = []; this.joints = null; this.colored = true;
     this.canvas = h("canvas.stage.tall", { role: "img", tabindex: 0, "aria-label": texts.stageLabel });
     this.stage = new Stage(this.canvas);
+    this.picture = h("div.live-picture", { hidden: true });
     this.chart = new LiveChart();
     this.tabs = h("div.segmented", { role: "radiogroup", "aria-label": texts.source }, ["replay", "camera", "stream"].map(s => h("label", {}, h("input", { type: "radio", name: "source", value: s, checked: s === this.source, onchange: () => this.choose(s) }), h("span", {}, texts.sources[s]))));
     this.setup = h("div.live-setup");
@@ -45,7 +46,7 @@ export class Live {
     this.no = h("div");
     this.people = h("div.row", { role: "group", "aria-label": texts.bodies, hidden: true });
     this.node = h("div.live", {}, h("div.live-head", {}, h("h1", {}, texts.tabs.live), this.tabs, this.setup), this.no,
-      h("div.live-main", {}, h("div.stage-box", {}, this.canvas), h("div.live-side", {}, this.people, h("div.live-now", {}, this.word, this.sure, this.ranked), h("h2", {}, texts.counts), this.counts, this.measures, this.aim, this.limit, this.meters, this.color, this.legend)),
+      h("div.live-main", {}, h("div.stage-box.live-stage", {}, this.canvas, this.picture), h("div.live-side", {}, this.people, h("div.live-now", {}, this.word, this.sure, this.ranked), h("h2", {}, texts.counts), this.counts, this.measures, this.aim, this.limit, this.meters, this.color, this.legend)),
       h("h2", {}, texts.lately), this.chart.node, this.outlets());
     on("models", () => { if (this.node.isConnected) this.connect(); });
     on("recordings", () => { if (this.node.isConnected && !this.running) this.renderSetup(); });
@@ -92,7 +93,8 @@ export class Live {
       if (this.replayed && store.byId.has(this.replayed)) this.pick.value = this.replayed;
       clear(this.setup, this.pick, start);
     } else if (this.source === "camera") {
-      clear(this.setup, store.state.pose_commands.length ? h("div.warning", {}, h("p", {}, texts.noPose), h("pre", {}, store.state.pose_commands.join("\n"))) : [start, h("p.quiet", {}, texts.onlyJoints)]);
+      this.cameras = cameraChoice(() => { if (this.running) { this.stop(); this.start(); } });
+      clear(this.setup, store.state.pose_commands.length ? h("div.warning", {}, h("p", {}, texts.noPose), h("pre", {}, store.state.pose_commands.join("\n"))) : [start, this.cameras.node, h("p.quiet", {}, texts.onlyJoints)]);
     } else {
       this.heard = h("p.quiet", { role: "status" }, texts.heard(store.state.stream ?? 0));
       const code = texts.streamCode(location.origin), copy = button(texts.copyWithToken, () => navigator.clipboard?.writeText(code.replace("THE TOKEN", api.token)).then(() => { copy.querySelector("span").textContent = texts.copied; }).catch(complain), { kind: "quiet" });
@@ -141,6 +143,8 @@ export class Live {
   stop() {
     this.camera?.close();
     this.camera = null;
+    this.picture.hidden = true;
+    clear(this.picture);
     this.turn = (this.turn ?? 0) + 1;
     this.mark(false);
   }
@@ -186,7 +190,9 @@ export class Live {
       this.stage.draw(result.points, this.joints);
     });
     this.camera.onerror = error => { this.stop(); complain(error); };
-    await this.camera.open();
+    clear(this.picture, await this.camera.open());
+    this.picture.hidden = false;
+    await this.cameras?.fill();
   }
 
   count(time, at = performance.now()) {

@@ -1,4 +1,5 @@
 // The camera: its pictures go to Kerneton on this machine, which answers with joints and keeps no picture.
+import { clear, h } from "./dom.js";
 import { texts } from "./texts.js";
 import { store } from "./store.js";
 import * as api from "./api.js";
@@ -9,6 +10,19 @@ const WIDEST = 640, SHARP = 0.85, ON_THE_WAY = 2; // pixels, quality of JPEG, pi
 const FEET = 27, LEG = 0.85; // the first joint of the feet, metres from the hips to the floor
 
 export const poseBody = () => ({ ...store.state.camera_body, size: 1.75, flat: false });
+
+const wanted = () => localStorage.getItem("kerneton-camera");
+
+// A choice among the cameras, as soon as the browser tells them apart, which it does once one of them may be used.
+export function cameraChoice(onchange) {
+  const select = h("select", { "aria-label": texts.whichCamera, onchange: () => { localStorage.setItem("kerneton-camera", select.value); onchange(); } }), node = h("label.field.inline", { hidden: true }, h("span", {}, texts.whichCamera), select);
+  return { node, async fill() {
+    const found = (await navigator.mediaDevices.enumerateDevices()).filter(d => d.kind === "videoinput" && d.deviceId);
+    clear(select, found.map((d, i) => h("option", { value: d.deviceId }, d.label || texts.cameraNumber(i + 1))));
+    if (found.some(d => d.deviceId === wanted())) select.value = wanted();
+    node.hidden = found.length < 2;
+  } };
+}
 
 // Points for the stage: x to the right, y up from the floor, z towards the viewer. Feet that are not seen are taken to stand.
 export function standing(joints) {
@@ -25,7 +39,8 @@ export class Camera {
   async open() {
     if (!navigator.mediaDevices?.getUserMedia) throw new Error(texts.noCamera);
     try {
-      this.stream = await navigator.mediaDevices.getUserMedia({ video: { width: 640, height: 480, frameRate: 30 }, audio: false });
+      const size = { width: 640, height: 480, frameRate: 30 }, open = video => navigator.mediaDevices.getUserMedia({ video, audio: false });
+      this.stream = wanted() ? await open({ ...size, deviceId: { exact: wanted() } }).catch(() => open(size)) : await open(size); // another one, if that one is gone
     } catch (error) { throw new Error(`${texts.noCamera} (${error.message})`); }
     this.video = Object.assign(document.createElement("video"), { muted: true, playsInline: true, srcObject: this.stream });
     await this.video.play();

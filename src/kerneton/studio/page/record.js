@@ -1,7 +1,8 @@
 // Record from the camera: countdown, fixed length or hands-free, several takes in a row.
 import { h, button, clear, toast, tell } from "./dom.js";
 import { Stage } from "./body3d.js";
-import { Camera, poseBody, quality, QUALITIES } from "./pose.js";
+import { cameraChoice, Camera, poseBody, quality, QUALITIES } from "./pose.js";
+import { tick } from "./sound.js";
 import { texts } from "./texts.js";
 import { complain, emit, reload, store } from "./store.js";
 import * as api from "./api.js";
@@ -64,6 +65,8 @@ export async function open() {
   const number = (value, min, max) => h("input", { type: "number", value, min, max, size: 4 });
   const length = number(2, 0.5, 60), takes = number(5, 1, 50), countdown = number(3, 0, 20);
   length.step = 0.5;
+  const sound = h("input", { type: "checkbox", name: "record-sound", checked: localStorage.getItem("kerneton-sound") !== "off", onchange: () => localStorage.setItem("kerneton-sound", sound.checked ? "on" : "off") });
+  const which = cameraChoice(() => watch());
   const field = (text, input) => h("label.field", {}, h("span", {}, text), input);
   const go = button(texts.startRecording, () => begin(), { kind: "primary", disabled: true }, "camera");
   let recorder = null, kept = 0, saving = Promise.resolve();
@@ -75,7 +78,10 @@ export async function open() {
       mode: mode.value, length: +length.value || 2, takes: +takes.value || 1, countdown: +countdown.value || 0,
       onstate: (name, r) => {
         const text = name === "count" ? texts.getReady(Math.max(0, Math.ceil(r.left ?? +countdown.value)), r.taken + 1, r.takes) : texts.phases[name];
-        if (told.textContent !== text) told.textContent = text;
+        if (told.textContent !== text) {
+          told.textContent = text;
+          if (sound.checked && (name === "count" || name === "record")) tick(name === "record");
+        }
         told.classList.toggle("recording", name === "record");
         if (name === "done") go.querySelector("span").textContent = texts.startRecording;
       },
@@ -95,7 +101,7 @@ export async function open() {
   };
   const dialog = h("dialog.record", { "aria-label": texts.record, onclose: () => { camera.close(); recorder = null; dialog.remove(); } },
     h("header", {}, h("h2", {}, texts.record), button(texts.close, () => dialog.close(), { kind: "quiet" })), h("p.quiet", {}, texts.onlyJoints),
-    h("div.record-main", {}, h("div.record-view", {}, preview, canvas, told), h("div.record-form", {}, h("div.row", {}, field(texts.label, label), field(texts.subject, subject)), field(texts.mode, mode), h("div.row", {}, field(texts.seconds, length), field(texts.takes, takes), field(texts.countdown, countdown)), field(texts.poseQuality, fine), go, h("p.quiet", {}, texts.handsFreeText))));
+    h("div.record-main", {}, h("div.record-view", {}, preview, canvas, told), h("div.record-form", {}, h("div.row", {}, field(texts.label, label), field(texts.subject, subject)), field(texts.mode, mode), h("div.row", {}, field(texts.seconds, length), field(texts.takes, takes), field(texts.countdown, countdown)), field(texts.poseQuality, fine), which.node, h("label.check", {}, sound, texts.countSound), go, h("p.quiet", {}, texts.handsFreeText))));
   document.body.append(dialog);
   dialog.showModal();
   stage.show(poseBody());
@@ -111,7 +117,11 @@ export async function open() {
     recorder?.frame(result);
   });
   camera.onerror = error => { told.textContent = error.message; };
-  try { clear(preview, await camera.open()); } catch (error) { told.textContent = error.message; }
+  const watch = async () => {
+    camera.close();
+    try { clear(preview, await camera.open()); await which.fill(); } catch (error) { told.textContent = error.message; }
+  };
+  await watch();
   return dialog;
 }
 
